@@ -143,27 +143,49 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(const double *ms, int64_t n)
+{
+    double *sorted = malloc((size_t)n * sizeof *sorted);
+    double middle = 0;
+    if (sorted) {
+        memcpy(sorted, ms, (size_t)n * sizeof *sorted);
+        qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+        middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    }
+    free(sorted);
+    return middle;
+}
+
+static void summarise(bench_t *b, const double *ms, int64_t warm)
+{
+    const double *timed = ms + warm;
+    const int64_t all = warm + b->repeat;
+    b->first_ms = ms[0];
+    b->early_ms = all >= 5 ? median(ms, 5) : 0;
+    b->late_ms = all >= 30 ? median(ms + 20, 10) : 0;
+    b->median_ms = median(timed, b->repeat);
+    b->min_ms = timed[0];
+    b->mean_ms = 0;
+    for (int64_t k = 0; k < b->repeat; k++) {
+        b->mean_ms += timed[k] / (double)b->repeat;
+        b->min_ms = timed[k] < b->min_ms ? timed[k] : b->min_ms;
+    }
+}
+
 int bench_time(bench_t *b, int64_t warm, int (*step)(void *user), void *user)
 {
-    int64_t n = b->repeat;
-    double *ms = malloc((size_t)n * sizeof *ms);
-    int rc = ms ? GNN_OK : GNN_EMEMORY;
     if (b->warm >= 0)
         warm = b->warm;
-    for (int64_t k = 0; k < warm && rc == GNN_OK; k++)
-        rc = step(user);
-    for (int64_t k = 0; k < n && rc == GNN_OK; k++) {
+    const int64_t all = warm + b->repeat;
+    double *ms = calloc((size_t)all, sizeof *ms);
+    int rc = ms ? GNN_OK : GNN_EMEMORY;
+    for (int64_t k = 0; k < all && rc == GNN_OK; k++) {
         double start = bench_seconds();
         rc = step(user);
         ms[k] = 1e3 * (bench_seconds() - start);
     }
     if (rc == GNN_OK) {
-        b->mean_ms = 0;
-        for (int64_t k = 0; k < n; k++)
-            b->mean_ms += ms[k] / (double)n;
-        qsort(ms, (size_t)n, sizeof *ms, ascending);
-        b->median_ms = (ms[(n - 1) / 2] + ms[n / 2]) / 2;
-        b->min_ms = ms[0];
+        summarise(b, ms, warm);
         bench_peak(b);
     }
     free(ms);

@@ -25,7 +25,10 @@ typedef struct {
     gnn_context_t *context;
     double before_mb,
         peak_mb; /* resident memory when the timed part began, and the most it came to since */
-    double median_ms, min_ms, mean_ms; /* the mean is that of the whole run */
+    double median_ms, min_ms, mean_ms; /* of the timed runs, without warm-up */
+    double first_ms;                   /* the first run of all, warm-up included; 0: not measured */
+    double early_ms, late_ms; /* median of runs 1 to 5 and 21 to 30, warm-up included; 0: not that
+                                 many */
 } bench_t;
 
 /* Reads the options and makes the context; ends the program if there is something wrong with them,
@@ -41,8 +44,8 @@ double bench_seconds(void);
 void bench_begin(bench_t *bench);
 /* Notes the most memory since then; bench_time does it by itself. */
 void bench_peak(bench_t *bench);
-/* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends
- * it. */
+/* Runs `step` `warm` times (or --warm), then `repeat` times; the first error ends it. Every run is
+ * timed: those of the warm-up count for first_ms, early_ms and late_ms alone. */
 int bench_time(bench_t *bench, int64_t warm, int (*step)(void *user), void *user);
 
 /* ---- a model's program on a tape: a training step if it has an optimiser, else a forward pass

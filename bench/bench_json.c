@@ -59,6 +59,12 @@ void bench_print(const bench_t *b)
     bench_whole("threads", b->threads);
     bench_whole("repeat", b->repeat);
     bench_number("before_mb", b->before_mb);
+    if (b->first_ms > 0)
+        bench_number("first_ms", b->first_ms);
+    if (b->early_ms > 0)
+        bench_number("median_1_5_ms", b->early_ms);
+    if (b->late_ms > 0)
+        bench_number("median_21_30_ms", b->late_ms);
     bench_number("median_ms", b->median_ms);
     bench_number("min_ms", b->min_ms);
     bench_number("mean_ms", b->mean_ms);

@@ -4,7 +4,7 @@ rests on one of two processors, at equal priority and at a lower one of ours (ni
 
     python3 bench/busy.py [--build build] [--seconds 3] [--only gat] [--rounds 1] [--conditions quiet,equal,nice]
 
-Prints the mean over the whole run (runs that try out how many threads are best are part of it) and the median, in milliseconds.
+Prints the mean over all runs after the warm-up and the median, in milliseconds.
 """
 import argparse
 import json

@@ -212,8 +212,9 @@ def wanted(o):
 # ---- the table ----
 
 def summary(rows):
-    """Rounds of one program -> median, minimum, peak memory over the start."""
-    return dict(median=statistics.median(r["median_ms"] for r in rows), min=min(r["min_ms"] for r in rows),
+    """Rounds of one program -> median, minimum, first run, peak memory over the start."""
+    first = [r["first_ms"] for r in rows if "first_ms" in r]  # not every program reports it
+    return dict(median=statistics.median(r["median_ms"] for r in rows), min=min(r["min_ms"] for r in rows), first=statistics.median(first) if first else None,
                 mb=max(r["peak_mb"] - r["before_mb"] for r in rows), rounds=len(rows))
 
 
@@ -243,17 +244,17 @@ def compare_rows(log_rows, targets):
 
 
 def print_table(rows):
-    head = ["task", "threads", "ours ms", "min", "MB", "precision", "peer", "variant", "ms", "min", "MB", "ratio", "of min", "target", ""]
+    head = ["task", "threads", "ours ms", "min", "first", "MB", "precision", "peer", "variant", "ms", "min", "MB", "ratio", "of min", "target", ""]
     table = [head]
     ms = lambda x: f"{x:.3f}" if x < 100 else f"{x:.0f}"
     for r in rows:
         o, t = r["ours"], r["theirs"]
         theirs = [ms(t["median"]), ms(t["min"]), f"{t['mb']:.0f}", f"{r['ratio']:.2f}", f"{r['ratio_min']:.2f}"] if t else [""] * 5
         verdict = {None: "", True: "ok", False: "below"}[r["met"]]
-        table.append([r["task"], str(r["threads"]), ms(o["median"]), ms(o["min"]), f"{o['mb']:.0f}", r["used"], r["peer"], r.get("variant", "")] + theirs +
+        table.append([r["task"], str(r["threads"]), ms(o["median"]), ms(o["min"]), "" if o["first"] is None else ms(o["first"]), f"{o['mb']:.0f}", r["used"], r["peer"], r.get("variant", "")] + theirs +
                      ["" if r["target"] is None else str(r["target"]), verdict])
     width = [max(len(line[c]) for line in table) for c in range(len(head))]
-    left = {0, 5, 6, 7, 14}
+    left = {0, 6, 7, 8, 15}
     for line in table:
         print("  ".join(f"{cell:<{w}}" if c in left else f"{cell:>{w}}" for c, (cell, w) in enumerate(zip(line, width))).rstrip())
 

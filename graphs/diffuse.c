@@ -306,8 +306,7 @@ static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, c
 static int keep_rows(const matrix_t *t, const gnn_diffusion_t *d, int64_t begin, int64_t end,
                      int threads, column_t *own, int *failed, kept_t *all)
 {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int k = 0; k < threads; k++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int k = 0; k < threads; k++)
         for (int64_t i = begin + k; failed[k] == GNN_OK && i < end; i += threads)
             failed[k] = keep_column(t, d, i, &own[k], all);
     for (int k = 0; k < threads; k++)

@@ -1,5 +1,5 @@
-/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, no memory
- * for threads, and a busy machine. */
+/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, and no
+ * memory for threads. */
 #include "support.h"
 
 #include <ftw.h>
@@ -267,104 +267,6 @@ START_TEST(no_memory_for_threads_is_an_error)
 }
 END_TEST
 
-/* ---- beside others ---- */
-
-/* Seconds of `runs` runs of a program that takes `all` by two threads and `fewer` by one; `all`
- * changes to `later` at half of them. */
-static double paced(int runs, double all, double later, double fewer, int *by_all)
-{
-    gnn__pace_t pace = {0};
-    double sum = 0;
-    *by_all = 0;
-    for (int k = 0; k < runs; k++) {
-        const int threads = gnn__pace_threads(&pace, 2);
-        const double seconds = threads == 1 ? fewer : 2 * k < runs ? all : later;
-        ck_assert(threads == 1 || threads == 2);
-        gnn__pace_note(&pace, threads == 2, seconds, false);
-        *by_all += threads == 2;
-        sum += seconds;
-    }
-    return sum;
-}
-
-START_TEST(fewer_threads_where_all_are_slow)
-{
-    int by_all;
-    /* A quiet machine: one run to learn from. */
-    paced(1000, 0.001, 0.001, 0.002, &by_all);
-    ck_assert_int_eq(by_all, 999);
-    /* A busy one, where each run by all takes fifty times as long. */
-    ck_assert_double_lt(paced(4000, 0.1, 0.1, 0.002, &by_all), 1.5 * 4000 * 0.002);
-    ck_assert_int_le(by_all, 20);
-    /* A short training beside a neighbour tries once after the first run. */
-    paced(80, 0.18, 0.18, 0.036, &by_all);
-    ck_assert_int_eq(by_all, 2);
-    /* The neighbour leaves, or comes. */
-    paced(20000, 0.1, 0.001, 0.002, &by_all);
-    ck_assert_int_gt(by_all, 5000);
-    paced(20000, 0.001, 0.1, 0.002, &by_all);
-    ck_assert_int_lt(by_all, 10100);
-    /* Fewer are tried again where others had the processor meanwhile, a few times at most. */
-    gnn__pace_t pace = {0};
-    gnn__pace_note(&pace, true, 0.002, false);
-    for (int k = 0; k < 3; k++) {
-        ck_assert_int_eq(gnn__pace_threads(&pace, 2), 1);
-        gnn__pace_note(&pace, false, k < 2 ? 0.004 : 0.002, k < 2);
-    }
-    ck_assert_int_eq(gnn__pace_threads(&pace, 2), 2);
-    gnn__pace_note(&pace, true, 0.003, true);
-    ck_assert_int_eq(gnn__pace_threads(&pace, 2), 1);
-    pace = (gnn__pace_t){0};
-    int tries = 0;
-    for (int k = 0; k < 30; k++) {
-        const int threads = gnn__pace_threads(&pace, 2);
-        gnn__pace_note(&pace, threads == 2, 0.002, true);
-        tries += threads == 1;
-    }
-    ck_assert_int_eq(tries, 8);
-    /* Many processors: as many as all but a few. */
-    pace = (gnn__pace_t){.rest = 1};
-    ck_assert_int_eq(gnn__pace_threads(&pace, 16), 14);
-    ck_assert_int_eq(gnn__pace_threads(&pace, 3), 2);
-}
-END_TEST
-
-START_TEST(fewer_threads_compute_the_same_bits)
-{
-    enum { RUNS = 6 };
-    gnn_context_t *context;
-    gnn_real_t *x = test_reals(SIDE * SIDE, 3), first[SIDE];
-    const gnn_tensor_t at = gnn_tensor(x, SIDE, SIDE);
-    gnn_tape_t *tape;
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON}));
-    ck_ok(gnn_tape_new(&tape, context));
-    gnn_tape_reset(tape, 0, 1);
-    const gnn_var_t in = gnn_tape_input(tape, &at, 0),
-                    y = gnn_tape_activation(
-                        tape,
-                        gnn_tape_linear(tape, in, gnn_tape_dropout(tape, in, (gnn_real_t)0.5),
-                                        GNN_NONE),
-                        GNN_TANH, 0);
-    gnn_tape_keep(tape, y);
-    int fewer = 0;
-    for (int k = 0; k < RUNS; k++) {
-        if (k > 2)
-            tape->pace[0].rest = k % 2 ? 1e3 : 0; /* as after a try that failed */
-        ck_ok(gnn_tape_forward(tape));
-        fewer += context->after == 1;
-        ck_assert_int_eq(context->fewer, 0);
-        const gnn_tensor_t value = gnn_tape_value(tape, y);
-        if (k == 0)
-            memcpy(first, value.data, sizeof first);
-        ck_assert_mem_eq(first, value.data, sizeof first);
-    }
-    ck_assert_int_ge(fewer, 2);
-    gnn_tape_free(tape);
-    gnn_context_free(context);
-    free(x);
-}
-END_TEST
-
 int main(int count, char **arguments)
 {
     (void)count;
@@ -385,8 +287,6 @@ int main(int count, char **arguments)
     tcase_set_timeout(c, 300);
     tcase_add_test(c, a_forked_child_works);
     tcase_add_test(c, no_memory_for_threads_is_an_error);
-    tcase_add_test(c, fewer_threads_where_all_are_slow);
-    tcase_add_test(c, fewer_threads_compute_the_same_bits);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

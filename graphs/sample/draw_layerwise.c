@@ -96,8 +96,7 @@ static int make_block(gnn_sample_t *s, int64_t l, bool all)
     int64_t *indptr;
     int32_t *senders;
     GNN_TRY(gnn__block_begin(s->graphs[l], n, &indptr));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t r = 0; r < n; r++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t r = 0; r < n; r++)
         indptr[r + 1] = heard(s, r, all, NULL, NULL);
     for (int64_t r = 0; r < n; r++)
         indptr[r + 1] += indptr[r];
@@ -106,8 +105,7 @@ static int make_block(gnn_sample_t *s, int64_t l, bool all)
     GNN_TRY(gnn__sample_reserve_edges(s, l, m, true));
     GNN_TRY(gnn__drawn_reserve(&s->drawn, n + gnn__min(m, s->n_met)));
     gnn__drawn_edges_t *e = &s->edges[l];
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t r = 0; r < n; r++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t r = 0; r < n; r++)
         heard(s, r, all, e->numbers + indptr[r], senders + indptr[r]);
     for (int64_t k = 0; k < m; k++) {
         e->scale[k] = (gnn_real_t)s->score[senders[k]];

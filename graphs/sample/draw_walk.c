@@ -43,8 +43,7 @@ static int draw_nodes(gnn_sample_t *s)
     GNN_TRY(gnn__reserve(&s->visits, &s->visits_room, steps, sizeof *s->visits, "walks"));
     GNN_TRY(gnn__drawn_reserve(&s->drawn, most));
     const int threads = gnn__threads(s->context, 64 * steps);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, WALKS_AT_ONCE)
-    for (int64_t k = 0; k < seeds; k++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, WALKS_AT_ONCE), int64_t k = 0; k < seeds; k++)
         walk(s, s->drawn.nodes[k], s->visits + k * length);
     for (int64_t k = 0; k < steps; k++)
         if (s->visits[k] >= 0)

@@ -326,8 +326,7 @@ static int open_rows(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, 
     GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
     int64_t *indptr = e->indptr + e->rows;
     indptr[0] = before;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < rows; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < rows; k++)
         indptr[k + 1] = gnn__pick_count(&along->pick, fan_out, to->drawn.nodes[to->begin + k]);
     for (int64_t k = 0; k < rows; k++)
         indptr[k + 1] += indptr[k];
@@ -353,8 +352,7 @@ static int draw_along(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r,
     GNN_TRY(gnn__drawn_reserve(from, from->count + gnn__min(more, from->of - from->count)));
     const int threads = gnn__threads(context, 64 * (more + rows));
     const int64_t *indptr = e->indptr + e->rows;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t k = 0; k < rows; k++) {
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t k = 0; k < rows; k++) {
         const int32_t node = to->drawn.nodes[to->begin + k];
         gnn__stream_t stream = gnn__stream(s->key, draw, node);
         gnn__pick(&along->pick, fan_out, node, &stream, indptr[k + 1] - indptr[k],

@@ -76,8 +76,7 @@ int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool sc
 static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64_t *indptr)
 {
     const int threads = gnn__threads(s->context, 64 * n);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < n; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < n; r++) {
         if (r + AHEAD < n)
             __builtin_prefetch(&s->sampler->pairs->indptr[s->drawn.nodes[r + AHEAD]]);
         indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->drawn.nodes[r]);
@@ -105,8 +104,8 @@ static void draw_rows(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64
 {
     const int32_t *nodes = s->drawn.nodes, *indices = s->sampler->pairs->indices;
     const int threads = gnn__threads(s->context, 64 * (indptr[n] + n));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t row = 0; row < n; row += ROWS_AT_ONCE) {
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, 1), int64_t row = 0; row < n;
+                          row += ROWS_AT_ONCE) {
         const int64_t end = gnn__min(row + ROWS_AT_ONCE, n);
         for (int64_t r = row; r < end; r++) {
             if (r + AHEAD < n)
@@ -135,8 +134,7 @@ static void number_edges(const gnn_sample_t *s, int64_t m, int64_t *edges)
     if (!pairs->edge && pairs->edge_base == 0)
         return;
     const int threads = gnn__threads(s->context, 16 * m);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < m; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < m; k++)
         edges[k] = gnn__pairs_edge(pairs, edges[k]);
 }
 
@@ -188,16 +186,14 @@ int gnn__sample_induce(gnn_sample_t *s)
         whole += s->whole.degree[s->drawn.nodes[r]];
     const int threads = gnn__threads(s->context, 8 * (whole + n));
     GNN_TRY(gnn__block_begin(s->graphs[0], n, &indptr));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t r = 0; r < n; r++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t r = 0; r < n; r++)
         indptr[r + 1] = inside(s, r, NULL, NULL);
     for (int64_t r = 0; r < n; r++)
         indptr[r + 1] += indptr[r];
     GNN_TRY(gnn__block_edges(s->graphs[0], &senders));
     GNN_TRY(gnn__sample_reserve_edges(s, 0, indptr[n], false));
     int64_t *edges = s->edges[0].numbers;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t r = 0; r < n; r++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t r = 0; r < n; r++)
         inside(s, r, senders + indptr[r], edges + indptr[r]);
     return gnn__block_end(s->graphs[0], n);
 }

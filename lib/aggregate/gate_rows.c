@@ -27,8 +27,7 @@ static void open_gradient(const gnn__plan_t *plan, gnn_real_t *scratch, gnn__pla
 {
     const int64_t d_v = plan->shape.d_v, width = plan->out_width;
     open->d_out = (gnn_tensor_t){scratch, plan->out.rows, width, width};
-#pragma omp parallel for num_threads(threads_of(plan)) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+    GNN__PARALLEL_FOR (threads_of(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
         const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
                          *from = gnn__row(&plan->d_out, i);
         gnn_real_t *to = gnn__row(&open->d_out, i);
@@ -51,8 +50,7 @@ gnn__plan_t gnn__gate_open(const gnn__plan_t *plan, const gnn_op_call_t *call, v
 void gnn__gate_rows(const gnn__plan_t *plan, const gnn__plan_t *open)
 {
     const int64_t d_v = plan->shape.d_v;
-#pragma omp parallel for num_threads(threads_of(plan)) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+    GNN__PARALLEL_FOR (threads_of(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
         const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
                          *from = gnn__row(&open->out, i);
         gnn_real_t *to = gnn__row(&plan->out, i);
@@ -66,8 +64,7 @@ void gnn__gate_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *open)
     const int64_t d_v = plan->shape.d_v;
     if (!gnn__wants_gradient(plan, GNN_AGGREGATE_GATE))
         return;
-#pragma omp parallel for num_threads(threads_of(plan)) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+    GNN__PARALLEL_FOR (threads_of(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
         const gnn_real_t *d_out = gnn__row(&plan->d_out, i), *out = gnn__row(&open->out, i);
         gnn_real_t *d_gate = gnn__row(&plan->d[GNN_AGGREGATE_GATE], i);
         for (int64_t a = 0; a < plan->shape.heads; a++) {

@@ -8,8 +8,7 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
         const bool zero = gnn__wants_gradient(plan, k) && !plan->d_added[k] && !(but >> k & 1);
         const int64_t rows = zero ? plan->in[k].rows : 0, cols = plan->in[k].cols;
         const int threads = gnn__plan_threads(plan, rows * cols / 4);
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t r = 0; r < rows; r++)
+        GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
             memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)cols);
     }
 }

@@ -62,8 +62,7 @@ static int fill_table(const gnn__plan_t *plan, gnn__map_run_t *run, int threads)
         return GNN_OK;
     run->low = low;
     run->count = high >= low && high - low < n[0] + n[1] ? high - low + 1 : 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < run->count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < run->count; k++)
         plan->map->prepare(&plan->map_shape, low + k, run->table + k * run->numbers);
     return GNN_OK;
 }
@@ -100,8 +99,7 @@ int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_
     for (int s = 0; s < SIDES; s++) {
         const gnn_tensor_t from = plan->in[inputs[s]],
                            to = {run->rows[s], from.rows, from.cols, from.cols};
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < from.rows; i++)
+        GNN__PARALLEL_FOR (threads, int64_t i = 0; i < from.rows; i++)
             plan->map->apply(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                              gnn__row(&from, i), gnn__row(&to, i));
         plan->in[inputs[s]] = to;
@@ -119,8 +117,7 @@ void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, cons
     for (int s = 0; s < SIDES; s++) {
         const gnn_tensor_t *x = &plan->in[inputs[s]], *d_x = &plan->d[inputs[s]],
                            *d_y = &mapped->d[inputs[s]];
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < (d_x->data ? x->rows : 0); i++)
+        GNN__PARALLEL_FOR (threads, int64_t i = 0; i < (d_x->data ? x->rows : 0); i++)
             plan->map->apply_grad(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                                   gnn__row(x, i), gnn__row(d_y, i), gnn__row(d_x, i));
     }

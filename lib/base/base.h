@@ -220,11 +220,21 @@ void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t
 
 /* ---- context and threads ---- */
 
+/* How many threads the loops of tapes get (adaptive_threads.c); all 0 at first. */
+typedef struct {
+    double loss;    /* seconds by which all threads were slower than fewer: sum */
+    double credit;  /* seconds of loops, less fifty times the losses that were acted on */
+    double rest;    /* seconds of loops that fewer threads still run; <= 0: all do */
+    double missing; /* part of a processor that a thread lacks while fewer run, 0 to 1 */
+    double ended;   /* gnn__seconds() at the end of the last run */
+} gnn__adaptive_t;
+
 struct gnn_context {
     int threads;
     int64_t grain; /* work that is worth a thread */
-    int fewer;     /* threads of the program that runs, if not all (gnn__pace_t); 0: all */
-    int after; /* the same of the last one: what follows it, an optimiser's step, does as it did */
+    gnn__adaptive_t adaptive;
+    int fewer;    /* threads of loops of the tape that runs, if not all; 0: all */
+    int after;    /* the same at the end of the last run, for the optimiser's step after it */
     bool started; /* the team has run once */
     int buffers;  /* threads that dense products have their own memory for; 0: not looked at */
     bool deterministic;
@@ -259,25 +269,6 @@ int gnn__team_size(const gnn_context_t *context);
 /* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program.
  * Before the first region. */
 int gnn__team_start(gnn_context_t *context);
-/* What was learnt of a program that runs again and again about how many threads it should have; all
- * 0 to begin with. */
-typedef struct {
-    int runs;        /* the first few are counted */
-    bool learnt;     /* one by fewer was not interrupted */
-    double fewer;    /* about the least seconds that it took with fewer threads; 0: not known */
-    double rest;     /* seconds that it still runs with fewer before all try again */
-    double multiple; /* of a failed try's time, to rest for */
-    double calm;     /* seconds since the last failed try */
-} gnn__pace_t;
-
-/* Threads for the next run, of `all`. */
-int gnn__pace_threads(const gnn__pace_t *pace, int all);
-/* How long it took; by all threads, or by as many as gnn__pace_threads said; whether others had the
- * caller's processor meanwhile. */
-void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds, bool preempted);
-/* How often the system has taken the processor from the caller's thread. */
-long gnn__pace_preemptions(void);
-
 /* Is there less address space than the processor has (ulimit -v)? */
 bool gnn__memory_is_limited(void);
 
@@ -285,8 +276,26 @@ bool gnn__memory_is_limited(void);
  * microseconds in all, and without a context. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
-/* As gnn__threads, for what follows a program's run. */
+/* As gnn__threads, for what follows a tape's run. */
 int gnn__threads_after(const gnn_context_t *context, int64_t work);
+
+/* Around a tape's run, and between its operations: sets context->fewer from what its loops
+ * measured. */
+void gnn__adaptive_begin(gnn_context_t *context);
+void gnn__adaptive_apply(gnn_context_t *context);
+void gnn__adaptive_end(gnn_context_t *context);
+
+/* Measured seconds of one parallel loop, and of its threads: the sum and the maximum of the time
+ * that they ran, and the sum of the time that they were runnable without a processor. */
+typedef struct {
+    double seconds, work, longest, waited;
+} gnn__loop_times_t;
+
+/* The decision alone: takes the times of a loop that ran with `threads` of `all` threads. */
+void gnn__adaptive_note(gnn__adaptive_t *adaptive, int all, int threads,
+                        const gnn__loop_times_t *times);
+/* Threads for the next operation, of `all`. */
+int gnn__adaptive_threads(const gnn__adaptive_t *adaptive, int all);
 
 /* The most that something may use that is allowed `limit` threads; 0: as many as the context
  * has. */
@@ -334,13 +343,50 @@ gnn__deal_t gnn__deal(int64_t n, int threads);
 /* A chunk for the calling thread; -1: none is left. */
 int64_t gnn__deal_next(gnn__deal_t *deal);
 
-/* Runs the statement behind it for chunks c = 0 .. chunks - 1, dealt to a team of threads;
- * omp_get_thread_num() is the thread's number there. */
+/* ---- parallel loops: every OpenMP region of an operation is opened by one of these macros, which
+ * measure it while a tape runs ---- */
+
+/* A loop, and one thread's stay in it. `context` is NULL where nothing is measured; times are in
+ * nanoseconds. */
+typedef struct {
+    bool open;
+    int threads;
+    gnn_context_t *context;
+    int64_t start, work, longest, waited;
+} gnn__loop_t;
+typedef struct {
+    bool open;
+    int64_t start;
+} gnn__stay_t;
+gnn__loop_t gnn__loop_begin(int threads);
+void gnn__loop_end(gnn__loop_t *loop);
+gnn__stay_t gnn__stay_begin(const gnn__loop_t *loop);
+void gnn__stay_end(gnn__stay_t *stay, gnn__loop_t *loop);
+
+#define GNN__PRAGMA(text) _Pragma(#text)
+
+/* Each of `threads` threads runs the statement that follows. It must not wait for other threads: a
+ * barrier is the end of the loop and a second one. */
+#define GNN__PARALLEL(threads)                                                \
+    for (gnn__loop_t gnn__loop = gnn__loop_begin(threads); gnn__loop.open;    \
+         gnn__loop_end(&gnn__loop))                                           \
+        GNN__PRAGMA(omp parallel num_threads(threads))                        \
+    for (gnn__stay_t gnn__stay = gnn__stay_begin(&gnn__loop); gnn__stay.open; \
+         gnn__stay_end(&gnn__stay, &gnn__loop))
+
+/* for (header) with its iterations divided among threads: contiguous shares, or as the clauses of
+ * OpenMP say. */
+#define GNN__PARALLEL_FOR(threads, ...) \
+    GNN__PARALLEL_FOR_AS (threads, schedule(static), __VA_ARGS__)
+#define GNN__PARALLEL_FOR_AS(threads, clauses, ...) \
+    GNN__PARALLEL (threads) GNN__PRAGMA(omp for clauses nowait) for (__VA_ARGS__)
+
+/* The statement that follows runs for chunks c = 0 .. chunks - 1, dealt to a team of threads;
+ * omp_get_thread_num() is the thread's index. */
 #define GNN__EACH_CHUNK(c, chunks, threads)                                                         \
     for (gnn__deal_t gnn__dealt = gnn__deal(chunks, threads); gnn__dealt.n >= 0; gnn__dealt.n = -1) \
-        GNN__PRAGMA(omp parallel num_threads(threads))                                              \
-    for (int64_t c; (c = gnn__deal_next(&gnn__dealt)) >= 0;)
-#define GNN__PRAGMA(text) _Pragma(#text)
+        GNN__PARALLEL (threads)                                                                     \
+            for (int64_t c; (c = gnn__deal_next(&gnn__dealt)) >= 0;)
 
 /* ---- profiles: the code that does the work collects them, lib/report writes them ---- */
 

@@ -37,8 +37,7 @@ static int take_dense(gnn__part_rows_t *to, const gnn_tensor_t *from,
                          "rows of a part"));
     to->dense = gnn_tensor(to->numbers, n, cols);
     const int threads = gnn__threads(context, 4 * numbers);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < n; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < n; k++) {
         if (k + AHEAD < n)
             prefetch_row(from, gnn__part_row(index, k + AHEAD));
         memcpy(to->numbers + k * cols, gnn__row(from, gnn__part_row(index, k)),

@@ -49,8 +49,7 @@ static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_s
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
     const int64_t step = gnn__rows_at_once(x->cols);
     const int threads = gnn__op_threads(call, 8 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
         for (int64_t r = from; r < from + rows; r++)
             gnn__elementwise_kernels()->activate(how->kind, how->slope, x->cols, gnn__row(x, r),
@@ -69,8 +68,7 @@ static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activat
     const int64_t step = gnn__rows_at_once(dy->cols);
     const bool output = gnn__activation_from_output(how->kind, how->slope);
     const int threads = gnn__op_threads(call, 8 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < dy->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < dy->rows; from += step) {
         const int64_t rows = gnn__rows_left(dy, from, step),
                       ld = x->accumulate ? dy->cols : gnn__stride(dx);
         gnn_real_t *blocks = (gnn_real_t *)call->scratch + 2 * omp_get_thread_num() * step * dy->cols;
@@ -98,8 +96,7 @@ static int activation_forward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(x, y, NULL);
     const int threads = threads_for(call, &how, lines.total);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->activate(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, x, k),
                           gnn__line(&lines, y, k));
     return GNN_OK;
@@ -115,8 +112,7 @@ static bool left_grad(const gnn_op_call_t *call, const gnn__activation_settings_
         return false;
     const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, &y->value, NULL);
     const int threads = threads_for(call, how, lines.total);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         gnn__row_kernels()->left_grad(&left, 1, gnn__line_length(&lines, k),
                                       gnn__line(&lines, &y->value, k), 0,
                                       gnn__line(&lines, &y->grad, k), 0,
@@ -143,8 +139,7 @@ static int activation_backward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, t, NULL);
     const int threads = threads_for(call, &how, lines.total);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->activate_grad(how.kind, how.slope, gnn__line_length(&lines, k),
                                gnn__line(&lines, t, k), gnn__line(&lines, &y->grad, k),
                                x->accumulate, gnn__line(&lines, &x->grad, k));

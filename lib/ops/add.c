@@ -47,13 +47,11 @@ static int add_forward(gnn_op_call_t *call)
     const gnn__lines_t lines = gnn__lines(x, z, y, NULL);
     const int threads = gnn__op_threads(call, lines.total);
     if (is_one_row(call)) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
+        GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
             gnn__add_row(x, alpha, z->data, y, from, from + gnn__rows_left(x, from, ROWS_AT_ONCE));
         return GNN_OK;
     }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->mix(gnn__line_length(&lines, k), 1, gnn__line(&lines, x, k), alpha,
                      gnn__line(&lines, z, k), gnn__line(&lines, y, k));
     return GNN_OK;
@@ -108,8 +106,7 @@ static int add_scaled_forward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(x, z, y, NULL);
     const int threads = gnn__op_threads(call, lines.total);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->mix(gnn__line_length(&lines, k), factor, gnn__line(&lines, x, k), 1,
                      gnn__line(&lines, z, k), gnn__line(&lines, y, k));
     return GNN_OK;
@@ -122,8 +119,7 @@ static void eps_grad(const gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int threads = gnn__op_threads(call, x->rows * x->cols);
     double *parts = call->scratch, total = 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         parts[r] = kernels->dot(x->cols, gnn__row(x, r), gnn__row(dy, r));
     for (int64_t r = 0; r < x->rows; r++)
         total += parts[r];

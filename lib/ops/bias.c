@@ -84,8 +84,7 @@ static int bias_forward(gnn_op_call_t *call)
                                                             : how->rate > 0            ? 4
                                                                                        : 1;
     const int threads = gnn__op_threads(call, work * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
         const gnn_tensor_t source = gnn__rows(x, from, rows), target = gnn__rows(y, from, rows);
         gnn__bias_rows(how, &d, &source, call->in[1].value.data, from, &target);
@@ -147,8 +146,7 @@ static int bias_backward(gnn_op_call_t *call)
     const int64_t chunks = gnn__column_chunks(dy->rows);
     const int threads =
         gnn__op_threads(call, (settings(call)->rate > 0 ? 6 : 2) * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++) {
         const chunk_t c = chunk_at(call, k);
         const int64_t from = gnn__share(dy->rows, (int)k, (int)chunks),
                       end = gnn__share(dy->rows, (int)k + 1, (int)chunks);

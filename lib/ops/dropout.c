@@ -30,8 +30,7 @@ static void drop(const gnn_op_call_t *call, const gnn_tensor_t *x, bool add, con
     const gnn__dropout_kernels_t *kernels = gnn__dropout_kernels();
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
         const int64_t row = k * ROWS_AT_ONCE,
                       rows = x->rows - row < ROWS_AT_ONCE ? x->rows - row : ROWS_AT_ONCE;
         kernels->matrix(&d, row, rows, x->cols, gnn__row(x, row), gnn__stride(x), add,

@@ -38,8 +38,7 @@ static int gru_forward(gnn_op_call_t *call)
     gnn_real_t *saved = call->recording ? call->saved[0] : NULL;
     const int64_t d = h->cols;
     const int threads = gnn__op_threads(call, 24 * h->rows * d);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < h->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < h->rows; r++)
         kernels->gru(d, gnn__row(xg, r), gnn__row(hg, r), gnn__row(h, r), gnn__row(y, r),
                      saved ? saved + 4 * d * r : NULL);
     return GNN_OK;
@@ -68,8 +67,7 @@ static int gru_backward(gnn_op_call_t *call)
     const gnn_real_t *saved = call->saved[0];
     const int64_t d = dy->cols, pieces = (dy->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     const int threads = gnn__op_threads(call, 12 * dy->rows * d);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
         gnn_real_t *inner = (gnn_real_t *)call->scratch + 5 * d * k;
         for (int64_t r = k * ROWS_AT_ONCE; r < dy->rows && r < (k + 1) * ROWS_AT_ONCE; r++) {
             kernels->gru_grad(d, saved + 4 * d * r, gnn__row(h, r), gnn__row(dy, r), inner,

@@ -47,8 +47,7 @@ static int head_norm_forward(gnn_op_call_t *call)
     const gnn_real_t *gain = call->in[1].value.data, eps = eps_of(call);
     gnn_real_t *stats = call->recording ? call->saved[0] : call->scratch;
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t h = 0; h < heads; h++)
             gnn__row_kernels()->norm(true, d, gnn__row(x, r) + h * d, gain, NULL, eps,
                                      gnn__row(y, r) + h * d, stats_at(stats, x->rows, h, r));
@@ -90,8 +89,7 @@ static int head_norm_backward(gnn_op_call_t *call)
                   d = cols / heads, chunks = gnn__column_chunks(rows);
     double *sums = call->scratch, *free_rows = sums + chunks * cols;
     const int threads = gnn__op_threads(call, 4 * rows * cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++)
         chunk_grad(call, gnn__share(rows, (int)k, (int)chunks),
                    gnn__share(rows, (int)k + 1, (int)chunks), sums + k * cols,
                    (gnn_real_t *)(void *)(free_rows + k * cols));

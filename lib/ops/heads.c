@@ -69,8 +69,7 @@ static int head_dot_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value;
     const int threads = gnn__op_threads(call, x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
         for (int64_t v = 0; v < vectors_of(call); v += GNN__HEAD_VECTORS) {
             const gnn__heads_block_t b = block_of(call, v, from, false);
             gnn__head_kernels()->dots(&b);
@@ -107,8 +106,7 @@ static int head_dot_backward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, rows * cols);
     double *sums = call->scratch;
     memset(sums, 0, sizeof *sums * (size_t)(vectors * chunks * cols));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++)
         chunk_grad(call, gnn__share(rows, (int)k, (int)chunks),
                    gnn__share(rows, (int)k + 1, (int)chunks), sums + k * cols, chunks);
     for (int64_t v = 0; v < vectors; v++)
@@ -141,8 +139,7 @@ static int head_mean_forward(gnn_op_call_t *call)
     const int64_t heads = heads_of(call), d = y->cols;
     const gnn_real_t share = 1 / (gnn_real_t)heads;
     const int threads = gnn__op_threads(call, x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t h = 0; h < heads; h++)
             kernels->scale(d, share, gnn__row(x, r) + h * d, h > 0, gnn__row(y, r));
     return GNN_OK;
@@ -158,8 +155,7 @@ static int head_mean_backward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, dy->rows * heads * d);
     if (!gnn__wants(call, 0))
         return GNN_OK;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < dy->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < dy->rows; r++)
         for (int64_t h = 0; h < heads; h++)
             kernels->scale(d, share, gnn__row(dy, r), add, gnn__row(dx, r) + h * d);
     return GNN_OK;

@@ -105,9 +105,7 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
     p.bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     const int threads = gnn__op_threads(call, x->indptr[x->rows] * y->cols);
-    gnn__deal_t deal = gnn__deal(pieces, threads);
-#pragma omp parallel num_threads(threads)
-    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
+    GNN__EACH_CHUNK (k, pieces, threads) {
         const int64_t from = k * ROWS_AT_ONCE,
                       to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
         if (left.bytes > 0)
@@ -124,8 +122,7 @@ static void divide_columns(const gnn_op_call_t *call, const gnn__csr_product_t *
     const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const int64_t units = (dw->cols + UNIT - 1) / UNIT;
     const int shares = threads < units ? threads : (int)units;
-#pragma omp parallel for num_threads(shares) schedule(static, 1)
-    for (int share = 0; share < shares; share++) {
+    GNN__PARALLEL_FOR_AS (shares, schedule(static, 1), int share = 0; share < shares; share++) {
         const int64_t first = gnn__share(units, share, shares) * UNIT,
                       end = gnn__share(units, share + 1, shares) * UNIT;
         const gnn__owned_block_t block = {0, dw->rows, first,
@@ -143,8 +140,7 @@ static void add_copies(const gnn_op_call_t *call, int copies, int threads)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn_real_t *parts = call->scratch;
     const int64_t pieces = (dw->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
         const int64_t from = k * ROWS_AT_ONCE,
                       to = from + ROWS_AT_ONCE < dw->rows ? from + ROWS_AT_ONCE : dw->rows;
         const bool flat = gnn__stride(dw) == dw->cols;
@@ -162,8 +158,7 @@ static void divide_rows(const gnn_op_call_t *call, const gnn__csr_product_t *p, 
     const gnn_tensor_t *dw = &call->in[1].grad;
     const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const int64_t rows = call->in[0].rows, size = dw->rows * dw->cols;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int copy = 0; copy < copies; copy++) {
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int copy = 0; copy < copies; copy++) {
         gnn__csr_product_t own = *p;
         own.y = (gnn_real_t *)call->scratch + copy * size;
         own.ldy = dw->cols;

@@ -148,8 +148,7 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
     GNN__EACH_CHUNK (k, t.chunks, gnn__op_threads(call, w->cols * x->rows * x->cols))
         chunk_grad(call, &t, k);
     const int threads = gnn__op_threads(call, t.chunks * t.size / 4);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
+    GNN__PARALLEL_FOR (threads, int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
         send_unit(w, &t, top);
     return GNN_OK;
 }

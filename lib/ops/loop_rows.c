@@ -133,8 +133,8 @@ static bool copy_by_receiver(const gnn_op_call_t *call, const gnn__built_view_t 
     if (view->n_parts != 1 || !pairs->indptr || pairs->edge || pairs->edge_base != 0 ||
         pairs->count != x->rows)
         return false;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i0 = 0; i0 < n; i0 += RECEIVERS_AT_ONCE) {
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic), int64_t i0 = 0; i0 < n;
+                          i0 += RECEIVERS_AT_ONCE) {
         const int64_t i1 = gnn__min(i0 + RECEIVERS_AT_ONCE, n);
         copy_rows(x, &call->out[0].value, pairs->indptr[i0], pairs->indptr[i1]);
         for (int64_t i = i0; i < i1; i++)
@@ -153,11 +153,9 @@ static int loop_rows_forward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, 2 * x->rows * x->cols);
     if (copy_by_receiver(call, view, threads))
         return GNN_OK;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
+    GNN__PARALLEL_FOR (threads, int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
         copy_rows(x, &call->out[0].value, e, gnn__min(e + ROWS_AT_ONCE, x->rows));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, RECEIVERS_AT_ONCE)
-    for (int64_t i = 0; i < n; i++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, RECEIVERS_AT_ONCE), int64_t i = 0; i < n; i++)
         loop_mean(call, view, i);
     return GNN_OK;
 }
@@ -246,8 +244,7 @@ static int loop_rows_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads = gnn__op_threads(call, 2 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, RECEIVERS_AT_ONCE)
-    for (int64_t i = 0; i < n; i++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, RECEIVERS_AT_ONCE), int64_t i = 0; i < n; i++)
         edge_grads(call, view, i);
     return GNN_OK;
 }

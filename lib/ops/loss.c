@@ -202,8 +202,7 @@ static int loss_forward(gnn_op_call_t *call)
     GNN_TRY(denominator(call, &total));
     const int threads = gnn__op_threads(call, 16 * call->in[0].rows * c);
     /* In turn: the rows that count, those of a part, often stand together. */
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int64_t k = 0; k < pieces; k++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int64_t k = 0; k < pieces; k++)
         sums[k] = piece_loss(call, k, total, gradient, spare + k * c);
     for (int64_t k = 0; k < pieces; k++)
         sum += sums[k];

@@ -78,8 +78,7 @@ static int run(const gnn_op_call_t *call, bool backward)
 {
     const gnn__lines_t lines = lines_of(call, backward);
     const int threads = gnn__op_threads(call, lines.total * call->n_in);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t line = 0; line < lines.count; line++) {
+    GNN__PARALLEL_FOR (threads, int64_t line = 0; line < lines.count; line++) {
         const int64_t length = gnn__line_length(&lines, line);
         for (int64_t first = 0; first < length; first += PIECE) {
             const int64_t rest = length - first;

@@ -139,8 +139,7 @@ static int forward(gnn_op_call_t *call)
     const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
     const int64_t step = gnn__rows_at_once(x->cols);
     const int threads = gnn__op_threads(call, (rate_of(call) > 0 ? 4 : 1) * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
         const gnn_tensor_t source = gnn__rows(x, from, rows), target = gnn__rows(y, from, rows),
                            z = factors(call, &call->in[1].value, from, rows);
@@ -233,8 +232,7 @@ static int backward(gnn_op_call_t *call)
     const int64_t chunks = gnn__column_chunks(dy->rows);
     const int threads = gnn__op_threads(call, (rate_of(call) > 0 ? 6 : 2) * dy->rows * dy->cols);
     memset(zeros_of(call), 0, sizeof(gnn_real_t) * (size_t)dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++) {
         const chunk_t c = chunk_at(call, k);
         chunk_grad(call, gnn__share(dy->rows, (int)k, (int)chunks),
                    gnn__share(dy->rows, (int)k + 1, (int)chunks), &c);

@@ -116,8 +116,7 @@ static int norm_forward(gnn_op_call_t *call)
     const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
     const int64_t step = gnn__rows_at_once(x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += step) {
         const int64_t end = from + gnn__rows_left(x, from, step);
         if (residual)
             add_residual(call, &d, from, end, &sums);
@@ -184,8 +183,7 @@ static int norm_backward(gnn_op_call_t *call)
     double *sums[3] = {call->scratch}; /* of the gain, of the shift; and a row */
     for (int k = 1; k < 3; k++)
         sums[k] = sums[k - 1] + chunks * cols;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++)
         chunk_grad(call, gnn__share(dy->rows, (int)k, (int)chunks),
                    gnn__share(dy->rows, (int)k + 1, (int)chunks), sums, k * cols);
     for (int k = 0; k < 2; k++)

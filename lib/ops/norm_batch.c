@@ -66,8 +66,7 @@ static void sums(const gnn_op_call_t *call, const batch_t *b, what_t what, const
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int threads = gnn__op_threads(call, b->rows * b->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < b->chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < b->chunks; k++) {
         const int64_t from = gnn__share(b->rows, (int)k, (int)b->chunks),
                       rows = gnn__share(b->rows, (int)k + 1, (int)b->chunks) - from;
         double *part = b->parts + k * b->cols;
@@ -139,8 +138,7 @@ int gnn__batch_norm_forward(gnn_op_call_t *call)
         b.q[c] = (shift ? shift[c] : 0) - b.mean[c] * b.p[c];
     }
     const int threads = gnn__op_threads(call, b.rows * b.cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < b.rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < b.rows; r++)
         kernels->affine(b.cols, gnn__row(x, r), b.p, b.q, gnn__row(y, r));
     return GNN_OK;
 }
@@ -183,8 +181,7 @@ int gnn__batch_norm_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads = gnn__op_threads(call, b.rows * b.cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < b.rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < b.rows; r++)
         kernels->affine_grad(b.cols, gnn__row(dy, r), gnn__row(x, r), b.mean, b.p, b.q, b.r, add,
                              gnn__row(dx, r));
     return GNN_OK;

@@ -41,8 +41,7 @@ static int repeat_rows_forward(gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const size_t bytes = (size_t)y->cols * sizeof(gnn_real_t);
     const int threads = gnn__op_threads(call, y->rows * y->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < (bytes ? y->rows : 0); r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < (bytes ? y->rows : 0); r++)
         memcpy(gnn__row(y, r), gnn__row(x, r % x->rows), bytes);
     return GNN_OK;
 }
@@ -68,8 +67,7 @@ static int repeat_rows_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0) || x->rows == 0 || x->cols == 0)
         return GNN_OK;
     const int threads = gnn__op_threads(call, dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t u = 0; u < units; u++) {
+    GNN__PARALLEL_FOR (threads, int64_t u = 0; u < units; u++) {
         const int64_t chunk = u / x->rows, r = u % x->rows,
                       from = gnn__share(times, (int)chunk, (int)chunks),
                       end = gnn__share(times, (int)chunk + 1, (int)chunks);

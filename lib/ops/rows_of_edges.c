@@ -102,9 +102,7 @@ static void visit_nodes(const gnn_op_call_t *call, const gnn__built_view_t *view
 {
     const int64_t pieces = (nodes + NODES_AT_ONCE - 1) / NODES_AT_ONCE;
     const int threads = gnn__op_threads(call, (call->out[0].rows + nodes) * call->in[0].cols);
-    gnn__deal_t deal = gnn__deal(pieces, threads);
-#pragma omp parallel num_threads(threads)
-    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;)
+    GNN__EACH_CHUNK (k, pieces, threads)
         for (int64_t i = k * NODES_AT_ONCE; i < nodes && i < (k + 1) * NODES_AT_ONCE; i++)
             visit(call, view, i);
 }

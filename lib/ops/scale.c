@@ -27,8 +27,7 @@ static void scale_and_drop(const gnn_op_call_t *call, const gnn_tensor_t *x, con
     const gnn__dropout_t d = gnn__dropout(call->rng, settings(call)->rate);
     const int64_t step = gnn__rows_at_once(x->cols);
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
         for (int64_t r = from; r < from + rows; r++)
             gnn__elementwise_kernels()->scale(x->cols, settings(call)->alpha, gnn__row(x, r), false,
@@ -46,8 +45,7 @@ static void scale_and_drop_grad(const gnn_op_call_t *call)
     const gnn__dropout_t d = gnn__dropout(call->rng, settings(call)->rate);
     const int64_t step = gnn__rows_at_once(dy->cols);
     const int threads = gnn__op_threads(call, 4 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < dy->rows; from += step) {
+    GNN__PARALLEL_FOR (threads, int64_t from = 0; from < dy->rows; from += step) {
         const int64_t rows = gnn__rows_left(dy, from, step);
         gnn_real_t *block = (gnn_real_t *)call->scratch + omp_get_thread_num() * step * dy->cols;
         const gnn_tensor_t to = gnn__rows(&x->grad, from, rows),

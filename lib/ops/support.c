@@ -99,8 +99,7 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
     if (source->data == target->data && alpha == 1 && !add)
         return; /* a tape may let both be one */
     const int threads = gnn__op_threads(call, lines.total);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < lines.count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add,
                        gnn__line(&lines, target, k));
 }
@@ -186,8 +185,7 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
     const int64_t chunks = gnn__column_chunks(x->rows), cols = x->cols;
     const int threads = gnn__op_threads(call, x->rows * cols);
     double *parts = scratch;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++) {
         const int64_t from = gnn__share(x->rows, (int)k, (int)chunks),
                       to_row = gnn__share(x->rows, (int)k + 1, (int)chunks);
         kernels->column_sum(to_row - from, cols, gnn__row(x, from), gnn__stride(x), parts + k * cols);

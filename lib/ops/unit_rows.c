@@ -42,8 +42,7 @@ int gnn__unit_forward(gnn_op_call_t *call, int64_t heads)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const int64_t d = x->cols / heads;
     const int threads = gnn__op_threads(call, 3 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t h = 0; h < heads; h++)
             gnn__unit_head(gnn__row(x, r) + h * d, d, gnn__row(y, r) + h * d);
     return GNN_OK;
@@ -69,8 +68,7 @@ int gnn__unit_backward(gnn_op_call_t *call, int64_t heads)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads = gnn__op_threads(call, 5 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < dy->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < dy->rows; r++)
         for (int64_t h = 0; h < heads; h++)
             gnn__unit_head_grad(gnn__row(&x->value, r) + h * d, gnn__row(dy, r) + h * d, d,
                                 x->accumulate != 0, gnn__row(&x->grad, r) + h * d);

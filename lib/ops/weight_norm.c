@@ -91,8 +91,7 @@ static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gn
                     gnn_real_t *a, int threads)
 {
     const int64_t n = settings(call)->graph->n_dst;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int64_t p = 0; p < view->n_parts; p++) {
             const gnn__pairs_t *pairs = &view->parts[p].pairs;
@@ -116,8 +115,7 @@ static int weight_norm_forward(gnn_op_call_t *call)
     degrees(call, view, degree, a, threads);
     for (int64_t i = m; i < y->rows; i++)
         *gnn__row(y, i) = 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < n; i++) {
         for (int64_t p = 0; p < view->n_parts; p++) {
             const gnn__pairs_t *pairs = &view->parts[p].pairs;
             for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
@@ -185,8 +183,7 @@ static int weight_norm_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads = gnn__op_threads(call, 2 * dy->rows);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < n; i++) {
         const gnn_real_t ddegree = degree_grad(call, view, i);
         for (int64_t p = 0; p < view->n_parts; p++)
             weight_row_grad(call, &view->parts[p].pairs, i, ddegree);

@@ -14,8 +14,7 @@ static double measure_operations(int threads)
     double best = 0;
     for (int k = 0; k < REPEAT; k++) {
         double start = gnn__seconds(), all = 0;
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : all)
-        for (int t = 0; t < threads; t++) {
+        GNN__PARALLEL_FOR_AS (threads, schedule(static, 1) reduction(+ : all), int t = 0; t < threads; t++) {
             double operations;
             const gnn_real_t result = kernels->multiply_add(ROUNDS, (gnn_real_t)1e-3, &operations);
             all += result == 0 ? 0 : operations * ROUNDS;
@@ -37,8 +36,7 @@ static double measure_reads(int threads)
         return 0;
     for (int k = 0; k <= REPEAT; k++) {
         const double start = gnn__seconds();
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : all)
-        for (int t = 0; t < threads; t++)
+        GNN__PARALLEL_FOR_AS (threads, schedule(static, 1) reduction(+ : all), int t = 0; t < threads; t++)
             all += kernels->read(share, x + t * share);
         const double rate =
             (double)(share * threads) * sizeof *x / (gnn__seconds() - start) + (double)all;

@@ -13,6 +13,7 @@ static int reserve_scratch(gnn_tape_t *tape, void **scratch)
 static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
 {
     int (*const function)(gnn_op_call_t *) = backward ? node->op->backward : node->op->forward;
+    gnn__adaptive_apply(tape->context);
     if (!tape->context->profile)
         return function(&node->call);
     const double start = gnn__seconds();
@@ -22,23 +23,12 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     return rc;
 }
 
-/* Runs with as many threads as the program has fared well with. Plans are made for all. */
-static int run_paced(gnn_tape_t *tape, bool backward, int (*run)(gnn_tape_t *tape, void *scratch),
-                     void *scratch)
+/* Plans are made for all threads of the context; loops may get fewer (base/adaptive_threads.c). */
+static int run_adaptively(gnn_tape_t *tape, int (*run)(gnn_tape_t *tape, void *scratch), void *scratch)
 {
-    gnn_context_t *context = tape->context;
-    gnn__pace_t *pace = &tape->pace[backward];
-    const int all = gnn__team_size(context), threads = gnn__pace_threads(pace, all);
-    context->after = threads < all ? threads : 0;
-    if (all == 1)
-        return run(tape, scratch);
-    const long preemptions = gnn__pace_preemptions();
-    const double start = gnn__seconds();
-    context->fewer = context->after;
-    int rc = run(tape, scratch);
-    context->fewer = 0;
-    const double seconds = gnn__seconds() - start;
-    gnn__pace_note(pace, threads == all, seconds, gnn__pace_preemptions() > preemptions);
+    gnn__adaptive_begin(tape->context);
+    const int rc = run(tape, scratch);
+    gnn__adaptive_end(tape->context);
     return rc;
 }
 
@@ -62,13 +52,11 @@ static int run_forward(gnn_tape_t *tape)
 {
     void *scratch;
     GNN_TRY(gnn__team_start(tape->context));
-    if (!tape->planned) {
-        memset(tape->pace, 0, sizeof tape->pace);
+    if (!tape->planned)
         GNN_TRY(gnn__tape_plan(tape));
-    }
     GNN_TRY(reserve_scratch(tape, &scratch));
     tape->context->prepacked = tape->prepacked;
-    const int rc = run_paced(tape, false, run_nodes, scratch);
+    const int rc = run_adaptively(tape, run_nodes, scratch);
     tape->context->prepacked = NULL;
     return rc;
 }
@@ -189,7 +177,7 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         tape->values[x].written = false;
     GNN_TRY(seed(tape, root, d_root));
-    GNN_TRY(run_paced(tape, true, run_nodes_backward, scratch));
+    GNN_TRY(run_adaptively(tape, run_nodes_backward, scratch));
     const gnn_parameters_t *settled = NULL;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];

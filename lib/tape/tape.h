@@ -95,8 +95,7 @@ struct gnn_tape {
     gnn__buffer_t *buffers, **placed;
     int64_t n_buffers, buffers_capacity;
     gnn__arena_t arena;
-    size_t scratch;      /* largest need of any node */
-    gnn__pace_t pace[2]; /* of forward and backward runs of this program */
+    size_t scratch; /* largest need of any node */
 };
 
 /* Fuses neighbouring ops whose intermediate value has a single reader, and lets ops write in place.

@@ -193,8 +193,7 @@ int gnn_negatives_draw(const gnn_negatives_t *g, gnn_context_t *context, uint64_
         return gnn__error(GNN_EINVALID, "%lld pairs into %s", (long long)count,
                           src && dst ? "arrays" : "NULL");
     const int threads = gnn__threads(context, WORK * count);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < count; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++)
         draw_pair(g, seed, round, k, &src[k], &dst[k]);
     return GNN_OK;
 }
@@ -212,8 +211,7 @@ int gnn_negatives_of_sources(const gnn_negatives_t *g, gnn_context_t *context, u
             return gnn__error(GNN_EINVALID, "source %lld is node %d, expected is 0 to %lld",
                               (long long)k, src[k], (long long)g->n - 1);
     const int threads = gnn__threads(context, WORK * count * each);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < count; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++) {
         const int64_t begin = g->begin[src[k]], taken = g->begin[src[k] + 1] - begin;
         for (int64_t e = 0; e < each; e++)
             dst[k * each + e] =

@@ -252,8 +252,7 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__swe
     const gnn__optimizer_kernels_t *kernels = gnn__optimizer_kernels();
     int64_t blocks = (range->end - range->begin + BLOCK - 1) / BLOCK;
     int threads = gnn__threads_after(o->context, (range->end - range->begin) * 4);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t block = 0; block < blocks; block++) {
+    GNN__PARALLEL_FOR (threads, int64_t block = 0; block < blocks; block++) {
         int64_t at = range->begin + block * BLOCK;
         int64_t n = range->end - at < BLOCK ? range->end - at : BLOCK;
         gnn_real_t *first = o->first ? o->first + at : NULL;
@@ -312,11 +311,13 @@ static int check_by_threads(const gnn_optimizer_t *o)
     const gnn_real_t *g = gnn_parameters_block(o->parameters, 1, NULL);
     const int threads = gnn__threads_after(o->context, o->length);
     bool finite = true;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : finite)
-    for (int64_t at = 0; at < o->length; at += BLOCK)
-        finite = gnn__optimizer_kernels()->finite(o->length - at < BLOCK ? o->length - at : BLOCK,
-                                                  g + at) &&
-                 finite;
+    GNN__PARALLEL (threads) {
+#pragma omp for schedule(static) reduction(&& : finite) nowait
+        for (int64_t at = 0; at < o->length; at += BLOCK)
+            finite = gnn__optimizer_kernels()->finite(
+                         o->length - at < BLOCK ? o->length - at : BLOCK, g + at) &&
+                     finite;
+    }
     return finite ? GNN_OK : check_gradients(o->parameters);
 }
 

@@ -211,13 +211,15 @@ static void lay_out(const gnn__distance_keys_t *keys, gnn_real_t factor, int thr
                   heads = a->keys.head_rows > 0 ? a->heads : 1;
     const gnn__attention_tiles_t *kernels = gnn__attention_tiles();
     int broken = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : broken) collapse(2)
-    for (int64_t h = 0; h < heads; h++)
-        for (int64_t b = from; b < to; b++) {
-            const int64_t at = h * a->keys.head_rows * a->keys.width + b * size;
-            broken |= !fill_rows(a, h, b, factor, keys->rows + at);
-            kernels->pack_keys(keys->rows + at, a->keys.width, keys->blocks + at);
-        }
+    GNN__PARALLEL (threads) {
+#pragma omp for schedule(static) reduction(| : broken) collapse(2) nowait
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t b = from; b < to; b++) {
+                const int64_t at = h * a->keys.head_rows * a->keys.width + b * size;
+                broken |= !fill_rows(a, h, b, factor, keys->rows + at);
+                kernels->pack_keys(keys->rows + at, a->keys.width, keys->blocks + at);
+            }
+    }
     a->keys.finite = !broken;
 }
 
@@ -279,8 +281,7 @@ static void fold_tiles(const gnn__plan_t *plan, const gnn__distance_keys_t *keys
                        const gnn__attention_t *a, int p, int64_t chunks, int threads)
 {
     const int together = columns_apart(keys, p, a->heads, a->d_k) ? threads : 1;
-#pragma omp parallel for num_threads(together) schedule(static)
-    for (int64_t h = 0; h < a->heads; h++)
+    GNN__PARALLEL_FOR (together, int64_t h = 0; h < a->heads; h++)
         fold_head(plan, keys, a, p, h, chunks);
 }
 

@@ -148,8 +148,7 @@ static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t 
     if (!to)
         return;
     turn_weights(&plan->in[input], d_e, edges->turned);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i <= x->rows; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i <= x->rows; i++) {
         /* one row more: registers reach beyond the last */
         memset(to + i * stride, 0, sizeof *to * (size_t)stride);
         if (i < x->rows)
@@ -239,8 +238,7 @@ void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, int t
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
         const int64_t rows = pairs->edge ? pairs->n_rows : 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < rows; i++) {
+        GNN__PARALLEL_FOR (threads, int64_t i = 0; i < rows; i++) {
             const int64_t to = gnn__pairs_to(pairs, i), edge = to > 0 ? pairs->edge[to - 1] : -1;
             if (edge >= plan->graph->n_edges && to > gnn__pairs_from(pairs, i))
                 gnn__attention_lanes()->edge_logits(l, edge, edge + 1, NULL);

@@ -37,8 +37,7 @@ void gnn__sink_rows(const gnn__plan_t *plan, gnn_real_t *lse, int threads)
 {
     if (!gnn__has_sink(plan))
         return;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++)
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++)
         sink_row(plan, i, lse + i * plan->shape.heads);
 }
 

@@ -81,19 +81,14 @@ void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *scratch, int64_t
                   groups = (a.heads + heads - 1) / heads,
                   tiles = a.packed ? gnn__packed_tiles(&a) : 0;
     /* A head's tiles stay with the thread that packed them. */
-    gnn__deal_t deal = gnn__deal(groups * blocks, threads);
-#pragma omp parallel num_threads(threads)
-    {
-        gnn_real_t *own = scratch + omp_get_thread_num() * scratch_size;
-#pragma omp for schedule(static)
-        for (int64_t t = 0; t < a.kv_heads * tiles; t++)
-            kernels->pack(&a, t % tiles, t / tiles, own);
-        for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
-            const int64_t head = heads * (a.packed ? u / blocks : u % groups),
-                          row = rows * (a.packed ? u % blocks : u / groups);
-            kernels->forward(&a, row, gnn__min(row + rows, n), head,
-                             gnn__min(head + heads, a.heads), own);
-        }
+    if (tiles > 0)
+        GNN__PARALLEL_FOR (threads, int64_t t = 0; t < a.kv_heads * tiles; t++)
+            kernels->pack(&a, t % tiles, t / tiles, scratch + omp_get_thread_num() * scratch_size);
+    GNN__EACH_CHUNK (u, groups * blocks, threads) {
+        const int64_t head = heads * (a.packed ? u / blocks : u % groups),
+                      row = rows * (a.packed ? u % blocks : u / groups);
+        kernels->forward(&a, row, gnn__min(row + rows, n), head, gnn__min(head + heads, a.heads),
+                         scratch + omp_get_thread_num() * scratch_size);
     }
 }
 
@@ -246,23 +241,17 @@ void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *scratch, int64_
                   heads = heads_per_unit(a, a->kv_heads, c.count),
                   drawn = heads * group > 1 ? rows_drawn(a) : 0;
     a->rows = drawn > 0 ? drawn : GNN__TILE_ROWS;
-    gnn__deal_t deal = gnn__deal((a->kv_heads + heads - 1) / heads * c.count, threads);
-#pragma omp parallel num_threads(threads)
-    {
-        for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
-            const int64_t kv = u / c.count * heads, k = u % c.count;
-            const gnn__tile_sums_t own = sums_of_unit(a, &c, &all, k, kv * group);
-            kernels->send(a, c.begin[k], c.begin[k + 1], kv, gnn__min(kv + heads, a->kv_heads),
-                          &own, scratch + omp_get_thread_num() * scratch_size);
-        }
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (int64_t b = 0; b < blocks; b++) {
-            const int64_t c0 = b * per, c1 = gnn__min(c0 + per, end);
-            if (a->grad.q.at)
-                receive_sums(a, &c, sums, c0, c1);
-            if (apart)
-                receive_sums(&other, &c, all.d_key_q, c0, c1);
-        }
+    GNN__EACH_CHUNK (u, (a->kv_heads + heads - 1) / heads * c.count, threads) {
+        const int64_t kv = u / c.count * heads, k = u % c.count;
+        const gnn__tile_sums_t own = sums_of_unit(a, &c, &all, k, kv * group);
+        kernels->send(a, c.begin[k], c.begin[k + 1], kv, gnn__min(kv + heads, a->kv_heads), &own,
+                      scratch + omp_get_thread_num() * scratch_size);
+    }
+    GNN__PARALLEL_FOR (threads, int64_t b = 0; b < blocks; b++) {
+        const int64_t c0 = b * per, c1 = gnn__min(c0 + per, end);
+        if (a->grad.q.at)
+            receive_sums(a, &c, sums, c0, c1);
+        if (apart)
+            receive_sums(&other, &c, all.d_key_q, c0, c1);
     }
 }

@@ -228,8 +228,7 @@ static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
 {
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t n = plan->graph->n_dst, per = 256, blocks = (n + per - 1) / per;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++)
+    GNN__PARALLEL_FOR (threads, int64_t b = 0; b < blocks; b++)
         kernels->delta(a, b * per, gnn__min(b * per + per, n), run->delta);
 }
 

@@ -285,8 +285,7 @@ static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t col
     if (!copy)
         return;
     *to = (gnn__matrix_t){copy, cols};
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
         const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
         kernels->pack(from, i0, gnn__min(i1, rows), run->a.heads, d, run->l.width, to, cols);
     }
@@ -297,8 +296,7 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
                   void (*kernel)(const gnn__lanes_t *, int64_t, int64_t, gnn_real_t *))
 {
     const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
         const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
         kernel(&run->l, i0, gnn__min(i1, rows),
                run->scratch + omp_get_thread_num() * run->scratch_size);

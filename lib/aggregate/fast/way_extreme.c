@@ -99,8 +99,7 @@ static void split_gradients(const gnn__plan_t *plan, const gnn_real_t *ties, gnn
                             int threads)
 {
     const int64_t rows = plan->graph->n_dst, width = plan->out_width;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < width; c++) {
             const gnn_real_t n = ties[r * width + c];
             gain[r * width + c] = gnn__row(&plan->d_out, r)[c] / (n > 0 ? n : 1);

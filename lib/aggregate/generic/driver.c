@@ -43,8 +43,7 @@ static void aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         gnn__driver_visit(plan, run, p, false, threads, hear_row);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++)
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++)
         finish_row(plan, run, i);
 }
 

@@ -54,8 +54,7 @@ static void finish_grads(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                          const gnn_real_t *saved, int threads)
 {
     const size_t bytes = sizeof(gnn_real_t) * (size_t)run->state_size;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++) {
         memcpy(gnn__driver_state(run, i), saved + i * run->state_size, bytes);
         if (plan->view->degree[i] > 0)
             plan->aggregator->finish_grad(&plan->shape, gnn__driver_state(run, i),

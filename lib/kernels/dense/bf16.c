@@ -15,8 +15,7 @@ void gnn__bf16_make(const gnn_context_t *context, int limit, const gnn__bf16_ope
     const int64_t stride = o->beside ? o->parts * o->cols : o->cols,
                   step = o->beside ? o->cols : o->rows * o->cols;
     const int threads = gnn__threads_within(context, limit, 2 * o->rows * o->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < o->rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < o->rows; r++) {
         uint16_t *high = o->to + r * stride;
         kernels->split(o->cols, o->x + r * o->stride, high,
                        o->parts == 1 ? NULL : high + o->low * step);

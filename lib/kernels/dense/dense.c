@@ -85,9 +85,7 @@ static void call_blocks(const gnn__product_t *whole, int threads)
 {
     int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
             blocks = (whole->m + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
-    gnn__deal_t deal = gnn__deal(blocks, threads);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
+    GNN__EACH_CHUNK (k, blocks, threads) {
         gnn__product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
         call(&p);
     }
@@ -180,8 +178,7 @@ static void scale_only(const gnn__product_t *p)
 static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
 {
     const int threads = gnn__threads_within(context, p->threads, p->m * p->n);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < p->m; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < p->m; r++)
         gnn__product_bias_row(p, r);
     p->beta = 1;
 }

@@ -16,8 +16,6 @@ void gnn__few_rows(const gnn_context_t *context, const gnn__few_rows_t *p, int l
     const gnn__few_rows_kernels_t *kernels = gnn__few_rows_kernels();
     const int threads = gnn__threads_within(context, limit, p->outputs * p->k / 4);
     const int64_t n = p->turned ? AT_ONCE : columns_at_once(p->outputs, threads);
-    gnn__deal_t deal = gnn__deal((p->outputs + n - 1) / n, threads);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;)
+    GNN__EACH_CHUNK (k, (p->outputs + n - 1) / n, threads)
         kernels->product(p, k * n, gnn__min((k + 1) * n, p->outputs));
 }

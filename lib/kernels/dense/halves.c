@@ -34,8 +34,7 @@ static void widen_rows(const gnn_context_t *context, const gnn__halves_t *w, int
 {
     const gnn__halves_kernels_t *kernels = gnn__halves_kernels();
     const int threads = gnn__threads_within(context, limit, count * w->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < count; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < count; r++)
         kernels->widen(w->cols, w->bf16, w->at + (first + r) * w->cols, to + r * stride);
 }
 
@@ -75,8 +74,7 @@ static void widen_turned(const gnn_context_t *context, const gnn__halves_t *w, i
     enum { SIDE = 32 };
     const gnn__halves_kernels_t *kernels = gnn__halves_kernels();
     const int threads = gnn__threads_within(context, limit, w->rows * w->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t col = 0; col < w->cols; col += SIDE)
+    GNN__PARALLEL_FOR (threads, int64_t col = 0; col < w->cols; col += SIDE)
         for (int64_t r = 0; r < w->rows; r++) {
             gnn_real_t part[SIDE];
             const int64_t n = gnn__min(SIDE, w->cols - col);

@@ -76,8 +76,7 @@ static bool add_group(const gnn__product_t *whole, int64_t from, int64_t to, gnn
 static void add_up(const gnn__product_t *p, const gnn_real_t *sums, int threads)
 {
     const int64_t numbers = p->m * p->n;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < p->m; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < p->m; r++) {
         gnn_real_t *to = p->c + r * p->ldc;
         for (int g = 0; g < GROUPS; g++) {
             const gnn_real_t *from = sums + g * numbers + r * p->n;

@@ -13,8 +13,7 @@ static int forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const int threads = gnn__op_threads(call, x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t c = 0; c < y->cols; c++) {
             double sum = 0;
             for (int64_t at = c; at < x->cols; at += y->cols)

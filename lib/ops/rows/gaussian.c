@@ -49,8 +49,7 @@ static int forward(gnn_op_call_t *call)
     const gnn_tensor_t *e = &call->in[0].value, *mu = &call->in[1].value, *y = &call->out[0].value;
     const double *precision = precisions(call);
     const int threads = gnn__op_threads(call, 20 * y->rows * y->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < y->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < y->rows; r++)
         for (int64_t k = 0; k < y->cols; k++) {
             double sum = 0;
             for (int64_t c = 0; c < e->cols; c++) {
@@ -99,8 +98,7 @@ static int backward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, 10 * rows * n);
     for (int k = 0; k < 3; k++)
         gnn__op_begin(call, k);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++)
+    GNN__PARALLEL_FOR (threads, int64_t k = 0; k < chunks; k++)
         chunk_grad(call, gnn__share(rows, (int)k, (int)chunks),
                    gnn__share(rows, (int)k + 1, (int)chunks), precision, sums + 2 * k * n);
     gnn__column_total(chunks, 2 * n, sums);

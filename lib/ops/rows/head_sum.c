@@ -14,8 +14,7 @@ static int forward(gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const int64_t d = x->cols / y->cols;
     const int threads = gnn__op_threads(call, x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t h = 0; h < y->cols; h++) {
             double sum = 0;
             for (int64_t c = h * d; c < (h + 1) * d; c++)

@@ -30,8 +30,7 @@ static int forward(gnn_op_call_t *call)
     const gnn_tensor_t *gates = &call->in[0].value, *y = &call->out[0].value;
     const int64_t h = y->cols / 2;
     const int threads = gnn__op_threads(call, 60 * y->rows * y->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < y->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < y->rows; r++)
         gnn__elementwise_kernels()->lstm(h, h, gnn__row(gates, r), memory(call, r), gnn__row(y, r),
                                          gnn__row(y, r) + h);
     return GNN_OK;
@@ -54,8 +53,7 @@ static int backward(gnn_op_call_t *call)
     if (gnn__has_input(call, 1))
         gnn__op_begin(call, 1);
     const int threads = gnn__op_threads(call, 60 * rows * call->out[0].cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
         row_grad(call, r);
     return GNN_OK;
 }

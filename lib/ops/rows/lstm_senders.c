@@ -102,8 +102,7 @@ static int run_step(const run_t *run, int64_t first, int64_t rows, int64_t t)
     gnn_real_t *gates = gates_at(run, t), *next = state_at(run, t + 1);
     const gnn_real_t *bias = run->call->in[3].value.data, *before = state_at(run, t);
     const int threads = gnn__op_threads(run->call, 60 * rows * h);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++) {
         const int64_t j = sender(run->pairs, first + r, t);
         memcpy(gates + r * g, bias, sizeof *gates * (size_t)g);
         if (j >= 0)
@@ -113,8 +112,7 @@ static int run_step(const run_t *run, int64_t first, int64_t rows, int64_t t)
     if (t > 0)
         GNN_TRY(gnn__op_product(run->call, &state, false, &run->call->in[2].value, false, &sums,
                                 true, NULL));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
         kernels->lstm(h, h, gates + r * g, before + r * 2 * h + h, next + r * 2 * h,
                       next + r * 2 * h + h);
     return GNN_OK;

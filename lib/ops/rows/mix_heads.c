@@ -24,8 +24,7 @@ static int forward(gnn_op_call_t *call)
     const int64_t d = x->cols / m->rows;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int threads = gnn__op_threads(call, x->rows * x->cols * m->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         for (int64_t b = 0; b < m->cols; b++)
             for (int64_t a = 0; a < m->rows; a++)
                 kernels->scale(d, gnn__row(m, a)[b], gnn__row(x, r) + a * d, a > 0,
@@ -58,8 +57,7 @@ static int backward(gnn_op_call_t *call)
     gnn__op_begin(call, 0);
     gnn__op_begin(call, 1);
     const int threads = gnn__op_threads(call, 2 * rows * call->in[0].cols * call->in[1].cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int k = 0; k < chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int k = 0; k < chunks; k++) {
         memset(sums + k * numbers, 0, sizeof *sums * (size_t)numbers);
         for (int64_t r = gnn__share(rows, k, chunks); r < gnn__share(rows, k + 1, chunks); r++)
             row_grad(call, r, sums + k * numbers);

@@ -177,8 +177,7 @@ int gnn__map_forward(gnn_op_call_t *call, gnn__row_map_t *f)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const double *options = gnn__op_options(call)->options;
     const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         f(options, x->cols, gnn__row(x, r), gnn__row(y, r));
     return GNN_OK;
 }
@@ -192,8 +191,7 @@ int gnn__map_backward(gnn_op_call_t *call, gnn__row_slope_t *slope)
         return GNN_OK;
     gnn__op_begin(call, 0);
     const int threads = gnn__op_threads(call, 20 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < dy->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < dy->rows; r++)
         slope(options, dy->cols, gnn__row(&x->value, r), gnn__row(dy, r), gnn__row(&x->grad, r));
     return GNN_OK;
 }

@@ -41,8 +41,7 @@ static int gather_forward(gnn_op_call_t *call)
     GNN_TRY(check_ids(call));
     const size_t bytes = (size_t)y->cols * sizeof(gnn_real_t);
     const int threads = gnn__op_threads(call, bytes ? y->rows * y->cols : 0);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < y->rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < y->rows; r++) {
         if (bytes && ids[r] >= 0)
             copy_row(&call->in[0], ids[r], gnn__row(y, r));
         else if (bytes)
@@ -71,8 +70,7 @@ static int gather_backward(gnn_op_call_t *call)
     const int threads =
         gnn__op_threads(call, (call->in[0].accumulate ? 0 : table->rows * table->cols) +
                                   call->in[1].rows * table->cols);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int share = 0; share < threads; share++) {
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int share = 0; share < threads; share++) {
         gnn__owned_block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);
         if (block.rows > 0 && block.cols > 0)
             add_block(call, &block);

@@ -17,8 +17,7 @@ static int forward(gnn_op_call_t *call)
     const gnn_real_t p = call->in[1].value.data[0];
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         kernels->power(x->cols, p, gnn__row(x, r), gnn__row(y, r));
     return GNN_OK;
 }
@@ -34,8 +33,7 @@ static int backward(gnn_op_call_t *call)
     gnn__op_begin(call, 0);
     gnn__op_begin(call, 1);
     const int threads = gnn__op_threads(call, 6 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int k = 0; k < chunks; k++) {
+    GNN__PARALLEL_FOR (threads, int k = 0; k < chunks; k++) {
         sums[k] = 0;
         for (int64_t r = gnn__share(x->rows, k, chunks); r < gnn__share(x->rows, k + 1, chunks); r++)
             sums[k] +=

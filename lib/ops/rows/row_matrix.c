@@ -22,8 +22,7 @@ static int forward(gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *w = &call->in[1].value, *y = &call->out[0].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int threads = gnn__op_threads(call, w->rows * w->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++) {
         memset(gnn__row(y, r), 0, sizeof(gnn_real_t) * (size_t)y->cols);
         for (int64_t i = 0; i < x->cols; i++)
             kernels->scale(y->cols, gnn__row(x, r)[i], gnn__row(w, r) + i * y->cols, true,
@@ -53,8 +52,7 @@ static int backward(gnn_op_call_t *call)
     gnn__op_begin(call, 0);
     gnn__op_begin(call, 1);
     const int threads = gnn__op_threads(call, 2 * rows * call->in[1].cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
         row_grad(call, r);
     return GNN_OK;
 }

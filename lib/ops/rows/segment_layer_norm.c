@@ -56,8 +56,7 @@ static int forward(gnn_op_call_t *call)
     for (int64_t r = 0; r < y->rows; r++)
         memset(gnn__row(y, r), 0, sizeof(gnn_real_t) * (size_t)y->cols);
     const int threads = gnn__op_threads(call, 6 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < pairs->n_rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < pairs->n_rows; r++) {
         const segment_t s = segment(call, pairs, r);
         for (int64_t at = s.from; at < s.to; at++)
             for (int64_t c = 0; c < x->cols; c++)
@@ -94,8 +93,7 @@ static int backward(gnn_op_call_t *call)
         return GNN_OK;
     gnn__op_begin(call, 0);
     const int threads = gnn__op_threads(call, 8 * call->in[0].rows * call->in[0].cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < pairs->n_rows; r++) {
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < pairs->n_rows; r++) {
         const segment_t s = segment(call, pairs, r);
         segment_grad(call, pairs, &s);
     }

@@ -53,8 +53,7 @@ static int forward(gnn_op_call_t *call)
     for (int64_t r = 0; r < y->rows; r++)
         memset(gnn__row(y, r), 0, sizeof(gnn_real_t) * (size_t)y->cols);
     const int threads = gnn__op_threads(call, 6 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t c = 0; c < x->cols; c++)
+    GNN__PARALLEL_FOR (threads, int64_t c = 0; c < x->cols; c++)
         for (int64_t r = 0; r < pairs->n_rows; r++) {
             const column_t k = column(call, pairs, r, c);
             for (int64_t at = k.from; at < k.to; at++)
@@ -94,8 +93,7 @@ static int backward(gnn_op_call_t *call)
     if (gnn__has_input(call, 1))
         gnn__op_begin(call, 1);
     const int threads = gnn__op_threads(call, 12 * call->in[0].rows * cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t c = 0; c < cols; c++) {
+    GNN__PARALLEL_FOR (threads, int64_t c = 0; c < cols; c++) {
         d_s[c] = 0;
         for (int64_t r = 0; r < pairs->n_rows; r++) {
             const column_t k = column(call, pairs, r, c);

@@ -24,8 +24,7 @@ static int forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
         softmax(gnn__row(x, r), x->cols, gnn__row(y, r));
     return GNN_OK;
 }
