@@ -16,6 +16,18 @@ const gnn__igraph_services_t *gnn__igraph_core(void);
 #define gnn__igraph_new(out, count, element, what) \
     gnn__igraph_core()->allocate(out, count, element, what)
 
+/* igraph 1.0 returns views, where earlier versions fill them in. */
+static inline igraph_vector_int_t gnn__igraph_view(const igraph_integer_t *values, int64_t count)
+{
+#if IGRAPH_VERSION_MAJOR >= 1
+    return igraph_vector_int_view(values, (igraph_integer_t)count);
+#else
+    igraph_vector_int_t view;
+    igraph_vector_int_view(&view, values, (igraph_integer_t)count);
+    return view;
+#endif
+}
+
 /* The handlers that gnn__igraph_enter found and gnn__igraph_leave puts back. */
 typedef struct gnn__igraph_call {
     igraph_error_handler_t *error;

@@ -198,7 +198,7 @@ int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph)
         ends[2 * k] = (igraph_integer_t)pairs[k];
         ends[2 * k + 1] = (igraph_integer_t)pairs[m + k];
     }
-    igraph_vector_int_view(&view, ends, (igraph_integer_t)both);
+    view = gnn__igraph_view(ends, both);
     GNN_CHECK(igraph_create(igraph, &view, (igraph_integer_t)gnn_graph_n_dst(graph), IGRAPH_DIRECTED));
 done:
     gnn_free(pairs);
