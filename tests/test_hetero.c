@@ -140,7 +140,7 @@ static const struct {
     {GNN_EINVALID, "type 2 has no name"},
     {GNN_EINVALID, "relation 2 from paper to paper"},
     {GNN_ESHAPE, "type paper has 3 nodes, its features 2 rows"},
-    {GNN_ESHAPE, "a split of 2 rows for 3 paper"}};
+    {GNN_ESHAPE, "type paper: a split of 2 rows for 3 nodes"}};
 
 START_TEST(a_description_that_cannot_be_is_refused_in_words)
 {

@@ -261,7 +261,8 @@ START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
     gnn_split_t *fewer;
     ck_ok(gnn_split_new(&fewer, PAPERS - 1, 1));
     d.types[1].split = fewer;
-    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_ESHAPE, "nodes of paper");
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_ESHAPE,
+             "type paper: a split of 119 rows for 120 nodes");
     d.types[1].split = d.split;
     gnn_split_free(fewer);
     p.x[0].rows = 3;

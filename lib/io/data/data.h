@@ -2,7 +2,7 @@
 #ifndef GNN_LIB_IO_DATA_H
 #define GNN_LIB_IO_DATA_H
 
-#include <gnn/data.h>
+#include <gnn/hetero.h>
 #include <lib/base/base.h>
 #include <lib/io/arrays/text_file.h>
 
@@ -27,6 +27,8 @@ static inline uint8_t *gnn__split_marks(const gnn_split_t *split, int part, int6
 /* GNN_ESHAPE, GNN_EINVALID: a split of other rows than `rows` nodes ("nodes"), or without split
  * `index`. */
 int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, int64_t index);
+/* The same of a type's nodes; a type without a split is fine. */
+int gnn__type_split_fits(const gnn_node_type_t *type);
 
 /* Arrays of n rows are in the order of the graph's nodes. */
 struct gnn_data {

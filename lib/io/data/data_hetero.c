@@ -54,8 +54,7 @@ static void add_features(const gnn_node_type_t *type, int64_t node, int64_t col,
 
 static int add_labels(const gnn_node_type_t *type, int64_t node, rows_t *r)
 {
-    if (type->split)
-        GNN_TRY(gnn__split_fits(type->split, type->count, type->name, 0));
+    GNN_TRY(gnn__type_split_fits(type));
     if (type->labels.data)
         GNN_TRY(gnn__ints_check("labels", type->labels, type->count));
     for (int64_t k = 0; k < type->count; k++, node++) {

@@ -63,9 +63,9 @@ static int find_split(const gnn_split_t **split, const gnn_node_type_t *type)
 {
     bool any = false;
     *split = NULL;
+    GNN_TRY(gnn__type_split_fits(type));
     if (!type->split)
         return GNN_OK;
-    GNN_TRY(gnn__split_fits(type->split, type->count, type->name, 0));
     for (int part = 0; part < 3; part++)
         any = any || memchr(gnn_split_mask(type->split, part, 0), 1, (size_t)type->count);
     if (any)

@@ -137,6 +137,12 @@ const uint8_t *gnn_split_mask(const gnn_split_t *split, int part, int64_t index)
     return there ? gnn__split_marks(split, part, index) : NULL;
 }
 
+int gnn__type_split_fits(const gnn_node_type_t *type)
+{
+    const int rc = type->split ? gnn__split_fits(type->split, type->count, "nodes", 0) : GNN_OK;
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "type %.40s", type->name);
+}
+
 int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, int64_t index)
 {
     if (split->rows != rows)
