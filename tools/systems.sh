@@ -61,7 +61,7 @@ inside() {
         mount -t proc proc "$folder/proc" && mount --rbind /sys "$folder/sys" && mount --rbind /dev "$folder/dev" || exit 125
         [ ! -d "$shared" ] || { mkdir -p "$folder/shared" && mount --bind "$shared" "$folder/shared"; } || exit 125
         exec chroot "$folder" "$@"' sh "$folder" "$root/../shared" \
-        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 GNN_TEST_JOBS="$(nproc)" \
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 GNN_TEST_JOBS="$(nproc)" OMP_WAIT_POLICY=passive \
         GNN_MESON_OPTIONS="-Dwerror=true $options" ${cc:+CC="$cc"} \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"
 }
