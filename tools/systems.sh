@@ -28,7 +28,7 @@ if [ "${1:-}" = --if-possible ]; then
     shift
 fi
 
-# cannot WHY: ends the script, with an error or as skipped.
+# cannot WHY: no system can be had on this machine. Ends the script, with an error or as skipped.
 cannot() {
     say "systems: $1"
     [ -n "$lenient" ] || exit 1
@@ -37,15 +37,28 @@ cannot() {
     exit 0
 }
 
+# lacks WHY: the present system cannot be had.
+lacks() {
+    say "$system: $1"
+    if [ -n "$lenient" ]; then
+        all_skipped=$((all_skipped + 1))
+        say "skipped: $system, $1"
+    else
+        all_failed=$((all_failed + 1))
+    fi
+    line "$system" "cannot be had" - - - - - - - - >>"$table"
+}
+
 # fill FOLDER SUITE: a new root. A suite that debootstrap does not know yet is made as the newest one that it knows.
 fill() {
     script=
     [ -e "/usr/share/debootstrap/scripts/$2" ] || script=/usr/share/debootstrap/scripts/sid
     say "Fetching $2 into $1"
     rm -rf "$1.new"
+    # shellcheck disable=SC2086 # a name or nothing
     debootstrap --variant=minbase "$2" "$1.new" "$mirror" $script >"$logs/debootstrap.log" 2>&1 || {
         tail -n 5 "$logs/debootstrap.log"
-        cannot "$2 could not be fetched from $mirror"
+        return 1
     }
     # How this machine fetches packages: proxies, old snapshots.
     apt-config dump | grep -E '^Acquire::(Check-|https?::|ForceIP)' >"$1.new/etc/apt/apt.conf.d/99host" || true
@@ -95,17 +108,31 @@ run_system() {
     pthread) blas=libopenblas-pthread-dev ;;
     reference) blas=libblas-dev ;;
     gnu23) options=-Dc_std=gnu23 ;;
-    *) cannot "there is no variant $variant; there are clang, pthread, reference and gnu23" ;;
+    *)
+        say "systems: there is no variant $variant; there are clang, pthread, reference and gnu23"
+        exit 2
+        ;;
     esac
     mkdir -p "$logs" "$systems"
-    [ -d "$folder" ] || fill "$folder" "$suite"
+    [ -d "$folder" ] || fill "$folder" "$suite" || {
+        lacks "it could not be fetched from $mirror"
+        return 0
+    }
     cp /etc/resolv.conf /etc/hosts "$folder/etc/" 2>/dev/null || true
-    inside true 2>"$logs/mount.log" || cannot "entering $folder is not allowed ($(tail -n 1 "$logs/mount.log"))"
+    inside true 2>"$logs/mount.log" || {
+        lacks "entering $folder is not allowed ($(tail -n 1 "$logs/mount.log"))"
+        return 0
+    }
     rm -rf "$folder/libgnn"
     mkdir "$folder/libgnn"
     (cd "$root" && git ls-files -z | tar --null --files-from=- --create) | tar --extract -C "$folder/libgnn"
     # shellcheck disable=SC2086 # a list of names
     { sed "s/^libopenblas-openmp-dev/$blas/" "$root/packages.txt" && printf '%s\n' $more; } >"$folder/libgnn/packages.txt"
+    inside sh -c 'root=/libgnn && . /libgnn/tools/setup.sh && install_packages' >"$logs/packages.log" 2>&1 </dev/null || {
+        tail -n 5 "$logs/packages.log"
+        lacks "its packages could not be installed"
+        return 0
+    }
 
     command_of examples
     first="$seconds s" second=- passed=0 failed=1 skipped=0
@@ -130,7 +157,10 @@ END
     all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed)) all_skipped=$((all_skipped + skipped))
 }
 
-[ $# -gt 0 ] || cannot "name a system: sh tools/systems.sh trixie"
+[ $# -gt 0 ] || {
+    say "systems: name a system: sh tools/systems.sh trixie"
+    exit 2
+}
 [ "$(id -u)" = 0 ] || cannot "making and entering a system needs root"
 git -C "$root" rev-parse --git-dir >/dev/null 2>&1 || cannot "the tree is not a git checkout, which says what to copy"
 command -v debootstrap >/dev/null || install_packages debootstrap || true
