@@ -82,6 +82,13 @@ has_igraph=
 [ ! -f "$prefix/include/gnn/igraph.h" ] || has_igraph=yes
 
 build_all shared
+# In C++, by every compiler that is there.
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null 2>&1 || { echo "SKIP install_$cxx: no $cxx" && continue; }
+    # shellcheck disable=SC2046 # lists of flags
+    expect "gat.cpp by pkg-config and $cxx" $cxx -std=c++17 -Wall -Wextra -Wshadow -Wconversion -Werror "$root/examples/cpp/gat.cpp" -o "$work/gat-$cxx" $(package --cflags --libs)
+    expect "gat.cpp runs, $cxx" in_library accuracy_of "$work/gat-$cxx"
+done
 expect "minimal runs, shared" in_library accuracy_of "$work/shared/minimal"
 expect "a program without libgnn-igraph says what to link" in_library says_what_to_link "$work/shared/gnn"
 for name in citation sentence; do
