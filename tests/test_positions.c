@@ -320,12 +320,12 @@ END_TEST
 
 START_TEST(weights_and_allocations_of_layouts)
 {
+    static const int64_t src[] = {0, 1, 2, 3, 4}, dst[] = {1, 2, 3, 4, 0};
     gnn_graph_t *graph;
     gnn_real_t at[10], weight[5] = {GNN_DOUBLE ? (gnn_real_t)1e300 : (gnn_real_t)1e38, -1, 0, 1, 2};
     const gnn_tensor_t positions = gnn_tensor(at, 5, 2);
     int64_t n = 1;
-    ck_ok(gnn_graph_from_edges(&graph, 5, 5, 5, (int64_t[]){0, 1, 2, 3, 4},
-                               (int64_t[]){1, 2, 3, 4, 0}));
+    ck_ok(gnn_graph_from_edges(&graph, 5, 5, 5, src, dst));
     for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
         gnn__fail_allocation(n);
         rc = gnn_graph_layout_weighted(graph, weight, 1, &positions);
