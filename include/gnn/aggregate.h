@@ -131,13 +131,18 @@ typedef struct gnn_message {
 #include <gnn/tables/messages.def>
 #undef GNN_MESSAGE
 
-/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there
- * are). */
+/** Count of the aggregators in the library's table. */
 GNN_API size_t gnn_aggregator_count(void);
+/** The aggregator of an index, 0 to gnn_aggregator_count() - 1; NULL past the last. */
 GNN_API const gnn_aggregator_t *gnn_aggregator_at(size_t index);
+/** The aggregator of a name; NULL if there is none, and gnn_error_message() then lists the names.
+ * */
 GNN_API const gnn_aggregator_t *gnn_aggregator_find(const char *name);
+/** Count of the messages in the library's table. */
 GNN_API size_t gnn_message_count(void);
+/** The message of an index, 0 to gnn_message_count() - 1; NULL past the last. */
 GNN_API const gnn_message_t *gnn_message_at(size_t index);
+/** The message of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_message_t *gnn_message_find(const char *name);
 
 /** Settings of one aggregation, the attributes of the op `aggregate`. */

@@ -85,7 +85,7 @@ static inline int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn
 {
     return gnn_graph_batches_new_sized(batches, data, model, splits, config, sizeof *config);
 }
-/** NULL is fine. */
+/** Frees graph batches; NULL is fine. */
 GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);
 /** The source; lives as long as the batches. */
 GNN_API gnn_source_t gnn_graph_batches_source(gnn_graph_batches_t *batches);

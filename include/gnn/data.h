@@ -22,34 +22,37 @@ typedef struct gnn_data gnn_data_t;
 
 /* ---- reading a set ---- */
 
-/** Of the file, without folder and ending. */
+/** The name of the set: that of its file without folder and ending, or gnn_data_config_t.name. */
 GNN_API const char *gnn_data_name(const gnn_data_t *data);
 /** The set's graph. From a file: messages both ways of each stored link, no self-loops, no
  * duplicates. Preparing views of it is allowed. */
 GNN_API gnn_graph_t *gnn_data_graph(const gnn_data_t *data);
+/** Count of the nodes. */
 GNN_API int64_t gnn_data_nodes(const gnn_data_t *data);
 /** Columns of the features, dense or sparse. */
 GNN_API int64_t gnn_data_features(const gnn_data_t *data);
+/** Count of the classes; 0 if no node has a label. */
 GNN_API int64_t gnn_data_classes(const gnn_data_t *data);
+/** Count of the splits, each of three masks. */
 GNN_API int64_t gnn_data_splits(const gnn_data_t *data);
 /** Dense features (nodes x features), or NULL if they are sparse. */
 GNN_API const gnn_tensor_t *gnn_data_x(const gnn_data_t *data);
 /** Sparse features, their values written out; or NULL if they are dense. */
 GNN_API const gnn_sparse_t *gnn_data_sparse(const gnn_data_t *data);
-/** (nodes) classes; -1: no label. */
+/** The class of each node (nodes); -1: no label. */
 GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
 /** The splits of the nodes. */
 GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
-/** gnn_split_mask of them: (nodes) 1 where a node is in a part (GNN_TRAIN, GNN_VALIDATION,
- * GNN_TEST) of a split; NULL if there is no such part or split. */
+/** The nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, as gnn_split_mask:
+ * (nodes), 1 where a node is in it; NULL if there is no such part or split. */
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
-/** (classes) names in UTF-8; NULL if the classes are numbers only. */
+/** The names of the classes in UTF-8 (classes); NULL if the classes have indices only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
-/** (nodes) after gnn_data_reorder: row r is node order[r] of the file; NULL: nodes stand as in the
- * file. */
+/** The order of the nodes after gnn_data_reorder (nodes): row r is node order[r] of the file; NULL:
+ * nodes stand as in the file. */
 GNN_API const int64_t *gnn_data_order(const gnn_data_t *data);
-/** (edges) after gnn_data_reorder: the edge that has number k now had number edge_order[k] before;
- * NULL: edges have the numbers they were given. */
+/** The order of the edges after gnn_data_reorder (edges): edge k of now was edge edge_order[k]
+ * before; NULL: edges stand as they were given. */
 GNN_API const int64_t *gnn_data_edge_order(const gnn_data_t *data);
 /** Links that were left out because they name a node that the set does not hold (LINQS' sets have
  * some). */
@@ -77,12 +80,13 @@ typedef enum {
  *         rows; GNN_ENUMERIC (a number is not finite); GNN_EMEMORY. On failure nothing is changed.
  */
 GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);
-/** NULL if there is none of that name on that place. */
+/** The array of a name on nodes, edges, graphs or types; NULL if there is none. */
 GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
                                                const char *name);
-/** How many arrays there are, and the one at an index, NULL past the end; `*place` (may be NULL)
- * says where it is. */
+/** Count of the arrays on nodes, edges, graphs and types. */
 GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
+/** The array of an index, NULL past the last; `*place` (may be NULL) receives what its rows belong
+ * to. */
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
                                              gnn_data_place_t *place);
 /** The array as rows of real numbers, all dimensions behind the first in one; NULL if there is
@@ -108,9 +112,9 @@ GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place
  * no dropped edges.
  */
 GNN_API int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs);
-/** How many were given: 0, or more. */
+/** Count of the graphs that gnn_data_graphs_set gave the set; 0 without a call. */
 GNN_API int64_t gnn_data_graph_count(const gnn_data_t *data);
-/** That of a slot, for gnn_model_prepare; NULL past the last. */
+/** The graph of a slot, for gnn_model_prepare; NULL past the last. */
 GNN_API gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot);
 
 /* ---- sets from arrays of the program's own ---- */
@@ -190,11 +194,13 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
  * them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
-/** The same with limits of one's own on what is unpacked (NULL, and 0 in a field: the default). */
+/** gnn_data_open with limits of the caller's on what is unpacked (NULL, and 0 in a field: the
+ * default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
 /** Zachary's karate club, with the two clubs as labels and one-hot node numbers as
  * features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
+/** Frees a set with its graph and arrays, and releases what it borrowed; NULL is fine. */
 GNN_API void gnn_data_free(gnn_data_t *data);
 /** Divides every feature row by its sum (rows that add up to 0 stay). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
@@ -239,7 +245,7 @@ GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char 
  * as it was, but for `name` and `skipped`; in the file's order if the nodes were reordered.
  * GNN_EINVALID: no node has a label. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
-/** Says in words what it holds, into `text` (always terminated). */
+/** Describes in words what a set holds, into `text` of `size` bytes (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -120,7 +120,7 @@ static inline int gnn_explain(gnn_explanation_t **explanation, const gnn_model_t
 {
     return gnn_explain_sized(explanation, model, context, inputs, row, config, sizeof *config);
 }
-/** NULL is fine. */
+/** Frees an explanation; NULL is fine. */
 GNN_API void gnn_explanation_free(gnn_explanation_t *explanation);
 
 /** What of an explanation is held against the model. */

@@ -144,7 +144,7 @@ static inline int gnn_text_source_new(gnn_text_source_t **source, const gnn_pret
 }
 /** What gnn_train_batches takes; the source's. */
 GNN_API const gnn_source_t *gnn_text_source(const gnn_text_source_t *source);
-/** NULL is fine. */
+/** Frees a text source; NULL is fine. */
 GNN_API void gnn_text_source_free(gnn_text_source_t *source);
 
 #ifdef __cplusplus

@@ -114,7 +114,8 @@ typedef struct gnn_written {
 GNN_API int gnn_generate(const gnn_writer_t *writer, gnn_context_t *context,
                          const gnn_sequences_t *prompts, const gnn_generation_t *how,
                          gnn_written_t **written);
-/** The same with texts, which the tokenizer encodes; GNN_EUNSUPPORTED: the writer has none. */
+/** gnn_generate with prompts that are texts, which the writer's tokenizer encodes.
+ * GNN_EUNSUPPORTED: the writer has none. */
 GNN_API int gnn_generate_texts(const gnn_writer_t *writer, gnn_context_t *context,
                                const gnn_texts_t *prompts, const gnn_generation_t *how,
                                gnn_written_t **written);

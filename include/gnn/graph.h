@@ -28,8 +28,8 @@ typedef struct gnn_graph gnn_graph_t;
  * int64, each by itself, and are passed as pointers (gnn/tensor.h) ---- */
 
 /**
- * From CSR by receiver: receiver i hears indices[indptr[i]] .. indices[indptr[i+1] - 1]. Edge k of
- * the user is position k. Parallel edges are legal.
+ * Makes a graph from CSR by receiver: receiver i hears indices[k] for indptr[i] <= k < indptr[i+1].
+ * Edge k of the user is position k. Parallel edges are legal.
  *
  *     gnn_graph_from_csr(&graph, n, n, indptr, indices);
  *
@@ -43,24 +43,24 @@ GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src
                                gnn_ints_t indices);
 
 /**
- * The same, but arrays of the graph's own types, int64 in `indptr` and int32 in `indices`, stay
- * where they are: they must not change, and `owner` (NULL: they outlive the graph) is told once,
- * when the graph is freed; not if this call fails. They are checked here, which reads them once; an
- * array of the other type is copied. Views that are prepared later take memory of their own. O(n +
- * m) time, O(n) memory.
+ * gnn_graph_from_csr, but arrays of the graph's own types, int64 in `indptr` and int32 in
+ * `indices`, stay where they are: they must not change, and `owner` (NULL: they outlive the graph)
+ * is told once, when the graph is freed; not if this call fails. They are checked here, which reads
+ * them once; an array of the other type is copied. Views that are prepared later take memory of
+ * their own. O(n + m) time, O(n) memory.
  */
 GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  gnn_ints_t indptr, gnn_ints_t indices, const gnn_owner_t *owner);
 
-/** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors
- * as above. O(n + m). */
+/** Makes a graph from edge arrays: message k goes from src[k] to dst[k]; k is the user's edge
+ * number. Errors: as gnn_graph_from_csr. O(n + m). */
 GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
                                  gnn_ints_t src, gnn_ints_t dst);
 
 /**
- * From spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] .. src_order[hi[r] -
- * 1] (identity if NULL). lo <= hi, and neither may decrease from one r to the next; an empty run is
- * legal wherever that holds. GNN_ETOPOLOGY otherwise.
+ * Makes a graph from spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] ..
+ * src_order[hi[r] - 1] (identity if NULL). lo <= hi, and neither may decrease from one r to the
+ * next; an empty run is legal wherever that holds. GNN_ETOPOLOGY otherwise.
  */
 GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
@@ -236,29 +236,28 @@ GNN_API int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view);
 
 /* ---- looking at a graph ---- */
 
-/** How many receivers. */
+/** Count of the receivers. */
 GNN_API int64_t gnn_graph_n_dst(const gnn_graph_t *graph);
-/** How many senders. */
+/** Count of the senders. */
 GNN_API int64_t gnn_graph_n_src(const gnn_graph_t *graph);
-/** Rows that edge inputs must have: the number of explicit edges over all edges parts (spans have
- * none). */
+/** Count of the explicit edges over all parts (spans have none): the rows that edge inputs must
+ * have. */
 GNN_API int64_t gnn_graph_n_edges(const gnn_graph_t *graph);
-/** Pairs (i, j) over all parts, spans included. */
+/** Count of the pairs (i, j) over all parts, spans included. */
 GNN_API int64_t gnn_graph_n_pairs(const gnn_graph_t *graph);
-/** How many parts, before any view. */
+/** Count of the parts, before any view. */
 GNN_API int64_t gnn_graph_n_parts(const gnn_graph_t *graph);
 /** 1 if part p stores spans, 0 if edges. */
 GNN_API int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p);
-/** How many segments (sentences, graphs of a batch); 0 if the graph has none. */
+/** Count of the segments (sentences, graphs of a batch); 0 if the graph has none. */
 GNN_API int64_t gnn_graph_n_segments(const gnn_graph_t *graph);
-/** segments + 1 offsets into receivers / senders, owned by the graph. NULL if the graph has no
- * segments. */
+/** segments + 1 offsets into receivers, owned by the graph. NULL if the graph has no segments. */
 GNN_API const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph);
-/** The same into senders. */
+/** segments + 1 offsets into senders, owned by the graph. NULL if the graph has no segments. */
 GNN_API const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph);
 
-/** Start position of a segment's receivers and senders (0 by default): distances are sender's
- * position minus receiver's. */
+/** Sets the start position of a segment's receivers and senders (0 by default): distances are
+ * sender's position minus receiver's. */
 GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
                                 int64_t src_start);
 
@@ -310,11 +309,11 @@ typedef struct gnn_topology {
     int (*build)(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, const char *options);
 } gnn_topology_t;
 
-/** How many topologies the table has. */
+/** Count of the topologies in the library's table. */
 GNN_API size_t gnn_topology_count(void);
-/** Row `index` of the table; NULL outside. */
+/** The topology of an index, 0 to gnn_topology_count() - 1; NULL past the last. */
 GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
-/** NULL if there is none of that name. */
+/** The topology of a name; NULL if there is none. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
 
 /** What becomes of the weights of i -> j and j -> i where an edge has no direction. */

@@ -51,13 +51,13 @@ static inline int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const g
 {
     return gnn_hetero_sampler_new_sized(sampler, hetero, config, sizeof *config);
 }
-/** NULL is fine. */
+/** Frees a sampler of typed nodes; NULL is fine. */
 GNN_API void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler);
 
 /** Room for one batch, drawn into again and again. `sampler` is borrowed until
  * gnn_hetero_sample_free. O(nodes of all types) memory. */
 GNN_API int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler_t *sampler);
-/** NULL is fine. */
+/** Frees a sample of typed nodes; NULL is fine. */
 GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
 
 /**

@@ -64,7 +64,7 @@ GNN_API int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
                                         const char *text, const gnn_attention_config_t *config,
                                         size_t size);
 /**
- * The same for a text.
+ * gnn_attention_of_model for a text.
  *
  * @param[in] text    a sentence; what is longer than the model takes is cut
  * @param[in] config  NULL: all defaults
@@ -77,7 +77,7 @@ static inline int gnn_attention_of_text(gnn_attention_maps_t **attention,
 {
     return gnn_attention_of_text_sized(attention, pretrained, context, text, config, sizeof *config);
 }
-/** Releases it; NULL is none. */
+/** Frees attention maps; NULL is fine. */
 GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 /**
  * The weights of a head, of a layer's mean, or of the mean over everything.
@@ -180,7 +180,7 @@ static inline int gnn_attachment_new(gnn_attachment_t **attachment,
     return gnn_attachment_new_sized(attachment, pretrained, context, treebank, config,
                                     sizeof *config);
 }
-/** Releases it; NULL is none. */
+/** Frees an attachment; NULL is fine. */
 GNN_API void gnn_attachment_free(gnn_attachment_t *attachment);
 
 /* ---- heads that are needed ---- */

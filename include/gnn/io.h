@@ -76,21 +76,25 @@ GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path
 GNN_API int gnn_npy_write(const char *path, const gnn_array_t *array);
 /** Writes arrays as a compressed .npz by temporary file and rename. */
 GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
-/** safetensors (its own rules, all checked): arrays and the metadata strings. */
+/** Reads the arrays and the metadata strings of a safetensors file; the format's own rules are all
+ * checked. */
 GNN_API int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
-/** Metadata: `count` pairs key, value. */
+/** Writes arrays as a safetensors file, with `n_metadata` pairs of key and value in its header. */
 GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
                                   int64_t n_metadata, const char *const (*metadata)[2]);
+/** Frees arrays with their names and metadata; NULL is fine. */
 GNN_API void gnn_arrays_free(gnn_arrays_t *arrays);
+/** Count of the arrays; 0 for NULL. */
 GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
+/** The array of an index, in the order of the file; NULL past the last. */
 GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);
-/** NULL if there is none of that name. */
+/** The array of a name; NULL if there is none. */
 GNN_API const gnn_array_t *gnn_arrays_find(const gnn_arrays_t *arrays, const char *name);
 /** A metadata string of safetensors, or NULL. */
 GNN_API const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *key);
-/** Element k as a number. */
+/** Element k of an array, converted to double. */
 GNN_API double gnn_array_get(const gnn_array_t *array, int64_t k);
-/** All elements converted to reals into `out` (count of them, caller's). */
+/** Converts all elements of an array to reals, into `out` (array->count, caller's). */
 GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
 
 /* ---- graphs for other programs ---- */
@@ -178,19 +182,21 @@ typedef enum {
  */
 GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
                              const gnn_arrays_t *arrays);
-/** The reverse: for array `name` (without prefix) in shape and layout of the other library, writes
- * a layer's values (gradients 0) or
- *  gradients (1) into `out`, `count` reals. GNN_ENOTFOUND if the name does not belong to this
+/** Writes a layer's values (gradients 0) or gradients (1) in shape and layout of another library:
+ * those of array `name` (without prefix) into `out`, `count` reals. The reverse of
+ * gnn_layer_import. GNN_ENOTFOUND if the name does not belong to this
  *  layer; GNN_ESHAPE if `count` is another. */
 GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name,
                              int gradients, gnn_real_t *out, int64_t count);
-/** All steps of a model that have parameters: `prefix` is completed for each, %lld by its number
- * among them ("%lld." for PyG's Sequential), %s
- *  by its name up to a colon, so that two steps may share a module ("decoder.0",
- *  "decoder.0:cross"). Steps with the same prefix share arrays. */
+/** Copies arrays into all steps of a model that have parameters, by the names another library uses:
+ * `prefix` is completed for each step, %lld by its number among them ("%lld." for PyG's
+ * Sequential),
+ * %s by its name up to a colon, so that two steps may share a module ("decoder.0",
+ * "decoder.0:cross"). Steps with the same prefix share arrays. Errors: as gnn_layer_import. */
 GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix,
                              const gnn_arrays_t *arrays);
-/** The reverse, as gnn_layer_export; `name` is the whole name, prefix included. */
+/** Writes values or gradients of a model in shape and layout of another library, as
+ * gnn_layer_export does for a layer; `name` is the whole name, prefix included. */
 GNN_API int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix,
                              const char *name, int gradients, gnn_real_t *out, int64_t count);
 

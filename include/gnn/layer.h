@@ -44,11 +44,11 @@ typedef struct gnn_update {
 #define GNN_UPDATE_FEED_FORWARD (&gnn_update_feed_forward)
 #define GNN_UPDATE_GRU (&gnn_update_gru)
 
+/** Count of the updates in the library's table. */
 GNN_API size_t gnn_update_count(void);
-/** Row `index`, NULL past the last. */
+/** The update of an index, 0 to gnn_update_count() - 1; NULL past the last. */
 GNN_API const gnn_update_t *gnn_update_at(size_t index);
-/** The row of a name. NULL if there is none, and gnn_error_message() then lists those that there
- * are. */
+/** The update of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
@@ -108,9 +108,10 @@ typedef struct gnn_layer_config_s {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE and a
- * gnn_error_message() that lists the names. */
+/** The name of a preset, such as "gat"; NULL for GNN_PRESET_NONE and what is no preset. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
+/** The preset of a name; GNN_PRESET_NONE if there is none, and gnn_error_message() then lists the
+ * names. */
 GNN_API gnn_preset_t gnn_preset_find(const char *name);
 
 /* ---- configs ----
@@ -129,7 +130,7 @@ typedef struct gnn_config_field {
 
 GNN_API int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config, size_t size);
-/** The config with every field filled in, as the layer will use it. GNN_EINVALID / GNN_ESHAPE with
+/** Fills in every field of a config, as the layer will use it. GNN_EINVALID / GNN_ESHAPE with
  * the field's name and value. Inline. */
 static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config)
@@ -137,6 +138,7 @@ static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
     return gnn_layer_config_resolve_sized(resolved, config, sizeof *config);
 }
 
+/** Count of the fields of gnn_layer_config_t. */
 GNN_API size_t gnn_layer_config_field_count(void);
 GNN_API int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t size);
 /** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them.
@@ -145,8 +147,8 @@ static inline int gnn_layer_config_field(size_t index, gnn_config_field_t *field
 {
     return gnn_layer_config_field_sized(index, field, sizeof *field);
 }
-/** Word `index` that a field takes as its value ("relu"; the names of a table's rows). NULL past
- * the last, and for numbers. */
+/** The name of index `index` among those that a field takes as its value ("relu"; the names of a
+ * table's entries). NULL past the last, and for fields of numbers. */
 GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 
 GNN_API int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
@@ -166,7 +168,7 @@ static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *n
 
 GNN_API int gnn_layer_config_get_sized(const gnn_layer_config_t *config, size_t size,
                                        const char *name, char *value, size_t length);
-/** A field's value as gnn_layer_config_set reads it, in `value` of `length` characters.
+/** Writes a field's value as gnn_layer_config_set reads it, in `value` of `length` characters.
  * GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. Inline. */
 static inline int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name,
                                        char *value, size_t length)
@@ -187,53 +189,62 @@ typedef struct gnn_inputs {
 
 GNN_API int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config, size_t size);
-/** A layer with parameters of its own, drawn from the context's seed. Errors: as
+/** Makes a layer with parameters of its own, drawn from the context's seed. Errors: as
  * gnn_layer_config_resolve, GNN_EMEMORY. Inline. */
 static inline int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config)
 {
     return gnn_layer_new_sized(layer, context, config, sizeof *config);
 }
+/** Frees a layer with the parameters that it owns; NULL is fine. Tapes that record it must not run
+ * afterwards. */
 GNN_API void gnn_layer_free(gnn_layer_t *layer);
+/** The config of a layer with every field filled in, owned by the layer. */
 GNN_API const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer);
 /** Builds the view of `graph` that this layer needs; backward GNN_ON for training. */
 GNN_API int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward);
-/** Features that the layer puts out. */
+/** The width of a layer's output: columns of what gnn_layer_forward writes. */
 GNN_API int64_t gnn_layer_width(const gnn_layer_t *layer);
 
-/** Inference (no dropout): out (n_dst x width), caller's, overwritten. Threads: many may share a
- * layer, each with its context. */
+/** Runs a layer for inference (no dropout): out (n_dst x width), caller's, overwritten. Threads:
+ * many may share a layer, each with its context. */
 GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
 
 /* The same in two halves: projections of senders may be kept and used again (a key/value cache). */
 typedef struct gnn_projection gnn_projection_t;
+/** Makes room for the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
+ * Errors: GNN_EINVALID (capacity < 0), GNN_EOVERFLOW, GNN_EMEMORY. */
 GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
                                int64_t capacity);
+/** Frees a projection; NULL is fine. */
 GNN_API void gnn_projection_free(gnn_projection_t *projection);
 /** Projects rows of x (dense) for one or both sides; fills the projection from row `at` on (0: from
  * the start). */
 GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                               gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
-/** Aggregates and updates. `receivers` and `senders` may be the same projection. inputs->x_src (or
- * x_dst) are still what the update reads of h_i. */
+/** Aggregates and updates from projected rows. `receivers` and `senders` may be the same
+ * projection. inputs->x_src (or x_dst) are still what the update reads of h_i. */
 GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_projection_t *receivers, const gnn_projection_t *senders,
                                 const gnn_tensor_t *out);
 
-/** Attention weights of this layer on these inputs, after the softmax. per_edge (m x heads) by the
- * user's edge numbers and / or per_segment (for each segment heads x receivers x senders, one after
- * another); NULL: not wanted. GNN_EUNSUPPORTED if the layer does not attend. */
+/** Computes the attention weights of a layer on these inputs, after the softmax: per_edge (m x
+ * heads) by the user's edge numbers and / or per_segment (for each segment heads x receivers x
+ * senders, one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer does not attend. */
 GNN_API int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
 
-/** On a tape: variables instead of tensors; GNN_NONE where absent. */
+/** Inputs of a layer on a tape: variables instead of tensors; GNN_NONE where absent. */
 typedef struct gnn_layer_vars {
     gnn_var_t x_dst, x_src, edge_features, edge_weight, edge_bias;
 } gnn_layer_vars_t;
+/** Records the layer on a tape, and returns its output (n_dst x width). The layer and the graph,
+ * prepared by gnn_layer_prepare, must outlive the tape's runs. GNN_NONE after an error, which
+ * gnn_tape_status returns. */
 GNN_API gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape,
                                    const gnn_graph_t *graph, const gnn_layer_vars_t *vars);
 
@@ -246,7 +257,7 @@ typedef struct gnn_score_vars {
      * row for each receiver or sender (gnn_prior_t.numbers) */
     gnn_var_t prior[GNN_PRIORS];
 } gnn_score_vars_t;
-/** As gnn_layer_record, with what scores read beside; NULL: nothing. */
+/** gnn_layer_record with what the scores of an attention layer read besides; NULL: nothing. */
 GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
                                           const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                           const gnn_score_vars_t *scores);
@@ -254,12 +265,16 @@ GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *
 /* ---- parameters by field: "key.weight", "value.bias", "attention.sender", ... (docs/parameters.md
  * lists them) ---- */
 
+/** Count of the named parameters of a layer. */
 GNN_API int64_t gnn_layer_field_count(const gnn_layer_t *layer);
+/** The name of a parameter of a layer, owned by the layer; NULL past the last. */
 GNN_API const char *gnn_layer_field_name(const gnn_layer_t *layer, int64_t index);
 /** A view (rows x cols with stride) of a field's values or gradients; weights are in x out, heads
  * one after another. GNN_ENOTFOUND. */
 GNN_API int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
+/** The block that holds the parameters of a layer: its own, or that of its model. Owned by the
+ * layer or the model. */
 GNN_API gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer);
 
 #ifdef __cplusplus

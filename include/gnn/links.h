@@ -46,7 +46,7 @@ typedef struct gnn_negatives gnn_negatives_t;
  */
 GNN_API int gnn_negatives_new(gnn_negatives_t **negatives, const gnn_graph_t *graph,
                               gnn_flag_t directed);
-/** NULL is fine. */
+/** Frees negatives; NULL is fine. */
 GNN_API void gnn_negatives_free(gnn_negatives_t *negatives);
 /**
  * Draws `count` pairs, each uniformly among all that are no edges, independently: a pair may come
@@ -101,7 +101,7 @@ typedef struct gnn_links gnn_links_t;
  */
 GNN_API int gnn_links_split(gnn_links_t **links, const gnn_graph_t *graph,
                             const gnn_link_rule_t *rule);
-/** NULL is fine. */
+/** Frees links; NULL is fine. */
 GNN_API void gnn_links_free(gnn_links_t *links);
 /** The training's messages, both directions of an undirected link, and self-loops that were there:
  * graph slot 0 of a model. Preparing views of it is allowed. */
@@ -178,7 +178,7 @@ static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const g
     return gnn_link_batches_classes_sized(batches, data, model, labels, splits, config,
                                           sizeof *config);
 }
-/** NULL is fine. */
+/** Frees link batches; NULL is fine. */
 GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
 /** The source; lives as long as the batches. */
 GNN_API gnn_source_t gnn_link_batches_source(gnn_link_batches_t *batches);

@@ -102,13 +102,13 @@ typedef struct gnn_step {
     const char *prior_0, *prior_1, *prior_2;
 } gnn_step_t;
 
-/** Word for a kind ("linear"), or NULL. */
+/** The name of a kind of steps, such as "linear"; NULL for what is no kind. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
 GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                 const gnn_layer_config_t *layers, size_t size);
-/** A model of `count` layers one after another, all on graph slot 0. Inline: it passes the size of
- * the program's struct on. */
+/** Makes a model of `count` layers one after another, all on graph slot 0. Inline: it passes the
+ * size of the program's struct on. */
 static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                 const gnn_layer_config_t *layers)
 {
@@ -116,14 +116,16 @@ static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int
 }
 GNN_API int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                        const gnn_step_t *steps, size_t size, size_t config_size);
-/** A model of steps; the last step's output is the model's. Errors name the step and the field.
- * Inline. */
+/** Makes a model of steps; the last step's output is the model's. Errors name the step and the
+ * field. Inline. */
 static inline int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                        const gnn_step_t *steps)
 {
     return gnn_model_from_steps_sized(model, context, count, steps, sizeof *steps,
                                       sizeof(gnn_layer_config_t));
 }
+/** Frees a model with its parameters; NULL is fine. Tapes and states that were made with it must
+ * not run afterwards. */
 GNN_API void gnn_model_free(gnn_model_t *model);
 
 /* ---- lists of steps, and blocks: steps that go together ---- */
@@ -139,7 +141,9 @@ GNN_API void gnn_model_free(gnn_model_t *model);
  *     gnn_model_build(&model, context, steps);
  */
 typedef struct gnn_steps gnn_steps_t;
+/** Makes an empty list of steps, the caller's, for gnn_steps_free. Errors: GNN_EMEMORY. */
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
+/** Frees a list of steps; NULL is fine. Models that were built from it stay. */
 GNN_API void gnn_steps_free(gnn_steps_t *steps);
 GNN_API int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size,
                                 size_t config_size);
@@ -148,10 +152,11 @@ static inline int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
 {
     return gnn_steps_add_sized(steps, step, sizeof *step, sizeof(gnn_layer_config_t));
 }
+/** Count of the steps that a list has so far. */
 GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
 /** The steps, owned by the list, until it grows. */
 GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
-/** gnn_model_from_steps; the list stays the caller's. */
+/** Makes the model of a list of steps, as gnn_model_from_steps; the list stays the caller's. */
 GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
 
 /**
@@ -252,38 +257,49 @@ static inline int gnn_steps_block(gnn_steps_t *steps, const char *block, const g
     return gnn_steps_block_sized(steps, block, settings, sizeof *settings,
                                  sizeof(gnn_layer_config_t));
 }
+/** Count of the blocks that gnn_steps_block knows. */
 GNN_API size_t gnn_block_count(void);
-/** NULL past the last. */
+/** The name of a block, such as "gps"; NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);
 
 /* ---- looking at a model ---- */
 
+/** Count of the steps of a model; of a model of layers, of its layers. */
 GNN_API int64_t gnn_model_step_count(const gnn_model_t *model);
+/** A step of a model as it was given, owned by the model; NULL past the last. */
 GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index);
-/** The layer behind a step, NULL for ops. */
+/** The layer of a step, owned by the model; NULL for ops. */
 GNN_API gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index);
-/** The number of the step of this name, or -1. */
+/** The index of the step of a name, or -1. */
 GNN_API int64_t gnn_model_find(const gnn_model_t *model, const char *name);
 /** Columns that a step puts out; -1 where they are known only when it runs (they depend on those of
  * an input that is not declared). */
 GNN_API int64_t gnn_model_width(const gnn_model_t *model, int64_t index);
-/** The inputs that the model reads: names that no step has, or that GNN_STEP_INPUT declares, in the
- * order in which they are read. */
+/** Count of the inputs that the model reads: names that no step has, or that GNN_STEP_INPUT
+ * declares, in the order in which they are read. */
 GNN_API int64_t gnn_model_input_count(const gnn_model_t *model);
+/** The name of an input that the model reads, owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_input_name(const gnn_model_t *model, int64_t index);
+/** The block that holds all parameters of a model, owned by the model. */
 GNN_API gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model);
+/** Count of the graph slots of a model. */
 GNN_API int gnn_model_graph_count(const gnn_model_t *model);
 
-/** All fields of all steps as "STEP.FIELD" ("0.value.weight"); shared ones are listed once, under
- * their first step. */
+/** Count of the fields of all steps, each called "STEP.FIELD" ("0.value.weight"); shared ones are
+ * listed once, under their first step. */
 GNN_API int64_t gnn_model_field_count(const gnn_model_t *model);
+/** The name of a field of a model, "STEP.FIELD", owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index);
+/** Gives views of a field's values and gradients, as gnn_layer_field does; NULL: not wanted.
+ * GNN_ENOTFOUND if there is none of that name. */
 GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
-/** Numbers that move in training but are not learned (batch norm's running mean and variance), as
- * fields too. */
+/** Count of the buffers: values that move in training but are not learned (batch norm's running
+ * mean and variance), with names like those of fields. */
 GNN_API int64_t gnn_model_buffer_count(const gnn_model_t *model);
+/** The name of a buffer of a model, owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index);
+/** Gives a view of a buffer's values. GNN_ENOTFOUND if there is none of that name. */
 GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value);
 
 /** Builds the views of one slot's graph that the model's layers need. */
@@ -356,7 +372,7 @@ typedef struct gnn_model_inputs {
     int64_t n_values;
 } gnn_model_inputs_t;
 
-/** Inference: out (rows x cols of the last step), caller's. */
+/** Runs a model for inference: out (rows x cols of the last step), caller's, overwritten. */
 GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
 /**
@@ -392,7 +408,7 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
 GNN_API int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
                                    const gnn_model_inputs_t *inputs, int64_t rows_at_once,
                                    const gnn_tensor_t *out);
-/** The common case: one graph, features "x" (dense or sparse, the other NULL). */
+/** Inference in the common case: one graph, features "x" (dense or sparse, the other NULL). */
 GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_tensor_t *x,
                               const gnn_sparse_t *sparse, const gnn_tensor_t *out);
@@ -400,12 +416,13 @@ GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
  * their order. */
 GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                                    const gnn_model_inputs_t *inputs, gnn_var_t *vars);
-/** The same, and `outputs` (gnn_model_step_count) receives the value of each step: losses may read
- * several. */
+/** gnn_model_record, and `outputs` (gnn_model_step_count) receives the value of each step: losses
+ * may read several. */
 GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                        const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                        gnn_var_t *outputs);
-/** Attention of the layer or the aggregation at `step` for these inputs, as gnn_layer_attention. */
+/** Computes the attention weights of the layer or the aggregation at `step` for these inputs, as
+ * gnn_layer_attention. */
 GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
                                 const gnn_model_inputs_t *inputs, int64_t step,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
@@ -453,6 +470,7 @@ static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
 {
     return gnn_state_new_sized(state, model, context, config, sizeof *config);
 }
+/** Frees a state; NULL is fine. The model stays. */
 GNN_API void gnn_state_free(gnn_state_t *state);
 /** Rows that a sequence has so far. */
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);

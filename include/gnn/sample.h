@@ -73,7 +73,7 @@ typedef struct gnn_sampler_config {
  */
 GNN_API int gnn_sampler_new(gnn_sampler_t **sampler, const gnn_graph_t *graph,
                             const gnn_sampler_config_t *config);
-/** NULL is fine. */
+/** Frees a sampler; NULL is fine. */
 GNN_API void gnn_sampler_free(gnn_sampler_t *sampler);
 /** Graphs that each sample of it has: the hops for blocks, 1 for subgraphs. */
 GNN_API int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler);
@@ -81,7 +81,7 @@ GNN_API int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler);
 /** Room for one batch, which is drawn into it again and again; memory only grows. `sampler` is
  * borrowed until gnn_sample_free. O(nodes of the graph) memory. */
 GNN_API int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler);
-/** NULL is fine. */
+/** Frees a sample; NULL is fine. */
 GNN_API void gnn_sample_free(gnn_sample_t *sample);
 
 /**

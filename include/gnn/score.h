@@ -185,16 +185,23 @@ typedef struct gnn_weigher {
 #undef GNN_WEIGHER
 /* clang-format on */
 
-/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there
- * are). */
+/** Count of the maps in the library's table. */
 GNN_API size_t gnn_map_count(void);
+/** The map of an index, 0 to gnn_map_count() - 1; NULL past the last. */
 GNN_API const gnn_map_t *gnn_map_at(size_t index);
+/** The map of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_map_t *gnn_map_find(const char *name);
+/** Count of the priors in the library's table. */
 GNN_API size_t gnn_prior_count(void);
+/** The prior of an index, 0 to gnn_prior_count() - 1; NULL past the last. */
 GNN_API const gnn_prior_t *gnn_prior_at(size_t index);
+/** The prior of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_prior_t *gnn_prior_find(const char *name);
+/** Count of the weighers in the library's table. */
 GNN_API size_t gnn_weigher_count(void);
+/** The weigher of an index, 0 to gnn_weigher_count() - 1; NULL past the last. */
 GNN_API const gnn_weigher_t *gnn_weigher_at(size_t index);
+/** The weigher of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_weigher_t *gnn_weigher_find(const char *name);
 
 #ifdef __cplusplus

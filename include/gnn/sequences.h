@@ -73,7 +73,7 @@ static inline int gnn_token_source_new(gnn_token_source_t **source, const gnn_mo
 }
 /** What gnn_train_batches takes; the source's. */
 GNN_API const gnn_source_t *gnn_token_source(const gnn_token_source_t *source);
-/** NULL is fine. */
+/** Frees a token source; NULL is fine. */
 GNN_API void gnn_token_source_free(gnn_token_source_t *source);
 
 /* ---- how good a translation is ---- */

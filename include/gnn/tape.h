@@ -48,11 +48,11 @@ GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t 
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
 /** The name of a parameter, owned by the block; NULL if there is no such number. */
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
-/** -1 if there is none of that name. */
+/** The number of the parameter of a name; -1 if there is none. */
 GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name);
 /** A view (rows x cols) of a parameter's values; 0 x 0 and NULL if there is no such number. */
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
-/** The same of its gradient. */
+/** A view (rows x cols) of a parameter's gradient; 0 x 0 and NULL if there is no such number. */
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
 /** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,

@@ -41,7 +41,7 @@ typedef struct gnn_lines {
  *         GNN_EMEMORY. O(bytes) time and memory.
  */
 GNN_API int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path);
-/** NULL is fine. */
+/** Frees text lines; NULL is fine. */
 GNN_API void gnn_text_lines_free(gnn_text_lines_t *lines);
 
 /* ---- words ---- */
@@ -67,7 +67,7 @@ typedef struct gnn_words {
  *         O(bytes).
  */
 GNN_API int gnn_words_split(gnn_words_t **words, const char *sentence);
-/** NULL is fine. */
+/** Frees words; NULL is fine. */
 GNN_API void gnn_words_free(gnn_words_t *words);
 
 /* ---- sentences with labels ---- */
@@ -99,11 +99,11 @@ typedef struct gnn_corpus {
  * Cost: O(bytes log labels) time, memory a small multiple of the file's size.
  */
 GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like);
-/** The same from memory: `labels` (count names, or NULL: sentences without labels) and `sentences`
- * are copied. Errors name the sentence, from 0. */
+/** Makes a corpus from memory: `labels` (count names, or NULL: sentences without labels) and
+ * `sentences` are copied. Errors name the sentence, from 0. */
 GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
                            const char *const *sentences, const gnn_vocabulary_t *like);
-/** NULL is fine. */
+/** Frees a corpus; NULL is fine. */
 GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: words and labels of a training corpus as numbers ---- */
@@ -112,21 +112,22 @@ GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
  * frequent ones first. O(words log words). */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
-/** NULL is fine. */
+/** Frees a vocabulary; NULL is fine. */
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
-/** Words, the unknown one included. */
+/** Count of the words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
-/** Word of a number, "<unknown>" for 0, NULL outside. */
+/** The word of an index, "<unknown>" for 0; NULL outside. */
 GNN_API const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id);
-/** Number of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
+/** The index of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
 GNN_API int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word);
-/** How many labels the corpus had. */
+/** Count of the labels that the corpus had. */
 GNN_API int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary);
-/** Name of a label, owned by the vocabulary; NULL outside. */
+/** The name of a label, owned by the vocabulary; NULL outside. */
 GNN_API const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label);
-/** As text: a line of two counts, then labels and words, each on its line (docs/formats.md). */
+/** Writes a vocabulary as text: a line of two counts, then labels and words, each on its line
+ * (docs/formats.md). */
 GNN_API int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path);
-/** GNN_EIO; GNN_EFORMAT with the line. */
+/** Reads a vocabulary that gnn_vocabulary_save wrote. GNN_EIO; GNN_EFORMAT with the line. */
 GNN_API int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path);
 
 /* ---- packs ---- */
@@ -162,7 +163,7 @@ typedef struct gnn_packing {
  *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
-/** NULL is fine. */
+/** Frees packs; NULL is fine. */
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
 /** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability
  * `rate`, drawn by seed, epoch, sentence and position, whatever pack the sentence is in. Without it

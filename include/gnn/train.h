@@ -55,13 +55,13 @@ typedef struct gnn_optimizer gnn_optimizer_t;
  */
 GNN_API int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                               gnn_parameters_t *parameters, const gnn_optimizer_config_t *config);
-/** NULL is fine. The parameters stay. */
+/** Frees an optimiser; NULL is fine. The parameters stay. */
 GNN_API void gnn_optimizer_free(gnn_optimizer_t *optimizer);
 /** One step from the gradients in the block, at lr times `lr_factor` (a schedule's value; 1: none).
  * One vectorised sweep. GNN_ENUMERIC names the first parameter whose gradient is not finite;
  * nothing has moved then. */
 GNN_API int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor);
-/** Steps that were taken. */
+/** Count of the steps that were taken. */
 GNN_API int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer);
 /** Scales the gradients to at most `max_norm` and returns the norm they had through *norm (may be
  * NULL). As torch's clip_grad_norm_. */
@@ -115,7 +115,8 @@ GNN_API double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_
 /** Mean of |y - t| over rows that count and columns. NaN if none counts, or if shapes differ. */
 GNN_API double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
                               const uint8_t *mask);
-/** Root of the mean of (y - t)^2. As above. */
+/** Root of the mean of (y - t)^2 over rows that count and columns. NaN if none counts, or if shapes
+ * differ. */
 GNN_API double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
                                const uint8_t *mask);
 
@@ -264,9 +265,9 @@ typedef struct gnn_train_result {
 GNN_API int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                             const gnn_train_config_t *config, size_t size,
                             gnn_train_result_t *result);
-/** Node classification on the whole graph, which every graph slot of the model gets and which is
- * prepared, or with `config->sampling` on samples of it. A loss that is not finite stops with
- * GNN_ENUMERIC naming the first tensor that went bad. */
+/** Trains a model to classify nodes: on the whole graph, which every graph slot of the model gets
+ * and which is prepared, or with `config->sampling` on samples of it. A loss that is not finite
+ * stops with GNN_ENUMERIC naming the first tensor that went bad. */
 static inline int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                             const gnn_train_config_t *config, gnn_train_result_t *result)
 {
@@ -275,7 +276,7 @@ static inline int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data
 GNN_API int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context,
                                     const gnn_source_t *source, const gnn_train_config_t *config,
                                     size_t size, gnn_train_result_t *result);
-/** The same loop over batches. */
+/** Trains a model by gnn_train's loop on batches of a source. */
 static inline int gnn_train_batches(gnn_model_t *model, gnn_context_t *context,
                                     const gnn_source_t *source, const gnn_train_config_t *config,
                                     gnn_train_result_t *result)
@@ -311,9 +312,9 @@ static inline int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *mo
 {
     return gnn_batches_new_sized(batches, model, context, data, config, sizeof *config);
 }
-/** NULL is fine. */
+/** Frees batches; NULL is fine. */
 GNN_API void gnn_batches_free(gnn_batches_t *batches);
-/** For gnn_train_batches; belongs to `batches`. */
+/** The source of batches, for gnn_train_batches; belongs to `batches`. */
 GNN_API const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches);
 
 /**
@@ -326,8 +327,8 @@ GNN_API const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches);
 GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                         const gnn_tensor_t *out);
 
-/** The same step by step with chunks of rows, by gnn_model_infer_layers: for graphs that one pass
- * over the whole does not fit. Needs no preparation. */
+/** gnn_predict step by step with chunks of rows, by gnn_model_infer_layers: for graphs that one
+ * pass over the whole does not fit. Needs no preparation. */
 GNN_API int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context,
                                const gnn_data_t *data, int64_t rows_at_once, const gnn_tensor_t *out);
 
