@@ -19,7 +19,7 @@ awk -v tables="$1" '
     }
     FNR == 1 { sub(/^\/\*\*/, "/** @file\n *") }
     # What an X-macro makes of a row: parameters and text of its last definition.
-    /^#define GNN_[A-Z]+\([a-z_, ]+\) / {
+    /^#define GNN_[A-Z]+\([a-z_, .]+\) / {
         made = $0
         sub(/^#define /, "", made)
         macro = made; sub(/\(.*/, "", macro)

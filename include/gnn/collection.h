@@ -60,7 +60,8 @@ GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn
                                         const gnn_model_t *model, const gnn_split_t *splits,
                                         const gnn_graph_batches_config_t *config, size_t size);
 /**
- * A model meets a batch in these slots, as many as it has:
+ * Makes batches of the graphs of a set for a model, which meets a batch in these slots, as many as
+ * it has:
  *
  *     0  the graphs side by side, with a segment each
  *     1  from the nodes to one row a graph: the readout
@@ -87,7 +88,7 @@ static inline int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn
 }
 /** Frees graph batches; NULL is fine. */
 GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);
-/** The source; lives as long as the batches. */
+/** The source of graph batches, for gnn_train_batches; lives as long as the batches. */
 GNN_API gnn_source_t gnn_graph_batches_source(gnn_graph_batches_t *batches);
 /**
  * The model's output for all graphs of the set, in their order, batch by batch.

@@ -87,7 +87,7 @@ typedef struct gnn_explanation {
 typedef struct gnn_explain_method {
     const char *name, *paper, *help;
 } gnn_explain_method_t;
-/** Row `index` of the table; NULL past its end. */
+/** The method of an index; NULL past the last. */
 GNN_API const gnn_explain_method_t *gnn_explain_method_at(size_t index);
 
 GNN_API int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,

@@ -125,7 +125,8 @@ GNN_API int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pret
                                       const gnn_labelled_texts_t *validation,
                                       const gnn_text_source_config_t *config, size_t size);
 /**
- * Tokens of all texts are made here, once; graphs when a batch is asked for.
+ * Makes a source of batches from texts with classes: tokens of all texts are made here, once;
+ * graphs when a batch is asked for.
  *
  * @param[out] source      the caller's, for gnn_text_source_free
  * @param[in]  pretrained  borrowed until then
@@ -142,7 +143,7 @@ static inline int gnn_text_source_new(gnn_text_source_t **source, const gnn_pret
 {
     return gnn_text_source_new_sized(source, pretrained, train, validation, config, sizeof *config);
 }
-/** What gnn_train_batches takes; the source's. */
+/** The batches of a source, for gnn_train_batches; they live as long as the source. */
 GNN_API const gnn_source_t *gnn_text_source(const gnn_text_source_t *source);
 /** Frees a text source; NULL is fine. */
 GNN_API void gnn_text_source_free(gnn_text_source_t *source);

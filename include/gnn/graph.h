@@ -69,17 +69,17 @@ GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_s
 /* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are
  * packed one after another) ---- */
 
-/** Every node hears every node of its segment. `lengths` has `segments` numbers, each >= 0. O(n)
- * time and memory. */
+/** Complete graphs: every node hears every node of its segment. `lengths` has `segments` numbers,
+ * each >= 0. O(n) time and memory. */
 GNN_API int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
-/** Position p hears positions 0..p of its segment. */
+/** Causal graphs: position p hears positions 0..p of its segment. */
 GNN_API int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
-/** Position p hears p + k*dilation for k in -width..width (-width..0 if causal) inside its segment.
- * width >= 0, dilation >= 1. */
+/** Windows: position p hears p + k*dilation for k in -width..width (-width..0 if causal) inside its
+ * segment. width >= 0, dilation >= 1. */
 GNN_API int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                              int64_t width, int64_t dilation, gnn_flag_t causal);
-/** Every receiver of segment s (dst_lengths[s] of them) hears every sender of segment s
- * (src_lengths[s]): cross-attention, readouts. */
+/** Bipartite graphs: every receiver of segment s (dst_lengths[s] of them) hears every sender of
+ * segment s (src_lengths[s]): cross-attention, readouts. */
 GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
                                 const int64_t *src_lengths);
 /** Longformer's pattern: a window, and `globals` (m node numbers, distinct) that hear and are heard
@@ -89,14 +89,14 @@ GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const
 
 /* ---- joining ---- */
 
-/** Disjoint graphs side by side: nodes and edges are numbered one graph after another. The inputs
+/** Joins disjoint graphs: nodes and edges are numbered one graph after another. The inputs
  * stay the caller's. */
 GNN_API int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** Parts over the same nodes: all graphs must have the same n_dst and n_src. Edges are numbered
- * parts one after another. */
+/** Joins graphs over the same nodes as parts of one: all graphs must have the same n_dst and n_src.
+ * Edges are numbered parts one after another. */
 GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** The same edges, stored explicitly (every span becomes edges, numbered receiver by receiver in
- * each part). O(m) memory. */
+/** A graph of the same edges, all of them stored explicitly (every span becomes edges, numbered
+ * receiver by receiver in each part). O(m) memory. */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
 /**
@@ -115,9 +115,9 @@ GNN_API int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *l
 /* ---- made from others ---- */
 
 /**
- * From edges to their receivers: the senders are the edges of `of` by their numbers, and receiver i
- * hears those that it hears a message along. Values on edges (gnn_tape_edge_rows) are combined over
- * it.
+ * The graph from edges to their receivers: the senders are the edges of `of` by their numbers, and
+ * receiver i hears those that it hears a message along. Values on edges (gnn_tape_edge_rows) are
+ * combined over it.
  *
  * @param[in] of  stores edges, no spans
  * @return GNN_OK; GNN_EUNSUPPORTED: a part of it stores spans (gnn_graph_to_edges); GNN_EMEMORY.
@@ -128,9 +128,9 @@ GNN_API int gnn_graph_incidence(gnn_graph_t **graph, const gnn_graph_t *of);
  * parts are relations. GNN_EINVALID: there is no such part. O(n + m). */
 GNN_API int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p);
 /**
- * Each row hears the k rows of its segment that are nearest to it, itself included, the nearest
- * first; of rows equally far the ones with lower numbers. A segment of fewer than k rows is heard
- * whole.
+ * The graph of nearest rows: each row hears the k rows of its segment that are nearest to it,
+ * itself included, the nearest first; of rows equally far the ones with lower numbers. A segment of
+ * fewer than k rows is heard whole.
  *
  * @param[in] x        (n x d), n the sum of the lengths
  * @param[in] lengths  (segments), each >= 0
@@ -172,7 +172,7 @@ GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
  */
 GNN_API int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order);
 /**
- * The same graph under other numbers: node order[r] becomes node r. A layer's output is the same
+ * A graph under other node numbers: node order[r] becomes node r. A layer's output is the same
  * rows in the new order, but for rounding; dropout is drawn by the new numbers, and distances
  * between nodes are those of the new numbers.
  *

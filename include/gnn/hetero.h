@@ -52,7 +52,7 @@ typedef struct gnn_hetero {
 GNN_API int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name);
 
 /**
- * One graph: the nodes of all types one after another, the edges of all relations one after
+ * One graph of all types: the nodes one after another, the edges of all relations one after
  * another; part r is relation r (gnn_graph_part takes it alone).
  *
  * @param[out] graph       the caller's, for gnn_graph_free
@@ -66,15 +66,16 @@ GNN_API int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name);
  */
 GNN_API int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, int32_t *node_class,
                              int32_t *edge_class);
-/** Relation r: its receivers are the nodes of its type `to`, its senders those of `from`. Errors as
- * above, of types and of this relation: others are not looked at. O(types + its nodes + its edges).
+/** The graph of relation r: its receivers are the nodes of its type `to`, its senders those of
+ * `from`. Errors: as gnn_graph_hetero, of types and of this relation: others are not looked at.
+ * O(types + its nodes + its edges).
  */
 GNN_API int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r);
 /**
- * All that the nodes of one type hear: for each relation that leads to it, in their order, the
- * nodes of its type `from` are senders anew (gnn_graph_beside). A type that no relation leads to
- * has a graph without senders. Errors as above; edges of other relations are not looked at.
- * O(relations types + nodes and edges of those that lead to it).
+ * The graph of all that the nodes of one type hear: for each relation that leads to it, in their
+ * order, the nodes of its type `from` are senders anew (gnn_graph_beside). A type that no relation
+ * leads to has a graph without senders. Errors: as gnn_graph_hetero; edges of other relations are
+ * not looked at. O(relations types + nodes and edges of those that lead to it).
  *
  * Paper: Hu et al. 2020, where what is sent depends on the relation.
  */

@@ -38,7 +38,7 @@ typedef struct gnn_hetero_sampler_config {
 GNN_API int gnn_hetero_sampler_new_sized(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
                                          const gnn_hetero_sampler_config_t *config, size_t size);
 /**
- * A sampler over the description's relations, of which it keeps a copy.
+ * Makes a sampler over the description's relations, of which it keeps a copy.
  *
  * @param[out] sampler  the caller's, for gnn_hetero_sampler_free
  * @return as gnn_graph_hetero; GNN_ENOTFOUND: no such block, the message lists them; GNN_EINVALID
@@ -54,7 +54,7 @@ static inline int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const g
 /** Frees a sampler of typed nodes; NULL is fine. */
 GNN_API void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler);
 
-/** Room for one batch, drawn into again and again. `sampler` is borrowed until
+/** Makes room for one batch, drawn into again and again. `sampler` is borrowed until
  * gnn_hetero_sample_free. O(nodes of all types) memory. */
 GNN_API int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler_t *sampler);
 /** Frees a sample of typed nodes; NULL is fine. */
@@ -78,17 +78,17 @@ GNN_API int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *c
                                    int64_t type, int64_t n_seeds, const int32_t *seeds,
                                    int64_t epoch, int64_t batch);
 
-/** (*count) the drawn nodes of a type by its own numbers, seeds first: "x.TYPE" is gathered by it.
+/** The drawn nodes of a type by its own numbers (*count), seeds first: "x.TYPE" is gathered by it.
  * For "rgcn" the nodes of all types stand one type after another. NULL: no such type. The sample's,
  * until the next draw. */
 GNN_API const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type,
                                                int64_t *count);
-/** (*count) the drawn edges of a relation by its own numbers, in the order of its edges in the
+/** The drawn edges of a relation by its own numbers (*count), in the order of its edges in the
  * sample's graph. NULL: no such relation. The sample's, until the next draw. */
 GNN_API const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,
                                                int64_t *count);
-/** That of a slot of the model, for gnn_model_prepare: the sample's own, until the next draw. NULL:
- * no such slot, or nothing is drawn. */
+/** The graph of a slot of the model, for gnn_model_prepare: the sample's own, until the next draw.
+ * NULL: no such slot, or nothing is drawn. */
 GNN_API gnn_graph_t *gnn_hetero_sample_graph(const gnn_hetero_sample_t *sample, int64_t slot);
 
 #ifdef __cplusplus

@@ -90,8 +90,8 @@ GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 GNN_API int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int64_t head,
                               const gnn_tensor_t *out);
 /**
- * From pieces of words to words: what is received from a word is the sum over its pieces, what it
- * sends the mean over them.
+ * Attention between words from that between pieces of words: what is received from a word is the
+ * sum over its pieces, what it sends the mean over them.
  *
  * @param[in]  pieces  (pieces x pieces) receiver by sender
  * @param[in]  word    (pieces) the word that each piece is part of; -1: it is left out

@@ -36,6 +36,8 @@ typedef struct gnn_pairs {
 /** Draws pairs of different nodes that a graph has no edge between. */
 typedef struct gnn_negatives gnn_negatives_t;
 /**
+ * Prepares draws of pairs that a graph has no edge between.
+ *
  * @param[in] graph     stores edges, the same nodes on both sides, at least 2; read here alone
  * @param[in] directed  ON: the pair (i, j) is drawn where no message goes from i to j; else, and by
  *                      default, i < j, and no message goes either way
@@ -68,7 +70,7 @@ GNN_API int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *
  *
  * @param[in]  src  (count) nodes
  * @param[out] dst  (count x each), caller's, source by source; -1 where a source is linked to all
- * @return GNN_OK; GNN_EINVALID: a number that is no node's. As above otherwise.
+ * @return GNN_OK; GNN_EINVALID: a number that is no node's. Cost: O(count each log n).
  */
 GNN_API int gnn_negatives_of_sources(const gnn_negatives_t *negatives, gnn_context_t *context,
                                      uint64_t seed, uint64_t round, int64_t count,
@@ -112,8 +114,8 @@ GNN_API const int64_t *gnn_links_edges(const gnn_links_t *links);
 /** Links of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST), each undirected one once, with src < dst;
  * none if there is no such part. */
 GNN_API gnn_node_pairs_t gnn_links_of(const gnn_links_t *links, int part);
-/** As many pairs of validation or test that are no links of any part; none for the training, whose
- * pairs are drawn anew in each epoch. */
+/** Pairs of validation or test that are no links of any part, as many as the part has links; none
+ * for the training, whose pairs are drawn anew in each epoch. */
 GNN_API gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part);
 
 /* ---- batches ---- */
@@ -140,6 +142,8 @@ GNN_API int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_d
                                        gnn_links_t *links, const gnn_model_t *model,
                                        const gnn_link_batches_config_t *config, size_t size);
 /**
+ * Makes batches of pairs from links and from pairs that are none.
+ *
  * @param[in] data   features and arrays; borrowed
  * @param[in] links  of gnn_data_graph(data), borrowed; its graph is prepared for the model
  * @param[in] model  borrowed; every slot that it has gets the same graph
@@ -161,14 +165,15 @@ GNN_API int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const g
                                            const gnn_split_t *splits,
                                            const gnn_link_batches_config_t *config, size_t size);
 /**
- * Batches of the set's own edges that have classes, for models that tell edges apart: every edge is
- * a pair, messages go along all edges, and the loss is cross-entropy over the model's columns.
+ * Makes batches of the set's own edges that have classes, for models that tell edges apart: every
+ * edge is a pair, messages go along all edges, and the loss is cross-entropy over the model's
+ * columns.
  *
  * @param[in] labels  (edges, by the graph's edge numbers) classes, of int32_t or int64_t; negative:
  *                    none; copied
  * @param[in] splits  of the edges; read here alone. gnn_split_edges draws such
  * @param[in] config  `drawn` and `avoid_all` are not read
- * @return as above; GNN_EUNSUPPORTED: the graph has spans or several parts
+ * @return as gnn_link_batches_new; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
 static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
                                            const gnn_model_t *model, gnn_ints_t labels,
@@ -180,7 +185,7 @@ static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const g
 }
 /** Frees link batches; NULL is fine. */
 GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
-/** The source; lives as long as the batches. */
+/** The source of link batches, for gnn_train_batches; lives as long as the batches. */
 GNN_API gnn_source_t gnn_link_batches_source(gnn_link_batches_t *batches);
 /**
  * A model's output for pairs of the caller's, on the batches' graph.

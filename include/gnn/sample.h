@@ -53,7 +53,7 @@ typedef struct gnn_sampler_config {
 } gnn_sampler_config_t;
 
 /**
- * A sampler over a graph.
+ * Makes a sampler over a graph.
  *
  * @param[in] graph   one part of edges, the same nodes on both sides; borrowed until
  *                    gnn_sampler_free
@@ -78,8 +78,8 @@ GNN_API void gnn_sampler_free(gnn_sampler_t *sampler);
 /** Graphs that each sample of it has: the hops for blocks, 1 for subgraphs. */
 GNN_API int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler);
 
-/** Room for one batch, which is drawn into it again and again; memory only grows. `sampler` is
- * borrowed until gnn_sample_free. O(nodes of the graph) memory. */
+/** Makes room for one batch, which is drawn into it again and again; memory only grows. `sampler`
+ * is borrowed until gnn_sample_free. O(nodes of the graph) memory. */
 GNN_API int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler);
 /** Frees a sample; NULL is fine. */
 GNN_API void gnn_sample_free(gnn_sample_t *sample);
@@ -107,18 +107,18 @@ GNN_API int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_
  * whole graph, so that a sample of all senders gives what the whole graph gives. NULL: there is no
  * such graph. */
 GNN_API gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l);
-/** (*count) the whole graph's number of each sender of graph 0, the seeds first; those of graph l
+/** The whole graph's number of each sender of graph 0 (*count), the seeds first; those of graph l
  * are the first gnn_graph_n_src(graph l) of them. The sample's, until the next draw. */
 GNN_API const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count);
-/** (gnn_graph_n_edges of graph l) the whole graph's number of each edge: rows of edge features and
+/** The whole graph's number of each edge (gnn_graph_n_edges of graph l): rows of edge features and
  * weights are gathered by it. NULL: there is no such graph. */
 GNN_API const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l);
-/** (edges of graph l) what a sum must multiply each message by to be unbiased, where the method has
+/** The factors that make a sum of messages unbiased (edges of graph l), where the method has
  * such numbers ("walk", "layerwise"); NULL otherwise. */
 GNN_API const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l);
-/** (nodes of the sample) what the loss must multiply each node's by, where the method has such
- * numbers ("walk"): one over the odds that the node is in a batch, so that sums over the samples'
- * nodes are unbiased for sums over all that walks can meet. NULL otherwise. */
+/** The factors that make a sum over nodes unbiased (nodes of the sample), for the loss, where the
+ * method has such numbers ("walk"): one over the odds that the node is in a batch, so that sums
+ * over the samples' nodes are unbiased for sums over all that walks can meet. NULL otherwise. */
 GNN_API const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample);
 
 /* ---- the table of methods (graphs/sample/samplers.def) ---- */
@@ -127,7 +127,7 @@ typedef struct gnn_sampler_method {
     const char *name, *help;
 } gnn_sampler_method_t;
 
-/** Row `index` of the table; NULL past its end. */
+/** The sampling method of an index; NULL past the last. */
 GNN_API const gnn_sampler_method_t *gnn_sampler_method_at(size_t index);
 
 #ifdef __cplusplus

@@ -42,8 +42,8 @@ GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_mo
                                        const gnn_sequences_t *validation,
                                        const gnn_token_source_config_t *config, size_t size);
 /**
- * A source of batches in which row k of what is written is token k and learns token k + 1; begin
- * and end tokens are the caller's, as part of the sequences.
+ * Makes a source of batches in which row k of what is written is token k and learns token k + 1;
+ * begin and end tokens are the caller's, as part of the sequences.
  *
  * Of the inputs "ids", "positions", "decoder_ids" and "decoder_positions" the model gets those that
  * it reads. An encoder-decoder runs on three graph slots: 0 complete among what is read, 1 causal
@@ -71,7 +71,7 @@ static inline int gnn_token_source_new(gnn_token_source_t **source, const gnn_mo
 {
     return gnn_token_source_new_sized(source, model, train, validation, config, sizeof *config);
 }
-/** What gnn_train_batches takes; the source's. */
+/** The batches of a source, for gnn_train_batches; they live as long as the source. */
 GNN_API const gnn_source_t *gnn_token_source(const gnn_token_source_t *source);
 /** Frees a token source; NULL is fine. */
 GNN_API void gnn_token_source_free(gnn_token_source_t *source);

@@ -44,7 +44,8 @@ GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, i
 /** Allocates values and gradients (zero) and draws initial values from the context's seed, each
  * parameter by its own name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
-/** How many parameters were added. Their numbers are 0 .. count - 1; a tape refuses others. */
+/** Count of the parameters that were added. Their numbers are 0 .. count - 1; a tape refuses
+ * others. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
 /** The name of a parameter, owned by the block; NULL if there is no such number. */
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
@@ -75,8 +76,8 @@ GNN_API void gnn_tape_free(gnn_tape_t *tape);
 GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
 /** The training step that dropout is keyed by; may be changed between runs of one program. */
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
-/** Model step that later ops belong to (keys dropout) and words for error messages ("layer 2";
- * borrowed until reset). */
+/** Sets the model step that later ops belong to (keys dropout) and a name for error messages
+ * ("layer 2"; borrowed until reset). */
 GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
 /** The first error since the last reset, or GNN_OK. gnn_error_message has its words. */
 GNN_API int gnn_tape_status(const gnn_tape_t *tape);
@@ -84,14 +85,17 @@ GNN_API int gnn_tape_status(const gnn_tape_t *tape);
  * returns the first error. */
 GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
 
-/** Inputs; memory is borrowed until the last run. `wants_grad` 1: gnn_tape_gradient will be asked
- * for. */
+/** Puts an input on the tape; its memory is borrowed until the last run. `wants_grad` 1:
+ * gnn_tape_gradient will be asked for. */
 GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
-/** A sparse input, for ops that say so: linear and dropout. The arrays are borrowed. */
+/** Puts a sparse input on the tape, for ops that say so: linear and dropout. The arrays are
+ * borrowed. */
 GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
-/** Row numbers (count x 1), for gnn_tape_gather. The array is borrowed; no gradient flows. */
+/** Puts row indices (count x 1) on the tape, for gnn_tape_gather. The array is borrowed; no
+ * gradient flows. */
 GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
-/** The parameter must outlive the tape's runs; its gradient is added to the block's. */
+/** Puts a parameter on the tape: it must outlive the tape's runs, and its gradient is added to the
+ * block's. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
 /** A window of a dense value: no copy, gradients flow into the same place. */
 GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows,
@@ -128,15 +132,15 @@ GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
  * @return GNN_OK; the first error of the calls that built the tape, or of an op; GNN_EMEMORY
  */
 GNN_API int gnn_tape_forward(gnn_tape_t *tape);
-/** From d_root (NULL: ones) back to all inputs and parameters. Parameters' gradients are added
- * to. */
+/** Runs the tape backward: from d_root (NULL: ones) to all inputs and parameters. Parameters'
+ * gradients are added to. */
 GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
 
 /** Rows of a value, known as soon as it is on the tape; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
 /** Columns of a value; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
-/** Is this value a sparse input? */
+/** 1 if a value is a sparse input, 0 if not. */
 GNN_API int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
 /** A value after forward, of inputs, kept and bound values and roots; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x);
@@ -152,8 +156,8 @@ GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
  * GNN_EINVALID for settings out of their range, GNN_EUNSUPPORTED for sparse values and lists of ids
  * where dense ones are read. Nothing is computed before gnn_tape_forward. */
 
-/** GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH,
- * GNN_SIGMOID, GNN_SOFTPLUS. */
+/** Activations: GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU,
+ * GNN_TANH, GNN_SIGMOID, GNN_SOFTPLUS. */
 typedef enum {
     GNN_ACTIVATION_DEFAULT = 0,
 #define GNN_ACTIVATION(id, name, from_output) GNN_##id,
@@ -234,7 +238,7 @@ GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t 
  * Cost: O(count) passes in each direction. Backward keeps all x.
  */
 GNN_API gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int count);
-/** `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
+/** y = f(x), an activation of each element; `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
 GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
                                       gnn_real_t slope);
 /** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a
@@ -246,7 +250,7 @@ GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rat
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
-/** Columns side by side; 1 to 4096 values. */
+/** The columns of 1 to 4096 values, concatenated. */
 GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /**
  * Rows one under another.
@@ -288,9 +292,9 @@ typedef enum { GNN_SIDE_RECEIVERS = 1, GNN_SIDE_SENDERS = 2, GNN_SIDE_BOTH = 3 }
  */
 GNN_API gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph,
                                      gnn_sides_t side);
-/** (n x heads*d) with (1 x heads*d) -> (n x heads): one dot product per head. */
+/** One dot product per head: (n x heads*d) with (1 x heads*d) -> (n x heads). */
 GNN_API gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads);
-/** (n x heads*d) -> (n x d): the mean over heads. */
+/** The mean over heads: (n x heads*d) -> (n x d). */
 GNN_API gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads);
 /** GRU cell (Cho et al. 2014; PyTorch's form): gates_x (n x 3d) = x W_ih + b_ih, gates_h (n x 3d) =
  * h W_hh + b_hh in the order r, z, n. */
@@ -300,7 +304,8 @@ GNN_API gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t ga
  * Feed it to aggregate as edge weight on a view without norm. */
 GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                        gnn_flag_t self_loops, gnn_graph_norm_t kind);
-/** See gnn_aggregate_t and GNN_AGGREGATE_...: `inputs` has GNN_AGGREGATE_INPUTS entries. */
+/** Aggregates over a graph as gnn_aggregate_t says: `inputs` has GNN_AGGREGATE_INPUTS entries,
+ * GNN_AGGREGATE_... names them. */
 GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how,
                                      const gnn_var_t *inputs);
 

@@ -126,7 +126,8 @@ static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t co
 /** Checks shape, stride and that data is there. GNN_ESHAPE with the numbers; `name` is used in the
  * message. */
 GNN_API int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name);
-/** GNN_ENUMERIC naming row, column and value of the first NaN or infinity. O(rows cols). */
+/** Checks that all values are finite: GNN_ENUMERIC names row, column and value of the first NaN or
+ * infinity. O(rows cols). */
 GNN_API int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name);
 /** Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
  * finite. O(nnz). */

@@ -108,8 +108,8 @@ GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: words and labels of a training corpus as numbers ---- */
 
-/** Word 0 stands for every unknown one; then come the words that occur at least `min_count` times,
- * frequent ones first. O(words log words). */
+/** Makes a vocabulary of a corpus: word 0 stands for every unknown one; then come the words that
+ * occur at least `min_count` times, frequent ones first. O(words log words). */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
 /** Frees a vocabulary; NULL is fine. */

@@ -77,15 +77,16 @@ typedef struct gnn_learning {
  */
 GNN_API int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
                                 const gnn_learning_t *how);
-/** As tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers read.
+/** Writes a tokenizer as tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers
+ * read.
  *  GNN_EUNSUPPORTED for models of SentencePiece and llama2.c; GNN_EIO. */
 GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path);
 
 /* ---- its vocabulary ---- */
 
-/** "WordPiece", "BPE", "Unigram" or "WordLevel". */
+/** The kind of a tokenizer's model: "WordPiece", "BPE", "Unigram" or "WordLevel". */
 GNN_API const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer);
-/** The largest number of a token, and one: the rows of a table of embeddings. */
+/** The largest id of a token plus one: the rows of a table of embeddings. */
 GNN_API int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer);
 /** A token as its file writes it, NULL where no token has this number. */
 GNN_API const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id);
@@ -149,7 +150,9 @@ GNN_API int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count
 /** Text that comes token by token, as a model that generates it shows it. */
 typedef struct gnn_decoder gnn_decoder_t;
 
-/** The tokenizer stays the caller's and outlives the decoder. */
+/** Makes a decoder of tokens to text, the caller's, for gnn_decoder_free. The tokenizer outlives
+ * it.
+ */
 GNN_API int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer,
                             gnn_flag_t special);
 /** The text that one more token adds, whole characters only: bytes of a character that is not
@@ -157,7 +160,8 @@ GNN_API int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *toke
  *  wanted) its length. All texts and that of gnn_decoder_finish, one after another, are what
  *  gnn_tokenizer_decode gives. */
 GNN_API int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int64_t *bytes);
-/** What still waited, as U+FFFD where it is no character. The decoder may be used again from the
+/** The text of the bytes that still waited, as U+FFFD where they are no character. The decoder may
+ * be used again from the
  *  start. */
 GNN_API int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes);
 /** Releases a decoder; NULL is none. */

@@ -1,8 +1,7 @@
 #!/bin/sh
 # Installs into an empty folder and builds programs on the result outside the tree: with pkg-config
 # against the shared libraries and the archives, with CMake, and with pkg-config on an installation
-# without libgnn-igraph, which is built for this. Where doxygen is there, every function has a man
-# page.
+# without libgnn-igraph, which is built for this. Every function has a man page.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -174,14 +173,15 @@ docs=disabled
 if command -v doxygen >/dev/null 2>&1; then
     docs=enabled
 else
-    echo "SKIP install_reference: no doxygen"
+    echo "SKIP install_site: no doxygen"
 fi
 prefix=$work/empty
 expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root" --prefix="$prefix" -Dbuildtype=debug -Digraph=disabled -Dtests=disabled -Ddocs=$docs ||
     finish
 # What is installed; the other programs are built outside.
 targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn|libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
-[ $docs = disabled ] || targets="$targets docs/man3 $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn(-[a-z]+)?\.1): .*/\1/p')"
+targets="$targets docs/man3"
+[ $docs = disabled ] || targets="$targets docs/html $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn(-[a-z]+)?\.1): .*/\1/p')"
 # shellcheck disable=SC2086 # a list
 expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
 mv "$work/said" "$work/built"
@@ -193,12 +193,12 @@ expect "minimal runs without igraph" in_library accuracy_of "$work/plain/minimal
 expect "citation trains without igraph" in_library accuracy_of "$work/plain/gnn" citation --data "$root/graphs/data/debian.npz" --layer gcn --epochs 2
 expect "sentence runs without igraph" in_library "$work/plain/gnn" sentence --help
 
+names=$(nm -D --defined-only "$(package --variable=libdir)/libgnn.so" | awk '{ print $NF }' | grep '^gnn_')
+expect "functions were found" test "$(printf '%s\n' "$names" | wc -l)" -gt 50
+expect "every function has a man page" sh -c "cd '$prefix/share/man/man3' && for n in $(printf '%s ' $names); do [ -s \$n.3 ] || { echo \$n; bad=1; }; done; [ -z \"\${bad:-}\" ]"
+expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
 if [ $docs = enabled ]; then
-    names=$(nm -D --defined-only "$(package --variable=libdir)/libgnn.so" | awk '{ print $NF }' | grep '^gnn_')
     expect "doxygen has nothing to say about the headers" sh -c "! grep -E -A 3 '(^|/)gnn/[a-z]+\.h:[0-9]+: warning' '$work/built'"
-    expect "functions were found" test "$(printf '%s\n' "$names" | wc -l)" -gt 50
-    expect "every function has a man page" sh -c "cd '$prefix/share/man/man3' && for n in $(printf '%s ' $names); do [ -s \$n.3 ] || { echo \$n; bad=1; }; done; [ -z \"\${bad:-}\" ]"
-    expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
     if command -v help2man >/dev/null 2>&1; then
         expect "citation has a man page" grep -q 'weight.*decay' "$prefix/share/man/man1/gnn-citation.1"
         expect "under its name" grep -Eq '^gnn-citation .*Classifies the nodes' "$prefix/share/man/man1/gnn-citation.1"
