@@ -422,7 +422,7 @@ class Manual:
                 for constant in constants(item.text):
                     self.links[constant[0]] = name
         for name, item in self.items.items():
-            if item.kind == "function" and not (item.comment and blocks(item.comment) and not item.comment[0].startswith("@")):
+            if item.kind in ("function", "type") and item.name and not (item.comment and blocks(item.comment) and not item.comment[0].startswith("@")):
                 raise SystemExit(f"man.py: {item.header}: {name} has no doc comment that begins with a sentence")
         self.known = set(self.items) | set(self.links)
 

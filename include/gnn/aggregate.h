@@ -49,6 +49,7 @@ typedef struct gnn_edge_grad {
 /** Width of the score rows of a scored aggregator. */
 typedef enum { GNN_SCORE_NONE = 0, GNN_SCORE_PER_HEAD, GNN_SCORE_PER_KEY } gnn_score_width_t;
 
+/** How messages are combined: an entry of the table of aggregators, or one of the program's own. */
 typedef struct gnn_aggregator {
     const char *name, *paper, *help;
     unsigned flags;

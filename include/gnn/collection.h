@@ -41,6 +41,7 @@ GNN_API int gnn_data_motifs(gnn_data_t **data, int64_t graphs, uint64_t seed);
 
 /* ---- batches ---- */
 
+/** How the graphs of a set become batches. Zero means the default in brackets. */
 typedef struct gnn_graph_batches_config {
     int64_t size;       /**< graphs of a batch [32] */
     int64_t per_epoch;  /**< training batches of an epoch [as many as hold each graph once] */

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/** Threads, seed, precision and workspace of the calls that one thread makes. */
 typedef struct gnn_context gnn_context_t;
 
 /** Zero always means "the default"; a flag that is meant to be off says GNN_OFF. */
@@ -64,6 +65,7 @@ typedef struct gnn_allocator {
     void *user;
 } gnn_allocator_t;
 
+/** Settings of a context; zero means the default in every field. */
 typedef struct gnn_context_config {
     /** 0: as many as the process may use: OMP_NUM_THREADS, but no more than the processors that it
      * may run on (taskset, cpusets) and that its control groups' quotas grant. On a machine that is

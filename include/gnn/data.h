@@ -60,6 +60,7 @@ GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 
 /* ---- arrays by name: what else is known of nodes, edges and graphs ---- */
 
+/** What the rows of an array belong to. */
 typedef enum {
     GNN_ON_NODES,
     GNN_ON_EDGES,

@@ -22,6 +22,8 @@
 extern "C" {
 #endif
 
+/** A graph: edges or spans between receivers and senders, in parts, with the views prepared so far.
+ * */
 typedef struct gnn_graph gnn_graph_t;
 
 /* ---- constructors: explicit edges. All arrays are copied; those of gnn_ints_t are of int32 or
@@ -219,6 +221,8 @@ typedef enum {
     GNN_GRAPH_NORM_ROW
 } gnn_graph_norm_t;
 
+/** One way to read a graph: with self-loops, scaled by degrees, with its transpose. Zero is the
+ * graph as it was made. */
 typedef struct gnn_view {
     /** ON: i -> i is added where it is missing (weight 1, features and bias 0); needs n_dst ==
      * n_src */
@@ -302,6 +306,7 @@ GNN_API int gnn_graph_validate(const gnn_graph_t *graph);
 
 /* ---- the table of topologies (graphs/topologies.def): for option parsers and tests ---- */
 
+/** A topology over segments: an entry of the table of topologies. */
 typedef struct gnn_topology {
     const char *name, *help;
     /** Builds the topology over segments from "name=value" options (NULL: defaults), e.g.

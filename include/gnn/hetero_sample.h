@@ -21,7 +21,9 @@
 extern "C" {
 #endif
 
+/** Draws samples of a graph of several types. */
 typedef struct gnn_hetero_sampler gnn_hetero_sampler_t;
+/** A drawn batch of nodes of several types, with its graphs. */
 typedef struct gnn_hetero_sample gnn_hetero_sample_t;
 
 /** How to draw; 0: the default in brackets. */

@@ -24,6 +24,7 @@ typedef struct gnn_array {
     const void *data;
 } gnn_array_t;
 
+/** Arrays by name that were read from one file. */
 typedef struct gnn_arrays gnn_arrays_t;
 
 /** The array as one of indices, where it is of int32 or int64 (functions that take it refuse other
@@ -138,6 +139,7 @@ typedef struct gnn_row {
     const char *table;
     const void *row;
 } gnn_row_t;
+/** Table entries of the program's own, for gnn_model_load_with. */
 typedef struct gnn_rows {
     int64_t count;
     const gnn_row_t *list;

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** A layer: its config with every field filled in, and its parameters. */
 typedef struct gnn_layer gnn_layer_t;
 
 /**
@@ -51,7 +52,9 @@ GNN_API const gnn_update_t *gnn_update_at(size_t index);
 /** The update of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
+/** How the outputs of heads are combined: concatenated, or averaged. */
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
+/** Where the norm stands: after each part of the update (post-norm), or before it (pre-norm). */
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
 
 /** GNN_PRESET_GCN, GNN_PRESET_SAGE, ...: rows of lib/layer/presets.def. */
@@ -178,6 +181,7 @@ static inline int gnn_layer_config_get(const gnn_layer_config_t *config, const c
 
 /* ---- layers ---- */
 
+/** What a layer reads in one call. Tensors are borrowed; NULL where there is none. */
 typedef struct gnn_inputs {
     const gnn_tensor_t *x_dst; /**< (n_dst x in_dst); NULL: receivers are the first n_dst senders */
     const gnn_tensor_t *x_src; /**< (n_src x in) */
@@ -213,6 +217,7 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_tensor_t *out);
 
 /* The same in two halves: projections of senders may be kept and used again (a key/value cache). */
+/** Projected rows that may be kept and used again: keys, values and queries, or messages. */
 typedef struct gnn_projection gnn_projection_t;
 /** Makes room for the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
  * Errors: GNN_EINVALID (capacity < 0), GNN_EOVERFLOW, GNN_EMEMORY. */

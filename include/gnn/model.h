@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/** A model: a list of steps, with their parameters and buffers. */
 typedef struct gnn_model gnn_model_t;
 
 /** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... The table below says what each does. */
@@ -365,6 +366,7 @@ typedef struct gnn_named {
     int slot;       /**< k + 1: for the steps on graph slot k alone; 0: for all */
 } gnn_named_t;
 
+/** What a model reads in one call: a graph per slot, and values by name. All are borrowed. */
 typedef struct gnn_model_inputs {
     const gnn_graph_t *const *graphs; /**< one per slot */
     int64_t n_graphs;
@@ -433,6 +435,7 @@ GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context
  * layer's own projected form. */
 typedef struct gnn_state gnn_state_t;
 
+/** Settings of a state. Zero means the default in brackets. */
 typedef struct gnn_state_config {
     int64_t segments; /**< sequences that go on side by side [1] */
     int64_t capacity; /**< rows that each of them may come to have; needed */

@@ -95,6 +95,7 @@ typedef struct gnn_op_options {
     const gnn_graph_t *graph; /**< with GNN_OP_READS_GRAPH; borrowed until the last run */
 } gnn_op_options_t;
 
+/** An op: how shapes, values and gradients of its outputs follow from its inputs. */
 typedef struct gnn_op {
     const char *name;
     /** Checks inputs' shapes, sets out[].rows/cols, saved_bytes, scratch and `keep` of operands. No

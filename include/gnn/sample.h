@@ -23,7 +23,9 @@
 extern "C" {
 #endif
 
+/** Draws samples of a graph by one method. */
 typedef struct gnn_sampler gnn_sampler_t;
+/** A drawn batch: its nodes, and a graph per slot. */
 typedef struct gnn_sample gnn_sample_t;
 
 /** How to draw. Zero in a field means the default in brackets. Does not grow: gnn_sampling_t holds
@@ -123,6 +125,7 @@ GNN_API const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample);
 
 /* ---- the table of methods (graphs/sample/samplers.def) ---- */
 
+/** A sampling method: an entry of the table of methods. */
 typedef struct gnn_sampler_method {
     const char *name, *help;
 } gnn_sampler_method_t;

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/** A program of ops with the memory of its values; belongs to one thread. */
 typedef struct gnn_tape gnn_tape_t;
 /** A value on a tape. GNN_NONE stands for an optional input that is not given, and for the result
  * of a failed call. */
@@ -29,6 +30,7 @@ typedef int32_t gnn_var_t;
 
 /* ---- parameters: one block of numbers with names; gradients share its layout ---- */
 
+/** A block of named parameters, with values and gradients of one layout. */
 typedef struct gnn_parameters gnn_parameters_t;
 
 /** An empty block of parameters, the caller's, for gnn_parameters_free. GNN_EMEMORY. */
@@ -166,6 +168,7 @@ typedef enum {
     GNN_ACTIVATION_COUNT
 } gnn_activation_t;
 
+/** Norms: of each row (layer, rms, L2), or over rows (batch). */
 typedef enum {
     GNN_NORM_DEFAULT = 0,
     GNN_NORM_NONE,
@@ -175,6 +178,7 @@ typedef enum {
     GNN_NORM_L2 /**< each row divided by its length, at least 1e-12; no gain, no shift */
 } gnn_norm_t;
 
+/** Losses. */
 typedef enum {
     GNN_LOSS_CROSS_ENTROPY = 0,
     GNN_LOSS_BINARY_CROSS_ENTROPY,
@@ -309,6 +313,7 @@ GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const
 GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how,
                                      const gnn_var_t *inputs);
 
+/** A loss and what it is measured against. Arrays are borrowed. */
 typedef struct gnn_loss {
     gnn_loss_kind_t kind;
     const int32_t *labels; /**< (n) classes, for cross-entropy; a label of -1 leaves its row out */

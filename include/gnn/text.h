@@ -72,6 +72,7 @@ GNN_API void gnn_words_free(gnn_words_t *words);
 
 /* ---- sentences with labels ---- */
 
+/** Words and labels of a corpus, each with its index. */
 typedef struct gnn_vocabulary gnn_vocabulary_t;
 
 /** Sentences and their labels. Read-only for the caller, who owns all of it through the corpus. */
@@ -142,6 +143,7 @@ typedef struct gnn_pack {
     const int32_t *positions; /**< (rows) 0, 1, ... in each sentence */
 } gnn_pack_t;
 
+/** The packs of a corpus. */
 typedef struct gnn_packs {
     int64_t count;
     const gnn_pack_t *at;

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/** Optimisers. */
 typedef enum {
     GNN_OPTIMIZER_DEFAULT = 0,
     GNN_SGD,
@@ -40,6 +41,7 @@ typedef struct gnn_optimizer_config {
     int64_t n_groups;
 } gnn_optimizer_config_t;
 
+/** An optimiser with its moments. */
 typedef struct gnn_optimizer gnn_optimizer_t;
 /**
  * An optimiser over all numbers of a parameter block, with moments of the block's layout.
@@ -67,6 +69,7 @@ GNN_API int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer);
  * NULL). As torch's clip_grad_norm_. */
 GNN_API int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm);
 
+/** Schedules of the learning rate. */
 typedef enum {
     GNN_SCHEDULE_CONSTANT = 0,
     GNN_SCHEDULE_STEP,
@@ -146,6 +149,7 @@ GNN_API int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labe
 
 /* ---- the loop ---- */
 
+/** The state of a training after an epoch, as the callback gets it. */
 typedef struct gnn_progress {
     int64_t epoch, epochs;
     double train_loss, validation_loss, validation_metric;
@@ -208,6 +212,7 @@ typedef enum {
     GNN_WATCH_NONE
 } gnn_watch_t;
 
+/** Settings of a training. Zero means the default in brackets. */
 typedef struct gnn_train_config {
     int64_t epochs; /**< [200] */
     gnn_optimizer_config_t optimizer;
@@ -257,6 +262,7 @@ typedef struct gnn_train_config {
     gnn_real_t drop_node;
 } gnn_train_config_t;
 
+/** The outcome of a training. */
 typedef struct gnn_train_result {
     int64_t epochs, best_epoch;
     double train_loss, validation_loss, validation_metric, seconds;

@@ -86,6 +86,8 @@ refused() { # refused WORDS: $work/planted.h makes no pages
 }
 printf '/** A header. */\nGNN_API int gnn_bare(int x);\n' >"$work/planted.h"
 expect "a function without a comment is refused" refused 'gnn_bare has no doc comment'
+printf '/** A header. */\ntypedef struct gnn_bare {\n    int x;\n} gnn_bare_t;\n' >"$work/planted.h"
+expect "a type without a comment is refused" refused 'gnn_bare_t has no doc comment'
 printf '/** A header. */\n/**\n * @param[in] x  a number\n */\nGNN_API int gnn_headless(int x);\n' >"$work/planted.h"
 expect "a comment without a sentence is refused" refused 'gnn_headless has no doc comment that begins'
 printf '/** A header. */\n/**\n * Does it.\n *\n * @param[in] y  a number\n */\nGNN_API int gnn_other(int x);\n' >"$work/planted.h"
