@@ -60,9 +60,9 @@ GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_s
                                  gnn_ints_t src, gnn_ints_t dst);
 
 /**
- * Makes a graph from spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] ..
- * src_order[hi[r] - 1] (identity if NULL). lo <= hi, and neither may decrease from one r to the
- * next; an empty run is legal wherever that holds. GNN_ETOPOLOGY otherwise.
+ * Makes a graph from spans: receiver dst_order[r] (r if NULL) hears senders src_order[k] (k if
+ * NULL) for lo[r] <= k < hi[r]. Neither lo nor hi may decrease from one r to the next, and lo <=
+ * hi; an empty run is legal wherever that holds. GNN_ETOPOLOGY otherwise.
  */
 GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
