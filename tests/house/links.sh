@@ -22,9 +22,9 @@ links_in() {
     grep -oHE '\]\([^)]+\)' "$@" | sed -E 's/^([^:]*):\]\(/\1 /; s/\)$//' | grep -vE ' (https?:|mailto:)'
 }
 
-# The headings of a page as GitHub names them.
+# The headings of a page as GitHub names them; lines of code are none.
 anchors() {
-    sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+    awk '/^ *```/ { code = !code } !code && sub(/^#+ +/, "")' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
 # Reads "FILE PATH" lines, prints those whose path is missing. NAME stands for any name.
@@ -62,11 +62,11 @@ none() { # none WHAT: $work/faults has what is wrong
 
 # The checks themselves must see what they are for.
 mkdir "$work/docs"
-printf '# One heading\n[a](b.md) [c](a.md#one-heading) [d](a.md#none) and lib/nowhere/a.c, docs/none.md\n' >"$work/docs/a.md"
-if [ "$(links_in "$work/docs/a.md" | missing_links | wc -l)" -eq 2 ] && [ "$(paths_in "$work/docs/a.md" | missing_paths | wc -l)" -eq 2 ]; then
+printf '# One heading\n[a](b.md) [c](a.md#one-heading) [d](a.md#none) [e](#code) and lib/nowhere/a.c, docs/none.md\n```sh\n# Code\n```\n' >"$work/docs/a.md"
+if [ "$(links_in "$work/docs/a.md" | missing_links | wc -l)" -eq 3 ] && [ "$(paths_in "$work/docs/a.md" | missing_paths | wc -l)" -eq 2 ]; then
     passed=$((passed + 1))
 else
-    echo "the check does not see four planted faults"
+    echo "the check does not see five planted faults"
     failed=$((failed + 1))
 fi
 
