@@ -3,9 +3,9 @@
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
  *
- * The graph connects receivers i with senders j, the aggregator combines the messages of a receiver,
- * the update computes its new row. A GCN sums over neighbours, a GAT weighs neighbours by attention,
- * a Transformer weighs every token by attention: three configs of gnn_layer_t.
+ * The graph connects receivers i with senders j, the aggregator combines the messages of each
+ * receiver, the update computes its new row. A GCN sums over neighbours, a GAT weighs neighbours by
+ * attention, a Transformer weighs every token by attention: three configs of gnn_layer_t.
  *
  * Glossary, used in every header: i receiver (dst), j sender (src), n nodes, m edges, h heads,
  * d width, c classes. The gradient of x is d_x; d_k and d_v are widths of keys and values. Matrices
@@ -42,7 +42,7 @@
  *
  * Read next, by subject:
  *
- *     the layer           layer.h, graph.h (receivers, senders), aggregate.h (messages, aggregators)
+ *     the layer           layer.h, graph.h, aggregate.h (messages, aggregators)
  *     models              model.h (steps, blocks, going on row by row), tensor.h, context.h
  *     data and files      data.h, split.h, io.h, hetero.h (several types of nodes), diffuse.h
  *     training            train.h, sample.h and hetero_sample.h (large graphs), collection.h (many
