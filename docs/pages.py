@@ -66,7 +66,7 @@ class Filter:
         return f"[{text}]({target})" if target else text
 
     def prose(self, text):
-        """A line without a fence: links, and code within it."""
+        """A paragraph, or a row of a table: links, and spans of code."""
         links = re.sub(r"(!?)\[((?:[^]\[]|\[[^]]*\])*)\]\(([^)\s]+)\)", self.link, text)
         table = text.startswith("|")
         return CODE.sub(lambda match: (match.group(0).replace("\\|", "|") if table else match.group(0)).translate(PRIVATE), links)
@@ -83,18 +83,28 @@ class Filter:
         return f"{match.group(1)} {self.prose(match.group(2))} {{#{section_id(self.path, anchor + (f'-{count}' if count else ''))}}}"
 
     def run(self, text):
-        out, fenced = [], None
+        out, fenced, paragraph = [], None, []
+
+        def flush():
+            # Links and code may go over the end of a line.
+            if paragraph:
+                out.append(self.prose("\n".join(paragraph)))
+                paragraph.clear()
+
         for line in text.split("\n"):
             fence = FENCE.match(line)
+            if not fence and not fenced and line.strip() and not line.startswith(("    ", "#", "|")):
+                paragraph.append(line)
+                continue
+            flush()
             if fence and fenced in (None, fence.group(1)):
                 fenced = None if fenced else fence.group(1)
                 out.append(line)
             elif fenced or line.startswith("    "):
                 out.append(line)
-            elif line.startswith("#"):
-                out.append(self.heading(line))
             else:
-                out.append(self.prose(line))
+                out.append(self.heading(line) if line.startswith("#") else self.prose(line))
+        flush()
         return "\n".join(out)
 
 
