@@ -2,6 +2,7 @@
 """Markdown pages for the site: a filter for doxygen, and the header of its pages.
 
     python3 docs/pages.py filter ROOT FILE        FILE as doxygen reads it, on standard output
+    python3 docs/pages.py list ROOT               the pages, which the site depends on
     python3 docs/pages.py header ROOT HEADER...   the HTML header, with all pages in the order of docs/index.md
 
 Doxygen names pages and headings in its own way and knows no links of the form FILE.md#heading: the
@@ -122,6 +123,14 @@ def contents(root):
     return rows
 
 
+def listed(root):
+    """The Markdown pages of the site, as docs/Doxyfile.in has them."""
+    inputs = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "tests/README.md", "bench/README.md", "graphs/data/README.md"]
+    for place, _, files in os.walk(os.path.join(root, "docs")):
+        inputs += [os.path.relpath(os.path.join(place, name), root) for name in files if name.endswith(".md")]
+    return sorted(inputs)
+
+
 def doxygen_file(header):
     return os.path.basename(header).replace("_", "__").replace(".", "_8") + ".html"
 
@@ -166,10 +175,12 @@ def main():
             sys.stdout.write(Filter(root, sys.argv[3]).run(file.read()))
     elif mode == "header":
         sys.stdout.write(header(root, sys.argv[3:]))
+    elif mode == "list":
+        sys.stdout.write("".join(os.path.join(root, path) + "\n" for path in listed(root)))
     elif mode == "restore":
         restore(root)
     else:
-        raise SystemExit(f"pages.py: {mode} is neither filter, header nor restore")
+        raise SystemExit(f"pages.py: {mode} is none of filter, list, header, restore")
 
 
 if __name__ == "__main__":
