@@ -117,6 +117,10 @@ def classify(comment, text, section, preprocessor, header):
     lines = plain(comment) if comment else None
     bare = " ".join(without_comments(text).split())
     if preprocessor:
+        maker = re.match(r"#\s*define (gnn_[a-z]\w*)\(", text)
+        if maker:
+            # gnn_ints(p) makes a gnn_ints_t; a macro of a function's name goes by the function.
+            yield Item("maker", maker.group(1), header, maker.group(1) + "_t", None, section)
         match = re.match(r"#\s*define (GNN_\w+)(\([^)]*\))?", text)
         if match and lines:
             shown = text if "\n" not in text else "#define " + match.group(1) + (match.group(2) or "")
@@ -128,6 +132,8 @@ def classify(comment, text, section, preprocessor, header):
     elif bare.startswith(("GNN_API", "static inline")):
         line = prototype(text)
         name = re.search(r"(\w+)\(", line).group(1)
+        if name.startswith("gnn__"):
+            return
         yield Item("function", name, header, line, lines, section)
     elif bare.startswith("typedef"):
         match = re.search(r"(\w+)(\[\w+\])?;$", bare) if bare.endswith(("}", "];")) or not bare.endswith(");") else None
@@ -140,6 +146,8 @@ def classify(comment, text, section, preprocessor, header):
 
 def read_header(path, filtered):
     header = "gnn/" + os.path.basename(path).replace(".h.in", ".h")
+    # What C++ alone sees is no part of these pages.
+    filtered = re.sub(r"^#ifdef __cplusplus\n.*?^#endif$", "", filtered, flags=re.S | re.M)
     head = re.match(r"\s*/\*\*.*?\*/", filtered, re.S)
     lines = [line for line in plain(head.group(0)) if line.strip() != "@file"]
     items = []
@@ -169,7 +177,8 @@ def prose(text, own, pages):
             out.append("\\fI" + code(token[1:-1]) + "\\fR")
             continue
         name = token.rstrip("()")
-        linked = name in pages and name != own and name.startswith("gnn")
+        called = not token.endswith("()") and text[at : at + 1] == "("
+        linked = name in pages and name != own and name.startswith("gnn") and not called
         out.append("\\fB" + code(name) + "\\fR" + ("(3)" if linked else token[len(name) :]))
     out.append(words(text[at:]))
     return "".join(out)
@@ -399,7 +408,7 @@ class Manual:
     def add(self, header, lines, items):
         self.headers.append((header, lines, items))
         for item in items:
-            if item.kind == "entry":
+            if item.kind in ("entry", "maker"):
                 continue
             if item.name in self.items and item.kind != "function":
                 continue
@@ -408,6 +417,8 @@ class Manual:
             if item.kind == "entry":
                 self.links[item.name] = item.text
                 self.items[item.text].links.append(item.name)
+            elif item.kind == "maker" and item.text in self.items and item.name not in self.items:
+                self.links[item.name] = item.text
 
     def relate(self):
         """Which names are links, and to which page."""
@@ -421,9 +432,11 @@ class Manual:
             elif item.kind == "type":
                 for constant in constants(item.text):
                     self.links[constant[0]] = name
-        for name, item in self.items.items():
-            if item.kind in ("function", "type") and item.name and not (item.comment and blocks(item.comment) and not item.comment[0].startswith("@")):
-                raise SystemExit(f"man.py: {item.header}: {name} has no doc comment that begins with a sentence")
+        bare = [f"{item.header}: {name} has no doc comment that begins with a sentence" for name, item in self.items.items()
+                if item.kind in ("function", "type") and name
+                and not (item.comment and blocks(item.comment) and not item.comment[0].startswith("@"))]
+        if bare:
+            raise SystemExit("\n".join("man.py: " + line for line in bare))
         self.known = set(self.items) | set(self.links)
 
     def brief(self, item):
@@ -478,7 +491,8 @@ class Manual:
         page = self.page(item.name, self.brief(item))
         lines = [wrapped(item.text)] + ([""] + [wrapped(item.sized.text)] if item.sized else [])
         self.synopsis(page, item.header, "\n".join(lines).split("\n"))
-        page.raw(".PP", "Link with \\fI\\-lgnn\\fR (\\fBpkg\\-config \\-\\-cflags \\-\\-libs gnn\\fR).")
+        library = "gnn-igraph" if item.header == "gnn/igraph.h" else "gnn"
+        page.raw(".PP", f"Link with \\fI\\-l{code(library)}\\fR (\\fBpkg\\-config \\-\\-cflags \\-\\-libs {code(library)}\\fR).")
         page.head("DESCRIPTION")
         page.flow(parts.description or [self.brief(item) + "."])
         if item.sized:

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/** A data set: graph, features, labels, splits and arrays by name. */
 typedef struct gnn_data gnn_data_t;
 
 /* ---- reading a set ---- */
@@ -184,10 +185,10 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
 /* ---- sets from files ---- */
 
 /**
- * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or
- * plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks it; an edge list;
- * GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as a folder of TU
- * Dortmund or OGB or a text of structure2vec. Text may be gzipped.
+ * Opens a data set, whatever `path` is (docs/formats.md): a .npz in the layouts planetoid,
+ * heterophilous or plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks
+ * it; an edge list; GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as a
+ * folder of TU Dortmund or OGB or a text of structure2vec. Text may be gzipped.
  * GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what came;
  * GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
  * (fewer where there are not enough nodes). An edge list, GraphML or GML is links alone: no
@@ -198,8 +199,8 @@ GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** gnn_data_open with limits of the caller's on what is unpacked (NULL, and 0 in a field: the
  * default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
-/** Zachary's karate club, with the two clubs as labels and one-hot node numbers as
- * features; 2 labels a club for training. */
+/** Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node
+ * numbers as features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 /** Frees a set with its graph and arrays, and releases what it borrowed; NULL is fine. */
 GNN_API void gnn_data_free(gnn_data_t *data);

@@ -35,19 +35,19 @@ extern "C" {
  */
 GNN_API int gnn_igraph_use(void);
 
-/** An undirected igraph edge becomes two messages. `igraph_edge` (NULL, or receives a malloc'd
- * array of gnn_graph_n_edges values, released with gnn_free) maps the graph's edge numbers to
- * igraph's edge ids. */
+/** Makes a graph from an igraph_t: an undirected edge becomes two messages. `igraph_edge` (NULL, or
+ * receives a malloc'd array of gnn_graph_n_edges values, released with gnn_free) maps the graph's
+ * edge numbers to igraph's edge ids. */
 GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
-/** A numeric edge attribute of igraph as one value per edge of `graph` (caller's,
- * gnn_graph_n_edges), by the map from above. */
+/** Reads a numeric edge attribute of igraph as one value per edge of `graph` (caller's,
+ * gnn_graph_n_edges), by the map of gnn_graph_from_igraph. */
 GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name,
                                       const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
-/** Into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of gnn_graph_pairs;
- * n_dst == n_src needed. If `weight` is not NULL it becomes the numeric edge attribute "weight"
- * (needs igraph's C attribute handler). Destroy with igraph_destroy. */
+/** Writes a graph into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of
+ * gnn_graph_pairs; n_dst == n_src needed. If `weight` is not NULL it becomes the numeric edge
+ * attribute "weight" (needs igraph's C attribute handler). Destroy with igraph_destroy. */
 GNN_API int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph);
-/** One of igraph's named graphs ("Petersen"), with both directions of each edge. */
+/** Makes one of igraph's named graphs ("Petersen"), with both directions of each edge. */
 GNN_API int gnn_graph_famous(gnn_graph_t **graph, const char *name);
 
 #ifdef __cplusplus

@@ -35,6 +35,7 @@ typedef struct gnn_token_source_config {
     uint64_t seed;              /**< of the order in each epoch [1] */
 } gnn_token_source_config_t;
 
+/** Sequences of tokens as batches for gnn_train_batches. */
 typedef struct gnn_token_source_s gnn_token_source_t;
 
 GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,

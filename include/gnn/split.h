@@ -23,6 +23,7 @@ extern "C" {
 #define GNN_VALIDATION 1
 #define GNN_TEST 2
 
+/** One split or several over the same rows: for each the rows of its three parts. */
 typedef struct gnn_split gnn_split_t;
 
 /* Masks are arrays of bytes, 0 or not: bool, or uint8 as NumPy and PyTorch store it. */
@@ -42,7 +43,7 @@ static inline const uint8_t *gnn__mask_bytes(const void *mask)
 /* ---- made of what a program has ---- */
 
 /**
- * Splits in which no row is in a part yet.
+ * Makes splits in which no row is in a part yet.
  *
  * @param[out] split  the caller's, for gnn_split_free
  * @param[in] rows    at least 0
@@ -51,7 +52,7 @@ static inline const uint8_t *gnn__mask_bytes(const void *mask)
  */
 GNN_API int gnn_split_new(gnn_split_t **split, int64_t rows, int64_t count);
 /**
- * Of masks as PyG's train_mask, val_mask and test_mask: bool or uint8_t.
+ * Makes splits from masks such as PyG's train_mask, val_mask and test_mask: bool or uint8_t.
  *
  * @param[in] train, validation, test  (count x rows), not 0 where the row is in the part; NULL: no
  *                                     row is. A row may be in several parts
@@ -61,7 +62,7 @@ GNN_API int gnn_split_from_masks(gnn_split_t **split, int64_t rows, int64_t coun
                                  const uint8_t *train, const uint8_t *validation,
                                  const uint8_t *test);
 /**
- * Of one array of parts.
+ * Makes splits from one array that has the part of each row.
  *
  * @param[in] parts  (count x rows) GNN_TRAIN, GNN_VALIDATION, GNN_TEST, or -1: in no part
  * @return as gnn_split_new; GNN_EINVALID names the row with another value
@@ -69,7 +70,7 @@ GNN_API int gnn_split_from_masks(gnn_split_t **split, int64_t rows, int64_t coun
 GNN_API int gnn_split_from_parts(gnn_split_t **split, int64_t rows, int64_t count,
                                  const int8_t *parts);
 /**
- * Says anew which rows are in a part of split `index`.
+ * Sets the rows of a part of split `index` by a mask, in place of those that it had.
  *
  * @param[in] part    GNN_TRAIN, GNN_VALIDATION or GNN_TEST
  * @param[in] mask    (rows), value r at mask[r * stride]; NULL: no row is
@@ -80,7 +81,7 @@ GNN_API int gnn_split_from_parts(gnn_split_t **split, int64_t rows, int64_t coun
 GNN_API int gnn_split_set_mask(gnn_split_t *split, int part, int64_t index, const uint8_t *mask,
                                int64_t stride);
 /**
- * The same by the rows' numbers, as OGB's split_idx["train"].
+ * Sets the rows of a part of split `index` by their indices, such as OGB's split_idx["train"].
  *
  * @param[in] rows  (count) from 0, of int32_t or int64_t
  * @return GNN_OK; GNN_EINVALID names a number that is no row's; nothing is changed then
@@ -96,19 +97,19 @@ GNN_API int gnn_split_set_indices(gnn_split_t *split, int part, int64_t index, i
 #define gnn_split_set_indices(split, part, index, count, ...) \
     gnn_split_set_indices(split, part, index, count, gnn_ints(__VA_ARGS__))
 #endif
-/** A split of its own with the same rows. */
+/** Copies splits: the copy is the caller's, for gnn_split_free. */
 GNN_API int gnn_split_copy(gnn_split_t **split, const gnn_split_t *of);
-/** NULL is fine. */
+/** Frees splits; NULL is fine. */
 GNN_API void gnn_split_free(gnn_split_t *split);
 
 /* ---- looking at them ---- */
 
-/** How many rows are split. */
+/** Count of the rows that are split. */
 GNN_API int64_t gnn_split_rows(const gnn_split_t *split);
-/** How many splits of them there are. */
+/** Count of the splits. */
 GNN_API int64_t gnn_split_count(const gnn_split_t *split);
-/** (rows) 1 where a row is in the part, else 0, as metrics and losses take it; NULL if there is no
- * such part or split. Owned by the split. */
+/** The mask of a part (rows): 1 where a row is in it, else 0, as metrics and losses take it; NULL
+ * if there is no such part or split. Owned by the split. */
 GNN_API const uint8_t *gnn_split_mask(const gnn_split_t *split, int part, int64_t index);
 
 /* ---- drawn by a rule ---- */
@@ -139,9 +140,9 @@ typedef struct gnn_split_rule {
 GNN_API int gnn_split_draw(gnn_split_t **split, gnn_ints_t labels, int64_t n,
                            const gnn_split_rule_t *rule);
 /**
- * k folds for cross-validation as `folds` splits: fold f is the test of split f, the next fold
- * (fold 0 after the last) its validation, all others are the training. Sizes of folds differ by at
- * most one, and so do the numbers that they have of each class (stratified).
+ * Draws k folds for cross-validation as `folds` splits: fold f is the test of split f, the next
+ * fold (fold 0 after the last) its validation, all others are the training. Sizes of folds differ
+ * by at most one, and so do the numbers that they have of each class (stratified).
  *
  * @param[in] labels  (n) classes, or NULL: rows are shuffled without classes. A negative one leaves
  *                    its row out

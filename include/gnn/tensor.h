@@ -36,6 +36,7 @@ typedef struct gnn_owner {
 
 /* ---- element types, and arrays of indices ---- */
 
+/** Types of the elements of an array, as numpy and safetensors name them. */
 typedef enum {
     GNN_DTYPE_BOOL,
     GNN_DTYPE_INT8,
