@@ -35,7 +35,7 @@ static int provider_build(void)
 
 /* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least
  * rows of a thin product, and the most numbers of its B; the least columns and numbers of a B that
- * few rows meet. */
+ * few rows meet; terms that another BLAS may add one after another. */
 enum {
     BLOCK_ROWS = 64,
     BLOCK_COLS = 512,
@@ -43,6 +43,7 @@ enum {
     THIN_ROWS = 1024,
     THIN_PRODUCT = 1024,
     FEW_ROWS_COLS = 64,
+    SUM_TERMS = 512,
     FEW_ROWS_PRODUCT = 1 << 16
 };
 
@@ -79,15 +80,41 @@ static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c
     return p;
 }
 
+/* One block by another BLAS. Debian's reference adds all terms one after another, which loses more
+ * than `highest` promises: parts of the sum are added up here. */
+static void call_in_parts(const gnn__product_t *block)
+{
+    gnn_real_t part[BLOCK_ROWS * BLOCK_COLS];
+    gnn__product_t p = *block;
+    p.k = gnn__min(SUM_TERMS, block->k);
+    call(&p);
+    p.c = part;
+    p.ldc = p.n;
+    p.beta = 0;
+    for (int64_t from = p.k; from < block->k; from += SUM_TERMS) {
+        p.k = gnn__min(SUM_TERMS, block->k - from);
+        p.a = block->a + from * (p.transpose_a ? p.lda : 1);
+        p.b = block->b + from * (p.transpose_b ? 1 : p.ldb);
+        call(&p);
+        for (int64_t r = 0; r < p.m; r++)
+            for (int64_t c = 0; c < p.n; c++)
+                block->c[r * block->ldc + c] += part[r * p.n + c];
+    }
+}
+
 /* Inside a parallel region OpenBLAS's OpenMP build is serial; its other builds are never called
  * from one. */
 static void call_blocks(const gnn__product_t *whole, int threads)
 {
     int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
             blocks = (whole->m + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
+    const bool other = provider_build() == OTHER_BLAS;
     GNN__EACH_CHUNK (k, blocks, threads) {
         gnn__product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
-        call(&p);
+        if (other)
+            call_in_parts(&p);
+        else
+            call(&p);
     }
 }
 
