@@ -19,7 +19,8 @@ expect "docs/man3 is built" ninja -C "$build" docs/man3 || finish
 cd "$pages" || finish
 
 # ---- what is there ----
-nm -D --defined-only "$build"/libgnn*.so | awk '{ print $NF }' | grep '^gnn_' >"$work/symbols"
+# gnn_igraph_register is no program's call: the second library makes it.
+for library in "$build"/libgnn*.so; do nm -D --defined-only "$library"; done | awk '{ print $NF }' | grep '^gnn_' | grep -vx gnn_igraph_register >"$work/symbols"
 while read -r name; do [ -s "$name.3" ] || echo "$name"; done <"$work/symbols" >"$work/faults"
 expect "symbols were found" test "$(wc -l <"$work/symbols")" -gt 300
 expect "every exported symbol has a page" none "$work/faults"
