@@ -22,7 +22,9 @@ typedef struct {
     int n_operands, answered; /* answered: --help and its like end the program */
 } reader_t;
 
-static reader_t last; /* what options_gave looks at */
+/* Names of the options that were given: tables end with the function that reads them. */
+static const char *given[MOST];
+static int n_given;
 
 static int index_of(const program_t *p, const char *name, size_t length)
 {
@@ -35,8 +37,10 @@ static int index_of(const program_t *p, const char *name, size_t length)
 
 int options_gave(const char *name)
 {
-    const int k = index_of(last.program, name, strlen(name));
-    return k >= 0 && last.given[k];
+    for (int k = 0; k < n_given; k++)
+        if (strcmp(given[k], name) == 0)
+            return 1;
+    return 0;
 }
 
 /* ---- values ---- */
@@ -335,11 +339,15 @@ static int take(reader_t *r, int argc, char **argv)
 
 int options_read(const program_t *p, int argc, char **argv, int *status)
 {
-    last = (reader_t){.program = p};
-    *status = take(&last, argc, argv) ? 0 : 2;
-    if (*status == 0 && !last.answered)
-        *status = check_files(&last);
-    if (*status == 0 && !last.answered)
+    reader_t r = {.program = p};
+    *status = take(&r, argc, argv) ? 0 : 2;
+    if (*status == 0 && !r.answered)
+        *status = check_files(&r);
+    n_given = 0;
+    for (int k = 0; k < p->n_options; k++)
+        if (r.given[k])
+            given[n_given++] = p->options[k].name;
+    if (*status == 0 && !r.answered)
         return 1;
     if (*status == 2)
         fprintf(stderr, "%s: `gnn %s --help` lists the options\n", p->name, p->name);

@@ -44,7 +44,7 @@ none=0000000000000000000000000000000000000000000000000000000000000000
 from=file://$work/from
 cat >table <<EOF
 # a comment
-set small MIT keep convert small.edges small.npz --features x.csv --labels y.csv
+set small MIT keep gnn convert small.edges small.npz --features x.csv --labels y.csv
 file small git:$blob $from/small.edges
 file small $(sum x.csv) $from/x.csv
 file small - $from/y.csv

@@ -280,7 +280,7 @@ for part in "val", "test":
     for name in old.namelist():
         data = old.read(name)
         at = 10 + data[8] + 256 * data[9]
-        new.writestr(name, data[:at] + bytes(len(data) - at) if name == part + "_masks.npy" else data)
+        new.writestr(name, data[:at] + bytes(len(data) - at) if name == part + "_mask.npy" else data)
     new.close()'
     expect "citation without validation nodes" "$gnn" citation --data no_val.npz --epochs 3 --threads 1
     expect "keeps the last epoch" grep -q 'validation -, test [0-9.]* (epoch 3 of 3' last
@@ -303,7 +303,7 @@ expect "finetune without an encoder" exits 1 "$gnn" finetune --model none --data
 expect "finetune with a word too many" exits 2 "$gnn" finetune none --data words.txt
 expect "inspect without its model" exits 1 "$gnn" inspect --model none
 expect "write without its model" exits 1 "$gnn" write --model none
-expect "embed without a model" said "--model: none: No such file" 1 "$gnn" embed --model none --input words.txt --json
+expect "embed without a model" said "--model: absent: No such file" 1 "$gnn" embed --model absent --input words.txt --json
 mkdir empty
 expect "embed with an empty folder" said empty/config.json 1 "$gnn" embed --model empty --input words.txt --json
 expect "embed without anything to write" exits 2 "$gnn" embed --model empty --input words.txt
