@@ -13,8 +13,8 @@
  * chunks are; work of one thread between two loops is in none of them. Losses are added up, and the
  * sum is never below 0 (CUSUM; Page 1954), so that loops that gain from all threads make up for
  * those that lose. When the sum reaches a few milliseconds, loops get fewer threads until all
- * losses together are 2% of the time of all loops, and then all again: a machine that stays busy
- * costs 2%, an idle one nothing, and a short disturbance after a quiet time is soon over.
+ * losses together are 2% of the time of all loops (20 ms are free), and then all again: a machine
+ * that stays busy costs 2%, an idle one nothing, and a short disturbance is soon over.
  * Counts change between operations only, and never change results: any thread computes a chunk
  * alike. */
 #include <lib/base/base.h>
@@ -27,8 +27,10 @@
 /* Seconds of loss after which fewer threads run. */
 static const double patience = 4e-3;
 /* Seconds of loops per second of loss: that must have gone by, and that fewer threads run at
- * least. The most seconds that are saved up for that, and that fewer threads run. */
-static const double seconds_per_loss = 50, least_rest = 4, most_credit = 5, longest_rest = 10;
+ * least. The most seconds that are saved up for that, those that a context begins with, and the
+ * most that fewer threads run. */
+static const double seconds_per_loss = 50, least_rest = 4, most_credit = 5, first_credit = 1,
+                    longest_rest = 10;
 /* Seconds of loops after which the last value of p is forgotten: with fewer threads, with all. */
 static const double share_memory = 0.05, share_decay = 2;
 /* A gap between runs after which the calling thread's run delay until then does not count. */
@@ -65,8 +67,9 @@ static void note_fewer(gnn__adaptive_t *a, const gnn__loop_times_t *t)
 
 static void use_fewer(gnn__adaptive_t *a)
 {
-    a->credit = clamp(a->credit - seconds_per_loss * a->loss, -longest_rest, most_credit);
-    a->rest = clamp(-a->credit, least_rest * a->loss, longest_rest);
+    a->credit =
+        clamp(a->credit - seconds_per_loss * a->loss, -longest_rest - first_credit, most_credit);
+    a->rest = clamp(-first_credit - a->credit, least_rest * a->loss, longest_rest);
     a->loss = 0;
 }
 
@@ -83,7 +86,7 @@ static void note_all(gnn__adaptive_t *a, int fewer, const gnn__loop_times_t *t)
 void gnn__adaptive_note(gnn__adaptive_t *a, int all, int threads, const gnn__loop_times_t *t)
 {
     const int fewer = fewer_than(all);
-    a->credit = clamp(a->credit + t->seconds, -longest_rest, most_credit);
+    a->credit = clamp(a->credit + t->seconds, -longest_rest - first_credit, most_credit);
     if (fewer > 0 && threads > fewer && a->rest <= 0)
         note_all(a, fewer, t);
     else if (threads == fewer && a->rest > 0)
