@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <gnn/links.h>
+#include <gnn/sample.h>
 #include <graphs/graph.h>
 
 enum { N = 4, M = 5 };
@@ -162,6 +163,33 @@ START_TEST(sparse_features_of_any_types_become_views)
 }
 END_TEST
 
+START_TEST(seeds_take_either_type)
+{
+    const int64_t fan_outs[] = {2}, far[] = {4294967297};
+    gnn_graph_t *graph;
+    gnn_sampler_t *sampler;
+    gnn_sample_t *sample;
+    int32_t nodes[2][N];
+    int64_t count[2];
+    ck_ok(gnn_graph_from_csr(&graph, N, N, indptr32, indices32));
+    ck_ok(gnn_sampler_new(&sampler, graph, &(gnn_sampler_config_t){.hops = 1, .fan_outs = fan_outs}));
+    ck_ok(gnn_sample_new(&sample, sampler));
+    for (int wide = 0; wide < 2; wide++) {
+        ck_ok(gnn_sample_draw(sample, NULL, 2, either(wide, (int64_t[]){3, 2}, (int32_t[]){3, 2}),
+                              0, 0));
+        const int32_t *drawn = gnn_sample_nodes(sample, &count[wide]);
+        memcpy(nodes[wide], drawn, (size_t)count[wide] * sizeof *drawn);
+    }
+    ck_assert_int_eq(count[0], count[1]);
+    ck_assert_mem_eq(nodes[0], nodes[1], (size_t)count[0] * sizeof(int32_t));
+    ck_fails(gnn_sample_draw(sample, NULL, 1, far, 0, 0), GNN_EOVERFLOW, "seeds[0] = 4294967297");
+    ck_assert_ptr_null(gnn_sample_graph(sample, 0));
+    gnn_sample_free(sample);
+    gnn_sampler_free(sampler);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 START_TEST(data_sets_and_relations_take_either_type)
 {
     const int64_t labels64[N] = {0, 1, -100, 2};
@@ -202,6 +230,7 @@ int main(void)
     tcase_add_test(tests, values_beyond_32_bits_are_refused_with_their_place);
     tcase_add_test(tests, other_types_of_elements_are_refused);
     tcase_add_test(tests, sparse_features_of_any_types_become_views);
+    tcase_add_test(tests, seeds_take_either_type);
     tcase_add_test(tests, data_sets_and_relations_take_either_type);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -283,10 +283,15 @@ START_TEST(careless_use_of_links_is_refused)
                                   &(gnn_link_batches_config_t){.size = -1}),
              GNN_EINVALID, "batches of -1 links");
     ck_ok(gnn_link_batches_new(&batches, data, links, model, NULL));
-    ck_fails(
-        gnn_link_batches_predict(batches, model, context, &(gnn_node_pairs_t){2, bad, good}, &out),
-        GNN_EINVALID, "pair 1 is of nodes 30 and 2");
-    ck_ok(gnn_link_batches_predict(batches, model, context, &(gnn_node_pairs_t){2, good, good}, &out));
+    ck_fails(gnn_link_batches_predict(batches, model, context, 2, bad, good, &out), GNN_EINVALID,
+             "pair 1 is of nodes 30 and 2");
+    ck_ok(gnn_link_batches_predict(batches, model, context, 2, good, good, &out));
+    const gnn_real_t before[] = {scores[0], scores[1]};
+    ck_ok(gnn_link_batches_predict(batches, model, context, 2, ((int64_t[]){1, 2}), good, &out));
+    ck_assert_mem_eq(scores, before, sizeof scores);
+    ck_fails(gnn_link_batches_predict(batches, model, context, 2, good,
+                                      ((int64_t[]){1, 4294967297}), &out),
+             GNN_EOVERFLOW, "dst[1] = 4294967297");
     gnn_link_batches_free(batches);
     gnn_links_free(links);
     gnn_model_free(model);
@@ -339,8 +344,7 @@ START_TEST(classes_of_edges_are_learned)
                   (double)together / (double)counted);
     ck_fails(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics), GNN_EINVALID,
              "batches of classes");
-    ck_fails(gnn_link_batches_predict(batches, model, context,
-                                      &(gnn_node_pairs_t){1, sources, targets},
+    ck_fails(gnn_link_batches_predict(batches, model, context, 1, sources, targets,
                                       &(gnn_tensor_t){score, 1, 2, 2}),
              GNN_EUNSUPPORTED, "pairs.far");
     gnn_link_batches_free(batches);

@@ -95,7 +95,7 @@ START_TEST(layers_keep_the_means_of_sums)
                                                   .weight = _i == 3 ? t.weight : NULL}));
     ck_ok(gnn_sample_new(&sample, sampler));
     for (int64_t batch = 0; batch < rounds(); batch++) {
-        ck_ok(gnn_sample_draw(sample, NULL, seeds, (int32_t[]){3, 9, 0, 17, 22}, 1, batch));
+        ck_ok(gnn_sample_draw(sample, NULL, seeds, ((int32_t[]){3, 9, 0, 17, 22}), 1, batch));
         for (int64_t r = 0; r < seeds; r++)
             add(&mean[r], scaled_sum(&t, sample, 1, r));
         larger += gnn_graph_n_src(gnn_sample_graph(sample, 1)) > seeds + fan_outs[0];
@@ -121,7 +121,7 @@ START_TEST(large_layers_are_exact)
                                                   .hops = 2,
                                                   .fan_outs = (int64_t[]){_i ? -1 : NODES, 0}}));
     ck_ok(gnn_sample_new(&sample, sampler));
-    ck_ok(gnn_sample_draw(sample, NULL, 2, (int32_t[]){8, 1}, 0, 0));
+    ck_ok(gnn_sample_draw(sample, NULL, 2, ((int32_t[]){8, 1}), 0, 0));
     ck_assert_double_eq(scaled_sum(&t, sample, 1, 0), whole_sum(&t, 8));
     ck_assert_double_eq(scaled_sum(&t, sample, 1, 1), whole_sum(&t, 1));
     ck_assert_int_eq(gnn_graph_n_edges(gnn_sample_graph(sample, 0)), 0);
@@ -206,7 +206,7 @@ START_TEST(clusters_come_whole)
     ck_ok(gnn_sampler_new(&sampler, t.graph,
                           &(gnn_sampler_config_t){.method = "cluster", .cluster_of = cluster_of}));
     ck_ok(gnn_sample_new(&sample, sampler));
-    ck_ok(gnn_sample_draw(sample, NULL, 3, (int32_t[]){9, 1, 4}, 0, 0));
+    ck_ok(gnn_sample_draw(sample, NULL, 3, ((int32_t[]){9, 1, 4}), 0, 0));
     const int32_t *node = gnn_sample_nodes(sample, &n);
     for (int64_t k = 0; k < n; k++) {
         ck_assert(!in[node[k]]);
@@ -281,7 +281,7 @@ START_TEST(metis_finds_clusters)
                                    &(gnn_sampler_config_t){.method = "cluster", .clusters = 2});
     if (rc == GNN_OK) {
         ck_ok(gnn_sample_new(&sample, sampler));
-        ck_ok(gnn_sample_draw(sample, NULL, 1, (int32_t[]){7}, 0, 0));
+        ck_ok(gnn_sample_draw(sample, NULL, 1, ((int32_t[]){7}), 0, 0));
         const int32_t *node = gnn_sample_nodes(sample, &n);
         ck_assert_int_eq(n, RING);
         for (int64_t k = 0; k < n; k++)
@@ -359,7 +359,7 @@ START_TEST(failed_allocations)
         if (rc == GNN_OK)
             rc = gnn_sample_new(&sample, sampler);
         if (rc == GNN_OK)
-            rc = gnn_sample_draw(sample, NULL, 2, (int32_t[]){0, 1}, 0, 0);
+            rc = gnn_sample_draw(sample, NULL, 2, ((int32_t[]){0, 1}), 0, 0);
         gnn__fail_allocation(0);
         ck_assert_msg(rc == GNN_OK || rc == GNN_EMEMORY, "%d: %s", rc, gnn_error_message());
         gnn_sample_free(sample);

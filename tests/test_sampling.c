@@ -349,9 +349,9 @@ START_TEST(refusals)
     ck_fails(gnn_sample_draw(t->sample, NULL, 1, NULL, 0, 0), GNN_EINVALID, "seeds is NULL");
     ck_fails(gnn_sample_draw(t->sample, NULL, 0, t->seeds, 0, 0), GNN_EINVALID, "0 seeds");
     ck_fails(gnn_sample_draw(t->sample, NULL, 1, t->seeds, -1, 0), GNN_EINVALID, "epoch -1");
-    ck_fails(gnn_sample_draw(t->sample, NULL, 2, (int32_t[]){8, 8}, 0, 0), GNN_EINVALID,
+    ck_fails(gnn_sample_draw(t->sample, NULL, 2, ((int32_t[]){8, 8}), 0, 0), GNN_EINVALID,
              "seeds[1] = 8 came before");
-    ck_fails(gnn_sample_draw(t->sample, NULL, 1, (int32_t[]){NODES}, 0, 0), GNN_EINVALID,
+    ck_fails(gnn_sample_draw(t->sample, NULL, 1, ((int32_t[]){NODES}), 0, 0), GNN_EINVALID,
              "there are 300 nodes");
     ck_assert_ptr_null(gnn_sample_graph(t->sample, 0));
     ck_assert_ptr_null(gnn_sample_graph(NULL, 0));

@@ -88,7 +88,9 @@ static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_
     const int64_t *order = gnn_data_order(data);
     gnn_real_t *scores = calloc((size_t)pairs->count + 1, sizeof *scores);
     const gnn_tensor_t out = gnn_tensor(scores, pairs->count, 1);
-    int rc = scores ? gnn_link_batches_predict(batches, model, context, pairs, &out) : GNN_EMEMORY;
+    int rc = scores ? gnn_link_batches_predict(batches, model, context, pairs->count, pairs->src,
+                                               pairs->dst, &out)
+                    : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < pairs->count; k++)
         fprintf(file, "%lld,%lld,%d,%.9g\n",
                 (long long)(order ? order[pairs->src[k]] : pairs->src[k]),

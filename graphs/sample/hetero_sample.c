@@ -407,17 +407,22 @@ static int draw(gnn_hetero_sample_t *s, gnn_context_t *context)
     return GNN_OK;
 }
 
-int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *context, int64_t type,
-                           int64_t n_seeds, const int32_t *seeds, int64_t epoch, int64_t batch)
+int(gnn_hetero_sample_draw)(gnn_hetero_sample_t *sample, gnn_context_t *context, int64_t type,
+                            int64_t n_seeds, gnn_ints_t seeds, int64_t epoch, int64_t batch)
 {
+    const int32_t *nodes;
+    int32_t *made;
     GNN__NEED(sample);
-    GNN__NEED(seeds);
+    if (!seeds.data)
+        return gnn__error(GNN_EINVALID, "%s: seeds is NULL", __func__);
     if (context)
         GNN_TRY(gnn__team_start(context));
     forget(sample);
+    GNN_TRY(gnn__ints_32("seeds", seeds, n_seeds, &nodes, &made));
     int rc = gnn__draw_key(sample->key, sample->sampler->seed, "hetero_sample", epoch, batch);
     if (rc == GNN_OK)
-        rc = add_seeds(sample, type, n_seeds, seeds);
+        rc = add_seeds(sample, type, n_seeds, nodes);
+    gnn_free(made);
     if (rc == GNN_OK)
         rc = draw(sample, context);
     if (rc != GNN_OK)

@@ -97,17 +97,22 @@ static int draw(gnn_sample_t *s, int64_t n_seeds, const int32_t *seeds, int64_t 
     return GNN_OK;
 }
 
-int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
-                    const int32_t *seeds, int64_t epoch, int64_t batch)
+int(gnn_sample_draw)(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
+                     gnn_ints_t seeds, int64_t epoch, int64_t batch)
 {
+    const int32_t *nodes;
+    int32_t *made;
     GNN__NEED(sample);
-    GNN__NEED(seeds);
+    if (!seeds.data)
+        return gnn__error(GNN_EINVALID, "%s: seeds is NULL", __func__);
     if (context)
         GNN_TRY(gnn__team_start(context));
     forget(sample);
+    GNN_TRY(gnn__ints_32("seeds", seeds, n_seeds, &nodes, &made));
     sample->context = context;
-    const int rc = draw(sample, n_seeds, seeds, epoch, batch);
+    const int rc = draw(sample, n_seeds, nodes, epoch, batch);
     sample->context = NULL;
+    gnn_free(made);
     if (rc != GNN_OK)
         forget(sample);
     return rc;

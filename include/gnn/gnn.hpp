@@ -477,7 +477,7 @@ public:
         const mask *const masks[] = {&train, &validation, &test};
         std::size_t rows = 0;
         for (const mask *of : masks)
-            rows = of->bytes.empty() ? rows : of->bytes.size();
+            rows = rows == 0 ? of->bytes.size() : rows;
         split made(detail::count_of(rows), 1);
         for (int part = GNN_TRAIN; part <= GNN_TEST; part++)
             if (!masks[part]->bytes.empty())

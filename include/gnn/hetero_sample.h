@@ -68,7 +68,7 @@ GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
  * @param[in] context       its threads draw; NULL: the calling thread alone. The same sample either
  *                          way
  * @param[in] type          the seeds' type, by its number (gnn_hetero_type)
- * @param[in] seeds         (n_seeds) different nodes of it, borrowed for the call
+ * @param[in] seeds         (n_seeds) different nodes of it, of int32_t or int64_t
  * @param[in] epoch, batch  from 0 to 2^32 - 1: what makes this draw differ from others
  * @return GNN_OK; GNN_EINVALID (a number out of range, a seed that comes twice); GNN_EOVERFLOW;
  *         GNN_EMEMORY. The sample is empty then
@@ -76,9 +76,12 @@ GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
  * Cost: O(edges drawn + nodes drawn x relations), and the graphs' memory anew. Papers: Hamilton et
  * al. 2017; Hu et al. 2020 for the several types, whose budgets by degree it does not have.
  */
-GNN_API int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *context,
-                                   int64_t type, int64_t n_seeds, const int32_t *seeds,
-                                   int64_t epoch, int64_t batch);
+GNN_API int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *context, int64_t type,
+                                   int64_t n_seeds, gnn_ints_t seeds, int64_t epoch, int64_t batch);
+#ifndef __cplusplus
+#define gnn_hetero_sample_draw(sample, context, type, n_seeds, seeds, epoch, batch) \
+    gnn_hetero_sample_draw(sample, context, type, n_seeds, gnn_ints(seeds), epoch, batch)
+#endif
 
 /** The drawn nodes of a type by its own numbers (*count), seeds first: "x.TYPE" is gathered by it.
  * For "rgcn" the nodes of all types stand one type after another. NULL: no such type. The sample's,

@@ -190,13 +190,19 @@ GNN_API gnn_source_t gnn_link_batches_source(gnn_link_batches_t *batches);
 /**
  * A model's output for pairs of the caller's, on the batches' graph.
  *
- * @param[in]  pairs  node numbers from 0
- * @param[out] out    (pairs x the model's width), caller's; overwritten
- * @return GNN_OK; GNN_EINVALID: a number that is no node's; GNN_ESHAPE; GNN_EMEMORY
+ * @param[in]  src, dst  (count) the ends of each pair, node numbers from 0 of int32_t or int64_t
+ * @param[out] out       (count x the model's width), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID: a number that is no node's; GNN_EOVERFLOW: one that does not fit in
+ *         32 bits; GNN_ESHAPE; GNN_EMEMORY
  */
 GNN_API int gnn_link_batches_predict(gnn_link_batches_t *batches, const gnn_model_t *model,
-                                     gnn_context_t *context, const gnn_node_pairs_t *pairs,
-                                     const gnn_tensor_t *out);
+                                     gnn_context_t *context, int64_t count, gnn_ints_t src,
+                                     gnn_ints_t dst, const gnn_tensor_t *out);
+#ifndef __cplusplus
+#define gnn_link_batches_predict(batches, model, context, count, src, dst, ...)            \
+    gnn_link_batches_predict(batches, model, context, count, gnn_ints(src), gnn_ints(dst), \
+                             __VA_ARGS__)
+#endif
 /** What links of a part are told from pairs by. */
 typedef struct gnn_link_metrics {
     double auc, average_precision;     /**< against as many pairs that are no links */

@@ -87,12 +87,13 @@ GNN_API int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler);
 GNN_API void gnn_sample_free(gnn_sample_t *sample);
 
 /**
- * Draws a batch. What the sample handed out before is gone; once warm nothing is allocated.
+ * Draws a batch. What the sample handed out before is gone; once warm nothing is allocated but
+ * for seeds of int64_t.
  *
  * @param[in] context       its threads draw; NULL: the calling thread alone. The same sample either
  *                          way
  * @param[in] n_seeds       at least 1
- * @param[in] seeds         (n_seeds) different nodes, borrowed for the call
+ * @param[in] seeds         (n_seeds) different nodes, of int32_t or int64_t
  * @param[in] epoch, batch  from 0 to 2^32 - 1: what makes this draw differ from others
  * @return GNN_OK; GNN_EINVALID (a number out of range, a seed that comes twice); GNN_EMEMORY.
  *
@@ -102,7 +103,11 @@ GNN_API void gnn_sample_free(gnn_sample_t *sample);
  * (cluster).
  */
 GNN_API int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
-                            const int32_t *seeds, int64_t epoch, int64_t batch);
+                            gnn_ints_t seeds, int64_t epoch, int64_t batch);
+#ifndef __cplusplus
+#define gnn_sample_draw(sample, context, n_seeds, seeds, epoch, batch) \
+    gnn_sample_draw(sample, context, n_seeds, gnn_ints(seeds), epoch, batch)
+#endif
 
 /** Graph l of the batch, for graph slot l of a model: the sample's own, until the next draw. It may
  * be prepared (gnn_model_prepare), also with self-loops; norms by degree take the degrees of the

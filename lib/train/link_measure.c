@@ -13,14 +13,9 @@ static int check_pairs(const gnn_link_batches_t *b, const gnn_node_pairs_t *pair
     return GNN_OK;
 }
 
-int gnn_link_batches_predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_t *context,
-                             const gnn_node_pairs_t *pairs, const gnn_tensor_t *out)
+static int predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_t *context,
+                   const gnn_node_pairs_t *pairs, const gnn_tensor_t *out)
 {
-    GNN__NEED(b);
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(pairs);
-    GNN__NEED(out);
     gnn_model_inputs_t inputs;
     GNN_TRY(check_pairs(b, pairs));
     if (b->n_values > b->n_whole)
@@ -33,6 +28,26 @@ int gnn_link_batches_predict(gnn_link_batches_t *b, const gnn_model_t *model, gn
     GNN_TRY(gnn__link_batches_inputs(b, pairs, &inputs));
     inputs.n_values = b->n_whole;
     return gnn_model_forward(model, context, &inputs, out);
+}
+
+int(gnn_link_batches_predict)(gnn_link_batches_t *batches, const gnn_model_t *model,
+                              gnn_context_t *context, int64_t count, gnn_ints_t src, gnn_ints_t dst,
+                              const gnn_tensor_t *out)
+{
+    int rc;
+    int32_t *made[2] = {NULL, NULL};
+    gnn_node_pairs_t pairs = {.count = count};
+    GNN__NEED(batches);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(out);
+    GNN_CHECK(gnn__ints_32("src", src, count, &pairs.src, &made[0]));
+    GNN_CHECK(gnn__ints_32("dst", dst, count, &pairs.dst, &made[1]));
+    rc = predict(batches, model, context, &pairs, out);
+done:
+    gnn_free(made[0]);
+    gnn_free(made[1]);
+    return rc;
 }
 
 /* ---- measuring ---- */
@@ -118,8 +133,8 @@ int gnn_link_batches_measure(gnn_link_batches_t *b, const gnn_model_t *model,
     GNN_TRY(check_part(b, model, part));
     GNN_CHECK(list_pairs(&t, b, part));
     const gnn_tensor_t out = gnn_tensor(t.scores, t.pairs.count, 1);
-    GNN_CHECK(gnn_link_batches_predict(
-        b, model, context, &(gnn_node_pairs_t){t.pairs.count, t.pairs.src, t.pairs.dst}, &out));
+    const gnn_node_pairs_t pairs = {t.pairs.count, t.pairs.src, t.pairs.dst};
+    GNN_CHECK(predict(b, model, context, &pairs, &out));
     fill(metrics, &t);
 done:
     gnn__pair_list_free(&t.pairs);
