@@ -170,6 +170,12 @@ START_TEST(every_kind_comes_back_from_a_file)
     ck_assert_int_eq(gnn_model_field_count(loaded), gnn_model_field_count(model));
     gnn_model_free(loaded);
     ck_fails(gnn_model_load(&loaded, context, path), GNN_EFORMAT, "\"my_sum\"");
+    ck_fails(gnn_model_load_with(&loaded, context, path,
+                                 &(gnn_rows_t){1, &(gnn_row_t){"agregator", rows[0].row}}),
+             GNN_EINVALID,
+             "entry 0 of 1 rows: there is no table \"agregator\"; there are aggregator,");
+    ck_fails(gnn_model_load_with(&loaded, context, path, &(gnn_rows_t){1, &(gnn_row_t){"op", NULL}}),
+             GNN_EINVALID, "entry 0 of 1 rows: a table and a row");
     ck_fails(gnn_model_load_with(&loaded, context, path, &(gnn_rows_t){1, rows}), GNN_EFORMAT,
              "\"my_sum\"");
     ck_fails(gnn_model_load_with(&loaded, context, path, &(gnn_rows_t){1, rows + 1}), GNN_EFORMAT,
@@ -437,12 +443,37 @@ START_TEST(a_decoder_layer_is_two_layers)
 }
 END_TEST
 
+START_TEST(a_model_outlives_the_context_that_it_was_made_with)
+{
+    gnn_context_t *contexts[2];
+    gnn_graph_t *graph;
+    gnn_model_t *model;
+    gnn_real_t row[3 * 4] = {1, 0, 2, 0, 0, 3, 0, 1, 0, 0, 1, 1}, outs[2][3 * 2];
+    const gnn_tensor_t in = gnn_tensor(row, 3, 4);
+    const int64_t length = 3;
+    ck_ok(gnn_graph_causal(&graph, 1, &length));
+    for (int k = 0; k < 2; k++)
+        ck_ok(gnn_context_new(&contexts[k], &(gnn_context_config_t){.threads = 1}));
+    ck_ok(gnn_model_new(&model, contexts[0], 1, &GNN_GCN(.in = 4, .out = 2)));
+    ck_ok(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    for (int k = 0; k < 2; k++) {
+        const gnn_tensor_t out = gnn_tensor(outs[k], 3, 2);
+        ck_ok(gnn_model_predict(model, contexts[k], graph, &in, NULL, &out));
+        gnn_context_free(contexts[k]);
+    }
+    ck_assert_mem_eq(outs[0], outs[1], sizeof outs[0]);
+    gnn_model_free(model);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model");
     TCase *c = tcase_create("model");
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_set_timeout(c, 600);
+    tcase_add_test(c, a_model_outlives_the_context_that_it_was_made_with);
     tcase_add_test(c, kinds_have_names);
     tcase_add_test(c, every_kind_comes_back_from_a_file);
     tcase_add_test(c, declared_inputs_are_all_there_are);

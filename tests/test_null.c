@@ -44,6 +44,7 @@ START_TEST(layers)
     MISSING(gnn_layer_new(NULL, context, &GNN_GCN(.in = 2, .out = 2)), "layer");
     MISSING(gnn_layer_new(&made, NULL, &GNN_GCN(.in = 2, .out = 2)), "context");
     MISSING(gnn_layer_new(&made, context, NULL), "config");
+    MISSING(gnn_model_new(NULL, context, 1, &GNN_GCN(.in = 2, .out = 2)), "gnn_model_new: model");
     MISSING(gnn_layer_forward(NULL, context, graph, &inputs, &x), "layer");
     MISSING(gnn_layer_forward(layer, NULL, graph, &inputs, &x), "context");
     MISSING(gnn_layer_forward(layer, context, NULL, &inputs, &x), "graph");

@@ -92,8 +92,9 @@ static inline int gnn_context_new(gnn_context_t **context, const gnn_context_con
 {
     return gnn_context_new_sized(context, config, sizeof *config);
 }
-/** Frees the context and its workspace; NULL is fine. Models made with it must not run
- * afterwards. */
+/** Frees the context and its workspace; NULL is fine. Layers and models that were made with it may
+ * outlive it, since each call on them is given a context. Functions whose objects borrow it until
+ * they are freed say so: tapes, optimisers, batches. */
 GNN_API void gnn_context_free(gnn_context_t *context);
 
 /** How many threads calls with this context use. */

@@ -133,8 +133,8 @@ GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
  */
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
-/** A row of your own: the table that it would stand in ("aggregator", "message" or "op"), and its
- * address. */
+/** A row of your own: the table that it would stand in ("aggregator", "message", "update", "map",
+ * "weigher", "prior" or "op"), and its address. */
 typedef struct gnn_row {
     const char *table;
     const void *row;
@@ -154,7 +154,8 @@ typedef struct gnn_rows {
  *
  * @param[in] rows  borrowed during the call; the rows themselves must live as long as the model.
  *                  NULL: none
- * @return GNN_OK; GNN_EFORMAT names a row that is neither in the library nor in the list; else as
+ * @return GNN_OK; GNN_EINVALID: an entry of the list without a row, or of no such table;
+ *         GNN_EFORMAT names a row that is neither in the library nor in the list; else as
  *         gnn_model_load
  */
 GNN_API int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,

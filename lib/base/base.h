@@ -15,12 +15,16 @@
 /* Sets this thread's message and is `code` (a macro, so that the compiler sees that it is not
  * 0). */
 /* For functions of the public interface: an argument that must be there. */
-#define GNN__NEED(argument)                                                         \
-    do {                                                                            \
-        if (!(argument))                                                            \
-            return gnn__error(GNN_EINVALID, "%s: %s is NULL", __func__, #argument); \
+#define GNN__NEED(argument)                                                               \
+    do {                                                                                  \
+        if (!(argument))                                                                  \
+            return gnn__error(GNN_EINVALID, "%s: %s is NULL", gnn__public_name(__func__), \
+                              #argument);                                                 \
     } while (0)
 #define gnn__error(code, ...) (gnn__set_message(__VA_ARGS__), (code))
+/* The function's name as programs write it: without "_sized", which inline functions append. Valid
+ * until this thread asks again. */
+const char *gnn__public_name(const char *function);
 void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Puts "context: " before the current message and returns `code`. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

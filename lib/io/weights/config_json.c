@@ -139,6 +139,32 @@ static bool block_field(size_t index, field_t *field)
     return there;
 }
 
+int gnn__own_rows_check(const gnn_rows_t *rows)
+{
+    static const gnn__field_values_t *const tables[] = {
+        &gnn__kind_aggregator, &gnn__kind_message, &gnn__kind_update, &gnn__kind_map,
+        &gnn__kind_weigher,    &gnn__kind_prior,   &gnn__kind_op};
+    const size_t n_tables = sizeof tables / sizeof *tables;
+    for (int64_t k = 0; rows && k < rows->count; k++) {
+        const gnn_row_t *r = rows->list ? &rows->list[k] : NULL;
+        char names[256] = "";
+        size_t at = 0;
+        if (!r || !r->table || !r->row || !gnn__row_name(r->row))
+            return gnn__error(GNN_EINVALID,
+                              "entry %lld of %lld rows: a table and a row with a name "
+                              "are expected",
+                              (long long)k, (long long)rows->count);
+        while (at < n_tables && strcmp(tables[at]->name, r->table) != 0)
+            gnn__append_name(names, sizeof names, ", ", tables[at++]->name);
+        if (at == n_tables)
+            return gnn__error(GNN_EINVALID,
+                              "entry %lld of %lld rows: there is no table \"%.40s\"; "
+                              "there are %s",
+                              (long long)k, (long long)rows->count, r->table, names);
+    }
+    return GNN_OK;
+}
+
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
 static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {

@@ -18,6 +18,9 @@ int gnn__steps_write(char **text, const gnn_model_t *model);
 /* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make
  * sense is for gnn_model_from_steps to say. */
 int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows);
+/* GNN_EINVALID: an entry without a row, or of a table that files do not name; the message lists
+ * them. */
+int gnn__own_rows_check(const gnn_rows_t *rows);
 void gnn__file_steps_free(gnn__file_steps_t *steps);
 /* One step from an object of its fields; its strings are the object's. */
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);

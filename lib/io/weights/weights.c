@@ -206,6 +206,7 @@ int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char 
     gnn_arrays_t *arrays = NULL;
     const gnn_limits_t limits = {.max_bytes = INT64_MAX,
                                  .max_entries = INT32_MAX}; /* the file's size bounds both */
+    GNN_TRY(gnn__own_rows_check(rows));
     GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
     int rc = load(model, context, arrays, rows);
     gnn_arrays_free(arrays);
