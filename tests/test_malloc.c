@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <ftw.h>
 #include <malloc.h>
 #include <sys/stat.h>
 
@@ -357,12 +358,26 @@ START_TEST(json_of_every_form)
 }
 END_TEST
 
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)
+{
+    (void)s;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* Folders of folders are saved here. */
+static void remove_all(void)
+{
+    ck_assert_int_eq(nftw(test_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(void)
 {
     Suite *suite = suite_create("malloc");
     TCase *c = tcase_create("malloc");
     tcase_set_timeout(c, 600);
-    tcase_add_unchecked_fixture(c, make_folder, remove_folder);
+    tcase_add_unchecked_fixture(c, make_folder, remove_all);
     if (!INTERPOSED)
         test_skip("malloc", "a sanitizer's malloc cannot be replaced");
     if (INTERPOSED) {
