@@ -106,19 +106,18 @@ static int list_folders(gnn__ogb_schemes_t *schemes, const char *folder)
             rc = gnn__error(GNN_EFORMAT, "%s: more than %d splits", folder, MOST_SPLITS);
             break;
         }
-        rc = gnn__room(&schemes->paths, schemes->count, &schemes->room, sizeof *schemes->paths,
-                       "splits");
-        if (rc == GNN_OK)
-            rc = gnn__asprintf(&schemes->paths[schemes->count], "%s/%s", folder, d->d_name);
+        char *path = NULL;
         bool is = false;
+        rc = gnn__asprintf(&path, "%s/%s", folder, d->d_name);
         if (rc == GNN_OK)
-            rc = is_folder(&is, schemes->paths[schemes->count]);
-        if (is) {
-            schemes->count++;
-            continue;
-        }
-        gnn_free(schemes->paths[schemes->count]);
-        schemes->paths[schemes->count] = NULL;
+            rc = is_folder(&is, path);
+        if (rc == GNN_OK && is)
+            rc = gnn__room(&schemes->paths, schemes->count, &schemes->room, sizeof *schemes->paths,
+                           "splits");
+        if (rc == GNN_OK && is)
+            schemes->paths[schemes->count++] = path;
+        else
+            gnn_free(path);
     }
     closedir(opened);
     if (rc == GNN_OK && schemes->count > 1)
