@@ -225,7 +225,7 @@ START_TEST(wrong_spans_are_named)
     ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, ((int32_t[]){0, 1, 2, 4}), zero, one),
              GNN_ETOPOLOGY, "src_order[3] = 4, but there are 4 senders");
     ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, NULL, zero, NULL), GNN_EINVALID,
-             "hi is NULL for 3 receivers");
+             "hi is NULL for 3 values");
     ck_assert_ptr_null(g);
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(wrong_topologies_are_named)
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, ((int64_t[]){1, 1})), GNN_ETOPOLOGY,
              "globals[1] = 1 was there before");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, NULL), GNN_EINVALID,
-             "globals is NULL for 2 nodes");
+             "globals is NULL for 2 values");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, -4, 0, NULL), GNN_EINVALID,
              "width = -4 is negative");
     ck_assert_ptr_null(g);
