@@ -126,7 +126,7 @@ START_TEST(faults_of_one_token)
     ck_fails(gnn_next_token(NULL, none, 2, NULL, 0, 0, 0, &id), GNN_ENUMERIC, "-inf");
     ck_fails(gnn_next_token(&(gnn_generation_t){.never = both, .n_never = 2}, logits, 2, NULL, 0, 0,
                             0, &id),
-             GNN_EINVALID, "all 2 tokens are among `never`");
+             GNN_EINVALID, "all 2 tokens are excluded");
     ck_fails(gnn_next_token(&(gnn_generation_t){.temperature = -1}, logits, 8, NULL, 0, 0, 0, &id),
              GNN_EINVALID, ".temperature = -1");
     ck_fails(gnn_next_token(&(gnn_generation_t){.top_p = 2}, logits, 8, NULL, 0, 0, 0, &id),

@@ -66,20 +66,55 @@ START_TEST(bad_config)
     CK_CONFIG("{\"model_type\": 3}", GNN_EFORMAT, "model_type");
     CK_CONFIG(CONFIG_BUT("\"magic\"", "8", "2", "2"), GNN_EUNSUPPORTED, "\"magic\" is not known");
     CK_CONFIG(CONFIG_BUT("\"magic\"", "8", "2", "2"), GNN_EUNSUPPORTED, "distilbert");
-    CK_CONFIG("{\"model_type\": \"bert\"}", GNN_EFORMAT, "config.json has no \"");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "\"wide\"", "2", "2"), GNN_EFORMAT,
-              "config.json: bert: words: field out");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "null", "2", "2"), GNN_EFORMAT, "hidden_size");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "8.5", "2", "2"), GNN_EFORMAT, "whole number");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "-8", "2", "2"), GNN_EFORMAT, "-8");
+    CK_CONFIG("{\"model_type\": \"bert\"}", GNN_ESHAPE, "words.table needs 30522 x 768");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "\"wide\"", "2", "2"), GNN_EUNSUPPORTED,
+              "config.json: bert: config.json: \"hidden_size\" is \"wide\"");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "null", "2", "2"), GNN_EUNSUPPORTED, "hidden_size");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8.5", "2", "2"), GNN_EUNSUPPORTED, "whole number");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "-8", "2", "2"), GNN_EUNSUPPORTED, "-8");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "16", "2", "2"), GNN_ESHAPE, "11 x 8");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "1000000000", "2", "2"), GNN_ESHAPE, "parameters");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "3", "2"), GNN_ESHAPE, "3");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "3"), GNN_ENOTFOUND, "encoder.layer.2.");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1"), GNN_EFORMAT, "belongs to nothing");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1e9"), GNN_EFORMAT, "from 0 to 1000");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "[]"), GNN_EFORMAT, "number is expected");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1e9"), GNN_EUNSUPPORTED,
+              "a whole number of at least 0");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1000000000"), GNN_EFORMAT, "from 0 to 1000");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "[]"), GNN_EUNSUPPORTED,
+              "number of at least 0 is expected");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "0", "2"), GNN_EUNSUPPORTED,
+              "\"num_attention_heads\" is 0");
     CK_CONFIG("{\"model_type\": \"bert\", \"model_type\": \"bert\"}", GNN_EFORMAT, "line 1");
+}
+END_TEST
+
+/* Every key is read, harmless or expected at a value: CONFIG with one more. */
+START_TEST(every_key_is_known)
+{
+    static const struct {
+        const char *key;
+        int code;
+        const char *words;
+    } keys[] = {{"\"nosuch\": 3", GNN_EUNSUPPORTED, "config.json: \"nosuch\" is 3"},
+                {"\"is_decoder\": true", GNN_EUNSUPPORTED, "\"is_decoder\" is true, false is"},
+                {"\"is_decoder\": false", GNN_OK, ""},
+                {"\"hidden_dropout_prob\": 0.9", GNN_OK, ""},
+                {"\"quantization_config\": {\"quant_method\": \"fp8\"}", GNN_EUNSUPPORTED, "fp8"},
+                {"\"position_embedding_type\": \"relative_key\"", GNN_EUNSUPPORTED, "relative_key"},
+                {"\"architectures\": [\"BertModel\"]", GNN_OK, ""},
+                {"\"architectures\": [\"BertForMaskedLM\"]", GNN_ENOTFOUND, "ends in ForMaskedLM"},
+                {"\"architectures\": [\"BertForSpeech\"]", GNN_EUNSUPPORTED, "BertForSpeech"}};
+    gnn_real_t out[ROWS * WIDTH];
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        char text[1024];
+        write_all();
+        snprintf(text, sizeof text, "{%s, %s", keys[k].key, CONFIG + 1);
+        write_text("config.json", text);
+        if (keys[k].code == GNN_OK)
+            ck_ok(run(out));
+        else
+            ck_bad(keys[k].code, keys[k].words);
+    }
 }
 END_TEST
 
@@ -388,6 +423,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_folder, NULL);
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, bad_config);
+    tcase_add_test(c, every_key_is_known);
     tcase_add_test(c, cut_files);
     tcase_add_test(c, bad_arrays);
     tcase_add_test(c, modules);

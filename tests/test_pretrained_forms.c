@@ -290,7 +290,7 @@ START_TEST(albert_is_bert_where_all_layers_are_equal)
     write_text("config.json", CONFIG_BUT("\"albert\", \"embedding_size\": 8, \"num_hidden_groups\": 2",
                                          "8", "2", "2"));
     gnn_real_t out[ROWS * WIDTH];
-    ck_fails(run(out), GNN_EFORMAT, "several groups");
+    ck_fails(run(out), GNN_EUNSUPPORTED, "\"num_hidden_groups\" is 2, 1 is expected");
 }
 END_TEST
 

@@ -389,6 +389,86 @@ START_TEST(word_level_of_words_and_characters)
 }
 END_TEST
 
+/* ---- patterns ---- */
+
+/* Pieces of a text, with "|" between them, of a pre-tokenizer whose words all are unknown: places
+ * tell them apart. */
+static const char *pieces_of(const char *pattern, const char *behavior, const char *invert,
+                             const char *text)
+{
+    static char out[256];
+    char json[1024];
+    gnn_tokens_t *tokens;
+    snprintf(json, sizeof json,
+             "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0}}, "
+             "\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"%s\"}, "
+             "\"behavior\": \"%s\", \"invert\": %s}}",
+             pattern, behavior, invert);
+    gnn_tokenizer_t *t = open_text("p.json", json);
+    ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &text, NULL}, NULL,
+                               &(gnn_encoding_t){.special = GNN_OFF, .places = GNN_ON}, &tokens));
+    out[0] = '\0';
+    for (int64_t k = 0; k < tokens->rows; k++)
+        snprintf(out + strlen(out), sizeof out - strlen(out), "%s%.*s", k ? "|" : "",
+                 (int)(tokens->end[k] - tokens->begin[k]), text + tokens->begin[k]);
+    gnn_tokens_free(tokens);
+    gnn_tokenizer_free(t);
+    return out;
+}
+
+/* As the library tokenizers 0.23.3 cuts them. */
+START_TEST(patterns_cut_as_oniguruma_does)
+{
+    static const struct {
+        const char *pattern, *behavior, *invert, *text, *pieces;
+    } cases[] = {{"-", "Removed", "false", "a--b-", "a|b"},
+                 {"-", "Isolated", "false", "a--b-", "a|-|-|b|-"},
+                 {"-", "MergedWithPrevious", "false", "a--b-", "a-|-|b-"},
+                 {"-", "MergedWithNext", "false", "a--b-", "a|-|-b|-"},
+                 {"-", "Contiguous", "false", "a--b-", "a|--|b|-"},
+                 {"[a-c]+", "Removed", "true", "abxxc", "ab|c"},
+                 {"[0-9][0-9][0-9]", "Isolated", "false", "x12345", "x|123|45"},
+                 {" ?[^(\\\\s|[.,!?])]+", "Isolated", "false", "hi, you (me)", "hi|,| you| (|me|)"},
+                 {"\\\\p{N}{1,3}+", "Isolated", "false", "a12345b", "a|12345|b"},
+                 {"(?i:'s)|\\\\p{Lu}[\\\\p{Ll}\\\\p{M}]*", "Isolated", "false", "OneTwo'S x",
+                  "One|Two|'S| x"},
+                 {"\\\\s+(?!\\\\S)|\\\\s+", "Isolated", "false", "a   b", "a|  | |b"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        ck_assert_str_eq(
+            pieces_of(cases[k].pattern, cases[k].behavior, cases[k].invert, cases[k].text),
+            cases[k].pieces);
+}
+END_TEST
+
+/* A pattern that would take 2^40 steps is an error, not a wait. */
+START_TEST(patterns_have_a_limit)
+{
+    static const char *const text[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaXb"};
+    gnn_tokens_t *tokens;
+    gnn_tokenizer_t *t = open_text(
+        "p.json",
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0}}, "
+        "\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"(a+a+)+b\"}, "
+        "\"behavior\": \"Isolated\"}}");
+    ck_fails(gnn_tokenizer_encode(t, &(gnn_texts_t){1, text, NULL}, NULL, NULL, &tokens),
+             GNN_EOVERFLOW, "takes more steps");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* An added token that must stand alone and does not is text, and so is what surrounds it. */
+START_TEST(added_words_that_do_not_stand_alone)
+{
+    gnn_tokenizer_t *t = open_text(
+        "a.json", "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, "
+                  "\"ab\": 1, \"b\": 2}}, \"pre_tokenizer\": {\"type\": \"WhitespaceSplit\"}, "
+                  "\"added_tokens\": [{\"id\": 3, \"content\": \"a\", \"single_word\": true}]}");
+    ck_assert_str_eq(ids_of(t, "ab b", plain), "1 2");
+    ck_assert_str_eq(ids_of(t, "a ab a b", plain), "3 1 3 2");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 /* ---- learning ---- */
 
 /* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or
@@ -489,6 +569,9 @@ int main(void)
     tcase_add_test(c, sums_of_long_texts_count_anew);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
+    tcase_add_test(c, patterns_cut_as_oniguruma_does);
+    tcase_add_test(c, patterns_have_a_limit);
+    tcase_add_test(c, added_words_that_do_not_stand_alone);
     tcase_add_test(c, learned_merges_and_a_saved_copy);
     tcase_add_test(c, packed_trees_find_the_same);
     suite_add_tcase(suite, c);

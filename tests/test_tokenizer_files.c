@@ -86,8 +86,8 @@ START_TEST(bad_json)
            "the table of characters");
     CK_UNKNOWN(
         "a.json",
-        WITH("\"pre_tokenizer\": {\"type\": \"Split\", \"behavior\": \"Isolated\", \"pattern\": {\"Regex\": \"x+\"}}"),
-        "Split: the pattern \"x+\" is not known");
+        WITH("\"pre_tokenizer\": {\"type\": \"Split\", \"behavior\": \"Isolated\", \"pattern\": {\"Regex\": \"x(\"}}"),
+        "Split: the pattern \"x(\"");
     CK_BAD("a.json", WITH("\"added_tokens\": [{\"id\": 0}]"),
            "added token 0: \"content\" is nothing");
     CK_BAD("a.json", WITH("\"added_tokens\": [{\"id\": 1, \"content\": \"z\"}]"),

@@ -36,11 +36,14 @@ typedef struct gnn_writer {
     int64_t max_length;               /**< tokens that a sequence may have [any] */
 } gnn_writer_t;
 
-/** How to write. Zero means the default in brackets. */
+/** How to write. Zero means what generation_config.json of a pretrained model's folder says, else the
+ * default in brackets. */
 typedef struct gnn_generation {
     int64_t length; /**< new tokens of a text at most [128]; fewer where the model takes no more */
 
-    gnn_real_t temperature; /**< logits are divided by it [0: the likeliest token is taken] */
+    /** logits are divided by it; GNN_ZERO: the likeliest token is taken
+     * [0: as the folder's generation_config.json says, else the likeliest] */
+    gnn_real_t temperature;
     int64_t top_k;          /**< only so many of the likeliest tokens are drawn from [all] */
     /** only the fewest of the likeliest tokens whose probabilities add up to so much [1].
      * Holtzman et al. 2020 */

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 import transformers as T
 
-OUT, ONLY = sys.argv[1], sys.argv[2:]
 LENGTHS, VOCAB = [7, 12, 1, 5], 41
 LABELS = dict(id2label={0: "bad", 1: "fair", 2: "good"}, label2id={"bad": 0, "fair": 1, "good": 2})
 T.logging.set_verbosity_error()
@@ -58,6 +57,7 @@ def run(net, inputs):
 
 
 def texts(net, rng, decoder):
+    """Inputs and what comes of them: rows of all texts, packed."""
     a, rows = {}, dict(hidden=[], logits=[], attention=[])
     seqs = [rng.integers(3, VOCAB, n) for n in LENGTHS]
     others = [rng.integers(3, VOCAB, n + 2) for n in LENGTHS]
@@ -93,16 +93,33 @@ def images(net, rng, shape):
     return a
 
 
+ALL = []
+
+
 def case(name, cls, config, decoder=False, pixels=None, hidden=True):
-    if ONLY and name not in ONLY:
-        return
-    torch.manual_seed(len(name) + 7)
-    folder = os.path.join(OUT, name)
-    net = build(folder, cls, config)
+    ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden))
+
+
+def values(net, c):
     rng = np.random.default_rng(11)
-    a = images(net, rng, pixels) if pixels else texts(net, rng, decoder)
-    if not hidden:
+    a = images(net, rng, c["pixels"]) if c["pixels"] else texts(net, rng, c["decoder"])
+    if not c["hidden"]:
         a.pop("hidden", None)
+    return a
+
+
+def texts_of(net, c):
+    """Inputs, logits, last hidden states; what is not there is None."""
+    a = values(net, c)
+    return {k: a[k] for k in ("ids", "lengths", "decoder_ids", "decoder_lengths", "pixels") if k in a}, a.get("logits"), a.get("hidden")
+
+
+def make(out, c):
+    name = c["name"]
+    torch.manual_seed(len(name) + 7)
+    folder = os.path.join(out, name)
+    net = build(folder, c["cls"], c["config"])
+    a = values(net, c)
     single = {k: np.asarray(v).astype(np.float32) if np.asarray(v).dtype == np.float64 else np.asarray(v) for k, v in a.items()}
     np.savez_compressed(os.path.join(folder, "expected.npz"), **single)
     print(name, {k: v.shape for k, v in single.items()})
@@ -161,3 +178,8 @@ case("mistral_next", "MistralForCausalLM", T.MistralConfig(**llama, sliding_wind
 case("gemma3_next", "Gemma3ForCausalLM", T.Gemma3TextConfig(**gemma, rope_parameters=dict(
     full_attention=dict(rope_type="linear", factor=8.0, rope_theta=5000.0), sliding_attention=dict(rope_type="default", rope_theta=100.0))), hidden=False)
 case("gemma3_embedding", "Gemma3TextModel", T.Gemma3TextConfig(**gemma, use_bidirectional_attention=True))
+
+if __name__ == "__main__":
+    for c in ALL:
+        if not sys.argv[2:] or c["name"] in sys.argv[2:]:
+            make(sys.argv[1], c)

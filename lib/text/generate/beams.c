@@ -65,6 +65,7 @@ static int offer_all(beams_t *b, const search_t *s, int64_t parent, const gnn_re
     }
     GNN_TRY(gnn__choice_scores(&b->choice, &b->author->how, logits, true, beam->ids,
                                s->n_prompt + beam->n));
+    gnn__constrain(b->author, &b->choice, beam->ids, s->n_prompt, beam->n);
     for (int64_t id = 0; id < b->choice.n; id++)
         if (b->choice.p[id] > -INFINITY)
             offer(b, (way_t){parent, (int32_t)id, beam->score + b->choice.p[id]});

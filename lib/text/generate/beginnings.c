@@ -45,8 +45,9 @@ static int copy_prompts(gnn__beginnings_t *b, const gnn__author_t *a, const gnn_
     GNN_TRY(gnn__new(&b->most, b->count, sizeof *b->most, "lengths"));
     for (int64_t k = 0; k < b->count; k++) {
         b->lengths[k] = gnn__max(given(a, prompts, k), 1);
-        b->most[k] = a->max_length > 0 ? gnn__min(a->how.length, a->max_length - b->lengths[k])
-                                       : a->how.length;
+        b->most[k] = a->whole > 0 ? gnn__max(a->whole - b->lengths[k], 1) : a->how.length;
+        if (a->max_length > 0)
+            b->most[k] = gnn__min(b->most[k], a->max_length - b->lengths[k]);
         b->capacity = gnn__max(b->capacity, b->lengths[k] + b->most[k]);
         if (!gnn__add(rows, b->lengths[k], &rows))
             return gnn__error(GNN_EOVERFLOW, "the beginnings do not fit");

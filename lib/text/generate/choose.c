@@ -19,7 +19,7 @@ void gnn__choice_free(gnn__choice_t *choice)
 int gnn__generation_check(const gnn_generation_t *how)
 {
     const double top_p = gnn__setting(how->top_p, 1), repetition = gnn__setting(how->repetition, 1);
-    if (!(how->temperature >= 0 && isfinite(how->temperature)))
+    if (!(gnn__setting(how->temperature, 0) >= 0 && isfinite(how->temperature)))
         return gnn__error(GNN_EINVALID, ".temperature = %g", (double)how->temperature);
     if (!(top_p >= 0 && top_p <= 1))
         return gnn__error(GNN_EINVALID, ".top_p = %g is not between 0 and 1", top_p);
@@ -170,8 +170,8 @@ static int make_probabilities(const gnn__choice_t *c, const gnn_generation_t *ho
     const double top_p = gnn__setting(how->top_p, 1);
     const int64_t most = how->top_k > 0 ? gnn__min(how->top_k, c->n) : c->n;
     if (!isfinite(c->p[largest_of(c)]))
-        return gnn__error(GNN_EINVALID, "all %lld tokens are among `never`", (long long)c->n);
-    if (how->temperature > 0) {
+        return gnn__error(GNN_EINVALID, "all %lld tokens are excluded", (long long)c->n);
+    if (gnn__setting(how->temperature, 0) > 0) {
         soften(c, (double)how->temperature);
         if (most < c->n || top_p < 1)
             for (int64_t k = c->n - keep_likeliest(c, most, top_p); k-- > 0;)
@@ -199,10 +199,9 @@ static int32_t draw(const gnn__choice_t *c, double u)
     return (int32_t)last;
 }
 
-int gnn__choose(gnn__choice_t *c, const gnn_generation_t *how, const gnn_real_t *logits,
-                const int32_t *history, int64_t n_history, int64_t text, int64_t place, int32_t *id)
+int gnn__choose(gnn__choice_t *c, const gnn_generation_t *how, int64_t text, int64_t place,
+                int32_t *id)
 {
-    GNN_TRY(gnn__choice_scores(c, how, logits, false, history, n_history));
     GNN_TRY(make_probabilities(c, how));
     *id = draw(c, gnn__uniform(how->seed, (uint64_t)text, (uint64_t)place));
     return GNN_OK;
@@ -251,7 +250,8 @@ int gnn_next_token(const gnn_generation_t *how, const gnn_real_t *logits, int64_
     how = how ? how : &plain;
     GNN_TRY(check(how, history, n, n_history));
     GNN_CHECK(gnn__choice_new(&choice, n));
-    GNN_CHECK(gnn__choose(&choice, how, logits, history, n_history, text, place, id));
+    GNN_CHECK(gnn__choice_scores(&choice, how, logits, false, history, n_history));
+    GNN_CHECK(gnn__choose(&choice, how, text, place, id));
 done:
     gnn__choice_free(&choice);
     return rc;

@@ -28,10 +28,14 @@ static int choose(writing_t *w, int64_t k, const gnn_real_t *logits)
 {
     gnn__writing_t *t = &w->texts[k];
     int32_t id;
-    GNN_TRY(gnn__choose(&w->choice, &w->author.how, logits, t->ids, t->n_prompt + t->n, k, t->n, &id));
-    if (is_forced(w, t))
+    GNN_TRY(gnn__choice_scores(&w->choice, &w->author.how, logits, false, t->ids, t->n_prompt + t->n));
+    if (is_forced(w, t)) {
         id = w->author.last;
-    else
+        return gnn__writing_push(t, &w->author, k, id);
+    }
+    gnn__constrain(&w->author, &w->choice, t->ids, t->n_prompt, t->n);
+    GNN_TRY(gnn__choose(&w->choice, &w->author.how, k, t->n, &id));
+    if (!gnn__author_forces(&w->author, t->n_prompt + t->n))
         t->score += (double)logits[id] - w->choice.log_sum;
     return gnn__writing_push(t, &w->author, k, id);
 }

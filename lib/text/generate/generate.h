@@ -3,6 +3,7 @@
 #define GNN_LIB_TEXT_GENERATE_H
 
 #include <gnn/generate.h>
+#include <jansson.h>
 #include <lib/base/base.h>
 
 /* ---- choosing (choose.c) ---- */
@@ -22,8 +23,25 @@ int gnn__generation_check(const gnn_generation_t *how);
 /* Logits, or their logarithms of probabilities, with what repetition and `never` make of them. */
 int gnn__choice_scores(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
                        bool as_logarithms, const int32_t *history, int64_t n_history);
-int gnn__choose(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
-                const int32_t *history, int64_t n_history, int64_t text, int64_t place, int32_t *id);
+/* One of the tokens of a choice whose scores are made. */
+int gnn__choose(gnn__choice_t *choice, const gnn_generation_t *how, int64_t text, int64_t place,
+                int32_t *id);
+
+/* ---- what a folder demands (constraints.c) ---- */
+
+typedef struct gnn__id_list {
+    int32_t *ids;
+    int64_t n;
+} gnn__id_list_t;
+
+typedef struct gnn__constraints {
+    int64_t min_length, min_new; /* tokens before a text may end: with its beginning, new ones */
+    int64_t ngram;               /* no run of so many tokens comes twice; 0: any may */
+    int32_t forced_first;        /* the token after the first one; -1: any */
+    gnn__id_list_t *bad;         /* (n_bad) runs of tokens that never come */
+    int64_t n_bad;
+    gnn__id_list_t suppressed, suppressed_first; /* tokens that never come, or never come first */
+} gnn__constraints_t;
 
 /* ---- who writes (who_writes.c) ---- */
 
@@ -37,6 +55,8 @@ typedef struct gnn__author {
     bool reads;                       /* an encoder reads the prompts' ids */
     int32_t start;                    /* of a beginning without tokens; -1: none */
     int32_t last;                     /* the token of the last place; -1: any */
+    int64_t whole;                    /* tokens of a text with its beginning; 0: how.length */
+    gnn__constraints_t constraints;
     gnn_generation_t how; /* all defaults filled in; lists are those below, or the caller's */
     int32_t *end, *never;
 } gnn__author_t;
@@ -44,6 +64,14 @@ typedef struct gnn__author {
 int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn_generation_t *how);
 void gnn__author_free(gnn__author_t *author);
 bool gnn__author_ends(const gnn__author_t *author, int32_t id);
+
+int gnn__constraints_read(gnn__constraints_t *constraints, const json_t *config);
+void gnn__constraints_free(gnn__constraints_t *constraints);
+/* Is there but one token that may follow on n tokens? */
+bool gnn__author_forces(const gnn__author_t *author, int64_t n);
+/* Tokens that must not follow on `ids`, n_prompt + n_new of them, lose their score. */
+void gnn__constrain(const gnn__author_t *author, gnn__choice_t *choice, const int32_t *ids,
+                    int64_t n_prompt, int64_t n_new);
 
 /* ---- beginnings (beginnings.c) ---- */
 

@@ -40,20 +40,82 @@ static int take_ends(gnn__author_t *a, const json_t *value)
     return GNN_OK;
 }
 
-/* The caller's tokens, and those that "bad_words_ids" lists alone. */
-static int take_never(gnn__author_t *a, const gnn_generation_t *how, const json_t *bad)
+/* The caller's tokens that never come. */
+static int take_never(gnn__author_t *a, const gnn_generation_t *how)
 {
     int64_t n = 0;
     for (int64_t k = 0; k < how->n_never; k++)
         GNN_TRY(add_id(&a->never, &n, how->never[k]));
-    for (size_t k = 0; k < json_array_size(bad); k++) {
-        const json_t *word = json_array_get(bad, k);
-        if (json_array_size(word) == 1)
-            GNN_TRY(add_id(&a->never, &n, id_of(json_array_get(word, 0), -1)));
-    }
     a->how.never = a->never;
     a->how.n_never = n;
     return GNN_OK;
+}
+
+static double number_of(const json_t *config, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(config, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static gnn_real_t setting_of(double x)
+{
+    return x == 0 ? GNN_ZERO : (gnn_real_t)x;
+}
+
+/* Sampling as the folder has it, where the caller says nothing of a temperature and of beams. */
+static void take_sampling(gnn_generation_t *h, const json_t *config)
+{
+    enum { LIKELIEST = 50 }; /* what transformers takes where a file says nothing */
+    if (h->temperature != 0 || h->beams > 1 || !json_is_true(json_object_get(config, "do_sample")))
+        return;
+    h->temperature = (gnn_real_t)number_of(config, "temperature", 1);
+    h->top_k = h->top_k ? h->top_k : (int64_t)number_of(config, "top_k", LIKELIEST);
+    h->top_p = h->top_p != 0 ? h->top_p : setting_of(number_of(config, "top_p", 1));
+}
+
+/* How many tokens, texts and beams, where the caller does not say it. */
+static void take_sizes(gnn__author_t *a, const json_t *config)
+{
+    gnn_generation_t *h = &a->how;
+    if (h->length == 0) {
+        h->length = (int64_t)number_of(config, "max_new_tokens", 0);
+        a->whole = h->length ? 0 : (int64_t)number_of(config, "max_length", 0);
+    }
+    if (h->beams == 0 && gnn__setting(h->temperature, 0) == 0 && h->top_k == 0 && h->n_stop == 0)
+        h->beams = (int64_t)number_of(config, "num_beams", 0);
+    if (h->samples == 0)
+        h->samples = (int64_t)number_of(config, "num_return_sequences", 0);
+    if (h->length_penalty == 0)
+        h->length_penalty = setting_of(number_of(config, "length_penalty", 1));
+    if (h->early_stopping == GNN_FLAG_DEFAULT)
+        h->early_stopping =
+            json_is_true(json_object_get(config, "early_stopping")) ? GNN_ON : GNN_OFF;
+    if (h->repetition == 0)
+        h->repetition = (gnn_real_t)number_of(config, "repetition_penalty", 1);
+}
+
+/* generation_config.json, which says everything of writing where it is there. */
+static int take_settings(gnn__author_t *a, const gnn_pretrained_t *p)
+{
+    if (!p->generation)
+        return GNN_OK;
+    GNN_TRY(gnn__arch_check_file(p->generation, "generation_config.json", "generation_config.json"));
+    const bool samples = json_is_true(json_object_get(p->generation, "do_sample"));
+    if (samples && number_of(p->generation, "num_beams", 1) > 1 && a->how.beams == 0 &&
+        a->how.temperature == 0)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "generation_config.json: \"num_beams\" is %g and "
+                          "\"do_sample\" true: a beam search does not sample",
+                          number_of(p->generation, "num_beams", 1));
+    take_sampling(&a->how, p->generation);
+    take_sizes(a, p->generation);
+    return gnn__constraints_read(&a->constraints, p->generation);
+}
+
+/* One id, or a list of one. */
+static int32_t last_of(const json_t *value)
+{
+    return id_of(json_is_array(value) ? json_array_get(value, 0) : value, -1);
 }
 
 static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_generation_t *how)
@@ -65,13 +127,16 @@ static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_ge
     a->start = id_of(named(p, "bos_token_id"), -1);
     if (a->reads)
         a->start = id_of(named(p, "decoder_start_token_id"), a->start);
-    a->last = id_of(named(p, "forced_eos_token_id"), -1);
+    a->last = last_of(named(p, "forced_eos_token_id"));
+    GNN_TRY(take_settings(a, p));
+    if (!p->generation)
+        a->constraints.forced_first = id_of(named(p, "forced_bos_token_id"), -1);
     if (gnn_model_find(a->model, "logits") != gnn_model_step_count(a->model) - 1)
         return gnn__error(GNN_EUNSUPPORTED, "%s: the folder's model puts out no logits of next words",
                           gnn_pretrained_architecture(p));
     if (!how->end)
         GNN_TRY(take_ends(a, named(p, "eos_token_id")));
-    return take_never(a, how, named(p, "bad_words_ids"));
+    return take_never(a, how);
 }
 
 /* ---- the whole ---- */
@@ -88,7 +153,7 @@ static int check(const gnn_generation_t *h)
     for (int64_t k = 0; k < h->n_stop; k++)
         if (!h->stop || !h->stop[k] || !*h->stop[k])
             return gnn__error(GNN_EINVALID, ".stop[%lld] is no text", (long long)k);
-    if (h->beams > 1 && (h->n_stop > 0 || h->temperature > 0 || h->top_k > 0))
+    if (h->beams > 1 && (h->n_stop > 0 || gnn__setting(h->temperature, 0) > 0 || h->top_k > 0))
         return gnn__error(GNN_EUNSUPPORTED, "a beam search takes no .stop, .temperature and .top_k");
     if (h->beams > 1 && h->samples > h->beams)
         return gnn__error(GNN_EINVALID, ".samples = %lld of %lld beams", (long long)h->samples,
@@ -109,8 +174,8 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
     const gnn_generation_t plain = {0};
     how = how ? how : &plain;
     *author = (gnn__author_t){.writer = writer, .how = *how, .start = -1, .last = -1};
+    author->constraints.forced_first = -1;
     GNN_TRY(check(how));
-    fill_in(&author->how);
     if (!writer->pretrained && !writer->model)
         return gnn__error(GNN_EINVALID, "the writer has neither .pretrained nor .model");
     if (writer->pretrained) {
@@ -120,6 +185,8 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
         author->tokenizer = writer->tokenizer;
         author->max_length = writer->max_length;
     }
+    GNN_TRY(check(&author->how));
+    fill_in(&author->how);
     author->words = gnn_model_width(author->model, gnn_model_step_count(author->model) - 1);
     if (author->words < 1)
         return gnn__error(GNN_EUNSUPPORTED, "the width of the model's last step is not known");
@@ -132,6 +199,7 @@ void gnn__author_free(gnn__author_t *author)
 {
     gnn_free(author->end);
     gnn_free(author->never);
+    gnn__constraints_free(&author->constraints);
 }
 
 bool gnn__author_ends(const gnn__author_t *author, int32_t id)

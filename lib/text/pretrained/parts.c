@@ -11,7 +11,7 @@ void gnn__parts_close(gnn__parts_t *parts)
 
 static int find_arch(const gnn__arch_t **arch, const char *type, bool module)
 {
-    *arch = gnn__arch_find(type, module);
+    *arch = gnn__arch_find(type, module ? GNN__ARCH_OF_MODULES : GNN__ARCH_OF_MODELS);
     return *arch ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
@@ -58,7 +58,7 @@ static int add_model(gnn__parts_t *parts, const char *folder)
     GNN_TRY(add_part(parts, arch, config, "config.json"));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
     GNN_TRY(gnn__folder_open(&part->weights, folder));
-    part->weights.prefix = gnn__arch_prefix(arch);
+    gnn__folder_prefix(&part->weights, gnn__arch_prefix(arch));
     return GNN_OK;
 }
 
@@ -76,7 +76,7 @@ static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
     if (!there)
         return GNN_OK;
     GNN_TRY(gnn__folder_open(&part->weights, folder));
-    part->weights.prefix = gnn__arch_prefix(arch);
+    gnn__folder_prefix(&part->weights, gnn__arch_prefix(arch));
     return GNN_OK;
 }
 
@@ -98,6 +98,7 @@ static int add_listed(gnn__parts_t *parts, const char *folder, const json_t *mod
                               "modules.json: the first module, and no other, is " GNN__TRANSFORMER)
              : model ? add_model(parts, inner)
                      : add_module(parts, inner, name);
+    parts->list[0].headless = true;
     gnn_free(inner);
     return rc;
 }
@@ -130,6 +131,7 @@ int gnn__parts_open(gnn__parts_t *parts, const char *folder, const json_t *head)
     GNN_TRY(gnn__json_open_any(&list, folder, "modules.json"));
     int rc = list ? open_listed(parts, folder, list, head != NULL) : add_model(parts, folder);
     json_decref(list);
+    parts->list[0].headless = parts->list[0].headless || head;
     if (rc == GNN_OK && head)
         rc = add_own(parts, GNN__CLASSES, json_deep_copy(head), "the new classes");
     parts->written = parts->count;

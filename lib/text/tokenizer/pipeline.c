@@ -14,8 +14,11 @@ int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row
 
 void gnn__pipeline_free(gnn__pipeline_t *pipeline)
 {
-    for (int64_t k = 0; k < pipeline->n; k++)
+    for (int64_t k = 0; k < pipeline->n; k++) {
+        if (pipeline->at[k].row->release && pipeline->at[k].options)
+            pipeline->at[k].row->release(&pipeline->at[k]);
         gnn_free(pipeline->at[k].options);
+    }
     gnn_free(pipeline->at);
 }
 

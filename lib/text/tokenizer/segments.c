@@ -125,6 +125,7 @@ static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, cons
         }
         k += length - 1;
     }
+    *match = (gnn__span_t){text->n, text->n};
     return -1;
 }
 

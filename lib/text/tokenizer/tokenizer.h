@@ -133,6 +133,7 @@ typedef struct gnn__text_step_row {
      * does it. */
     void (*rewrite)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
     void (*split)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
+    void (*release)(gnn__text_step_t *step); /* what options hold; NULL: nothing */
 } gnn__text_step_row_t;
 struct gnn__text_step {
     const gnn__text_step_row_t *row;
@@ -158,6 +159,33 @@ void gnn__pipeline_free(gnn__pipeline_t *pipeline);
 void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work);
 
 /* ---- what steps share ---- */
+
+/* What becomes of matches and of what lies between them, as the library tokenizers has it. */
+typedef enum {
+    GNN__REMOVED,
+    GNN__ISOLATED,
+    GNN__WITH_PREVIOUS,
+    GNN__WITH_NEXT,
+    GNN__CONTIGUOUS,
+    GNN__BEHAVIORS
+} gnn__behavior_t;
+int gnn__behavior_read(const json_t *json, bool needed, gnn__behavior_t *behavior);
+/* Takes pieces of a span in their order, matches and others, and adds spans. */
+typedef struct gnn__cutter {
+    gnn__work_t *work;
+    gnn__behavior_t behavior;
+    gnn__span_t held;
+    bool open, match, before;
+} gnn__cutter_t;
+void gnn__cut(gnn__cutter_t *cutter, int64_t begin, int64_t end, bool match);
+void gnn__cut_end(gnn__cutter_t *cutter);
+
+/* A regular expression as tokenizer.json has it (Oniguruma's, Ruby's syntax), run by PCRE2. */
+typedef struct gnn__regex gnn__regex_t;
+int gnn__regex_new(gnn__regex_t **regex, gnn__string_t pattern);
+void gnn__regex_free(gnn__regex_t *regex);
+/* Cuts a span into matches and what lies between them. */
+void gnn__regex_cut(const gnn__regex_t *regex, gnn__cutter_t *cutter, gnn__span_t span, bool invert);
 
 /* How a pattern of words reads: GPT-2's, Llama 3's, Qwen 2's. */
 typedef struct gnn__word_rules gnn__word_rules_t;

@@ -71,6 +71,8 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     int rc;
     *made = (gnn__arch_model_t){.slots = json_object(), .names = json_object()};
     gnn__scope_t scope = {.names = made->names};
+    for (int k = 0; k < n_parts; k++)
+        GNN_CHECK(gnn__arch_check_keys(&parts[k]));
     GNN_CHECK(made->slots && made->names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names"));
     GNN_CHECK(gnn_steps_new(&steps));
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));

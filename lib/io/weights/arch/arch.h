@@ -5,6 +5,15 @@
  *
  *   GNN_SERVES("types", "prefix")       words of config.json's "model_type"; what names of arrays
  *                                       may have in front of them
+ *   GNN_KEY("key", "kind", "default")   a key that rows read, and its value where the file has
+ *                                       none; "a.b" is a key of the object a. Kinds stand in
+ *                                       arch_keys.c
+ *   GNN_HARMLESS("keys")                keys whose values change nothing that the model computes
+ *   GNN_EXPECT("key", "formula")        a key that may have this value alone
+ *   GNN_NEED("key", "formula", "text")  a key whose value makes the formula true, else "text" is
+ *                                       expected
+ *   GNN_HEAD("heads", "array")          values of `task` that rows make, and an array that the file
+ *                                       then has ("": none)
  *   GNN_SET(name, "formula")            names a number or a word
  *   GNN_IF("formula") ... GNN_END       rows that are there only if the formula is true
  *   GNN_REPEAT("formula") ... GNN_END   rows that come so often; # is the number, from 0
@@ -25,6 +34,10 @@
  *   GNN_IGNORE("array")                     an array that the model does not need
  *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has
  *                                           it: other numbers are an error
+ *   GNN_SAME("array", "=other")         the same as the array `other`, where the file has both
+ *
+ * `task` is named before the rows: the end of the class that config.json's "architectures" names
+ * first, "ForMaskedLM"; "" where modules follow.
  *
  * In names, # is the number of the repetition and {name} a word that GNN_SET has named. Modules,
  * several of which may be of one type, have # outside of repetitions: the number of the module.
@@ -54,7 +67,12 @@ typedef enum {
     GNN__ARCH_TURNED,
     GNN__ARCH_MADE,
     GNN__ARCH_IGNORE,
-    GNN__ARCH_SAME /* = 15; arch_macros.h has the numbers */
+    GNN__ARCH_SAME,
+    GNN__ARCH_KEY,
+    GNN__ARCH_HARMLESS,
+    GNN__ARCH_EXPECT,
+    GNN__ARCH_NEED,
+    GNN__ARCH_HEAD /* = 20; arch_macros.h has the numbers */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {
@@ -80,20 +98,27 @@ static inline const char *gnn__arch_prefix(const gnn__arch_t *arch)
 
 #define GNN_ARCHITECTURE(name) extern const gnn__arch_t gnn__arch_##name;
 #define GNN_MODULE(name) GNN_ARCHITECTURE(name)
+#define GNN_FILE(name) GNN_ARCHITECTURE(name)
 #include <lib/io/weights/arch/architectures.def>
 #undef GNN_ARCHITECTURE
 #undef GNN_MODULE
+#undef GNN_FILE
 
-/* The architecture of a "model_type", or with `modules` the module of a type of
- * sentence-transformers; NULL with a message that lists those that there are. */
-const gnn__arch_t *gnn__arch_find(const char *type, bool modules);
+typedef enum { GNN__ARCH_OF_MODELS, GNN__ARCH_OF_MODULES, GNN__ARCH_OF_FILES } gnn__arch_use_t;
+
+/* The architecture of a "model_type", the module of a type of sentence-transformers, the keys of a
+ * file of a name; NULL with a message that lists those that there are. */
+const gnn__arch_t *gnn__arch_find(const char *type, gnn__arch_use_t use);
+/* One after another; NULL at the end. */
+const gnn__arch_t *gnn__arch_at(size_t index, gnn__arch_use_t *use);
 
 /* One of the parts that a folder is made of, one after another: an architecture, then modules. */
 typedef struct gnn__arch_part {
     const gnn__arch_t *arch;
     json_t *config;
     const char *config_name;
-    int number; /* its place in the list */
+    int number;    /* its place in the list */
+    bool headless; /* only its hidden states are wanted */
     gnn__folder_t weights;
 } gnn__arch_part_t;
 
@@ -141,7 +166,25 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
                    int n_parts, bool keep);
 void gnn__arch_close(gnn__arch_model_t *made);
 
+/* Every key of the part's file is read by a row, harmless or expected: else GNN_EUNSUPPORTED names
+ * file, key and value. Objects are looked into. arch_keys.c */
+int gnn__arch_check_keys(const gnn__arch_part_t *part);
+/* A head that a row makes, or "". arch_keys.c */
+int gnn__arch_check_head(const gnn__arch_part_t *part, const char *head);
+/* The same for a file that no model is made of: entries are the file `name` of files.def, and their
+ * conditions are checked, too. */
+int gnn__arch_check_file(json_t *json, const char *file, const char *rows);
+
 /* ---- inside of the loader ---- */
+
+/* The rows of an architecture, in an array that gnn_free releases. */
+int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows);
+/* Is `word` one of the words of `list`, which blanks separate? */
+bool gnn__arch_lists(const char *list, const char *word);
+/* Names a value, as GNN_SET does. */
+int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *value);
+/* Obeys a row that is about a key: its kind, its default, what is expected of it. */
+int gnn__arch_key(gnn__scope_t *scope, const gnn__arch_row_t *row);
 
 /* Runs the rows of a part: control rows are obeyed, the others are given to `visit`. `scope` has
  * names. */

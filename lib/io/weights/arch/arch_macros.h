@@ -25,5 +25,10 @@
 #define GNN_MADE(maker, field) ROW("\015", maker, field, "")
 #define GNN_IGNORE(array) ROW("\016", array, "", "")
 #define GNN_SAME(array, maker) ROW("\017", array, maker, "")
+#define GNN_KEY(key, kind, initial) ROW("\020", key, kind, initial)
+#define GNN_HARMLESS(keys) ROW("\021", keys, "", "")
+#define GNN_EXPECT(key, formula) ROW("\022", key, formula, "")
+#define GNN_NEED(key, formula, expected) ROW("\023", key, formula, expected)
+#define GNN_HEAD(heads, array) ROW("\024", heads, array, "")
 
 #endif

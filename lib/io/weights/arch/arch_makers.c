@@ -43,6 +43,29 @@ static void zeros(const gnn_tensor_t *field)
         memset(gnn__row(field, r), 0, sizeof(gnn_real_t) * (size_t)field->cols);
 }
 
+static void ones(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = 1;
+}
+
+/* 0, 1, 2 ... in each row. */
+static void counting(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = (gnn_real_t)c;
+}
+
+/* A causal mask: 1 up to the diagonal, 0 above it. */
+static void triangle(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = c <= r;
+}
+
 static const struct {
     const char *name;
     gnn__arch_maker_t make;

@@ -8,19 +8,29 @@
 
 static const struct {
     const gnn__arch_t *arch;
-    bool module;
+    gnn__arch_use_t use;
 } table[] = {
-#define GNN_ARCHITECTURE(name) {&gnn__arch_##name, false},
-#define GNN_MODULE(name) {&gnn__arch_##name, true},
+#define GNN_ARCHITECTURE(name) {&gnn__arch_##name, GNN__ARCH_OF_MODELS},
+#define GNN_MODULE(name) {&gnn__arch_##name, GNN__ARCH_OF_MODULES},
+#define GNN_FILE(name) {&gnn__arch_##name, GNN__ARCH_OF_FILES},
 #include <lib/io/weights/arch/architectures.def>
 #undef GNN_ARCHITECTURE
 #undef GNN_MODULE
+#undef GNN_FILE
 };
 
 enum { ROWS = sizeof table / sizeof *table };
 
+const gnn__arch_t *gnn__arch_at(size_t index, gnn__arch_use_t *use)
+{
+    if (index >= ROWS)
+        return NULL;
+    *use = table[index].use;
+    return table[index].arch;
+}
+
 /* Is `word` one of the words of `list`, which blanks separate? */
-static bool lists(const char *list, const char *word)
+bool gnn__arch_lists(const char *list, const char *word)
 {
     const size_t length = strlen(word);
     for (const char *at = list; *at; at += strspn(at, " ")) {
@@ -32,18 +42,18 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-const gnn__arch_t *gnn__arch_find(const char *type, bool modules)
+const gnn__arch_t *gnn__arch_find(const char *type, gnn__arch_use_t use)
 {
-    char known[1024] = "";
+    static const char *const uses[] = {"architecture", "module", "file"};
+    char known[2048] = "";
     for (size_t k = 0; k < ROWS; k++) {
-        if (table[k].module != modules)
+        if (table[k].use != use)
             continue;
-        if (lists(gnn__arch_types(table[k].arch), type))
+        if (gnn__arch_lists(gnn__arch_types(table[k].arch), type))
             return table[k].arch;
         gnn__append_name(known, sizeof known, " ", gnn__arch_types(table[k].arch));
     }
-    gnn__set_message("%s \"%.80s\" is not known; known are: %s",
-                     modules ? "the module" : "the architecture", type, known);
+    gnn__set_message("the %s \"%.80s\" is not known; known are: %s", uses[use], type, known);
     return NULL;
 }
 
@@ -77,6 +87,14 @@ static int split_rows(const gnn__arch_t *arch, gnn__arch_row_t *rows)
     return n;
 }
 
+int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows)
+{
+    *n_rows = split_rows(arch, NULL);
+    GNN_TRY(gnn__new(rows, *n_rows, sizeof **rows, "rows of an architecture"));
+    split_rows(arch, *rows);
+    return GNN_OK;
+}
+
 /* The row GNN_END that belongs to the row `k`. */
 static int end_of(const walk_t *w, int k)
 {
@@ -90,6 +108,16 @@ static int end_of(const walk_t *w, int k)
     return k;
 }
 
+int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *v)
+{
+    json_t *json = v->kind == GNN__NUMBER ? json_real(v->number)
+                   : v->kind == GNN__TEXT ? json_string(v->text)
+                                          : json_pack("{ss}", GNN__ABSENT, v->text);
+    return json_object_set_new(scope->names, name, json) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "no memory for a name");
+}
+
 static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     gnn__formula_value_t v;
@@ -97,12 +125,30 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
     if (v.kind == GNN__NUMBER && !isfinite(v.number))
         return gnn__error(GNN_EFORMAT, "%s: %s is %g: %s", scope->config_name, row->name, v.number,
                           row->second);
-    json_t *json = v.kind == GNN__NUMBER ? json_real(v.number)
-                   : v.kind == GNN__TEXT ? json_string(v.text)
-                                         : json_pack("{ss}", GNN__ABSENT, v.text);
-    if (json_object_set_new(scope->names, row->name, json) != 0)
-        return gnn__error(GNN_EMEMORY, "no memory for a name");
-    return GNN_OK;
+    return gnn__scope_name(scope, row->name, &v);
+}
+
+/* `task`: the end of the class of transformers that config.json names, which says what stands on
+ * the last hidden states: "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
+static int name_head(const gnn__arch_part_t *part, gnn__scope_t *scope)
+{
+    const json_t *classes = json_object_get(scope->config, "architectures");
+    const char *class = part->headless ? NULL : json_string_value(json_array_get(classes, 0)),
+               *end = class;
+    gnn__formula_value_t v = {.kind = GNN__TEXT};
+    static const char *const others[] = {"LMHeadModel", "WithLMHeadModel", "MTModel",
+                                         "DoubleHeadsModel"};
+    if (!json_object_get(scope->config, "model_type"))
+        return GNN_OK;
+    while (end && (end = strstr(end, "For")) && !(end[3] >= 'A' && end[3] <= 'Z'))
+        end += 3;
+    for (size_t k = 0; class && !end && k < sizeof others / sizeof *others; k++)
+        end = strstr(class, others[k]);
+    const size_t length = class ? strlen(class) : 0;
+    const bool plain = length == 0 || (length >= 5 && strcmp(class + length - 5, "Model") == 0);
+    snprintf(v.text, sizeof v.text, "%s", end ? end : plain ? "" : class);
+    GNN_TRY(gnn__arch_check_head(part, v.text));
+    return gnn__scope_name(scope, "task", &v);
 }
 
 static int walk(const walk_t *w, int from, int to);
@@ -140,6 +186,8 @@ static int walk(const walk_t *w, int from, int to)
             GNN_TRY(walk_if(w, k, end));
         else if (row->verb == GNN__ARCH_REPEAT)
             GNN_TRY(walk_repeat(w, k, end));
+        else if (row->verb >= GNN__ARCH_KEY)
+            GNN_TRY(gnn__arch_key(w->scope, row));
         else if (row->verb != GNN__ARCH_SERVES)
             GNN_TRY(w->visit(w->user, row, w->scope));
         k = end;
@@ -150,14 +198,15 @@ static int walk(const walk_t *w, int from, int to)
 int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_visit_t visit,
                    void *user)
 {
-    walk_t w = {.n_rows = split_rows(part->arch, NULL), .scope = scope, .visit = visit, .user = user};
-    GNN_TRY(gnn__new(&w.rows, w.n_rows, sizeof *w.rows, "rows of an architecture"));
-    split_rows(part->arch, w.rows);
+    walk_t w = {.scope = scope, .visit = visit, .user = user};
+    GNN_TRY(gnn__arch_rows(part->arch, &w.rows, &w.n_rows));
     scope->config = part->config;
     scope->config_name = part->config_name;
     scope->weights = (gnn__folder_t *)&part->weights;
     scope->number = part->number;
-    const int rc = walk(&w, 0, w.n_rows);
+    int rc = name_head(part, scope);
+    if (rc == GNN_OK)
+        rc = walk(&w, 0, w.n_rows);
     gnn_free(w.rows);
     return rc;
 }

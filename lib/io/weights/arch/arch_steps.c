@@ -159,6 +159,8 @@ static int fill_step(const builder_t *b, const gnn__arch_row_t *row, const gnn__
         return no_memory();
     for (const char *at = row->third; gnn__setting_next(&at, &setting);)
         GNN_TRY(add_field(b, scope, &setting, object, layer));
+    if (strcmp(row->second, "aggregate") == 0 && !json_object_get(layer, "aggregator"))
+        return gnn__error(GNN_EINVALID, "an aggregation without an aggregator");
     GNN_TRY(gnn__step_read(&step, object, NULL));
     return gnn_steps_add(b->steps, &step);
 }

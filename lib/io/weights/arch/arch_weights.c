@@ -374,11 +374,34 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     return GNN_OK;
 }
 
+/* Does the array, where the file has it, hold the same as another one? */
+static int compare_arrays(const filler_t *f, const char *array, const char *other)
+{
+    gnn__folder_array_t *stored = find_array(f, array, "", NULL);
+    const gnn__folder_array_t *used = find_array(f, other, "", NULL);
+    if (!stored || !used || stored == used)
+        return GNN_OK;
+    stored->used = true;
+    const gnn_array_t *a = stored->array, *b = used->array;
+    bool same = a->count == b->count;
+    for (int64_t k = 0; same && k < a->count; k++)
+        same = gnn_array_get(a, k) == gnn_array_get(b, k);
+    return same ? GNN_OK
+                : gnn__error(GNN_EUNSUPPORTED, "arrays %s and %s differ, the same is expected",
+                             a->name, b->name);
+}
+
 /* Does the array hold what the model works out? */
 static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
 {
     const double rounded = 1e-3; /* of numbers in 16 bits */
     gnn__folder_array_t *stored = find_array(f, array, "", NULL);
+    if (row->second[0] == '=') {
+        char other[MOST_NAME];
+        GNN_TRY(gnn__scope_expand(f->scope, row->second + 1, strlen(row->second + 1), other,
+                                  sizeof other));
+        return compare_arrays(f, array, other);
+    }
     const gnn__arch_maker_t maker = gnn__arch_maker_find(row->second);
     gnn_real_t *numbers = NULL;
     if (!maker)

@@ -174,6 +174,19 @@ int gnn__folder_open(gnn__folder_t *f, const char *folder)
     return GNN_OK;
 }
 
+void gnn__folder_prefix(gnn__folder_t *f, const char *list)
+{
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        bool used = at == list;
+        for (int64_t k = 0; k < f->n_arrays && !used; k++)
+            used = strncmp(f->arrays[k].name, at, length) == 0;
+        if (used)
+            snprintf(f->prefix, sizeof f->prefix, "%.*s", (int)length, at);
+        at += length;
+    }
+}
+
 void gnn__folder_close(gnn__folder_t *f)
 {
     for (int64_t k = 0; k < f->n_files; k++)

@@ -7,6 +7,8 @@
 #include <jansson.h>
 #include <lib/base/base.h>
 
+enum { GNN__FOLDER_PREFIX = 48 };
+
 typedef struct gnn__folder_array {
     const char *name;
     const gnn_array_t *array;
@@ -19,13 +21,15 @@ typedef struct gnn__folder {
     int64_t n_files;
     gnn__folder_array_t *arrays; /* by name */
     int64_t n_arrays;
-    const char *prefix; /* that names may have or lack: "bert."; never NULL */
+    char prefix[GNN__FOLDER_PREFIX]; /* that names may have or lack: "bert." */
 } gnn__folder_t;
 
 /* Reads FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json names.
  * GNN_EFORMAT: the index and the files contradict each other. */
 int gnn__folder_open(gnn__folder_t *f, const char *folder);
 void gnn__folder_close(gnn__folder_t *f);
+/* Takes the prefix that names have, of those in a list with blanks between them. */
+void gnn__folder_prefix(gnn__folder_t *f, const char *list);
 /* The array of a name, with or without the prefix; NULL if there is none. */
 gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);
 /* Numbers of all arrays. */

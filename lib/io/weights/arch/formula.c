@@ -51,10 +51,11 @@ static value_t text(reader_t *r, const char *name, const char *words)
 }
 
 /* Lists and objects are only looked into; by themselves they are a text that says so. */
-static value_t of_json(reader_t *r, const char *name, const json_t *json)
+static value_t of_json(reader_t *r, const char *name, const json_t *json, bool named)
 {
-    if (!json || json_is_null(json))
-        return nothing(name);
+    const json_t *absent = named ? json_object_get(json, GNN__ABSENT) : NULL;
+    if (!json || json_is_null(json) || absent)
+        return nothing(absent ? json_string_value(absent) : name);
     if (json_is_number(json))
         return number(json_number_value(json));
     if (json_is_boolean(json))
@@ -95,17 +96,40 @@ static void take_name(reader_t *r, char *name)
     r->at += length;
 }
 
-/* $name and what is looked up in it. */
+/* What a path of keys leads to, from what SET has named, or else from the config. */
+static const json_t *start(reader_t *r, char *name, bool *named)
+{
+    const json_t *json;
+    const bool given = *r->at == '{';
+    if (!given)
+        take_name(r, name);
+    const char *end = given ? strchr(r->at, '}') : NULL;
+    if (given && end) {
+        const int rc =
+            gnn__scope_expand(r->scope, r->at, (size_t)(end - r->at) + 1, name, GNN__FORMULA_TEXT);
+        r->rc = r->rc == GNN_OK ? rc : r->rc;
+        r->at = end + 1;
+    }
+    json = json_object_get(r->scope->names, name);
+    *named = json != NULL;
+    for (const char *at = name; !json || at != name;) {
+        char key[GNN__FORMULA_TEXT];
+        const int length = (int)strcspn(at, ".");
+        snprintf(key, sizeof key, "%.*s", length, at);
+        json = json_object_get(at == name ? r->scope->config : json, key);
+        at += length;
+        if (!json || !*at++)
+            break;
+    }
+    return json;
+}
+
+/* $name and what is looked up in it; ${name} where a text that is named has the path. */
 static value_t variable(reader_t *r)
 {
     char name[GNN__FORMULA_TEXT], shown[GNN__FORMULA_TEXT];
-    take_name(r, name);
-    const json_t *json = json_object_get(r->scope->names, name);
-    const char *absent = json_string_value(json_object_get(json, GNN__ABSENT));
-    if (absent) /* SET's own; in a config the key is one like others */
-        return nothing(absent);
-    if (!json)
-        json = json_object_get(r->scope->config, name);
+    bool named;
+    const json_t *json = start(r, name, &named);
     snprintf(shown, sizeof shown, "%s", name);
     for (;;) {
         if (*r->at == '.' && r->at++) {
@@ -118,7 +142,7 @@ static value_t variable(reader_t *r)
                        ? json_array_get(json, (size_t)index.number)
                        : NULL;
         } else {
-            return of_json(r, shown, json);
+            return of_json(r, shown, json, named);
         }
     }
 }
@@ -151,6 +175,12 @@ static value_t call_log(reader_t *r, const value_t *x)
     return number(log(x->number));
 }
 
+static value_t call_exp(reader_t *r, const value_t *x)
+{
+    (void)r;
+    return number(exp(x->number));
+}
+
 static value_t call_floor(reader_t *r, const value_t *x)
 {
     (void)r;
@@ -167,7 +197,17 @@ static value_t call_word(reader_t *r, const value_t *x)
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         if (strcmp(words[k][0], x->text) == 0)
             return text(r, "", words[k][1]);
+    if (r->rc == GNN_OK)
+        r->rc = gnn__error(GNN_EUNSUPPORTED, "%s: the function \"%.60s\" is not known",
+                           r->scope->config_name, x->text);
     return *x;
+}
+
+/* How many elements a list of the config has; nothing if it is none. */
+static value_t call_items(reader_t *r, const value_t *x)
+{
+    const json_t *list = json_object_get(r->scope->config, x->text);
+    return json_is_array(list) ? number((double)json_array_size(list)) : nothing(x->text);
 }
 
 static value_t call_has(reader_t *r, const value_t *x)
@@ -192,7 +232,8 @@ static value_t call(reader_t *r)
         value_t (*call)(reader_t *r, const value_t *x);
     } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},   {"log", GNN__NUMBER, call_log},
                      {"floor", GNN__NUMBER, call_floor}, {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has},       {"rows", GNN__TEXT, call_rows}};
+                     {"has", GNN__TEXT, call_has},       {"rows", GNN__TEXT, call_rows},
+                     {"items", GNN__TEXT, call_items},   {"exp", GNN__NUMBER, call_exp}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");

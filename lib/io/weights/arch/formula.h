@@ -1,12 +1,14 @@
 /* Formulas in the rows of architectures: numbers and words that follow from a config.json.
  *
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
+ *     ${name}.inner                the same by the path "a.b" that SET has named
  *     #                            the number of the repetition, from 0; outside of one, which part
  *                                  of the folder's model the rows belong to, from 0
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
- *     sqrt(x)  log(x)  floor(x)  word('gelu_new')  has('array')  rows('array')
+ *     sqrt(x)  log(x)  exp(x)  floor(x)  word('gelu_new')  has('array')  rows('array')
+ *     items('key')                 elements of a list of config.json
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
  * used. */

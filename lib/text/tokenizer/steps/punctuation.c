@@ -1,30 +1,27 @@
-/* Every punctuation mark stands apart. */
+/* Punctuation marks stand apart, or as the behaviour says. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn__text_step_t *step, const json_t *json)
 {
-    gnn__string_t behavior = {"Isolated", 8};
-    (void)step;
-    GNN_TRY(gnn__json_string(json, "behavior", false, &behavior));
-    return strcmp(behavior.at, "Isolated") == 0
-               ? GNN_OK
-               : gnn__error(GNN_EUNSUPPORTED, "the behavior \"%.40s\", only Isolated is known",
-                            behavior.at);
+    GNN_TRY(gnn__new(&step->options, 1, sizeof(gnn__behavior_t), "a step"));
+    *(gnn__behavior_t *)step->options = GNN__ISOLATED;
+    return gnn__behavior_read(json, false, step->options);
 }
 
 static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
+    gnn__cutter_t cutter = {.work = work, .behavior = *(const gnn__behavior_t *)step->options};
     int64_t begin = span.begin;
-    (void)step;
     for (int64_t k = span.begin; k < span.end;) {
         const int64_t at = k;
         if (!gnn__is_punctuation(gnn__utf8_next(work->text.at, &k)))
             continue;
-        gnn__add_span(work, begin, at);
-        gnn__add_span(work, at, k);
+        gnn__cut(&cutter, begin, at, false);
+        gnn__cut(&cutter, at, k, true);
         begin = k;
     }
-    gnn__add_span(work, begin, span.end);
+    gnn__cut(&cutter, begin, span.end, false);
+    gnn__cut_end(&cutter);
 }
 
 const gnn__text_step_row_t gnn__text_step_punctuation = {

@@ -1,0 +1,253 @@
+/* Regular expressions of tokenizer.json. They are written for Oniguruma with Ruby's syntax; what
+ * PCRE2 reads otherwise is rewritten, and what has no counterpart is refused. A match that takes
+ * more steps than the limit ends the call with an error. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <lib/text/tokenizer/tokenizer.h>
+#include <pcre2.h>
+
+enum { MOST_PATTERN = 1 << 14, MATCH_STEPS = 1 << 20, MATCH_HEAP = 1 << 14 /* KiB */ };
+
+struct gnn__regex {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+/* ---- from Ruby's syntax ---- */
+
+typedef struct rewriter {
+    const char *at, *end;
+    char *to;
+    int64_t n, atom; /* bytes written; where the last thing that a count may follow begins */
+    int64_t groups[64];
+    int depth;
+    int rc;
+} rewriter_t;
+
+#define SPACES \
+    "\\t-\\r\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+
+static void put(rewriter_t *r, const char *text, int64_t n)
+{
+    if (r->n + n > 4 * MOST_PATTERN)
+        r->rc = r->rc == GNN_OK ? gnn__error(GNN_EOVERFLOW, "the pattern is too long") : r->rc;
+    if (r->rc != GNN_OK)
+        return;
+    memcpy(r->to + r->n, text, (size_t)n);
+    r->n += n;
+}
+
+static void put_text(rewriter_t *r, const char *text)
+{
+    put(r, text, (int64_t)strlen(text));
+}
+
+static void refuse(rewriter_t *r, const char *what)
+{
+    if (r->rc == GNN_OK)
+        r->rc = gnn__error(GNN_EUNSUPPORTED, "a pattern with %s", what);
+}
+
+/* A backslash and what follows it. */
+static void escape(rewriter_t *r, bool in_class)
+{
+    const char c = r->at + 1 < r->end ? r->at[1] : '\0';
+    if (c == '\0' || strchr("hHKGg", c))
+        refuse(r, c ? "\\h, \\H, \\K, \\G or \\g" : "a backslash at its end");
+    else if (c == 's')
+        put_text(r, in_class ? SPACES : "[" SPACES "]");
+    else if (c == 'S' && !in_class)
+        put_text(r, "[^" SPACES "]");
+    else
+        put(r, r->at, 2);
+    r->at += 2;
+    if ((c == 'p' || c == 'P' || c == 'x' || c == 'u') && r->at < r->end && *r->at == '{')
+        while (r->rc == GNN_OK && r->at < r->end) {
+            put(r, r->at, 1);
+            if (*r->at++ == '}')
+                break;
+        }
+}
+
+/* A class in brackets; one inside of it adds its characters. */
+static void class(rewriter_t *r, int depth)
+{
+    put(r, r->at++, depth == 0);
+    if (r->at < r->end && *r->at == '^') {
+        if (depth > 0)
+            refuse(r, "a negated class in another one");
+        put(r, r->at++, 1);
+    }
+    for (bool first = true; r->rc == GNN_OK && r->at < r->end; first = false) {
+        if (*r->at == ']' && !first)
+            break;
+        if (*r->at == '\\') {
+            escape(r, true);
+        } else if (*r->at == '[' && r->at + 1 < r->end && r->at[1] == ':') {
+            const char *close = strstr(r->at, ":]");
+            const int64_t n = close ? close + 2 - r->at : 1;
+            put(r, r->at, n);
+            r->at += n;
+        } else if (*r->at == '[') {
+            depth < 8 ? class(r, depth + 1) : refuse(r, "classes nine deep");
+        } else {
+            if (*r->at == '&' && r->at + 1 < r->end && r->at[1] == '&')
+                refuse(r, "an intersection of classes");
+            put(r, r->at++, 1);
+        }
+    }
+    if (r->at >= r->end)
+        refuse(r, "a class without an end");
+    else
+        put(r, r->at++, depth == 0);
+}
+
+/* {n,m}+ is a repetition of repetitions, not a possessive one. */
+static void count(rewriter_t *r)
+{
+    const char *close = memchr(r->at, '}', (size_t)(r->end - r->at));
+    const bool numbers = close && strspn(r->at + 1, "0123456789,") == (size_t)(close - r->at - 1) &&
+                         close > r->at + 1;
+    if (!numbers) {
+        put(r, r->at++, 1);
+        return;
+    }
+    put(r, r->at, close + 1 - r->at);
+    r->at = close + 1;
+    if (r->at < r->end && *r->at == '+' && r->rc == GNN_OK && r->n + 8 < 4 * MOST_PATTERN) {
+        memmove(r->to + r->atom + 3, r->to + r->atom, (size_t)(r->n - r->atom));
+        memcpy(r->to + r->atom, "(?:", 3);
+        r->n += 3;
+        put_text(r, ")+");
+        r->at++;
+    }
+}
+
+static void group(rewriter_t *r)
+{
+    if (*r->at == '(') {
+        if (r->depth < 64)
+            r->groups[r->depth++] = r->n;
+        else
+            refuse(r, "groups more than 64 deep");
+    } else if (r->depth > 0) {
+        r->atom = r->groups[--r->depth];
+    }
+    put(r, r->at++, 1);
+}
+
+static void rewrite(rewriter_t *r)
+{
+    while (r->rc == GNN_OK && r->at < r->end) {
+        const char c = *r->at;
+        const bool atom = !strchr("(){}*+?|", c) && ((unsigned char)c & 0xc0) != 0x80;
+        if (atom)
+            r->atom = r->n;
+        if (c == '\\')
+            escape(r, false);
+        else if (c == '[')
+            class(r, 0);
+        else if (c == '{')
+            count(r);
+        else if (c == '(' || c == ')')
+            group(r);
+        else
+            put(r, r->at++, 1);
+    }
+}
+
+/* ---- compiling ---- */
+
+static int compile(gnn__regex_t *regex, const char *pattern, int64_t n)
+{
+    int fault;
+    PCRE2_SIZE at;
+    PCRE2_UCHAR words[128] = "";
+    pcre2_compile_context *how = pcre2_compile_context_create(NULL);
+    if (!how)
+        return gnn__error(GNN_EMEMORY, "no memory for a pattern");
+    pcre2_set_newline(how, PCRE2_NEWLINE_LF);
+    regex->code = pcre2_compile((PCRE2_SPTR)pattern, (PCRE2_SIZE)n,
+                                PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_UTF_CHECK,
+                                &fault, &at, how);
+    pcre2_compile_context_free(how);
+    if (!regex->code) {
+        pcre2_get_error_message(fault, words, sizeof words);
+        return gnn__error(GNN_EUNSUPPORTED, "the pattern \"%.120s\": %s", pattern, (char *)words);
+    }
+    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* without it, matches are only slower */
+    regex->limits = pcre2_match_context_create(NULL);
+    if (!regex->limits)
+        return gnn__error(GNN_EMEMORY, "no memory for a pattern");
+    pcre2_set_match_limit(regex->limits, MATCH_STEPS);
+    pcre2_set_heap_limit(regex->limits, MATCH_HEAP);
+    return GNN_OK;
+}
+
+int gnn__regex_new(gnn__regex_t **regex, gnn__string_t pattern)
+{
+    rewriter_t r = {.at = pattern.at, .end = pattern.at + pattern.length};
+    int rc;
+    *regex = NULL;
+    if (pattern.length > MOST_PATTERN)
+        return gnn__error(GNN_EUNSUPPORTED, "a pattern of %lld bytes, at most %d are read",
+                          (long long)pattern.length, (int)MOST_PATTERN);
+    GNN_TRY(gnn__new(&r.to, 4 * MOST_PATTERN + 8, 1, "a pattern"));
+    GNN_CHECK(gnn__new(regex, 1, sizeof **regex, "a pattern"));
+    rewrite(&r);
+    GNN_CHECK(r.rc);
+    r.to[r.n] = '\0';
+    rc = compile(*regex, r.to, r.n);
+done:
+    gnn_free(r.to);
+    if (rc != GNN_OK) {
+        gnn__regex_free(*regex);
+        *regex = NULL;
+    }
+    return rc;
+}
+
+void gnn__regex_free(gnn__regex_t *regex)
+{
+    if (!regex)
+        return;
+    pcre2_code_free(regex->code);
+    pcre2_match_context_free(regex->limits);
+    gnn_free(regex);
+}
+
+/* ---- matching ---- */
+
+void gnn__regex_cut(const gnn__regex_t *regex, gnn__cutter_t *cutter, gnn__span_t span, bool invert)
+{
+    gnn__work_t *work = cutter->work;
+    const PCRE2_SPTR text = (PCRE2_SPTR)work->text.at + span.begin;
+    const PCRE2_SIZE n = (PCRE2_SIZE)(span.end - span.begin);
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, NULL);
+    PCRE2_SIZE begin = 0;
+    if (!match) {
+        work->rc = gnn__error(GNN_EMEMORY, "no memory for a match");
+        return;
+    }
+    for (PCRE2_SIZE at = 0; at <= n && work->rc == GNN_OK;) {
+        const int found =
+            pcre2_match(regex->code, text, n, at, PCRE2_NO_UTF_CHECK, match, regex->limits);
+        const PCRE2_SIZE *place = pcre2_get_ovector_pointer(match);
+        if (found == PCRE2_ERROR_NOMATCH)
+            break;
+        if (found < 0)
+            work->rc = gnn__error(GNN_EOVERFLOW,
+                                  "byte %lld of a text: the tokenizer's pattern takes more steps "
+                                  "than are allowed (PCRE2 %d)",
+                                  (long long)(span.begin + (int64_t)at), found);
+        else if (place[1] == place[0]) {
+            for (at = place[1] + 1; at < n && (text[at] & 0xc0) == 0x80;)
+                at++;
+        } else {
+            gnn__cut(cutter, span.begin + (int64_t)begin, span.begin + (int64_t)place[0], invert);
+            gnn__cut(cutter, span.begin + (int64_t)place[0], span.begin + (int64_t)place[1], !invert);
+            at = begin = place[1];
+        }
+    }
+    gnn__cut(cutter, span.begin + (int64_t)begin, span.end, invert);
+    pcre2_match_data_free(match);
+}
