@@ -36,8 +36,8 @@ typedef struct gnn_writer {
     int64_t max_length;               /**< tokens that a sequence may have [any] */
 } gnn_writer_t;
 
-/** How to write. Zero means what generation_config.json of a pretrained model's folder says, else the
- * default in brackets. */
+/** How to write. Zero means what generation_config.json of a pretrained model's folder says, else
+ * the default in brackets. */
 typedef struct gnn_generation {
     int64_t length; /**< new tokens of a text at most [128]; fewer where the model takes no more */
 
