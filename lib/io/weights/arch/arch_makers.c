@@ -16,6 +16,20 @@ static void sinusoidal_halves(const gnn_tensor_t *field)
         }
 }
 
+/* The same with other waves, whose positions begin at 2, as fairseq has it. */
+static void sinusoidal_after_two(const gnn_tensor_t *field)
+{
+    const int64_t half = field->cols / 2;
+    for (int64_t p = 0; p < field->rows; p++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const double wave = (double)(c % gnn__max(half, 1)) / (double)gnn__max(half - 1, 1),
+                         angle = (double)(p + 2) * pow(10000, -wave);
+            gnn__row(field, p)[c] = (gnn_real_t)(c < half       ? sin(angle)
+                                                 : c < 2 * half ? cos(angle)
+                                                                : 0);
+        }
+}
+
 /* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; where n is no power of two, those of the power
  * below it, then every other one of twice that power. Press, Smith, Lewis 2022. */
 static void alibi(const gnn_tensor_t *field)

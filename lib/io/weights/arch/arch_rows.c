@@ -145,7 +145,8 @@ static int name_head(const gnn__arch_part_t *part, gnn__scope_t *scope)
     for (size_t k = 0; class && !end && k < sizeof others / sizeof *others; k++)
         end = strstr(class, others[k]);
     const size_t length = class ? strlen(class) : 0;
-    const bool plain = length == 0 || (length >= 5 && strcmp(class + length - 5, "Model") == 0);
+    const bool plain = length == 0 || (length >= 5 && strcmp(class + length - 5, "Model") == 0) ||
+                       (length >= 7 && strcmp(class + length - 7, "Encoder") == 0);
     snprintf(v.text, sizeof v.text, "%s", end ? end : plain ? "" : class);
     GNN_TRY(gnn__arch_check_head(part, v.text));
     return gnn__scope_name(scope, "task", &v);
