@@ -96,15 +96,16 @@ def images(net, rng, shape):
 ALL = []
 
 
-def case(name, cls, config, decoder=False, pixels=None, hidden=True):
-    ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden))
+def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=True):
+    ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden, attention=attention))
 
 
 def values(net, c):
     rng = np.random.default_rng(11)
     a = images(net, rng, c["pixels"]) if c["pixels"] else texts(net, rng, c["decoder"])
-    if not c["hidden"]:
-        a.pop("hidden", None)
+    for key in ("hidden", "attention"):
+        if not c[key]:
+            a.pop(key, None)
     return a
 
 
@@ -201,7 +202,7 @@ case("phi3", "Phi3ForCausalLM", T.Phi3Config(**llama, pad_token_id=0, sliding_wi
 case("mbart", "MBartForConditionalGeneration", T.MBartConfig(**bart, scale_embedding=True), decoder=True)
 case("pegasus", "PegasusForConditionalGeneration", T.PegasusConfig(**bart, scale_embedding=True), decoder=True)
 case("m2m_100", "M2M100ForConditionalGeneration", T.M2M100Config(**bart), decoder=True)
-case("t5_encoder", "T5EncoderModel", T.T5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2))
+case("t5_encoder", "T5EncoderModel", T.T5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2), attention=False)
 case("umt5", "UMT5ForConditionalGeneration", T.UMT5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2), decoder=True)
 case("llama_classes", "LlamaForSequenceClassification", T.LlamaConfig(**llama, **LABELS, pad_token_id=0), hidden=False)
 case("gpt2_classes", "GPT2ForSequenceClassification", T.GPT2Config(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, pad_token_id=0, **LABELS), hidden=False)
