@@ -151,6 +151,8 @@ static int first_products(int threads)
     gnn_real_t *numbers;
     GNN_TRY(gnn__new(&numbers, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *numbers,
                      "the first product"));
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(threads); /* or one thread's product would start others */
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const gnn__product_t p = {.m = SIDE,
@@ -166,6 +168,7 @@ static int first_products(int threads)
 #pragma omp barrier
         call(&p);
     }
+    omp_set_num_threads(before);
     gnn_free(numbers);
     return GNN_OK;
 }
