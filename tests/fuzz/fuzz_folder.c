@@ -28,7 +28,7 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
     gnn_pretrained_batch_free(batch);
 }
 
-int LLVMFuzzerTestOneInfuzz_file(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"config.json", "model.safetensors.index.json",
                                         "modules.json", "1_Pooling/config.json"},
