@@ -182,7 +182,7 @@ case("gemma3_embedding", "Gemma3TextModel", T.Gemma3TextConfig(**gemma, use_bidi
 
 # Types that cost a word or some rows.
 case("ministral", "MinistralForCausalLM", T.MinistralConfig(**llama, head_dim=8, sliding_window=4, layer_types=["sliding_attention", "full_attention"]), hidden=False)
-case("internlm3", "InternLM3ForCausalLM", T.InternLM3Config(**llama), hidden=False)
+case("internlm3", "LlamaForCausalLM", T.InternLM3Config(**llama), hidden=False)
 case("seed_oss", "SeedOssForCausalLM", T.SeedOssConfig(**llama, head_dim=8), hidden=False)
 case("ernie", "ErnieForMaskedLM", T.ErnieConfig(**bert))
 case("ernie_tasks", "ErnieModel", T.ErnieConfig(**bert, use_task_id=True))
