@@ -247,7 +247,6 @@ static const struct {
     {{.bad_crc = 1}, "bad CRC", int_dictionary},
     {{.bad_crc = 1, .deflate = 1}, "bad CRC", int_dictionary},
     {{.central_crc = 1}, "inconsistent", int_dictionary},
-    {{.declared = 8}, "is stored as it is", int_dictionary},
     {{.declared = 8, .deflate = 1}, "declares 6 int32 (24 bytes), the archive holds 32", int_dictionary},
     {{.declared = 8, .deflate = 1}, "data: ", "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }"},
     {{.declared = -8, .deflate = 1},
@@ -270,6 +269,18 @@ START_TEST(npz_bad_entries)
     }
     refused(gnn_npz_read, &(bytes_t){.at = "this is no archive at all, just text", .n = 36}, NULL,
             GNN_EFORMAT, "is not a .npz");
+}
+END_TEST
+
+/* libzip 1.11 sees that the sizes differ when it opens the archive. */
+START_TEST(npz_stored_entry_of_two_sizes)
+{
+    static bytes_t b;
+    put_npz(&b, &(zip_entry_t){.declared = 8}, 1, int_dictionary, six, sizeof six);
+    refused(gnn_npz_read, &b, NULL, GNN_EFORMAT, "");
+    const char *message = gnn_error_message();
+    ck_assert_msg(strstr(message, "is stored as it is") || strstr(message, "inconsistent"), "%s",
+                  message);
 }
 END_TEST
 
@@ -327,6 +338,7 @@ int main(void)
     tcase_add_test(tests, npz_bad_headers);
     tcase_add_test(tests, npz_bad_prefixes);
     tcase_add_test(tests, npz_bad_entries);
+    tcase_add_test(tests, npz_stored_entry_of_two_sizes);
     tcase_add_test(tests, npz_entries_that_share);
     tcase_add_test(tests, npz_limits);
     suite_add_tcase(suite, tests);
