@@ -88,6 +88,20 @@ START_TEST(bad_config)
 }
 END_TEST
 
+/* Files whose numbers of tokens are not the model's are refused, not taken as they are. */
+START_TEST(files_of_other_numbers)
+{
+    static const char *const names[] = {"sentencepiece.bpe.model", "source.spm"};
+    for (int k = 0; k < 2; k++) {
+        write_all();
+        write_text(names[k], "any");
+        ck_bad(GNN_EUNSUPPORTED, "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
+        ck_bad(GNN_EUNSUPPORTED, names[k]);
+        remove(in_folder(names[k]));
+    }
+}
+END_TEST
+
 /* Every key is read, harmless or expected at a value: CONFIG with one more. */
 START_TEST(every_key_is_known)
 {
@@ -424,6 +438,7 @@ int main(void)
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
+    tcase_add_test(c, files_of_other_numbers);
     tcase_add_test(c, cut_files);
     tcase_add_test(c, bad_arrays);
     tcase_add_test(c, modules);

@@ -20,6 +20,13 @@ static int open_tokenizer(gnn_pretrained_t *p, const char *folder)
     }
     if (!name)
         return GNN_OK;
+    /* The families that publish these files number their tokens otherwise than the files do. */
+    if (strcmp(name, "sentencepiece.bpe.model") == 0 || strcmp(name, "source.spm") == 0)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s without tokenizer.json: its ids are not those of the model; Python "
+                          "writes one: from transformers import AutoTokenizer; "
+                          "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                          name);
     GNN_TRY(gnn__folder_path(&path, folder, name));
     const int rc = gnn_tokenizer_open(&p->tokenizer, path);
     gnn_free(path);
