@@ -15,6 +15,7 @@ typedef struct {
     int64_t fan_in, fan_out;
     bool zero;            /* what stands in the gradient is of no account: it is 0 */
     gnn__halves_t halves; /* at NULL: the numbers are in the block */
+    uint64_t hash;        /* of the name */
 } parameter_t;
 
 struct gnn_parameters {
@@ -64,7 +65,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      fan_in > 0 ? fan_in : rows,
                      fan_out > 0 ? fan_out : cols,
                      false,
-                     {0}};
+                     {0},
+                     gnn__hash_string(name)};
     int64_t size;
     if (parameters->values)
         return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
@@ -255,8 +257,9 @@ const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
 {
+    const uint64_t hash = gnn__hash_string(name); /* each name meets all before it */
     for (int32_t id = 0; id < parameters->count; id++)
-        if (strcmp(parameters->list[id].name, name) == 0)
+        if (parameters->list[id].hash == hash && strcmp(parameters->list[id].name, name) == 0)
             return id;
     return -1;
 }
