@@ -2,6 +2,8 @@
  * errors, so that no file means something else here than it means to those who wrote it. */
 #include <lib/io/weights/arch/arch.h>
 
+#include <lib/io/arrays/json_text.h>
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,13 +11,15 @@ enum { MOST_PATH = 160, SHOWN = 80 };
 
 /* ---- values in messages ---- */
 
-/* A value as the file has it, cut short. */
+/* A value as the file has it, cut short; without memory for its text the message does without. */
 static void show(const json_t *value, char *text)
 {
-    char *whole = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *whole = NULL;
+    if (value)
+        gnn__json_write(&whole, value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
     snprintf(text, SHOWN, "%.*s%s", SHOWN - 8, whole ? whole : "(nothing)",
              whole && strlen(whole) > SHOWN - 8 ? " ..." : "");
-    free(whole);
+    gnn_free(whole);
 }
 
 static int unexpected(const char *file, const char *key, const json_t *value, const char *expected)
