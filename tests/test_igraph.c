@@ -267,7 +267,8 @@ static void *call_often(void *failed)
         gnn_graph_t *g;
         if (gnn_igraph_use() != GNN_OK || !strstr(gnn_build_info(), "igraph in use"))
             *(int *)failed = 1;
-        if (gnn_graph_famous(&g, k % 2 ? "Zachary" : "Nobody") != (k % 2 ? GNN_OK : IGRAPH_EINVAL))
+        if (gnn_graph_famous(&g, k % 2 ? "Zachary" : "Nobody") !=
+            (k % 2 ? (int)GNN_OK : (int)IGRAPH_EINVAL))
             *(int *)failed = 1;
         else if (k % 2 == 0 && !strstr(gnn_error_message(), "Nobody"))
             *(int *)failed = 1;

@@ -122,7 +122,7 @@ START_TEST(every_key_is_known)
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         char text[1024];
         write_all();
-        snprintf(text, sizeof text, "{%s, %s", keys[k].key, CONFIG + 1);
+        snprintf(text, sizeof text, "{%s, %s", keys[k].key, &CONFIG[1]);
         write_text("config.json", text);
         if (keys[k].code == GNN_OK)
             ck_ok(run(out));

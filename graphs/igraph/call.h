@@ -22,7 +22,7 @@ static inline igraph_vector_int_t gnn__igraph_view(const igraph_integer_t *value
 #if IGRAPH_VERSION_MAJOR >= 1
     return igraph_vector_int_view(values, (igraph_integer_t)count);
 #else
-    igraph_vector_int_t view;
+    igraph_vector_int_t view = {0};
     igraph_vector_int_view(&view, values, (igraph_integer_t)count);
     return view;
 #endif
