@@ -204,7 +204,7 @@ if [ $docs = enabled ]; then
         expect "citation has a man page" grep -q 'weight.*decay' "$prefix/share/man/man1/gnn-citation.1"
         expect "under its name" grep -Eq '^gnn-citation .*Classifies the nodes' "$prefix/share/man/man1/gnn-citation.1"
         expect "which a reader may type" grep -A 2 '^.SH SYNOPSIS' "$prefix/share/man/man1/gnn-citation.1"
-        expect "as gnn citation" sh -c "grep -q '^.B gnn' last && grep -q 'citation' last"
+        expect "as gnn citation" sh -c "grep -q '^.B gnn' '$work/last' && grep -q 'citation' '$work/last'"
         expect "the command has one, too" grep -q 'gnn help PROGRAM' "$prefix/share/man/man1/gnn.1"
     else
         echo "SKIP install_man_pages: no help2man"

@@ -167,16 +167,19 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
 void gnn__arch_close(gnn__arch_model_t *made);
 
 /* Every key of the part's file is read by a row, harmless or expected: else GNN_EUNSUPPORTED names
- * file, key and value. Objects are looked into. arch_keys.c */
+ * file, key and value. Objects are looked into. arch_rows.c */
 int gnn__arch_check_keys(const gnn__arch_part_t *part);
-/* A head that a row makes, or "". arch_keys.c */
-int gnn__arch_check_head(const gnn__arch_part_t *part, const char *head);
 /* The same for a file that no model is made of: entries are the file `name` of files.def, and their
  * conditions are checked, too. */
 int gnn__arch_check_file(json_t *json, const char *file, const char *rows);
 
 /* ---- inside of the loader ---- */
 
+/* The same for keys, given the entries of the architecture. arch_keys.c */
+int gnn__arch_check_object(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows);
+/* The head is "" or one that an entry makes. arch_keys.c */
+int gnn__arch_check_head(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows,
+                         const char *head);
 /* The rows of an architecture, in an array that gnn_free releases. */
 int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows);
 /* Is `word` one of the words of `list`, which blanks separate? */

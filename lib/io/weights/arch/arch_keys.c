@@ -9,6 +9,31 @@
 
 enum { MOST_PATH = 160, SHOWN = 80 };
 
+/* ---- names ---- */
+
+/* Is `word` one of the words of `list`, which blanks separate? */
+bool gnn__arch_lists(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        if (n == length && strncmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *v)
+{
+    json_t *json = v->kind == GNN__NUMBER ? json_real(v->number)
+                   : v->kind == GNN__TEXT ? json_string(v->text)
+                                          : json_pack("{ss}", GNN__ABSENT, v->text);
+    return json_object_set_new(scope->names, name, json) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "no memory for a name");
+}
+
 /* ---- values in messages ---- */
 
 /* A value as the file has it, cut short; without memory for its text the message does without. */
@@ -270,45 +295,15 @@ static int check_heads(const closure_t *c, const char *head, const json_t *class
     return *head ? unexpected(c->file, "architectures", classes, known) : GNN_OK;
 }
 
-int gnn__arch_check_head(const gnn__arch_part_t *part, const char *head)
+int gnn__arch_check_head(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows,
+                         const char *head)
 {
-    gnn__arch_row_t *rows = NULL;
-    closure_t c = {.file = part->config_name};
-    GNN_TRY(gnn__arch_rows(part->arch, &rows, &c.n_rows));
-    c.rows = rows;
-    const int rc = check_heads(&c, head, json_object_get(part->config, "architectures"));
-    gnn_free(rows);
-    return rc;
+    const closure_t c = {part->config_name, rows, n_rows};
+    return check_heads(&c, head, json_object_get(part->config, "architectures"));
 }
 
-int gnn__arch_check_keys(const gnn__arch_part_t *part)
+int gnn__arch_check_object(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows)
 {
-    gnn__arch_row_t *rows = NULL;
-    closure_t c = {.file = part->config_name};
-    GNN_TRY(gnn__arch_rows(part->arch, &rows, &c.n_rows));
-    c.rows = rows;
-    const int rc = check_object(&c, part->config, "");
-    gnn_free(rows);
-    return rc;
-}
-
-static int visit_nothing(void *user, const gnn__arch_row_t *row, const gnn__scope_t *scope)
-{
-    (void)user, (void)row, (void)scope;
-    return GNN_OK;
-}
-
-int gnn__arch_check_file(json_t *json, const char *file, const char *rows)
-{
-    const gnn__arch_t *arch = gnn__arch_find(rows, GNN__ARCH_OF_FILES);
-    gnn__scope_t scope = {.names = json_object()};
-    const gnn__arch_part_t part = {
-        .arch = arch, .config = json, .config_name = file, .weights = {.prefix = ""}};
-    if (!scope.names)
-        return gnn__error(GNN_EMEMORY, "no memory for names");
-    int rc = arch ? gnn__arch_check_keys(&part) : GNN_EINVALID;
-    if (rc == GNN_OK)
-        rc = gnn__arch_walk(&part, &scope, visit_nothing, NULL);
-    json_decref(scope.names);
-    return rc;
+    const closure_t c = {part->config_name, rows, n_rows};
+    return check_object(&c, part->config, "");
 }

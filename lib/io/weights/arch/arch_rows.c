@@ -2,7 +2,6 @@
 #include <lib/io/weights/arch/arch.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- the table ---- */
 
@@ -27,19 +26,6 @@ const gnn__arch_t *gnn__arch_at(size_t index, gnn__arch_use_t *use)
         return NULL;
     *use = table[index].use;
     return table[index].arch;
-}
-
-/* Is `word` one of the words of `list`, which blanks separate? */
-bool gnn__arch_lists(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        const size_t n = strcspn(at, " ");
-        if (n == length && strncmp(at, word, n) == 0)
-            return true;
-        at += n;
-    }
-    return false;
 }
 
 const gnn__arch_t *gnn__arch_find(const char *type, gnn__arch_use_t use)
@@ -108,16 +94,6 @@ static int end_of(const walk_t *w, int k)
     return k;
 }
 
-int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *v)
-{
-    json_t *json = v->kind == GNN__NUMBER ? json_real(v->number)
-                   : v->kind == GNN__TEXT ? json_string(v->text)
-                                          : json_pack("{ss}", GNN__ABSENT, v->text);
-    return json_object_set_new(scope->names, name, json) == 0
-               ? GNN_OK
-               : gnn__error(GNN_EMEMORY, "no memory for a name");
-}
-
 static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     gnn__formula_value_t v;
@@ -130,8 +106,9 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
 
 /* `task`: the end of the class of transformers that config.json names, which says what stands on
  * the last hidden states: "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
-static int name_head(const gnn__arch_part_t *part, gnn__scope_t *scope)
+static int name_head(const walk_t *w, const gnn__arch_part_t *part)
 {
+    gnn__scope_t *scope = w->scope;
     const json_t *classes = json_object_get(scope->config, "architectures");
     const char *class = part->headless ? NULL : json_string_value(json_array_get(classes, 0)),
                *end = class;
@@ -148,7 +125,7 @@ static int name_head(const gnn__arch_part_t *part, gnn__scope_t *scope)
     const bool plain = length == 0 || (length >= 5 && strcmp(class + length - 5, "Model") == 0) ||
                        (length >= 7 && strcmp(class + length - 7, "Encoder") == 0);
     snprintf(v.text, sizeof v.text, "%s", end ? end : plain ? "" : class);
-    GNN_TRY(gnn__arch_check_head(part, v.text));
+    GNN_TRY(gnn__arch_check_head(part, w->rows, w->n_rows, v.text));
     return gnn__scope_name(scope, "task", &v);
 }
 
@@ -205,10 +182,43 @@ int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_
     scope->config_name = part->config_name;
     scope->weights = (gnn__folder_t *)&part->weights;
     scope->number = part->number;
-    int rc = name_head(part, scope);
+    int rc = name_head(&w, part);
     if (rc == GNN_OK)
         rc = walk(&w, 0, w.n_rows);
     gnn_free(w.rows);
+    return rc;
+}
+
+/* ---- closure ---- */
+
+int gnn__arch_check_keys(const gnn__arch_part_t *part)
+{
+    gnn__arch_row_t *rows = NULL;
+    int n_rows;
+    GNN_TRY(gnn__arch_rows(part->arch, &rows, &n_rows));
+    const int rc = gnn__arch_check_object(part, rows, n_rows);
+    gnn_free(rows);
+    return rc;
+}
+
+static int visit_nothing(void *user, const gnn__arch_row_t *row, const gnn__scope_t *scope)
+{
+    (void)user, (void)row, (void)scope;
+    return GNN_OK;
+}
+
+int gnn__arch_check_file(json_t *json, const char *file, const char *rows)
+{
+    const gnn__arch_t *arch = gnn__arch_find(rows, GNN__ARCH_OF_FILES);
+    gnn__scope_t scope = {.names = json_object()};
+    const gnn__arch_part_t part = {
+        .arch = arch, .config = json, .config_name = file, .weights = {.prefix = ""}};
+    if (!scope.names)
+        return gnn__error(GNN_EMEMORY, "no memory for names");
+    int rc = arch ? gnn__arch_check_keys(&part) : GNN_EINVALID;
+    if (rc == GNN_OK)
+        rc = gnn__arch_walk(&part, &scope, visit_nothing, NULL);
+    json_decref(scope.names);
     return rc;
 }
 
