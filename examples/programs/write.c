@@ -67,7 +67,8 @@ static int go_on(const write_run_t *r, const write_t *o)
     const gnn_writer_t writer = {
         .pretrained = r->pretrained, .model = r->own.model, .tokenizer = r->own.tokenizer};
     const gnn_generation_t how = {.length = o->length,
-                                  .temperature = o->temperature > 0 ? (gnn_real_t)o->temperature : GNN_ZERO,
+                                  .temperature =
+                                      o->temperature > 0 ? (gnn_real_t)o->temperature : GNN_ZERO,
                                   .top_k = o->top_k,
                                   .top_p = o->top_p > 0 ? (gnn_real_t)o->top_p : GNN_ZERO,
                                   .seed = (uint64_t)o->train.seed,
