@@ -44,7 +44,7 @@ typedef struct gnn_generation {
     /** logits are divided by it; GNN_ZERO: the likeliest token is taken
      * [0: as the folder's generation_config.json says, else the likeliest] */
     gnn_real_t temperature;
-    int64_t top_k;          /**< only so many of the likeliest tokens are drawn from [all] */
+    int64_t top_k; /**< only so many of the likeliest tokens are drawn from [all] */
     /** only the fewest of the likeliest tokens whose probabilities add up to so much [1].
      * Holtzman et al. 2020 */
     gnn_real_t top_p;
