@@ -117,7 +117,7 @@ static int take_splits(const char *value, void *to)
                                      : program_whole("--splits", value, 1, MOST, splits);
 }
 
-/* Each appends options to a table. -1, or 0 where that is no value: as the recipe says. */
+/* Each appends options to a table. -1, or 0 where 0 is not a value, means the recipe's. */
 static int network_rows(option_t *to, options_t *o)
 {
     const option_t rows[] = {

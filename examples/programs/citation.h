@@ -1,4 +1,4 @@
-/* What the files of citation share: citation.c (options), citation_models.c and citation_deep.c
+/* Shared by the files of citation: citation.c (options), citation_models.c and citation_deep.c
  * (the networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
  * splits), citation_watch.c (progress and log), citation_report.c (words, JSON, CSV) and
  * citation_pictures.c, citation_diffuse.c (another graph in place of the set's). */

@@ -1,4 +1,4 @@
-/* What the files of explain share: explain.c (options), explain_model.c (set and network),
+/* Shared by the files of explain: explain.c (options), explain_model.c (set and network),
  * explain_study.c (one node, looked at), explain_score.c (many nodes), explain_report.c (words and
  * JSON), explain_page.c (pictures). */
 #ifndef EXPLAIN_H

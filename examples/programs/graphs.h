@@ -1,4 +1,4 @@
-/* What the files of graphs share: graphs.c (options), graphs_model.c (the network), graphs_train.c
+/* Shared by the files of graphs: graphs.c (options), graphs_model.c (the network), graphs_train.c
  * (folds) and graphs_report.c (words, JSON, pictures). */
 #ifndef GRAPHS_H
 #define GRAPHS_H

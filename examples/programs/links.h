@@ -1,4 +1,4 @@
-/* What the files of links share: links.c (options), links_model.c (encoder and decoder),
+/* Shared by the files of links: links.c (options), links_model.c (encoder and decoder),
  * links_train.c (trainings over seeds) and links_report.c (JSON, CSV, the curve). */
 #ifndef LINKS_H
 #define LINKS_H
