@@ -26,18 +26,21 @@ cannot() {
 }
 build=$root/build-arm64
 
-packages="libigraph-dev libopenblas-openmp-dev libdnnl-dev libzip-dev zlib1g-dev libjansson-dev libutf8proc-dev check libc6-dev libgomp1"
+# The libraries of packages.txt; a folder that was filled with others is filled anew.
+packages=$(sed 's/[|#].*//; s/ //g' "$root/packages.txt" | grep -e '-dev$' | tr '\n' ',')check,libgomp1
 install_packages crossbuild-essential-arm64 qemu-user-static mmdebstrap arch-test || cannot "the cross compiler and qemu could not be installed"
 for program in aarch64-linux-gnu-gcc qemu-aarch64-static mmdebstrap; do
     command -v "$program" >/dev/null || cannot "there is no $program"
 done
-if [ ! -e "$libraries/usr/lib/aarch64-linux-gnu/libigraph.so" ]; then
+if [ "$(cat "$libraries/packages.list" 2>/dev/null)" != "$packages" ]; then
     say "Fetching arm64 libraries into $libraries"
-    mmdebstrap --quiet --arch=arm64 --variant=extract --mode=root --include="$(echo $packages | tr ' ' ',')" \
+    rm -rf "$libraries"
+    mmdebstrap --quiet --arch=arm64 --variant=extract --mode=root --include="$packages" \
         "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$libraries" || {
         rm -rf "$libraries"
         cannot "the libraries for arm64 could not be fetched (mmdebstrap wants root and Debian's servers)"
     }
+    echo "$packages" >"$libraries/packages.list"
 fi
 
 # What update-alternatives would link.
