@@ -3,7 +3,7 @@
 #
 #   sh tests/suites.sh [--house] FOLDER [SUITE...]     all suites if none is named; --house: the scripts in tests/house too
 #
-# GNN_TEST_JOBS suites run side by side (1); scripts always run one after another.
+# GNN_TEST_JOBS suites run side by side (1); scripts always run one after another, those that GNN_TEST_HOUSE names, or all.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why", or "LEFT OUT name: why" of what does not count then either; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
 set -u
@@ -82,10 +82,18 @@ for source in tests/test_*.c tests/test_*.cpp; do
     echo "$suite"
 done | GNN_TEST_ONE=1 xargs -n 1 -P "${GNN_TEST_JOBS:-1}" sh tests/suites.sh "$build"
 for script in ${house:+tests/house/*.sh}; do
-    run "house-$(basename "$script" .sh)" sh "$script" "$build"
+    name=$(basename "$script" .sh)
+    case " ${GNN_TEST_HOUSE:-$name} " in
+    *" $name "*) run "house-$name" sh "$script" "$build" ;;
+    esac
 done
 
 wanted=0
+for name in ${house:+${GNN_TEST_HOUSE:-}}; do
+    [ ! -f "tests/house/$name.sh" ] || continue
+    echo "there is no script tests/house/$name.sh"
+    wanted=$((wanted + 1))
+done
 for suite; do
     [ -f "tests/test_$suite.c" ] || [ -f "tests/test_$suite.cpp" ] && continue
     echo "there is no suite $suite"

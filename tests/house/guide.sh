@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recipes of docs/guide.md compile together and run.
+# The recipes of docs/guide.md compile together and run; the samples of docs/cpp.md compile and run one by one.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
@@ -190,4 +190,70 @@ expect "twelve recipes were found" test "$recipes" -eq 12
 expect "the recipes of docs/guide.md compile" compile || finish
 expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors" \
     "$root/tests/pyg/modules/gat.safetensors" "$root/tests/pyg/modules/gat.npz"
+
+# ---- docs/cpp.md: each sample is the body of a function, among the names that the page takes for granted ----
+samples=$(grep -c '^```cpp$' docs/cpp.md)
+{
+    cat <<'CPP'
+#include <gnn/gnn.hpp>
+
+#include <cstdio>
+#include <vector>
+
+const int64_t n = 60, length = 4;
+gnn_view_t view{};
+std::vector<int32_t> src, dst, labels(n);
+std::vector<gnn_real_t> w;
+gnn::matrix features(n, 1433);
+std::vector<bool> train(n), validation(n), test(n);
+
+CPP
+    awk '/^```cpp$/ { inside = 1; print "void sample_" ++count "()\n{"; next } /^```$/ { if (inside) print "}\n"; inside = 0 } inside { print "    " $0 }' docs/cpp.md
+    cat <<'CPP'
+int main()
+{
+    for (int i = 0; i < n; i++) {
+        labels[i] = i % 7;
+        features(i, i % 7) = 1;
+        (i < 20 ? train : i < 40 ? validation : test)[i] = true;
+        for (int step = 7; step <= 21; step += 7) {
+            src.push_back(i);
+            dst.push_back(int32_t((i + step) % n));
+            w.push_back(1);
+        }
+    }
+    try {
+        gnn::data cora(gnn::data_config().nodes(n).edges(src, dst).x(features).labels(labels).split(
+            gnn::split::from_masks(train, validation, test)));
+        gnn::check(gnn_data_save(cora, "cora.npz"));
+CPP
+    for sample in $(seq "$samples"); do
+        echo "        sample_$sample();"
+    done
+    cat <<'CPP'
+    } catch (const gnn::error &failed) {
+        std::puts(failed.what());
+        return 1;
+    }
+    return std::remove("cora.npz");
+}
+CPP
+} >"$work/samples.cpp"
+compile_samples() {
+    # shellcheck disable=SC2086 # the compiler may have a wrapper before it
+    $cxx -std=c++17 -Wall -Wextra -Wshadow -Wno-unused-variable -Werror -I"$root/include" -I"$build/include" "$work/samples.cpp" -o "$work/samples" \
+        -L"$build" -lgnn -Wl,-rpath,"$build"
+}
+run_samples() (
+    cd "$work" && ./samples
+)
+cxx=${CXX:-g++}
+command -v "${cxx%% *}" >/dev/null 2>&1 || cxx=clang++
+if command -v "${cxx%% *}" >/dev/null 2>&1; then
+    expect "docs/cpp.md has samples" test "$samples" -ge 4
+    expect "the samples of docs/cpp.md compile" compile_samples || finish
+    expect "the samples of docs/cpp.md run" run_samples
+else
+    echo "SKIP guide_cpp: no C++ compiler (g++ or clang++)"
+fi
 finish

@@ -1,6 +1,12 @@
 #!/bin/sh
 # The shared libraries export gnn_* and nothing else, as their headers declare it, and call nothing that ends the program, prints, or touches signals.
+# Debian's lists of symbols are what they export (--write adds new names), and every place that has the version or the soversion has the same.
 set -u
+write=
+if [ "${1:-}" = --write ]; then
+    write=yes
+    shift
+fi
 build=${1:-build}
 library=$build/libgnn.so
 if ! [ -f "$library" ]; then
@@ -61,6 +67,49 @@ if [ -f "$second" ]; then
     # Of the first library it takes the public interface and one call more.
     verdict "$second calls in the first library" "$(printf '%s\n' "$called" | grep '^gnn_' | grep -vxF "$both")"
 fi
+
+
+# ---- Debian's lists: "LIBRARY PACKAGE #MINVER#", then " NAME@Base VERSION" of the first release with the name ----
+version=$(sed -nE "s/^project\(.* version: '([0-9.]+)'.*/\1/p" "$root/meson.build")
+soversion=$(sed -nE "s/^soversion = '([0-9]+)'/\1/p" "$root/meson.build")
+# listed LIST LIBRARY
+listed() {
+    nm -D --defined-only "$2" | awk '{ sub(/@.*/, "", $NF); print $NF }' | LC_ALL=C sort >"$work/exported"
+    if [ -n "$write" ]; then
+        cp "$1" "$work/known" 2>/dev/null || : >"$work/known"
+        {
+            echo "$(basename "$2").$soversion $(basename "$1" .symbols) #MINVER#"
+            echo "* Build-Depends-Package: libgnn-dev"
+            while read -r name; do
+                grep "^ $name@" "$work/known" || echo " $name@Base $version"
+            done <"$work/exported"
+        } >"$1"
+    fi
+    sed -nE 's/^ ([a-z0-9_]+)@.*/\1/p' "$1" | LC_ALL=C sort >"$work/listed"
+    verdict "$1 is not what $(basename "$2") exports (sh tests/house/symbols.sh --write build)" "$(diff "$work/listed" "$work/exported" | grep '^[<>]')"
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+listed "$root/debian/libgnn$soversion.symbols" "$library"
+[ ! -f "$second" ] || listed "$root/debian/libgnn-igraph$soversion.symbols" "$second"
+
+# ---- one version, one soversion ----
+# states PLACE WHAT: what a place says, and what meson.build does.
+states() {
+    verdict "$1" "$([ "$2" = "$3" ] || echo "\"$2\", meson.build has \"$3\"")"
+}
+newest=$(sed -nE 's/^## \[?([0-9][0-9.]*)\]?.*/\1/p' "$root/CHANGELOG.md" | head -n 1)
+states "CITATION.cff's version" "$(sed -n 's/^version: //p' "$root/CITATION.cff")" "$version"
+states "the newest version in debian/changelog" "$(sed -nE '1s/^libgnn \(([0-9.]+)(-[0-9]+)?\).*/\1/p' "$root/debian/changelog")" "$version"
+states "the newest release in CHANGELOG.md" "$newest" "$version"
+verdict "CITATION.cff's date" "$(grep -qxF "## $newest - $(sed -n 's/^date-released: //p' "$root/CITATION.cff")" "$root/CHANGELOG.md" || echo "CHANGELOG.md has another for $newest")"
+verdict "the soversion is said more than once" "$(grep -rnE "(libgnn(-igraph)?\.so\.|soversion[^a-z]*['\"])[0-9]" "$root/meson.build" "$root/cmake" "$root/lib" "$root/examples" "$root/debian" --include=meson.build --include='*.in' --include=rules --include='*.install' | grep -v "meson.build:[0-9]*:soversion = '$soversion'$")"
+for file in "$library" "$second"; do
+    [ -f "$file" ] || continue
+    states "the soversion of $(basename "$file")" "$(readelf -d "$file" | sed -nE 's/.*\(SONAME\).*\.so\.([0-9]+)\]/\1/p')" "$soversion"
+    states "the file of $(basename "$file")" "$(basename "$(readlink -f "$file")")" "$(basename "$file").$version"
+done
+verdict "packages in debian/control with another soversion" "$(sed -nE 's/^Package: (libgnn(-igraph)?[0-9]+)$/\1/p' "$root/debian/control" | grep -vxE "libgnn(-igraph)?$soversion")"
 
 echo "$names names exported; of the run-time's own checks the library refers to: ${hardening:-none}"
 echo "CHECKS $passed $failed"
