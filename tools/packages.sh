@@ -71,7 +71,7 @@ copy_in() {
 }
 
 apt() {
-    inside DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"
+    inside DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@"
 }
 
 # in_release COMMAND...: in the unpacked tarball. debhelper makes a home of its own, which would hide ccache's folder.
@@ -80,7 +80,7 @@ in_release() {
 }
 
 tools() {
-    apt update && apt install --no-install-recommends build-essential lintian ccache && in_release DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends build-dep ./
+    apt update && apt install --no-install-recommends build-essential lintian ccache && in_release DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends build-dep ./
 }
 
 read_by_lintian() {
