@@ -25,7 +25,7 @@ need_roots() {
     for program in debootstrap unshare; do
         command -v "$program" >/dev/null || cannot "there is no $program"
     done
-    mkdir -p "$systems"
+    mkdir -p "$systems/ccache"
 }
 
 # bootstrap SUITE: leaves a minimal system as an archive, which fresh roots are unpacked from. A suite that debootstrap does not
@@ -71,15 +71,17 @@ enter() {
     }
 }
 
-# inside [NAME=VALUE...] COMMAND...: runs it in the root, with mounts that end with it.
+# inside [NAME=VALUE...] COMMAND...: runs it in the root, with mounts that end with it: the files for tests, and a folder for
+# ccache that systems with the same compiler share.
 inside() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     unshare --mount --propagation private sh -c '
-        folder=$1 shared=$2
-        shift 2
+        folder=$1
+        show() { [ ! -d "$1" ] || { mkdir -p "$folder/$2" && mount --bind "$1" "$folder/$2"; }; }
         mount -t proc proc "$folder/proc" && mount --rbind /sys "$folder/sys" && mount --rbind /dev "$folder/dev" || exit 125
-        [ ! -d "$shared" ] || { mkdir -p "$folder/shared" && mount --bind "$shared" "$folder/shared"; } || exit 125
-        exec chroot "$folder" "$@"' sh "$folder" "$root/../shared" \
-        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 GNN_TEST_JOBS="$(nproc)" OMP_WAIT_POLICY=passive \
+        show "$2" shared && show "$3" ccache || exit 125
+        shift 3
+        exec chroot "$folder" "$@"' sh "$folder" "$root/../shared" "$systems/ccache" \
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 CCACHE_DIR=/ccache GNN_TEST_JOBS="$(nproc)" OMP_WAIT_POLICY=passive \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"
 }
