@@ -202,7 +202,7 @@ samples=$(grep -c '^```cpp$' docs/cpp.md)
 
 const int64_t n = 60, length = 4;
 gnn_view_t view{};
-std::vector<int32_t> src, dst, labels(n);
+std::vector<int32_t> src, dst, y(n);
 std::vector<gnn_real_t> w;
 gnn::matrix features(n, 1433);
 std::vector<bool> train(n), validation(n), test(n);
@@ -213,7 +213,7 @@ CPP
 int main()
 {
     for (int i = 0; i < n; i++) {
-        labels[i] = i % 7;
+        y[i] = i % 7;
         features(i, i % 7) = 1;
         (i < 20 ? train : i < 40 ? validation : test)[i] = true;
         for (int step = 7; step <= 21; step += 7) {
@@ -223,7 +223,7 @@ int main()
         }
     }
     try {
-        gnn::data cora(gnn::data_config().nodes(n).edges(src, dst).x(features).labels(labels).split(
+        gnn::data cora(gnn::data_config().nodes(n).edges(src, dst).x(features).labels(y).split(
             gnn::split::from_masks(train, validation, test)));
         gnn::check(gnn_data_save(cora, "cora.npz"));
 CPP
