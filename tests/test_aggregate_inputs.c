@@ -239,6 +239,7 @@ END_TEST
 START_TEST(rows_of_your_own)
 {
     gnn_context_t *context = context_new(2);
+    int even_moved = 0;
     for (int turn = 0; turn < 8; turn++) {
         gnn_graph_t *spans = graph_at(2 + turn % 4, 33), *edges = NULL;
         ck_ok(gnn_graph_to_edges(&edges, spans));
@@ -258,7 +259,8 @@ START_TEST(rows_of_your_own)
         ck_ok(run_op(&other, &job, context, true, false));
         run_backward(&other, &job);
         compare(&one, &other, &job, "rows of your own", 1e-5, 1e-4);
-        ck_assert(one.grads[GNN_AGGREGATE_PRIOR_2][0] != 0);
+        /* 0 but for rounding where all senders are at an even distance and weights sum to 1 */
+        even_moved += fabs(one.grads[GNN_AGGREGATE_PRIOR_2][0]) > 0.05;
         ck_assert(one.grads[GNN_AGGREGATE_PRIOR_1][0] != 0);
         run_free(&one);
         run_free(&other);
@@ -266,6 +268,7 @@ START_TEST(rows_of_your_own)
         gnn_graph_free(spans);
         gnn_graph_free(edges);
     }
+    ck_assert_int_eq(even_moved, 7);
     gnn_context_free(context);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* The command gnn: `gnn PROGRAM [OPTION]...` runs one of the programs of programs.def. */
+/* The command gnn: `gnn PROGRAM [OPTION]...` runs one of the programs of programs.def; so does a link
+ * to it that has the name of the program. */
 #include "options.h"
 #include "program.h"
 
@@ -127,9 +128,19 @@ static int run(const entry_t *entry, int argc, char **argv)
     return entry->run(argc, argv);
 }
 
+/* The program that the command was called as, by a link of that name; NULL: as gnn. */
+static const entry_t *called_as(int argc, char **argv)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    return argc > 0 ? find(slash ? slash + 1 : argv[0]) : NULL;
+}
+
 int main(int argc, char **argv)
 {
     program_holds_streams();
+    const entry_t *by_name = called_as(argc, argv);
+    if (by_name)
+        return run(by_name, argc, argv);
     if (argc < 2) {
         fprintf(stderr, "gnn: a program is expected; `gnn --help` lists them\n");
         return program_ends("gnn", 2);

@@ -75,6 +75,7 @@ says() {
     echo "$*: exit status $code, expected $status and \"$words\"" && head -n 5 out
     return 1
 }
+expect "a link of a program's name" says "Usage: gnn links" 0 "$build/examples/links" --help
 # A value of the kind that the table would take.
 value_of() {
     case $1 in
