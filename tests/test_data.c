@@ -2,6 +2,7 @@
 #include "data_tiny.h"
 
 #include <gnn/graph.h>
+#include <math.h>
 
 static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
 {
@@ -44,7 +45,7 @@ START_TEST(planetoid_layout)
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(
         text,
-        "tiny: 4 nodes, 6 messages, 3 sparse features (4 stored), 3 classes; 1 split: 1 train, 1 validation, 1 test");
+        "tiny: 4 nodes, 6 messages (links both ways), 3 sparse features (4 stored), 3 classes; 1 split: 1 train, 1 validation, 1 test");
     for (size_t n = 0; n < 60; n++) {
         char cut[61];
         memset(cut, 'x', sizeof cut);
@@ -78,7 +79,7 @@ START_TEST(heterophilous_layout)
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(
         text,
-        "few.edges: 3 nodes, 4 messages, 2 dense features, 2 classes; 2 splits, the first: 1 train, 1 validation, 1 test");
+        "few.edges: 3 nodes, 4 messages (links both ways), 2 dense features, 2 classes; 2 splits, the first: 1 train, 1 validation, 1 test");
     ck_ok(gnn_data_row_normalise(data));
     const gnn_real_t want[6] = {(gnn_real_t)0.25, (gnn_real_t)0.75, 0, 0, -1, 2};
     ck_assert_mem_eq(gnn_data_x(data)->data, want, sizeof want);
@@ -94,6 +95,30 @@ START_TEST(sparse_rows_are_normalised)
     ck_assert_mem_eq(gnn_data_sparse(data)->values, want, sizeof want);
     gnn_data_free(data);
     ck_fails(gnn_data_row_normalise(NULL), GNN_EINVALID, "no data set");
+}
+END_TEST
+
+/* Rows 1 3, -2, nothing, 0.5; stored densely, too. */
+START_TEST(rows_are_scaled_to_length_one)
+{
+    const gnn_array_t dense[] = {{.name = "attr_indptr", .ndim = -1},
+                                 MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 3, -4, 0, 0, 0, 2, 1, 0)};
+    const double one = 1 / sqrt(10);
+    gnn_data_t *data = open_tiny(0, NULL);
+    ck_ok(gnn_data_row_unit(data));
+    const gnn_real_t want[4] = {(gnn_real_t)one, (gnn_real_t)(3 * one), -1, 1};
+    for (int k = 0; k < 4; k++)
+        ck_assert_double_eq_tol((double)gnn_data_sparse(data)->values[k], (double)want[k], 1e-7);
+    gnn_data_free(data);
+    data = open_tiny(2, dense);
+    ck_ok(gnn_data_row_unit(data));
+    const gnn_real_t rows[8] = {(gnn_real_t)0.6, (gnn_real_t)-0.8, 0, 0, 0, 1, 1, 0};
+    for (int k = 0; k < 8; k++)
+        ck_assert_double_eq_tol((double)gnn_data_x(data)->data[k], (double)rows[k], 1e-7);
+    gnn_data_x(data)->data[2] = (gnn_real_t)INFINITY;
+    ck_fails(gnn_data_row_unit(data), GNN_ENUMERIC, "the squared features of node 1 add up to inf");
+    gnn_data_free(data);
+    ck_fails(gnn_data_row_unit(NULL), GNN_EINVALID, "no data set");
 }
 END_TEST
 
@@ -228,56 +253,56 @@ static const struct {
     int64_t labels, messages, marked[3];
 } real_sets[] = {
     {"planetoid/cora.npz",
-     "cora: 2,708 nodes, 10,556 messages, 1,433 sparse features (49,216 stored), 7 classes; "
+     "cora: 2,708 nodes, 10,556 messages (links both ways), 1,433 sparse features (49,216 stored), 7 classes; "
      "1 split: 140 train, 500 validation, 1,000 test",
      49216,
      7781,
      5355150,
      {9730, 194750, 2207500}},
     {"planetoid/citeseer.npz",
-     "citeseer: 3,327 nodes, 9,104 messages, 3,703 sparse features (105,165 stored), 6 classes; "
+     "citeseer: 3,327 nodes, 9,104 messages (links both ways), 3,703 sparse features (105,165 stored), 6 classes; "
      "1 split: 120 train, 500 validation, 1,000 test",
      105165,
      8953,
      4588865,
      {7140, 184750, 2816427}},
     {"planetoid/pubmed.npz",
-     "pubmed: 19,717 nodes, 88,648 messages, 500 sparse features (988,031 stored), 3 classes; "
+     "pubmed: 19,717 nodes, 88,648 messages (links both ways), 500 sparse features (988,031 stored), 3 classes; "
      "1 split: 60 train, 500 validation, 1,000 test",
      38716.295094509376,
      23489,
      44598661,
      {1770, 154750, 19216500}},
     {"heterophilous/minesweeper.npz",
-     "minesweeper: 10,000 nodes, 78,804 messages, 7 dense features, 2 classes; "
+     "minesweeper: 10,000 nodes, 78,804 messages (links both ways), 7 dense features, 2 classes; "
      "10 splits, the first: 5,000 train, 2,500 validation, 2,500 test",
      10000,
      2000,
      39713452,
      {2500463584, 1249647873, 1249838543}},
     {"heterophilous/tolokers.npz",
-     "tolokers: 11,758 nodes, 1,038,000 messages, 10 dense features, 2 classes; "
+     "tolokers: 11,758 nodes, 1,038,000 messages (links both ways), 10 dense features, 2 classes; "
      "10 splits, the first: 5,879 train, 2,939 validation, 2,940 test",
      44970.000052578136,
      2566,
      523293370,
      {3456610059, 1726913615, 1728945736}},
     {"heterophilous/chameleon_filtered.npz",
-     "chameleon_filtered: 890 nodes, 17,708 messages, 2,325 dense features, 5 classes; "
+     "chameleon_filtered: 890 nodes, 17,708 messages (links both ways), 2,325 dense features, 5 classes; "
      "10 splits, the first: 409 train, 287 validation, 194 test",
      9903,
      1608,
      8950421,
      {18949594, 12826341, 7824615}},
     {"npz-plain/amazon_photo.npz",
-     "amazon_photo: 7,650 nodes, 238,162 messages, 745 sparse features (1,979,909 stored), 8 classes; "
+     "amazon_photo: 7,650 nodes, 238,162 messages (links both ways), 745 sparse features (1,979,909 stored), 8 classes; "
      "1 split: 160 train, 500 validation, 1,000 test",
      1979909,
      27443,
      120108660,
      {0, 0, 0}},
     {"npz-plain/coauthor_cs.npz",
-     "coauthor_cs: 18,333 nodes, 163,788 messages, 6,805 sparse features (1,092,079 stored), 15 classes; "
+     "coauthor_cs: 18,333 nodes, 163,788 messages (links both ways), 6,805 sparse features (1,092,079 stored), 15 classes; "
      "1 split: 300 train, 500 validation, 1,000 test",
      1741991,
      146221,
@@ -384,6 +409,7 @@ int main(void)
     tcase_add_test(tests, planetoid_layout);
     tcase_add_test(tests, heterophilous_layout);
     tcase_add_test(tests, sparse_rows_are_normalised);
+    tcase_add_test(tests, rows_are_scaled_to_length_one);
     tcase_add_test(tests, other_names_and_types);
     tcase_add_test(tests, matrices_of_scipy_by_their_names);
     tcase_add_test(tests, drawn_splits);

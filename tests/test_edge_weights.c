@@ -88,13 +88,15 @@ static const char *write_pyg(const gnn_array_t *edge_index)
     return path;
 }
 
-/* x, edge_index, y, edge_weight and edge_attr of PyG's Data: edges are messages, as they are. */
+/* x, edge_index, y, edge_weight and edge_attr of PyG's Data: links both ways, as in every form, or
+ * messages as they are. */
 START_TEST(arrays_of_pyg)
 {
     const gnn_array_t tall = MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 3, 2, 0, 1, 2, 3, 3, 1);
     const gnn_array_t far =
         MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 2, 5, 0, 1, 2, 3, 3, 1, 2, 0, 4, 1);
-    gnn_data_t *data = opened(write_pyg(NULL));
+    gnn_data_t *data;
+    ck_ok(gnn_data_open_as(&data, write_pyg(NULL), &(gnn_open_config_t){.directed = GNN_ON}));
     const gnn_tensor_t *features = gnn_data_rows(data, GNN_ON_EDGES, "features");
     ck_assert_int_eq(gnn_data_classes(data), 2);
     ck_assert_int_eq(gnn_data_features(data), 2);
@@ -102,7 +104,7 @@ START_TEST(arrays_of_pyg)
     for (int64_t k = 0; k < 5; k++)
         ck_assert(features->data[k] == (gnn_real_t)(20 + 10 * k));
     gnn_data_free(data);
-    ck_weights(write_pyg(NULL), "0<2:4 1<0:2 1<3:6 2<1:3 3<3:5");
+    ck_weights(write_pyg(NULL), "0<1:2 0<2:4 1<0:2 1<2:3 1<3:6 2<0:4 2<1:3 3<1:6");
     ck_fails(gnn_data_open(&data, write_pyg(&tall)), GNN_EFORMAT,
              "edge_index: its shape is 3 x 2, expected 2 x m");
     ck_fails(gnn_data_open(&data, write_pyg(&far)), GNN_EFORMAT,

@@ -2,6 +2,8 @@
  * takes, with a graph for each slot of the model. */
 #include "support.h"
 
+#include <gnn/hetero_sample.h>
+
 enum { AUTHORS = 40, PAPERS = 120, WRITTEN = 3 };
 
 /* A paper's class is told by its authors alone: which of two kinds most of them are. */
@@ -241,6 +243,56 @@ START_TEST(a_set_of_types_is_trained_as_any_other)
 }
 END_TEST
 
+/* One call on typed samples: with every sender of two hops and all seeds at once it learns as on
+ * the whole graph, and in small samples it learns, too. */
+START_TEST(typed_samples_are_learnt_from_in_one_call)
+{
+    static papers_t p;
+    static described_t d;
+    const char *block = typed_blocks[_i], *type = _i == 0 ? NULL : "paper";
+    static const int64_t all[4] = {-1, -1, -1, -1}, few[4] = {3, 1, 2, 1};
+    gnn_context_t *context;
+    gnn_data_t *data;
+    gnn_train_result_t whole, sampled;
+    gnn_train_config_t config = {.epochs = 40, .lr = (gnn_real_t)0.02};
+    draw(&p);
+    describe(&d, &p);
+    ck_ok(gnn_data_hetero_for(&data, &d.all, block, type));
+    for (int kind = 0; kind < 3; kind++) {
+        gnn_hetero_sampler_t *sampler;
+        ck_ok(gnn_hetero_sampler_new(
+            &sampler, &d.all,
+            &(gnn_hetero_sampler_config_t){
+                .block = block, .hops = 2, .fan_outs = kind < 2 ? all : few}));
+        const gnn_typed_sampling_t typed = {.hetero = &d.all,
+                                            .sampler = sampler,
+                                            .type = "paper",
+                                            .batch = kind < 2 ? 0 : 16,
+                                            .seed = 5};
+        ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
+        gnn_model_t *model = typed_model(context, block);
+        config.typed = kind ? &typed : NULL;
+        ck_ok(gnn_train(model, context, data, &config, kind ? &sampled : &whole));
+        if (kind == 1)
+            ck_assert_double_eq_tol(sampled.validation_loss, whole.validation_loss, 0.02);
+        if (kind == 2)
+            ck_assert_double_ge(sampled.validation_metric, 0.9);
+        config.drop_edge = (gnn_real_t)0.5;
+        if (kind)
+            ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EUNSUPPORTED,
+                     "training on typed samples takes no drop_edge");
+        config.drop_edge = 0;
+        gnn_model_free(model);
+        gnn_context_free(context);
+        gnn_hetero_sampler_free(sampler);
+    }
+    for (int t = 0; t < 2; t++)
+        gnn_graph_free(p.graphs[t]);
+    gnn_data_free(data);
+    gnn_split_free(d.split);
+}
+END_TEST
+
 START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
 {
     static papers_t p;
@@ -312,6 +364,7 @@ int main(void)
     tcase_set_timeout(c, 600);
     tcase_add_test(c, a_model_of_types_learns_what_only_the_other_type_knows);
     tcase_add_loop_test(c, a_set_of_types_is_trained_as_any_other, 0, 3);
+    tcase_add_loop_test(c, typed_samples_are_learnt_from_in_one_call, 0, 3);
     tcase_add_test(c, what_a_set_of_types_cannot_do_is_refused_in_words);
     suite_add_tcase(suite, c);
     return test_main(suite);

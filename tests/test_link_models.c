@@ -268,6 +268,87 @@ START_TEST(an_epoch_holds_each_link_once)
 }
 END_TEST
 
+/* The same encoder with a graph slot for each of its two layers, as blocks want it. */
+static gnn_model_t *encoder_on_blocks(void)
+{
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    ck_ok(gnn_steps_new(&steps));
+    gnn_steps_add(steps, &(gnn_step_t){.layer = GNN_GCN(.in = 8, .out = 16, .activation = GNN_RELU)});
+    gnn_steps_add(steps, &(gnn_step_t){.layer = GNN_GCN(.in = 16, .out = 8), .graph = 1});
+    gnn_steps_block(steps, "link_bilinear", &(gnn_block_t){.name = "score", .width = 8});
+    ck_ok(gnn_model_build(&model, context, steps));
+    gnn_steps_free(steps);
+    return model;
+}
+
+/* One call: on the whole graph; on samples that hold every sender of two hops, which learn the
+ * same; on small samples of both methods, which learn, too. */
+START_TEST(links_are_learnt_on_samples_in_one_call)
+{
+    static const int64_t all[2] = {-1, -1}, few[2] = {4, 3};
+    static const char *const methods[] = {NULL, "around", "neighbours", "around", "neighbours"};
+    gnn_data_t *data = groups_set(60, 3, -0.98, NULL);
+    gnn_links_t *links;
+    double loss[5];
+    ck_ok(gnn_links_split(&links, gnn_data_graph(data),
+                          &(gnn_link_rule_t){.validation_share = 0.1, .test_share = 0.2}));
+    for (int kind = 0; kind < 5; kind++) {
+        const bool small = kind > 2, blocks = kind % 2 == 0;
+        const gnn_sampling_t sampling = {
+            .sampler = {.method = methods[kind], .hops = 2, .fan_outs = small ? few : all},
+            .batch = small ? 64 : 100000};
+        gnn_link_batches_t *batches;
+        gnn_link_metrics_t metrics;
+        gnn_train_result_t result;
+        gnn_context_set_seed(context, 9);
+        gnn_model_t *model =
+            blocks ? encoder_on_blocks() : encoder("link_bilinear", (gnn_block_t){0});
+        ck_ok(gnn_train(model, context, data,
+                        &(gnn_train_config_t){.epochs = small ? 20 : 60,
+                                              .lr = (gnn_real_t)0.02,
+                                              .metric = GNN_METRIC_ROC_AUC,
+                                              .links = links,
+                                              .sampling = kind ? &sampling : NULL},
+                        &result));
+        loss[kind] = result.validation_loss;
+        ck_ok(gnn_link_batches_new(&batches, data, links, model, NULL));
+        ck_ok(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics));
+        ck_assert_msg(metrics.auc > 0.8, "kind %d: AUC %g", kind, metrics.auc);
+        if (kind == 1 || kind == 2)
+            ck_assert_double_eq_tol(loss[kind], loss[0], 0.02);
+        gnn_link_batches_free(batches);
+        gnn_model_free(model);
+    }
+    gnn_links_free(links);
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(samples_of_links_that_cannot_be_drawn)
+{
+    static const int64_t all[3] = {-1, -1, -1};
+    gnn_data_t *data = groups_set(30, 2, -0.9, NULL);
+    gnn_links_t *links;
+    ck_ok(gnn_links_split(&links, gnn_data_graph(data), NULL));
+    gnn_model_t *model = encoder("link_dot", (gnn_block_t){0});
+    gnn_sampling_t sampling = {.sampler = {.method = "walk", .hops = 2, .fan_outs = all}};
+    gnn_train_config_t config = {.links = links, .sampling = &sampling};
+    ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EUNSUPPORTED,
+             "method \"neighbours\" or \"around\", not \"walk\"");
+    sampling.sampler.method = "neighbours";
+    sampling.sampler.hops = 3;
+    ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EINVALID,
+             "the model runs on 1 graph slots, the sampler draws 3 blocks");
+    config.targets = "x";
+    ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EUNSUPPORTED,
+             "training on links takes no targets");
+    gnn_links_free(links);
+    gnn_model_free(model);
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(careless_use_of_links_is_refused)
 {
     gnn_data_t *data = groups_set(30, 2, -0.9, NULL), *other = groups_set(31, 2, -0.9, NULL);
@@ -372,6 +453,8 @@ int main(void)
     tcase_add_test(tests, mlp_decoders_follow_their_formulas);
     tcase_add_loop_test(tests, links_are_learned, 0, 5);
     tcase_add_test(tests, an_epoch_holds_each_link_once);
+    tcase_add_test(tests, links_are_learnt_on_samples_in_one_call);
+    tcase_add_test(tests, samples_of_links_that_cannot_be_drawn);
     tcase_add_test(tests, careless_use_of_links_is_refused);
     tcase_add_test(tests, classes_of_edges_are_learned);
     suite_add_tcase(suite, tests);

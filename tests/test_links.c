@@ -225,6 +225,38 @@ START_TEST(links_are_shared_out_whole)
 }
 END_TEST
 
+/* Pairs that are no links, of validation and test together: each once while there are enough, and
+ * all of them where there are not. */
+START_TEST(pairs_of_validation_and_test_are_different)
+{
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        const bool dense = seed % 3 == 2, directed = seed & 1;
+        const int n = dense ? 6 : 12;
+        gnn_graph_t *graph = drawn_graph(n, dense ? 0.8 : 0.3, directed, 100 + seed);
+        gnn_links_t *links;
+        int64_t seen[144] = {0}, drawn = 0, different = 0, there = 0;
+        uint8_t *is = matrix_of(graph);
+        ck_ok(gnn_links_split(&links, graph,
+                              &(gnn_link_rule_t){.validation_share = 0.4,
+                                                 .test_share = 0.4,
+                                                 .directed = directed ? GNN_ON : GNN_OFF,
+                                                 .seed = seed}));
+        for (int p = GNN_VALIDATION; p <= GNN_TEST; p++) {
+            const gnn_node_pairs_t of = gnn_links_without(links, p);
+            for (int64_t k = 0; k < of.count; k++, drawn++)
+                different += seen[of.src[k] * n + of.dst[k]]++ == 0;
+        }
+        for (int i = 0; i < n; i++)
+            for (int j = directed ? 0 : i + 1; j < n; j++)
+                there += i != j && !is[i * n + j] && (directed || !is[j * n + i]);
+        ck_assert_int_eq(different, drawn < there ? drawn : there);
+        gnn_links_free(links);
+        gnn_graph_free(graph);
+        free(is);
+    }
+}
+END_TEST
+
 /* Edge numbers lead back to the same ends; self-loops and parallel edges stay with their like. */
 START_TEST(kept_edges_have_their_numbers)
 {
@@ -354,6 +386,7 @@ int main(void)
     tcase_add_test(tests, a_source_that_is_linked_to_all_has_no_targets);
     tcase_add_test(tests, graphs_without_such_pairs_are_refused);
     tcase_add_loop_test(tests, links_are_shared_out_whole, 0, 2);
+    tcase_add_test(tests, pairs_of_validation_and_test_are_different);
     tcase_add_test(tests, kept_edges_have_their_numbers);
     tcase_add_test(tests, ties_are_counted_as_scikit_learn_does);
     tcase_add_loop_test(tests, ranks_agree_with_counting, 0, 5);

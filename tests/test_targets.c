@@ -236,6 +236,8 @@ START_TEST(metrics_of_targets_are_scikit_learns)
     ck_assert_double_eq_tol(gnn_metric_rmse(&y, &t, NULL), 0.9519716382329886, 1e-12);
     ck_assert_double_eq_tol(gnn_metric_mae(&y, &t, first), 0.25, 1e-12);
     ck_assert(isnan(gnn_metric_mae(&y, &t, none)) && isnan(gnn_metric_rmse(&y, &logits, NULL)));
+    ck_assert_double_eq_tol(gnn_metric_r2(&y, &t, NULL), -0.6722972972972976, 1e-12);
+    ck_assert(isnan(gnn_metric_r2(&y, &t, first)) && isnan(gnn_metric_r2(&y, &logits, NULL)));
     ck_assert(isnan(gnn_metric_micro_f1(&y, &logits, NULL)));
     ck_assert(isnan(gnn_metric_mean_auc(&y, NULL, NULL)));
 }

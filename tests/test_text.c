@@ -284,6 +284,27 @@ START_TEST(packs_hold_every_sentence_once)
 }
 END_TEST
 
+/* Held-out sentences number their classes in another order, or have one that is not known. */
+START_TEST(classes_of_packs_meet_by_name)
+{
+    gnn_corpus_t *train = read_ok("b\tone\na\ttwo\nc\tthree\n"), *other = read_ok("c\tx\nb\ty\n"),
+                 *unknown = read_ok("b\tx\nd\ty\n");
+    gnn_vocabulary_t *v;
+    gnn_packs_t *p;
+    ck_ok(gnn_vocabulary_new(&v, train, 1));
+    ck_assert_mem_eq(other->labels, ((const int32_t[]){1, 0}), 8);
+    ck_ok(gnn_packs_new(&p, other, v, NULL));
+    ck_assert_mem_eq(p->at[0].labels, ((const int32_t[]){2, 1}), 8);
+    gnn_packs_free(p);
+    ck_fails(gnn_packs_new(&p, unknown, v, NULL), GNN_EINVALID,
+             "the corpus has the class \"d\", which is none of the 3 of the vocabulary");
+    gnn_vocabulary_free(v);
+    gnn_corpus_free(train);
+    gnn_corpus_free(other);
+    gnn_corpus_free(unknown);
+}
+END_TEST
+
 /* A word is dropped or not by its sentence and place alone. */
 START_TEST(word_dropout_does_not_depend_on_packs)
 {
@@ -444,6 +465,7 @@ int main(void)
     tcase_add_test(tests, vocabulary_counts_and_finds);
     tcase_add_test(tests, vocabulary_there_and_back);
     tcase_add_test(tests, packs_hold_every_sentence_once);
+    tcase_add_test(tests, classes_of_packs_meet_by_name);
     tcase_add_test(tests, word_dropout_does_not_depend_on_packs);
     tcase_add_test(tests, sinusoidal_positions);
     tcase_add_test(tests, every_allocation_may_fail);

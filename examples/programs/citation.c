@@ -9,17 +9,27 @@
 
 enum { MOST = 1000000000 };
 
-/* Splits by the rule of Shchur et al. 2018 in place of the file's: so many of each class to learn
- * from and to choose by, all others for the test. */
+/* Splits in place of the file's by the rule of Shchur et al. 2018: so many of each class to learn
+ * from and to choose by, all others for the test. Without classes: 60, 20 and 20 in 100. */
 static int draw_splits(options_t *o, gnn_data_t *data)
 {
+    static const char *const each[] = {"train-each", "validation-each"};
     if (o->drawn == 0)
         return GNN_OK;
+    const int classes = o->kind == GNN_LABELS_CLASSES;
+    for (int k = 0; k < 2 && !classes; k++)
+        if (options_gave(each[k])) {
+            fprintf(stderr, "--%s: has no effect where there are no classes\n", each[k]);
+            return PROGRAM_REFUSED;
+        }
     if (!options_gave("splits") && !options_gave("split"))
         o->splits = o->drawn;
-    return gnn_data_split_draw(data, &(gnn_split_rule_t){.splits = o->drawn,
-                                                         .train_each = o->each[0],
-                                                         .validation_each = o->each[1]});
+    return gnn_data_split_draw(data, classes ? &(gnn_split_rule_t){.splits = o->drawn,
+                                                                   .train_each = o->each[0],
+                                                                   .validation_each = o->each[1]}
+                                             : &(gnn_split_rule_t){.splits = o->drawn,
+                                                                   .train_share = 0.6,
+                                                                   .validation_share = 0.2});
 }
 
 /* What is asked for of the best model's logits. */
@@ -27,10 +37,10 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
                      gnn_tensor_t *logits)
 {
     int64_t split = study->outcomes[study->best].split;
+    if (o->predict)
+        GNN_TRY(write_predictions(logits, o, data, o->predict));
     if (o->report)
         GNN_TRY(print_classes(o->say, logits, data, split));
-    if (o->predict)
-        GNN_TRY(write_predictions(logits, data, o->predict));
     if (o->confusion)
         GNN_TRY(write_confusion(logits, data, split, o->confusion));
     return o->scatter ? write_scatter(logits, data, split, o->scatter) : GNN_OK;
@@ -41,9 +51,8 @@ static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_d
 {
     if (o->save) /* before what may fail */
         GNN_TRY(program_save_model("citation", o->save, study->model));
-    gnn_tensor_t logits = gnn_tensor(
-        calloc((size_t)(gnn_data_nodes(data) * gnn_data_classes(data)), sizeof *logits.data),
-        gnn_data_nodes(data), gnn_data_classes(data));
+    const int64_t n = gnn_data_nodes(data), outputs = task_outputs(o, data);
+    gnn_tensor_t logits = gnn_tensor(calloc((size_t)(n * outputs), sizeof *logits.data), n, outputs);
     int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK)
         rc = write_all(o, data, study, &logits);
@@ -57,46 +66,86 @@ static void print_summary(const options_t *o, const study_t *study)
 {
     long long splits = o->load || !o->splits ? 1 : study->count / o->seeds,
               seeds = o->load ? 1 : o->seeds;
-    char room[16];
+    char room[3][24];
+    const gnn_metric_t second = task_second(o);
     if (isnan(study->mean)) {
         fprintf(o->say, "test %s: the test nodes give none\n", metric_names[o->metric]);
         return;
     }
-    fprintf(o->say, "test %s %s +- %.1f over ", metric_names[o->metric],
-            program_percent(study->mean, room), 100 * study->deviation);
+    fprintf(o->say, "test %s %s +- ", metric_names[o->metric],
+            metric_text(o->metric, study->mean, room[0]));
+    if (o->metric < GNN_METRIC_MAE)
+        fprintf(o->say, "%.1f", 100 * study->deviation);
+    else
+        fprintf(o->say, "%s", metric_text(o->metric, study->deviation, room[1]));
+    if (second != o->metric)
+        fprintf(o->say, " (%s %s)", metric_names[second],
+                metric_text(second, study->second, room[2]));
+    fprintf(o->say, " over ");
     if (splits > 1)
         fprintf(o->say, "%lld splits%s", splits, seeds > 1 ? " with " : "\n");
     if (splits == 1 || seeds > 1)
         fprintf(o->say, "%lld seeds%s\n", seeds, splits > 1 ? " each" : "");
 }
 
-static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+/* Pictures and tables that compare classes. */
+static int compares_classes(const options_t *o, const gnn_data_t *data)
 {
-    char text[400];
-    GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
+    const char *option = o->confusion ? "--confusion"
+                         : o->scatter ? "--scatter"
+                         : o->report  ? "--report"
+                                      : NULL;
+    if (!option || o->kind == GNN_LABELS_CLASSES)
+        return 0;
+    fprintf(stderr, "%s: has no effect where there are no classes: %s has %s\n", option,
+            gnn_data_name(data),
+            o->kind == GNN_LABELS_SEVERAL ? "several labels per node" : "real values");
+    return 1;
+}
+
+static int check_set(options_t *o, gnn_data_t *data)
+{
+    const char *lacks = gnn_data_features(data) == 0                   ? "features"
+                        : gnn_data_label_kind(data) == GNN_LABELS_NONE ? "classes"
+                                                                       : NULL;
+    if (gnn_data_graphs(data) > 1) {
+        fprintf(stderr, "citation: %s is a set of %lld graphs: gnn graphs classifies them\n",
+                gnn_data_name(data), (long long)gnn_data_graphs(data));
+        return PROGRAM_REFUSED;
+    }
+    if (lacks) {
+        fprintf(stderr, "citation: %s has no %s: gnn convert adds them (--features, --labels)\n",
+                gnn_data_name(data), lacks);
+        return PROGRAM_REFUSED;
+    }
+    GNN_TRY(task_choose(o, data));
+    return compares_classes(o, data) ? PROGRAM_REFUSED : GNN_OK;
+}
+
+static int open_set(gnn_data_t **data, options_t *o, gnn_context_t *context)
+{
+    char text[512];
+    GNN_TRY(program_open_set(data, o->data, o->directed));
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
     fflush(o->say); /* before what goes to standard error */
-    if (gnn_data_graphs(*data) > 1) {
-        fprintf(stderr, "citation: %s is a set of %lld graphs: gnn graphs classifies them\n",
-                gnn_data_name(*data), (long long)gnn_data_graphs(*data));
-        return PROGRAM_REFUSED;
-    }
-    if (gnn_data_features(*data) == 0 || gnn_data_classes(*data) == 0) {
-        fprintf(stderr, "citation: %s has no %s: gnn convert adds them (--features, --labels)\n",
-                gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
-        return PROGRAM_REFUSED;
-    }
+    GNN_TRY(check_set(o, *data));
     GNN_TRY(draw_splits(o, *data));
     if (!o->load && o->splits > gnn_data_splits(*data)) {
         fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
                 gnn_data_name(*data), (long long)gnn_data_splits(*data));
         return PROGRAM_REFUSED;
     }
-    GNN_TRY(diffuse(data, context, o));
+    return diffuse(data, context, o);
+}
+
+static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+{
+    GNN_TRY(open_set(data, o, context));
+    GNN_TRY(recipe_choose(o, *data));
     if (!o->load)
-        recipe_print(o, *data);
-    GNN_TRY(scale_features(*data, recipe_scale(o, *data)));
+        recipe_print(o);
+    GNN_TRY(scale_features(*data, o->scaled));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
                     : citation_study_train(study, o, context, *data));
@@ -125,12 +174,19 @@ static int network_rows(option_t *to, options_t *o)
         INPUT("data", &o->data,
               "a .npz, LINQS' files, OGB's folder, an edge list, GraphML or GML (docs/formats.md), or Zachary's karate club",
               "FILE|karate"),
+        DIRECTED(&o->directed, .where = "!data=karate"),
+        CHOICE("task", &o->task,
+               "what is learnt: classes, several labels per node, real values; auto: by the labels",
+               "auto|classes|several|real"),
         NAME("layer", &o->layer,
              "layers of the network: gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat",
              recipe_name, .where = "!load"),
         CHOICE("recipe", &o->settings,
-               "settings: of the network's paper, for any set, or auto: the paper's on its own sets",
+               "settings: of the network's paper, for any set, or auto: the paper's on sets like its own",
                "auto|paper|general", .where = "!load"),
+        CHOICE("form", &o->form,
+               "layers one after another, or residual blocks with norms; auto: by the set",
+               "auto|plain|residual", .where = "!load layer=gcn|sage|gin|gat|gatv2|mlp"),
         SCALE(&o->scale),
         INPUT("load", &o->load, "runs a saved model instead of training one", "FILE"),
     };
@@ -155,6 +211,9 @@ static int training_rows(option_t *to, options_t *o)
               MOST, .where = "draw-splits"),
         WHOLE("validation-each", &o->each[1], "the same for validation; others are for the test", 1,
               MOST, .where = "draw-splits"),
+        CHOICE("watch", &o->watch,
+               "what chooses the epoch on validation nodes: their loss or --metric",
+               "auto|loss|metric", .where = "!load"),
         WHOLE("epochs", &own->epochs, "at most so many steps [by recipe]", 1, MOST, .where = "!load"),
         WHOLE("patience", &own->patience,
               "ends after so many epochs without a better validation figure; 0: never [by recipe]",
@@ -170,7 +229,9 @@ static int training_rows(option_t *to, options_t *o)
         REAL("lr", &own->lr, "learning rate of Adam [by recipe]", 0, 1000, .where = "!load"),
         REAL("weight-decay", &own->weight_decay, "added to gradients [by recipe]", 0, 1000,
              .where = "!load"),
-        CHOICE("metric", &o->metric, "what validation and test measure", "accuracy|f1|auc"),
+        CHOICE("metric", &o->measure,
+               "what validation and test measure; auto: accuracy of classes, f1 of several labels, mae of values",
+               "auto|accuracy|f1|auc|mae|rmse|r2"),
         THREADS(&o->threads),
         STORED("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE",
                .where = "!load"),

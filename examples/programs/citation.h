@@ -11,6 +11,19 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 
+/* ---- what a set is (citation_facts.c) ---- */
+
+typedef struct {
+    features_t features;
+    int64_t nodes, labelled, validated; /* labelled: training nodes of the split */
+    double degree;                      /* messages per node */
+    double homophily; /* adjusted, of messages between known nodes; NaN: there are none */
+    int64_t known;    /* these messages */
+} facts_t;
+
+/* Of a split. The classes of test nodes are not looked at. */
+int facts_of(facts_t *facts, const gnn_data_t *data, int64_t split);
+
 /* ---- the networks ---- */
 
 typedef struct recipe recipe_t;
@@ -21,7 +34,8 @@ typedef int build_t(gnn_model_t **model, gnn_context_t *context, const recipe_t 
 
 /* A network and how it is trained; 0 where it has no such thing. */
 struct recipe {
-    const char *name, *data; /* the set that the settings are for; NULL: any */
+    const char *name;
+    int (*fits)(const facts_t *facts); /* sets that the settings are for; NULL: any */
     build_t *build;
     int64_t hidden, heads;      /* width of the hidden layer, of one head where there are several */
     int64_t last_heads, layers; /* heads that are averaged in the end; layers, or hops */
@@ -32,11 +46,22 @@ struct recipe {
     int64_t epochs, patience;
     gnn_watch_t watch;
     int hops_itself; /* spreads over the links by a rule of its own: no diffused graph */
-    int diffused;    /* set by recipe_for: the graph has weights and self-loops already */
+    /* set for the set at hand: the graph has weights and self-loops already; width of the output;
+     * outputs are real values, which a last step brings to their scale */
+    int diffused;
+    int64_t outputs;
+    int rescaled;
 };
 
 build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, build_gcn2,
-    build_residual;
+    build_residual, build_blocks;
+
+/* A model of `count` steps, with what the recipe asks for behind them. */
+int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe, int64_t count,
+                 const gnn_step_t *steps);
+/* Sets the last step of a model of real values: column c times spread[c], and mean[c]. NULL: they
+ * stay. */
+int recipe_rescale(gnn_model_t *model, const double *mean, const double *spread);
 
 const recipe_t *recipe_find(const char *name);
 /* Names of the networks; NULL after the last one. */
@@ -68,27 +93,54 @@ typedef struct {
     /* splits 0: `split` alone; otherwise the first so many, -1: all */
     int64_t seeds, seed, split, splits; /* seed: of the first training */
     int64_t drawn;                      /* splits that are drawn in place of the file's; 0: none */
-    int64_t each[2];     /* nodes of each class for training and validation in a drawn split */
-    int settings, scale; /* settings_t, scale_t */
-    int metric;          /* gnn_metric_t */
+    int64_t each[2];       /* nodes of each class for training and validation in a drawn split */
+    int settings, scale;   /* settings_t, scale_t */
+    int form, watch;       /* form_t, watch_t */
+    int task, measure;     /* task_t; choice of --metric, 0: by what the labels are */
+    gnn_label_kind_t kind; /* what is learnt, once the set is known, */
+    gnn_metric_t metric;   /* and how that is measured */
+    int directed;
+    facts_t facts;   /* of the set, */
+    recipe_t chosen; /* and what they lead to, */
+    scale_t scaled;  /* features included */
+    int papers;      /* the settings are those of a paper */
+    const char *why; /* they are, in a few words */
     int64_t threads;
     int json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
 } options_t;
 
-extern const char *const metric_names[3];
+/* What --task takes the labels for. */
+typedef enum { TASK_AUTO, TASK_CLASSES, TASK_SEVERAL, TASK_REAL } task_t;
+
+/* Sets kind and metric; PROGRAM_REFUSED after a line about labels or a measure that do not fit. */
+int task_choose(options_t *options, gnn_data_t *data);
+/* Puts the array "targets.standard" of the values with mean 0 and variance 1 over the training
+ * nodes of a split beside "targets"; mean and spread have a place for each column. */
+int task_standardise(gnn_data_t *data, int64_t split, double *mean, double *spread);
+/* The metric of nodes of a part, whatever is learnt. */
+int task_measure(const options_t *options, const gnn_model_t *model, gnn_context_t *context,
+                 const gnn_data_t *data, int64_t split, int part, gnn_metric_t metric, double *value);
+/* Columns of the output. */
+int64_t task_outputs(const options_t *options, const gnn_data_t *data);
+/* The metric that is told beside the chosen one; the chosen one where there is none. */
+gnn_metric_t task_second(const options_t *options);
+
+extern const char *const metric_names[GNN_METRIC_R2 + 1];
+/* A metric's value as text: shares in percent. */
+const char *metric_text(gnn_metric_t metric, double value, char room[24]);
 
 /* Whose settings: those of the network's paper on its own sets and others elsewhere, or always one
  * of the two. */
+typedef enum { FORM_AUTO, FORM_PLAIN, FORM_RESIDUAL } form_t;
+typedef enum { WATCH_AUTO, WATCH_LOSS, WATCH_METRIC } watch_t;
 typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
 
-/* The recipe for a set, with what the caller sets otherwise. */
-recipe_t recipe_for(const options_t *options, const gnn_data_t *data);
-/* Are its settings those of its paper? */
-int recipe_is_published(const options_t *options, const gnn_data_t *data);
-/* Scaled by what the features look like, unless the caller says how. */
-scale_t recipe_scale(const options_t *options, const gnn_data_t *data);
-void recipe_print(const options_t *options, const gnn_data_t *data);
+/* Chooses the recipe for a set, with what the caller sets otherwise: `facts`, `chosen` and
+ * `scaled` of the options. */
+int recipe_choose(options_t *options, const gnn_data_t *data);
+/* Tells what was chosen, and why. */
+void recipe_print(const options_t *options);
 
 /* ---- another graph (citation_diffuse.c) ---- */
 
@@ -102,7 +154,7 @@ int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options)
 /* One training. */
 typedef struct {
     int64_t split, seed;
-    double validation, test;
+    double validation, test, second; /* second: of task_second */
     gnn_train_result_t result;
 } outcome_t;
 
@@ -121,6 +173,7 @@ typedef struct {
     gnn_model_t *model;
     history_t history;
     double mean, deviation; /* of the test metric; the sample's deviation */
+    double second;          /* mean of the other metric */
 } study_t;
 
 /* What the callback of one training writes to. */
@@ -156,9 +209,10 @@ int close_file(FILE *file, const char *path, int rc);
 int32_t likeliest(const gnn_tensor_t *logits, int64_t i);
 const char *citation_class_name(const gnn_data_t *data, int64_t c, char room[32]);
 
-/* A row for each node, in the order of the file: number, predicted class, its probability,
- * label. */
-int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path);
+/* A line per node, in the order of the file: number, predicted class, its probability, label; or
+ * each predicted value and each of the file. */
+int write_predictions(const gnn_tensor_t *logits, const options_t *options, const gnn_data_t *data,
+                      const char *path);
 /* Precision, recall, F1 and number of test nodes of each class. */
 int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split);
 void citation_print_json(FILE *file, const options_t *options, const gnn_data_t *data,

@@ -25,17 +25,47 @@ static void add_activation(gnn_steps_t *steps, gnn_activation_t activation)
     add(steps, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = activation});
 }
 
-static int build(gnn_model_t **model, gnn_context_t *context, gnn_steps_t *steps)
+/* Real values are learnt with mean 0 and variance 1; the last step, which is not trained, takes
+ * them back (recipe_rescale) and leaves them alone until then. */
+static int build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, gnn_steps_t *steps)
 {
+    if (r->rescaled)
+        add_linear(steps, "scale", r->outputs, r->outputs);
     int rc = gnn_model_build(model, context, steps);
     gnn_steps_free(steps);
-    return rc;
+    return rc == GNN_OK && r->rescaled ? recipe_rescale(*model, NULL, NULL) : rc;
+}
+
+int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, int64_t count,
+                 const gnn_step_t *list)
+{
+    gnn_steps_t *steps;
+    GNN_TRY(gnn_steps_new(&steps));
+    for (int64_t k = 0; k < count; k++)
+        gnn_steps_add(steps, &list[k]);
+    return build(model, context, r, steps);
+}
+
+int recipe_rescale(gnn_model_t *model, const double *mean, const double *spread)
+{
+    gnn_parameters_t *all = gnn_model_parameters(model);
+    const gnn_tensor_t weight = gnn_parameters_value(all, gnn_parameters_find(all, "scale.weight")),
+                       bias = gnn_parameters_value(all, gnn_parameters_find(all, "scale.bias"));
+    if (!weight.data || !bias.data)
+        return GNN_ENOTFOUND;
+    for (int64_t c = 0; c < weight.cols; c++) {
+        for (int64_t k = 0; k < weight.rows; k++)
+            weight.data[k * weight.stride + c] = 0;
+        weight.data[c * weight.stride + c] = spread ? (gnn_real_t)spread[c] : 1;
+        bias.data[c] = mean ? (gnn_real_t)mean[c] : 0;
+    }
+    return GNN_OK;
 }
 
 /* A^K (X W) + b: the product goes first, since it is narrow. */
 int build_sgc(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
 {
-    const int64_t classes = gnn_data_classes(data);
+    const int64_t classes = r->outputs;
     gnn_steps_t *steps;
     GNN_TRY(gnn_steps_new(&steps));
     add(steps,
@@ -45,7 +75,7 @@ int build_sgc(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, co
         add(steps,
             (gnn_step_t){.layer = GNN_GCN(.in = classes, .out = classes, .message = &gnn_message_none,
                                           .bias_out = k + 1 < r->layers ? GNN_OFF : GNN_ON)});
-    return build(model, context, steps);
+    return build(model, context, r, steps);
 }
 
 /* Two products, then hops that keep a part of what they began with. */
@@ -57,13 +87,12 @@ int build_appnp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, 
     add_linear(steps, "hidden", gnn_data_features(data), r->hidden);
     add_activation(steps, GNN_RELU);
     add_dropout(steps, r);
-    add_linear(steps, "class", r->hidden, gnn_data_classes(data));
-    gnn_steps_block(steps, "appnp",
-                    &(gnn_block_t){.name = "hops",
-                                   .width = gnn_data_classes(data),
-                                   .hops = r->layers,
-                                   .factor = (gnn_real_t)r->alpha});
-    return build(model, context, steps);
+    add_linear(steps, "class", r->hidden, r->outputs);
+    gnn_steps_block(
+        steps, "appnp",
+        &(gnn_block_t){
+            .name = "hops", .width = r->outputs, .hops = r->layers, .factor = (gnn_real_t)r->alpha});
+    return build(model, context, r, steps);
 }
 
 /* Hops near the identity, each with its own product and a part of the first hidden features. */
@@ -87,8 +116,48 @@ int build_gcn2(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, c
         add_activation(steps, GNN_RELU);
     }
     add_dropout(steps, r);
-    add_linear(steps, "out", r->hidden, gnn_data_classes(data));
-    return build(model, context, steps);
+    add_linear(steps, "out", r->hidden, r->outputs);
+    return build(model, context, r, steps);
+}
+
+/* One residual block: x + f(norm(x)), f: a hop, an activation, a product. Without a preset the hop
+ * is a product, too. */
+static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
+{
+    const gnn_preset_t preset = gnn_preset_find(r->name);
+    char before[32], name[32];
+    snprintf(before, sizeof before, "rows.%lld", (long long)k);
+    snprintf(name, sizeof name, "rows.%lld", (long long)k + 1);
+    add(steps, (gnn_step_t){
+                   .kind = GNN_STEP_NORM, .input = before, .in = r->hidden, .norm = GNN_NORM_LAYER});
+    if (preset == GNN_PRESET_NONE)
+        add_linear(steps, NULL, r->hidden, r->hidden);
+    else
+        add(steps, (gnn_step_t){.layer = {.preset = preset,
+                                          .in = r->hidden,
+                                          .out = r->hidden / r->heads,
+                                          .heads = r->heads}});
+    add_activation(steps, GNN_GELU);
+    add_dropout(steps, r);
+    add_linear(steps, NULL, r->hidden, r->hidden);
+    add_dropout(steps, r);
+    add(steps, (gnn_step_t){.kind = GNN_STEP_ADD, .name = name, .second = before});
+}
+
+/* Residual blocks between two products, as Platonov et al. 2023 build every network. */
+int build_blocks(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
+                 const gnn_data_t *data)
+{
+    gnn_steps_t *steps;
+    GNN_TRY(gnn_steps_new(&steps));
+    add_linear(steps, "in", gnn_data_features(data), r->hidden);
+    add_dropout(steps, r);
+    add(steps, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = "rows.0", .activation = GNN_GELU});
+    for (int64_t k = 0; k < r->layers; k++)
+        add_block(steps, r, k);
+    add(steps, (gnn_step_t){.kind = GNN_STEP_NORM, .in = r->hidden, .norm = GNN_NORM_LAYER});
+    add_linear(steps, "out", r->hidden, r->outputs);
+    return build(model, context, r, steps);
 }
 
 /* A Transformer's layers with GAT's scores over the graph's links: norms, residuals, feed-forward
@@ -109,6 +178,6 @@ int build_residual(gnn_model_t **model, gnn_context_t *context, const recipe_t *
     for (int64_t k = 0; k < r->layers; k++)
         add(steps, (gnn_step_t){.layer = layer});
     add(steps, (gnn_step_t){.kind = GNN_STEP_NORM, .in = r->hidden, .norm = GNN_NORM_LAYER});
-    add_linear(steps, "out", r->hidden, gnn_data_classes(data));
-    return build(model, context, steps);
+    add_linear(steps, "out", r->hidden, r->outputs);
+    return build(model, context, r, steps);
 }

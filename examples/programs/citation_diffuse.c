@@ -79,10 +79,16 @@ int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *o)
     fprintf(o->say, "diffused: %lld messages in place of %lld\n",
             (long long)gnn_graph_n_edges(graph), (long long)gnn_graph_n_edges(gnn_data_graph(*data)));
     fflush(o->say);
-    const int rc = with_graph(&made, *data, graph, weight);
+    int rc = with_graph(&made, *data, graph, weight);
+    const gnn_array_t *targets = gnn_data_array_find(*data, GNN_ON_NODES, "targets");
     gnn_free(weight);
     if (rc != GNN_OK) {
         gnn_graph_free(graph);
+        return rc;
+    }
+    rc = targets ? gnn_data_array_set(made, GNN_ON_NODES, targets) : GNN_OK;
+    if (rc != GNN_OK) {
+        gnn_data_free(made);
         return rc;
     }
     gnn_data_free(*data);

@@ -5,13 +5,13 @@
 /* x -> dropout -> linear -> relu -> dropout -> linear: what the features alone can tell. */
 int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
 {
-    return gnn_model_from_steps(
-        model, context, 5,
-        (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
-                       {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
-                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+        {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
+        {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
+        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = r->outputs}};
+    return recipe_build(model, context, r, 5, steps);
 }
 
 /* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
@@ -22,14 +22,14 @@ int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_
     gnn_layer_config_t encoder =
         GNN_TRANSFORMER(.in = r->hidden, .heads = r->heads, .feed_forward = 2 * r->hidden,
                         .self_loops = GNN_ON, .dropout = (gnn_real_t)r->dropout);
-    return gnn_model_from_steps(
-        model, context, 6,
-        (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
-                       {.kind = GNN_STEP_LAYER, .layer = encoder},
-                       {.kind = GNN_STEP_LAYER, .layer = encoder},
-                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+        {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
+        {.kind = GNN_STEP_LAYER, .layer = encoder},
+        {.kind = GNN_STEP_LAYER, .layer = encoder},
+        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = r->outputs}};
+    return recipe_build(model, context, r, 6, steps);
 }
 
 /* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
@@ -43,10 +43,10 @@ static int build_two(gnn_model_t **model, gnn_context_t *context, const recipe_t
         two[k].graph_norm = GNN_GRAPH_NORM_NONE;
     }
     if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
-        return gnn_model_new(model, context, 2, two);
-    return gnn_model_from_steps(model, context, 2,
-                                (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
-                                               {.layer = two[1], .edge_weight = weight}});
+        weight = NULL;
+    return recipe_build(model, context, r, 2,
+                        (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
+                                       {.layer = two[1], .edge_weight = weight}});
 }
 
 int build_layers(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
@@ -63,7 +63,7 @@ int build_layers(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                                              .dropout = (gnn_real_t)r->dropout},
                                             {.preset = preset,
                                              .in = r->hidden * r->heads,
-                                             .out = gnn_data_classes(data),
+                                             .out = r->outputs,
                                              .heads = average ? r->last_heads : 1,
                                              .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT,
                                              .dropout = (gnn_real_t)r->dropout}},

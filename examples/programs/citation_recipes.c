@@ -1,10 +1,23 @@
-/* How each network of citation is trained: the settings of its paper on the paper's own sets, and
- * settings for sets that no paper has. */
+/* How each network of citation is trained: the settings of its paper on sets like the paper's, and
+ * settings for others, by what a set is (citation_facts.c). */
 #include "citation.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Rows of one network stand together. The first that names the set, or names none, is taken. */
+/* Fewer labels than Cora's and Citeseer's, as on Pubmed: papers regularise more there. */
+static int is_scarce(const facts_t *f)
+{
+    return f->labelled < 100;
+}
+
+/* As few links as Citeseer's. */
+static int is_thin(const facts_t *f)
+{
+    return f->degree < 3;
+}
+
+/* Entries of one network stand together. The first that fits the set, or any, is taken. */
 static const recipe_t published[] = {
     {"gcn", NULL, build_layers, .hidden = 16, .heads = 1, .dropout = 0.5, .lr = 0.01,
      .weight_decay = 5e-4, .group = "1.", .epochs = 200},
@@ -12,11 +25,11 @@ static const recipe_t published[] = {
      .weight_decay = 5e-4, .epochs = 200},
     {"gin", NULL, build_layers, .hidden = 64, .heads = 1, .dropout = 0.5, .lr = 0.005,
      .weight_decay = 5e-4, .epochs = 200},
-    {"gat", "pubmed", build_layers, .hidden = 8, .heads = 8, .last_heads = 8, .dropout = 0.6,
+    {"gat", is_scarce, build_layers, .hidden = 8, .heads = 8, .last_heads = 8, .dropout = 0.6,
      .lr = 0.01, .weight_decay = 1e-3, .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
     {"gat", NULL, build_layers, .hidden = 8, .heads = 8, .dropout = 0.6, .lr = 0.005,
      .weight_decay = 5e-4, .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gatv2", "pubmed", build_layers, .hidden = 8, .heads = 8, .last_heads = 8, .dropout = 0.6,
+    {"gatv2", is_scarce, build_layers, .hidden = 8, .heads = 8, .last_heads = 8, .dropout = 0.6,
      .lr = 0.01, .weight_decay = 1e-3, .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
     {"gatv2", NULL, build_layers, .hidden = 8, .heads = 8, .dropout = 0.6, .lr = 0.005,
      .weight_decay = 5e-4, .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
@@ -24,19 +37,19 @@ static const recipe_t published[] = {
      .weight_decay = 5e-4, .epochs = 200},
     {"mlp", NULL, build_mlp, .hidden = 64, .heads = 1, .dropout = 0.5, .lr = 0.01,
      .weight_decay = 5e-4, .epochs = 200},
-    {"sgc", "citeseer", build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
+    {"sgc", is_thin, build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
      .weight_decay = 2e-4, .epochs = 100},
-    {"sgc", "pubmed", build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
+    {"sgc", is_scarce, build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
      .weight_decay = 2e-4, .epochs = 100},
     {"sgc", NULL, build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
      .weight_decay = 2e-5, .epochs = 100},
     {"appnp", NULL, build_appnp, .hops_itself = 1, .hidden = 64, .heads = 1, .layers = 10,
      .alpha = 0.1, .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-3, .group = "class.",
      .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gcn2", "citeseer", build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 32,
+    {"gcn2", is_thin, build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 32,
      .alpha = 0.1, .theta = 0.6, .dropout = 0.7, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
      .group_decay = 0.01, .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gcn2", "pubmed", build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 16,
+    {"gcn2", is_scarce, build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 16,
      .alpha = 0.1, .theta = 0.4, .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
      .group_decay = 5e-4, .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
     {"gcn2", NULL, build_gcn2, .hops_itself = 1, .hidden = 64, .heads = 1, .layers = 64,
@@ -46,10 +59,6 @@ static const recipe_t published[] = {
      .lr = 0.001, .epochs = 1000, .patience = 200},
 };
 enum { ROWS = sizeof published / sizeof *published };
-
-/* The sets that the papers' settings are for; the karate club is what citation shows without a
- * file. */
-static const char *const of_papers[] = {"cora", "citeseer", "pubmed", "karate"};
 
 const recipe_t *recipe_find(const char *name)
 {
@@ -67,14 +76,6 @@ const char *recipe_name(size_t index)
     return NULL;
 }
 
-int recipe_is_published(const options_t *o, const gnn_data_t *data)
-{
-    int known = 0;
-    for (size_t k = 0; k < sizeof of_papers / sizeof *of_papers; k++)
-        known = known || strcmp(of_papers[k], gnn_data_name(data)) == 0;
-    return o->settings == SETTINGS_PAPER || (o->settings == SETTINGS_AUTO && known);
-}
-
 /* What the caller sets. */
 static void take_own(recipe_t *r, const own_settings_t *own)
 {
@@ -88,8 +89,24 @@ static void take_own(recipe_t *r, const own_settings_t *own)
     r->weight_decay = own->weight_decay >= 0 ? own->weight_decay : r->weight_decay;
 }
 
-/* For a set that no paper has tuned the network for: wider, trained until the validation loss has
- * not fallen for a while. */
+/* ---- by what a set is ---- */
+
+/* Like the citation graphs that the papers' settings are for: words, few labels, and few links, of
+ * which most join nodes of one class. Nothing is said against a set of which no link is known. */
+static int is_like_papers(const options_t *o)
+{
+    const facts_t *f = &o->facts;
+    return o->kind == GNN_LABELS_CLASSES && f->features != FEATURES_REAL && f->degree < 6 &&
+           20 * f->labelled <= 3 * f->nodes && !(f->homophily < 0.3);
+}
+
+/* Do links know little of classes? */
+static int is_heterophilous(const facts_t *f)
+{
+    return f->known >= 50 && f->homophily < 0.2;
+}
+
+/* Wider than the papers', trained until what is watched has not become better for a while. */
 static void generalise(recipe_t *r)
 {
     const int64_t width = r->heads > 1 ? 16 : 64;
@@ -99,58 +116,115 @@ static void generalise(recipe_t *r)
     r->watch = GNN_WATCH_LOSS;
 }
 
-recipe_t recipe_for(const options_t *options, const gnn_data_t *data)
+/* Residual blocks with norms: what many labels on links that know little of classes need (Platonov
+ * et al. 2023). */
+static void take_blocks(recipe_t *r)
 {
-    const recipe_t *row = options->recipe;
-    const int paper = recipe_is_published(options, data);
-    while (row->data && (!paper || strcmp(row->data, gnn_data_name(data)) != 0))
-        row++;
-    recipe_t r = *row;
-    if (!paper)
-        generalise(&r);
-    take_own(&r, &options->own);
-    r.diffused = options->diffusion.kind != DIFFUSION_NONE;
-    return r;
+    r->build = build_blocks;
+    r->hidden = 64;
+    r->heads = r->heads > 1 ? 8 : 1;
+    r->layers = 4;
+    r->dropout = 0.2;
+    r->lr = 0.003;
+    r->weight_decay = 0;
+    r->group = NULL;
+    r->epochs = 1000;
+    r->patience = 200;
+    r->watch = GNN_WATCH_METRIC;
 }
 
-/* ---- features ---- */
-
-/* Do all numbers that are there equal 1? */
-static int is_binary(const gnn_data_t *data)
+static int has_blocks(const recipe_t *r)
 {
-    const gnn_sparse_t *s = gnn_data_sparse(data);
-    for (int64_t k = 0; s && k < s->indptr[s->rows]; k++)
-        if (s->values[k] != 1)
-            return 0;
-    return s != NULL;
+    return r->build == build_layers || r->build == build_mlp;
 }
 
-scale_t recipe_scale(const options_t *o, const gnn_data_t *data)
+/* Settings by the facts, and in words why. */
+static void choose_general(recipe_t *r, options_t *o)
+{
+    const facts_t *f = &o->facts;
+    generalise(r);
+    if (is_heterophilous(f) && f->labelled >= 1000 && has_blocks(r)) {
+        take_blocks(r);
+        o->why = "many labels, links that know little of classes: residual blocks";
+    } else if (is_heterophilous(f)) {
+        r->watch = GNN_WATCH_METRIC;
+        r->patience = 200;
+        o->why = "links that know little of classes: the metric is watched";
+    } else {
+        o->why = "no paper's kind of set: wider, and until validation ends it";
+    }
+}
+
+static scale_t scale_of(const options_t *o, const gnn_data_t *data)
 {
     if (o->scale != SCALE_AUTO)
         return (scale_t)o->scale;
-    if (recipe_is_published(o, data))
-        return is_binary(data) ? SCALE_ROWS : SCALE_NONE;
+    if (o->papers)
+        return o->facts.features == FEATURES_MARKS ? SCALE_ROWS : SCALE_NONE;
     return scale_for(data);
 }
 
-void recipe_print(const options_t *o, const gnn_data_t *data)
+int recipe_choose(options_t *o, const gnn_data_t *data)
 {
-    static const char *const features[] = {"", "as they are", "rows divided by their sums",
-                                           "columns of mean 0 and variance 1"};
-    const recipe_t r = recipe_for(o, data);
-    fprintf(o->say, "recipe for %s (%s): features %s, ", r.name,
-            recipe_is_published(o, data) ? "its paper's" : "for any set",
-            features[recipe_scale(o, data)]);
-    if (r.hidden)
-        fprintf(o->say, "hidden %lld, ", (long long)r.hidden);
-    if (r.heads > 1)
-        fprintf(o->say, "heads %lld, ", (long long)r.heads);
-    if (r.layers)
-        fprintf(o->say, "layers %lld, ", (long long)r.layers);
-    fprintf(o->say, "dropout %g, lr %g, weight decay %g, at most %lld epochs", r.dropout, r.lr,
-            r.weight_decay, (long long)r.epochs);
-    if (r.patience)
-        fprintf(o->say, ", patience %lld", (long long)r.patience);
+    GNN_TRY(facts_of(&o->facts, data, o->splits ? 0 : o->split));
+    o->papers = o->settings == SETTINGS_PAPER || (o->settings == SETTINGS_AUTO && is_like_papers(o));
+    const recipe_t *entry = o->recipe;
+    while (entry->fits && !(o->papers && entry->fits(&o->facts)))
+        entry++;
+    recipe_t r = *entry;
+    if (o->papers)
+        o->why = "words, few labels, few links within classes: its paper's kind of set";
+    else
+        choose_general(&r, o);
+    if (o->settings != SETTINGS_AUTO)
+        o->why = "as asked for";
+    if (o->form == FORM_RESIDUAL)
+        take_blocks(&r);
+    if (o->watch)
+        r.watch = o->watch == WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC;
+    take_own(&r, &o->own);
+    r.diffused = o->diffusion.kind != DIFFUSION_NONE;
+    r.outputs = task_outputs(o, data);
+    r.rescaled = o->kind == GNN_LABELS_REAL;
+    o->chosen = r;
+    o->scaled = scale_of(o, data);
+    return GNN_OK;
+}
+
+/* ---- what was chosen ---- */
+
+static void print_facts(const options_t *o)
+{
+    static const char *const features[] = {"marks", "counts", "weights", "real values"};
+    const facts_t *f = &o->facts;
+    fprintf(o->say, "set: features %s, %lld of %lld nodes to learn from, %.1f messages per node",
+            features[f->features], (long long)f->labelled, (long long)f->nodes, f->degree);
+    if (f->known > 0 && !isnan(f->homophily))
+        fprintf(o->say, ", homophily %.2f (adjusted, of %lld known messages)", f->homophily,
+                (long long)f->known);
     fprintf(o->say, "\n");
+}
+
+void recipe_print(const options_t *o)
+{
+    static const char *const features[] = {"", "as they are", "rows of sum 1", "rows of length 1",
+                                           "columns of mean 0 and variance 1"};
+    static const char *const watched[] = {
+        [GNN_WATCH_LOSS] = "loss", [GNN_WATCH_LOSS_OR_METRIC] = "loss or metric"};
+    const recipe_t *r = &o->chosen;
+    print_facts(o);
+    fprintf(o->say, "recipe for %s (%s): features %s, ", r->name, o->why, features[o->scaled]);
+    if (r->build == build_blocks)
+        fprintf(o->say, "residual blocks, ");
+    if (r->hidden)
+        fprintf(o->say, "hidden %lld, ", (long long)r->hidden);
+    if (r->heads > 1)
+        fprintf(o->say, "heads %lld, ", (long long)r->heads);
+    if (r->layers)
+        fprintf(o->say, "layers %lld, ", (long long)r->layers);
+    fprintf(o->say, "dropout %g, lr %g, weight decay %g, at most %lld epochs", r->dropout, r->lr,
+            r->weight_decay, (long long)r->epochs);
+    if (r->patience)
+        fprintf(o->say, ", patience %lld", (long long)r->patience);
+    fprintf(o->say, ", watches %s\n", watched[r->watch] ? watched[r->watch] : "metric");
 }

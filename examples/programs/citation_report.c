@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const metric_names[3] = {"accuracy", "macro-F1", "ROC-AUC"};
-
 int close_file(FILE *file, const char *path, int rc)
 {
     int failed = ferror(file);
@@ -54,16 +52,50 @@ static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
     return 1 / sum;
 }
 
-int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path)
+/* A line of several labels or of real values: each predicted value, then each that the file has. A
+ * label is told as its probability. */
+static void write_values(FILE *file, const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                         int64_t i, int several)
 {
+    for (int64_t c = 0; c < outputs->cols; c++) {
+        const double value = (double)outputs->data[i * outputs->stride + c];
+        fprintf(file, ",%.9g", several ? 1 / (1 + exp(-value)) : value);
+    }
+    for (int64_t c = 0; c < targets->cols; c++)
+        fprintf(file, ",%.9g", (double)targets->data[i * targets->stride + c]);
+    fprintf(file, "\n");
+}
+
+static void write_header(FILE *file, const options_t *o, int64_t cols)
+{
+    const char *predicted = o->kind == GNN_LABELS_SEVERAL ? "probability" : "predicted";
+    if (o->kind == GNN_LABELS_CLASSES) {
+        fprintf(file, "node,predicted,probability,label\n");
+        return;
+    }
+    fprintf(file, "node");
+    for (int64_t c = 0; c < 2 * cols; c++)
+        fprintf(file, ",%s.%lld", c < cols ? predicted : "label", (long long)(c % cols));
+    fprintf(file, "\n");
+}
+
+int write_predictions(const gnn_tensor_t *logits, const options_t *o, const gnn_data_t *data,
+                      const char *path)
+{
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
     int64_t *row = calloc((size_t)gnn_data_nodes(data), sizeof *row); /* of each node of the file */
     program_file_t to = {0};
     int rc = row ? program_create(&to, path) : GNN_EMEMORY;
     for (int64_t r = 0; rc == GNN_OK && r < gnn_data_nodes(data); r++)
         row[gnn_data_order(data) ? gnn_data_order(data)[r] : r] = r;
     if (to.file)
-        fprintf(to.file, "node,predicted,probability,label\n");
+        write_header(to.file, o, logits->cols);
     for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++) {
+        if (o->kind != GNN_LABELS_CLASSES) {
+            fprintf(to.file, "%lld", (long long)i);
+            write_values(to.file, logits, targets, row[i], o->kind == GNN_LABELS_SEVERAL);
+            continue;
+        }
         int32_t class = likeliest(logits, row[i]);
         fprintf(to.file, "%lld,%d,%.6f,%d\n", (long long)i, class,
                 probability(logits, row[i], class), gnn_data_labels(data)[row[i]]);
@@ -134,9 +166,9 @@ int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data
 
 /* ---- JSON ---- */
 
-static void print_settings(FILE *file, const options_t *o, const gnn_data_t *data)
+static void print_settings(FILE *file, const options_t *o)
 {
-    const recipe_t r = recipe_for(o, data);
+    const recipe_t r = o->chosen;
     fprintf(
         file,
         "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",
@@ -149,6 +181,7 @@ static void print_settings(FILE *file, const options_t *o, const gnn_data_t *dat
 
 void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *study)
 {
+    const gnn_metric_t second = task_second(o);
     fprintf(file, "{\"version\": \"%s\", \"data\": {\"name\": ", GNN_VERSION);
     program_json_string(file, gnn_data_name(data));
     fprintf(file, ", \"nodes\": %lld, \"edges\": %lld, \"features\": %lld, \"classes\": %lld}, ",
@@ -159,7 +192,7 @@ void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data,
         program_json_string(file, o->load);
         fprintf(file, ", ");
     } else {
-        print_settings(file, o, data);
+        print_settings(file, o);
     }
     fprintf(file, "\"metric\": \"%s\", \"runs\": [", metric_names[o->metric]);
     for (int64_t k = 0; k < study->count; k++) {
@@ -173,11 +206,19 @@ void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data,
         program_json_number(file, "validation", out->validation);
         fprintf(file, ", ");
         program_json_number(file, "test", out->test);
+        if (second != o->metric) {
+            fprintf(file, ", ");
+            program_json_number(file, metric_names[second], out->second);
+        }
         fprintf(file, "}");
     }
     fprintf(file, "], ");
     program_json_number(file, "mean", study->mean);
     fprintf(file, ", ");
     program_json_number(file, "deviation", study->deviation);
+    if (second != o->metric) {
+        fprintf(file, ", ");
+        program_json_number(file, metric_names[second], study->second);
+    }
     fprintf(file, "}\n");
 }

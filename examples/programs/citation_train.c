@@ -24,46 +24,105 @@ static recipe_t watched(recipe_t r, const options_t *o, const gnn_data_t *data, 
     return r;
 }
 
+static gnn_train_config_t config_of(const options_t *o, const recipe_t *r, watcher_t *w)
+{
+    gnn_train_config_t config = {.epochs = r->epochs,
+                                 .patience = r->patience,
+                                 .watch = r->watch,
+                                 .metric = o->metric,
+                                 .split = w->outcome->split,
+                                 .lr = (gnn_real_t)r->lr,
+                                 .weight_decay = (gnn_real_t)r->weight_decay,
+                                 .stop = &program_stopped,
+                                 .callback = watch_epoch,
+                                 .user = w,
+                                 .resume = o->resume ? GNN_ON : GNN_OFF};
+    if (o->kind == GNN_LABELS_SEVERAL) {
+        config.targets = "targets";
+        config.loss = GNN_LOSS_BINARY_CROSS_ENTROPY;
+    } else if (o->kind == GNN_LABELS_REAL) {
+        config.targets = "targets.standard";
+        config.loss = GNN_LOSS_MEAN_SQUARED;
+    }
+    return config;
+}
+
+static void tell_stop(const outcome_t *out, const char *checkpoint)
+{
+    fprintf(stderr, "split %lld, seed %lld stopped after %lld whole epochs%s%s\n",
+            (long long)out->split, (long long)out->seed, (long long)out->result.epochs,
+            checkpoint ? "; --resume goes on from " : "", checkpoint ? checkpoint : "");
+}
+
+static void tell_outcome(const options_t *o, const outcome_t *out)
+{
+    char room[3][24];
+    fprintf(o->say, "split %lld, seed %lld: validation %s, test %s", (long long)out->split,
+            (long long)out->seed, metric_text(o->metric, out->validation, room[0]),
+            metric_text(o->metric, out->test, room[1]));
+    if (task_second(o) != o->metric)
+        fprintf(o->say, ", %s %s", metric_names[task_second(o)],
+                metric_text(task_second(o), out->second, room[2]));
+    fprintf(o->say, " (epoch %lld of %lld, %.1f s)\n", (long long)out->result.best_epoch,
+            (long long)out->result.epochs, out->result.seconds);
+    fflush(o->say);
+}
+
+/* Validation and test of a model; real values are measured on their own scale. */
+static int measure(outcome_t *out, const options_t *o, const gnn_model_t *model,
+                   gnn_context_t *context, const gnn_data_t *data)
+{
+    GNN_TRY(task_measure(o, model, context, data, out->split, GNN_VALIDATION, o->metric,
+                         &out->validation));
+    GNN_TRY(task_measure(o, model, context, data, out->split, GNN_TEST, o->metric, &out->test));
+    return task_measure(o, model, context, data, out->split, GNN_TEST, task_second(o), &out->second);
+}
+
+/* Real values are learnt with mean 0 and variance 1. */
+static int train_values(gnn_model_t *model, outcome_t *out, gnn_context_t *context,
+                        gnn_data_t *data, const gnn_train_config_t *config)
+{
+    const int64_t cols = gnn_data_rows(data, GNN_ON_NODES, "targets")->cols;
+    double *mean = calloc((size_t)(2 * cols), sizeof *mean);
+    int rc = mean ? task_standardise(data, out->split, mean, mean + cols) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = gnn_train(model, context, data, config, &out->result);
+    if (rc == GNN_OK)
+        rc = recipe_rescale(model, mean, mean + cols);
+    free(mean);
+    return rc;
+}
+
 static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
                      gnn_data_t *data, const char *checkpoint)
 {
     const options_t *o = w->options;
-    const recipe_t r = watched(recipe_for(o, data), o, data, out->split);
-    const gnn_parameter_group_t group = {
-        .prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO};
-    gnn_train_config_t config = {.epochs = r.epochs,
-                                 .patience = r.patience,
-                                 .watch = r.watch,
-                                 .metric = o->metric,
-                                 .split = out->split,
-                                 .lr = (gnn_real_t)r.lr,
-                                 .weight_decay = (gnn_real_t)r.weight_decay,
-                                 .stop = &program_stopped,
-                                 .callback = watch_epoch,
-                                 .user = w,
-                                 .checkpoint = checkpoint,
-                                 .resume = o->resume ? GNN_ON : GNN_OFF};
-    if (r.group) {
-        config.optimizer.groups = &group;
-        config.optimizer.n_groups = 1;
-    }
-    int rc = gnn_train(model, context, data, &config, &out->result);
+    const recipe_t r = watched(o->chosen, o, data, out->split);
+    const gnn_parameter_group_t groups[2] = {
+        {.prefix = "scale.", .lr_scale = GNN_ZERO, .weight_decay = GNN_ZERO},
+        {.prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO}};
+    gnn_train_config_t config = config_of(o, &r, w);
+    config.checkpoint = checkpoint;
+    config.optimizer.groups = r.rescaled ? groups : groups + 1;
+    config.optimizer.n_groups = (r.rescaled != 0) + (r.group != NULL);
+    int rc = r.rescaled ? train_values(model, out, context, data, &config)
+                        : gnn_train(model, context, data, &config, &out->result);
     if (w->terminal)
         fprintf(stderr, "\r%110s\r", "");
     if (rc == GNN_ESTOPPED)
-        fprintf(stderr, "split %lld, seed %lld stopped after %lld whole epochs%s%s\n",
-                (long long)out->split, (long long)out->seed, (long long)out->result.epochs,
-                checkpoint ? "; --resume goes on from " : "", checkpoint ? checkpoint : "");
+        tell_stop(out, checkpoint);
     GNN_TRY(rc);
-    GNN_TRY(gnn_evaluate(model, context, data, out->split, GNN_TEST, o->metric, &out->test));
-    out->validation = out->result.validation_metric;
-    char room[2][16];
-    fprintf(o->say, "split %lld, seed %lld: validation %s, test %s (epoch %lld of %lld, %.1f s)\n",
-            (long long)out->split, (long long)out->seed, program_percent(out->validation, room[0]),
-            program_percent(out->test, room[1]), (long long)out->result.best_epoch,
-            (long long)out->result.epochs, out->result.seconds);
-    fflush(o->say);
+    GNN_TRY(measure(out, o, model, context, data));
+    tell_outcome(o, out);
     return GNN_OK;
+}
+
+/* Is a validation figure better than that of the best training so far? */
+static int is_better(const study_t *s, const options_t *o, const outcome_t *out)
+{
+    const double before = s->model ? s->outcomes[s->best].validation : NAN;
+    const int less = o->metric == GNN_METRIC_MAE || o->metric == GNN_METRIC_RMSE;
+    return !s->model || (less ? out->validation < before : out->validation > before);
 }
 
 /* Builds, trains, and keeps model and history if none before was better. */
@@ -72,7 +131,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
 {
     outcome_t *out = &s->outcomes[s->count];
     watcher_t w = {.options = o, .outcome = out, .log = log, .terminal = isatty(STDERR_FILENO)};
-    const recipe_t r = recipe_for(o, data);
+    const recipe_t r = o->chosen;
     gnn_model_t *model = NULL;
     char name[4096];
     snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
@@ -87,7 +146,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
     int rc = r.build(&model, context, &r, data);
     if (rc == GNN_OK)
         rc = train_one(model, &w, out, context, data, o->checkpoint ? name : NULL);
-    if (rc == GNN_OK && (!s->model || out->validation > s->outcomes[s->best].validation)) {
+    if (rc == GNN_OK && is_better(s, o, out)) {
         gnn_model_t *model_before = s->model;
         history_t history_before = s->history;
         s->best = s->count;
@@ -107,6 +166,8 @@ static void summarise(study_t *s)
     double squares = 0, n = (double)s->count;
     for (int64_t k = 0; k < s->count; k++)
         s->mean += s->outcomes[k].test / n;
+    for (int64_t k = 0; k < s->count; k++)
+        s->second += s->outcomes[k].second / n;
     for (int64_t k = 0; k < s->count; k++)
         squares += (s->outcomes[k].test - s->mean) * (s->outcomes[k].test - s->mean);
     s->deviation = s->count > 1 ? sqrt(squares / (n - 1)) : 0;
@@ -140,9 +201,7 @@ int citation_study_load(study_t *study, const options_t *o, gnn_context_t *conte
         GNN_TRY(gnn_model_prepare(study->model, 0, gnn_data_graph(data), GNN_OFF));
     outcome_t *out = study->outcomes;
     out->split = o->split;
-    GNN_TRY(gnn_evaluate(study->model, context, data, o->split, GNN_VALIDATION, o->metric,
-                         &out->validation));
-    GNN_TRY(gnn_evaluate(study->model, context, data, o->split, GNN_TEST, o->metric, &out->test));
+    GNN_TRY(measure(out, o, study->model, context, data));
     study->count = 1;
     summarise(study);
     return GNN_OK;

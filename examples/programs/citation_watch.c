@@ -37,19 +37,19 @@ static void show(watcher_t *w, const gnn_progress_t *now)
 {
     const int64_t width = 30, filled = width * now->epoch / now->epochs;
     const outcome_t *o = w->outcome;
-    char room[16];
+    char room[24];
     if (w->terminal && (now->epoch % 5 == 0 || now->epoch == 1))
         fprintf(stderr, "\rsplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %s ",
                 (long long)o->split, (long long)o->seed, (int)filled,
                 "##############################", (int)(width - filled),
                 "..............................", (long long)now->epoch, now->train_loss,
-                program_percent(now->validation_metric, room));
+                metric_text(w->options->metric, now->validation_metric, room));
     if (w->terminal || now->seconds < w->told + 5)
         return;
     w->told = now->seconds;
     fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %s\n",
             (long long)o->split, (long long)o->seed, (long long)now->epoch, (long long)now->epochs,
-            now->train_loss, program_percent(now->validation_metric, room));
+            now->train_loss, metric_text(w->options->metric, now->validation_metric, room));
 }
 
 int watch_epoch(void *user, const gnn_progress_t *now)
@@ -65,6 +65,17 @@ int watch_epoch(void *user, const gnn_progress_t *now)
     return w->options->curve && !remember(&w->history, now);
 }
 
+/* The metric as a column is called. */
+static const char *measure_word(const options_t *o)
+{
+    static const char *const words[] = {
+        [GNN_METRIC_ACCURACY] = "accuracy", [GNN_METRIC_MACRO_F1] = "f1",
+        [GNN_METRIC_ROC_AUC] = "auc",       [GNN_METRIC_MICRO_F1] = "f1",
+        [GNN_METRIC_MEAN_AUC] = "auc",      [GNN_METRIC_MAE] = "mae",
+        [GNN_METRIC_RMSE] = "rmse",         [GNN_METRIC_R2] = "r2"};
+    return words[o->metric];
+}
+
 /* A resumed training goes on in the same file. */
 int open_log(FILE **log, const options_t *o)
 {
@@ -77,8 +88,6 @@ int open_log(FILE **log, const options_t *o)
     if (ftell(*log) == 0)
         fprintf(*log,
                 "split,seed,epoch,train_loss,validation_loss,validation_%s,lr,improved,seconds\n",
-                o->metric == GNN_METRIC_ACCURACY   ? "accuracy"
-                : o->metric == GNN_METRIC_MACRO_F1 ? "f1"
-                                                   : "auc");
+                measure_word(o));
     return GNN_OK;
 }

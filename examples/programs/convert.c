@@ -20,7 +20,7 @@ enum { CLASSES_SHOWN = 100 };
 
 typedef struct options {
     const char *in, *out, *features, *labels;
-    int scale; /* scale_t */
+    int scale, directed; /* scale: scale_t */
 } options_t;
 
 /* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
@@ -49,6 +49,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         INPUT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
         INPUT("labels", &o->labels, "a class for each node", "FILE.csv"),
+        DIRECTED(&o->directed),
         SCALE(&o->scale),
     };
     const program_t program = {
@@ -75,21 +76,13 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
            (!o->out || program_can_write("convert", o->out, PROGRAM_REGULAR));
 }
 
-static int labelled(const gnn_data_t *data)
-{
-    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
-        if (gnn_data_labels(data)[i] >= 0)
-            return 1;
-    return 0;
-}
-
 /* What the library would refuse too, in words that name this program's options. */
 static int check(const options_t *o, const gnn_data_t *data)
 {
     const char *why = NULL;
     if (o->scale == SCALE_COLUMNS && gnn_data_sparse(data))
         why = "--scale columns: sparse features would not stay so; --scale rows keeps them";
-    else if (o->out && !labelled(data))
+    else if (o->out && gnn_data_label_kind(data) == GNN_LABELS_NONE)
         why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
     if (why)
         fprintf(stderr, "convert: %s\n", why);
@@ -99,7 +92,7 @@ static int check(const options_t *o, const gnn_data_t *data)
 static int convert(const options_t *o, gnn_data_t **data)
 {
     char text[512];
-    GNN_TRY(gnn_data_open(data, o->in));
+    GNN_TRY(program_open_set(data, o->in, o->directed));
     if (o->features || o->labels)
         GNN_TRY(gnn_data_add_csv(*data, o->features, o->labels));
     GNN_TRY(check(o, *data));

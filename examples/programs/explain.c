@@ -51,6 +51,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         INPUT("data", &o->data,
               "a data set (docs/formats.md), karate, or shapes: houses tied to a drawn graph",
               "PATH|karate|shapes"),
+        DIRECTED(&o->directed, .where = "!data=shapes|karate"),
         SCALE(&o->scale),
         INPUT("load", &o->load, "a model in place of one that is trained", "FILE"),
         STORED("save", &o->save, "the trained model", "FILE", .where = "!load"),

@@ -11,7 +11,7 @@ typedef struct {
     const char *data, *layer, *load, *save, *method, *graph, *html;
     int64_t node, top, layers, hidden, heads, epochs, masks, fidelity, seed, threads;
     double lr, weight_decay, dropout, mask_lr, mask_size, mask_entropy;
-    int json, houses, scale, edges_alone; /* scale: scale_t */
+    int json, houses, scale, edges_alone, directed; /* scale: scale_t */
     FILE *say;
 } options_t;
 

@@ -9,11 +9,9 @@
 
 static int open_set(subject_t *s, const options_t *o)
 {
-    if (strcmp(o->data, "karate") == 0)
-        return gnn_data_karate(&s->data);
     if (strcmp(o->data, "shapes") == 0)
         return gnn_data_ba_shapes(&s->data, &(gnn_ba_shapes_t){.seed = (uint64_t)o->seed + 1});
-    return gnn_data_open(&s->data, o->data);
+    return program_open_set(&s->data, o->data, o->directed);
 }
 
 static int make(subject_t *s, const options_t *o)

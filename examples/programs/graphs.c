@@ -96,6 +96,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         WHOLE("folds", &o->folds, "of the cross-validation", 2, 1000, .where = "!protocol=own"),
         WHOLE("most-folds", &o->most_folds, "runs the first N of them only; 0: all", 0, 1000,
               .where = "!protocol=own"),
+        CHOICE("watch", &o->watch,
+               "what chooses the epoch: accuracy, which is the metric here, or loss", "metric|loss"),
         WHOLE("epochs", &o->epochs, "of each fold", 1, MOST),
         WHOLE("batch", &o->batch, "graphs of a batch", 1, MOST),
         WHOLE("per-epoch", &o->per_epoch, "batches of an epoch; 0: each graph once", 0, MOST),

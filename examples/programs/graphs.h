@@ -11,6 +11,8 @@
  * in the mean over them (Xu et al. 2019) or, for each fold, on another one that is held out. */
 typedef enum { PROTOCOL_AUTO, PROTOCOL_OWN, PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
 typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
+/* What an epoch is chosen by. */
+typedef enum { GRAPHS_WATCH_METRIC, GRAPHS_WATCH_LOSS } graphs_watch_t;
 
 /* Aggregators and blocks that make one row of a graph's nodes, separated by "|". */
 #define READOUTS \
@@ -20,7 +22,7 @@ extern const char *const readouts[12];
 typedef struct {
     const char *data, *layer, *log, *curve, *save;
     /* an index of readouts; jump_t; protocol_t, PROTOCOL_AUTO only until the set is known */
-    int readout, jump, protocol;
+    int readout, jump, protocol, watch; /* watch: graphs_watch_t */
     int64_t layers, hidden, heads, folds, most_folds, epochs, batch, per_epoch, period, seed, threads;
     double dropout, lr, weight_decay;
     int json, degrees;
@@ -35,7 +37,7 @@ int graphs_build_model(gnn_model_t **model, gnn_context_t *context, const option
 /* One fold: validation figures of its epochs, and of the epoch that counts. */
 typedef struct {
     /* (epochs) accuracy on validation graphs, which are the test's with PROTOCOL_MEAN */
-    double *curve;
+    double *curve, *loss; /* loss: on the same graphs */
     double test, seconds;
     int64_t epoch; /* whose figure `test` is, from 1 */
 } fold_t;
@@ -43,8 +45,8 @@ typedef struct {
 typedef struct {
     fold_t *folds;
     int64_t count, epochs;
-    double *mean_curve, *index; /* (epochs) over folds; 1, 2, ... */
-    double mean, deviation;     /* of the test figures; over folds, with n in the denominator */
+    double *mean_curve, *mean_loss, *index; /* (epochs) over folds; 1, 2, ... */
+    double mean, deviation; /* of the test figures; over folds, with n in the denominator */
 } study_t;
 
 /* The part of each graph as the set's first array split.NAME has it; NULL if there is none. */

@@ -21,6 +21,7 @@ static int watch(void *user, const gnn_progress_t *now)
 {
     watcher_t *w = user;
     w->fold->curve[now->epoch - 1] = now->validation_metric;
+    w->fold->loss[now->epoch - 1] = now->validation_loss;
     w->fold->seconds = now->seconds;
     if (w->log)
         fprintf(w->log, "%lld,%lld,%.9g,%.9g,%.9g,%.9g,%.3f\n", (long long)w->number,
@@ -105,6 +106,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t
         .schedule = {.kind = o->period ? GNN_SCHEDULE_STEP : GNN_SCHEDULE_CONSTANT,
                      .period = o->period * source.count[GNN_TRAIN],
                      .gamma = 0.5},
+        .watch = o->watch == GRAPHS_WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC,
         .callback = watch,
         .user = w,
         .stop = &program_stopped};
@@ -153,11 +155,12 @@ static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data
 }
 
 /* The epoch that is best in the mean over folds gives each fold its figure. */
-static void choose_epoch(study_t *s)
+static void choose_epoch(study_t *s, graphs_watch_t watch)
 {
     int64_t best = 0;
     for (int64_t e = 1; e < s->epochs; e++)
-        if (s->mean_curve[e] > s->mean_curve[best])
+        if (watch == GRAPHS_WATCH_LOSS ? s->mean_loss[e] < s->mean_loss[best]
+                                       : s->mean_curve[e] > s->mean_curve[best])
             best = e;
     for (int64_t f = 0; f < s->count; f++) {
         s->folds[f].epoch = best + 1;
@@ -170,11 +173,13 @@ static void summarise(study_t *s, const options_t *o)
     double squares = 0, n = (double)s->count;
     for (int64_t e = 0; e < s->epochs; e++) {
         s->index[e] = (double)(e + 1);
-        for (int64_t f = 0; f < s->count; f++)
+        for (int64_t f = 0; f < s->count; f++) {
             s->mean_curve[e] += s->folds[f].curve[e] / n;
+            s->mean_loss[e] += s->folds[f].loss[e] / n;
+        }
     }
     if (o->protocol == PROTOCOL_MEAN)
-        choose_epoch(s);
+        choose_epoch(s, (graphs_watch_t)o->watch);
     for (int64_t f = 0; f < s->count; f++)
         s->mean += s->folds[f].test / n;
     for (int64_t f = 0; f < s->count; f++)
@@ -187,10 +192,14 @@ static int make_study(study_t *s, const options_t *o)
     s->epochs = o->epochs;
     s->folds = calloc((size_t)o->folds, sizeof *s->folds);
     s->mean_curve = calloc((size_t)s->epochs, sizeof *s->mean_curve);
+    s->mean_loss = calloc((size_t)s->epochs, sizeof *s->mean_loss);
     s->index = calloc((size_t)s->epochs, sizeof *s->index);
-    int whole = s->folds && s->mean_curve && s->index;
-    for (int64_t f = 0; whole && f < o->folds; f++)
-        whole = (s->folds[f].curve = calloc((size_t)s->epochs, sizeof(double))) != NULL;
+    int whole = s->folds && s->mean_curve && s->mean_loss && s->index;
+    for (int64_t f = 0; whole && f < o->folds; f++) {
+        s->folds[f].curve = calloc((size_t)s->epochs, sizeof(double));
+        s->folds[f].loss = calloc((size_t)s->epochs, sizeof(double));
+        whole = s->folds[f].curve && s->folds[f].loss;
+    }
     return whole ? GNN_OK : GNN_EMEMORY;
 }
 
@@ -249,9 +258,12 @@ int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn
 
 void graphs_study_free(study_t *s)
 {
-    for (int64_t f = 0; s->folds && f < s->count; f++)
+    for (int64_t f = 0; s->folds && f < s->count; f++) {
         free(s->folds[f].curve);
+        free(s->folds[f].loss);
+    }
     free(s->folds);
     free(s->mean_curve);
+    free(s->mean_loss);
     free(s->index);
 }

@@ -6,14 +6,13 @@
 #include "scale.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST = 1000000000 };
 
 static int open_set(const options_t *o, gnn_data_t **data)
 {
     char text[400];
-    GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
+    GNN_TRY(program_open_set(data, o->data, o->directed));
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
     fflush(o->say);
@@ -61,7 +60,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         REAL("validation-share", &o->validation_share, "share of the links to choose the epoch by",
              0.001, 0.9),
         REAL("test-share", &o->test_share, "share of the links for the test", 0.001, 0.9),
-        FLAG("directed", &o->directed, "each direction is a link of its own"),
+        FLAG("directed", &o->directed,
+             "links go as they are stored, and each direction is one of its own; else both ways"),
         WHOLE("negatives", &o->negatives, "pairs without a link, drawn per link in each epoch", 1,
               1000, .where = "!load"),
         WHOLE("batch", &o->batch, "links of a step; 0: all", 0, MOST, .where = "!load"),

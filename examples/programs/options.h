@@ -73,10 +73,13 @@ typedef struct {
 #define PRECISION(to) CHOICE("precision", to, "of products (gnn/context.h)", "highest|high|medium")
 #define JSON(to, ...) \
     FLAG("json", to, "one JSON object on standard output, words on standard error", __VA_ARGS__)
-#define SCALE(to, ...)                                                                                                             \
-    CHOICE("scale", to,                                                                                                            \
-           "features: as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like", \
-           "auto|none|rows|columns", __VA_ARGS__)
+#define DIRECTED(to, ...)                                                                          \
+    FLAG("directed", to, "messages go along stored links only; else both ways, whatever the form", \
+         __VA_ARGS__)
+#define SCALE(to, ...)                                                                                                         \
+    CHOICE("scale", to,                                                                                                        \
+           "features: as they are, rows of sum 1 or of length 1, columns of mean 0 and variance 1, or auto: by what they are", \
+           "auto|none|rows|length|columns", __VA_ARGS__)
 
 typedef struct {
     const char *name, *usage, *notes; /* usage without the name; notes end the help, or NULL */

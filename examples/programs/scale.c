@@ -1,41 +1,64 @@
-/* --scale: features as they are, rows divided by their sums, or columns standardised. */
+/* --scale: features as they are, rows of sum or length 1, or columns standardised. */
 #include "scale.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Does some column lie far from 0, or spread far more than another one does? */
-static int is_uneven(const gnn_tensor_t *x)
+int program_open_set(gnn_data_t **data, const char *path, int directed)
 {
-    double least = INFINITY, most = 0;
-    for (int64_t c = 0; x && c < x->cols; c++) {
-        double mean = 0, square = 0;
-        for (int64_t r = 0; r < x->rows; r++) {
-            const double v = (double)x->data[r * (x->stride ? x->stride : x->cols) + c];
-            mean += v / (double)x->rows;
-            square += v * v / (double)x->rows;
-        }
-        const double spread = sqrt(fmax(square - mean * mean, 0));
-        if (spread > 0) {
-            least = fmin(least, spread);
-            most = fmax(most, fmax(spread, fabs(mean)));
-        }
-    }
-    return most > 10 * least;
+    if (strcmp(path, "karate") == 0)
+        return gnn_data_karate(data);
+    return gnn_data_open_as(data, path,
+                            &(gnn_open_config_t){.directed = directed ? GNN_ON : GNN_OFF});
 }
 
-/* A few words per row, as in bags of words of abstracts. Rows of hundreds are left alone: divided
- * by their sums they would be so small that a network learns slowly. */
-static int is_short(const gnn_data_t *data)
+/* ---- what features are ---- */
+
+typedef struct {
+    int64_t values, zeros; /* all, and those that are 0 */
+    int whole, negative;   /* all are whole numbers; some are below 0 */
+    double most;
+} values_t;
+
+static void take(values_t *v, double value)
+{
+    v->zeros += value == 0;
+    v->whole = v->whole && value == floor(value);
+    v->negative = v->negative || value < 0;
+    v->most = fmax(v->most, value);
+}
+
+/* Zeros that a sparse matrix leaves out are values like others. */
+static values_t look_at_values(const gnn_data_t *data)
 {
     const gnn_sparse_t *s = gnn_data_sparse(data);
-    return s && s->indptr[s->rows] < 100 * s->rows;
+    const gnn_tensor_t *x = gnn_data_x(data);
+    values_t v = {.values = gnn_data_nodes(data) * gnn_data_features(data), .whole = 1};
+    for (int64_t k = 0; s && k < s->indptr[s->rows]; k++)
+        take(&v, (double)s->values[k]);
+    for (int64_t r = 0; x && r < x->rows; r++)
+        for (int64_t c = 0; c < x->cols; c++)
+            take(&v, (double)x->data[r * (x->stride ? x->stride : x->cols) + c]);
+    if (s)
+        v.zeros += v.values - s->indptr[s->rows];
+    return v;
+}
+
+features_t features_of(const gnn_data_t *data)
+{
+    const values_t v = look_at_values(data);
+    if (v.negative || 2 * v.zeros < v.values)
+        return FEATURES_REAL;
+    if (!v.whole)
+        return FEATURES_WEIGHTS;
+    return v.most <= 1 ? FEATURES_MARKS : FEATURES_COUNTS;
 }
 
 scale_t scale_for(const gnn_data_t *data)
 {
-    if (is_short(data))
-        return SCALE_ROWS;
-    return is_uneven(gnn_data_x(data)) ? SCALE_COLUMNS : SCALE_NONE;
+    return features_of(data) != FEATURES_REAL ? SCALE_LENGTH
+           : gnn_data_sparse(data)            ? SCALE_NONE
+                                              : SCALE_COLUMNS;
 }
 
 int scale_features(gnn_data_t *data, int how)
@@ -43,5 +66,7 @@ int scale_features(gnn_data_t *data, int how)
     const scale_t scale = how == SCALE_AUTO ? scale_for(data) : (scale_t)how;
     if (scale == SCALE_ROWS)
         return gnn_data_row_normalise(data);
+    if (scale == SCALE_LENGTH)
+        return gnn_data_row_unit(data);
     return scale == SCALE_COLUMNS ? gnn_data_standardise(data, -1) : GNN_OK;
 }

@@ -42,6 +42,16 @@ GNN_API const gnn_tensor_t *gnn_data_x(const gnn_data_t *data);
 GNN_API const gnn_sparse_t *gnn_data_sparse(const gnn_data_t *data);
 /** The class of each node (nodes); -1: no label. */
 GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
+/** What a set has to learn of its nodes. */
+typedef enum {
+    GNN_LABELS_NONE = 0,
+    GNN_LABELS_CLASSES, /**< one class of each: gnn_data_labels */
+    GNN_LABELS_SEVERAL, /**< 0 or 1 in several columns: the array "targets" on nodes */
+    GNN_LABELS_REAL     /**< real values in one column or several: the array "targets" on nodes */
+} gnn_label_kind_t;
+/** Classes where the set has some, else what its array "targets" on nodes holds. Cost: reads that
+ * array once. */
+GNN_API gnn_label_kind_t gnn_data_label_kind(const gnn_data_t *data);
 /** The splits of the nodes. */
 GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
 /** The nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, as gnn_split_mask:
@@ -199,6 +209,22 @@ GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** gnn_data_open with limits of the caller's on what is unpacked (NULL, and 0 in a field: the
  * default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
+/** How a data set is opened. Zero means the default in brackets. */
+typedef struct gnn_open_config {
+    const gnn_limits_t *limits; /**< on what is unpacked [the defaults of gnn_limits_t] */
+    /** OFF: messages go both ways along each stored link, whatever the form; self-loops and
+     * duplicates are left out. ON: link k of the file is edge k, in its own direction [off; an
+     * array `messages` is always read as with ON] */
+    gnn_flag_t directed;
+} gnn_open_config_t;
+GNN_API int gnn_data_open_as_sized(gnn_data_t **data, const char *path,
+                                   const gnn_open_config_t *config, size_t size);
+/** gnn_data_open with settings; `config` NULL: all defaults. */
+static inline int gnn_data_open_as(gnn_data_t **data, const char *path,
+                                   const gnn_open_config_t *config)
+{
+    return gnn_data_open_as_sized(data, path, config, sizeof *config);
+}
 /** Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node
  * numbers as features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
@@ -206,6 +232,9 @@ GNN_API int gnn_data_karate(gnn_data_t **data);
 GNN_API void gnn_data_free(gnn_data_t *data);
 /** Divides every feature row by its sum (rows that add up to 0 stay). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
+/** Divides every feature row by its Euclidean length (rows of zeros stay). GNN_ENUMERIC: the
+ * squares of a row add up to no finite number; rows before it are divided then. Cost: one pass. */
+GNN_API int gnn_data_row_unit(gnn_data_t *data);
 /** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of
  * `split`, or over all nodes if it is -1. A column that is constant there becomes 0 there (it is
  * divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so; GNN_EINVALID: no

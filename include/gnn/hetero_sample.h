@@ -96,6 +96,16 @@ GNN_API const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample
  * NULL: no such slot, or nothing is drawn. */
 GNN_API gnn_graph_t *gnn_hetero_sample_graph(const gnn_hetero_sample_t *sample, int64_t slot);
 
+/** Typed samples to train on, for gnn_train_config_t.typed: the seeds are the nodes of a type that
+ * the split has. Zero means the default in brackets. Does not grow. */
+typedef struct gnn_typed_sampling {
+    const gnn_hetero_t *hetero;          /**< of which the set was made by gnn_data_hetero_for */
+    const gnn_hetero_sampler_t *sampler; /**< of the same, for the model's block */
+    const char *type;                    /**< whose nodes are classified */
+    int64_t batch;                       /**< seeds of a step [1024] */
+    uint64_t seed;                       /**< of the order of the seeds */
+} gnn_typed_sampling_t;
+
 #ifdef __cplusplus
 }
 #endif

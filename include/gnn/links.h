@@ -131,6 +131,10 @@ typedef struct gnn_link_batches_config {
      * were known [off]; ON: all links */
     gnn_flag_t avoid_all;
     int64_t split; /**< of edges with classes: which of the splits [0] */
+    /** the model runs on a sample around the pairs of each batch, drawn from the training's links
+     * by method "neighbours" or "around"; `size` is by default its `batch` then, also of validation
+     * [NULL: on the whole graph] */
+    const gnn_sampling_t *sampling;
 } gnn_link_batches_config_t;
 
 /** Batches of pairs, as a source for gnn_train_batches: slot 0 is the graph of the training's
@@ -152,7 +156,8 @@ GNN_API int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_d
  *         graph that was split; GNN_EMEMORY
  *
  * Memory: the pairs of a batch. A batch depends on seed, part, epoch and index alone. Every batch
- * runs the model on the whole graph.
+ * runs the model on the whole graph, but for `config->sampling`; gnn_link_batches_predict and
+ * gnn_link_batches_measure always do.
  */
 static inline int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
                                        gnn_links_t *links, const gnn_model_t *model,

@@ -138,7 +138,7 @@ typedef struct gnn_pack {
     int64_t sentences, rows;
     const int64_t *index;   /**< (sentences) which ones of the corpus */
     const int64_t *lengths; /**< (sentences) words of each, for the graph; they add up to `rows` */
-    const int32_t *labels;  /**< (sentences) */
+    const int32_t *labels;  /**< (sentences) of the vocabulary; -1: none */
     const int32_t *ids;     /**< (rows) */
     const int32_t *positions; /**< (rows) 0, 1, ... in each sentence */
 } gnn_pack_t;
@@ -157,11 +157,14 @@ typedef struct gnn_packing {
     uint64_t seed;
 } gnn_packing_t;
 
-/** Cuts a corpus into packs. GNN_EINVALID; GNN_EOVERFLOW; GNN_EMEMORY. O(words log vocabulary).
+/** Cuts a corpus into packs. Classes meet by name: labels of packs are the vocabulary's, whatever
+ *  the corpus' own numbers are (these, where the vocabulary has no classes). GNN_EINVALID: a
+ *  setting, or a class that the vocabulary does not have; GNN_EOVERFLOW; GNN_EMEMORY. O(words log
+ *  vocabulary).
  *
  *  @param[out] packs       the caller's, for gnn_packs_free
  *  @param[in] corpus       not needed afterwards
- *  @param[in] vocabulary   says each word's id; not needed afterwards
+ *  @param[in] vocabulary   says each word's id and each class's index; not needed afterwards
  *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);

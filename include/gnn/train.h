@@ -123,6 +123,12 @@ GNN_API double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *t
 GNN_API double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
                                const uint8_t *mask);
 
+/** Share of the targets' variance that the outputs account for (coefficient of determination): 1 -
+ * sum (y - t)^2 / sum (t - mean)^2, the mean over columns whose targets differ. NaN if none counts,
+ * or if shapes differ. */
+GNN_API double gnn_metric_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                             const uint8_t *mask);
+
 /** How one class was told from the others. */
 typedef struct gnn_class_metrics {
     double precision, recall,
@@ -199,7 +205,8 @@ typedef enum {
     GNN_METRIC_MICRO_F1,
     GNN_METRIC_MEAN_AUC,
     GNN_METRIC_MAE,
-    GNN_METRIC_RMSE
+    GNN_METRIC_RMSE,
+    GNN_METRIC_R2
 } gnn_metric_t;
 
 /** What is watched for early stopping and the best weights. LOSS_OR_METRIC: patience starts anew
@@ -260,6 +267,14 @@ typedef struct gnn_train_config {
     gnn_real_t drop_edge;
     /** the same for a node, whose edges fall with it [0] */
     gnn_real_t drop_node;
+    /** gnn_train learns which pairs of nodes are links, as batches of gnn/links.h have them: all at
+     * once, or with `sampling` on a sample around each batch of pairs. Of gnn_data_graph(data);
+     * borrowed. `loss` and masks are theirs; `metric` is ROC AUC or average precision. NULL: nodes
+     * are classified */
+    struct gnn_links *links;
+    /** gnn_train learns from typed samples of this description (gnn/hetero_sample.h), of which
+     * `data` was made by gnn_data_hetero_for. NULL: it does not */
+    const struct gnn_typed_sampling *typed;
 } gnn_train_config_t;
 
 /** The outcome of a training. */

@@ -51,8 +51,31 @@ static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence,
     return position;
 }
 
+/* A class of the corpus by the vocabulary's number of its name; a vocabulary without classes has no
+ * numbers to meet. */
+static int number_labels(int32_t **numbers, const gnn_corpus_t *corpus,
+                         const gnn_vocabulary_t *vocabulary)
+{
+    const int64_t known = gnn_vocabulary_labels(vocabulary);
+    GNN_TRY(gnn__new(numbers, corpus->n_labels, sizeof **numbers, "classes of a corpus"));
+    for (int64_t k = 0; k < corpus->n_labels; k++) {
+        int64_t at = 0;
+        while (at < known && strcmp(gnn_vocabulary_label(vocabulary, at), corpus->label_names[k]) != 0)
+            at++;
+        if (known == 0)
+            at = k;
+        else if (at == known)
+            return gnn__error(GNN_EINVALID,
+                              "packs: the corpus has the class \"%.60s\", which is none of the %lld "
+                              "of the vocabulary",
+                              corpus->label_names[k], (long long)known);
+        (*numbers)[k] = (int32_t)at;
+    }
+    return GNN_OK;
+}
+
 static void write_packs(packs_t *p, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary,
-                        const gnn_packing_t *how)
+                        const int32_t *numbers, const gnn_packing_t *how)
 {
     int64_t row = 0;
     for (int64_t k = 0; k < corpus->count; k++) {
@@ -63,7 +86,8 @@ static void write_packs(packs_t *p, const gnn_corpus_t *corpus, const gnn_vocabu
                                  .labels = p->labels + k,
                                  .ids = p->ids + row,
                                  .positions = p->positions + row};
-        p->labels[k] = corpus->labels[p->index[k]];
+        const int32_t label = corpus->labels[p->index[k]];
+        p->labels[k] = label < 0 ? -1 : numbers[label];
         p->lengths[k] =
             write_sentence(p, row, corpus->sentences[p->index[k]], vocabulary, how->max_words);
         pack->sentences++;
@@ -104,6 +128,7 @@ int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
 {
     gnn_packing_t settings = how ? *how : (gnn_packing_t){0};
     packs_t *p = NULL;
+    int32_t *numbers = NULL;
     int rc;
     if (!packs || !corpus || !vocabulary)
         return gnn__error(GNN_EINVALID, "packs need a corpus, a vocabulary and a place");
@@ -112,11 +137,13 @@ int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
     p->public.count = (corpus->count - 1) / settings.sentences + 1;
     GNN_CHECK(allocate(p, corpus));
     GNN_CHECK(order_sentences(p, corpus->count, &settings));
-    write_packs(p, corpus, vocabulary, &settings);
+    GNN_CHECK(number_labels(&numbers, corpus, vocabulary));
+    write_packs(p, corpus, vocabulary, numbers, &settings);
     p->public.at = p->at;
     *packs = &p->public;
     p = NULL;
 done:
+    gnn_free(numbers);
     gnn_packs_free(p ? &p->public : NULL);
     return rc;
 }

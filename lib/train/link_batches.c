@@ -3,7 +3,7 @@
 #include <lib/io/data/data.h>
 #include <lib/train/links.h>
 
-enum { SOURCES, TARGETS, OF_SET };
+enum { SOURCES, TARGETS, OF_SET, SAMPLED = 1024 /* links of a batch around which is drawn */ };
 
 /* ---- inputs ---- */
 
@@ -24,13 +24,18 @@ static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *fr
     return GNN_OK;
 }
 
-/* What the set gives; arrays on edges have the rows of the graph's. */
+/* What the set gives, but for arrays called as the pairs are; arrays on edges have the rows of the
+ * graph's. */
 static int list_whole(gnn_link_batches_t *b)
 {
     for (int64_t k = 0; k < b->n_inputs; k++) {
         const gnn__data_input_t *in = &b->inputs[k];
+        if (strcmp(in->whole.name, b->values[SOURCES].name) == 0 ||
+            strcmp(in->whole.name, b->values[TARGETS].name) == 0)
+            continue;
         const int64_t v = b->n_values++;
         b->values[v] = in->whole;
+        b->places[v] = in->place;
         if (in->place == GNN_ON_EDGES && b->links)
             GNN_TRY(gather_edges(b, v, in->whole.dense, b->links->kept, gnn_graph_n_edges(b->graph)));
     }
@@ -56,6 +61,7 @@ static int open_inputs(gnn_link_batches_t *b)
     GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_inputs, b->data));
     const int64_t most = OF_SET + 2 * b->n_inputs;
     GNN_TRY(gnn__new(&b->values, most, sizeof *b->values, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->places, most, sizeof *b->places, "a model's inputs"));
     GNN_TRY(gnn__new(&b->rows, most, sizeof *b->rows, "a model's inputs"));
     GNN_TRY(gnn__new(&b->rows_room, most, sizeof *b->rows_room, "a model's inputs"));
     GNN_TRY(gnn__new(&b->graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
@@ -101,11 +107,13 @@ static int make_room(gnn_link_batches_t *b, int64_t pairs)
     return GNN_OK;
 }
 
-/* Pairs of a batch that come from the part's list: all at once outside of the training. */
+/* Pairs of a batch that come from the part's list: outside of the training all at once, unless a
+ * sample is drawn around them. */
 static int64_t size_of(const gnn_link_batches_t *b, int part)
 {
     const int64_t all = b->pairs[part].count;
-    return part == GNN_TRAIN && b->config.size > 0 && b->config.size < all ? b->config.size : all;
+    const bool parts = part == GNN_TRAIN || b->sampling;
+    return parts && b->config.size > 0 && b->config.size < all ? b->config.size : all;
 }
 
 static void shuffle(gnn_link_batches_t *b, int64_t epoch)
@@ -148,8 +156,9 @@ static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t in
                                   c->seed, (uint64_t)(epoch * batches + index), links, src, dst);
     }
     const gnn__pair_list_t *from = &b->links->without[part];
-    memcpy(src, from->src, (size_t)from->count * sizeof *src);
-    memcpy(dst, from->dst, (size_t)from->count * sizeof *dst);
+    const int64_t first = index * size_of(b, part);
+    memcpy(src, from->src + first, (size_t)links * sizeof *src);
+    memcpy(dst, from->dst + first, (size_t)links * sizeof *dst);
     return GNN_OK;
 }
 
@@ -180,8 +189,10 @@ static int get_links(gnn_link_batches_t *b, int part, int64_t epoch, int64_t ind
     b->target = gnn_tensor(b->targets, 2 * of_a_kind, 1);
     batch->loss = (gnn_loss_t){
         .kind = GNN_LOSS_BINARY_CROSS_ENTROPY, .labels = b->batch_labels, .targets = &b->target};
-    return gnn__link_batches_inputs(
-        b, &(gnn_node_pairs_t){2 * of_a_kind, b->batch.src, b->batch.dst}, &batch->inputs);
+    const gnn_node_pairs_t pairs = {2 * of_a_kind, b->batch.src, b->batch.dst};
+    return b->sampling
+               ? gnn__link_sampling_draw(b->sampling, b, part, epoch, index, &pairs, &batch->inputs)
+               : gnn__link_batches_inputs(b, &pairs, &batch->inputs);
 }
 
 static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index,
@@ -223,7 +234,15 @@ static int open_batches(gnn_link_batches_t *b, const gnn_link_batches_config_t *
         b->config.drawn = 1;
     b->ordered = -1;
     GNN_TRY(gnn__new(&b->order, b->pairs[GNN_TRAIN].count, sizeof *b->order, "an order of links"));
-    return open_inputs(b);
+    GNN_TRY(open_inputs(b));
+    if (!b->config.sampling)
+        return GNN_OK;
+    if (!b->links)
+        return gnn__error(GNN_EUNSUPPORTED, "classes of edges are learnt on the whole graph, "
+                                            "not on samples");
+    if (b->config.size == 0)
+        b->config.size = b->config.sampling->batch ? b->config.sampling->batch : SAMPLED;
+    return gnn__link_sampling_new(&b->sampling, b, b->config.sampling);
 }
 
 static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
@@ -341,6 +360,8 @@ void gnn_link_batches_free(gnn_link_batches_t *b)
         gnn_free(b->numbers[p]);
     }
     gnn__pair_list_free(&b->batch);
+    gnn__link_sampling_free(b->sampling);
+    gnn_free(b->places);
     gnn_free(b->inputs);
     gnn_free(b->values);
     gnn_free(b->rows);
@@ -353,13 +374,28 @@ void gnn_link_batches_free(gnn_link_batches_t *b)
     gnn_free(b);
 }
 
+static int64_t batches_of(const gnn_link_batches_t *b, int part)
+{
+    const int64_t n = b->pairs[part].count, size = size_of(b, part);
+    return size > 0 ? (n + size - 1) / size : 0;
+}
+
 gnn_source_t gnn_link_batches_source(gnn_link_batches_t *b)
 {
-    const int64_t n = b->pairs[GNN_TRAIN].count, size = size_of(b, GNN_TRAIN);
-    return (gnn_source_t){.get = get,
-                          .count = {size > 0 ? (n + size - 1) / size : 0,
-                                    b->pairs[GNN_VALIDATION].count > 0, b->pairs[GNN_TEST].count > 0},
-                          .user = b,
-                          .identity = (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed +
-                                      (b->links ? b->links->seed : 0)};
+    const int64_t n = b->pairs[GNN_TRAIN].count;
+    return (gnn_source_t){
+        .get = get,
+        .count = {batches_of(b, GNN_TRAIN), batches_of(b, GNN_VALIDATION), batches_of(b, GNN_TEST)},
+        .user = b,
+        .identity =
+            (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed + (b->links ? b->links->seed : 0)};
+}
+
+int gnn__link_batches_of_training(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                  const gnn_model_t *model, const gnn_train_config_t *config)
+{
+    const gnn_sampling_t *sampling = config->sampling;
+    const gnn_link_batches_config_t how = {.seed = sampling ? sampling->sampler.seed : 0,
+                                           .sampling = sampling};
+    return gnn_link_batches_new(batches, data, config->links, model, &how);
 }

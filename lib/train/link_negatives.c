@@ -165,10 +165,9 @@ static int64_t below(uint64_t seed, uint64_t round, uint64_t k, int64_t n)
         (int64_t)(gnn__uniform(seed, gnn__hash_string("negatives") + round, k) * (double)n), n - 1);
 }
 
-static void draw_pair(const gnn_negatives_t *g, uint64_t seed, uint64_t round, int64_t k,
-                      int32_t *src, int32_t *dst)
+/* Pair r of all that may be drawn, node after node. */
+static void pair_at(const gnn_negatives_t *g, int64_t r, int32_t *src, int32_t *dst)
 {
-    const int64_t r = below(seed, round, (uint64_t)k, g->below[g->n]);
     int64_t low = 0, high = g->n;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
@@ -181,6 +180,64 @@ static void draw_pair(const gnn_negatives_t *g, uint64_t seed, uint64_t round, i
     *src = (int32_t)low;
     *dst = missing(g->taken + from, g->begin[low + 1] - from, g->directed ? 0 : low + 1,
                    r - g->below[low]);
+}
+
+static void draw_pair(const gnn_negatives_t *g, uint64_t seed, uint64_t round, int64_t k,
+                      int32_t *src, int32_t *dst)
+{
+    pair_at(g, below(seed, round, (uint64_t)k, g->below[g->n]), src, dst);
+}
+
+/* ---- draws without a pair twice ---- */
+
+/* Numbers in a table of open addresses, whose size is a power of two above twice their count; -1:
+ * free. */
+static bool remember(int64_t *table, int64_t size, int64_t number)
+{
+    int64_t at = (int64_t)((uint64_t)number * 0x9e3779b97f4a7c15u >> 1) & (size - 1);
+    for (; table[at] >= 0; at = (at + 1) & (size - 1))
+        if (table[at] == number)
+            return false;
+    table[at] = number;
+    return true;
+}
+
+/* `count` different numbers below n, in an order that is drawn, too. Floyd's algorithm (Bentley and
+ * Floyd 1987). */
+static int draw_different(uint64_t seed, int64_t n, int64_t count, int64_t *numbers)
+{
+    int64_t size = 16, *table;
+    while (size < 2 * count + 2)
+        size *= 2;
+    GNN_TRY(gnn__new(&table, size, sizeof *table, "pairs that are drawn"));
+    for (int64_t k = 0; k < size; k++)
+        table[k] = -1;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t last = n - count + k, one = below(seed, 0, (uint64_t)k, last + 1);
+        numbers[k] = remember(table, size, one) ? one : last;
+        if (numbers[k] == last)
+            remember(table, size, last);
+    }
+    for (int64_t k = count - 1; k > 0; k--) {
+        const int64_t other = below(seed, 1, (uint64_t)k, k + 1), swap = numbers[k];
+        numbers[k] = numbers[other];
+        numbers[other] = swap;
+    }
+    gnn_free(table);
+    return GNN_OK;
+}
+
+int gnn__negatives_different(const gnn_negatives_t *g, uint64_t seed, int64_t count, int32_t *src,
+                             int32_t *dst)
+{
+    const int64_t there = g->below[g->n], different = gnn__min(count, there);
+    int64_t *numbers;
+    GNN_TRY(gnn__new(&numbers, different, sizeof *numbers, "pairs that are drawn"));
+    int rc = draw_different(seed, there, different, numbers);
+    for (int64_t k = 0; rc == GNN_OK && k < count; k++)
+        pair_at(g, numbers[k % different], &src[k], &dst[k]);
+    gnn_free(numbers);
+    return rc;
 }
 
 enum { WORK = 200 }; /* of one draw, in elementary operations */

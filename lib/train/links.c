@@ -186,18 +186,30 @@ done:
     return rc;
 }
 
+/* Pairs of validation and test are drawn at once: none is in both, and none comes twice while the
+ * graph has as many. */
 static int draw_others(gnn_links_t *links, const gnn_graph_t *graph, bool directed)
 {
     const gnn_flag_t flag = directed ? GNN_ON : GNN_OFF;
+    const int64_t count = links->of[GNN_VALIDATION].count + links->of[GNN_TEST].count;
+    gnn__pair_list_t all = {0};
+    int rc;
     GNN_TRY(gnn_negatives_new(&links->all, graph, flag));
     GNN_TRY(gnn_negatives_new(&links->known, links->graph, flag));
+    GNN_CHECK(gnn__pair_list_new(&all, count));
+    GNN_CHECK(gnn__negatives_different(links->all, links->seed, count, all.src, all.dst));
+    int64_t at = 0;
     for (int p = GNN_VALIDATION; p <= GNN_TEST; p++) {
         gnn__pair_list_t *to = &links->without[p];
-        GNN_TRY(gnn__pair_list_new(to, links->of[p].count));
-        GNN_TRY(gnn_negatives_draw(links->all, NULL, links->seed, (uint64_t)p << 32, to->count,
-                                   to->src, to->dst));
+        GNN_CHECK(gnn__pair_list_new(to, links->of[p].count));
+        for (int64_t k = 0; k < to->count; k++, at++) {
+            to->src[k] = all.src[at];
+            to->dst[k] = all.dst[at];
+        }
     }
-    return GNN_OK;
+done:
+    gnn__pair_list_free(&all);
+    return rc;
 }
 
 static int split(gnn_links_t *links, const gnn_graph_t *graph, const gnn_link_rule_t *rule)

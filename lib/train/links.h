@@ -27,6 +27,11 @@ typedef struct gnn__link_index {
 int gnn__link_index_new(gnn__link_index_t *index, const gnn_graph_t *graph, bool directed);
 void gnn__link_index_free(gnn__link_index_t *index);
 
+/* Pairs as gnn_negatives_draw gives them, none of them twice; where the graph has fewer, all of
+ * them again and again. O(count log n). */
+int gnn__negatives_different(const gnn_negatives_t *negatives, uint64_t seed, int64_t count,
+                             int32_t *src, int32_t *dst);
+
 struct gnn_links {
     int64_t nodes, edges; /* of the graph that was split */
     gnn_graph_t *graph;   /* the training's */
@@ -35,6 +40,9 @@ struct gnn_links {
     gnn_negatives_t *all, *known; /* avoid all links, and those of the training */
     uint64_t seed;
 };
+
+/* Samples around the ends of pairs (link_sampled.c). */
+typedef struct gnn__link_sampling gnn__link_sampling_t;
 
 struct gnn_link_batches {
     const gnn_data_t *data;
@@ -45,8 +53,10 @@ struct gnn_link_batches {
     const gnn_graph_t **graphs;
     /* inputs: "sources", "targets", "x", the set's arrays; then those of edges again for pairs */
     gnn_named_t *values;
+    gnn_data_place_t *places; /* (n_whole) of what the set gives */
     int64_t n_values, n_whole;
-    gnn__data_input_t *inputs; /* of the set */
+    gnn__link_sampling_t *sampling; /* NULL: batches run on the whole graph */
+    gnn__data_input_t *inputs;      /* of the set */
     int64_t n_inputs;
     gnn_tensor_t *rows; /* (n_values) rows of edges that were gathered; data NULL: not gathered */
     int64_t *rows_room;
@@ -69,5 +79,16 @@ struct gnn_link_batches {
 /* Makes `pairs` the pairs of the batch and returns the model's inputs. */
 int gnn__link_batches_inputs(gnn_link_batches_t *batches, const gnn_node_pairs_t *pairs,
                              gnn_model_inputs_t *inputs);
+
+int gnn__link_sampling_new(gnn__link_sampling_t **sampling, const gnn_link_batches_t *batches,
+                           const gnn_sampling_t *how);
+void gnn__link_sampling_free(gnn__link_sampling_t *sampling);
+/* Draws the sample of a batch of pairs; `inputs` stay valid until the next draw. */
+int gnn__link_sampling_draw(gnn__link_sampling_t *sampling, const gnn_link_batches_t *batches,
+                            int part, int64_t epoch, int64_t batch, const gnn_node_pairs_t *pairs,
+                            gnn_model_inputs_t *inputs);
+/* A training's batches of its links, for gnn_train. */
+int gnn__link_batches_of_training(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                  const gnn_model_t *model, const gnn_train_config_t *config);
 
 #endif

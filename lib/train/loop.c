@@ -375,7 +375,7 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
         return gnn__error(GNN_EINVALID,
                           "training: epochs is %lld, patience %lld, expected numbers >= 0",
                           (long long)c->epochs, (long long)c->patience);
-    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_RMSE ||
+    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_R2 ||
         (int)c->metric < 0)
         return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch,
                           (int)c->metric);

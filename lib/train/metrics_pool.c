@@ -124,6 +124,8 @@ int gnn__pool_metric(gnn__pool_t *pool, double *value)
         *value = gnn_metric_mae(&logits, &targets, NULL);
     else if (metric == GNN_METRIC_RMSE)
         *value = gnn_metric_rmse(&logits, &targets, NULL);
+    else if (metric == GNN_METRIC_R2)
+        *value = gnn_metric_r2(&logits, &targets, NULL);
     else
         return area(pool, metric, &logits, value);
     return GNN_OK;

@@ -49,6 +49,43 @@ double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
     return sqrt(mean_error(outputs, targets, mask, true));
 }
 
+/* Of one column; false where its targets do not differ. */
+static bool column_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask,
+                      int64_t c, double *value)
+{
+    double mean = 0, off = 0, spread = 0, counted = 0;
+    for (int64_t r = 0; r < targets->rows; r++)
+        if (gnn__counts(NULL, mask, r)) {
+            mean += (double)gnn__row(targets, r)[c];
+            counted++;
+        }
+    mean /= counted;
+    for (int64_t r = 0; r < targets->rows; r++)
+        if (gnn__counts(NULL, mask, r)) {
+            const double t = (double)gnn__row(targets, r)[c], y = (double)gnn__row(outputs, r)[c];
+            off += (y - t) * (y - t);
+            spread += (t - mean) * (t - mean);
+        }
+    *value = 1 - off / spread;
+    return spread > 0;
+}
+
+double gnn_metric_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    double sum = 0;
+    int64_t counted = 0;
+    if (!fit(outputs, targets))
+        return NAN;
+    for (int64_t c = 0; c < targets->cols; c++) {
+        double r2;
+        if (column_r2(outputs, targets, mask, c, &r2)) {
+            sum += r2;
+            counted++;
+        }
+    }
+    return counted ? sum / (double)counted : NAN;
+}
+
 /* Of one column: the share of pairs of a row with the label and one without that stand in the right
  * order, ties counted half. NaN without both kinds. */
 static double column_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,

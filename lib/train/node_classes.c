@@ -2,7 +2,8 @@
  * a split. Targets in place of classes, and edges that are dropped, are the same source. */
 #include <lib/io/data/data.h>
 #include <lib/train/drop_edges.h>
-#include <lib/train/train.h>
+#include <lib/train/links.h>
+#include <lib/train/typed.h>
 #include <math.h>
 
 typedef struct {
@@ -63,6 +64,9 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
     if (split < 0 || split >= gnn_data_splits(data))
         return gnn__error(GNN_EINVALID, "split %lld was asked for, the data has %lld",
                           (long long)split, (long long)gnn_data_splits(data));
+    if (gnn_data_classes(data) == 1)
+        return gnn__error(GNN_EINVALID, "\"%s\" has one class, there is nothing to tell apart",
+                          gnn_data_name(data));
     if (two && gnn_data_classes(data) != 2)
         return gnn__error(GNN_EINVALID, "%s tells two classes apart, the set has %lld",
                           metric == GNN_METRIC_ROC_AUC ? "ROC AUC" : "average precision",
@@ -282,9 +286,42 @@ static int use_samples(const gnn_model_t *model, gnn_context_t *context, gnn_dat
     return rc;
 }
 
+/* A step a batch of pairs. */
+static int use_links(const gnn_model_t *model, gnn_data_t *data, const gnn_train_config_t *config,
+                     gnn__source_use_t *use, void *user)
+{
+    gnn_link_batches_t *batches;
+    GNN_TRY(gnn__link_batches_of_training(&batches, data, model, config));
+    const gnn_source_t source = gnn_link_batches_source(batches);
+    const int rc = use(user, &source, false);
+    gnn_link_batches_free(batches);
+    return rc;
+}
+
+/* What training on the whole graph, or on nodes, alone takes. */
+static int check_alone(const gnn_train_config_t *c)
+{
+    const char *what = c->links ? "links" : "typed samples", *other = NULL;
+    if (c->drop_edge != 0 || c->drop_node != 0)
+        other = "drop_edge and drop_node";
+    else if (c->targets)
+        other = "targets";
+    else if (c->links && c->typed)
+        other = "typed samples";
+    else if (c->links ? c->class_weight != NULL || c->splits != NULL : c->sampling != NULL)
+        other = c->links ? "class_weight and splits" : "sampling";
+    else if (!c->links && c->loss != GNN_LOSS_CROSS_ENTROPY)
+        other = "a loss other than cross-entropy";
+    return other ? gnn__error(GNN_EUNSUPPORTED, "training on %s takes no %s", what, other) : GNN_OK;
+}
+
 int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
 {
+    if (config->links || config->typed)
+        GNN_TRY(check_alone(config));
+    if (config->links)
+        return use_links(model, data, config, use, user);
     if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
         return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
                                             "whole graph, samples leave edges out anyway");
@@ -294,6 +331,8 @@ int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data
         GNN_TRY(check_data(model, data, config->splits ? 0 : config->split, config->metric));
     GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
     GNN_TRY(check_slots(model, data, config));
+    if (config->typed)
+        return gnn__train_typed(model, context, data, config, use, user);
     return config->sampling ? use_samples(model, context, data, config, use, user)
                             : use_whole(model, context, data, config, use, user);
 }

@@ -35,7 +35,7 @@ int gnn__pool_metric(gnn__pool_t *pool, double *value);
 /* Is it measured against targets, not labels? */
 static inline bool gnn__metric_of_targets(gnn_metric_t metric)
 {
-    return metric >= GNN_METRIC_MICRO_F1 && metric <= GNN_METRIC_RMSE;
+    return metric >= GNN_METRIC_MICRO_F1 && metric <= GNN_METRIC_R2;
 }
 /* Is less better? */
 static inline bool gnn__metric_is_error(gnn_metric_t metric)

@@ -66,13 +66,6 @@ expect "two seeds on two splits" "$gnn" citation --data "$data" --layer mlp --ep
 expect "the last line" grep -Eq '^test accuracy [0-9.]+ \+- [0-9.]+ over 2 splits with 2 seeds each$' last
 expect "a checkpoint for each" test -s two.split0-seed0 -a -s two.split1-seed1
 
-# ---- settings of papers, by the set's name ----
-for set in cora:2e-05 citeseer:0.0002 pubmed:0.0002; do
-    cp "$data" "${set%:*}.npz"
-    expect "SGC on ${set%:*}" "$gnn" citation --data "${set%:*}.npz" --layer sgc --epochs 1 --json
-    expect "its weight decay" grep -q "\"weight_decay\": ${set#*:}," last
-done
-
 # ---- a diffused graph ----
 diffused() {
     "$gnn" citation --data karate --layer gcn --epochs 40 --diffusion "$@"
@@ -93,7 +86,7 @@ expect "appnp, which spreads by itself" exits 2 "$gnn" citation --layer appnp --
 expect "says so" grep -q 'appnp spreads over the links by itself' last
 
 # ---- wrong options ----
-for wrong in "--epochs 0" "--seeds x" "--metric loss" "--layer none" "--resume" "--split -1" "extra" "--splits 0"; do
+for wrong in "--epochs 0" "--seeds x" "--metric loss" "--watch ap" "--layer none" "--resume" "--split -1" "extra" "--splits 0"; do
     # shellcheck disable=SC2086 # an option and its value
     expect "citation $wrong" exits 2 "$gnn" citation $wrong
 done

@@ -4,6 +4,7 @@
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
+#include <unistd.h>
 #include <zip.h>
 
 enum { FREE_MIB = 64 }; /* unpacked, whatever the file's size */
@@ -47,11 +48,32 @@ static int failed(int why, const char *words)
     }
 }
 
+static int check_content(const reader_t *r, zip_uint64_t entries);
+
+/* An archive that the checks refuse may be one that holds another: that is what is told then. */
+static int open_unchecked(reader_t *r)
+{
+    int why = 0;
+    const int again = dup(r->file.fd);
+    zip_t *zip = again < 0 ? NULL : zip_fdopen(again, ZIP_RDONLY, &why);
+    if (!zip) {
+        if (again >= 0)
+            close(again);
+        return GNN_OK;
+    }
+    const reader_t other = {.zip = zip, .wanted = r->wanted};
+    int rc = check_content(&other, (zip_uint64_t)zip_get_num_entries(zip, 0));
+    zip_discard(zip);
+    return rc;
+}
+
 static int open_archive(reader_t *r)
 {
     int why = 0;
     r->zip = zip_fdopen(r->file.fd, ZIP_CHECKCONS | ZIP_RDONLY, &why);
     if (!r->zip) {
+        if (why == ZIP_ER_INCONS)
+            GNN_TRY(open_unchecked(r));
         zip_error_t error;
         zip_error_init_with_code(&error, why);
         int rc = failed(why, zip_error_strerror(&error));
@@ -213,12 +235,47 @@ static int stat_entry(const reader_t *r, zip_uint64_t index, zip_stat_t *s)
                              "entry %llu", (unsigned long long)index);
 }
 
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), n = strlen(ending);
+    return length >= n && strcmp(name + length - n, ending) == 0;
+}
+
+/* Entries that macOS adds to an archive: "__MACOSX/", and "._x.npy" beside x.npy. */
+static bool is_of_macos(const char *name)
+{
+    const char *last = strrchr(name, '/');
+    return strncmp(name, "__MACOSX/", 9) == 0 || strncmp(last ? last + 1 : name, "._", 2) == 0;
+}
+
 /* An array, and one that is wanted: not a folder or a note. */
 static bool is_wanted(const reader_t *r, const zip_stat_t *s)
 {
-    size_t length = strlen(s->name);
-    return length >= 4 && strcmp(s->name + length - 4, ".npy") == 0 &&
-           (!r->wanted || r->wanted(s->name, length - 4));
+    return ends_with(s->name, ".npy") && !is_of_macos(s->name) &&
+           (!r->wanted || r->wanted(s->name, strlen(s->name) - 4));
+}
+
+/* An archive without arrays that holds another one, or whose arrays lie in a folder. */
+static int check_content(const reader_t *r, zip_uint64_t entries)
+{
+    zip_stat_t s, other = {0};
+    bool folder = false;
+    for (zip_uint64_t k = 0; k < entries; k++) {
+        GNN_TRY(stat_entry(r, k, &s));
+        if (is_of_macos(s.name))
+            continue;
+        if (ends_with(s.name, ".npy") && !strchr(s.name, '/'))
+            return GNN_OK;
+        if (!other.name && (ends_with(s.name, ".npz") || ends_with(s.name, ".npy"))) {
+            other = s;
+            folder = ends_with(s.name, ".npy");
+        }
+    }
+    if (!other.name || (folder && !r->wanted))
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT, "is a zip archive that holds %.80s: %s", other.name,
+                      folder ? "arrays are expected outside of folders; zip the files of the folder"
+                             : "unpack it first (unzip)");
 }
 
 /* What the directory declares is compared with the file before anything is unpacked: a few
@@ -267,6 +324,7 @@ static int read_archive(reader_t *r)
     if (entries > r->limits.max_entries)
         return gnn__error(GNN_EFORMAT, "%lld entries, the limit is %lld", (long long)entries,
                           (long long)r->limits.max_entries);
+    GNN_TRY(check_content(r, (zip_uint64_t)entries));
     GNN_TRY(check_growth(r, (zip_uint64_t)entries));
     for (zip_int64_t k = 0; k < entries; k++)
         GNN_TRY(read_entry(r, (zip_uint64_t)k));

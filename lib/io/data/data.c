@@ -99,6 +99,22 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
     return marked;
 }
 
+/* What its labels were taken for. */
+static void say_labels(words_t *w, const gnn_data_t *data)
+{
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    switch (gnn_data_label_kind(data)) {
+    case GNN_LABELS_SEVERAL:
+        say_count(w, targets->cols, "label of 0 or 1 per node; ", "labels of 0 or 1 per node; ");
+        break;
+    case GNN_LABELS_REAL:
+        say_count(w, targets->cols, "real value per node to predict; ",
+                  "real values per node to predict; ");
+        break;
+    default: say_count(w, data->classes, "class; ", "classes; ");
+    }
+}
+
 static const char *const places[] = {
     [GNN_ON_NODES] = "nodes", [GNN_ON_EDGES] = "edges", [GNN_ON_GRAPHS] = "graphs"};
 
@@ -115,7 +131,10 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     if (graphs > 1)
         say_count(&w, graphs, "graph, ", "graphs, ");
     say_count(&w, data->n, "node, ", "nodes, ");
-    say_count(&w, gnn_graph_n_pairs(data->graph), "message, ", "messages, ");
+    say_count(&w, gnn_graph_n_pairs(data->graph), "message", "messages");
+    if (data->of_links)
+        say(&w, data->directed ? " (links as stored)" : " (links both ways)");
+    say(&w, ", ");
     say_number(&w, data->features);
     if (data->sparse.indptr) {
         say(&w, " sparse feature%s (", data->features == 1 ? "" : "s");
@@ -124,13 +143,16 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     } else {
         say(&w, " dense feature%s, ", data->features == 1 ? "" : "s");
     }
-    say_count(&w, data->classes, "class; ", "classes; ");
+    say_labels(&w, data);
     say_count(&w, data->split->count, "split: ", "splits, the first: ");
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    const bool told = gnn_data_label_kind(data) > GNN_LABELS_CLASSES;
     for (int64_t k = 0; k < data->n_arrays; k++)
-        say(&w, "; %s on %s", data->arrays[k].array.name, places[data->arrays[k].place]);
+        if (!told || data->arrays[k].place != GNN_ON_NODES ||
+            strcmp(data->arrays[k].array.name, "targets") != 0)
+            say(&w, "; %s on %s", data->arrays[k].array.name, places[data->arrays[k].place]);
     if (data->skipped > 0) {
         say(&w, "; ");
         say_count(&w, data->skipped, "link to an unknown node was left out",

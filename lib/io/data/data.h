@@ -52,6 +52,8 @@ struct gnn_data {
     bool borrowed_x, borrowed_labels; /* the owner's: neither freed nor written */
     gnn_owner_t owner;
     const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
+    bool directed;              /* links of its file are kept as they are stored */
+    bool of_links;              /* its graph was made of a file's links */
 };
 
 /* ---- links ---- */
@@ -64,8 +66,9 @@ typedef struct gnn__data_links {
     int64_t n_arrays;
     const gnn_array_t *arrays;
 } gnn__data_links_t;
-/* Makes the set's graph of both directions of each link, without self-loops and duplicates, senders
- * ascending, and its edge arrays. O(n + m). */
+/* Makes the set's graph and its edge arrays: both directions of each link, without self-loops and
+ * duplicates, senders ascending; or, where the set is opened as directed, the links as they are.
+ * O(n + m). Each reader of links ends here. */
 int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links);
 /* m weights as the array "weight". Weights that are all 1 say nothing, and are not kept. */
 gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m);

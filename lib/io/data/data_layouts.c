@@ -5,41 +5,6 @@
 #include <gnn/graph.h>
 #include <math.h>
 
-/* ---- labels ---- */
-
-static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
-{
-    static const char *const names[] = {"labels", "node_labels", "y", NULL};
-    const gnn_array_t *labels = gnn__layout_find(arrays, names);
-    if (!labels)
-        return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||
-                                                   gnn_arrays_find(arrays, "edges")
-                                               ? names[1]
-                                               : names[0]);
-    GNN_TRY(gnn__layout_rank(labels, 1));
-    GNN_TRY(gnn__layout_integer(labels));
-    if (labels->count == 0 || labels->count > INT32_MAX)
-        return gnn__error(GNN_EFORMAT, "%s: %lld nodes, 1 to %d are possible", labels->name,
-                          (long long)labels->count, INT32_MAX);
-    data->n = labels->count;
-    int64_t most = data->n > GNN__MOST_CLASSES ? data->n : GNN__MOST_CLASSES;
-    GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
-    for (int64_t i = 0; i < data->n; i++) {
-        int64_t label = gnn__array_int(labels, i);
-        if (label >= most)
-            return gnn__error(
-                GNN_EFORMAT, "%s: class %s%lld at node %lld, less than %lld is expected",
-                labels->name, label == INT64_MAX && labels->dtype == GNN_DTYPE_UINT64 ? ">= " : "",
-                (long long)label, (long long)i, (long long)most);
-        data->labels[i] = label < 0 ? -1 : (int32_t)label;
-        if (label >= data->classes)
-            data->classes = label + 1;
-    }
-    return data->classes > 0
-               ? GNN_OK
-               : gnn__error(GNN_EFORMAT, "%s: no node has one, all are negative", labels->name);
-}
-
 /* ---- features ---- */
 
 static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t column)
@@ -126,7 +91,7 @@ static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int kind)
     for (int64_t s = 0; s < data->split->count; s++)
         for (int64_t i = 0; i < data->n; i++) {
             uint8_t in = gnn__array_int(mask, s * data->n + i) != 0;
-            if (in && data->labels[i] < 0)
+            if (in && data->classes > 0 && data->labels[i] < 0)
                 return gnn__error(GNN_EFORMAT, "%s: split %lld takes node %lld, which has no label",
                                   mask->name, (long long)s, (long long)i);
             gnn__split_marks(data->split, kind, s)[i] = in;
@@ -176,7 +141,7 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
 
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    GNN_TRY(read_labels(data, arrays));
+    GNN_TRY(gnn__layout_labels(data, arrays));
     GNN_TRY(gnn__data_read_class_names(data, arrays));
     GNN_TRY(gnn__layout_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));

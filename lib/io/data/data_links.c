@@ -101,12 +101,24 @@ static int take_array(gnn_data_t *data, const gnn_array_t *array, int64_t links,
     return rc;
 }
 
+/* Link k is edge k. */
+static int as_stored(gnn_data_t *data, const gnn__data_links_t *links)
+{
+    GNN_TRY(gnn_graph_from_edges(&data->graph, links->n, links->n, links->m, links->a, links->b));
+    for (int64_t k = 0; k < links->n_arrays; k++)
+        GNN_TRY(gnn_data_array_set(data, GNN_ON_EDGES, &links->arrays[k]));
+    return GNN_OK;
+}
+
 int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links)
 {
     csr_t rows = {0}, sorted = {0};
     const int64_t n = links->n, m = links->m;
     int64_t twice;
     int rc = GNN_OK;
+    data->of_links = true;
+    if (data->directed)
+        return as_stored(data, links);
     if (!gnn__add(m, m, &twice))
         return gnn__error(GNN_EOVERFLOW, "%lld edges do not fit", (long long)m);
     GNN_CHECK(new_csr(&rows, n, twice, links->n_arrays > 0));

@@ -41,6 +41,7 @@ static const struct {
     {".edges", gnn__data_read_edge_list},
     {".edgelist", gnn__data_read_edge_list},
     {".el", gnn__data_read_edge_list},
+    {".mtx", gnn__data_read_edge_list},
     {".txt", gnn__data_read_edge_list},
     {".tsv", gnn__data_read_edge_list},
     {".csv", gnn__data_read_edge_list},
@@ -125,11 +126,18 @@ static int set_name(gnn_data_t *data, const char *path)
 
 int gnn_data_open(gnn_data_t **data, const char *path)
 {
-    return gnn_data_open_limits(data, path, NULL);
+    return gnn_data_open_as(data, path, NULL);
 }
 
 int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits)
 {
+    return gnn_data_open_as(data, path, &(gnn_open_config_t){.limits = limits});
+}
+
+int gnn_data_open_as_sized(gnn_data_t **data, const char *path, const gnn_open_config_t *config,
+                           size_t size)
+{
+    gnn_open_config_t own;
     gnn_data_t *d = NULL;
     read_t read;
     int rc;
@@ -138,9 +146,11 @@ int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t
     *data = NULL;
     if (!path)
         return gnn__error(GNN_EINVALID, "no path");
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config for opening a set"));
     GNN_TRY(choose(&read, path));
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
-    d->limits = limits;
+    d->limits = own.limits;
+    d->directed = own.directed == GNN_ON;
     GNN_CHECK(read(d, path));
     d->limits = NULL;
     GNN_CHECK(set_name(d, path));

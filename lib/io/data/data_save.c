@@ -145,6 +145,9 @@ static int add_arrays(bundle_t *b, const gnn_data_t *data)
         char *name;
         if (weighted && a->place == GNN_ON_EDGES && strcmp(a->array.name, "weight") == 0)
             continue;
+        if (a->place == GNN_ON_NODES && strcmp(a->array.name, "targets") == 0 &&
+            gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
+            continue;
         GNN_TRY(gnn__asprintf(&name, "%s.%s", places[a->place], a->array.name));
         b->made[b->n_made++] = name;
         b->arrays[b->count] = a->array;
@@ -165,6 +168,16 @@ static int add_features(bundle_t *b, const gnn_data_t *data)
     add(b, "attr_indices", GNN_DTYPE_INT32, nnz, s->indices);
     add(b, "attr_data", GNN__REAL_DTYPE, nnz, s->values);
     return add_shape(b, "attr_shape", data->n, data->features);
+}
+
+/* Classes, or what the set has in their place. */
+static void add_labels(bundle_t *b, const gnn_data_t *data)
+{
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    if (gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
+        add_matrix(b, "labels", GNN__REAL_DTYPE, targets->rows, targets->cols, targets->data);
+    else
+        add(b, "labels", GNN_DTYPE_INT32, data->n, data->labels);
 }
 
 static void add_masks(bundle_t *b, const gnn_data_t *data)
@@ -206,7 +219,7 @@ static int save(const gnn_data_t *data, const char *path)
     GNN_CHECK(gnn__new(&bundle.made, SET_ARRAYS + data->n_arrays, sizeof *bundle.made, "arrays"));
     GNN_CHECK(add_graph(&bundle, data));
     GNN_CHECK(add_features(&bundle, data));
-    add(&bundle, "labels", GNN_DTYPE_INT32, data->n, data->labels);
+    add_labels(&bundle, data);
     add_masks(&bundle, data);
     GNN_CHECK(add_class_names(&bundle, data));
     GNN_CHECK(add_arrays(&bundle, data));
@@ -241,7 +254,7 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
     int64_t *rank;
     if (!data || !path)
         return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
-    if (data->classes == 0)
+    if (gnn_data_label_kind(data) == GNN_LABELS_NONE)
         return gnn__error(GNN_EINVALID, "%s: no node has a label (gnn_data_add_csv brings them)",
                           data->name);
     GNN_TRY(gnn__data_one_graph(data, "saved"));

@@ -1,24 +1,26 @@
-/* Features to another scale: rows that add up to 1, columns of mean 0 and variance 1. */
+/* Features to another scale: rows of sum 1 or of length 1, columns of mean 0 and variance 1. */
 #include <lib/io/data/data.h>
 
 #include <math.h>
 
-/* ---- row normalisation ---- */
+/* ---- rows ---- */
 
-static int normalise(gnn_real_t *values, int64_t n, int64_t node)
+/* Divides a row by the sum of its values or by its Euclidean length, unless that is 0. */
+static int divide(gnn_real_t *values, int64_t n, bool by_length, int64_t node)
 {
     double sum = 0;
     for (int64_t k = 0; k < n; k++)
-        sum += (double)values[k];
+        sum += (double)values[k] * (by_length ? (double)values[k] : 1);
     if (!isfinite(sum))
-        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
-                          sum);
-    for (int64_t k = 0; k < n && sum != 0; k++)
-        values[k] = (gnn_real_t)((double)values[k] / sum);
+        return gnn__error(GNN_ENUMERIC, "the %s of node %lld add up to %g",
+                          by_length ? "squared features" : "features", (long long)node, sum);
+    const double by = by_length ? sqrt(sum) : sum;
+    for (int64_t k = 0; k < n && by != 0; k++)
+        values[k] = (gnn_real_t)((double)values[k] / by);
     return GNN_OK;
 }
 
-int gnn_data_row_normalise(gnn_data_t *data)
+static int divide_rows(gnn_data_t *data, bool by_length)
 {
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
@@ -27,12 +29,22 @@ int gnn_data_row_normalise(gnn_data_t *data)
     for (int64_t r = 0; r < data->n; r++) {
         const int64_t node = data->order ? data->order[r] : r;
         if (s->indptr) /* a data set always stores the values, and they are its own */
-            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
-                              s->indptr[r + 1] - s->indptr[r], node));
+            GNN_TRY(divide((gnn_real_t *)s->values + s->indptr[r], s->indptr[r + 1] - s->indptr[r],
+                           by_length, node));
         else
-            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
+            GNN_TRY(divide(gnn__row(&data->x, r), data->x.cols, by_length, node));
     }
     return GNN_OK;
+}
+
+int gnn_data_row_normalise(gnn_data_t *data)
+{
+    return divide_rows(data, false);
+}
+
+int gnn_data_row_unit(gnn_data_t *data)
+{
+    return divide_rows(data, true);
 }
 
 /* ---- columns ---- */

@@ -42,8 +42,22 @@ static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
     return rest;
 }
 
+/* Nodes without classes are of one kind: 60 in 100 to learn from, 20 to choose by. */
+static int split_shares(gnn_data_t *data, uint64_t seed)
+{
+    int32_t *same;
+    GNN_TRY(gnn__new(&same, data->n, sizeof *same, "labels"));
+    int rc = gnn_split_draw(
+        &data->split, same, data->n,
+        &(gnn_split_rule_t){.train_share = 0.6, .validation_share = 0.2, .seed = seed});
+    gnn_free(same);
+    return rc;
+}
+
 int gnn__data_default_split(gnn_data_t *data, uint64_t seed)
 {
+    if (gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
+        return split_shares(data, seed);
     int64_t *room = NULL;
     int32_t *order = NULL;
     int rc = GNN_OK;

@@ -95,10 +95,12 @@ int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
     gnn__text_t text;
     links_t links = {0};
     GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
-    if (begins_with_count(&text)) {
-        int many = gnn__data_read_dai(data, &text);
+    const bool matrix = gnn__data_is_matrix_market(&text);
+    if (matrix || begins_with_count(&text)) {
+        int other =
+            matrix ? gnn__data_read_matrix_market(data, &text) : gnn__data_read_dai(data, &text);
         gnn__text_free(&text);
-        return many;
+        return other;
     }
     int rc = read_links(&links, &text);
     if (rc == GNN_OK) {

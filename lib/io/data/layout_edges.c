@@ -106,14 +106,15 @@ static int read_ends(const gnn_data_t *data, const gnn_array_t *edges, bool by_s
     return GNN_OK;
 }
 
-static int read_edge_list(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *edges)
+/* Pairs of nodes in rows, or (`by_side`) in columns. */
+static int read_pairs(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *pairs,
+                      bool by_side, const gnn_array_t *weight)
 {
-    static const char *const weights[] = {"edge_weight", "edge_weights", NULL};
     int32_t *ends[2] = {NULL, NULL};
-    int rc = read_ends(data, edges, false, ends);
+    int rc = read_ends(data, pairs, by_side, ends);
     if (rc == GNN_OK)
-        rc = take_links(data, arrays, gnn__layout_find(arrays, weights),
-                        (gnn__data_links_t){.m = edges->shape[0], .a = ends[0], .b = ends[1]});
+        rc = take_links(data, arrays, weight,
+                        (gnn__data_links_t){.m = pairs->shape[by_side], .a = ends[0], .b = ends[1]});
     gnn_free(ends[0]);
     gnn_free(ends[1]);
     return rc;
@@ -143,47 +144,26 @@ done:
     return rc;
 }
 
-/* Edges that are no undirected links, as they are: row k of `messages`, or column k of PyG's
- * `edge_index`, is edge k. */
-static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages,
-                         bool by_side, const gnn_array_t *weight)
+/* Messages as they are, whatever the set is opened as: row k is edge k. */
+static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages)
 {
-    gnn_real_t *reals = NULL;
-    gnn_array_t of_edges[MOST_EDGE_ARRAYS];
-    int32_t *ends[2] = {NULL, NULL};
-    int64_t *wide = NULL, count = 0;
-    int rc;
-    GNN_CHECK(read_ends(data, messages, by_side, ends));
-    const int64_t m = messages->shape[by_side];
-    GNN_CHECK(gnn__new(&wide, 2 * m, sizeof *wide, "edges"));
-    for (int64_t k = 0; k < m; k++) {
-        wide[k] = ends[0][k];
-        wide[m + k] = ends[1][k];
-    }
-    GNN_CHECK(gnn_graph_from_edges(&data->graph, data->n, data->n, m, wide, wide + m));
-    GNN_CHECK(edge_arrays(arrays, weight, m, of_edges, &count, &reals));
-    for (int64_t k = 0; k < count; k++)
-        GNN_CHECK(gnn_data_array_set(data, GNN_ON_EDGES, &of_edges[k]));
-done:
-    gnn_free(ends[0]);
-    gnn_free(ends[1]);
-    gnn_free(wide);
-    gnn_free(reals);
-    return rc;
+    data->directed = true;
+    return read_pairs(data, arrays, messages, false, NULL);
 }
 
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
+    static const char *const weights[] = {"edge_weight", "edge_weights", NULL};
     const gnn_array_t *messages = gnn_arrays_find(arrays, "messages");
     const gnn_array_t *edges = gnn_arrays_find(arrays, "edges");
     const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index");
-    const gnn_array_t *weight = gnn_arrays_find(arrays, "edge_weight");
+    const gnn_array_t *weight = gnn__layout_find(arrays, weights);
     if (messages)
-        return read_messages(data, arrays, messages, false, NULL);
+        return read_messages(data, arrays, messages);
     if (edges)
-        return read_edge_list(data, arrays, edges);
+        return read_pairs(data, arrays, edges, false, weight);
     if (index)
-        return read_messages(data, arrays, index, true, weight);
+        return read_pairs(data, arrays, index, true, weight);
     if (!gnn__layout_spelling(arrays, "adj"))
         return gnn__error(
             GNN_EFORMAT,

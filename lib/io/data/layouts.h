@@ -30,6 +30,8 @@ bool gnn__layout_has(const gnn_arrays_t *arrays, const char *matrix);
  * receives the matrix's numbers, NULL if there are none. */
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n);
+/* Labels, and with them the count of nodes: the first of all parts. */
+int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph and its edge arrays. */
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* "node.NAME", "graph.NAME" as arrays NAME. */

@@ -25,6 +25,11 @@ int gnn__data_many(gnn_data_t *data, const gnn__many_t *many);
 /* A label array on graphs, of classes. */
 int gnn__data_graph_classes(gnn_data_t *data, const int32_t *labels, int64_t classes);
 
+/* Does the text begin as MatrixMarket's do? */
+bool gnn__data_is_matrix_market(const gnn__text_t *text);
+/* A graph as a matrix, from the text's start. */
+int gnn__data_read_matrix_market(gnn_data_t *data, gnn__text_t *text);
+
 /* A text in which Dai et al. 2016 (structure2vec) keep sets of graphs, opened at its start. */
 int gnn__data_read_dai(gnn_data_t *data, gnn__text_t *text);
 /* A folder as TU Dortmund unpacks it: PREFIX_A.txt and others. */

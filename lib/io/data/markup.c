@@ -67,7 +67,7 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
     return GNN_OK;
 }
 
-/* A link may name two nodes that have no element of their own. */
+/* igraph makes nodes of ids that links name before it can be seen that they have no element. */
 static int check_places(const gnn__text_t *text, const elements_t *e)
 {
     int64_t places, most = 4 * text->size + (1 << 20);
@@ -80,12 +80,21 @@ static int check_places(const gnn__text_t *text, const elements_t *e)
         (long long)text->size);
 }
 
-static int check_graphml(gnn__text_t *text)
+static int check_graphml(const gnn__text_t *text, elements_t *e)
 {
-    elements_t e = {0};
     GNN_TRY(check_encoding(text));
-    GNN_TRY(count_elements(text, &e));
-    return check_places(text, &e);
+    GNN_TRY(count_elements(text, e));
+    return check_places(text, e);
+}
+
+/* igraph makes nodes of ids that only links name. */
+static int check_declared(const elements_t *e, int64_t nodes)
+{
+    return nodes <= e->nodes
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT,
+                            "links name %lld nodes that have no element <node>, %lld have one",
+                            (long long)(nodes - e->nodes), (long long)e->nodes);
 }
 
 /* ---- GML: words outside strings and comments are the attributes' names ---- */
@@ -175,10 +184,13 @@ static int read_text(gnn_data_t *data, gnn__text_t *text, gnn__igraph_form_t for
     int rc = gnn__igraph_need(&igraph, gml ? "GML is read by igraph" : "GraphML is read by igraph");
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "%s", text->name);
-    GNN_TRY(gml ? check_gml(text) : check_graphml(text));
+    elements_t elements = {0};
+    GNN_TRY(gml ? check_gml(text) : check_graphml(text, &elements));
     rc = igraph->read(&links, form, text->data + text->start, text->size - text->start);
     if (rc == GNN_OK && links.n == 0)
         rc = gnn__error(GNN_EFORMAT, "no node");
+    if (rc == GNN_OK && !gml)
+        rc = check_declared(&elements, links.n);
     if (rc == GNN_OK)
         rc = take(data, &links);
     links_free(&links);

@@ -169,9 +169,11 @@ int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule)
     gnn_split_t *made = NULL;
     int32_t *labels = NULL;
     int rc;
+    /* Nodes that have values in place of classes are of one kind. */
+    const bool alike = gnn_data_label_kind(data) > GNN_LABELS_CLASSES;
     GNN_CHECK(gnn__new(&labels, data->n, sizeof *labels, "labels"));
     for (int64_t r = 0; r < data->n; r++)
-        labels[data->order ? data->order[r] : r] = data->labels[r];
+        labels[data->order ? data->order[r] : r] = alike ? 0 : data->labels[r];
     GNN_CHECK(gnn_split_draw(&made, labels, data->n, rule));
     if (data->order)
         GNN_CHECK(follow_order(&made, data->order));

@@ -1,0 +1,180 @@
+/* Labels of a .npz by what they are: one class of each node, several labels of each node (0 or 1 in
+ * a column each), or real values. The last two become the array "targets" on nodes. */
+#include <lib/io/data/layouts.h>
+
+#include <math.h>
+
+static const char *const names[] = {"labels", "node_labels", "y", NULL};
+
+/* What the values of an array are. */
+typedef struct {
+    bool bits;          /* each is 0 or 1 */
+    bool one_each;      /* ... and no row has more than one 1, and some row has one */
+    int64_t missing;    /* the first that is not finite; -1: none */
+    int64_t other;      /* the first that is neither 0 nor 1; -1: none */
+    int64_t rows, cols; /* (n, 1) is (n) */
+} look_t;
+
+static look_t look_at(const gnn_array_t *labels)
+{
+    look_t l = {.bits = true,
+                .one_each = true,
+                .missing = -1,
+                .other = -1,
+                .rows = labels->shape[0],
+                .cols = labels->ndim == 2 ? labels->shape[1] : 1};
+    int64_t ones = 0;
+    for (int64_t r = 0; r < l.rows; r++) {
+        double sum = 0;
+        for (int64_t k = r * l.cols; k < (r + 1) * l.cols; k++) {
+            const double value = gnn_array_get(labels, k);
+            if (!isfinite(value) && l.missing < 0)
+                l.missing = k;
+            if (value != 0 && value != 1 && l.other < 0)
+                l.other = k;
+            sum += value;
+        }
+        ones += sum == 1;
+        l.one_each = l.one_each && (sum == 0 || sum == 1);
+    }
+    l.bits = l.other < 0;
+    l.one_each = l.one_each && l.bits && ones > 0;
+    return l;
+}
+
+/* ---- classes ---- */
+
+/* One column: classes of any width, booleans, or 0 and 1 as reals. */
+static int read_classes(gnn_data_t *data, const gnn_array_t *labels, bool integer)
+{
+    const int64_t most = data->n > GNN__MOST_CLASSES ? data->n : GNN__MOST_CLASSES;
+    for (int64_t i = 0; i < data->n; i++) {
+        const int64_t label = integer ? gnn__array_int(labels, i) : (int64_t)gnn_array_get(labels, i);
+        if (label >= most)
+            return gnn__error(
+                GNN_EFORMAT, "%s: class %s%lld at node %lld, less than %lld is expected",
+                labels->name, label == INT64_MAX && labels->dtype == GNN_DTYPE_UINT64 ? ">= " : "",
+                (long long)label, (long long)i, (long long)most);
+        data->labels[i] = label < 0 ? -1 : (int32_t)label;
+        if (label >= data->classes)
+            data->classes = label + 1;
+    }
+    return data->classes > 0
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: no node has one, all are negative", labels->name);
+}
+
+/* A row has a 1 in the column of its class; a row of zeros is without one. */
+static int read_one_hot(gnn_data_t *data, const gnn_array_t *labels, const look_t *l)
+{
+    if (l->cols > GNN__MOST_CLASSES && l->cols > data->n)
+        return gnn__error(GNN_EFORMAT, "%s: %lld columns", labels->name, (long long)l->cols);
+    for (int64_t i = 0; i < data->n; i++) {
+        data->labels[i] = -1;
+        for (int64_t c = 0; c < l->cols; c++)
+            if (gnn_array_get(labels, i * l->cols + c) == 1)
+                data->labels[i] = (int32_t)c;
+    }
+    data->classes = l->cols;
+    return GNN_OK;
+}
+
+/* ---- targets ---- */
+
+static int read_targets(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *labels,
+                        const look_t *l)
+{
+    gnn_array_t made = *labels;
+    gnn_real_t *values;
+    if (gnn_arrays_find(arrays, "node.targets"))
+        return gnn__error(GNN_EFORMAT,
+                          "%s: it becomes the array \"targets\", and the file has "
+                          "node.targets, too",
+                          labels->name);
+    for (int64_t i = 0; i < data->n; i++)
+        data->labels[i] = -1;
+    GNN_TRY(gnn__new(&values, labels->count, sizeof *values, labels->name));
+    gnn_array_reals(labels, values);
+    made.name = "targets";
+    made.dtype = GNN__REAL_DTYPE;
+    made.ndim = 2;
+    made.shape[0] = l->rows;
+    made.shape[1] = l->cols;
+    made.data = values;
+    int rc = gnn_data_array_set(data, GNN_ON_NODES, &made);
+    gnn_free(values);
+    return rc;
+}
+
+/* Values that are not what any kind of label holds. */
+static int refuse(const gnn_array_t *labels, const look_t *l)
+{
+    const bool integer = gnn__element(labels->dtype)->integer;
+    const int64_t k = integer ? l->other : l->missing;
+    if (!integer)
+        return gnn__error(GNN_ENUMERIC,
+                          "%s: %g at row %lld, column %lld: real values are finite; "
+                          "a node without one is left out of the masks",
+                          labels->name, gnn_array_get(labels, k), (long long)(k / l->cols),
+                          (long long)(k % l->cols));
+    return gnn__error(GNN_EFORMAT,
+                      "%s: %lld at row %lld, column %lld of %s: several labels of a "
+                      "node are 0 or 1 each, real values of a floating type, and "
+                      "classes stand in one column",
+                      labels->name, (long long)gnn__array_int(labels, k), (long long)(k / l->cols),
+                      (long long)(k % l->cols), gnn__element(labels->dtype)->name);
+}
+
+static int check_shape(const gnn_array_t *labels)
+{
+    if (labels->ndim != 1 && labels->ndim != 2)
+        return gnn__error(GNN_EFORMAT, "%s: %d dimensions, 1 or 2 are expected", labels->name,
+                          labels->ndim);
+    if (labels->count == 0 || labels->shape[0] > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, 1 to %d nodes are possible",
+                          labels->name, gnn__shape_words(labels->ndim, labels->shape), INT32_MAX);
+    return GNN_OK;
+}
+
+int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    const gnn_array_t *labels = gnn__layout_find(arrays, names);
+    if (!labels)
+        return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||
+                                                   gnn_arrays_find(arrays, "edges")
+                                               ? names[1]
+                                               : names[0]);
+    GNN_TRY(check_shape(labels));
+    const bool integer = gnn__element(labels->dtype)->integer;
+    const look_t l = look_at(labels);
+    data->n = l.rows;
+    GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
+    if (l.cols == 1 && (integer || l.bits))
+        return read_classes(data, labels, integer);
+    if (l.one_each)
+        return read_one_hot(data, labels, &l);
+    if (integer ? !l.bits : l.missing >= 0)
+        return refuse(labels, &l);
+    return read_targets(data, arrays, labels, &l);
+}
+
+/* ---- what a set has to learn ---- */
+
+static bool all_bits(const gnn_tensor_t *t)
+{
+    for (int64_t r = 0; r < t->rows; r++)
+        for (int64_t c = 0; c < t->cols; c++)
+            if (gnn__row(t, r)[c] != 0 && gnn__row(t, r)[c] != 1)
+                return false;
+    return true;
+}
+
+gnn_label_kind_t gnn_data_label_kind(const gnn_data_t *data)
+{
+    if (data->classes > 0)
+        return GNN_LABELS_CLASSES;
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    if (!targets || targets->cols == 0)
+        return GNN_LABELS_NONE;
+    return targets->cols > 1 && all_bits(targets) ? GNN_LABELS_SEVERAL : GNN_LABELS_REAL;
+}

@@ -1,0 +1,276 @@
+/* Batches of typed samples as a source for training: seeds of one type, whom they hear along each
+ * relation, and the rows of each type that the model reads. Schlichtkrull et al. 2018, Hu et al.
+ * 2020. */
+#include <lib/io/data/data.h>
+#include <lib/model/part_rows.h>
+#include <lib/train/typed.h>
+
+enum { BATCH = 1024 };
+
+/* An input that the model reads, and the type whose nodes its rows are of; -1: those of the set. */
+typedef struct {
+    gnn__data_input_t of_set;
+    int64_t type;
+} typed_input_t;
+
+typedef struct {
+    const gnn_model_t *model;
+    gnn_context_t *context;
+    const gnn_data_t *data;
+    const gnn_train_config_t *config;
+    const gnn_typed_sampling_t *typed;
+    int64_t type, first, batch; /* first: the set's number of the type's first node */
+    bool of_all;                /* the set's nodes are those of all types, one type after another */
+    gnn_hetero_sample_t *sample;
+    int32_t *seeds[2], *order, *drawn; /* by the type's numbers; drawn: the batch's */
+    int64_t n_seeds[2], ordered;
+    typed_input_t *inputs;
+    int64_t n_inputs;
+    gnn_named_t *values;
+    gnn__part_rows_t *rows; /* (n_inputs) */
+    const gnn_graph_t **graphs;
+    int32_t *nodes, *labels; /* of the batch, by the set's numbers */
+    uint8_t *mask;
+    int64_t nodes_room, labels_room, mask_room;
+} typed_t;
+
+/* ---- opening ---- */
+
+/* Where the type's nodes begin in a set of all types. */
+static int find_place(typed_t *t)
+{
+    const gnn_hetero_t *h = t->typed->hetero;
+    int64_t all = 0;
+    t->type = gnn_hetero_type(h, t->typed->type);
+    if (t->type < 0)
+        return GNN_ENOTFOUND;
+    for (int64_t k = 0; k < h->n_types; k++) {
+        t->first += k < t->type ? h->types[k].count : 0;
+        all += h->types[k].count;
+    }
+    const int64_t n = gnn_data_nodes(t->data), own = h->types[t->type].count;
+    t->of_all = n == all && n != own;
+    if (!t->of_all)
+        t->first = 0;
+    return n == (t->of_all ? all : own)
+               ? GNN_OK
+               : gnn__error(GNN_ESHAPE,
+                            "typed samples: the set has %lld nodes, type %.40s has %lld and all "
+                            "types have %lld (gnn_data_hetero_for makes such sets)",
+                            (long long)n, h->types[t->type].name, (long long)own, (long long)all);
+}
+
+/* The nodes of the type that are in a part and have a label. */
+static int find_seeds(typed_t *t, int part)
+{
+    const uint8_t *mask = gnn__train_mask(t->data, t->config, part);
+    const int32_t *labels = gnn_data_labels(t->data);
+    const int64_t own = t->typed->hetero->types[t->type].count;
+    GNN_TRY(gnn__new(&t->seeds[part], own, sizeof **t->seeds, "nodes to learn from"));
+    for (int64_t i = 0; mask && i < own; i++)
+        if (mask[t->first + i] && labels[t->first + i] >= 0)
+            t->seeds[part][t->n_seeds[part]++] = (int32_t)i;
+    return GNN_OK;
+}
+
+/* "x.TYPE" is of a type's nodes; -1 of others. */
+static int64_t type_of(const typed_t *t, const gnn__data_input_t *in)
+{
+    const gnn_hetero_t *h = t->typed->hetero;
+    for (int64_t k = 0; in->place == GNN_ON_TYPES && k < h->n_types; k++)
+        if (strncmp(in->whole.name, "x.", 2) == 0 && strcmp(in->whole.name + 2, h->types[k].name) == 0)
+            return k;
+    return -1;
+}
+
+static int find_inputs(typed_t *t)
+{
+    const int64_t count = gnn_model_input_count(t->model);
+    gnn__data_input_t *of_set;
+    int64_t n;
+    int rc = GNN_OK;
+    GNN_TRY(gnn__new(&t->inputs, count, sizeof *t->inputs, "a model's inputs"));
+    GNN_TRY(gnn__data_inputs(&of_set, &n, t->data));
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
+        for (int64_t i = 0; i < n; i++) {
+            const gnn__data_input_t *in = &of_set[i];
+            if (strcmp(in->whole.name, gnn_model_input_name(t->model, k)) != 0)
+                continue;
+            if (in->place == GNN_ON_EDGES)
+                rc = gnn__error(GNN_EUNSUPPORTED,
+                                "typed samples bring no rows of edges, the model reads \"%.80s\"",
+                                in->whole.name);
+            t->inputs[t->n_inputs++] = (typed_input_t){*in, type_of(t, in)};
+            break;
+        }
+    gnn_free(of_set);
+    return rc;
+}
+
+static int open_typed(typed_t *t)
+{
+    GNN_TRY(find_place(t));
+    t->batch = t->typed->batch ? t->typed->batch : BATCH;
+    if (t->batch < 1 || t->batch > INT32_MAX)
+        return gnn__error(GNN_EINVALID, "typed samples of %lld seeds", (long long)t->batch);
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
+        GNN_TRY(find_seeds(t, part));
+    if (t->n_seeds[GNN_TRAIN] == 0)
+        return gnn__error(GNN_EINVALID, "split %lld has no training nodes of type %.40s",
+                          (long long)t->config->split, t->typed->type);
+    GNN_TRY(find_inputs(t));
+    GNN_TRY(gnn_hetero_sample_new(&t->sample, t->typed->sampler));
+    GNN_TRY(gnn__new(&t->order, t->n_seeds[GNN_TRAIN], sizeof *t->order, "an order of nodes"));
+    GNN_TRY(gnn__new(&t->drawn, t->batch, sizeof *t->drawn, "seeds"));
+    GNN_TRY(gnn__new(&t->values, t->n_inputs, sizeof *t->values, "a model's inputs"));
+    GNN_TRY(gnn__new(&t->rows, t->n_inputs, sizeof *t->rows, "a model's inputs"));
+    t->ordered = -1;
+    return gnn__new(&t->graphs, gnn_model_graph_count(t->model), sizeof(gnn_graph_t *),
+                    "a model's graphs");
+}
+
+static void close_typed(typed_t *t)
+{
+    for (int64_t k = 0; t->rows && k < t->n_inputs; k++)
+        gnn__part_rows_free(&t->rows[k]);
+    gnn_hetero_sample_free(t->sample);
+    for (int part = 0; part < 2; part++)
+        gnn_free(t->seeds[part]);
+    gnn_free(t->order);
+    gnn_free(t->drawn);
+    gnn_free(t->inputs);
+    gnn_free(t->values);
+    gnn_free(t->rows);
+    gnn_free(t->graphs);
+    gnn_free(t->nodes);
+    gnn_free(t->labels);
+    gnn_free(t->mask);
+}
+
+/* ---- a batch ---- */
+
+static int64_t take_seeds(typed_t *t, int part, int64_t epoch, int64_t index)
+{
+    const int64_t from = index * t->batch, count = gnn__min(t->batch, t->n_seeds[part] - from);
+    if (part == GNN_TRAIN && t->ordered != epoch) {
+        gnn__data_shuffle(t->order, t->n_seeds[part],
+                          t->typed->seed ^ (uint64_t)epoch * 0x9e3779b97f4a7c15u);
+        t->ordered = epoch;
+    }
+    for (int64_t k = 0; k < count; k++)
+        t->drawn[k] = t->seeds[part][part == GNN_TRAIN ? t->order[from + k] : from + k];
+    return count;
+}
+
+/* The sample's nodes by the set's numbers; *seed is where the seeds begin. */
+static int take_nodes(typed_t *t, int64_t *count, int64_t *seed)
+{
+    const gnn_hetero_t *h = t->typed->hetero;
+    int64_t first = 0;
+    *count = *seed = 0;
+    for (int64_t k = 0; k < h->n_types; k++, first += h->types[k - 1].count) {
+        int64_t n, begin = *count;
+        const int32_t *nodes = gnn_hetero_sample_nodes(t->sample, k, &n);
+        if (k == t->type)
+            *seed = begin;
+        if (!t->of_all && k != t->type)
+            continue;
+        GNN_TRY(gnn__reserve(&t->nodes, &t->nodes_room, begin + n, sizeof *t->nodes, "nodes"));
+        for (int64_t i = 0; i < n; i++)
+            t->nodes[begin + i] = (int32_t)((t->of_all ? first : 0) + nodes[i]);
+        *count += n;
+    }
+    return GNN_OK;
+}
+
+static int take_graphs(typed_t *t, int part)
+{
+    for (int slot = 0; slot < gnn_model_graph_count(t->model); slot++) {
+        gnn_graph_t *graph = gnn_hetero_sample_graph(t->sample, slot);
+        if (!graph)
+            return gnn__error(GNN_EINVALID,
+                              "the model runs on %d graph slots, the typed sample has %d",
+                              gnn_model_graph_count(t->model), slot);
+        GNN_TRY(gnn_model_prepare(t->model, slot, graph, part == GNN_TRAIN ? GNN_ON : GNN_OFF));
+        t->graphs[slot] = graph;
+    }
+    return GNN_OK;
+}
+
+static int take_rows(typed_t *t, int64_t count)
+{
+    for (int64_t k = 0; k < t->n_inputs; k++) {
+        const typed_input_t *in = &t->inputs[k];
+        gnn__part_index_t index = {.nodes = t->nodes, .count = count};
+        if (in->type >= 0)
+            index.nodes = gnn_hetero_sample_nodes(t->sample, in->type, &index.count);
+        t->values[k] = in->of_set.whole;
+        if (in->type >= 0 || in->of_set.place == GNN_ON_NODES)
+            GNN_TRY(gnn__part_rows_take(&t->rows[k], &in->of_set.whole, &index, t->context,
+                                        &t->values[k]));
+    }
+    return GNN_OK;
+}
+
+static int take_labels(typed_t *t, int64_t count, int64_t seed, int64_t seeds)
+{
+    const int32_t *labels = gnn_data_labels(t->data);
+    GNN_TRY(gnn__reserve(&t->labels, &t->labels_room, count, sizeof *t->labels, "labels"));
+    GNN_TRY(gnn__reserve(&t->mask, &t->mask_room, count, 1, "marks of rows"));
+    for (int64_t k = 0; k < count; k++) {
+        t->labels[k] = labels[t->nodes[k]];
+        t->mask[k] = k >= seed && k < seed + seeds;
+    }
+    return GNN_OK;
+}
+
+static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    typed_t *t = user;
+    int64_t count, seed;
+    const int64_t seeds = take_seeds(t, part, epoch, index);
+    GNN_TRY(gnn_hetero_sample_draw(t->sample, t->context, t->type, seeds, t->drawn,
+                                   part == GNN_TRAIN ? epoch : 0, index));
+    GNN_TRY(take_graphs(t, part));
+    GNN_TRY(take_nodes(t, &count, &seed));
+    GNN_TRY(take_rows(t, count));
+    GNN_TRY(take_labels(t, count, seed, seeds));
+    *batch =
+        (gnn_batch_t){.inputs = {.graphs = t->graphs,
+                                 .n_graphs = gnn_model_graph_count(t->model),
+                                 .values = t->values,
+                                 .n_values = t->n_inputs},
+                      .loss = {.kind = t->config->loss,
+                               .labels = t->labels,
+                               .mask = t->mask,
+                               .label_smoothing = part == GNN_TRAIN ? t->config->label_smoothing : 0,
+                               .class_weight = t->config->class_weight}};
+    return GNN_OK;
+}
+
+static int64_t batches_of(const typed_t *t, int part)
+{
+    return (t->n_seeds[part] + t->batch - 1) / t->batch;
+}
+
+int gnn__train_typed(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+{
+    typed_t t = {
+        .model = model, .context = context, .data = data, .config = config, .typed = config->typed};
+    GNN__NEED(config->typed->hetero);
+    GNN__NEED(config->typed->sampler);
+    GNN__NEED(config->typed->type);
+    int rc = open_typed(&t);
+    if (rc == GNN_OK) {
+        const gnn_source_t source = {
+            .get = get,
+            .count = {batches_of(&t, GNN_TRAIN), batches_of(&t, GNN_VALIDATION), 0},
+            .user = &t,
+            .identity = gnn__identify_data(data, config) ^ t.typed->seed ^
+                        (uint64_t)t.batch * 0x9e3779b97f4a7c15u};
+        rc = use(user, &source, false);
+    }
+    close_typed(&t);
+    return rc;
+}

@@ -1,0 +1,152 @@
+#!/bin/sh
+# What gnn citation takes a set for: labels of every kind, links by direction, recipes by what is in a file and not by its name, archives within archives.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${1:-$root/build}
+gnn=$build/gnn
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+
+. "$root/tests/expect.sh"
+
+command -v python3 >/dev/null 2>&1 || { echo "SKIP python3 is not there" && finish; }
+
+# Sets of 90 nodes on a ring with chords; a node's class is told by its words. Python's own library writes them.
+cat >make.py <<'PY'
+import struct, zipfile, io, random
+N, WORDS = 90, 12
+def npy(code, shape, values, letter):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (code, shape)).encode()
+    head += b" " * (-(10 + len(head) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack("<%d%s" % (len(values), letter), *values)
+def save(path, **arrays):
+    with zipfile.ZipFile(path, "w") as z:
+        for name, (code, shape, values, letter) in arrays.items():
+            z.writestr(name + ".npy", npy(code, shape, values, letter))
+def ints(values, shape=None): return ("<i8", shape or (len(values),), values, "q")
+def reals(values, shape=None): return ("<f4", shape or (len(values),), values, "f")
+draw = random.Random(3)
+kind = [i % 3 for i in range(N)]
+x = [float(draw.random() < (0.8 if w % 3 == kind[i] else 0.1)) for i in range(N) for w in range(WORDS)]
+pairs = [(i, (i + 3) % N) for i in range(N)] + [(i, (i + 6) % N) for i in range(N)]
+csr = [[] for _ in range(N)]
+for a, b in pairs: csr[b].append(a)
+ptr = [0]
+for row in csr: ptr.append(ptr[-1] + len(row))
+links = dict(edge_index=ints([a for a, b in pairs] + [b for a, b in pairs], (2, len(pairs))))
+rows = dict(adj_indptr=ints(ptr), adj_indices=ints([a for row in csr for a in row]), adj_shape=ints([N, N]))
+both = lambda labels, edges=links: dict(x=reals(x, (N, WORDS)), y=labels, **edges)
+save("classes.npz", **both(ints(kind)))
+save("column.npz", **both(ints(kind, (N, 1))))
+save("one_hot.npz", **both(reals([float(k == c) for k in kind for c in range(3)], (N, 3))))
+save("several.npz", **both(ints([int(k == c or k == 2) for k in kind for c in range(4)], (N, 4))))
+save("real.npz", **both(reals([1000.0 + 50 * k for k in kind])))
+save("reals.npz", **both(reals([v for k in kind for v in (1000.0 + 50 * k, -0.001 * k)], (N, 2))))
+save("wrong.npz", **both(ints([k + c for k in kind for c in range(2)], (N, 2))))
+save("one.npz", **both(ints([0] * N)))
+save("csr.npz", **both(ints(kind), rows))
+save("cora.npz", **both(ints(kind)))
+with zipfile.ZipFile("in.zip", "w") as z: z.write("classes.npz")
+with zipfile.ZipFile("classes.npz") as a, zipfile.ZipFile("mac.npz", "w") as z:
+    for name in a.namelist(): z.writestr(name, a.read(name))
+    z.writestr("__MACOSX/._x.npy", b"Mac OS X        ")
+with zipfile.ZipFile("classes.npz") as a, zipfile.ZipFile("folder.npz", "w") as z:
+    for name in a.namelist(): z.writestr("set/" + name, a.read(name))
+PY
+expect "sets" python3 make.py
+
+train() {
+    file=$1
+    shift
+    "$gnn" citation --data "$file" --layer mlp --epochs 150 --threads 1 "$@" >out 2>&1 || { cat out && return 1; }
+    cat out
+}
+# gives SET WORDS OPTION...: trains on it and prints these words.
+gives() {
+    file=$1 words=$2
+    shift 2
+    train "$file" "$@" && grep -qF -- "$words" out
+}
+# refuses SET WORDS OPTION...
+refuses() {
+    file=$1 words=$2
+    shift 2
+    "$gnn" citation --data "$file" --layer mlp --epochs 2 "$@" >out 2>&1
+    code=$?
+    [ $code -ne 0 ] && grep -qF -- "$words" out || { echo "exit status $code:" && cat out && return 1; }
+}
+# value NAME: of the last line's "NAME 12.3".
+value() {
+    sed -nE "s/^test .*$1 (-?[0-9.e+-]+).*/\1/p" out
+}
+above() {
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || { echo "$1 is not above $2" && return 1; }
+}
+
+# ---- labels ----
+expect "classes" gives classes.npz "3 classes; "
+expect "are learnt" above "$(value accuracy)" 80
+expect "classes in a column" gives column.npz "3 classes; "
+expect "one-hot classes" gives one_hot.npz "3 classes; "
+expect "several labels" gives several.npz "4 labels of 0 or 1 per node; " --predict several.csv --save several.model
+expect "are learnt, micro-F1" above "$(value micro-F1)" 80
+expect "and said by ROC-AUC, too" above "$(value 'mean ROC-AUC')" 80
+expect "a column for each label and what was predicted" sh -c 'head -n 1 several.csv | grep -qx "node,probability.0,probability.1,probability.2,probability.3,label.0,label.1,label.2,label.3"'
+expect "a saved model has the same figures" sh -c '"$1" citation --data several.npz --load several.model | grep -q "$(grep "^test" "$2/out" | cut -d" " -f1-3)"' - "$gnn" "$work"
+expect "measured by ROC-AUC" gives several.npz "test mean ROC-AUC" --metric auc
+expect "real values" gives real.npz "1 real value per node to predict; " --save real.model --predict real.csv
+expect "are learnt on their own scale" above 25 "$(value MAE)"
+expect "of which most is explained" above "$(value R2)" 0.5
+expect "predictions have it" awk -F, 'NR > 1 && ($2 < 900 || $2 > 1200) { exit 1 }' real.csv
+expect "a saved model keeps the scale" sh -c '"$1" citation --data real.npz --load real.model | grep -q "$(grep "^test" "$2/out" | cut -d" " -f1-3)"' - "$gnn" "$work"
+expect "two real values" gives reals.npz "2 real values per node to predict; " --metric r2
+expect "both are learnt" above "$(value R2)" 0.5
+expect "drawn splits of real values" gives real.npz "over 3 splits" --draw-splits 3
+expect "classes as the values that they are" gives classes.npz "test MAE" --task real
+expect "JSON" sh -c '"$1" citation --data real.npz --layer gcn --epochs 3 --json 2>/dev/null | python3 -c "import json, sys; o = json.load(sys.stdin); assert o[\"metric\"] == \"MAE\" and \"R2\" in o and \"R2\" in o[\"runs\"][0], o"' - "$gnn"
+for layer in gcn sage gin gat gatv2 transformer sgc appnp gcn2 resgat; do
+    expect "$layer on several labels" "$gnn" citation --data several.npz --layer $layer --epochs 2 --threads 1
+    expect "$layer on real values" "$gnn" citation --data reals.npz --layer $layer --epochs 2 --threads 1
+done
+for layer in gcn sage gin gat gatv2 mlp; do
+    expect "$layer in residual blocks" "$gnn" citation --data classes.npz --layer $layer --form residual --epochs 2 --threads 1
+done
+
+# ---- refused by name ----
+expect "integers that are neither" refuses wrong.npz "wrong.npz: y: 2 at row"
+expect "one class alone" refuses one.npz "one has one class, there is nothing to tell apart"
+expect "a measure of classes" refuses real.npz "--metric accuracy does not fit real, which has real values: mae, rmse or r2" --metric accuracy
+expect "a measure of values" refuses classes.npz "--metric mae does not fit classes, which has classes: accuracy, f1 or auc" --metric mae
+expect "a task that the labels are not" refuses real.npz "--task classes does not fit real" --task classes
+expect "a table of classes" refuses several.npz "--report: has no effect where there are no classes" --report
+expect "nodes of each class" refuses real.npz "--train-each: has no effect where there are no classes" --draw-splits 2 --train-each 5
+expect "an archive in an archive" refuses in.zip "in.zip: is a zip archive that holds classes.npz: unpack it first"
+expect "arrays in a folder" refuses folder.npz "holds set/x.npy: arrays are expected outside of folders"
+expect "what macOS adds is passed over" gives mac.npz "3 classes; "
+
+# ---- direction ----
+expect "an edge_index both ways" gives classes.npz "360 messages (links both ways)"
+expect "CSR both ways" gives csr.npz "360 messages (links both ways)"
+expect "an edge_index as stored" gives classes.npz "180 messages (links as stored)" --directed
+expect "CSR as stored" gives csr.npz "180 messages (links as stored)" --directed
+expect "links of a directed set" sh -c '"$1" links --data classes.npz --directed --epochs 2 | grep -q "180 messages (links as stored)"' - "$gnn"
+expect "a directed set is converted" sh -c '"$1" convert classes.npz directed.npz --directed | grep -q "180 messages (links as stored)"' - "$gnn"
+expect "and stays directed" gives directed.npz "180 messages (links as stored)"
+expect "the karate club has none" exits 2 "$gnn" citation --directed
+
+# ---- recipes ----
+recipe_of() {
+    "$gnn" citation --data "$1" --layer "$2" --epochs 2 --threads 1 | sed -n '/^set: /p; /^recipe /p'
+}
+for layer in gcn gat sgc gcn2; do
+    recipe_of classes.npz $layer >by_one_name
+    recipe_of cora.npz $layer >by_another
+    expect "$layer has a recipe" grep -q "^recipe for $layer (" by_one_name
+    expect "which does not hang on the file's name" cmp by_one_name by_another
+done
+expect "what is told of the set" grep -Eq '^set: features marks, [0-9]+ of 90 nodes to learn from, 4.0 messages per node, homophily 1.00' by_one_name
+expect "the loss is watched" gives classes.npz "watches loss" --watch loss
+expect "the metric is watched" gives classes.npz "watches metric" --watch metric
+expect "rows of length 1" gives classes.npz "features rows of length 1" --recipe general
+finish
