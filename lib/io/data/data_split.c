@@ -3,19 +3,6 @@
 
 enum { TRAIN_A_CLASS = 20, VALIDATION = 500, TEST = 1000 };
 
-void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed)
-{
-    uint64_t stream = gnn__hash_string("split");
-    for (int64_t k = 0; k < n; k++)
-        order[k] = (int32_t)k;
-    for (int64_t k = n - 1; k > 0; k--) {
-        int64_t other = (int64_t)(gnn__uniform(seed, stream, (uint64_t)k) * (double)(k + 1));
-        int32_t swap = order[k];
-        order[k] = order[other];
-        order[other] = swap;
-    }
-}
-
 /* Marks training nodes; order keeps the other labelled ones, whose number is returned. room[c]: how
  * many more class c gives. */
 static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)

@@ -153,3 +153,16 @@ int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, in
                           (long long)split->count);
     return GNN_OK;
 }
+
+void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed)
+{
+    uint64_t stream = gnn__hash_string("split");
+    for (int64_t k = 0; k < n; k++)
+        order[k] = (int32_t)k;
+    for (int64_t k = n - 1; k > 0; k--) {
+        int64_t other = (int64_t)(gnn__uniform(seed, stream, (uint64_t)k) * (double)(k + 1));
+        int32_t swap = order[k];
+        order[k] = order[other];
+        order[other] = swap;
+    }
+}
