@@ -97,6 +97,16 @@ START_TEST(real_values_of_a_node)
 }
 END_TEST
 
+START_TEST(whole_reals_are_values_and_are_told)
+{
+    const gnn_array_t labels = FLOAT32("labels", 4, 0, 2, 1, 3);
+    gnn_data_t *data = with_labels(&labels);
+    ck_assert_int_eq(gnn_data_label_kind(data), GNN_LABELS_REAL);
+    says(data, "1 real value per node to predict (whole ones: integers would be classes); ");
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(splits_of_sets_without_classes_are_drawn)
 {
     const gnn_array_t changes[] = {FLOAT64("labels", 4, 0.5, -2, 3, 7),
@@ -257,6 +267,7 @@ int main(void)
     tcase_add_test(tests, a_row_of_zeros_among_one_hot_rows_has_no_class);
     tcase_add_test(tests, several_labels_of_a_node);
     tcase_add_test(tests, real_values_of_a_node);
+    tcase_add_test(tests, whole_reals_are_values_and_are_told);
     tcase_add_test(tests, splits_of_sets_without_classes_are_drawn);
     tcase_add_loop_test(tests, labels_that_are_none_of_these, 0, 5);
     tcase_add_test(tests, targets_stand_in_a_file_once);

@@ -99,6 +99,18 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
     return marked;
 }
 
+/* Numbers of classes, stored as reals? */
+static bool may_be_classes(const gnn_tensor_t *targets)
+{
+    for (int64_t r = 0; r < targets->rows; r++)
+        for (int64_t c = 0; c < targets->cols; c++) {
+            const gnn_real_t value = gnn__row(targets, r)[c];
+            if (value < 0 || value > 65536 || value != (gnn_real_t)(int64_t)value)
+                return false;
+        }
+    return targets->cols == 1;
+}
+
 /* What its labels were taken for. */
 static void say_labels(words_t *w, const gnn_data_t *data)
 {
@@ -108,8 +120,8 @@ static void say_labels(words_t *w, const gnn_data_t *data)
         say_count(w, targets->cols, "label of 0 or 1 per node; ", "labels of 0 or 1 per node; ");
         break;
     case GNN_LABELS_REAL:
-        say_count(w, targets->cols, "real value per node to predict; ",
-                  "real values per node to predict; ");
+        say_count(w, targets->cols, "real value per node to predict", "real values per node to predict");
+        say(w, "%s; ", may_be_classes(targets) ? " (whole ones: integers would be classes)" : "");
         break;
     default: say_count(w, data->classes, "class; ", "classes; ");
     }
