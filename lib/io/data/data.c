@@ -120,7 +120,8 @@ static void say_labels(words_t *w, const gnn_data_t *data)
         say_count(w, targets->cols, "label of 0 or 1 per node; ", "labels of 0 or 1 per node; ");
         break;
     case GNN_LABELS_REAL:
-        say_count(w, targets->cols, "real value per node to predict", "real values per node to predict");
+        say_count(w, targets->cols, "real value per node to predict",
+                  "real values per node to predict");
         say(w, "%s; ", may_be_classes(targets) ? " (whole ones: integers would be classes)" : "");
         break;
     default: say_count(w, data->classes, "class; ", "classes; ");
