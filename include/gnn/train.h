@@ -277,7 +277,7 @@ typedef struct gnn_train_config {
     const struct gnn_typed_sampling *typed;
 } gnn_train_config_t;
 
-/** The outcome of a training. */
+/** The outcome of a training: of an early end too, and all 0 where it did not begin. */
 typedef struct gnn_train_result {
     int64_t epochs, best_epoch;
     double train_loss, validation_loss, validation_metric, seconds;
@@ -285,24 +285,25 @@ typedef struct gnn_train_result {
 
 GNN_API int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                             const gnn_train_config_t *config, size_t size,
-                            gnn_train_result_t *result);
+                            gnn_train_result_t *result, size_t result_size);
 /** Trains a model to classify nodes: on the whole graph, which every graph slot of the model gets
  * and which is prepared, or with `config->sampling` on samples of it. A loss that is not finite
  * stops with GNN_ENUMERIC naming the first tensor that went bad. */
 static inline int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                             const gnn_train_config_t *config, gnn_train_result_t *result)
 {
-    return gnn_train_sized(model, context, data, config, sizeof *config, result);
+    return gnn_train_sized(model, context, data, config, sizeof *config, result, sizeof *result);
 }
 GNN_API int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context,
                                     const gnn_source_t *source, const gnn_train_config_t *config,
-                                    size_t size, gnn_train_result_t *result);
+                                    size_t size, gnn_train_result_t *result, size_t result_size);
 /** Trains a model by gnn_train's loop on batches of a source. */
 static inline int gnn_train_batches(gnn_model_t *model, gnn_context_t *context,
                                     const gnn_source_t *source, const gnn_train_config_t *config,
                                     gnn_train_result_t *result)
 {
-    return gnn_train_batches_sized(model, context, source, config, sizeof *config, result);
+    return gnn_train_batches_sized(model, context, source, config, sizeof *config, result,
+                                   sizeof *result);
 }
 
 /** Batches of samples of a data set, as gnn_train makes them of `config->sampling`: for loops of
