@@ -1,5 +1,6 @@
 /* Sentences become vectors. */
 #include <lib/text/pretrained/pretrained.h>
+#include <lib/text/tokenizer/tokenizer.h>
 
 /* Tokens that run at once: enough for large products, few enough that values stay in the caches. */
 enum { AT_ONCE = 4096 };
@@ -63,13 +64,19 @@ static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, const char
     return GNN_OK;
 }
 
+int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
+{
+    const int64_t own = p->tokenizer ? p->tokenizer->max_length : 0;
+    return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
+}
+
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out)
 {
     gnn_tokens_t *tokens = NULL;
     GNN_TRY(check(p, texts, step, out));
     GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second,
-                                 &(gnn_encoding_t){.max_length = p->max_length}, &tokens));
+                                 &(gnn_encoding_t){.max_length = gnn__pretrained_most(p)}, &tokens));
     const int rc = run_all(p, context, tokens, step, out);
     gnn_tokens_free(tokens);
     return rc;

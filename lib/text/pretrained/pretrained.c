@@ -1,37 +1,11 @@
 /* A folder becomes a model with its tokenizer. */
 #include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
+#include <lib/text/tokenizer/families.h>
 
 #include <stdlib.h>
 
 /* ---- what else a folder says ---- */
-
-static int open_tokenizer(gnn_pretrained_t *p, const char *folder)
-{
-    static const char *const names[] = {
-        "tokenizer.json",          "vocab.txt",       "merges.txt", "spiece.model",
-        "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
-    char *path = NULL;
-    const char *name = NULL;
-    for (size_t k = 0; k < sizeof names / sizeof *names && !name; k++) {
-        bool there;
-        GNN_TRY(gnn__folder_has(&there, folder, names[k]));
-        name = there ? names[k] : NULL;
-    }
-    if (!name)
-        return GNN_OK;
-    /* The families that publish these files number their tokens otherwise than the files do. */
-    if (strcmp(name, "sentencepiece.bpe.model") == 0 || strcmp(name, "source.spm") == 0)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "%s without tokenizer.json: its ids are not those of the model; Python "
-                          "writes one: from transformers import AutoTokenizer; "
-                          "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
-                          name);
-    GNN_TRY(gnn__folder_path(&path, folder, name));
-    const int rc = gnn_tokenizer_open(&p->tokenizer, path);
-    gnn_free(path);
-    return rc;
-}
 
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise)
 {
@@ -89,7 +63,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
     GNN_TRY(gnn__prompts_open(p, parts));
     GNN_TRY(gnn__json_open_any(&p->generation, p->folder, "generation_config.json"));
     find_labels(p, parts);
-    return open_tokenizer(p, p->folder);
+    return gnn__tokenizer_of_folder(&p->tokenizer, p->folder);
 }
 
 /* Takes the head over. */

@@ -35,6 +35,10 @@ int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t 
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out);
 
+/* Tokens of a text at most: the model's limit or a lower one of the tokenizer's; 0: any.
+ * embed.c */
+int64_t gnn__pretrained_most(const gnn_pretrained_t *p);
+
 /* The prompts of the folder, and its default one chosen. prompts.c */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts);
 

@@ -16,6 +16,7 @@ static int read_one(gnn_tokenizer_t *t, const json_t *json)
 {
     gnn__added_t token = {0};
     int64_t id = 0;
+    GNN_TRY(gnn__json_closed(json, "id content special normalized single_word lstrip rstrip"));
     GNN_TRY(gnn__json_string(json, "content", true, &token.text));
     GNN_TRY(gnn__json_number(json, "id", true, &id));
     GNN_TRY(gnn__json_bool(json, "special", &token.special));

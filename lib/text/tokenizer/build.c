@@ -30,7 +30,8 @@ static int read_model(gnn_tokenizer_t *t)
             t->kind = kinds[k];
     if (!t->kind)
         return gnn__error(GNN_EUNSUPPORTED, "the model \"%.60s\" is not known", type_of(model));
-    int rc = t->kind->read(t, model);
+    int rc = gnn__json_closed(model, t->kind->keys);
+    rc = rc == GNN_OK ? t->kind->read(t, model) : rc;
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "model");
 }
 
@@ -42,15 +43,55 @@ static bool has_step(const gnn__pipeline_t *p, const gnn__text_step_row_t *row)
     return has;
 }
 
+/* What a text is cut to is said by the caller, from the end that the file says. Nothing is
+ * padded. */
+static int read_truncation(gnn_tokenizer_t *t)
+{
+    const json_t *cut = json_object_get(t->root, "truncation"),
+                 *pad = json_object_get(t->root, "padding");
+    gnn__string_t side = {"Right", 5}, strategy = {"LongestFirst", 12};
+    if (json_is_object(cut)) {
+        GNN_TRY(gnn__json_closed(cut, "direction max_length strategy stride"));
+        GNN_TRY(gnn__json_string(cut, "direction", false, &side));
+        GNN_TRY(gnn__json_string(cut, "strategy", false, &strategy));
+    }
+    t->cuts_start = strcmp(side.at, "Left") == 0;
+    if (!t->cuts_start && strcmp(side.at, "Right") != 0)
+        return gnn__error(GNN_EFORMAT, "\"direction\" is \"%.20s\", Left or Right is expected",
+                          side.at);
+    if (strcmp(strategy.at, "LongestFirst") != 0)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "\"strategy\" is \"%.20s\", \"LongestFirst\" is expected", strategy.at);
+    return json_is_object(pad) ? gnn__json_closed(pad, "strategy direction pad_to_multiple_of pad_id "
+                                                       "pad_type_id pad_token")
+                               : GNN_OK;
+}
+
+static int check_root(gnn_tokenizer_t *t)
+{
+    gnn__string_t version = {"1.0", 3};
+    GNN_TRY(gnn__json_closed(t->root, "version truncation padding added_tokens normalizer "
+                                      "pre_tokenizer post_processor decoder model"));
+    GNN_TRY(gnn__json_string(t->root, "version", false, &version));
+    if (strcmp(version.at, "1.0") != 0)
+        return gnn__error(GNN_EUNSUPPORTED, "\"version\" is \"%.20s\", \"1.0\" is expected",
+                          version.at);
+    const int rc = read_truncation(t);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "truncation or padding");
+}
+
 int gnn__tokenizer_build(gnn_tokenizer_t *t)
 {
     const json_t *root = t->root;
     if (!json_is_object(root))
         return gnn__error(GNN_EFORMAT, "is %s of JSON, an object is expected", gnn__json_type(root));
+    GNN_TRY(check_root(t));
     GNN_TRY(gnn__pipeline_read(&t->normalisers, json_object_get(root, "normalizer"), "normalizers",
-                               "normalizer"));
+                               "normalizer", GNN__NORMALISES));
     GNN_TRY(gnn__pipeline_read(&t->splitters, json_object_get(root, "pre_tokenizer"),
-                               "pretokenizers", "pre_tokenizer"));
+                               "pretokenizers", "pre_tokenizer", GNN__SPLITS));
+    for (int64_t k = 0; k < t->splitters.n && t->normalisers.n > 0; k++)
+        t->needs_origins = t->needs_origins || t->splitters.at[k].by_origin;
     t->rules.bytewise = has_step(&t->splitters, &gnn__text_step_byte_level);
     GNN_TRY(read_model(t));
     GNN_TRY(gnn__added_read(t, json_object_get(root, "added_tokens")));

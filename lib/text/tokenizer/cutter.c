@@ -35,9 +35,13 @@ static bool joins(const gnn__cutter_t *c, bool match)
 
 void gnn__cut(gnn__cutter_t *c, int64_t begin, int64_t end, bool match)
 {
+    if (begin < end)
+        gnn__cut_at(c, begin, end, match);
+}
+
+void gnn__cut_at(gnn__cutter_t *c, int64_t begin, int64_t end, bool match)
+{
     const bool dropped = match && c->behavior == GNN__REMOVED;
-    if (begin >= end)
-        return;
     if (c->open && joins(c, match)) {
         c->held.end = end;
     } else {

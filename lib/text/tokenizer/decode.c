@@ -13,7 +13,9 @@ struct gnn_decoder {
     bool first;       /* no token came yet */
     bool owes_blank;  /* the last token ended a word: a blank comes before the next one */
     int64_t to_strip; /* blanks that still fall away */
+    int64_t blanks;   /* that are written only if something follows */
     buffer_t out;     /* text for the caller */
+    buffer_t held;    /* text that is not tidied yet */
     buffer_t bytes;   /* held back */
     buffer_t token;
 };
@@ -34,6 +36,18 @@ static int append(buffer_t *b, const char *at, int64_t n)
 
 /* ---- characters ---- */
 
+/* Holds blanks at the end back, since they may be the end of the text. */
+static int say_bare(gnn_decoder_t *d, const char *at, int64_t n)
+{
+    int64_t end = n;
+    while (end > 0 && at[end - 1] == ' ')
+        end--;
+    for (; end > 0 && d->blanks > 0; d->blanks--)
+        GNN_TRY(append(&d->held, " ", 1));
+    d->blanks += n - end;
+    return append(&d->held, at, end);
+}
+
 static int say(gnn_decoder_t *d, const char *at, int64_t n)
 {
     while (d->to_strip > 0 && n > 0 && *at == ' ') {
@@ -42,7 +56,7 @@ static int say(gnn_decoder_t *d, const char *at, int64_t n)
         n--;
     }
     d->to_strip = n > 0 ? 0 : d->to_strip;
-    return append(&d->out, at, n);
+    return d->t->speech.bare_ends ? say_bare(d, at, n) : append(&d->held, at, n);
 }
 
 static int say_replaced(gnn_decoder_t *d, int64_t times)
@@ -117,15 +131,20 @@ static int replace(buffer_t *out, gnn__string_t text, const char *from, const ch
     return GNN_OK;
 }
 
-/* Blanks before marks and shortened words fall away, in the order of BERT's own clean-up. */
-static int tidy(buffer_t *b)
+/* Blanks before marks and shortened words fall away, in the order of BERT's own clean-up. One of
+ * the pairs is that of tokens alone. */
+static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
+                                       {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
+                                       {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
+                                       {" 've", "'ve"}, {" 're", "'re"}};
+enum { PAIRS = sizeof pairs / sizeof pairs[0], OF_TOKENS = 7 };
+
+static int tidy(buffer_t *b, bool whole)
 {
-    static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
-                                           {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
-                                           {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
-                                           {" 've", "'ve"}, {" 're", "'re"}};
-    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+    for (size_t k = 0; k < PAIRS; k++) {
         buffer_t next = {0};
+        if (whole && k == OF_TOKENS)
+            continue;
         int rc = replace(&next, (gnn__string_t){b->at, b->n}, pairs[k][0], pairs[k][1]);
         if (rc == GNN_OK)
             rc = append(&next, "", 0);
@@ -179,8 +198,18 @@ static int push_spelled(gnn_decoder_t *d, gnn__string_t text)
     GNN_TRY(spell(d, text));
     GNN_TRY(append(&d->token, "", 0));
     if (d->t->speech.tidy)
-        GNN_TRY(tidy(&d->token));
+        GNN_TRY(tidy(&d->token, false));
     return say(d, d->token.at, d->token.n);
+}
+
+/* A special token has been written: what follows may be a text of its own. */
+static int end_special(gnn_decoder_t *d)
+{
+    if (d->t->speech.blank_after_special)
+        GNN_TRY(say(d, " ", 1));
+    if (d->t->speech.runs)
+        d->to_strip = INT64_MAX;
+    return GNN_OK;
 }
 
 static int push(gnn_decoder_t *d, int32_t id)
@@ -208,20 +237,46 @@ static int push(gnn_decoder_t *d, int32_t id)
     else
         GNN_TRY(t->speech.bytewise ? push_bytewise(d, text) : push_spelled(d, text));
     d->first = false;
+    return t->flags[id] & GNN__TOKEN_SPECIAL ? end_special(d) : GNN_OK;
+}
+
+/* Where the end of what is held may still become one of the pairs with what follows. */
+static int64_t settled(const buffer_t *b)
+{
+    for (int64_t from = gnn__max(b->n - 3, 0); from < b->n; from++)
+        for (size_t k = 0; k < PAIRS; k++)
+            if (strncmp(pairs[k][0], b->at + from, (size_t)(b->n - from)) == 0 &&
+                (int64_t)strlen(pairs[k][0]) > b->n - from)
+                return from;
+    return b->n;
+}
+
+/* Hands out what is held: all of it at the end of the text. */
+static int give(gnn_decoder_t *d, bool last)
+{
+    const bool tidies = d->t->speech.tidy_text;
+    GNN_TRY(append(&d->held, "", 0));
+    if (tidies)
+        GNN_TRY(tidy(&d->held, true));
+    const int64_t n = tidies && !last ? settled(&d->held) : d->held.n;
+    GNN_TRY(append(&d->out, d->held.at, n));
+    memmove(d->held.at, d->held.at + n, (size_t)(d->held.n - n));
+    d->held.n -= n;
     return GNN_OK;
 }
 
 static int finish(gnn_decoder_t *d)
 {
     GNN_TRY(d->hold_runs ? end_run(d) : say_bytes(d, true));
-    return append(&d->out, "", 0);
+    return give(d, true);
 }
 
 static void start(gnn_decoder_t *d)
 {
     d->first = true;
     d->to_strip = d->t->speech.strip_left;
-    d->bytes.n = 0;
+    d->bytes.n = d->held.n = 0;
+    d->blanks = 0;
     d->owes_blank = false;
 }
 
@@ -247,6 +302,7 @@ void gnn_decoder_free(gnn_decoder_t *decoder)
     if (!decoder)
         return;
     gnn_free(decoder->out.at);
+    gnn_free(decoder->held.at);
     gnn_free(decoder->bytes.at);
     gnn_free(decoder->token.at);
     gnn_free(decoder);
@@ -259,6 +315,7 @@ int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int6
     decoder->out.n = 0;
     GNN_TRY(append(&decoder->out, "", 0));
     GNN_TRY(push(decoder, id));
+    GNN_TRY(give(decoder, false));
     *text = decoder->out.at;
     if (bytes)
         *bytes = decoder->out.n;

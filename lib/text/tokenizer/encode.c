@@ -44,6 +44,15 @@ static void cut_pair(int64_t n[2], int64_t most)
     n[longer] = gnn__min(n[longer], many);
 }
 
+/* The tokens that stay are the first of each text, or the last. */
+static void cut(const gnn_tokenizer_t *t, int64_t first[2], int64_t n[2], int64_t most)
+{
+    const int64_t whole[2] = {n[0], n[1]};
+    cut_pair(n, most);
+    for (int side = 0; side < 2 && t->cuts_start; side++)
+        first[side] += whole[side] - n[side];
+}
+
 static int64_t count_special(const gnn__template_t *list)
 {
     int64_t count = 0;
@@ -66,10 +75,13 @@ static int add_item(batch_t *b, const gnn__work_t *work, gnn__item_t item, const
                     const int64_t n[2], bool special)
 {
     if (item.id >= 0)
-        return special ? add_row(b, (gnn__token_t){item.id, item.type, 0, 0}) : GNN_OK;
+        return special
+                   ? add_row(b, (gnn__token_t){.id = item.id,
+                                               .type = work->tokenizer->one_type ? 0 : item.type})
+                   : GNN_OK;
     for (int64_t k = 0; k < n[item.which]; k++) {
         gnn__token_t token = work->tokens.at[first[item.which] + k];
-        token.type = item.type;
+        token.type = work->tokenizer->one_type ? 0 : item.type;
         GNN_TRY(add_row(b, token));
     }
     return GNN_OK;
@@ -102,14 +114,15 @@ static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const te
     const int64_t before = b->rows.n, around = special ? count_special(list) : 0;
     int64_t first[2] = {0}, n[2] = {0};
     const int64_t most = how->max_length > 0 ? gnn__max(how->max_length - around, 0) : 0;
-    encode_sides(work, texts, k, how->max_length > 0 ? most + MARGIN : 0, first, n);
+    const int64_t enough = how->max_length > 0 && !t->cuts_start ? most + MARGIN : 0;
+    encode_sides(work, texts, k, enough, first, n);
     /* Of two that are both cut, the longer one may keep a token more: their lengths count. */
-    if (texts[1] && how->max_length > 0 && gnn__min(n[0], n[1]) >= most + MARGIN)
+    if (texts[1] && enough > 0 && gnn__min(n[0], n[1]) >= enough)
         encode_sides(work, texts, k, 0, first, n);
     if (work->rc != GNN_OK)
         return gnn__error_prefix(work->rc, "text %lld", (long long)k);
     if (how->max_length > 0)
-        cut_pair(n, most);
+        cut(t, first, n, most);
     for (int64_t i = 0; i < list->n; i++)
         GNN_TRY(add_item(b, work, list->at[i], first, n, special));
     b->lengths[k] = b->rows.n - before;
@@ -194,12 +207,12 @@ int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *fi
         return gnn__error(GNN_EINVALID, "encoding: the place for the tokens is NULL");
     GNN_TRY(check(tokenizer, first, second, how));
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "tokens"));
-    GNN_TRY(gnn__work_new(&work, tokenizer, how->places == GNN_ON));
+    GNN_TRY(gnn__work_new(&work, tokenizer, how->places == GNN_ON || tokenizer->needs_origins));
     int rc = gnn__new(&b->lengths, first->count, sizeof *b->lengths, "lengths of sentences");
     for (int64_t k = 0; k < first->count && rc == GNN_OK; k++)
         rc = encode_one(b, &work, texts, k, how);
     if (rc == GNN_OK)
-        rc = fill(b, first->count, work.places);
+        rc = fill(b, first->count, how->places == GNN_ON);
     gnn__work_free(&work);
     if (rc == GNN_OK)
         *tokens = &b->public;

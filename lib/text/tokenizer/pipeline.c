@@ -75,6 +75,8 @@ void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work)
 
 /* ---- reading ---- */
 
+enum { MOST_DEPTH = 8 };
+
 static const gnn__text_step_row_t *const rows[] = {
 #define GNN_TEXT_STEP(name) &gnn__text_step_##name,
 #include <lib/text/tokenizer/steps.def>
@@ -89,35 +91,55 @@ static bool is_named(const gnn__text_step_row_t *row, const char *type)
     return named;
 }
 
-static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *what)
+static int read_options(gnn__text_step_t *step, const json_t *json)
+{
+    char keys[128];
+    snprintf(keys, sizeof keys, "type %s", step->row->keys ? step->row->keys : "");
+    GNN_TRY(gnn__json_closed(json, keys));
+    return step->row->read ? step->row->read(step, json) : GNN_OK;
+}
+
+static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *what, int where)
 {
     const gnn__text_step_row_t *row = NULL;
     gnn__text_step_t *step;
     gnn__string_t type;
     GNN_TRY(gnn__json_string(json, "type", true, &type));
     for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !row; k++)
-        if (is_named(rows[k], type.at))
+        if (is_named(rows[k], type.at) && rows[k]->lists & where)
             row = rows[k];
     if (!row)
-        return gnn__error(GNN_EUNSUPPORTED, "%s: a step \"%.60s\" is not known", what, type.at);
+        return gnn__error(GNN_EUNSUPPORTED, "%s: a step \"%.60s\" is not known there", what, type.at);
     GNN_TRY(gnn__pipeline_add(pipeline, row, &step));
-    int rc = row->read ? row->read(step, json) : GNN_OK;
+    const int rc = read_options(step, json);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s: %s", what, type.at);
 }
 
-int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
-                       const char *what)
+/* A Sequence may stand in another one. */
+static int read_steps(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
+                      const char *what, int where, int depth)
 {
-    if (!json || json_is_null(json))
-        return GNN_OK;
     const json_t *type = json_object_get(json, "type");
+    char keys[64];
     if (!json_is_string(type) || strcmp(json_string_value(type), "Sequence") != 0)
-        return read_step(pipeline, json, what);
+        return read_step(pipeline, json, what, where);
+    snprintf(keys, sizeof keys, "type %s", list);
+    const int rc = gnn__json_closed(json, keys);
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "%s: Sequence", what);
+    if (depth == MOST_DEPTH)
+        return gnn__error(GNN_EUNSUPPORTED, "%s: Sequences more than %d deep", what, MOST_DEPTH);
     const json_t *steps = json_object_get(json, list);
     if (!json_is_array(steps))
         return gnn__error(GNN_EFORMAT, "%s: a Sequence has its steps in a list \"%s\", not in %s",
                           what, list, gnn__json_type(steps));
     for (size_t k = 0; k < json_array_size(steps); k++)
-        GNN_TRY(read_step(pipeline, json_array_get(steps, k), what));
+        GNN_TRY(read_steps(pipeline, json_array_get(steps, k), list, what, where, depth + 1));
     return GNN_OK;
+}
+
+int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
+                       const char *what, int where)
+{
+    return json && !json_is_null(json) ? read_steps(pipeline, json, list, what, where, 0) : GNN_OK;
 }

@@ -217,37 +217,65 @@ void gnn__regex_free(gnn__regex_t *regex)
 
 /* ---- matching ---- */
 
+/* The next match from byte *at of the span on; false: there is none, or an error. */
+static bool next_match(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t span,
+                       pcre2_match_data *match, PCRE2_SIZE at, gnn__span_t *found)
+{
+    const int rc = pcre2_match(regex->code, (PCRE2_SPTR)work->text.at + span.begin,
+                               (PCRE2_SIZE)(span.end - span.begin), at, PCRE2_NO_UTF_CHECK, match,
+                               regex->limits);
+    const PCRE2_SIZE *place = pcre2_get_ovector_pointer(match);
+    if (rc == PCRE2_ERROR_NOMATCH)
+        return false;
+    if (rc < 0)
+        work->rc = gnn__error(GNN_EOVERFLOW,
+                              "byte %lld of a text: the tokenizer's pattern takes more steps "
+                              "than are allowed (PCRE2 %d)",
+                              (long long)(span.begin + (int64_t)at), rc);
+    *found = (gnn__span_t){(int64_t)place[0], (int64_t)place[1]};
+    return rc >= 0;
+}
+
+void gnn__regex_each(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t span,
+                     gnn__regex_found_t found, void *user)
+{
+    const char *text = work->text.at + span.begin;
+    const int64_t n = span.end - span.begin;
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, NULL);
+    gnn__span_t m;
+    if (!match)
+        work->rc = gnn__error(GNN_EMEMORY, "no memory for a match");
+    for (int64_t at = 0, last = -1; at <= n && work->rc == GNN_OK;) {
+        if (!next_match(regex, work, span, match, (PCRE2_SIZE)at, &m))
+            break;
+        if (m.begin == m.end && m.end == last) {
+            for (at++; at < n && ((unsigned char)text[at] & 0xc0) == 0x80;)
+                at++;
+            continue;
+        }
+        at = last = m.end;
+        found(user, (gnn__span_t){span.begin + m.begin, span.begin + m.end});
+    }
+    pcre2_match_data_free(match);
+}
+
+typedef struct cut {
+    gnn__cutter_t *cutter;
+    int64_t begin; /* of what no match has taken yet */
+    bool invert;
+} cut_t;
+
+static void cut_at(void *user, gnn__span_t match)
+{
+    cut_t *c = user;
+    gnn__cut(c->cutter, c->begin, match.begin, c->invert);
+    gnn__cut_at(c->cutter, match.begin, match.end, !c->invert);
+    c->begin = match.end;
+}
+
 void gnn__regex_cut(const gnn__regex_t *regex, gnn__cutter_t *cutter, gnn__span_t span, bool invert)
 {
-    gnn__work_t *work = cutter->work;
-    const PCRE2_SPTR text = (PCRE2_SPTR)work->text.at + span.begin;
-    const PCRE2_SIZE n = (PCRE2_SIZE)(span.end - span.begin);
-    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, NULL);
-    PCRE2_SIZE begin = 0;
-    if (!match) {
-        work->rc = gnn__error(GNN_EMEMORY, "no memory for a match");
-        return;
-    }
-    for (PCRE2_SIZE at = 0; at <= n && work->rc == GNN_OK;) {
-        const int found =
-            pcre2_match(regex->code, text, n, at, PCRE2_NO_UTF_CHECK, match, regex->limits);
-        const PCRE2_SIZE *place = pcre2_get_ovector_pointer(match);
-        if (found == PCRE2_ERROR_NOMATCH)
-            break;
-        if (found < 0)
-            work->rc = gnn__error(GNN_EOVERFLOW,
-                                  "byte %lld of a text: the tokenizer's pattern takes more steps "
-                                  "than are allowed (PCRE2 %d)",
-                                  (long long)(span.begin + (int64_t)at), found);
-        else if (place[1] == place[0]) {
-            for (at = place[1] + 1; at < n && (text[at] & 0xc0) == 0x80;)
-                at++;
-        } else {
-            gnn__cut(cutter, span.begin + (int64_t)begin, span.begin + (int64_t)place[0], invert);
-            gnn__cut(cutter, span.begin + (int64_t)place[0], span.begin + (int64_t)place[1], !invert);
-            at = begin = place[1];
-        }
-    }
-    gnn__cut(cutter, span.begin + (int64_t)begin, span.end, invert);
-    pcre2_match_data_free(match);
+    cut_t c = {cutter, span.begin, invert};
+    gnn__regex_each(regex, cutter->work, span, cut_at, &c);
+    gnn__cut(cutter, c.begin, span.end, invert);
 }

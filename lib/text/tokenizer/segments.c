@@ -13,7 +13,11 @@ static bool has_enough(const gnn__work_t *work)
 /* From bytes of the word to bytes of the input. */
 static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
 {
-    for (int64_t k = first; work->places && k < work->tokens.n; k++) {
+    for (int64_t k = first; work->keeps_normal && k < work->tokens.n; k++) {
+        work->tokens.at[k].begin += span.begin;
+        work->tokens.at[k].end += span.begin;
+    }
+    for (int64_t k = first; work->places && !work->keeps_normal && k < work->tokens.n; k++) {
         gnn__token_t *t = &work->tokens.at[k];
         const int64_t begin = span.begin + t->begin,
                       last = span.begin + gnn__max(t->end, t->begin + 1) - 1;

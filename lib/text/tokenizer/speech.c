@@ -41,6 +41,7 @@ static int read_suffix(gnn__speech_t *s, const json_t *json)
 static int read_replace(gnn__speech_t *s, const json_t *json)
 {
     gnn__string_t from = {0}, to = {0};
+    GNN_TRY(gnn__json_closed(json_object_get(json, "pattern"), "String"));
     GNN_TRY(gnn__json_string(json_object_get(json, "pattern"), "String", true, &from));
     GNN_TRY(gnn__json_string(json, "content", true, &to));
     if (strcmp(to.at, " ") != 0 || from.length == 0)
@@ -74,37 +75,72 @@ static int read_nothing(gnn__speech_t *s, const json_t *json)
     return GNN_OK;
 }
 
+/* In a Sequence the steps stand in the order of their ranks, each once. `alone`: no other step but
+ * Fuse may stand with it. */
+enum { REPLACE = 1, BYTES, FUSE, STRIP };
 static const struct {
-    const char *type;
+    const char *type, *keys;
     int (*read)(gnn__speech_t *s, const json_t *json);
+    int rank;
+    bool alone;
 } parts[] = {
-    {"WordPiece", read_wordpiece}, {"ByteLevel", read_byte_level},
-    {"Metaspace", read_metaspace}, {"BPEDecoder", read_suffix},
-    {"Replace", read_replace},     {"ByteFallback", read_byte_tokens},
-    {"Strip", read_strip},         {"Fuse", read_nothing},
+    {"WordPiece", "type prefix cleanup", read_wordpiece, BYTES, true},
+    {"ByteLevel", "type add_prefix_space trim_offsets use_regex", read_byte_level, BYTES, true},
+    {"Metaspace", "type replacement prepend_scheme split add_prefix_space str_rep", read_metaspace,
+     BYTES, true},
+    {"BPEDecoder", "type suffix", read_suffix, BYTES, true},
+    {"Replace", "type pattern content", read_replace, REPLACE, false},
+    {"ByteFallback", "type", read_byte_tokens, BYTES, false},
+    {"Fuse", "type", read_nothing, FUSE, false},
+    {"Strip", "type content start stop", read_strip, STRIP, false},
 };
+enum { PARTS = sizeof parts / sizeof parts[0] };
 
-static int read_part(gnn__speech_t *s, const json_t *json)
+/* The steps so far. */
+typedef struct order {
+    int rank;
+    bool alone;
+} order_t;
+
+static int check_order(order_t *order, size_t k)
+{
+    const bool fused = order->rank == FUSE, fuses = parts[k].rank == FUSE;
+    if (parts[k].rank <= order->rank || (parts[k].rank == STRIP && !fused) ||
+        (parts[k].alone && order->rank > 0) || (order->alone && !fuses))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "\"%s\" stands after another step than it is known to follow",
+                          parts[k].type);
+    *order = (order_t){parts[k].rank, order->alone || parts[k].alone};
+    return GNN_OK;
+}
+
+static int read_part(gnn__speech_t *s, const json_t *json, order_t *order)
 {
     gnn__string_t type;
+    size_t k = 0;
     GNN_TRY(gnn__json_string(json, "type", true, &type));
-    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
-        if (strcmp(parts[k].type, type.at) == 0)
-            return parts[k].read(s, json);
-    return gnn__error(GNN_EUNSUPPORTED, "a step \"%.60s\" is not known", type.at);
+    while (k < PARTS && strcmp(parts[k].type, type.at) != 0)
+        k++;
+    if (k == PARTS)
+        return gnn__error(GNN_EUNSUPPORTED, "a step \"%.60s\" is not known", type.at);
+    GNN_TRY(check_order(order, k));
+    GNN_TRY(gnn__json_closed(json, parts[k].keys));
+    return parts[k].read(s, json);
 }
 
 static int read_all(gnn__speech_t *s, const json_t *decoder)
 {
     const json_t *type = json_object_get(decoder, "type"),
                  *list = json_object_get(decoder, "decoders");
+    order_t order = {0, false};
     if (!json_is_string(type) || strcmp(json_string_value(type), "Sequence") != 0)
-        return read_part(s, decoder);
+        return read_part(s, decoder, &order);
+    GNN_TRY(gnn__json_closed(decoder, "type decoders"));
     if (!json_is_array(list))
         return gnn__error(GNN_EFORMAT, "\"decoders\" is %s, a list is expected",
                           gnn__json_type(list));
     for (size_t k = 0; k < json_array_size(list); k++)
-        GNN_TRY(read_part(s, json_array_get(list, k)));
+        GNN_TRY(read_part(s, json_array_get(list, k), &order));
     return GNN_OK;
 }
 

@@ -27,6 +27,7 @@ static int add_special(gnn_tokenizer_t *t, gnn__template_t *list, const json_t *
                        gnn__string_t name, int64_t type)
 {
     const json_t *ids = json_object_get(json_object_get(tokens, name.at), "ids");
+    GNN_TRY(gnn__json_closed(json_object_get(tokens, name.at), "id ids tokens"));
     if (!json_is_array(ids))
         return gnn__error(GNN_EFORMAT, "special token \"%.40s\" has no list \"ids\"", name.at);
     for (size_t k = 0; k < json_array_size(ids); k++) {
@@ -47,6 +48,8 @@ static int read_item(gnn_tokenizer_t *t, gnn__template_t *list, const json_t *it
                  *sequence = json_object_get(item, "Sequence");
     gnn__string_t name = {0};
     int64_t type = 0;
+    GNN_TRY(gnn__json_closed(item, special ? "SpecialToken" : "Sequence"));
+    GNN_TRY(gnn__json_closed(special ? special : sequence, "id type_id"));
     GNN_TRY(gnn__json_string(special ? special : sequence, "id", true, &name));
     GNN_TRY(gnn__json_number(special ? special : sequence, "type_id", false, &type));
     if (special)
@@ -112,17 +115,22 @@ static int read_processor(gnn_tokenizer_t *t, const json_t *processor)
 {
     gnn__string_t type;
     GNN_TRY(gnn__json_string(processor, "type", true, &type));
-    if (strcmp(type.at, "ByteLevel") == 0)
+    if (strcmp(type.at, "ByteLevel") == 0) {
+        GNN_TRY(gnn__json_closed(processor, "type add_prefix_space trim_offsets use_regex"));
         return read_trims(t, processor);
+    }
     if (t->single.n > 0)
         return gnn__error(GNN_EUNSUPPORTED, "two templates, one is expected");
     if (strcmp(type.at, "TemplateProcessing") == 0) {
+        GNN_TRY(gnn__json_closed(processor, "type single pair special_tokens"));
         GNN_TRY(read_template(t, &t->single, processor, "single"));
         return read_template(t, &t->pair, processor, "pair");
     }
     const bool roberta = strcmp(type.at, "RobertaProcessing") == 0;
     if (!roberta && strcmp(type.at, "BertProcessing") != 0)
         return gnn__error(GNN_EUNSUPPORTED, "a step \"%.60s\" is not known", type.at);
+    GNN_TRY(gnn__json_closed(processor, roberta ? "type cls sep trim_offsets add_prefix_space"
+                                                : "type cls sep"));
     if (roberta)
         GNN_TRY(read_trims(t, processor));
     return read_around(t, processor, roberta);
@@ -137,6 +145,7 @@ static int read_all(gnn_tokenizer_t *t, const json_t *processor)
     if (!json_is_array(list))
         return gnn__error(GNN_EFORMAT, "\"processors\" is %s, a list is expected",
                           gnn__json_type(list));
+    GNN_TRY(gnn__json_closed(processor, "type processors"));
     for (size_t k = 0; k < json_array_size(list); k++)
         GNN_TRY(read_processor(t, json_array_get(list, k)));
     return GNN_OK;

@@ -1,5 +1,7 @@
 /* Tokenizers: making one of a file, and its vocabulary. */
-#include <lib/text/tokenizer/tokenizer.h>
+#include <lib/text/tokenizer/families.h>
+
+#include <sys/stat.h>
 
 void gnn_tokenizer_free(gnn_tokenizer_t *t)
 {
@@ -14,6 +16,8 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn__packed_free(&t->packed);
     gnn__trie_free(&t->raw_added);
     gnn__trie_free(&t->normalised_added);
+    gnn_tokenizer_free(t->cutter);
+    gnn_free(t->numbering);
     gnn_free(t->rules.scores);
     gnn_free(t->single.at);
     gnn_free(t->pair.at);
@@ -26,7 +30,7 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn_free(t);
 }
 
-static int new_tokenizer(gnn_tokenizer_t **tokenizer)
+int gnn__tokenizer_new(gnn_tokenizer_t **tokenizer)
 {
     GNN_TRY(gnn__new(tokenizer, 1, sizeof **tokenizer, "a tokenizer"));
     (*tokenizer)->rules.unknown = -1;
@@ -34,38 +38,53 @@ static int new_tokenizer(gnn_tokenizer_t **tokenizer)
     return GNN_OK;
 }
 
-static int hand_out(gnn_tokenizer_t **tokenizer, gnn_tokenizer_t *t, int rc)
+int gnn__tokenizer_finish(gnn_tokenizer_t **tokenizer, int rc)
 {
+    gnn_tokenizer_t *t = *tokenizer;
     if (rc == GNN_OK && t->kind->ready)
         rc = t->kind->ready(t);
     if (rc == GNN_OK)
-        *tokenizer = t;
-    else
-        gnn_tokenizer_free(t);
+        return rc;
+    gnn_tokenizer_free(t);
+    *tokenizer = NULL;
     return rc;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int open_folder(gnn_tokenizer_t **tokenizer, const char *path)
+{
+    int rc = gnn__tokenizer_of_folder(tokenizer, path);
+    if (rc == GNN_OK && !*tokenizer)
+        rc = gnn__error(GNN_ENOTFOUND, "there is no file of a tokenizer");
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", path);
 }
 
 int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
 {
-    gnn_tokenizer_t *t;
     if (!tokenizer || !path)
         return gnn__error(GNN_EINVALID, "the %s is NULL",
                           tokenizer ? "path" : "place for the tokenizer");
     *tokenizer = NULL;
-    GNN_TRY(new_tokenizer(&t));
-    return hand_out(tokenizer, t, gnn__tokenizer_read(t, path));
+    if (is_folder(path))
+        return open_folder(tokenizer, path);
+    GNN_TRY(gnn__tokenizer_new(tokenizer));
+    return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_read(*tokenizer, path));
 }
 
 int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)
 {
-    gnn_tokenizer_t *t;
-    int rc = new_tokenizer(&t);
+    int rc = gnn__tokenizer_new(tokenizer);
     if (rc != GNN_OK) {
         json_decref(root);
         return rc;
     }
-    t->root = root;
-    return hand_out(tokenizer, t, gnn__tokenizer_build(t));
+    (*tokenizer)->root = root;
+    return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_build(*tokenizer));
 }
 
 const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer)

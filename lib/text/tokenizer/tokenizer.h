@@ -76,6 +76,8 @@ typedef struct gnn__work {
     struct gnn__cache *cache; /* words met before */
     void *model;              /* (model_bytes) scratch of the kind's */
     size_t model_bytes;
+    bool keeps_normal;       /* tokens stand for bytes of the text after its normalisers */
+    struct gnn__work *inner; /* of tokenizer->cutter; NULL until it is needed */
 } gnn__work_t;
 
 int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool places);
@@ -124,8 +126,11 @@ void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end);
 /* ---- steps ---- */
 
 typedef struct gnn__text_step gnn__text_step_t;
+enum { GNN__NORMALISES = 1, GNN__SPLITS = 2 };
 typedef struct gnn__text_step_row {
     const char *type, *also[3]; /* names in tokenizer.json */
+    const char *keys;           /* that its options have there; NULL: none */
+    int lists;                  /* where it may stand: GNN__NORMALISES, GNN__SPLITS */
     /* Reads options into step->options, which gnn_free releases; NULL: there are none. */
     int (*read)(gnn__text_step_t *step, const json_t *json);
     /* One of the two, or both in this order: `rewrite` puts what becomes of a span of the present
@@ -138,6 +143,8 @@ typedef struct gnn__text_step_row {
 struct gnn__text_step {
     const gnn__text_step_row_t *row;
     void *options;
+    bool by_origin;               /* needs to know whether a span begins where the text does */
+    bool first_only;              /* what stands before a text stands before its first span alone */
     bool keeps_text, keeps_spans; /* these options rewrite, or split, nothing */
 };
 typedef struct gnn__pipeline {
@@ -154,7 +161,7 @@ int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row
 /* A step, or a "Sequence" of them under the key `list`; null: none. `what` names them in messages.
  */
 int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
-                       const char *what);
+                       const char *what, int where);
 void gnn__pipeline_free(gnn__pipeline_t *pipeline);
 void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work);
 
@@ -178,12 +185,19 @@ typedef struct gnn__cutter {
     bool open, match, before;
 } gnn__cutter_t;
 void gnn__cut(gnn__cutter_t *cutter, int64_t begin, int64_t end, bool match);
+/* The same of a match that may be empty: it parts what stands on its sides. */
+void gnn__cut_at(gnn__cutter_t *cutter, int64_t begin, int64_t end, bool match);
 void gnn__cut_end(gnn__cutter_t *cutter);
 
 /* A regular expression as tokenizer.json has it (Oniguruma's, Ruby's syntax), run by PCRE2. */
 typedef struct gnn__regex gnn__regex_t;
 int gnn__regex_new(gnn__regex_t **regex, gnn__string_t pattern);
 void gnn__regex_free(gnn__regex_t *regex);
+/* Calls `found` for each match in a span, as Oniguruma finds them: one may be empty, but not where
+ * the match before it ends. */
+typedef void (*gnn__regex_found_t)(void *user, gnn__span_t match);
+void gnn__regex_each(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t span,
+                     gnn__regex_found_t found, void *user);
 /* Cuts a span into matches and what lies between them. */
 void gnn__regex_cut(const gnn__regex_t *regex, gnn__cutter_t *cutter, gnn__span_t span, bool invert);
 
@@ -209,6 +223,9 @@ int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n);
 int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n, bool longest,
                            gnn__string_t *to);
 
+/* Bytes in base64, as a string of JSON. */
+int gnn__to_base64(json_t **out, gnn__string_t bytes);
+
 /* SentencePiece's own normaliser, for steps made without JSON. */
 typedef struct gnn__sentencepiece_options {
     gnn__charsmap_t map;
@@ -224,6 +241,7 @@ typedef struct gnn__sentencepiece_options {
 
 typedef struct gnn__token_kind {
     const char *name, *paper;
+    const char *keys; /* of "model" */
     int (*read)(gnn_tokenizer_t *tokenizer, const json_t *model);
     /* Adds the tokens of a word, whose bytes they stand for. */
     void (*encode)(const gnn_tokenizer_t *tokenizer, gnn__work_t *work, const char *word, int64_t n);
@@ -234,6 +252,8 @@ typedef struct gnn__token_kind {
 #define GNN_TOKENIZER(name) extern const gnn__token_kind_t gnn__token_kind_##name;
 #include <lib/text/tokenizer/kinds.def>
 #undef GNN_TOKENIZER
+/* Words that tokenizer->cutter cuts: no model of tokenizer.json. numbered.c */
+extern const gnn__token_kind_t gnn__token_kind_numbered;
 
 /* What the models need, each some of it. */
 typedef struct gnn__rules {
@@ -253,17 +273,21 @@ typedef struct gnn__rules {
 /* ---- back to text ---- */
 
 typedef struct gnn__speech {
-    bool spaced;         /* a blank between tokens */
-    bool bytewise;       /* characters of a token stand for bytes, as GPT-2 writes them */
-    bool byte_tokens;    /* <0x0A> is a byte; one of no character is U+FFFD */
-    bool whole_runs;     /* all bytes of a run are, unless all are characters */
-    bool bare_first;     /* blanks of the first token fall away */
-    bool tidy;           /* blanks before punctuation fall away */
-    int64_t strip_left;  /* blanks that fall away at the start of the text */
-    const char *blank;   /* what stands for a blank; "": nothing */
-    const char *prefix;  /* of a token that continues a word; "": none */
-    const char *suffix;  /* of a token that ends a word; "": none */
-    const char *unknown; /* how the unknown token is said; NULL: as it is */
+    bool spaced;              /* a blank between tokens */
+    bool bytewise;            /* characters of a token stand for bytes, as GPT-2 writes them */
+    bool byte_tokens;         /* <0x0A> is a byte; one of no character is U+FFFD */
+    bool whole_runs;          /* all bytes of a run are, unless all are characters */
+    bool bare_first;          /* blanks of the first token fall away */
+    bool tidy;                /* blanks before punctuation fall away */
+    bool tidy_text;           /* the same in the whole text, whatever tokens it is made of */
+    bool bare_ends;           /* blanks at both ends of the text fall away */
+    bool runs;                /* blanks after a special token that is written fall away */
+    bool blank_after_special; /* one stands after a special token that is written */
+    int64_t strip_left;       /* blanks that fall away at the start of the text */
+    const char *blank;        /* what stands for a blank; "": nothing */
+    const char *prefix;       /* of a token that continues a word; "": none */
+    const char *suffix;       /* of a token that ends a word; "": none */
+    const char *unknown;      /* how the unknown token is said; NULL: as it is */
 } gnn__speech_t;
 
 /* ---- the whole ---- */
@@ -303,8 +327,15 @@ struct gnn_tokenizer {
     int64_t n_added;
     gnn__trie_t raw_added, normalised_added; /* numbers of added tokens by their text */
     gnn__template_t single, pair;
-    bool trims;        /* blanks at the ends of a token are none of its place */
-    bool trims_prefix; /* but for one at the start of a text */
+    gnn_tokenizer_t *cutter; /* cuts words, and this vocabulary numbers what comes of it; or NULL */
+    int32_t *numbering;      /* (cutter->size) ids here of the tokens there */
+    bool needs_origins; /* a step reads places, which are kept even where they are not asked for */
+    bool codes;         /* ">>fra<<" at the start of a word is a token of its own */
+    bool one_type;      /* tokens of the second text have the type of the first one's */
+    bool cuts_start;    /* a text that is too long loses its first tokens, not its last */
+    int64_t max_length; /* tokens of a text that the folder asks for; 0: any */
+    bool trims;         /* blanks at the ends of a token are none of its place */
+    bool trims_prefix;  /* but for one at the start of a text */
     gnn__speech_t speech;
 };
 
@@ -353,6 +384,8 @@ int gnn__json_long_string(const json_t *object, const char *key, bool needed, gn
 int gnn__json_bool(const json_t *object, const char *key, bool *out);
 int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
 const char *gnn__json_type(const json_t *value);
+/* Every key is one of `keys`, which blanks separate; GNN_EUNSUPPORTED names another one. */
+int gnn__json_closed(const json_t *object, const char *keys);
 
 int gnn__added_read(gnn_tokenizer_t *tokenizer, const json_t *list);
 int gnn__added_add(gnn_tokenizer_t *tokenizer, gnn__added_t token);
@@ -364,6 +397,10 @@ int gnn__template_add(gnn__template_t *list, gnn__item_t item);
 int gnn__template_plain(gnn_tokenizer_t *tokenizer);
 int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
 
+/* An empty one, and what is left to do when it has been read: *tokenizer is freed and NULL if `rc`
+ * or that is an error. tokenizer.c */
+int gnn__tokenizer_new(gnn_tokenizer_t **tokenizer);
+int gnn__tokenizer_finish(gnn_tokenizer_t **tokenizer, int rc);
 /* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in
  * the JSON the fault is. */
 int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
@@ -384,6 +421,29 @@ typedef struct gnn__reader {
 #define GNN_READER(name) extern const gnn__reader_t gnn__reader_##name;
 #include <lib/text/tokenizer/readers.def>
 #undef GNN_READER
+
+/* Bytes of a line without the whitespace at its end. readers/vocab_txt.c */
+int64_t gnn__without_blanks(const char *line, int64_t n);
+/* Merges of a text of lines, appended to a list of strings. readers/merges_txt.c */
+int gnn__merges_of_text(json_t *merges, const gnn__tokenizer_file_t *file);
+
+/* Pieces of a SentencePiece model, as its file has them. readers/sentencepiece_model.c */
+typedef struct gnn__piece {
+    gnn__string_t text; /* without a zero byte */
+    float score;
+    bool control, user;
+} gnn__piece_t;
+typedef struct gnn__piece_list {
+    char *data; /* of the file, that texts point into */
+    gnn__piece_t *at;
+    int64_t n;
+    int32_t unknown;
+    bool unigram, pairs, byte_fallback;
+    gnn__string_t map; /* its table of characters */
+} gnn__piece_list_t;
+/* Also after an error the list is released by gnn__piece_list_close. */
+int gnn__piece_list_open(gnn__piece_list_t *list, const char *path);
+void gnn__piece_list_close(gnn__piece_list_t *list);
 
 /* From rules.scores: every way to make a token of two is a merge, and larger scores come first.
  * Then words may begin at blanks, if no token goes across them; `blank` stays the caller's. */

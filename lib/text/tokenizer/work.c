@@ -18,6 +18,9 @@ static void flow_free(gnn__flow_t *flow)
 
 void gnn__work_free(gnn__work_t *work)
 {
+    if (work->inner)
+        gnn__work_free(work->inner);
+    gnn_free(work->inner);
     flow_free(&work->raw);
     flow_free(&work->held);
     flow_free(&work->text);

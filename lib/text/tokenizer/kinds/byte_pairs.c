@@ -221,6 +221,16 @@ static int read_merges(gnn_tokenizer_t *t, const json_t *model)
     return GNN_OK;
 }
 
+/* Merges that are left out by chance. */
+static int check_dropout(const json_t *model)
+{
+    const json_t *dropout = json_object_get(model, "dropout");
+    return !dropout || json_is_null(dropout) || json_number_value(dropout) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED, "\"dropout\" is %g, null is expected",
+                            json_number_value(dropout));
+}
+
 static int read(gnn_tokenizer_t *t, const json_t *model)
 {
     gnn__rules_t *r = &t->rules;
@@ -230,6 +240,7 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     GNN_TRY(gnn__json_bool(model, "fuse_unk", &r->fuse_unknown));
     GNN_TRY(gnn__json_bool(model, "byte_fallback", &r->byte_fallback));
     GNN_TRY(gnn__json_bool(model, "ignore_merges", &r->ignore_merges));
+    GNN_TRY(check_dropout(model));
     r->prefix = prefix.at;
     r->suffix = suffix.at;
     GNN_TRY(gnn__vocabulary_of(t, model));
@@ -242,6 +253,8 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
 
 const gnn__token_kind_t gnn__token_kind_byte_pairs = {
     .name = "BPE",
+    .keys = "type vocab merges unk_token continuing_subword_prefix end_of_word_suffix fuse_unk "
+            "byte_fallback ignore_merges dropout",
     .paper = "Sennrich et al. 2016, Neural machine translation of rare words with subword units",
     .read = read,
     .encode = encode};

@@ -142,6 +142,7 @@ static int ready(gnn_tokenizer_t *t)
 }
 
 const gnn__token_kind_t gnn__token_kind_unigram = {.name = "Unigram",
+                                                   .keys = "type vocab unk_id byte_fallback",
                                                    .paper = "Kudo 2018, Subword regularization",
                                                    .read = read,
                                                    .encode = encode,

@@ -17,4 +17,4 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
 }
 
 const gnn__token_kind_t gnn__token_kind_word_level = {
-    .name = "WordLevel", .read = read, .encode = encode};
+    .name = "WordLevel", .keys = "type vocab unk_token", .read = read, .encode = encode};

@@ -58,6 +58,7 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
 
 const gnn__token_kind_t gnn__token_kind_wordpiece = {
     .name = "WordPiece",
+    .keys = "type vocab unk_token continuing_subword_prefix max_input_chars_per_word",
     .paper = "Wu et al. 2016, Google's neural machine translation system",
     .read = read,
     .encode = encode};

@@ -14,7 +14,7 @@ static bool is(const gnn__tokenizer_file_t *file)
     return left > 0 && left < n - 1 && !memchr(line + left + 1, ' ', (size_t)(n - left - 1));
 }
 
-static int read_merges(json_t *merges, const gnn__tokenizer_file_t *file)
+int gnn__merges_of_text(json_t *merges, const gnn__tokenizer_file_t *file)
 {
     int64_t row = 1;
     for (int64_t k = 0, end; k < file->size; k = end + 1, row++) {
@@ -100,7 +100,7 @@ static int describe(gnn_tokenizer_t *t, json_t *vocabulary, json_t *merges)
 static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 {
     json_t *vocabulary = NULL, *merges = json_array();
-    int rc = read_merges(merges, file);
+    int rc = gnn__merges_of_text(merges, file);
     if (rc == GNN_OK)
         rc = read_vocabulary(t, file->path, &vocabulary);
     if (rc != GNN_OK) {

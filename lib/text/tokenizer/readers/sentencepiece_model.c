@@ -1,5 +1,6 @@
 /* SentencePiece's .model: a protocol buffer of pieces, the trainer's settings and the normaliser's.
  * Kudo and Richardson 2018. */
+#include <lib/io/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <math.h>
@@ -10,6 +11,7 @@ enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
 enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALISER = 3 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
 enum { TRAINER_KIND = 3, TRAINER_SUFFIX = 24, TRAINER_BYTES = 35, TRAINER_SURFACE = 44 };
+static const gnn__sentencepiece_options_t usual = {.prefix = true, .squeeze = true, .escape = true};
 enum { NORMALISER_MAP = 2, NORMALISER_PREFIX = 3, NORMALISER_SQUEEZE = 4, NORMALISER_ESCAPE = 5 };
 
 /* ---- protocol buffers ---- */
@@ -194,23 +196,27 @@ static int add_piece(gnn_tokenizer_t *t, model_t *model, int64_t id, message_t t
     return type == NORMAL || type == USER ? gnn__piece_add(t, (int32_t)id) : GNN_OK;
 }
 
-static int read_piece(gnn_tokenizer_t *t, model_t *model, int64_t id, message_t m)
+typedef struct raw_piece {
+    message_t text;
+    int64_t type;
+    float score;
+} raw_piece_t;
+
+static int read_piece(raw_piece_t *piece, message_t m)
 {
-    message_t text = {"", "", ""};
-    int64_t type = NORMAL;
-    float score = 0;
+    *piece = (raw_piece_t){.text = {"", "", ""}, .type = NORMAL};
     while (m.at < m.end) {
         field_t f;
         GNN_TRY(next_field(&m, &f));
         const uint32_t bits = (uint32_t)f.value;
         if (f.number == PIECE_TEXT && f.wire == 2)
-            text = f.bytes;
+            piece->text = f.bytes;
         else if (f.number == PIECE_SCORE && f.wire == 5)
-            memcpy(&score, &bits, sizeof score);
+            memcpy(&piece->score, &bits, sizeof piece->score);
         else if (f.number == PIECE_TYPE && f.wire == 0)
-            type = (int64_t)(f.value & 0xff);
+            piece->type = (int64_t)(f.value & 0xff);
     }
-    return add_piece(t, model, id, text, type, score);
+    return GNN_OK;
 }
 
 static int read_pieces(gnn_tokenizer_t *t, model_t *model, message_t m)
@@ -224,8 +230,11 @@ static int read_pieces(gnn_tokenizer_t *t, model_t *model, message_t m)
     for (int64_t id = 0; m.at < m.end;) {
         field_t f;
         GNN_TRY(next_field(&m, &f));
-        if (f.wire == 2 && f.number == MODEL_PIECES)
-            GNN_TRY(read_piece(t, model, id++, f.bytes));
+        raw_piece_t p;
+        if (f.wire != 2 || f.number != MODEL_PIECES)
+            continue;
+        GNN_TRY(read_piece(&p, f.bytes));
+        GNN_TRY(add_piece(t, model, id++, p.text, p.type, p.score));
     }
     return model->unknown >= 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "no piece is the unknown one");
 }
@@ -291,11 +300,8 @@ static bool is(const gnn__tokenizer_file_t *file)
 static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 {
     const message_t whole = {file->data, file->data + file->size, file->data};
-    model_t model = {.kind = UNIGRAM,
-                     .unknown = -1,
-                     .least = INFINITY,
-                     .most = -INFINITY,
-                     .blanks = {.prefix = true, .squeeze = true, .escape = true}};
+    model_t model = {
+        .kind = UNIGRAM, .unknown = -1, .least = INFINITY, .most = -INFINITY, .blanks = usual};
     GNN_TRY(read_outline(&model, whole));
     GNN_TRY(read_pieces(t, &model, whole));
     if (!isfinite(model.least))
@@ -306,3 +312,54 @@ static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 }
 
 const gnn__reader_t gnn__reader_sentencepiece_model = {is, read};
+
+/* ---- pieces alone ---- */
+
+static int list_piece(gnn__piece_list_t *list, model_t *model, message_t m)
+{
+    raw_piece_t p;
+    GNN_TRY(read_piece(&p, m));
+    GNN_TRY(check_piece(model, list->n, p.text, p.type, p.score));
+    if (p.type == UNKNOWN)
+        model->unknown = (int32_t)list->n;
+    list->at[list->n++] = (gnn__piece_t){
+        {p.text.at, p.text.end - p.text.at}, p.score, p.type == CONTROL, p.type == USER};
+    return GNN_OK;
+}
+
+static int list_pieces(gnn__piece_list_t *list, const gnn__tokenizer_file_t *file)
+{
+    message_t m = {file->data, file->data + file->size, file->data};
+    model_t model = {.kind = UNIGRAM, .unknown = -1, .blanks = usual};
+    GNN_TRY(read_outline(&model, m));
+    GNN_TRY(gnn__new(&list->at, model.n_pieces, sizeof *list->at, "pieces"));
+    while (m.at < m.end) {
+        field_t f;
+        GNN_TRY(next_field(&m, &f));
+        if (f.wire == 2 && f.number == MODEL_PIECES)
+            GNN_TRY(list_piece(list, &model, f.bytes));
+    }
+    list->unknown = model.unknown;
+    list->unigram = model.kind == UNIGRAM;
+    list->pairs = model.kind == PAIRS;
+    list->byte_fallback = model.byte_fallback;
+    list->map = (gnn__string_t){model.map.at, model.map.end - model.map.at};
+    return model.unknown >= 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "no piece is the unknown one");
+}
+
+int gnn__piece_list_open(gnn__piece_list_t *list, const char *path)
+{
+    gnn__tokenizer_file_t file = {.path = path};
+    *list = (gnn__piece_list_t){.n = 0};
+    GNN_TRY(gnn__bytes_of_file(path, &file.data, &file.size));
+    list->data = file.data;
+    const int rc = is(&file) ? list_pieces(list, &file)
+                             : gnn__error(GNN_EFORMAT, "is no model of SentencePiece");
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
+}
+
+void gnn__piece_list_close(gnn__piece_list_t *list)
+{
+    gnn_free(list->at);
+    gnn_free(list->data);
+}

@@ -9,7 +9,7 @@ static bool is(const gnn__tokenizer_file_t *file)
     return true;
 }
 
-static int64_t without_blanks(const char *line, int64_t n)
+int64_t gnn__without_blanks(const char *line, int64_t n)
 {
     while (n > 0 && gnn__is_space(gnn__utf8_before(line, n))) {
         do
@@ -29,7 +29,7 @@ static int read_lines(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
         if (memchr(line, '\0', (size_t)(end - k)) || !gnn__is_utf8(line, end - k))
             return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, a token is expected",
                               (long long)row + 1);
-        const int64_t n = without_blanks(line, end - k);
+        const int64_t n = gnn__without_blanks(line, end - k);
         file->data[k + n] = '\0';
         int rc = gnn__token_add(t, row, (gnn__string_t){line, n});
         if (rc != GNN_OK)

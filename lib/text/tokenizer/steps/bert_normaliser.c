@@ -81,4 +81,8 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
 }
 
 const gnn__text_step_row_t gnn__text_step_bert_normaliser = {
-    .type = "BertNormalizer", .read = read, .rewrite = rewrite};
+    .type = "BertNormalizer",
+    .keys = "clean_text handle_chinese_chars strip_accents lowercase",
+    .lists = GNN__NORMALISES,
+    .read = read,
+    .rewrite = rewrite};

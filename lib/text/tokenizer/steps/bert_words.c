@@ -19,4 +19,5 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__text_step_row_t gnn__text_step_bert_words = {.type = "BertPreTokenizer", .split = split};
+const gnn__text_step_row_t gnn__text_step_bert_words = {
+    .type = "BertPreTokenizer", .lists = GNN__SPLITS, .split = split};

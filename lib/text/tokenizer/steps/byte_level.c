@@ -31,4 +31,9 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
 }
 
 const gnn__text_step_row_t gnn__text_step_byte_level = {
-    .type = "ByteLevel", .read = read, .rewrite = rewrite, .split = split};
+    .type = "ByteLevel",
+    .keys = "add_prefix_space trim_offsets use_regex",
+    .lists = GNN__SPLITS,
+    .read = read,
+    .rewrite = rewrite,
+    .split = split};

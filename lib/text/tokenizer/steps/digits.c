@@ -24,4 +24,5 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__text_step_row_t gnn__text_step_digits = {.type = "Digits", .read = read, .split = split};
+const gnn__text_step_row_t gnn__text_step_digits = {
+    .type = "Digits", .keys = "individual_digits", .lists = GNN__SPLITS, .read = read, .split = split};

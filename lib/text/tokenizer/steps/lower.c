@@ -13,4 +13,5 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_lower = {.type = "Lowercase", .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_lower = {
+    .type = "Lowercase", .lists = GNN__NORMALISES, .rewrite = rewrite};

@@ -32,7 +32,9 @@ static int read(gnn__text_step_t *step, const json_t *json)
     GNN_TRY(gnn__json_string(json, "replacement", false, &o->blank));
     GNN_TRY(gnn__json_bool(json, "split", &splits));
     step->keeps_spans = !splits;
-    return read_scheme(o, json);
+    GNN_TRY(read_scheme(o, json));
+    step->by_origin = o->first;
+    return GNN_OK;
 }
 
 static bool is_blank(const options_t *o, const gnn__work_t *work, int64_t k, int64_t end)
@@ -45,7 +47,10 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
 {
     const options_t *o = step->options;
     const bool has = work->text.at[span.begin] == ' ' || is_blank(o, work, span.begin, span.end);
-    if (!has && (o->always || (o->first && work->first && span.begin == 0)))
+    const bool always = o->always && !step->first_only,
+               at_start =
+                   work->first && span.begin == 0 && (!work->places || work->text.from[0] == 0);
+    if (!has && (always || ((o->first || o->always) && at_start)))
         gnn__put_bytes(work, o->blank.at, o->blank.length, gnn__origin(work, span.begin));
     for (int64_t k = span.begin; k < span.end; k++)
         if (work->text.at[k] == ' ')
@@ -66,4 +71,9 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
 }
 
 const gnn__text_step_row_t gnn__text_step_metaspace = {
-    .type = "Metaspace", .read = read, .rewrite = rewrite, .split = split};
+    .type = "Metaspace",
+    .keys = "replacement prepend_scheme split add_prefix_space str_rep",
+    .lists = GNN__SPLITS,
+    .read = read,
+    .rewrite = rewrite,
+    .split = split};

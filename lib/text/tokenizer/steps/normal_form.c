@@ -107,5 +107,8 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
         put_letters(o, work, at, n, begin, span.end);
 }
 
-const gnn__text_step_row_t gnn__text_step_normal_form = {
-    .type = "NFC", .also = {"NFD", "NFKC", "NFKD"}, .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_normal_form = {.type = "NFC",
+                                                         .lists = GNN__NORMALISES,
+                                                         .also = {"NFD", "NFKC", "NFKD"},
+                                                         .read = read,
+                                                         .rewrite = rewrite};

@@ -18,6 +18,7 @@ static int read(gnn__text_step_t *step, const json_t *json)
     options_t *o = step->options;
     GNN_TRY(gnn__behavior_read(json, true, &o->behavior));
     GNN_TRY(gnn__json_bool(json, "invert", &o->invert));
+    GNN_TRY(gnn__json_closed(pattern, json_object_get(pattern, "Regex") ? "Regex" : "String"));
     GNN_TRY(gnn__json_string(pattern, "Regex", false, &regex));
     if (regex.at) {
         if (o->behavior == (o->invert ? GNN__REMOVED : GNN__ISOLATED))
@@ -67,5 +68,9 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_pattern = {
-    .type = "Split", .read = read, .split = split, .release = release};
+const gnn__text_step_row_t gnn__text_step_pattern = {.type = "Split",
+                                                     .keys = "pattern behavior invert",
+                                                     .lists = GNN__SPLITS,
+                                                     .read = read,
+                                                     .split = split,
+                                                     .release = release};

@@ -33,6 +33,25 @@ static int64_t from_base64(gnn__string_t text, char *to)
     return made;
 }
 
+int gnn__to_base64(json_t **out, gnn__string_t bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text, *to;
+    GNN_TRY(gnn__new(&text, bytes.length / 3 * 4 + 8, 1, "a table of characters"));
+    to = text;
+    for (int64_t k = 0; k < bytes.length; k += 3) {
+        const int64_t n = gnn__min(bytes.length - k, 3);
+        uint32_t bits = 0;
+        for (int64_t i = 0; i < 3; i++)
+            bits = bits << 8 | (i < n ? (unsigned char)bytes.at[k + i] : 0);
+        for (int i = 0; i < 4; i++)
+            *to++ = i <= n ? digits[bits >> (18 - 6 * i) & 63] : '=';
+    }
+    *out = json_stringn_nocheck(text, (size_t)(to - text));
+    gnn_free(text);
+    return *out ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for a table of characters");
+}
+
 /* The options are the table's head and its bytes. */
 static int read(gnn__text_step_t *step, const json_t *json)
 {
@@ -92,5 +111,8 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_precompiled = {
-    .type = "Precompiled", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_precompiled = {.type = "Precompiled",
+                                                         .keys = "precompiled_charsmap",
+                                                         .lists = GNN__NORMALISES,
+                                                         .read = read,
+                                                         .rewrite = rewrite};

@@ -10,10 +10,11 @@ static int read(gnn__text_step_t *step, const json_t *json)
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const gnn__string_t *prefix = step->options;
-    gnn__put_bytes(work, prefix->at, prefix->length, gnn__origin(work, span.begin));
+    if (!step->first_only || (work->first && span.begin == 0))
+        gnn__put_bytes(work, prefix->at, prefix->length, gnn__origin(work, span.begin));
     for (int64_t k = span.begin; k < span.end; k++)
         gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
 const gnn__text_step_row_t gnn__text_step_prepend = {
-    .type = "Prepend", .read = read, .rewrite = rewrite};
+    .type = "Prepend", .keys = "prepend", .lists = GNN__NORMALISES, .read = read, .rewrite = rewrite};

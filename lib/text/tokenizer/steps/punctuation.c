@@ -25,4 +25,4 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
 }
 
 const gnn__text_step_row_t gnn__text_step_punctuation = {
-    .type = "Punctuation", .read = read, .split = split};
+    .type = "Punctuation", .keys = "behavior", .lists = GNN__SPLITS, .read = read, .split = split};

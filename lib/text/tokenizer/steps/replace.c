@@ -1,21 +1,28 @@
-/* A string, or a run of blanks, becomes another string. */
+/* What a string or a pattern matches becomes another string. Runs of blanks, which most files have,
+ * are found without the engine of patterns. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
     gnn__string_t from, to;
-    int64_t blanks; /* > 0: from so many blanks on, as the patterns " {2,}" and " +" say */
+    int64_t blanks;      /* > 0: from so many blanks on, as the patterns " {2,}" and " +" say */
+    gnn__regex_t *regex; /* any other pattern; NULL: none */
 } options_t;
 
 static int read_pattern(options_t *o, const json_t *json)
 {
     const json_t *pattern = json_object_get(json, "pattern");
     gnn__string_t regex = {0};
+    GNN_TRY(gnn__json_closed(pattern, json_object_get(pattern, "Regex") ? "Regex" : "String"));
     GNN_TRY(gnn__json_string(pattern, "Regex", false, &regex));
     if (!regex.at)
         return gnn__json_string(pattern, "String", true, &o->from);
     o->blanks = strcmp(regex.at, " {2,}") == 0 ? 2 : strcmp(regex.at, " +") == 0 ? 1 : 0;
-    return o->blanks ? GNN_OK
-                     : gnn__error(GNN_EUNSUPPORTED, "the pattern \"%.60s\" is not known", regex.at);
+    return o->blanks ? GNN_OK : gnn__regex_new(&o->regex, regex);
+}
+
+static void release(gnn__text_step_t *step)
+{
+    gnn__regex_free(((options_t *)step->options)->regex);
 }
 
 static int read(gnn__text_step_t *step, const json_t *json)
@@ -40,9 +47,37 @@ static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int
     return run - k >= o->blanks ? run - k : 0;
 }
 
+typedef struct place {
+    const options_t *options;
+    gnn__work_t *work;
+    int64_t begin; /* of what no match has taken yet */
+} place_t;
+
+static void put_before(const place_t *p, int64_t end)
+{
+    for (int64_t k = p->begin; k < end; k++)
+        gnn__put_byte(p->work, p->work->text.at[k], gnn__origin(p->work, k));
+}
+
+static void put_match(void *user, gnn__span_t match)
+{
+    place_t *p = user;
+    const gnn__string_t *to = &p->options->to;
+    put_before(p, match.begin);
+    p->begin = match.end;
+    if (p->work->text.n > 0)
+        gnn__put_bytes(p->work, to->at, to->length, gnn__origin(p->work, gnn__max(match.end, 1) - 1));
+}
+
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
+    if (o->regex) {
+        place_t p = {o, work, span.begin};
+        gnn__regex_each(o->regex, work, span, put_match, &p);
+        put_before(&p, span.end);
+        return;
+    }
     for (int64_t k = span.begin; k < span.end;) {
         const int64_t found = match(o, &work->text, k, span.end);
         gnn__span_t origin = gnn__origin(work, k);
@@ -56,5 +91,9 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_replace = {
-    .type = "Replace", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_replace = {.type = "Replace",
+                                                     .keys = "pattern content",
+                                                     .lists = GNN__NORMALISES,
+                                                     .read = read,
+                                                     .rewrite = rewrite,
+                                                     .release = release};

@@ -31,4 +31,8 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
         gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
-const gnn__text_step_row_t gnn__text_step_strip = {.type = "Strip", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_strip = {.type = "Strip",
+                                                   .keys = "strip_left strip_right",
+                                                   .lists = GNN__NORMALISES,
+                                                   .read = read,
+                                                   .rewrite = rewrite};

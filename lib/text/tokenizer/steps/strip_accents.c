@@ -13,5 +13,5 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_strip_accents = {.type = "StripAccents",
-                                                           .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_strip_accents = {
+    .type = "StripAccents", .lists = GNN__NORMALISES, .rewrite = rewrite};

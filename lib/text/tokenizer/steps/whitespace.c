@@ -22,4 +22,5 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
         gnn__add_span(work, begin, span.end);
 }
 
-const gnn__text_step_row_t gnn__text_step_whitespace = {.type = "Whitespace", .split = split};
+const gnn__text_step_row_t gnn__text_step_whitespace = {
+    .type = "Whitespace", .lists = GNN__SPLITS, .split = split};

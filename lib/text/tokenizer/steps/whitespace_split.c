@@ -15,5 +15,5 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t s
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__text_step_row_t gnn__text_step_whitespace_split = {.type = "WhitespaceSplit",
-                                                              .split = split};
+const gnn__text_step_row_t gnn__text_step_whitespace_split = {
+    .type = "WhitespaceSplit", .lists = GNN__SPLITS, .split = split};

@@ -1,0 +1,59 @@
+/* Families of tokenizers by the files of a folder: what a vocabulary alone does not say. */
+#ifndef GNN_LIB_TEXT_FAMILIES_H
+#define GNN_LIB_TEXT_FAMILIES_H
+
+#include <lib/text/tokenizer/tokenizer.h>
+
+/* What the files of a family hold. */
+typedef enum gnn__vocabulary_source {
+    GNN__OF_WORDPIECES,    /* vocab.txt: a token per line */
+    GNN__OF_MERGES,        /* vocab.json, merges.txt: byte-level BPE */
+    GNN__OF_PIECES,        /* a SentencePiece model of scores, read as `tokenizers` does */
+    GNN__OF_PAIRS,         /* one of merges, read so */
+    GNN__OF_SENTENCEPIECE, /* a model that is run as SentencePiece runs it */
+    GNN__OF_M2M100,        /* the same, with the ids of vocab.json */
+    GNN__OF_MARIAN         /* the same, in two languages */
+} gnn__vocabulary_source_t;
+
+typedef struct gnn__family {
+    const char *classes, *types;
+    gnn__vocabulary_source_t source;
+    const char *settings, *model, *head, *tail, *steps, *single, *pair, *around, *special;
+    int dropped;
+    bool plain_tokens; /* special tokens have no flags of their own */
+    bool mask_strips;  /* blanks before the token of masks belong to it */
+    bool prefix_first; /* without a blank before every segment, the first one has it still */
+    bool says_begin;   /* "add_bos_token" has no default that holds for all versions */
+} gnn__family_t;
+
+/* What a folder says of its tokenizer. Borrowed. */
+typedef struct gnn__folder_words {
+    const char *folder;
+    const char *class;        /* without "Fast"; NULL: none is named */
+    json_t *config;           /* tokenizer_config.json; NULL: there is none */
+    json_t *specials, *added; /* special_tokens_map.json, added_tokens.json; NULL: not read */
+    bool bare;                /* there is no tokenizer.json */
+} gnn__folder_words_t;
+
+/* The family of a class, or else of a model type; NULL: there is none. */
+const gnn__family_t *gnn__family_find(const char *class, const char *type);
+/* The files that a family reads, all of them or NULL; "": none is there. GNN_EIO. */
+int gnn__family_files(const gnn__family_t *family, const char *folder, const char *names[3]);
+/* Makes the tokenizer of a folder that has no tokenizer.json. */
+int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *family,
+                     const gnn__folder_words_t *words, const char *const names[3]);
+
+/* Settings of a family with what the folder says of them, and what follows. */
+int gnn__family_settings(json_t **settings, const gnn__family_t *family,
+                         const gnn__folder_words_t *words);
+/* Does a tokenizer put around texts what the family does? */
+bool gnn__family_surrounds(const gnn__family_t *family, const gnn_tokenizer_t *t,
+                           const json_t *settings);
+/* Opens what a folder holds of a tokenizer; *t is NULL where it holds nothing.
+ * tokenizer_folder.c */
+int gnn__tokenizer_of_folder(gnn_tokenizer_t **t, const char *folder);
+
+/* JSON with ' for ", and "$x" and "if" as families.def has them. */
+int gnn__skeleton(json_t **out, const char *text, const json_t *settings);
+
+#endif

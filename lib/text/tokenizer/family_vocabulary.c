@@ -1,0 +1,596 @@
+/* Vocabularies of folders without tokenizer.json: lines of vocab.txt, vocab.json with merges.txt,
+ * pieces of a SentencePiece model with the ids that their family gives them; and added tokens. */
+#include <lib/io/arrays/text_file.h>
+#include <lib/io/weights/arch/arch.h>
+#include <lib/text/tokenizer/family_vocabulary.h>
+
+#include <stdlib.h>
+
+static int no_memory(void)
+{
+    return gnn__error(GNN_EMEMORY, "no memory for a vocabulary");
+}
+
+void gnn__family_vocabulary_free(gnn__family_vocabulary_t *v)
+{
+    json_decref(v->tokens);
+    json_decref(v->merges);
+    json_decref(v->added);
+    json_decref(v->charsmap);
+    json_decref(v->special_pieces);
+    json_decref(v->user_pieces);
+}
+
+/* ---- ids ---- */
+
+static int64_t id_in_list(const json_t *list, const char *token)
+{
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (strcmp(json_string_value(json_array_get(json_array_get(list, k), 0)), token) == 0)
+            return (int64_t)k;
+    return -1;
+}
+
+static int64_t id_of_added(const json_t *added, const char *token)
+{
+    for (size_t k = 0; k < json_array_size(added); k++) {
+        const json_t *entry = json_array_get(added, k);
+        if (strcmp(json_string_value(json_object_get(entry, "content")), token) == 0)
+            return (int64_t)json_integer_value(json_object_get(entry, "id"));
+    }
+    return -1;
+}
+
+int64_t gnn__family_id(const gnn__family_vocabulary_t *v, const char *token)
+{
+    const json_t *id = json_object_get(v->tokens, token);
+    const int64_t known = json_is_array(v->tokens) ? id_in_list(v->tokens, token)
+                          : json_is_integer(id)    ? (int64_t)json_integer_value(id)
+                                                   : -1;
+    return known >= 0 ? known : id_of_added(v->added, token);
+}
+
+/* The id of the next token that is added. */
+static int64_t next_id(const gnn__family_vocabulary_t *v)
+{
+    int64_t next = (int64_t)(json_is_array(v->tokens) ? json_array_size(v->tokens)
+                                                      : json_object_size(v->tokens));
+    for (size_t k = 0; k < json_array_size(v->added); k++)
+        next = gnn__max(
+            next,
+            (int64_t)json_integer_value(json_object_get(json_array_get(v->added, k), "id")) + 1);
+    return next;
+}
+
+/* ---- files of text ---- */
+
+static int read_lines(json_t *tokens, gnn__tokenizer_file_t *file)
+{
+    int64_t row = 0;
+    for (int64_t k = 0, end; k < file->size; k = end + 1, row++) {
+        const char *newline = memchr(file->data + k, '\n', (size_t)(file->size - k));
+        end = newline ? newline - file->data : file->size;
+        const int64_t n = gnn__without_blanks(file->data + k, end - k);
+        if (memchr(file->data + k, '\0', (size_t)n) || !gnn__is_utf8(file->data + k, n))
+            return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, a token is expected",
+                              (long long)row + 1);
+        file->data[k + n] = '\0';
+        if (json_object_set_new_nocheck(tokens, file->data + k, json_integer(row)) != 0)
+            return no_memory();
+    }
+    return GNN_OK;
+}
+
+static int read_merges(json_t *merges, gnn__tokenizer_file_t *file)
+{
+    return gnn__merges_of_text(merges, file);
+}
+
+/* A file of the folder through `read`, which gets a list or an object to fill. */
+static int read_text(json_t *into, const char *folder, const char *name,
+                     int (*read)(json_t *into, gnn__tokenizer_file_t *file))
+{
+    gnn__tokenizer_file_t file = {.path = name};
+    char *path;
+    if (!into)
+        return no_memory();
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    int rc = gnn__bytes_of_file(path, &file.data, &file.size);
+    if (rc == GNN_OK) {
+        rc = read(into, &file);
+        rc = rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", name);
+        gnn_free(file.data);
+    }
+    gnn_free(path);
+    return rc;
+}
+
+/* vocab.json, whose values are ids. */
+static int read_ids(json_t **tokens, const char *folder, const char *name)
+{
+    gnn__tokenizer_file_t file = {.path = name};
+    char *path;
+    const char *key;
+    json_t *value;
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    int rc = gnn__bytes_of_file(path, &file.data, &file.size);
+    gnn_free(path);
+    GNN_TRY(rc);
+    rc = gnn__json_parse(tokens, file.data, file.size, GNN__JSON_NUL, GNN__JSON_LEVELS);
+    gnn_free(file.data);
+    json_object_foreach(*tokens, key, value)
+    {
+        if (rc == GNN_OK && !json_is_integer(value))
+            rc = gnn__error(GNN_EFORMAT, "token \"%.40s\" is %s, a number is expected", key,
+                            gnn__json_type(value));
+    }
+    if (rc == GNN_OK && !json_is_object(*tokens))
+        rc = gnn__error(GNN_EFORMAT, "is %s, an object of tokens is expected",
+                        gnn__json_type(*tokens));
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", name);
+}
+
+/* ---- pieces ---- */
+
+static int add_piece(json_t *list, const char *text, int64_t n, double score)
+{
+    json_t *piece = json_pack("[o, f]", json_stringn_nocheck(text, (size_t)n), score);
+    return json_array_append_new(list, piece) == 0 ? GNN_OK : no_memory();
+}
+
+/* <extra_id_99> to <extra_id_0>, <unk_2> to <unk_102>: tokens that one setting stands for. */
+static int add_numbered(json_t *list, const char *key, int64_t count, double score)
+{
+    const bool extra = strcmp(key, "extra_ids") == 0;
+    if (count < 0 || count > 1 << 16)
+        return gnn__error(GNN_EFORMAT, "tokenizer_config.json: \"%s\" is %lld, 0 to %d are expected",
+                          key, (long long)count, 1 << 16);
+    for (int64_t k = extra ? 0 : 2; k < count; k++) {
+        char text[40];
+        snprintf(text, sizeof text, extra ? "<extra_id_%lld>" : "<unk_%lld>",
+                 (long long)(extra ? count - 1 - k : k));
+        GNN_TRY(add_piece(list, text, (int64_t)strlen(text), score));
+    }
+    return GNN_OK;
+}
+
+/* Pieces that words of a row stand for: see .head in families.def. */
+static int add_named(json_t *list, const char *words, const json_t *settings)
+{
+    for (const char *at = words ? words : ""; *(at += strspn(at, " "));) {
+        const size_t n = strcspn(at, " "), length = strcspn(at, " =");
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        const json_t *value = json_object_get(settings, name);
+        const double score = length < n ? atof(at + length + 1) : 0;
+        if (json_is_integer(value))
+            GNN_TRY(add_numbered(list, name, (int64_t)json_integer_value(value), score));
+        else if (!json_is_null(value)) {
+            const char *text = value ? json_string_value(value) : name;
+            GNN_TRY(add_piece(list, text, (int64_t)strlen(text), score));
+        }
+        at += n;
+    }
+    return GNN_OK;
+}
+
+static int list_pieces(gnn__family_vocabulary_t *v, const gnn__family_t *f,
+                       const gnn__piece_list_t *list, const json_t *settings)
+{
+    const char *unknown = json_string_value(json_object_get(settings, "unk_token"));
+    v->tokens = json_array();
+    GNN_TRY(v->tokens ? add_named(v->tokens, f->head, settings) : no_memory());
+    for (int64_t k = f->dropped; k < list->n; k++)
+        GNN_TRY(add_piece(v->tokens, list->at[k].text.at, list->at[k].text.length,
+                          (double)list->at[k].score));
+    GNN_TRY(add_named(v->tokens, f->tail, settings));
+    v->unknown = unknown ? id_in_list(v->tokens, unknown) : -1;
+    v->unknown = v->unknown >= 0 ? v->unknown : list->unknown;
+    return GNN_OK;
+}
+
+/* Every way to make a piece of two others is a merge, and pieces of small ids come first. */
+static int list_merges(gnn__family_vocabulary_t *v, const gnn__piece_list_t *list)
+{
+    char left[GNN__MOST_TOKEN_BYTES + 1];
+    v->merges = json_array();
+    for (int64_t k = 0; k < list->n && v->merges; k++) {
+        const gnn__string_t text = list->at[k].text;
+        for (int64_t cut = 1; cut < text.length; cut++) {
+            if (((unsigned char)text.at[cut] & 0xc0) == 0x80)
+                continue;
+            memcpy(left, text.at, (size_t)cut);
+            left[cut] = '\0';
+            if (!json_object_get(v->tokens, left) ||
+                !json_object_getn(v->tokens, text.at + cut, (size_t)(text.length - cut)))
+                continue;
+            json_t *merge = json_pack(
+                "[s, o]", left, json_stringn_nocheck(text.at + cut, (size_t)(text.length - cut)));
+            if (json_array_append_new(v->merges, merge) != 0)
+                return no_memory();
+        }
+    }
+    return v->merges ? GNN_OK : no_memory();
+}
+
+static int number_pieces(gnn__family_vocabulary_t *v, const gnn__piece_list_t *list)
+{
+    v->tokens = json_object();
+    for (int64_t k = 0; k < list->n && v->tokens; k++)
+        if (json_object_setn_new_nocheck(v->tokens, list->at[k].text.at,
+                                         (size_t)list->at[k].text.length, json_integer(k)) != 0)
+            return no_memory();
+    return v->tokens ? GNN_OK : no_memory();
+}
+
+static int list_marked(gnn__family_vocabulary_t *v, const gnn__piece_list_t *list)
+{
+    v->special_pieces = json_array();
+    v->user_pieces = json_array();
+    for (int64_t k = 0; k < list->n; k++) {
+        const gnn__piece_t *p = &list->at[k];
+        json_t *into = p->control ? v->special_pieces : v->user_pieces;
+        if ((p->control || p->user) &&
+            json_array_append_new(into, json_stringn_nocheck(p->text.at, (size_t)p->text.length)) != 0)
+            return no_memory();
+    }
+    return v->special_pieces && v->user_pieces ? GNN_OK : no_memory();
+}
+
+static int check_kind(const gnn__family_t *f, const gnn__piece_list_t *list)
+{
+    const bool fits = f->source == GNN__OF_PIECES  ? list->unigram
+                      : f->source == GNN__OF_PAIRS ? list->pairs
+                                                   : true;
+    return fits ? GNN_OK
+                : gnn__error(GNN_EUNSUPPORTED, "a model of %s is expected for %s",
+                             f->source == GNN__OF_PIECES ? "scores (unigram)" : "merges (bpe)",
+                             f->classes);
+}
+
+static int read_list(gnn__family_vocabulary_t *v, const gnn__family_t *f,
+                     const gnn__piece_list_t *list, const json_t *settings)
+{
+    GNN_TRY(check_kind(f, list));
+    GNN_TRY(list_marked(v, list));
+    if (list->map.length > 0)
+        GNN_TRY(gnn__to_base64(&v->charsmap, list->map));
+    if (f->source == GNN__OF_PIECES)
+        return list_pieces(v, f, list, settings);
+    GNN_TRY(number_pieces(v, list));
+    return f->source == GNN__OF_PAIRS ? list_merges(v, list) : GNN_OK;
+}
+
+static int read_pieces(gnn__family_vocabulary_t *v, const gnn__family_t *f, const char *folder,
+                       const char *name, const json_t *settings)
+{
+    gnn__piece_list_t list;
+    char *path;
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    int rc = gnn__piece_list_open(&list, path);
+    if (rc == GNN_OK) {
+        rc = read_list(v, f, &list, settings);
+        rc = rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", name);
+    }
+    gnn__piece_list_close(&list);
+    gnn_free(path);
+    v->spm = name;
+    return rc;
+}
+
+int gnn__family_vocabulary(gnn__family_vocabulary_t *v, const gnn__family_t *f, const char *folder,
+                           const char *const names[3], const json_t *settings)
+{
+    v->added = json_array();
+    switch (f->source) {
+    case GNN__OF_WORDPIECES:
+        v->tokens = json_object();
+        return read_text(v->tokens, folder, names[0], read_lines);
+    case GNN__OF_MERGES:
+        v->merges = json_array();
+        GNN_TRY(read_text(v->merges, folder, names[1], read_merges));
+        return read_ids(&v->tokens, folder, names[0]);
+    case GNN__OF_M2M100:
+    case GNN__OF_MARIAN: v->spm = names[1]; return read_ids(&v->tokens, folder, names[0]);
+    default: return read_pieces(v, f, folder, names[0], settings);
+    }
+}
+
+/* ---- added tokens ---- */
+
+/* Flags of a token that is added; `json` may have others. */
+typedef struct flags {
+    bool special, normalised, strip_left;
+    const json_t *json;
+} flags_t;
+
+static bool flag_of(const flags_t *f, const char *key, bool otherwise)
+{
+    const json_t *value = json_object_get(f->json, key);
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+static int add_token(gnn__family_vocabulary_t *v, const char *text, const flags_t *f, int64_t *id)
+{
+    *id = id_of_added(v->added, text);
+    if (*id >= 0 || !*text)
+        return GNN_OK;
+    *id = gnn__family_id(v, text);
+    *id = *id >= 0 ? *id : next_id(v);
+    json_t *entry = json_pack(
+        "{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)*id, "content", text,
+        "single_word", (int)flag_of(f, "single_word", false), "lstrip",
+        (int)flag_of(f, "lstrip", f->strip_left), "rstrip", (int)flag_of(f, "rstrip", false),
+        "normalized", (int)flag_of(f, "normalized", f->normalised), "special", (int)f->special);
+    return json_array_append_new(v->added, entry) == 0 ? GNN_OK : no_memory();
+}
+
+static int add_checked(gnn__family_vocabulary_t *v, const char *file, const char *text,
+                       const flags_t *f, int64_t wanted)
+{
+    int64_t id;
+    GNN_TRY(add_token(v, text, f, &id));
+    return id == wanted ? GNN_OK
+                        : gnn__error(GNN_EUNSUPPORTED,
+                                     "%s: token \"%.60s\" has the id %lld, %lld is expected: that "
+                                     "of the vocabulary or the next one",
+                                     file, text, (long long)wanted, (long long)id);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const long long left = atoll(*(const char *const *)a), right = atoll(*(const char *const *)b);
+    return (left > right) - (left < right);
+}
+
+/* "added_tokens_decoder": tokens by their ids. */
+static int add_decoder(gnn__family_vocabulary_t *v, json_t *decoder)
+{
+    const char **keys, *key;
+    json_t *value;
+    size_t n = 0;
+    int rc = GNN_OK;
+    GNN_TRY(gnn__new(&keys, (int64_t)json_object_size(decoder) + 1, sizeof *keys, "added tokens"));
+    json_object_foreach(decoder, key, value) keys[n++] = key;
+    qsort(keys, n, sizeof *keys, by_id);
+    for (size_t k = 0; k < n && rc == GNN_OK; k++) {
+        const json_t *token = json_object_get(decoder, keys[k]);
+        const char *text = json_string_value(json_object_get(token, "content"));
+        const bool special = json_is_true(json_object_get(token, "special"));
+        rc = text ? add_checked(v, "tokenizer_config.json: added_tokens_decoder", text,
+                                &(flags_t){special, !special, false, token}, atoll(keys[k]))
+                  : gnn__error(GNN_EFORMAT,
+                               "tokenizer_config.json: added_tokens_decoder: \"%.20s\" has no text "
+                               "\"content\"",
+                               keys[k]);
+    }
+    gnn_free(keys);
+    return rc;
+}
+
+/* Is it one of the named special tokens, or of the additional ones? */
+static bool is_named(const gnn__folder_words_t *words, const json_t *settings, const char *text)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)settings, key, value)
+    {
+        const size_t n = strlen(key);
+        if (n > 6 && strcmp(key + n - 6, "_token") == 0 && json_is_string(value) &&
+            strcmp(json_string_value(value), text) == 0)
+            return true;
+    }
+    const json_t *list = json_object_get(words->specials, "additional_special_tokens");
+    list = list ? list : json_object_get(words->config, "additional_special_tokens");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *entry = json_array_get(list, k);
+        const char *name =
+            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        if (name && strcmp(name, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* added_tokens.json: ids by tokens. */
+static int add_legacy(gnn__family_vocabulary_t *v, const gnn__folder_words_t *words,
+                      const json_t *settings)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(words->added, key, value)
+    {
+        const bool special = is_named(words, settings, key);
+        if (!json_is_integer(value))
+            return gnn__error(GNN_EFORMAT, "added_tokens.json: \"%.40s\" is %s, an id is expected",
+                              key, gnn__json_type(value));
+        GNN_TRY(add_checked(v, "added_tokens.json", key, &(flags_t){special, !special, false, NULL},
+                            (int64_t)json_integer_value(value)));
+    }
+    return GNN_OK;
+}
+
+static int add_plain(gnn__family_vocabulary_t *v, const char *text, const json_t *json, bool strips)
+{
+    int64_t id;
+    return add_token(v, text, &(flags_t){true, false, strips, json}, &id);
+}
+
+static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
+                            const gnn__folder_words_t *words, const json_t *settings)
+{
+    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                       "pad_token", "cls_token", "mask_token"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const json_t *json = json_object_get(words->specials, keys[k]);
+        json = json ? json : json_object_get(words->config, keys[k]);
+        const char *text = json_string_value(json_object_get(settings, keys[k]));
+        if (!json_object_get(settings, keys[k])) /* no setting of the family, but a special token */
+            text = json_string_value(json_is_object(json) ? json_object_get(json, "content") : json);
+        if (text && f->plain_tokens && json_is_object(json))
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "tokenizer_config.json: \"%s\" is an object, a string is expected",
+                              keys[k]);
+        if (text)
+            GNN_TRY(add_plain(v, text, json_is_object(json) ? json : NULL, k == 6 && f->mask_strips));
+    }
+    return GNN_OK;
+}
+
+static int add_list(gnn__family_vocabulary_t *v, const json_t *list, bool special)
+{
+    int64_t id;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *entry = json_array_get(list, k);
+        const char *text =
+            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        if (!text)
+            return gnn__error(GNN_EFORMAT, "a list of special tokens has %s, a string is expected",
+                              gnn__json_type(entry));
+        GNN_TRY(add_token(
+            v, text, &(flags_t){special, false, false, json_is_object(entry) ? entry : NULL}, &id));
+    }
+    return GNN_OK;
+}
+
+/* Tokens that a row names, or that a setting stands for. */
+static int add_row_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f, const json_t *settings)
+{
+    json_t *list = json_array();
+    int rc = list ? add_named(list, f->special, settings) : no_memory();
+    if (rc == GNN_OK && json_object_get(settings, "extra_ids"))
+        rc = add_named(list, "extra_ids", settings);
+    for (size_t k = 0; k < json_array_size(list) && rc == GNN_OK; k++)
+        rc = add_plain(v, json_string_value(json_array_get(json_array_get(list, k), 0)), NULL, false);
+    json_decref(list);
+    return rc;
+}
+
+/* M2M100's tokens of languages come after the vocabulary. Text never makes them. */
+static int add_codes(gnn__family_vocabulary_t *v, const gnn__family_t *f)
+{
+    for (const char *at = f->tail; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
+        char text[64];
+        snprintf(text, sizeof text, "__%.*s__", (int)strcspn(at, " "), at);
+        if (!json_object_get(v->tokens, text) &&
+            json_object_set_new(v->tokens, text, json_integer(next_id(v))) != 0)
+            return no_memory();
+    }
+    return GNN_OK;
+}
+
+static bool lists(const json_t *list, const char *text)
+{
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *entry = json_array_get(list, k);
+        const char *name =
+            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        if (name && strcmp(name, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A list of further special tokens of a family of pieces is the family's own list, or there is
+ * none. */
+static int check_further(const gnn__family_vocabulary_t *v, const gnn__family_t *f, const char *key,
+                         const json_t *list, const json_t *settings)
+{
+    json_t *own = json_array();
+    int rc = own ? add_named(own, f->special, settings) : no_memory();
+    bool same = true;
+    if (rc == GNN_OK && json_object_get(settings, "extra_ids"))
+        rc = add_named(own, "extra_ids", settings);
+    for (size_t k = 0; k < json_array_size(own); k++)
+        same = same && lists(list, json_string_value(json_array_get(json_array_get(own, k), 0)));
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *entry = json_array_get(list, k);
+        const char *text =
+            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        same = same && text &&
+               (id_in_list(own, text) >= 0 ||
+                (f->source == GNN__OF_M2M100 && json_object_get(v->tokens, text)));
+    }
+    json_decref(own);
+    return rc == GNN_OK && !same
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "tokenizer_config.json: \"%s\" is not the list of the class's own special "
+                            "tokens, which is expected",
+                            key)
+               : rc;
+}
+
+int gnn__family_add_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
+                           const gnn__folder_words_t *words, const json_t *settings)
+{
+    static const char *const keys[] = {"additional_special_tokens", "extra_special_tokens"};
+    json_t *decoder = json_object_get(words->config, "added_tokens_decoder");
+    if (f->source == GNN__OF_M2M100)
+        GNN_TRY(add_codes(v, f));
+    if (json_is_object(decoder))
+        GNN_TRY(add_decoder(v, decoder));
+    GNN_TRY(add_legacy(v, words, settings));
+    GNN_TRY(add_named_tokens(v, f, words, settings));
+    GNN_TRY(add_row_tokens(v, f, settings));
+    GNN_TRY(add_list(v, v->special_pieces, true));
+    GNN_TRY(add_list(v, v->user_pieces, false));
+    for (int k = 0; k < 2; k++) {
+        const json_t *list = json_object_get(words->specials, keys[k]);
+        list = list ? list : json_object_get(words->config, keys[k]);
+        if (list && f->source >= GNN__OF_PIECES && f->source != GNN__OF_PAIRS)
+            GNN_TRY(check_further(v, f, keys[k], list, settings));
+        GNN_TRY(add_list(v, list, true));
+    }
+    return GNN_OK;
+}
+
+/* ---- SentencePiece as it is ---- */
+
+static int set_numbers(gnn_tokenizer_t *t, const gnn__family_vocabulary_t *v, const json_t *settings)
+{
+    const char *key, *unknown = json_string_value(json_object_get(settings, "unk_token"));
+    json_t *value;
+    t->expected = (int64_t)json_object_size(v->tokens);
+    json_object_foreach(v->tokens, key, value) GNN_TRY(gnn__token_add(
+        t, (int64_t)json_integer_value(value), (gnn__string_t){key, (int64_t)strlen(key)}));
+    t->rules.unknown = unknown ? gnn_tokenizer_find(t, unknown) : -1;
+    t->rules.never_cached = true;
+    return t->rules.unknown >= 0 ? GNN_OK
+                                 : gnn__error(GNN_EFORMAT, "vocab.json has no token \"%.40s\"",
+                                              unknown ? unknown : "unk_token");
+}
+
+static int open_pieces(gnn_tokenizer_t *t, const char *folder, const char *name)
+{
+    char *path;
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    const int rc = gnn_tokenizer_open(&t->cutter, path);
+    gnn_free(path);
+    return rc;
+}
+
+int gnn__family_numbered(gnn_tokenizer_t *t, const gnn__family_t *f, gnn__family_vocabulary_t *v,
+                         const gnn__folder_words_t *words, const json_t *settings)
+{
+    json_t *around;
+    t->kind = &gnn__token_kind_numbered;
+    t->root = json_pack("{s:O, s:O}", "vocab", v->tokens, "added_tokens", v->added);
+    if (!t->root)
+        return no_memory();
+    GNN_TRY(open_pieces(t, words->folder, v->spm));
+    GNN_TRY(set_numbers(t, v, settings));
+    GNN_TRY(gnn__added_read(t, v->added));
+    GNN_TRY(gnn__added_prepare(t));
+    GNN_TRY(gnn__family_around(&around, f, v, settings));
+    int rc = gnn__template_read(t, around);
+    json_decref(around);
+    t->codes = f->source == GNN__OF_MARIAN;
+    t->speech = (gnn__speech_t){.blank = GNN__BLANK,
+                                .prefix = "",
+                                .suffix = "",
+                                .bare_ends = true,
+                                .strip_left = INT64_MAX,
+                                .runs = f->source != GNN__OF_SENTENCEPIECE,
+                                .blank_after_special = t->codes};
+    return rc;
+}
