@@ -375,13 +375,35 @@ def mutate(folder):
         yield f"{name}: + {json.dumps(more)}", name, {**root, **more}
 
 
-def judge(folder):
+def by_file(folder):
+    """What the package tokenizers makes of tokenizer.json alone: classes of transformers build theirs anew and pass parts of the file over."""
+    t, out = Tokenizer.from_file(os.path.join(folder, "tokenizer.json")), []
+    t.no_padding()
+    for most in (None, 12):
+        t.no_truncation()
+        if most:
+            side = json.load(open(os.path.join(folder, "tokenizer.json")))["truncation"]
+            t.enable_truncation(most, direction=(side or {}).get("direction", "right").lower())
+        out += [(e.ids, None if most else e.type_ids) for e in map(t.encode, TEXTS)]
+        if not most:
+            out += [(e.ids, e.type_ids) for e in (t.encode(a, b) for a, b in zip(TEXTS[:12], TEXTS[7:19]))]
+    return out + [t.decode(ids, skip_special_tokens=skip) for ids, _ in out[:len(TEXTS)] for skip in (False, True)]
+
+
+def judge(folder, file=None):
     try:
         want = theirs(folder)
     except BaseException as e:
         want = f"{type(e).__name__}: {e}"
     try:
         found = compare(folder, want) if isinstance(want, list) else Ours(folder) and "lax"
+        if found and found != "lax" and file == "tokenizer.json":
+            try:
+                found = compare(folder, by_file(folder)) and found
+            except RuntimeError:
+                raise
+            except BaseException:
+                pass
         return found or "equal"
     except RuntimeError as e:
         return "refused: " + str(e)
@@ -393,7 +415,7 @@ def count_keys(name, folder, show):
         shutil.rmtree(copy_of, ignore_errors=True)
         shutil.copytree(folder, copy_of)
         put(copy_of, file, new)
-        found = judge(copy_of)
+        found = judge(copy_of, file)
         kind = found.split(":")[0] if found.startswith(("equal", "refused", "lax")) else "silent"
         counts[kind] += 1
         if kind == "silent" and show > 0:

@@ -228,7 +228,7 @@ static int list_marked(gnn__family_vocabulary_t *v, const gnn__piece_list_t *lis
     v->special_pieces = json_array();
     v->user_pieces = json_array();
     for (int64_t k = 0; k < list->n; k++) {
-        const gnn__piece_t *p = &list->at[k];
+        const gnn__listed_piece_t *p = &list->at[k];
         json_t *into = p->control ? v->special_pieces : v->user_pieces;
         if ((p->control || p->user) &&
             json_array_append_new(into, json_stringn_nocheck(p->text.at, (size_t)p->text.length)) != 0)
@@ -564,7 +564,7 @@ static int open_pieces(gnn_tokenizer_t *t, const char *folder, const char *name)
 {
     char *path;
     GNN_TRY(gnn__folder_path(&path, folder, name));
-    const int rc = gnn_tokenizer_open(&t->cutter, path);
+    const int rc = gnn__tokenizer_open_file(&t->cutter, path);
     gnn_free(path);
     return rc;
 }

@@ -64,16 +64,20 @@ static int open_folder(gnn_tokenizer_t **tokenizer, const char *path)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", path);
 }
 
+int gnn__tokenizer_open_file(gnn_tokenizer_t **tokenizer, const char *path)
+{
+    *tokenizer = NULL;
+    GNN_TRY(gnn__tokenizer_new(tokenizer));
+    return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_read(*tokenizer, path));
+}
+
 int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
 {
     if (!tokenizer || !path)
         return gnn__error(GNN_EINVALID, "the %s is NULL",
                           tokenizer ? "path" : "place for the tokenizer");
     *tokenizer = NULL;
-    if (is_folder(path))
-        return open_folder(tokenizer, path);
-    GNN_TRY(gnn__tokenizer_new(tokenizer));
-    return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_read(*tokenizer, path));
+    return is_folder(path) ? open_folder(tokenizer, path) : gnn__tokenizer_open_file(tokenizer, path);
 }
 
 int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)

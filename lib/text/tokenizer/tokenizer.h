@@ -401,6 +401,8 @@ int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
  * or that is an error. tokenizer.c */
 int gnn__tokenizer_new(gnn_tokenizer_t **tokenizer);
 int gnn__tokenizer_finish(gnn_tokenizer_t **tokenizer, int rc);
+/* gnn_tokenizer_open of what must be a file. tokenizer.c */
+int gnn__tokenizer_open_file(gnn_tokenizer_t **tokenizer, const char *path);
 /* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in
  * the JSON the fault is. */
 int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
@@ -428,14 +430,14 @@ int64_t gnn__without_blanks(const char *line, int64_t n);
 int gnn__merges_of_text(json_t *merges, const gnn__tokenizer_file_t *file);
 
 /* Pieces of a SentencePiece model, as its file has them. readers/sentencepiece_model.c */
-typedef struct gnn__piece {
+typedef struct gnn__listed_piece {
     gnn__string_t text; /* without a zero byte */
     float score;
     bool control, user;
-} gnn__piece_t;
+} gnn__listed_piece_t;
 typedef struct gnn__piece_list {
     char *data; /* of the file, that texts point into */
-    gnn__piece_t *at;
+    gnn__listed_piece_t *at;
     int64_t n;
     int32_t unknown;
     bool unigram, pairs, byte_fallback;

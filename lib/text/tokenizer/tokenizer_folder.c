@@ -1,5 +1,6 @@
 /* The tokenizer of a folder: which of its files are read, by whose rule, and whether what they say
  * of one thing agrees. */
+#include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/arch/arch.h>
 #include <lib/text/tokenizer/families.h>
 
@@ -448,7 +449,19 @@ static int open_file(gnn_tokenizer_t **t, const char *folder, const char *name)
 {
     char *path;
     GNN_TRY(gnn__folder_path(&path, folder, name));
-    const int rc = gnn_tokenizer_open(t, path);
+    const int rc = gnn__tokenizer_open_file(t, path);
+    gnn_free(path);
+    return rc;
+}
+
+static int check_readable(const char *folder, const char *name)
+{
+    gnn__file_t file;
+    char *path;
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    const int rc = gnn__file_open(&file, path);
+    if (rc == GNN_OK)
+        gnn__file_close(&file);
     gnn_free(path);
     return rc;
 }
@@ -472,6 +485,8 @@ static int refuse(const folder_t *f)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         bool there;
         GNN_TRY(gnn__folder_has(&there, f->words.folder, names[k]));
+        if (there)
+            GNN_TRY(check_readable(f->words.folder, names[k]));
         if (there)
             return gnn__error(
                 GNN_EUNSUPPORTED,

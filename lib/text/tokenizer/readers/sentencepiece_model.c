@@ -322,7 +322,7 @@ static int list_piece(gnn__piece_list_t *list, model_t *model, message_t m)
     GNN_TRY(check_piece(model, list->n, p.text, p.type, p.score));
     if (p.type == UNKNOWN)
         model->unknown = (int32_t)list->n;
-    list->at[list->n++] = (gnn__piece_t){
+    list->at[list->n++] = (gnn__listed_piece_t){
         {p.text.at, p.text.end - p.text.at}, p.score, p.type == CONTROL, p.type == USER};
     return GNN_OK;
 }
