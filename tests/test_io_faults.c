@@ -31,7 +31,8 @@ static int survives(reader_t read, const bytes_t *b)
     int rc = read(&arrays, write_bytes("damaged", b->at, b->n), NULL);
     if (rc != GNN_OK) {
         ck_assert_ptr_null(arrays);
-        ck_assert(rc == GNN_EFORMAT || rc == GNN_EIO);
+        ck_assert_msg(rc == GNN_EFORMAT || rc == GNN_EIO, "%s: %s", gnn_error_string(rc),
+                      gnn_error_message());
         ck_assert_msg(strncmp(gnn_error_message(), "damaged", 7) == 0 ||
                           strstr(gnn_error_message(), "/damaged: is empty"),
                       "\"%s\"", gnn_error_message());

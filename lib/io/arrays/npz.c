@@ -42,6 +42,7 @@ static int failed(int why, const char *words)
     case ZIP_ER_COMPRESSED_DATA: return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
     case ZIP_ER_SEEK: /* an offset of the directory that no file has */
         return gnn__error(GNN_EFORMAT, "the zip directory points outside the file");
+    case ZIP_ER_OPEN:
     case ZIP_ER_READ:
     case ZIP_ER_TELL: return gnn__error(GNN_EIO, "reading failed (%s)", words);
     default: return gnn__error(GNN_EFORMAT, "the archive cannot be read (%s)", words);
@@ -50,17 +51,36 @@ static int failed(int why, const char *words)
 
 static int check_content(const reader_t *r, zip_uint64_t entries);
 
+/* By a stream and not by zip_fdopen, which leaves a detail of the error in errno: from libzip 1.9
+ * on a number of its own, of which one is ENOMEM's. */
+static zip_t *open_stream(const gnn__file_t *file, int flags, zip_error_t *error)
+{
+    const int fd = dup(file->fd);
+    FILE *stream = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!stream) {
+        zip_error_set(error, ZIP_ER_OPEN, errno);
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    zip_source_t *source = zip_source_filep_create(stream, 0, -1, error);
+    zip_t *zip = source ? zip_open_from_source(source, flags, error) : NULL;
+    if (!source)
+        fclose(stream);
+    else if (!zip)
+        zip_source_free(source); /* closes the stream */
+    return zip;
+}
+
 /* An archive that the checks refuse may be one that holds another: that is what is told then. */
 static int open_unchecked(reader_t *r)
 {
-    int why = 0;
-    const int again = dup(r->file.fd);
-    zip_t *zip = again < 0 ? NULL : zip_fdopen(again, ZIP_RDONLY, &why);
-    if (!zip) {
-        if (again >= 0)
-            close(again);
+    zip_error_t error;
+    zip_error_init(&error);
+    zip_t *zip = open_stream(&r->file, ZIP_RDONLY, &error);
+    zip_error_fini(&error);
+    if (!zip)
         return GNN_OK;
-    }
     const reader_t other = {.zip = zip, .wanted = r->wanted};
     int rc = check_content(&other, (zip_uint64_t)zip_get_num_entries(zip, 0));
     zip_discard(zip);
@@ -69,19 +89,16 @@ static int open_unchecked(reader_t *r)
 
 static int open_archive(reader_t *r)
 {
-    int why = 0;
-    r->zip = zip_fdopen(r->file.fd, ZIP_CHECKCONS | ZIP_RDONLY, &why);
-    if (!r->zip) {
-        if (why == ZIP_ER_INCONS)
-            GNN_TRY(open_unchecked(r));
-        zip_error_t error;
-        zip_error_init_with_code(&error, why);
-        int rc = failed(why, zip_error_strerror(&error));
-        zip_error_fini(&error);
-        return rc;
-    }
-    r->file.fd = -1; /* libzip has duplicated and closed it */
-    return GNN_OK;
+    zip_error_t error;
+    zip_error_init(&error);
+    r->zip = open_stream(&r->file, ZIP_CHECKCONS | ZIP_RDONLY, &error);
+    int rc = GNN_OK;
+    if (!r->zip && zip_error_code_zip(&error) == ZIP_ER_INCONS)
+        rc = open_unchecked(r);
+    if (!r->zip && rc == GNN_OK)
+        rc = failed(zip_error_code_zip(&error), zip_error_strerror(&error));
+    zip_error_fini(&error);
+    return rc;
 }
 
 /* ---- one entry ---- */
