@@ -3,21 +3,27 @@
 # the tree is, built into packages and tested there; lintian reads them; a new minimal system installs them with apt and runs the
 # tests of debian/tests.
 #
-#   sh tools/packages.sh [--if-possible] SUITE...     suites of Debian's archive: bookworm, trixie, forky, sid
+#   sh tools/packages.sh [--if-possible] [--short] SUITE...     suites of Debian's archive: bookworm, trixie, forky, sid
 #
 # GNN_SYSTEMS and GNN_MIRROR: tools/roots.sh. Packages are built in the roots of tools/systems.sh, which keep what is installed
 # for it; the root that installs them is made anew each time. Packages and logs stay in build/packages/SUITE/.
 #
+# --short: of the suites those that building the packages runs (debian/rules), not all.
 # --if-possible: where a system cannot be had, it says so and counts as skipped.
 # The last line is "N passed, N failed, N skipped".
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/setup.sh"
 . "$root/tools/roots.sh"
-if [ "${1:-}" = --if-possible ]; then
-    lenient=yes
+short=
+while :; do
+    case ${1:-} in
+    --if-possible) lenient=yes ;;
+    --short) short=yes ;;
+    *) break ;;
+    esac
     shift
-fi
+done
 passed=0 failed=0 skipped=0
 
 # step NAME COMMAND...: counts as one; where the command ends with "N passed, N failed, N skipped", these count instead. Shows
@@ -123,7 +129,7 @@ build_in() {
     step "tools" tools || return 0
     step "packages are built" in_release dpkg-buildpackage -us -uc || return 0
     step "lintian has nothing to say" read_by_lintian || true
-    step "all suites pass in the tarball, without data" suites || true
+    [ -n "$short" ] || step "all suites pass in the tarball, without data" suites || true
     cp "$folder"/release/*.deb "$logs/"
 }
 
