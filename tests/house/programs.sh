@@ -163,7 +163,7 @@ expect "translate learns numbers" measured bleu 50 100 "$gnn" translate --epochs
 expect "and reads them again" measured bleu 0 100 "$gnn" translate --load numbers --threads 1 --json --beams 3 \
     --test-source one.txt --test-target one.txt
 expect "a translation looked at" "$gnn" translate --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
-expect "with words on both axes" sh -c 'grep -q ">drei</text>" cross.svg && grep -q ">three</text>" cross.svg'
+expect "with words on both axes" sh -c 'test -s last && for word in drei $(cat last); do grep -q ">$word</text>" cross.svg || exit 1; done'
 expect "and a page that ends" grep -q '^</html>' cross.html
 expect "a head that is not there" exits 1 "$gnn" translate --load numbers --threads 1 --sentence zwei --show-head 9 --heatmap cross.svg
 expect "pictures of no sentence" said "--html: has no effect without --sentence" 2 "$gnn" translate --load numbers --html cross.html
