@@ -122,6 +122,24 @@ START_TEST(rows_are_scaled_to_length_one)
 }
 END_TEST
 
+START_TEST(dense_rows_become_sparse)
+{
+    const gnn_array_t dense[] = {{.name = "attr_indptr", .ndim = -1},
+                                 MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 3, -4, 0, 0, 0, 2, 1, 0)};
+    gnn_data_t *data = open_tiny(2, dense);
+    for (int k = 0; k < 2; k++) {
+        ck_ok(gnn_data_to_sparse(data));
+        const gnn_sparse_t *s = gnn_data_sparse(data);
+        ck_assert(!gnn_data_x(data) && s->rows == 4 && s->cols == 2 && gnn_data_features(data) == 2);
+        ck_assert_mem_eq(s->indptr, ((const int64_t[]){0, 2, 2, 3, 4}), 40);
+        ck_assert_mem_eq(s->indices, ((const int32_t[]){0, 1, 1, 0}), 16);
+        ck_assert(s->values[0] == 3 && s->values[1] == -4 && s->values[2] == 2 && s->values[3] == 1);
+    }
+    gnn_data_free(data);
+    ck_fails(gnn_data_to_sparse(NULL), GNN_EINVALID, "data");
+}
+END_TEST
+
 START_TEST(other_names_and_types)
 {
     const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1},
@@ -410,6 +428,7 @@ int main(void)
     tcase_add_test(tests, heterophilous_layout);
     tcase_add_test(tests, sparse_rows_are_normalised);
     tcase_add_test(tests, rows_are_scaled_to_length_one);
+    tcase_add_test(tests, dense_rows_become_sparse);
     tcase_add_test(tests, other_names_and_types);
     tcase_add_test(tests, matrices_of_scipy_by_their_names);
     tcase_add_test(tests, drawn_splits);

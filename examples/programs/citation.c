@@ -146,6 +146,7 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
     if (!o->load)
         recipe_print(o);
     GNN_TRY(scale_features(*data, o->scaled));
+    GNN_TRY(keep_words_sparsely(*data));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
                     : citation_study_train(study, o, context, *data));

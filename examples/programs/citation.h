@@ -15,6 +15,7 @@
 
 typedef struct {
     features_t features;
+    int64_t columns;                    /* of the features */
     int64_t nodes, labelled, validated; /* labelled: training nodes of the split */
     double degree;                      /* messages per node */
     double homophily; /* adjusted, of messages between known nodes; NaN: there are none */

@@ -59,6 +59,7 @@ int facts_of(facts_t *f, const gnn_data_t *data, int64_t split)
     const uint8_t *train = gnn_data_mask(data, GNN_TRAIN, split),
                   *validation = gnn_data_mask(data, GNN_VALIDATION, split);
     *f = (facts_t){.features = features_of(data), .homophily = NAN};
+    f->columns = gnn_data_features(data);
     f->nodes = gnn_data_nodes(data);
     f->degree = (double)gnn_graph_n_pairs(gnn_data_graph(data)) / (double)f->nodes;
     for (int64_t i = 0; i < f->nodes; i++) {

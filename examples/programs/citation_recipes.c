@@ -106,6 +106,13 @@ static int is_heterophilous(const facts_t *f)
     return f->known >= 50 && f->homophily < 0.2;
 }
 
+/* Words tell classes by themselves; a few numbers or marks of a node mean little without those of
+ * nodes around it, some hops away. */
+static int has_words(const facts_t *f)
+{
+    return f->features != FEATURES_REAL && f->columns >= 100;
+}
+
 /* Wider than the papers', trained until what is watched has not become better for a while. */
 static void generalise(recipe_t *r)
 {
@@ -143,9 +150,9 @@ static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
     generalise(r);
-    if (is_heterophilous(f) && f->labelled >= 1000 && has_blocks(r)) {
+    if (is_heterophilous(f) && f->labelled >= 1000 && !has_words(f) && has_blocks(r)) {
         take_blocks(r);
-        o->why = "many labels, links that know little of classes: residual blocks";
+        o->why = "no words, many labels, links that know little of classes: residual blocks";
     } else if (is_heterophilous(f)) {
         r->watch = GNN_WATCH_METRIC;
         r->patience = 200;

@@ -21,7 +21,8 @@ static int open_set(const options_t *o, gnn_data_t **data)
                 gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
-    return scale_features(*data, o->scale);
+    GNN_TRY(scale_features(*data, o->scale));
+    return keep_words_sparsely(*data);
 }
 
 static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)

@@ -70,3 +70,10 @@ int scale_features(gnn_data_t *data, int how)
         return gnn_data_row_unit(data);
     return scale == SCALE_COLUMNS ? gnn_data_standardise(data, -1) : GNN_OK;
 }
+
+int keep_words_sparsely(gnn_data_t *data)
+{
+    const values_t v = look_at_values(data);
+    return gnn_data_x(data) && v.values > 0 && 10 * v.zeros > 9 * v.values ? gnn_data_to_sparse(data)
+                                                                           : GNN_OK;
+}

@@ -21,4 +21,7 @@ scale_t scale_for(const gnn_data_t *data);
 /* SCALE_AUTO: as scale_for says. */
 int scale_features(gnn_data_t *data, int how);
 
+/* Features that are nearly all 0 cost what is stored, whatever the file's form was. */
+int keep_words_sparsely(gnn_data_t *data);
+
 #endif

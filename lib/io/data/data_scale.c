@@ -117,3 +117,50 @@ done:
     gnn_free(columns.spread);
     return rc;
 }
+
+/* ---- dense to sparse ---- */
+
+/* Row r of the matrix begins at indptr[r]. */
+static int64_t count_rows(const gnn_tensor_t *x, int64_t *indptr)
+{
+    int64_t count = 0;
+    for (int64_t r = 0; r < x->rows; r++) {
+        indptr[r] = count;
+        for (int64_t c = 0; c < x->cols; c++)
+            count += gnn__row(x, r)[c] != 0;
+    }
+    return indptr[x->rows] = count;
+}
+
+int gnn_data_to_sparse(gnn_data_t *data)
+{
+    int64_t *indptr = NULL, at = 0;
+    int32_t *indices = NULL;
+    gnn_real_t *values = NULL;
+    int rc = GNN_OK;
+    GNN__NEED(data);
+    if (data->sparse.indptr)
+        return GNN_OK;
+    const gnn_tensor_t *x = &data->x;
+    GNN_CHECK(gnn__new(&indptr, x->rows + 1, sizeof *indptr, "rows of features"));
+    const int64_t count = count_rows(x, indptr);
+    GNN_CHECK(gnn__new(&indices, count, sizeof *indices, "columns of features"));
+    GNN_CHECK(gnn__new(&values, count, sizeof *values, "features"));
+    for (int64_t r = 0; r < x->rows; r++)
+        for (int64_t c = 0; c < x->cols; c++)
+            if (gnn__row(x, r)[c] != 0) {
+                indices[at] = (int32_t)c;
+                values[at++] = gnn__row(x, r)[c];
+            }
+    if (!data->borrowed_x)
+        gnn_free(x->data);
+    data->sparse = (gnn_sparse_t){x->rows, x->cols, indptr, indices, values};
+    data->x = (gnn_tensor_t){0};
+    data->borrowed_x = false;
+    return GNN_OK;
+done:
+    gnn_free(indptr);
+    gnn_free(indices);
+    gnn_free(values);
+    return rc;
+}

@@ -21,8 +21,9 @@ static bool is_word(const gnn__text_field_t *field, const char *word)
 
 bool gnn__data_is_matrix_market(const gnn__text_t *text)
 {
-    static const char head[] = "%%MatrixMarket";
+    static const char head[] = "%MatrixMarket"; /* some collections write one % */
     const char *begin = text->data + text->start;
+    begin += strncmp(begin, "%%", 2) == 0;
     return strncasecmp(begin, head, sizeof head - 1) == 0;
 }
 
@@ -74,7 +75,8 @@ static int read_sizes(matrix_t *x, gnn__text_t *text)
     }
     if (sizes[0] != sizes[1] || sizes[0] < 1)
         return gnn__text_error(text, &f[0], GNN_EFORMAT,
-                               "%lld x %lld: a graph's matrix has a row and a column per node",
+                               "%lld x %lld of MatrixMarket: a graph's matrix has a row and a "
+                               "column per node",
                                (long long)sizes[0], (long long)sizes[1]);
     if (sizes[0] > most)
         return gnn__text_error(text, &f[0], GNN_EFORMAT,
