@@ -150,9 +150,12 @@ static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
     generalise(r);
-    if (is_heterophilous(f) && f->labelled >= 1000 && !has_words(f) && has_blocks(r)) {
+    const int hard = o->kind != GNN_LABELS_CLASSES || is_heterophilous(f);
+    if (hard && f->labelled >= 1000 && !has_words(f) && has_blocks(r)) {
         take_blocks(r);
-        o->why = "no words, many labels, links that know little of classes: residual blocks";
+        o->why = o->kind == GNN_LABELS_CLASSES
+                     ? "no words, many labels, links that know little of classes: residual blocks"
+                     : "no words, many labelled nodes, no classes: residual blocks";
     } else if (is_heterophilous(f)) {
         r->watch = GNN_WATCH_METRIC;
         r->patience = 200;
