@@ -226,6 +226,8 @@ TAKES(explain, NULL, NULL, NULL, NULL, 0, config, size)
 TAKES(explain_fidelity, NULL, NULL, NULL, NULL, config, size, NULL)
 TAKES(state_new, NULL, NULL, NULL, config, size)
 TAKES(pretrained_open_classes, NULL, NULL, NULL, config, size)
+TAKES(pretrained_batch_new_with, NULL, NULL, NULL, config, size)
+TAKES(pretrained_zero_shot, NULL, NULL, NULL, NULL, config, NULL, size)
 
 static const struct {
     const char *name;
@@ -252,6 +254,9 @@ static const struct {
     {"gnn_explain_fidelity", told_explain_fidelity, sizeof(gnn_fidelity_config_t)},
     {"gnn_state_new", told_state_new, sizeof(gnn_state_config_t)},
     {"gnn_pretrained_open_classes", told_pretrained_open_classes, sizeof(gnn_classes_config_t)},
+    {"gnn_pretrained_batch_new_with", told_pretrained_batch_new_with,
+     sizeof(gnn_pretrained_batch_config_t)},
+    {"gnn_pretrained_zero_shot", told_pretrained_zero_shot, sizeof(gnn_zero_shot_config_t)},
 };
 
 /* A field that the library lacks is refused before anything else is looked at; where it is 0 the

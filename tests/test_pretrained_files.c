@@ -218,9 +218,8 @@ START_TEST(modules)
              GNN_EUNSUPPORTED, "no tokenizer");
     gnn_pretrained_free(p);
     gnn_context_free(context);
-    write_text("pool/config.json",
-               "{\"pooling_mode_max_tokens\": true, \"pooling_mode_cls_token\": true}");
-    ck_bad(GNN_ENOTFOUND, "several");
+    write_text("pool/config.json", "{\"pooling_mode\": \"median\"}");
+    ck_bad(GNN_EUNSUPPORTED, "\"pooling_mode\" is \"median\"");
     write_text("modules.json", "[" MODULE("Transformer", "") ", " MODULE("Magic", "pool") "]");
     ck_bad(GNN_EUNSUPPORTED, "the module \"sentence_transformers.models.Magic\" is not known");
     write_text("modules.json", "[" MODULE("Pooling", "pool") "]");
@@ -285,7 +284,9 @@ START_TEST(modules_of_other_files)
             ck_assert_double_eq_tol((double)out[s * 3 + k], 2 * sum, 1e-5 * (1 + fabs(sum)));
     }
     write_dense("wide", 2, 3, "token_embeddings");
-    ck_fails(value_of("embedding", 4, 3, out), GNN_EUNSUPPORTED, "\"token_embeddings\"");
+    ck_fails(value_of("embedding", 4, 3, out), GNN_EUNSUPPORTED, "\"in_features\" is 2");
+    write_dense("wide", 2, 3, "scores");
+    ck_fails(value_of("embedding", 4, 3, out), GNN_EUNSUPPORTED, "\"scores\"");
 }
 END_TEST
 
@@ -379,7 +380,10 @@ START_TEST(prompts)
     write_prompts("{\"pooling_mode\": \"mean\", \"include_prompt\": false}", PROMPTS "}");
     ck_ok(gnn_pretrained_open(&p, context, test_folder));
     ck_ok(gnn_pretrained_choose_prompt(p, "document"));
-    ck_fails(gnn_pretrained_choose_prompt(p, "query"), GNN_EUNSUPPORTED, "include_prompt");
+    embed_text(p, context, "good", row);
+    ck_ok(gnn_pretrained_choose_prompt(p, "query"));
+    embed_text(p, context, "good", longer);
+    ck_assert_mem_ne(longer, row, sizeof row);
     gnn_pretrained_free(p);
     write_text("config_sentence_transformers.json", "{\"default_prompt_name\": \"query\"}");
     ck_fails(gnn_pretrained_open(&p, context, test_folder), GNN_ENOTFOUND,

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <gnn/gnn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,8 @@
 
 typedef struct {
     const char *model, *input, *output, *query, *heatmap, *prompt, *query_prompt, *rerank;
-    int64_t top, threads;
-    int json, precision;
+    int64_t top, threads, dim;
+    int json, precision, keep_16_bits;
 } options_t;
 
 /* The lines of a file, which lie one behind another in `text`. */
@@ -154,17 +153,6 @@ static int by_score(const void *a, const void *b)
     return x->score < y->score ? 1 : x->score > y->score ? -1 : x->line < y->line ? -1 : 1;
 }
 
-static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
-{
-    double xy = 0, xx = 0, yy = 0;
-    for (int64_t c = 0; c < width; c++) {
-        xy += (double)x[c] * (double)y[c];
-        xx += (double)x[c] * (double)x[c];
-        yy += (double)y[c] * (double)y[c];
-    }
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
-}
-
 static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
 {
     for (int64_t k = 0; k < count; k++)
@@ -204,9 +192,10 @@ static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lin
 static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
                 const lines_t *lines, const gnn_tensor_t *vectors)
 {
-    gnn_real_t *query = calloc((size_t)vectors->cols, sizeof *query);
+    gnn_real_t *query = calloc((size_t)(vectors->cols + lines->count), sizeof *query);
     hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
-    const gnn_tensor_t row = gnn_tensor(query, 1, vectors->cols);
+    const gnn_tensor_t row = gnn_tensor(query, 1, vectors->cols),
+                       scores = gnn_tensor(query + vectors->cols, 1, lines->count);
     const int64_t shown = lines->count < o->top ? lines->count : o->top;
     int rc = query && hits ? GNN_OK : GNN_EMEMORY;
     if (rc == GNN_OK && o->query_prompt)
@@ -214,8 +203,10 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     if (rc == GNN_OK)
         rc = gnn_pretrained_embed(p, context, &(gnn_texts_t){1, (const char *[]){o->query}, NULL},
                                   &row);
+    if (rc == GNN_OK)
+        rc = gnn_pretrained_similarity(p, &row, vectors, &scores);
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
-        hits[k] = (hit_t){cosine(query, vectors->data + k * vectors->cols, vectors->cols), k};
+        hits[k] = (hit_t){(double)scores.data[k], k};
     if (rc == GNN_OK)
         qsort(hits, (size_t)lines->count, sizeof *hits, by_score);
     if (rc == GNN_OK && o->rerank)
@@ -227,32 +218,33 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     return rc;
 }
 
-/* The cosine of each pair of lines; a line that is long is cut in the picture. */
-static int draw_cosines(FILE *file, const options_t *o, const lines_t *lines,
-                        const gnn_tensor_t *vectors)
+/* How alike the lines of each pair are; a line that is long is cut in the picture. */
+static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_t *p,
+                           const lines_t *lines, const gnn_tensor_t *vectors)
 {
+    const char *name = gnn_pretrained_similarity_name(p);
     const int64_t n = lines->count;
     char subtitle[200];
     gnn_tensor_t cells = gnn_tensor(calloc((size_t)(n * n) + 1, sizeof *cells.data), n, n);
     if (!cells.data)
         return GNN_EMEMORY;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i; j < n; j++)
-            cells.data[i * n + j] = cells.data[j * n + i] = (gnn_real_t)cosine(
-                vectors->data + i * vectors->cols, vectors->data + j * vectors->cols, vectors->cols);
-    snprintf(subtitle, sizeof subtitle, "cosines of %lld lines of %.150s", (long long)n, o->input);
-    const int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
-                                                          .row_labels = lines->at,
-                                                          .col_labels = lines->at,
-                                                          .title = "Which lines are alike",
-                                                          .subtitle = subtitle,
-                                                          .mark_row = -1,
-                                                          .mark_col = -1});
+    int rc = gnn_pretrained_similarity(p, vectors, vectors, &cells);
+    snprintf(subtitle, sizeof subtitle, "%s of %lld lines of %.140s",
+             strcmp(name, "cosine") == 0 ? "cosines" : name, (long long)n, o->input);
+    if (rc == GNN_OK)
+        rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
+                                                    .row_labels = lines->at,
+                                                    .col_labels = lines->at,
+                                                    .title = "Which lines are alike",
+                                                    .subtitle = subtitle,
+                                                    .mark_row = -1,
+                                                    .mark_col = -1});
     free(cells.data);
     return rc;
 }
 
-static int write_heatmap(const options_t *o, const lines_t *lines, const gnn_tensor_t *vectors)
+static int write_heatmap(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines,
+                         const gnn_tensor_t *vectors)
 {
     enum { MOST_LINES = 1000 };
     if (lines->count > MOST_LINES) {
@@ -262,7 +254,7 @@ static int write_heatmap(const options_t *o, const lines_t *lines, const gnn_ten
     }
     program_file_t to;
     GNN_TRY(program_create(&to, o->heatmap));
-    return program_finish(&to, draw_cosines(to.file, o, lines, vectors));
+    return program_finish(&to, draw_similarity(to.file, o, p, lines, vectors));
 }
 
 /* ---- the whole ---- */
@@ -286,9 +278,13 @@ static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *li
 static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p, lines_t *lines)
 {
     const double start = seconds();
-    GNN_TRY(gnn_pretrained_open_with(p, context, o->model,
-                                     &(gnn_pretrained_config_t){.keep_packed = GNN_ON}));
+    GNN_TRY(gnn_pretrained_open_with(
+        p, context, o->model,
+        &(gnn_pretrained_config_t){.keep_packed = o->keep_16_bits ? GNN_OFF : GNN_ON,
+                                   .keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF}));
     const double opened = seconds() - start;
+    if (o->dim)
+        GNN_TRY(gnn_pretrained_choose_width(*p, o->dim));
     const int64_t width = gnn_pretrained_embedding_width(*p);
     if (width < 0) {
         fprintf(stderr, "embed: %s does not say how sentences become vectors (modules.json)\n",
@@ -307,7 +303,7 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
     if (rc == GNN_OK && o->output)
         rc = write_vectors(o->output, &vectors);
     if (rc == GNN_OK && o->heatmap)
-        rc = write_heatmap(o, lines, &vectors);
+        rc = write_heatmap(o, *p, lines, &vectors);
     if (rc == GNN_OK && o->query)
         rc = rank(o, *p, context, lines, &vectors);
     free(vectors.data);
@@ -318,12 +314,20 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         INPUT("model", &o->model, "a folder of sentence-transformers", "FOLDER"),
+        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so"),
         INPUT("input", &o->input, "a sentence in each line; - is standard input", "FILE|-"),
         OUTPUT("output", &o->output,
                "the vectors, one row per line; in .npz they are called embeddings",
                "FILE.npy|FILE.npz"),
         OUTPUT("heatmap", &o->heatmap, "how alike the lines are: the cosine of each pair", "FILE.svg"),
-        TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "TEXT"),
+        TEXT("query", &o->query,
+             "ranks the lines by their cosine with this sentence, or by what the "
+             "folder's similarity_fn_name says",
+             "TEXT"),
+        WHOLE("dim", &o->dim,
+              "columns that vectors keep, the first ones [the folder's truncate_dim, "
+              "or all]",
+              1, 1000000),
         TEXT("prompt-name", &o->prompt, "the folder's prompt of this name comes before each line",
              "NAME"),
         TEXT("query-prompt-name", &o->query_prompt,

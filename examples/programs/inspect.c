@@ -66,7 +66,9 @@ static int look(gnn_context_t *context, inspect_t *o)
     gnn_pretrained_t *p = NULL;
     if (!o->folder)
         return look_small(context, o);
-    int rc = gnn_pretrained_open(&p, context, o->folder);
+    int rc = gnn_pretrained_open_with(
+        &p, context, o->folder,
+        &(gnn_pretrained_config_t){.keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF});
     if (rc == GNN_OK && o->uas)
         rc = inspect_syntax(p, context, o);
     if (rc == GNN_OK && o->prune)
@@ -82,6 +84,8 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         INPUT("model", &o->folder, "a pretrained encoder [a small model, trained on the spot]",
               "FOLDER"),
+        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so",
+             .where = "model !prune"),
         HEADING("A sentence"),
         TEXT("sentence", &o->sentence, "to look at [the first line of standard input]", "TEXT",
              .where = "model !uas|prune"),

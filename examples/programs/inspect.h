@@ -8,7 +8,7 @@ typedef struct {
     const char *folder, *sentence, *heatmap, *graph, *grid, *html, *graphml;
     const char *uas, *uas_map, *prune, *test, *curve;
     int64_t layer, head, limit, threads, seed; /* layer and head -1: the mean of all */
-    int pieces, plain, both, json;
+    int pieces, plain, both, json, keep_16_bits;
 } inspect_t;
 
 /* A small model that learns agreement on the spot, on a generated sentence: for machines without a

@@ -5,6 +5,7 @@
  *         --validation-target val.en.gz --save de-en.safetensors
  *     gnn translate --load de-en.st --test-source test.de.gz --test-target test.en.gz --beams 5
  *     echo "ein hund läuft im schnee ." | gnn translate --load de-en.st --input -
+ *     gnn translate --model opus-mt-de-en --input german.txt
  */
 #include "translate.h"
 
@@ -31,7 +32,7 @@ static int take_pairs(run_t *r, const translate_t *o)
     enum { TRAIN = 6000, DEV = 200, TEST = 200 };
     if (o->test_source)
         GNN_TRY(pairs_read(&r->test, o->test_source, o->test_target));
-    if (o->load)
+    if (o->load || o->pretrained)
         return GNN_OK;
     if (o->source)
         GNN_TRY(pairs_read(&r->train, o->source, o->target));
@@ -171,8 +172,11 @@ static void say(const run_t *r, const translate_t *o)
                    b->brevity, (long long)o->beams, words);
         return;
     }
-    printf("{\"weights\": %lld", (long long)text_weights(r->translator.model, "places"));
-    if (!o->load) {
+    const gnn_pretrained_t *p = r->translator.pretrained;
+    printf("{\"weights\": %lld",
+           (long long)text_weights(p ? gnn_pretrained_model(p) : r->translator.model,
+                                   p ? NULL : "places"));
+    if (!o->load && !o->pretrained) {
         printf(", \"epochs\": %lld, \"best_epoch\": %lld, ", (long long)r->trained.epochs,
                (long long)r->trained.best_epoch);
         text_trained_json(stdout, &r->trained);
@@ -192,7 +196,9 @@ static int run(run_t *r, const translate_t *o)
 {
     GNN_TRY(text_context(&r->context, &o->train));
     GNN_TRY(take_pairs(r, o));
-    GNN_TRY(o->load ? translator_load(&r->translator, r->context, o->load) : train(r, o));
+    GNN_TRY(o->pretrained ? translator_open(&r->translator, r->context, o)
+            : o->load     ? translator_load(&r->translator, r->context, o->load)
+                          : train(r, o));
     if (r->test.count)
         GNN_TRY(test(r, o));
     if (o->input)
@@ -208,8 +214,9 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         HEADING("Texts: one sentence a line, gzipped or not"),
         INPUT("source", &o->source, "to learn from [numbers in German]", "FILE",
-              .where = "target !load"),
-        INPUT("target", &o->target, "its translation, line by line", "FILE", .where = "source !load"),
+              .where = "target !load|model"),
+        INPUT("target", &o->target, "its translation, line by line", "FILE",
+              .where = "source !load|model"),
         INPUT("validation-source", &o->validation_source,
               "held out: the best epoch's weights are kept", "FILE",
               .where = "source validation-target"),
@@ -221,30 +228,42 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         OUTPUT("output", &o->output, "translations of the test text", "FILE"),
         HEADING("Model"),
         STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
-               .where = "!load"),
-        INPUT("load", &o->load, "a model that was saved, in place of training", "FILE"),
+               .where = "!load|model"),
+        INPUT("load", &o->load, "a model that was saved, in place of training", "FILE",
+              .where = "!model"),
+        INPUT("model", &o->pretrained,
+              "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"),
+        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so",
+             .where = "model"),
+        TEXT("target-language", &o->language,
+             "a token that translations begin with, as mBART, M2M-100 and NLLB have them", "TOKEN",
+             .where = "model"),
         WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000,
-              .where = "!load"),
-        WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load"),
-        WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000, .where = "!load"),
-        WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load"),
+              .where = "!load|model"),
+        WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load|model"),
+        WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000,
+              .where = "!load|model"),
+        WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load|model"),
         WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000,
-              .where = "!load"),
+              .where = "!load|model"),
         WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536,
-              .where = "!load"),
+              .where = "!load|model"),
         CHOICE("score", &o->score, "by which the decoder weighs the encoder's states",
-               "scaled|general|additive|cosine|location|hard", .where = "!load"),
+               "scaled|general|additive|cosine|location|hard", .where = "!load|model"),
         FLAG("keep-case", &o->keep_case, "capitals stay, and count for BLEU"),
         HEADING("Training"),
-        TEXT_TRAIN_OPTIONS(o->train, "!load"),
-        REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99, .where = "!load"),
+        TEXT_TRAIN_OPTIONS(o->train, "!load|model"),
+        REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99, .where = "!load|model"),
         HEADING("Translating"),
-        WHOLE("beams", &o->beams, "width of the search; 1: the likeliest token", 1, 1000),
+        WHOLE("beams", &o->beams,
+              "width of the search; 1: the likeliest token [with --model what "
+              "the folder says]",
+              1, 1000),
         REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100,
              .where = "beams"),
         WHOLE("at-once", &o->at_once, "lines that are translated together", 1, 100000),
         HEADING("Looking inside"),
-        TEXT("sentence", &o->sentence, "translated to standard output", "TEXT"),
+        TEXT("sentence", &o->sentence, "translated to standard output", "TEXT", .where = "!model"),
         OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg",
                .where = "sentence"),
         OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE.html",
@@ -266,11 +285,13 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
 /* What the table of options does not say. */
 static int check(const translate_t *o)
 {
-    const int tests = o->test_source || (!o->source && !o->load);
+    const int tests = o->test_source || (!o->source && !o->load && !o->pretrained);
     const int translates = tests || o->input || o->sentence;
     if (o->width % o->heads != 0 || o->width % 2 != 0)
         fprintf(stderr, "translate: --width %lld is not an even multiple of --heads %lld\n",
                 (long long)o->width, (long long)o->heads);
+    else if (o->pretrained && !translates)
+        fprintf(stderr, "--model: --input or --test-source is expected, too\n");
     else if (o->load && !translates)
         fprintf(stderr, "--load: --input, --sentence or --test-source is expected, too\n");
     else if (o->output && !tests)

@@ -9,11 +9,12 @@ enum { TRANSLATE_BEGIN = 0, TRANSLATE_END = 1 }; /* the special tokens */
 typedef struct {
     const char *source, *target, *validation_source, *validation_target, *test_source, *test_target;
     const char *input, *output, *save, *load;
+    const char *pretrained, *language; /* a published folder, and the first token of translations */
     const char *sentence, *heatmap, *html; /* of one sentence: translate_look.c */
     int64_t layer, head;
     int64_t vocabulary, width, layers, heads, feed_forward, max_length, beams, at_once;
     double length_penalty;
-    int keep_case, json, score; /* score: as translate_scores.c lists them */
+    int keep_16_bits, keep_case, json, score; /* score: as translate_scores.c lists them */
     text_train_t train;
 } translate_t;
 
@@ -35,6 +36,7 @@ typedef struct {
     gnn_model_t *model;
     gnn_tokenizer_t *tokenizer;
     int64_t max_length;
+    gnn_pretrained_t *pretrained; /* in place of the others; NULL: none */
 } translator_t;
 
 int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o,
@@ -42,6 +44,8 @@ int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o
 /* PATH, and PATH.tokenizer.json beside it. */
 int translator_save(const translator_t *t, const char *path);
 int translator_load(translator_t *t, gnn_context_t *context, const char *path);
+/* A published encoder-decoder. */
+int translator_open(translator_t *t, gnn_context_t *context, const translate_t *o);
 void translator_free(translator_t *t);
 
 /* The steps NAME, attention among what was said so far (graph 1), and NAME:cross, to the value

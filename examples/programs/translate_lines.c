@@ -1,6 +1,8 @@
 /* Lines to translate: their tokens, and the translations that the model writes. */
 #include "translate.h"
 
+#include "options.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,17 +132,30 @@ static int write_batch(const translator_t *t, gnn_context_t *context, const tran
                         &how, written);
 }
 
+/* What the folder says of writing counts where no option says otherwise. */
+static int write_published(const translator_t *t, gnn_context_t *context, const translate_t *o,
+                           int64_t count, const char *const *source, gnn_written_t **written)
+{
+    const gnn_writer_t writer = {.pretrained = t->pretrained};
+    const gnn_generation_t how = {
+        .beams = options_gave("beams") ? o->beams : 0,
+        .length_penalty = options_gave("length-penalty") ? (gnn_real_t)o->length_penalty : 0,
+        .temperature = options_gave("beams") ? GNN_ZERO : 0};
+    return gnn_generate_texts(&writer, context, &(gnn_texts_t){count, source, NULL}, &how, written);
+}
+
 static int translate_some(const translator_t *t, gnn_context_t *context, const translate_t *o,
                           int64_t count, const char *const *source, char **out)
 {
-    encoded_t e;
+    encoded_t e = {.lengths = {NULL}};
     reading_t r = {.rows = 0};
     gnn_written_t *written = NULL;
-    int rc = encode_lines(&e, t, count, source, NULL);
-    if (rc == GNN_OK)
+    int rc = t->pretrained ? GNN_OK : encode_lines(&e, t, count, source, NULL);
+    if (rc == GNN_OK && !t->pretrained)
         rc = make_reading(&r, t, &e.sequences);
     if (rc == GNN_OK)
-        rc = write_batch(t, context, o, &r, &e.sequences, &written);
+        rc = t->pretrained ? write_published(t, context, o, count, source, &written)
+                           : write_batch(t, context, o, &r, &e.sequences, &written);
     for (int64_t k = 0; rc == GNN_OK && k < count; k++) {
         out[k] = strdup(written->texts[k]);
         rc = out[k] ? GNN_OK : GNN_EMEMORY;

@@ -1,5 +1,6 @@
 /* The model of translate: the Transformer of Vaswani et al. 2017 with its norms before the layers,
  * and one table of words for both sides and the output; and its files. */
+#include "program.h"
 #include "translate.h"
 
 #include <math.h>
@@ -136,8 +137,22 @@ int translator_load(translator_t *t, gnn_context_t *context, const char *path)
     return GNN_OK;
 }
 
+int translator_open(translator_t *t, gnn_context_t *context, const translate_t *o)
+{
+    GNN_TRY(gnn_pretrained_open_with(
+        &t->pretrained, context, o->pretrained,
+        &(gnn_pretrained_config_t){.keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF}));
+    if (!gnn_pretrained_tokenizer(t->pretrained) ||
+        gnn_model_find(gnn_pretrained_model(t->pretrained), "memory") < 0) {
+        fprintf(stderr, "translate: %s is no encoder-decoder with a tokenizer\n", o->pretrained);
+        return PROGRAM_REFUSED;
+    }
+    return o->language ? gnn_pretrained_choose_language(t->pretrained, o->language) : GNN_OK;
+}
+
 void translator_free(translator_t *t)
 {
+    gnn_pretrained_free(t->pretrained);
     gnn_model_free(t->model);
     gnn_tokenizer_free(t->tokenizer);
 }

@@ -134,7 +134,9 @@ static int run(write_run_t *r, const write_t *o)
     if (o->data || (!o->load && !o->pretrained))
         GNN_TRY(write_take_text(r, o));
     if (o->pretrained)
-        GNN_TRY(gnn_pretrained_open(&r->pretrained, r->context, o->pretrained));
+        GNN_TRY(gnn_pretrained_open_with(
+            &r->pretrained, r->context, o->pretrained,
+            &(gnn_pretrained_config_t){.keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF}));
     else
         GNN_TRY(o->load ? language_model_load(&r->own, r->context, o->load) : learn(r, o));
     if (r->text && r->own.model && r->cut + 1 < r->bytes)
@@ -184,6 +186,8 @@ static int read_options(write_t *o, int argc, char **argv, int *status)
         INPUT("load", &o->load, "a model that was saved, in place of training", "FILE",
               .where = "!model"),
         INPUT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
+        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so",
+             .where = "model"),
         WHOLE("vocabulary", &o->vocabulary, "tokens; 256 are the bytes alone", 256, 1000000,
               .where = "!load|model"),
         WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load|model"),

@@ -9,7 +9,7 @@ typedef struct {
     int64_t vocabulary, width, layers, heads, feed_forward, window;
     int64_t length, samples, top_k;
     double validation_share, temperature, top_p;
-    int json;
+    int json, keep_16_bits;
     text_train_t train;
 } write_t;
 

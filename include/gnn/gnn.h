@@ -47,7 +47,8 @@
  *     data and files      data.h, split.h, io.h, hetero.h (several types of nodes), diffuse.h
  *     training            train.h, sample.h and hetero_sample.h (large graphs), collection.h (many
  *                         graphs), links.h, memory.h (how much it takes)
- *     sentences           pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h
+ *     sentences           pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h,
+ *                         heads.h
  *     answers             explain.h, inspect.h (attention), report.h (pictures)
  *     new maths           row.h, score.h, op.h, tape.h
  *     igraph              igraph.h, of the second library, which this header does not include
@@ -83,6 +84,7 @@
 #include <gnn/pretrained.h>
 #include <gnn/generate.h>
 #include <gnn/finetune.h>
+#include <gnn/heads.h>
 #include <gnn/sequences.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>

@@ -60,6 +60,10 @@ typedef struct gnn_pretrained_config {
      * precision that is used, up to as much memory again [off]. The weights must not change:
      * training them is GNN_EUNSUPPORTED, writing to them by hand goes unnoticed */
     gnn_flag_t keep_packed;
+    /** GNN_ON: the first token of each sequence that Longformer or LED reads is a global token: it
+     * receives from all tokens and sends to all [off: those of the head's own rule, as in the
+     * package transformers]. GNN_EUNSUPPORTED: the model has no global tokens */
+    gnn_flag_t global_first;
 } gnn_pretrained_config_t;
 GNN_API int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                            const char *folder,
@@ -90,6 +94,9 @@ GNN_API gnn_model_t *gnn_pretrained_model(const gnn_pretrained_t *pretrained);
 GNN_API const gnn_tokenizer_t *gnn_pretrained_tokenizer(const gnn_pretrained_t *pretrained);
 /** The rows that made the model: "bert". */
 GNN_API const char *gnn_pretrained_architecture(const gnn_pretrained_t *pretrained);
+/** What the model was made for: the end of the class that config.json's "architectures" names
+ * first, such as "ForMaskedLM" or "ForTokenClassification"; "": hidden states alone. */
+GNN_API const char *gnn_pretrained_head(const gnn_pretrained_t *pretrained);
 /** The most tokens that a sequence may have; 0: any number. */
 GNN_API int64_t gnn_pretrained_max_length(const gnn_pretrained_t *pretrained);
 /** Names of the classes that a classifier's logits stand for. */
@@ -130,6 +137,31 @@ typedef struct gnn_pretrained_batch gnn_pretrained_batch_t;
 GNN_API int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch,
                                      const gnn_pretrained_t *pretrained,
                                      const gnn_sequences_t *sequences);
+/** How a batch is made; 0 is the default in every field. */
+typedef struct gnn_pretrained_batch_config {
+    /** (sum of lengths) not 0: a global token of Longformer or LED, which receives from all tokens
+     * of its sequence and sends to all; copied. NULL: the first token where the model classifies
+     * texts, those of the question where it finds answers, else none */
+    const int32_t *global;
+} gnn_pretrained_batch_config_t;
+GNN_API int gnn_pretrained_batch_new_with_sized(gnn_pretrained_batch_t **batch,
+                                                const gnn_pretrained_t *pretrained,
+                                                const gnn_sequences_t *sequences,
+                                                const gnn_pretrained_batch_config_t *config,
+                                                size_t size);
+/**
+ * gnn_pretrained_batch_new with settings.
+ *
+ * @param[in] config  NULL: the defaults
+ * @return as gnn_pretrained_batch_new; GNN_EUNSUPPORTED: global tokens of a model that has none
+ */
+static inline int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch,
+                                                const gnn_pretrained_t *pretrained,
+                                                const gnn_sequences_t *sequences,
+                                                const gnn_pretrained_batch_config_t *config)
+{
+    return gnn_pretrained_batch_new_with_sized(batch, pretrained, sequences, config, sizeof *config);
+}
 /** What gnn_model_forward, gnn_model_value and gnn_model_attention take; the batch's. */
 GNN_API const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch);
 /** Releases a batch; NULL is none. */
@@ -171,20 +203,38 @@ GNN_API int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_conte
                                    gnn_state_t *state, const int64_t *counts, const int32_t *ids,
                                    const gnn_tensor_t *out);
 
+/**
+ * Chooses the token that follows the start token of each text that is written, in place of the
+ * folder's forced_bos_token_id: the language of mBART ("de_DE"), M2M-100 ("__de__") and NLLB
+ * ("deu_Latn").
+ *
+ * @param[in] token  as the tokenizer's file writes it; NULL: what the folder says
+ * @return GNN_OK; GNN_ENOTFOUND: there is no such token; GNN_EUNSUPPORTED: the folder has no
+ *         tokenizer. After an error the choice is as before
+ */
+GNN_API int gnn_pretrained_choose_language(gnn_pretrained_t *pretrained, const char *token);
+
 /* ---- the common case ---- */
 
-/** Columns of the model's "embedding"; -1 if the folder does not say how sentences become
- * vectors. */
+/** Columns of the vectors that gnn_pretrained_embed makes; -1 if the folder does not say how
+ * sentences become vectors. */
 GNN_API int64_t gnn_pretrained_embedding_width(const gnn_pretrained_t *pretrained);
+/**
+ * Chooses how many of their columns vectors keep, the first ones. A folder opens with its
+ * `truncate_dim`; most have none. Vectors are not brought to length 1 anew.
+ *
+ * @param[in] width  columns; 0, or more than the model makes: all of them
+ * @return GNN_OK; GNN_EINVALID: `width` is below 0
+ */
+GNN_API int gnn_pretrained_choose_width(gnn_pretrained_t *pretrained, int64_t width);
 /**
  * Chooses what stands before each text that becomes a vector: one of the `prompts` of the folder's
  * config_sentence_transformers.json, such as "query" and "document". A folder opens with its
  * `default_prompt_name`; most have none.
  *
  * @param[in] name  of a prompt; NULL: none
- * @return GNN_OK; GNN_ENOTFOUND: the folder has no such prompt, the message says which it has;
- *         GNN_EUNSUPPORTED: the rows of prompts are to be left out of vectors. After an error the
- *         choice is as before
+ * @return GNN_OK; GNN_ENOTFOUND: the folder has no such prompt, the message says which it has.
+ *         After an error the choice is as before
  */
 GNN_API int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name);
 /**
@@ -200,6 +250,23 @@ GNN_API int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const cha
  */
 GNN_API int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                                  const gnn_texts_t *texts, const gnn_tensor_t *out);
+
+/**
+ * How much alike vectors are, by what the folder's `similarity_fn_name` says: cosine (which it is
+ * where the folder says nothing, unless it is a sparse encoder's), dot, or the negative euclidean
+ * or manhattan distance.
+ *
+ * @param[in]  first   (n x d) vectors
+ * @param[in]  second  (m x d) vectors
+ * @param[out] out     (n x m), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID; GNN_ESHAPE
+ *
+ * Cost: O(n m d), in double precision.
+ */
+GNN_API int gnn_pretrained_similarity(const gnn_pretrained_t *pretrained, const gnn_tensor_t *first,
+                                      const gnn_tensor_t *second, const gnn_tensor_t *out);
+/** The name of that function: "cosine", "dot", "euclidean" or "manhattan". */
+GNN_API const char *gnn_pretrained_similarity_name(const gnn_pretrained_t *pretrained);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ done >table
 
 # ---- the vocabulary: | `--name` | kind | meaning | programs | ----
 listed() {
-    sed -nE 's/^\| `--([a-z-]+)` \| ([a-z]+) \|.*\| ([a-z ,]+) \|$/\1\t\2\t\3/p' "$page"
+    sed -nE 's/^\| `--([a-z0-9-]+)` \| ([a-z]+) \|.*\| ([a-z ,]+) \|$/\1\t\2\t\3/p' "$page"
 }
 # What the programs say: name, kind, programs in the order of programs.def.
 spoken() {

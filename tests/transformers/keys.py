@@ -1,20 +1,29 @@
 """Changes and drops every key of every architecture's config, one at a time and in pairs, and says what the library makes of it.
 
-    python tests/transformers/keys.py LIBRARY FOLDER [--write tests/golden/keys.tsv] [NAME...]
+    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [NAME...]
 
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
 counts. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+
+The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
+["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step]; then for each change of a file
+["=", file, change] (the values are those of the line above that has some), ["~", file, change, scale, [values]] (others), ["!", file,
+change, word] (refused by a message with this word); a change is an object of keys and values, a list of keys that are dropped, or null: no
+such file.
 """
 import copy
 import ctypes as C
+import gzip
 import json
 import os
 import shutil
 import sys
+import time
 
 import numpy as np
 import torch
+from safetensors.numpy import load_file, save_file
 
 from make import ALL, LABELS, build, texts_of, T
 
@@ -24,7 +33,55 @@ PAIRS = [("sliding_window", "use_sliding_window"), ("use_sliding_window", "max_w
          ("tie_word_embeddings", "architectures"), ("hidden_size", "head_dim"), ("num_attention_heads", "num_key_value_heads"),
          ("rope_theta", "rope_parameters"), ("n_embd", "n_head"), ("position_buckets", "max_relative_positions"),
          ("relative_attention", "pos_att_type"), ("num_kv_heads", "new_decoder_architecture"), ("bias", "alibi"),
-         ("feed_forward_proj", "is_gated_act"), ("tie_word_embeddings", "scale_decoder_outputs"), ("layer_types", "num_hidden_layers")]
+         ("feed_forward_proj", "is_gated_act"), ("tie_word_embeddings", "scale_decoder_outputs"), ("layer_types", "num_hidden_layers"),
+         ("multi_query", "num_kv_heads"), ("multi_query", "new_decoder_architecture"), ("parallel_attn", "new_decoder_architecture"),
+         ("rotary_pct", "rope_parameters"), ("use_parallel_residual", "attention_bias"), ("rotary_dim", "n_head"),
+         ("attention_types", "num_layers"), ("attention_layers", "window_size"), ("scale_embedding", "d_model"),
+         ("encoder_layers", "decoder_layers"), ("encoder_attention_heads", "decoder_attention_heads"),
+         ("activation_function", "encoder_ffn_dim"), ("static_position_embeddings", "max_position_embeddings"),
+         ("d_kv", "num_heads"), ("dense_act_fn", "is_gated_act"), ("relative_attention_num_buckets", "relative_attention_max_distance"),
+         ("embedding_size", "hidden_size"), ("num_hidden_groups", "inner_group_num"), ("type_vocab_size", "use_task_id"),
+         ("use_task_id", "task_type_vocab_size"), ("pad_token_id", "max_position_embeddings"), ("attention_window", "num_hidden_layers"),
+         ("sep_token_id", "attention_window"), ("global_attn_every_n_layers", "local_attention"), ("classifier_pooling", "architectures"),
+         ("do_layer_norm_before", "word_embed_proj_dim"), ("embedding_multiplier", "logits_scaling"), ("query_pre_attn_scalar", "head_dim"),
+         ("attn_logit_softcapping", "final_logit_softcapping"), ("qk_layernorm", "partial_rotary_factor"),
+         ("no_rope_layers", "no_rope_layer_interval"), ("mlp_bias", "attention_bias"), ("image_size", "patch_size"),
+         ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"), ("norm_rel_ebd", "share_att_key")]
+
+
+def number(name, shape):
+    """The weights of an array: splitmix64 of its name's FNV-1a hash and the index, in 12 bits, as test_keys.c has it."""
+    h = 14695981039346656037
+    for c in name.encode():
+        h = (h ^ c) * 1099511628211 % 2**64
+    n = int(np.prod(shape))
+    with np.errstate(over="ignore"):
+        z = np.uint64(h) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    x = ((z >> np.uint64(52)).astype(np.float64) - 2048) / 4096
+    gain = len(shape) == 1 and name.endswith("weight")
+    return (1 + x / 2 if gain else x / (2 if len(shape) > 1 else 4)).reshape(shape).astype(np.float32)
+
+
+class Drawn:
+    """Ids as always; numbers of images by `number`."""
+
+    def __init__(self):
+        self.integers = np.random.default_rng(11).integers
+
+    def standard_normal(self, shape):
+        return number("pixels", shape)
+
+
+def rewrite(net, folder):
+    """Weights by `number`; what is no weight goes, transformers makes it itself."""
+    path = os.path.join(folder, "model.safetensors")
+    made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers()}
+    arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
+    save_file(arrays, path, metadata={"format": "pt"})
+    return {n: list(a.shape) for n, a in arrays.items()}
 
 
 class Tensor(C.Structure):
@@ -38,7 +95,7 @@ class Sequences(C.Structure):
 
 class Library:
     def __init__(self, path):
-        self.g = C.CDLL(path)
+        self.g, self.step, self.values_now = C.CDLL(path), b"", None
         self.g.gnn_error_message.restype = C.c_char_p
         for name in ("gnn_pretrained_model", "gnn_pretrained_batch_inputs"):
             getattr(self.g, name).restype = C.c_void_p
@@ -70,7 +127,7 @@ class Library:
                 return None
             if g.gnn_model_find(model, b"logits") < 0 and rows["hidden"] is None:
                 return "no logits"
-            step = b"logits" if g.gnn_model_find(model, b"logits") >= 0 and rows["logits"] is not None else b"hidden"
+            self.step = step = b"logits" if g.gnn_model_find(model, b"logits") >= 0 and rows["logits"] is not None else b"hidden"
             want = rows["logits" if step == b"logits" else "hidden"]
             width = g.gnn_model_width(model, C.c_int64(g.gnn_model_find(model, step)))
             if width != want.shape[1]:
@@ -109,7 +166,7 @@ GIVEN = {"is_causal": False, "quantization_config": {"quant_method": "fp8"}, "no
 
 
 def changes(config, defaults):
-    """(what, key, config): keys of the file, and those of the class that the file leaves out."""
+    """(what, key, change): keys of the file, and those of the class that the file leaves out. A change is keys and values, or dropped keys."""
     for key in sorted(set(config) | set(defaults) | set(GIVEN)):
         if key in ("model_type", "transformers_version", "dtype"):
             continue
@@ -121,24 +178,23 @@ def changes(config, defaults):
                 for w in (others(inner, v) if not isinstance(v, dict) else [{**v, k: o} for k, x in v.items() for o in others(k, x)]):
                     news.append({**value, inner: w})
         for new in news:
-            c = copy.deepcopy(config)
-            c[key] = new
-            yield "change", key, c
+            yield "change", key, {key: new}
         if key in config:
-            c = copy.deepcopy(config)
-            del c[key]
-            yield "drop", key, c
+            yield "drop", key, [key]
     for a, b in PAIRS:
-        if a in config or b in config or (a in defaults and b in defaults):
-            c = copy.deepcopy(config)
-            for key in (a, b):
-                c[key] = others(key, config.get(key, defaults.get(key)))[0]
-            yield "pair", f"{a}+{b}", c
+        if all(key in config or key in defaults for key in (a, b)):
+            yield "pair", f"{a}+{b}", {key: others(key, config.get(key, defaults.get(key)))[0] for key in (a, b)}
+
+
+def changed(config, change):
+    if isinstance(change, list):
+        return {k: v for k, v in config.items() if k not in change}
+    return {**config, **change}
 
 
 def theirs(cls, folder, case):
     net = getattr(T, cls).from_pretrained(folder, attn_implementation="eager").double().eval()
-    a, logits, hidden = texts_of(net, case)
+    a, logits, hidden = texts_of(net, case, Drawn())
     return dict(logits=None if logits is None else np.asarray(logits, np.float64), hidden=None if hidden is None else np.asarray(hidden, np.float64))
 
 
@@ -161,49 +217,96 @@ def verdict(library, cls, folder, case, a, key):
     if bad:
         return "lax", "transformers does not run it"
     out, values = got
+    library.values_now = values
     gap = np.abs(out - values).max() / max(np.abs(values).max(), 1e-30)
     return ("equal", "") if gap <= 1e-5 else ("silent", f"{gap:.2g}")
 
 
+def sampled(values):
+    """Some of the values, and the largest of all."""
+    flat = np.asarray(values).ravel()
+    return float(f"{np.abs(flat).max():.7g}"), [float(f"{flat[k * 7919 % flat.size]:.7g}") for k in range(1, 7)]
+
+
+class Table:
+    def __init__(self, path):
+        self.file = gzip.GzipFile(path, "wb", mtime=0) if path else None
+        self.last = None
+
+    def line(self, *parts):
+        if self.file:
+            self.file.write(json.dumps(parts, separators=(",", ":")).encode() + b"\n")
+
+    def checkpoint(self, *parts):
+        self.last = None
+        self.line("checkpoint", *parts)
+
+    def change(self, result, file, change, why, values):
+        if result == "equal":
+            scale, some = sampled(values)
+            same = self.last and np.abs(np.array(some) - self.last[1]).max() <= 1e-7 * scale
+            self.line(*(("=", file, change) if same else ("~", file, change, scale, some)))
+            self.last = self.last if same else (scale, some)
+        elif result == "refused":
+            why = why.split(": ", 1)[-1]  # without the folder
+            words = [f'"{k}"' for k in change or []] + [k.split(".")[0] for k in change or []] + [os.path.basename(file), "module", "array"]
+            self.line("!", file, change, next((k for k in words if k in why), ""))
+
+
+def sweep(case, root, library, table):
+    """Counts of verdicts, and a line for each that is not as it should be."""
+    folder = os.path.join(root, "keys_" + case["name"])
+    shutil.rmtree(folder, ignore_errors=True)
+    torch.manual_seed(7)
+    net = build(folder, case["cls"], copy.deepcopy(case["config"]))
+    shapes = rewrite(net, folder)
+    torch.set_default_dtype(torch.float64)
+    net = getattr(T, case["cls"]).from_pretrained(folder, attn_implementation="eager").double().eval()
+    a, logits, hidden = texts_of(net, case, Drawn())
+    torch.set_default_dtype(torch.float32)
+    path = os.path.join(folder, "config.json")
+    base = json.load(open(path))
+    base = {k: v for k, v in base.items() if k not in ("transformers_version", "dtype")}
+    defaults = {k: v for k, v in type(case["config"])().to_dict().items() if k not in ("id2label", "label2id", "layer_types")}
+    count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
+    for what, key, change in [("base", "", {})] + list(changes(base, defaults)):
+        json.dump(changed(base, change), open(path, "w"))
+        result, why = verdict(library, case["cls"], folder, case, a, key)
+        count[result] += 1
+        if what == "base":
+            inputs = {k: np.asarray(v).ravel().tolist() if k != "pixels" else list(v.shape) for k, v in a.items()}
+            inputs["rows"] = len(library.values_now)
+            table.checkpoint(case["name"], {"config.json": base}, {"model.safetensors": shapes}, inputs, library.step.decode())
+        table.change(result, "config.json", change, why, library.values_now)
+        if result in ("silent", "unnamed", "lax") or (what == "base" and result != "equal"):
+            print(result.upper() if what != "base" else "BASE", case["name"], what, json.dumps(change)[:120], "|", why[:200], flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    return base["model_type"], count
+
+
 def main():
-    args = sys.argv[1:]
-    write = None
-    if "--write" in args:
-        k = args.index("--write")
-        write, args = args[k + 1], args[:k] + args[k + 2:]
+    args, given = sys.argv[1:], {"--write": None, "--seconds": "inf"}
+    for name in given:
+        if name in args:
+            k = args.index(name)
+            given[name], args = args[k + 1], args[:k] + args[k + 2:]
     library, root, only = Library(args[0]), args[1], args[2:]
-    table = {}
+    table, sums, kinds, start = Table(given["--write"]), {}, set(), time.monotonic()
+    first = {}  # a checkpoint of each type before others of the same
     for case in ALL:
-        if only and case["name"] not in only:
+        first.setdefault(case["config"].model_type, case["name"])
+    for case in sorted(ALL, key=lambda c: c["name"] not in first.values()):
+        if only and case["name"] not in only or time.monotonic() - start > float(given["--seconds"]):
             continue
-        torch.manual_seed(len(case["name"]) + 7)
-        folder = os.path.join(root, "keys_" + case["name"])
-        shutil.rmtree(folder, ignore_errors=True)
-        torch.set_default_dtype(torch.float32)
-        config = copy.deepcopy(case["config"])
-        net = build(folder, case["cls"], config)
-        torch.set_default_dtype(torch.float32)
-        a, _, _ = texts_of(net, case)
-        path = os.path.join(folder, "config.json")
-        base = json.load(open(path))
-        defaults = {k: v for k, v in type(config)().to_dict().items() if k not in ("id2label", "label2id", "layer_types")}
-        count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
-        for what, key, changed in [("base", "", base)] + list(changes(base, defaults)):
-            json.dump(changed, open(path, "w"))
-            result, why = verdict(library, case["cls"], folder, case, a, key)
-            count[result] += 1
-            if result in ("silent", "unnamed", "lax") or (what == "base" and result != "equal"):
-                parts = [f"{k} = {json.dumps(changed.get(k))[:80]}" for k in key.split("+") if k] if what != "drop" else [key]
-                print(result.upper() if what != "base" else "BASE", case["name"], what, ", ".join(parts), "|", why[:200], flush=True)
-        table[case["name"]] = (base["model_type"], count)
+        kind, count = sweep(case, root, library, table)
+        kinds.add(kind)
+        sums = {k: sums.get(k, 0) + n for k, n in count.items()}
         print(case["name"], count, flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-    if write:
-        with open(write, "w") as f:
-            f.write("checkpoint\tmodel_type\tequal\trefused\tlax\tunnamed\tsilent\n")
-            for name, (kind, c) in sorted(table.items()):
-                f.write("\t".join([name, kind] + [str(c[k]) for k in ("equal", "refused", "lax", "unnamed", "silent")]) + "\n")
-    sys.exit(any(c["silent"] for _, c in table.values()))
+    if table.file:
+        table.file.close()
+    print("all", sums, len(kinds), "types")
+    sys.exit(sums["silent"] > 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

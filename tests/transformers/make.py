@@ -53,25 +53,30 @@ def run(net, inputs):
         states = r.decoder_hidden_states if "decoder_input_ids" in inputs else r.hidden_states
         hidden = states[-1]
     maps = getattr(r, "attentions", None)
-    return hidden[0], getattr(r, "logits", None), maps
+    logits = torch.stack([r.start_logits, r.end_logits], -1) if "start_logits" in r else getattr(r, "logits", None)
+    return hidden[0], logits, maps
 
 
 def texts(net, rng, decoder):
     """Inputs and what comes of them: rows of all texts, packed."""
-    a, rows = {}, dict(hidden=[], logits=[], attention=[])
-    seqs = [rng.integers(3, VOCAB, n) for n in LENGTHS]
-    others = [rng.integers(3, VOCAB, n + 2) for n in LENGTHS]
+    a, rows, cls = {}, dict(hidden=[], logits=[], attention=[]), type(net).__name__
+    lengths = [7, 12, 5, 6] if cls == "LongformerForQuestionAnswering" else LENGTHS
+    seqs = [rng.integers(3, VOCAB, n) for n in lengths]
+    others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
     for s, o in zip(seqs, others):
         inputs = dict(input_ids=torch.tensor(s)[None])
         if decoder:
             inputs["decoder_input_ids"] = torch.tensor(o)[None]
+        if cls.endswith("LongformerForQuestionAnswering"):  # a question and a context
+            s[[2, 3, len(s) - 1]] = net.config.sep_token_id
+            inputs = dict(input_ids=torch.tensor(s)[None])
         hidden, logits, maps = run(net, inputs)
         rows["hidden"].append(hidden)
         if logits is not None:
             rows["logits"].append(logits[0] if logits.dim() == 3 else logits)
         if maps and maps[0] is not None:
             rows["attention"].append(torch.stack([m[0] for m in maps]))
-    a.update(ids=packed(seqs), lengths=np.array(LENGTHS))
+    a.update(ids=packed(seqs), lengths=np.array(lengths))
     if decoder:
         a.update(decoder_ids=packed(others), decoder_lengths=np.array([len(o) for o in others]))
     for name in ("hidden", "logits"):
@@ -100,8 +105,8 @@ def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=T
     ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden, attention=attention))
 
 
-def values(net, c):
-    rng = np.random.default_rng(11)
+def values(net, c, rng=None):
+    rng = rng or np.random.default_rng(11)
     a = images(net, rng, c["pixels"]) if c["pixels"] else texts(net, rng, c["decoder"])
     for key in ("hidden", "attention"):
         if not c[key]:
@@ -109,9 +114,9 @@ def values(net, c):
     return a
 
 
-def texts_of(net, c):
+def texts_of(net, c, rng=None):
     """Inputs, logits, last hidden states; what is not there is None."""
-    a = values(net, c)
+    a = values(net, c, rng)
     return {k: a[k] for k in ("ids", "lengths", "decoder_ids", "decoder_lengths", "pixels") if k in a}, a.get("logits"), a.get("hidden")
 
 
@@ -215,6 +220,32 @@ case("stablelm", "StableLmForCausalLM", T.StableLmConfig(**llama), hidden=False)
 case("opt", "OPTForCausalLM", T.OPTConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32, max_position_embeddings=64, word_embed_proj_dim=16), hidden=False)
 case("glm", "GlmForCausalLM", T.GlmConfig(**llama, head_dim=8, pad_token_id=0), hidden=False)
 case("helium", "HeliumForCausalLM", T.HeliumConfig(**llama, head_dim=8, pad_token_id=0), hidden=False)
+
+# Types that golden folders have, for keys.py.
+case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)
+case("gpt_neo", "GPTNeoForCausalLM", T.GPTNeoConfig(vocab_size=VOCAB, hidden_size=16, num_layers=2, num_heads=2, max_position_embeddings=64,
+                                                    attention_types=[[["global", "local"], 1]], window_size=4), hidden=False)
+case("bloom", "BloomForCausalLM", T.BloomConfig(vocab_size=VOCAB, hidden_size=16, n_layer=2, n_head=2), hidden=False)
+case("falcon", "FalconForCausalLM", T.FalconConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=2), hidden=False)
+case("falcon_grouped", "FalconForCausalLM", T.FalconConfig(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+                                                           new_decoder_architecture=True, num_kv_heads=2, bias=True), hidden=False)
+case("mpt", "MptForCausalLM", T.MptConfig(vocab_size=VOCAB, d_model=16, n_layers=2, n_heads=2, max_seq_len=64), hidden=False)
+case("gemma2", "Gemma2ForCausalLM", T.Gemma2Config(**gemma), hidden=False)
+case("olmo2", "Olmo2ForCausalLM", T.Olmo2Config(**llama), hidden=False)
+case("qwen3", "Qwen3ForCausalLM", T.Qwen3Config(**llama, head_dim=8), hidden=False)
+case("t5", "T5ForConditionalGeneration", T.T5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2), decoder=True)
+case("mt5", "MT5ForConditionalGeneration", T.MT5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2), decoder=True)
+case("marian", "MarianMTModel", T.MarianConfig(**bart, pad_token_id=0, decoder_start_token_id=0, eos_token_id=1, forced_eos_token_id=1), decoder=True)
+case("xlm_roberta", "XLMRobertaForMaskedLM", T.XLMRobertaConfig(**bert))
+case("camembert", "CamembertForMaskedLM", T.CamembertConfig(**bert))
+case("bert_answers", "BertForQuestionAnswering", T.BertConfig(**bert))
+longformer = dict(**bert, attention_window=[4, 8], pad_token_id=1, sep_token_id=2)
+case("longformer", "LongformerModel", T.LongformerConfig(**longformer), attention=False)
+case("longformer_classes", "LongformerForSequenceClassification", T.LongformerConfig(**longformer, **LABELS), attention=False)
+case("longformer_masked", "LongformerForMaskedLM", T.LongformerConfig(**longformer), attention=False)
+case("longformer_answers", "LongformerForQuestionAnswering", T.LongformerConfig(**longformer), attention=False)
+case("led", "LEDForConditionalGeneration", T.LEDConfig(**{k: v for k, v in bart.items() if k != "max_position_embeddings"}, attention_window=[4, 4],
+                                                       max_encoder_position_embeddings=64, max_decoder_position_embeddings=64), decoder=True, attention=False)
 
 if __name__ == "__main__":
     for c in ALL:

@@ -76,6 +76,9 @@ int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limi
  * not be cut short until gnn_arrays_free. Numbers that do not lie on addresses of their type are
  * read. */
 int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
+/* The array's pages of a mapped file need no memory until they are read again; without a map
+ * nothing happens. */
+void gnn__arrays_release(const gnn_arrays_t *arrays, const gnn_array_t *array);
 
 /* ---- files ---- */
 

@@ -6,6 +6,7 @@
 #include <lib/io/arrays/json_text.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MAX_HEADER = 100000000, MAX_DEPTH = 3, VALUES_AN_ENTRY = 64, BRACKETS_AN_ENTRY = 3 };
 
@@ -314,6 +315,17 @@ static int open_arrays(gnn_arrays_t **arrays, const char *path, const gnn_limits
     }
     *arrays = r.arrays;
     return GNN_OK;
+}
+
+void gnn__arrays_release(const gnn_arrays_t *arrays, const gnn_array_t *array)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), map = (uintptr_t)arrays->map,
+                    begin = ((uintptr_t)array->data + page - 1) / page * page,
+                    end = ((uintptr_t)array->data +
+                           (uintptr_t)array->count * gnn__element(array->dtype)->size) /
+                          page * page;
+    if (arrays->map && begin >= map && end <= map + arrays->mapped && begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)

@@ -24,8 +24,8 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
     (void)model;
-    (void)in;
-    s->width = -1; /* the op says it when it is recorded */
+    /* other ops say it when they are recorded */
+    s->width = s->step.op->flags & GNN_OP_ELEMENTWISE ? in[0] : -1;
     return GNN_OK;
 }
 

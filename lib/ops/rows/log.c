@@ -28,4 +28,8 @@ static int backward(gnn_op_call_t *call)
     return gnn__map_backward(call, row_slope);
 }
 
-const gnn_op_t gnn_op_log = {.name = "log", .shape = shape, .forward = forward, .backward = backward};
+const gnn_op_t gnn_op_log = {.name = "log",
+                             .flags = GNN_OP_ELEMENTWISE,
+                             .shape = shape,
+                             .forward = forward,
+                             .backward = backward};

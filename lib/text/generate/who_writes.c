@@ -131,6 +131,8 @@ static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_ge
     GNN_TRY(take_settings(a, p));
     if (!p->generation)
         a->constraints.forced_first = id_of(named(p, "forced_bos_token_id"), -1);
+    if (p->language)
+        a->constraints.forced_first = p->language_id;
     if (gnn_model_find(a->model, "logits") != gnn_model_step_count(a->model) - 1)
         return gnn__error(GNN_EUNSUPPORTED, "%s: the folder's model puts out no logits of next words",
                           gnn_pretrained_architecture(p));

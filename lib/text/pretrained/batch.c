@@ -1,6 +1,8 @@
 /* Sequences become the inputs and graphs of a model. */
 #include <lib/text/pretrained/pretrained.h>
 
+#include <math.h>
+
 enum { MOST_INPUTS = 8 };
 
 struct gnn_pretrained_batch {
@@ -10,7 +12,9 @@ struct gnn_pretrained_batch {
     gnn_graph_t *graphs[GNN__ARCH_GRAPHS];
     gnn_named_t values[MOST_INPUTS];
     int32_t *ids[MOST_INPUTS];
-    gnn_tensor_t patches;
+    gnn_tensor_t dense[MOST_INPUTS];
+    int64_t skipped; /* rows at the start of each sequence that pooled vectors leave out */
+    int32_t *global; /* (rows) NULL: no token is global */
     gnn_model_inputs_t inputs;
 };
 
@@ -90,14 +94,47 @@ static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t 
                   channels = gnn__pretrained_number(b->of, "channels", 0), side = size / patch,
                   width = channels * patch * patch;
     gnn_real_t *rows = NULL;
+    gnn_tensor_t *patches = &b->dense[k];
     GNN_TRY(gnn__new(&rows, b->rows * width, sizeof *rows, "patches"));
-    b->patches = gnn_tensor(rows, b->rows, width);
+    *patches = gnn_tensor(rows, b->rows, width);
     for (int64_t i = 0; i < b->count; i++)
         for (int64_t p = 0; p < side * side; p++)
             copy_patch(gnn__row(s->pixels, i), channels, size, patch, p / side, p % side,
-                       gnn__row(&b->patches, i * (1 + side * side) + 1 + p));
-    b->values[k].dense = &b->patches;
+                       gnn__row(patches, i * (1 + side * side) + 1 + p));
+    b->values[k].dense = patches;
     return GNN_OK;
+}
+
+/* Weights of rows in vectors of sentences: 1 / sqrt(n) of n rows, or as the position p rises,
+ * p / sum over p. Positions count rows that are left out, too. */
+static int take_weights(gnn_pretrained_batch_t *b, int k, bool rising)
+{
+    gnn_real_t *weights = NULL;
+    int64_t rows = 0, at = 0;
+    for (int64_t s = 0; s < b->count; s++)
+        rows += gnn__max(b->lengths[s] - b->skipped, 0);
+    GNN_TRY(gnn__new(&weights, rows, sizeof *weights, "weights of rows"));
+    b->dense[k] = gnn_tensor(weights, rows, 1);
+    b->values[k].dense = &b->dense[k];
+    for (int64_t s = 0; s < b->count; s++) {
+        const double first = (double)b->skipped + 1, n = (double)b->lengths[s] - first + 1,
+                     sum = n * (first + (double)b->lengths[s]) / 2;
+        for (int64_t p = b->skipped; p < b->lengths[s]; p++)
+            weights[at++] = (gnn_real_t)(rising ? (double)(p + 1) / sum : 1 / sqrt(n));
+    }
+    return GNN_OK;
+}
+
+static int take_root_weights(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_weights(b, k, false);
+}
+
+static int take_rising_weights(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_weights(b, k, true);
 }
 
 static const struct {
@@ -107,6 +144,8 @@ static const struct {
              {"positions", take_positions},
              {"types", take_types},
              {"patches", take_patches},
+             {"root_weights", take_root_weights},
+             {"rising_weights", take_rising_weights},
              {"decoder_ids", take_decoder_ids},
              {"decoder_positions", take_decoder_positions}};
 
@@ -176,6 +215,52 @@ static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
                         "decoder_lengths");
 }
 
+/* ---- global tokens ---- */
+
+/* Of a question and a context with three separators, the tokens of the question, or with `after`
+ * those that follow the second separator. */
+static int mark_by_separators(gnn_pretrained_batch_t *b, const int32_t *ids, bool after)
+{
+    const int64_t separator = gnn__pretrained_number(b->of, "separator", -1);
+    for (int64_t s = 0, at = 0; s < b->count; at += b->lengths[s++]) {
+        int64_t found = 0, end = 0;
+        for (int64_t p = b->lengths[s] - 1; p >= 0; p--)
+            if (ids[at + p] == separator) {
+                found++;
+                end = p;
+            }
+        if (found != 3)
+            return gnn__error(GNN_EINVALID,
+                              "sequence %lld has %lld tokens of id %lld, three separators of a "
+                              "question and a context are expected where no global tokens are given",
+                              (long long)s, (long long)found, (long long)separator);
+        for (int64_t p = 0; p < b->lengths[s]; p++)
+            b->global[at + p] = after ? p > end + 1 : p < end;
+    }
+    return GNN_OK;
+}
+
+/* Global tokens that the caller names, else those of the model's head. */
+static int take_global(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32_t *given)
+{
+    const char *rule = gnn__pretrained_word(b->of, "global");
+    if (given && !rule)
+        return gnn__error(GNN_EUNSUPPORTED, "%s has no global tokens", b->of->arch->name);
+    if (rule && strcmp(rule, "none") == 0 && b->of->global_first)
+        rule = "first";
+    if (!given && (!rule || strcmp(rule, "none") == 0))
+        return GNN_OK;
+    GNN_TRY(gnn__new(&b->global, b->rows, sizeof *b->global, "global tokens"));
+    if (given)
+        memcpy(b->global, given, (size_t)b->rows * sizeof *given);
+    else if (strcmp(rule, "first") != 0)
+        return s->ids ? mark_by_separators(b, s->ids, strcmp(rule, "choice") == 0) : GNN_OK;
+    for (int64_t k = 0, at = 0; !given && k < b->count; at += b->lengths[k++])
+        if (b->lengths[k] > 0)
+            b->global[at] = 1;
+    return GNN_OK;
+}
+
 /* ---- the whole ---- */
 
 int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value)
@@ -218,7 +303,8 @@ static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s
 static int make_graphs(gnn_pretrained_batch_t *b)
 {
     const gnn__arch_model_t *made = &b->of->made;
-    const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths};
+    const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths, b->skipped,
+                                             b->global};
     for (int k = 0; k < made->n_graphs; k++) {
         GNN_TRY(made->graphs[k].kind->make(&b->graphs[k], &sequences, made->graphs[k].width));
         GNN_TRY(gnn_model_prepare(made->model, k, b->graphs[k], GNN_OFF));
@@ -228,11 +314,12 @@ static int make_graphs(gnn_pretrained_batch_t *b)
     return GNN_OK;
 }
 
-static int fill(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
+static int fill(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32_t *global)
 {
     const gnn_model_t *model = b->of->made.model;
     GNN_TRY(check_given(b, s));
     GNN_TRY(take_lengths(b, s));
+    GNN_TRY(take_global(b, s, global));
     GNN_TRY(make_graphs(b));
     b->inputs.values = b->values;
     for (int64_t k = 0; k < gnn_model_input_count(model); k++)
@@ -249,24 +336,42 @@ int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch)
     return GNN_OK;
 }
 
-int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
-                             const gnn_sequences_t *sequences)
+int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                               const gnn_sequences_t *sequences, const int32_t *global,
+                               int64_t skipped)
 {
     gnn_pretrained_batch_t *b = NULL;
-    if (!batch)
-        return gnn__error(GNN_EINVALID, "no place for the batch");
-    *batch = NULL;
-    if (!pretrained || !sequences)
-        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "sequences" : "pretrained model");
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "a batch"));
     b->of = pretrained;
-    const int rc = fill(b, sequences);
+    b->skipped = skipped;
+    const int rc = fill(b, sequences, global);
     if (rc != GNN_OK) {
         gnn_pretrained_batch_free(b);
         return rc;
     }
     *batch = b;
     return GNN_OK;
+}
+
+int gnn_pretrained_batch_new_with_sized(gnn_pretrained_batch_t **batch,
+                                        const gnn_pretrained_t *pretrained,
+                                        const gnn_sequences_t *sequences,
+                                        const gnn_pretrained_batch_config_t *config, size_t size)
+{
+    gnn_pretrained_batch_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a batch"));
+    if (!batch)
+        return gnn__error(GNN_EINVALID, "no place for the batch");
+    *batch = NULL;
+    if (!pretrained || !sequences)
+        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "sequences" : "pretrained model");
+    return gnn__pretrained_batch_make(batch, pretrained, sequences, own.global, 0);
+}
+
+int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                             const gnn_sequences_t *sequences)
+{
+    return gnn_pretrained_batch_new_with(batch, pretrained, sequences, NULL);
 }
 
 const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch)
@@ -280,9 +385,11 @@ void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch)
         return;
     for (int k = 0; k < GNN__ARCH_GRAPHS; k++)
         gnn_graph_free(batch->graphs[k]);
-    for (int k = 0; k < MOST_INPUTS; k++)
+    for (int k = 0; k < MOST_INPUTS; k++) {
         gnn_free(batch->ids[k]);
-    gnn_free(batch->patches.data);
+        gnn_free(batch->dense[k].data);
+    }
+    gnn_free(batch->global);
     gnn_free(batch->lengths);
     gnn_free(batch->decoder_lengths);
     gnn_free(batch);

@@ -8,11 +8,17 @@
  * Transformer, and a head that is trained here. */
 #define GNN__MODULES "sentence_transformers."
 #define GNN__TRANSFORMER GNN__MODULES "models.Transformer"
+#define GNN__STATIC GNN__MODULES "models.StaticEmbedding"
 #define GNN__CLASSES "gnn.Classes"
 
 typedef struct gnn__parts {
     gnn__arch_part_t list[GNN__ARCH_PARTS];
-    int count, written; /* those that are not written again are at the end */
+    const char *types[GNN__ARCH_PARTS]; /* as modules.json has them; NULL: in no list */
+    int count, written;                 /* those that are not written again are at the end */
+    json_t *modules;                    /* modules.json; NULL: there is none */
+    json_t *transformer;                /* sentence_bert_config.json; NULL: there is none */
+    char *folder;                       /* of the first part and of the tokenizer */
+    bool is_static; /* the first part is a table: tokens without what stands around a text */
 } gnn__parts_t;
 
 /* Opens the parts; with a `head`, the config of new classes, the Transformer and that. Also after

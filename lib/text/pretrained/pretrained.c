@@ -14,24 +14,47 @@ int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int6
     return x >= 0 && x < 1e15 ? (int64_t)x : otherwise;
 }
 
-/* The model's own limit, or the lower one of sentence-transformers: its own file says it, or from
- * version 6 on the tokenizer's. */
-static int find_max_length(gnn_pretrained_t *p, const char *folder)
+const char *gnn__pretrained_word(const gnn_pretrained_t *p, const char *name)
 {
-    json_t *theirs, *tokenizer = NULL;
-    p->max_length = gnn__pretrained_number(p, "max_length", 0);
-    GNN_TRY(gnn__json_open_any(&theirs, folder, "sentence_bert_config.json"));
-    double most = json_number_value(json_object_get(theirs, "max_seq_length"));
-    int rc = GNN_OK;
-    if (theirs && most <= 0) {
-        rc = gnn__json_open_any(&tokenizer, folder, "tokenizer_config.json");
-        most = json_number_value(json_object_get(tokenizer, "model_max_length"));
-    }
+    return json_string_value(json_object_get(p->made.names, name));
+}
+
+static void limit_length(gnn_pretrained_t *p, double most)
+{
     if (most >= 1 && most < (p->max_length ? (double)p->max_length : 1e15))
         p->max_length = (int64_t)most;
-    json_decref(tokenizer);
-    json_decref(theirs);
-    return rc;
+}
+
+/* The model's own limit, or the lower one of sentence-transformers: its own file says it, else that
+ * of the tokenizer. */
+static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
+{
+    json_t *tokenizer = NULL;
+    const double most = json_number_value(json_object_get(parts->transformer, "max_seq_length"));
+    p->max_length = gnn__pretrained_number(p, "max_length", 0);
+    if (most <= 0 && !parts->is_static && (parts->transformer || parts->modules)) {
+        GNN_TRY(gnn__json_open_any(&tokenizer, parts->folder, "tokenizer_config.json"));
+        limit_length(p, json_number_value(json_object_get(tokenizer, "model_max_length")));
+        json_decref(tokenizer);
+    }
+    limit_length(p, most);
+    return GNN_OK;
+}
+
+/* What the Transformer's settings say of texts, which goes before what the tokenizer's say; a table
+ * of vectors cuts them as tokenizer.json says. */
+static int set_tokenizer(gnn_pretrained_t *p, const gnn__parts_t *parts)
+{
+    if (!p->tokenizer)
+        return GNN_OK;
+    if (parts->is_static || json_is_number(json_object_get(parts->transformer, "max_seq_length")))
+        p->tokenizer->max_length = 0;
+    if (parts->modules && json_is_true(json_object_get(parts->transformer, "do_lower_case")))
+        return gnn__tokenizer_lower(p->tokenizer);
+    if (parts->is_static)
+        limit_length(p, json_number_value(json_object_get(
+                            json_object_get(p->tokenizer->root, "truncation"), "max_length")));
+    return GNN_OK;
 }
 
 static const json_t *label(const gnn_pretrained_t *p, int64_t index)
@@ -59,11 +82,17 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
         GNN_TRY(gnn__parameters_keep_packed(gnn_model_parameters(p->made.model)));
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
-    GNN_TRY(find_max_length(p, p->folder));
+    p->is_static = parts->is_static;
+    p->global_first = how->global_first == GNN_ON;
+    if (p->global_first && !gnn__pretrained_word(p, "global"))
+        return gnn__error(GNN_EUNSUPPORTED, "%s has no global tokens", p->arch->name);
+    GNN_TRY(gnn__asprintf(&p->model_folder, "%s", parts->folder));
+    GNN_TRY(find_max_length(p, parts));
     GNN_TRY(gnn__prompts_open(p, parts));
-    GNN_TRY(gnn__json_open_any(&p->generation, p->folder, "generation_config.json"));
+    GNN_TRY(gnn__json_open_any(&p->generation, p->model_folder, "generation_config.json"));
     find_labels(p, parts);
-    return gnn__tokenizer_of_folder(&p->tokenizer, p->folder);
+    GNN_TRY(gnn__tokenizer_of_folder(&p->tokenizer, p->model_folder));
+    return set_tokenizer(p, parts);
 }
 
 /* Takes the head over. */
@@ -121,6 +150,7 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
     json_decref(pretrained->prompts);
     json_decref(pretrained->head);
     gnn_free(pretrained->folder);
+    gnn_free(pretrained->model_folder);
     gnn_free(pretrained->groups);
     gnn_free(pretrained->prefixes);
     gnn_free(pretrained);
@@ -141,6 +171,12 @@ const gnn_tokenizer_t *gnn_pretrained_tokenizer(const gnn_pretrained_t *pretrain
 const char *gnn_pretrained_architecture(const gnn_pretrained_t *pretrained)
 {
     return pretrained->arch->name;
+}
+
+const char *gnn_pretrained_head(const gnn_pretrained_t *pretrained)
+{
+    const char *task = gnn__pretrained_word(pretrained, "task");
+    return task ? task : "";
 }
 
 int64_t gnn_pretrained_max_length(const gnn_pretrained_t *pretrained)

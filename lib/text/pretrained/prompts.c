@@ -13,16 +13,70 @@ static bool is_left_out(const gnn__parts_t *parts)
     return false;
 }
 
+/* Prompts are texts; null is an empty one. */
+static int check_prompts(const json_t *prompts)
+{
+    const char *key;
+    const json_t *value;
+    json_object_foreach(
+        (json_t *)prompts, key,
+        value) if (!json_is_string(value) &&
+                   !json_is_null(value)) return gnn__error(GNN_EUNSUPPORTED,
+                                                           PROMPTS
+                                                           ": \"prompts\": \"%.80s\" is no text",
+                                                           key);
+    return GNN_OK;
+}
+
+/* A sparse encoder's vectors are compared by their products where the file does not say it. */
+static const char *similarity_of(const json_t *config)
+{
+    const char *name = json_string_value(json_object_get(config, "similarity_fn_name")),
+               *kind = json_string_value(json_object_get(config, "model_type"));
+    return gnn__similarity_find(name                                         ? name
+                                : kind && strcmp(kind, "SparseEncoder") == 0 ? "dot"
+                                                                             : "cosine");
+}
+
+static int take_config(gnn_pretrained_t *p, const json_t *config)
+{
+    const json_t *columns = json_object_get(config, "truncate_dim");
+    const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
+    p->prompts = json_incref(json_object_get(config, "prompts"));
+    p->columns = json_integer_value(columns);
+    p->similarity = similarity_of(config);
+    GNN_TRY(check_prompts(p->prompts));
+    const int rc = name ? gnn_pretrained_choose_prompt(p, name) : GNN_OK;
+    return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, PROMPTS ": \"default_prompt_name\"");
+}
+
+/* Without modules.json no program reads the file. */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
-    json_t *config;
-    GNN_TRY(gnn__json_open_any(&config, p->folder, PROMPTS));
-    p->prompts = json_incref(json_object_get(config, "prompts"));
+    json_t *config = NULL;
+    if (parts->modules)
+        GNN_TRY(gnn__json_open_any(&config, p->folder, PROMPTS));
     p->prompts_left_out = is_left_out(parts);
-    const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
-    const int rc = name ? gnn_pretrained_choose_prompt(p, name) : GNN_OK;
+    int rc = config ? gnn__arch_check_file(config, PROMPTS, PROMPTS) : GNN_OK;
+    if (rc == GNN_OK)
+        rc = take_config(p, config);
     json_decref(config);
-    return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, PROMPTS ": \"default_prompt_name\"");
+    return rc;
+}
+
+/* The tokens of the prompt alone, without a special one at their end. */
+int gnn__prompts_skipped(const gnn_pretrained_t *p, int64_t *count)
+{
+    gnn_tokens_t *tokens;
+    *count = 0;
+    if (!p->prompts_left_out || !p->prompt || !*p->prompt)
+        return GNN_OK;
+    GNN_TRY(gnn_tokenizer_encode(p->tokenizer, &(gnn_texts_t){1, &p->prompt, NULL}, NULL,
+                                 &(gnn_encoding_t){.max_length = gnn__pretrained_most(p)}, &tokens));
+    const int32_t last = tokens->rows > 0 ? tokens->ids[tokens->rows - 1] : -1;
+    *count = tokens->rows - (last >= 0 && (p->tokenizer->flags[last] & GNN__TOKEN_SPECIAL) != 0);
+    gnn_tokens_free(tokens);
+    return GNN_OK;
 }
 
 int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name)
@@ -32,10 +86,8 @@ int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name)
     json_t *value;
     if (!pretrained)
         return gnn__error(GNN_EINVALID, "no pretrained model");
-    text = name ? json_string_value(json_object_get(pretrained->prompts, name)) : "";
-    if (text && *text && pretrained->prompts_left_out)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "vectors of sentences without the rows of their prompt (include_prompt)");
+    value = name ? json_object_get(pretrained->prompts, name) : NULL;
+    text = !name || json_is_null(value) ? "" : json_string_value(value);
     if (text) {
         pretrained->prompt = text;
         return GNN_OK;
@@ -44,6 +96,19 @@ int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name)
         gnn__append_name(known, sizeof known, ", ", key);
     return gnn__error(GNN_ENOTFOUND, "the folder has no prompt \"%.80s\"; it has: %s", name,
                       *known ? known : "none");
+}
+
+int gnn_pretrained_choose_language(gnn_pretrained_t *pretrained, const char *token)
+{
+    GNN__NEED(pretrained);
+    if (token && !pretrained->tokenizer)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+    const int32_t id = token ? gnn_tokenizer_find(pretrained->tokenizer, token) : -1;
+    if (token && id < 0)
+        return gnn__error(GNN_ENOTFOUND, "the folder's tokenizer has no token \"%.80s\"", token);
+    pretrained->language = token != NULL;
+    pretrained->language_id = id;
+    return GNN_OK;
 }
 
 void gnn__prompted_free(gnn__prompted_t *prompted)

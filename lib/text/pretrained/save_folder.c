@@ -134,7 +134,9 @@ static int write_parts(const gnn_pretrained_t *p, gnn__parts_t *parts, const cha
         gnn_free(path);
         json_t *module =
             json_pack("{s:i, s:s, s:s, s:s}", "idx", k, "name", name, "path", name, "type",
-                      k ? gnn__arch_types(parts->list[k].arch) : GNN__TRANSFORMER);
+                      parts->types[k] ? parts->types[k]
+                      : k             ? gnn__arch_types(parts->list[k].arch)
+                                      : GNN__TRANSFORMER);
         if (json_array_append_new(list, module) != 0 && rc == GNN_OK)
             rc = gnn__error(GNN_EMEMORY, "no memory for modules.json");
     }
@@ -154,9 +156,11 @@ int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *folder)
     list = json_array();
     GNN_CHECK(list ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for modules.json"));
     GNN_CHECK(make_folder(folder));
-    GNN_CHECK(copy_files(pretrained->folder, folder));
+    GNN_CHECK(copy_files(pretrained->model_folder, folder));
+    if (strcmp(pretrained->folder, pretrained->model_folder) != 0)
+        GNN_CHECK(copy_file(pretrained->folder, folder, "config_sentence_transformers.json"));
     GNN_CHECK(write_parts(pretrained, &parts, folder, list));
-    if (parts.count > 1)
+    if (parts.modules || parts.count > 1)
         rc = write_json(folder, "modules.json", list);
 done:
     json_decref(list);

@@ -73,6 +73,20 @@ void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work)
     }
 }
 
+int gnn__tokenizer_lower(gnn_tokenizer_t *tokenizer)
+{
+    gnn__pipeline_t *p = &tokenizer->normalisers;
+    gnn__text_step_t *step;
+    for (int64_t k = 0; k < p->n; k++)
+        if (p->at[k].row == &gnn__text_step_lower)
+            return GNN_OK;
+    GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_lower, &step));
+    const gnn__text_step_t lower = *step;
+    memmove(p->at + 1, p->at, (size_t)(p->n - 1) * sizeof *p->at);
+    p->at[0] = lower;
+    return GNN_OK;
+}
+
 /* ---- reading ---- */
 
 enum { MOST_DEPTH = 8 };

@@ -163,6 +163,8 @@ int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row
 int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
                        const char *what, int where);
 void gnn__pipeline_free(gnn__pipeline_t *pipeline);
+/* Texts become lower-case before all other normalisers, unless one of them does it. pipeline.c */
+int gnn__tokenizer_lower(gnn_tokenizer_t *tokenizer);
 void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work);
 
 /* ---- what steps share ---- */

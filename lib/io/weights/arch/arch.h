@@ -11,7 +11,7 @@
  *   GNN_HARMLESS("keys")                keys whose values change nothing that the model computes
  *   GNN_EXPECT("key", "formula")        a key that may have this value alone
  *   GNN_NEED("key", "formula", "text")  a key whose value makes the formula true, else "text" is
- *                                       expected
+ *                                       expected, in which {name} is what SET has named
  *   GNN_HEAD("heads", "array")          values of `task` that rows make, and an array that the file
  *                                       then has ("": none)
  *   GNN_SET(name, "formula")            names a number or a word
@@ -129,6 +129,8 @@ typedef struct gnn__arch_sequences {
     int64_t count;
     const int64_t *lengths;         /* (count) */
     const int64_t *decoder_lengths; /* (count); NULL: there are none */
+    int64_t skipped;                /* rows at the start of each that pooled vectors leave out */
+    const int32_t *global; /* (sum of lengths) not 0: a global token; NULL: there are none */
 } gnn__arch_sequences_t;
 
 /* What a row hears of its sequence where that goes on row by row. */

@@ -43,21 +43,24 @@ static int cross(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return gnn_graph_bipartite(graph, s->count, s->decoder_lengths, s->lengths);
 }
 
-/* One receiver for each sequence hears its rows from `first` on, so many at most; a negative first
- * counts from the end. */
-static int readout(gnn_graph_t **graph, const sequences_t *s, int64_t first, int64_t most)
+/* ---- one receiver per sequence ---- */
+
+/* The rows of a sequence that its receiver aggregates: first .. end - 1 of `length`; `skipped` are
+ * those of a prompt that is left out. */
+typedef void (*kept_t)(int64_t length, int64_t skipped, int64_t *first, int64_t *end);
+
+static int readout(gnn_graph_t **graph, const sequences_t *s, kept_t kept)
 {
     int32_t *lo = NULL, *hi = NULL;
     int64_t at = 0;
     int rc;
     GNN_CHECK(gnn__new(&lo, s->count, sizeof *lo, "spans"));
     GNN_CHECK(gnn__new(&hi, s->count, sizeof *hi, "spans"));
-    for (int64_t k = 0; k < s->count; k++) {
-        const int64_t begin = first >= 0 ? first : gnn__max(s->lengths[k] + first, 0);
-        const int64_t end = gnn__min(begin + most, s->lengths[k]);
-        lo[k] = (int32_t)(at + gnn__min(begin, end));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++]) {
+        int64_t first, end;
+        kept(s->lengths[k], s->skipped, &first, &end);
+        lo[k] = (int32_t)(at + first);
         hi[k] = (int32_t)(at + end);
-        at += s->lengths[k];
     }
     GNN_CHECK(gnn_graph_from_spans(graph, s->count, at, NULL, NULL, lo, hi));
 done:
@@ -66,100 +69,242 @@ done:
     return rc;
 }
 
+static void keep_all(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
+{
+    (void)skipped;
+    *first = 0;
+    *end = length;
+}
+
+static void keep_first(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
+{
+    (void)skipped;
+    *first = 0;
+    *end = length > 0;
+}
+
+static void keep_last(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
+{
+    (void)skipped;
+    *first = length > 0 ? length - 1 : 0;
+    *end = length;
+}
+
+static void keep_unskipped(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
+{
+    *first = gnn__min(skipped, length);
+    *end = length;
+}
+
+/* The first row after the prompt; of a sequence that is a prompt alone the first row. */
+static void keep_first_unskipped(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
+{
+    *first = skipped < length ? skipped : 0;
+    *end = gnn__min(*first + 1, length);
+}
+
 static int all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
-    return readout(graph, s, 0, INT32_MAX);
+    return readout(graph, s, keep_all);
 }
 
 static int first(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
-    return readout(graph, s, 0, 1);
+    return readout(graph, s, keep_first);
 }
 
 static int last(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
-    return readout(graph, s, -1, 1);
+    return readout(graph, s, keep_last);
 }
 
-/* Runs of receivers; `fill` says what row p of a sequence of `length` rows hears: senders first
- * .. end - 1 of it. */
-typedef void (*runs_t)(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end);
+static int pooled(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    (void)width;
+    return readout(graph, s, keep_unskipped);
+}
 
-static int by_runs(gnn_graph_t **graph, const sequences_t *s, int64_t width, runs_t fill)
+static int pooled_first(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    (void)width;
+    return readout(graph, s, keep_first_unskipped);
+}
+
+/* The same pairs as `pooled`, each an edge of its own: edges have weights. */
+static int pooled_edges(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    gnn_graph_t *spans = NULL;
+    GNN_TRY(pooled(&spans, s, width));
+    const int rc = gnn_graph_to_edges(graph, spans);
+    gnn_graph_free(spans);
+    return rc;
+}
+
+/* ---- windows and global tokens ---- */
+
+/* Global tokens of Longformer: Beltagy, Peters, Cohan 2020. The rows of all sequences, those that
+ * are global and how many of them stand before each row. */
+typedef struct marks {
+    int64_t rows, count;
+    int32_t *before;    /* (rows + 1) */
+    int32_t *senders;   /* (rows) global rows first, then the others */
+    int32_t *receivers; /* (rows) the others first */
+} marks_t;
+
+static bool is_global(const sequences_t *s, int64_t row)
+{
+    return s->global && s->global[row];
+}
+
+static void marks_free(marks_t *m)
+{
+    gnn_free(m->before);
+    gnn_free(m->senders);
+    gnn_free(m->receivers);
+}
+
+/* Also after an error what was made is released by marks_free. */
+static int marks_make(marks_t *m, const sequences_t *s)
+{
+    *m = (marks_t){.rows = 0};
+    for (int64_t k = 0; k < s->count; k++)
+        m->rows += s->lengths[k];
+    GNN_TRY(gnn__new(&m->before, m->rows + 1, sizeof *m->before, "global tokens"));
+    GNN_TRY(gnn__new(&m->senders, m->rows, sizeof *m->senders, "global tokens"));
+    GNN_TRY(gnn__new(&m->receivers, m->rows, sizeof *m->receivers, "global tokens"));
+    for (int64_t row = 0; row < m->rows; row++)
+        m->before[row + 1] = m->before[row] + is_global(s, row);
+    m->count = m->before[m->rows];
+    for (int64_t row = 0; row < m->rows; row++) {
+        const bool marked = is_global(s, row);
+        const int64_t rank = marked ? m->before[row] : row - m->before[row];
+        m->senders[marked ? rank : m->count + rank] = (int32_t)row;
+        m->receivers[marked ? m->rows - m->count + rank : rank] = (int32_t)row;
+    }
+    return GNN_OK;
+}
+
+/* A row p of a sequence that begins at row `at`; it receives from senders lo .. hi - 1. */
+typedef struct run {
+    int64_t at, length, p, width;
+} run_t;
+typedef void (*runs_t)(const marks_t *m, const run_t *run, int32_t *lo, int32_t *hi);
+
+/* `width` rows to either side. */
+static void near_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi)
+{
+    (void)m;
+    *lo = (int32_t)(r->at + gnn__max(r->p - r->width, 0));
+    *hi = (int32_t)(r->at + gnn__min(r->p + r->width + 1, r->length));
+}
+
+/* Global tokens of the sequence before the window, by their order. */
+static void left_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi)
+{
+    *lo = m->before[r->at];
+    *hi = m->before[r->at + gnn__max(r->p - r->width, 0)];
+}
+
+/* Those after the window. */
+static void right_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi)
+{
+    *lo = m->before[r->at + gnn__min(r->p + r->width + 1, r->length)];
+    *hi = m->before[r->at + r->length];
+}
+
+/* Global tokens receive from nothing: they stand at the end, so that no run begins before the one
+ * above it. */
+static int by_runs(gnn_graph_t **graph, const sequences_t *s, const marks_t *m, int64_t width,
+                   runs_t fill, const int32_t *senders)
 {
     int32_t *lo = NULL, *hi = NULL;
-    int64_t rows = 0, at = 0;
     int rc;
-    for (int64_t k = 0; k < s->count; k++)
-        rows += s->lengths[k];
-    GNN_CHECK(gnn__new(&lo, rows, sizeof *lo, "spans"));
-    GNN_CHECK(gnn__new(&hi, rows, sizeof *hi, "spans"));
-    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
-        for (int64_t p = 0; p < s->lengths[k]; p++) {
-            int64_t first, end;
-            fill(p, s->lengths[k], width, &first, &end);
-            lo[at + p] = (int32_t)(at + first);
-            hi[at + p] = (int32_t)(at + end);
-        }
-    GNN_CHECK(gnn_graph_from_spans(graph, rows, rows, NULL, NULL, lo, hi));
+    int64_t n = 0;
+    GNN_CHECK(gnn__new(&lo, m->rows, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, m->rows, sizeof *hi, "spans"));
+    for (int64_t k = 0, at = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++)
+            if (!is_global(s, at + p)) {
+                fill(m, &(run_t){at, s->lengths[k], p, width}, &lo[n], &hi[n]);
+                n++;
+            }
+    for (; n < m->rows; n++)
+        lo[n] = hi[n] = (int32_t)m->rows;
+    GNN_CHECK(gnn_graph_from_spans(graph, m->rows, m->rows, m->count > 0 ? m->receivers : NULL,
+                                   senders, lo, hi));
 done:
     gnn_free(lo);
     gnn_free(hi);
     return rc;
 }
 
-/* So many rows to either side; the first row hears nothing. */
-static void near_run(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end)
+/* A window, and all global tokens of the sequence; global tokens receive from nothing here. */
+static int window_global(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
-    *first = gnn__max(p - width, 0);
-    *end = p == 0 ? 0 : gnn__min(p + width + 1, length);
-}
-
-/* The first row, where the window does not reach it. */
-static void first_run(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end)
-{
-    (void)length;
-    *first = 0;
-    *end = p > width;
-}
-
-/* Every row but the first hears so many rows to either side, and the first. Beltagy et al. 2020. */
-static int window_first(gnn_graph_t **graph, const sequences_t *s, int64_t width)
-{
-    gnn_graph_t *parts[2] = {NULL, NULL};
-    int rc = by_runs(&parts[0], s, width, near_run);
+    static const runs_t runs[] = {near_run, left_run, right_run};
+    gnn_graph_t *parts[3] = {NULL, NULL, NULL};
+    marks_t marks;
+    int rc = marks_make(&marks, s);
+    const int n = rc == GNN_OK && marks.count > 0 ? 3 : 1;
+    for (int k = 0; rc == GNN_OK && k < n; k++)
+        rc = by_runs(&parts[k], s, &marks, width, runs[k], k > 0 ? marks.senders : NULL);
     if (rc == GNN_OK)
-        rc = by_runs(&parts[1], s, width, first_run);
-    if (rc == GNN_OK)
-        rc = gnn_graph_merge(graph, 2, (const gnn_graph_t *const *)parts);
-    gnn_graph_free(parts[0]);
-    gnn_graph_free(parts[1]);
+        rc = gnn_graph_merge(graph, n, (const gnn_graph_t *const *)parts);
+    for (int k = 0; k < 3; k++)
+        gnn_graph_free(parts[k]);
+    marks_free(&marks);
     return rc;
 }
 
-/* The first row of each sequence hears a row that stands for the sequence. */
+/* One receiver per global token: it reads the token's row, or with `whole` all of its sequence. */
+static int of_global(gnn_graph_t **graph, const sequences_t *s, bool whole)
+{
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t n = 0;
+    marks_t marks;
+    int rc;
+    GNN_CHECK(marks_make(&marks, s));
+    GNN_CHECK(gnn__new(&lo, marks.count, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, marks.count, sizeof *hi, "spans"));
+    for (int64_t k = 0, at = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t row = at; row < at + s->lengths[k]; row++)
+            if (is_global(s, row)) {
+                lo[n] = (int32_t)(whole ? at : row);
+                hi[n++] = (int32_t)(whole ? at + s->lengths[k] : row + 1);
+            }
+    GNN_CHECK(gnn_graph_from_spans(graph, n, marks.rows, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    marks_free(&marks);
+    return rc;
+}
+
+static int global(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    (void)width;
+    return of_global(graph, s, false);
+}
+
+static int global_all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    (void)width;
+    return of_global(graph, s, true);
+}
+
+/* Each global token receives the row that stands for it among those of global tokens. */
 static int spread(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
-    int32_t *lo = NULL, *hi = NULL;
-    int64_t rows = 0, at = 0, senders = 0;
-    int rc;
+    marks_t marks;
     (void)width;
-    for (int64_t k = 0; k < s->count; k++)
-        rows += s->lengths[k];
-    GNN_CHECK(gnn__new(&lo, rows, sizeof *lo, "spans"));
-    GNN_CHECK(gnn__new(&hi, rows, sizeof *hi, "spans"));
-    for (int64_t k = 0; k < s->count; k++, senders++)
-        for (int64_t p = 0; p < s->lengths[k]; p++, at++) {
-            lo[at] = (int32_t)(senders + (p > 0));
-            hi[at] = (int32_t)(senders + 1);
-        }
-    GNN_CHECK(gnn_graph_from_spans(graph, rows, s->count, NULL, NULL, lo, hi));
-done:
-    gnn_free(lo);
-    gnn_free(hi);
+    int rc = marks_make(&marks, s);
+    if (rc == GNN_OK)
+        rc = gnn_graph_from_spans(graph, marks.rows, marks.count, NULL, NULL, marks.before,
+                                  marks.before + 1);
+    marks_free(&marks);
     return rc;
 }
 

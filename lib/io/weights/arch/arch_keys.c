@@ -208,10 +208,12 @@ static int expect(const gnn__scope_t *scope, const gnn__arch_row_t *row)
 static int need(const gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     double holds;
+    char expected[2 * GNN__FORMULA_TEXT + MOST_PATH];
     GNN_TRY(gnn__formula_number(scope, row->second, &holds));
     if (holds != 0)
         return GNN_OK;
-    return unexpected(scope->config_name, row->name, value_of(scope->config, row->name), row->third);
+    GNN_TRY(gnn__scope_expand(scope, row->third, strlen(row->third), expected, sizeof expected));
+    return unexpected(scope->config_name, row->name, value_of(scope->config, row->name), expected);
 }
 
 /* The array of the head that the config names is there. */

@@ -349,7 +349,9 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                                         f->part->weights.prefix, array, p->part, name);
     GNN_TRY(read_place(f, row->third, &place));
     stored->used = true;
-    return take(f, stored->array, p->layout, &place, name, &to);
+    const int rc = take(f, stored->array, p->layout, &place, name, &to);
+    gnn__folder_release(&f->part->weights, stored->array);
+    return rc;
 }
 
 static int fill_both(const filler_t *f, const gnn__arch_row_t *row, const char *array,

@@ -5,6 +5,7 @@
 
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/config_json.h>
+#include <dirent.h>
 #include <stdlib.h>
 
 #define INDEX "model.safetensors.index.json"
@@ -73,6 +74,25 @@ int gnn__json_open_any(json_t **root, const char *folder, const char *name)
 
 /* ---- arrays ---- */
 
+/* Git LFS leaves a text in place of a file that it has not fetched. */
+static int refuse_pointer(const char *path)
+{
+    static const char begins[] = "version https://git-lfs";
+    char text[sizeof begins - 1];
+    gnn__file_t file = {.fd = -1};
+    int rc;
+    GNN_CHECK(gnn__file_open(&file, path));
+    if (file.size >= (int64_t)sizeof text && file.size < 1024) {
+        GNN_CHECK(gnn__file_read(&file, 0, text, sizeof text));
+        if (memcmp(text, begins, sizeof text) == 0)
+            rc = gnn__error(GNN_EFORMAT, "a pointer of Git LFS, whose file was not fetched: "
+                                         "git lfs pull");
+    }
+done:
+    gnn__file_close(&file);
+    return rc;
+}
+
 static int open_file(gnn__folder_t *c, const char *folder, const char *name)
 {
     char *path = NULL;
@@ -81,7 +101,9 @@ static int open_file(gnn__folder_t *c, const char *folder, const char *name)
     int rc;
     GNN_CHECK(gnn__one_more(&c->files, c->n_files, sizeof *c->files, "a list of files"));
     GNN_CHECK(gnn__folder_path(&path, folder, name));
-    rc = gnn__safetensors_map(&c->files[c->n_files], path, &limits);
+    rc = refuse_pointer(path);
+    if (rc == GNN_OK)
+        rc = gnn__safetensors_map(&c->files[c->n_files], path, &limits);
     if (rc != GNN_OK)
         gnn__error_prefix(rc, "%s", name);
     else
@@ -149,6 +171,95 @@ static int take_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t
     return GNN_OK;
 }
 
+/* ---- folders of other programs ---- */
+
+/* A file of the folder whose name ends so; NULL if there is none. The caller's, for gnn_free. */
+static int find_ending(char **name, const char *folder, const char *ending)
+{
+    *name = NULL;
+    DIR *open = opendir(folder);
+    int rc = GNN_OK;
+    for (struct dirent *entry; open && rc == GNN_OK && !*name && (entry = readdir(open)) != NULL;) {
+        const size_t length = strlen(entry->d_name), n = strlen(ending);
+        if (length >= n && strcmp(entry->d_name + length - n, ending) == 0)
+            rc = gnn__asprintf(name, "%s", entry->d_name);
+    }
+    if (open)
+        closedir(open);
+    return rc;
+}
+
+/* Weights as other programs have them, and how Python makes them ones that are read. FOLDER and
+ * OTHER stand for paths. */
+static const struct {
+    const char *ending, *is, *python;
+} others[] = {
+    {"pytorch_model.bin", "pickled weights of PyTorch",
+     "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in "
+     "torch.load('pytorch_model.bin', map_location='cpu').items()}, 'model.safetensors')"},
+    {"pytorch_model.bin.index.json", "pickled weights of PyTorch in several files",
+     "import transformers as T; T.AutoModelForCausalLM.from_pretrained('FOLDER')"
+     ".save_pretrained('OTHER')  # or the class that \"architectures\" of config.json names"},
+    {"adapter_model.safetensors", "an adapter (LoRA) without the model that it changes",
+     "import peft; peft.AutoPeftModelForCausalLM.from_pretrained('FOLDER').merge_and_unload()"
+     ".save_pretrained('OTHER')  # or the AutoPeftModel of its task"},
+    {"adapter_model.bin", "an adapter (LoRA) without the model that it changes",
+     "import peft; peft.AutoPeftModelForCausalLM.from_pretrained('FOLDER').merge_and_unload()"
+     ".save_pretrained('OTHER')  # or the AutoPeftModel of its task"},
+    {".gguf", "a model of llama.cpp",
+     "import transformers as T; T.AutoModelForCausalLM.from_pretrained('FOLDER', "
+     "gguf_file='NAME.gguf').save_pretrained('OTHER'); T.AutoTokenizer.from_pretrained('FOLDER', "
+     "gguf_file='NAME.gguf').save_pretrained('OTHER')"},
+    {"tf_model.h5", "weights of TensorFlow",
+     "import transformers as T  # version 4; T.AutoModel.from_pretrained('FOLDER', from_tf=True)"
+     ".save_pretrained('OTHER')  # or the class that \"architectures\" of config.json names"},
+    {"flax_model.msgpack", "weights of Flax",
+     "import transformers as T  # version 4; T.AutoModel.from_pretrained('FOLDER', from_flax=True)"
+     ".save_pretrained('OTHER')  # or the class that \"architectures\" of config.json names"},
+    {".onnx", "a graph of ONNX, whose weights have lost their names",
+     "the folder that it was exported from is read; the hub lists it as the base model"},
+    {".pth", "pickled weights under names of their own",
+     "the same model is mostly published with model.safetensors, too"},
+    {".ckpt", "a checkpoint of TensorFlow or Lightning",
+     "the same model is mostly published with model.safetensors, too"}};
+
+int gnn__folder_explain(const char *folder)
+{
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        char *name;
+        GNN_TRY(find_ending(&name, folder, others[k].ending));
+        if (!name)
+            continue;
+        gnn__set_message("there is no model.safetensors; %.80s holds %s. In Python: %s", name,
+                         others[k].is, others[k].python);
+        gnn_free(name);
+        return GNN_EUNSUPPORTED;
+    }
+    bool exported;
+    GNN_TRY(gnn__folder_has(&exported, folder, "onnx/model.onnx"));
+    return exported ? gnn__error(GNN_EUNSUPPORTED,
+                                 "there is no model.safetensors; onnx/model.onnx is a graph whose "
+                                 "weights have lost their names: the folder that it was exported "
+                                 "from is read")
+                    : GNN_OK;
+}
+
+/* An adapter changes the weights beside it: without it another model would run. */
+static int refuse_adapter(const char *folder)
+{
+    bool there, weights;
+    GNN_TRY(gnn__folder_has(&there, folder, "adapter_config.json"));
+    GNN_TRY(gnn__folder_has(&weights, folder, WEIGHTS));
+    return there && weights
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "adapter_config.json: an adapter changes the weights of " WEIGHTS
+                            ". In Python: import peft; "
+                            "peft.AutoPeftModelForCausalLM.from_pretrained('FOLDER')"
+                            ".merge_and_unload().save_pretrained('OTHER')  # or the AutoPeftModel "
+                            "of its task")
+               : GNN_OK;
+}
+
 static int take_index(gnn__folder_t *c, const char *folder)
 {
     json_t *index = NULL, *opened = json_object();
@@ -168,6 +279,9 @@ int gnn__folder_open(gnn__folder_t *f, const char *folder)
     GNN_TRY(gnn__folder_has(&whole, folder, WEIGHTS));
     if (!whole)
         GNN_TRY(gnn__folder_has(&parts, folder, INDEX));
+    if (!whole && !parts)
+        GNN_TRY(gnn__folder_explain(folder));
+    GNN_TRY(refuse_adapter(folder));
     GNN_TRY(whole || !parts ? take_one_file(f, folder) : take_index(f, folder));
     if (f->n_arrays > 1)
         qsort(f->arrays, (size_t)f->n_arrays, sizeof *f->arrays, by_name);
@@ -210,6 +324,12 @@ gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name)
     if (snprintf(full, sizeof full, "%s%s", f->prefix, name) < (int)sizeof full)
         found = find(f, full);
     return found ? found : find(f, name);
+}
+
+void gnn__folder_release(const gnn__folder_t *f, const gnn_array_t *array)
+{
+    for (int64_t k = 0; k < f->n_files; k++)
+        gnn__arrays_release(f->files[k], array);
 }
 
 int64_t gnn__folder_numbers(const gnn__folder_t *f)

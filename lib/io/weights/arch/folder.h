@@ -28,10 +28,15 @@ typedef struct gnn__folder {
  * GNN_EFORMAT: the index and the files contradict each other. */
 int gnn__folder_open(gnn__folder_t *f, const char *folder);
 void gnn__folder_close(gnn__folder_t *f);
+/* Of a folder without weights that are read: GNN_EUNSUPPORTED says what the weights are that it has
+ * and how Python makes them ones that are read. GNN_OK: it has none. */
+int gnn__folder_explain(const char *folder);
 /* Takes the prefix that names have, of those in a list with blanks between them. */
 void gnn__folder_prefix(gnn__folder_t *f, const char *list);
 /* The array of a name, with or without the prefix; NULL if there is none. */
 gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);
+/* What an array's file is mapped to is released until it is read again. */
+void gnn__folder_release(const gnn__folder_t *f, const gnn_array_t *array);
 /* Numbers of all arrays. */
 int64_t gnn__folder_numbers(const gnn__folder_t *f);
 

@@ -203,11 +203,13 @@ static value_t call_word(reader_t *r, const value_t *x)
     return *x;
 }
 
-/* How many elements a list of the config has; nothing if it is none. */
+/* How many elements a list, or an object, of the config has; nothing if it is neither. */
 static value_t call_items(reader_t *r, const value_t *x)
 {
     const json_t *list = json_object_get(r->scope->config, x->text);
-    return json_is_array(list) ? number((double)json_array_size(list)) : nothing(x->text);
+    return json_is_array(list)    ? number((double)json_array_size(list))
+           : json_is_object(list) ? number((double)json_object_size(list))
+                                  : nothing(x->text);
 }
 
 static value_t call_has(reader_t *r, const value_t *x)
@@ -215,13 +217,24 @@ static value_t call_has(reader_t *r, const value_t *x)
     return number(r->scope->weights && gnn__folder_find(r->scope->weights, x->text));
 }
 
-/* The first dimension of an array: how many classes a file has weights for. */
-static value_t call_rows(reader_t *r, const value_t *x)
+/* A dimension of an array. */
+static value_t dimension(reader_t *r, const value_t *x, int which)
 {
     const gnn__folder_array_t *found =
         r->scope->weights ? gnn__folder_find(r->scope->weights, x->text) : NULL;
-    return found && found->array->ndim > 0 ? number((double)found->array->shape[0])
-                                           : nothing(x->text);
+    return found && found->array->ndim > which ? number((double)found->array->shape[which])
+                                               : nothing(x->text);
+}
+
+/* How many classes a file has weights for. */
+static value_t call_rows(reader_t *r, const value_t *x)
+{
+    return dimension(r, x, 0);
+}
+
+static value_t call_columns(reader_t *r, const value_t *x)
+{
+    return dimension(r, x, 1);
 }
 
 static value_t call(reader_t *r)
@@ -230,10 +243,11 @@ static value_t call(reader_t *r)
         const char *name;
         gnn__formula_kind_t of;
         value_t (*call)(reader_t *r, const value_t *x);
-    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},   {"log", GNN__NUMBER, call_log},
-                     {"floor", GNN__NUMBER, call_floor}, {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has},       {"rows", GNN__TEXT, call_rows},
-                     {"items", GNN__TEXT, call_items},   {"exp", GNN__NUMBER, call_exp}};
+    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},    {"log", GNN__NUMBER, call_log},
+                     {"floor", GNN__NUMBER, call_floor},  {"word", GNN__TEXT, call_word},
+                     {"has", GNN__TEXT, call_has},        {"rows", GNN__TEXT, call_rows},
+                     {"items", GNN__TEXT, call_items},    {"exp", GNN__NUMBER, call_exp},
+                     {"columns", GNN__TEXT, call_columns}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");

@@ -7,8 +7,9 @@
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
- *     sqrt(x)  log(x)  exp(x)  floor(x)  word('gelu_new')  has('array')  rows('array')
- *     items('key')                 elements of a list of config.json
+ *     sqrt(x)  log(x)  exp(x)  floor(x)  word('gelu_new')  has('array')
+ *     rows('array')  columns('array')
+ *     items('key')                 elements of a list, or of an object, of config.json
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
  * used. */

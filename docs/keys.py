@@ -1,0 +1,101 @@
+"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/io/weights/arch.
+
+    python3 docs/keys.py [--write]        CC names the compiler; without --write it compares, and exits with 1 if the page is another
+"""
+import ast
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ARCH = "lib/io/weights/arch"
+PAGE = os.path.join(ROOT, "docs", "pretrained-keys.md")
+MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3, MATRIX=3, NORM=2, NORM_AT=3, ROWS=3, TURNED=3, MADE=2, IGNORE=1,
+              SAME=2, KEY=3, HARMLESS=1, EXPECT=2, NEED=3, HEAD=2)
+KEPT = ("SERVES", "KEY", "HARMLESS", "EXPECT", "NEED", "HEAD")
+HEAD = """# Keys of published models' files
+
+`docs/keys.py --write` makes this page of the entries in `lib/io/weights/arch`; `tests/house/keys.sh`
+compares. Every key of a file is read, harmless or expected at a value; any other key is an error
+that names file, key and value ([pretrained](pretrained.md)). A key that is read and that the file
+leaves out has the value after `=`, a formula (`lib/io/weights/arch/formula.h`) in which `$name` is
+another key or a value that entries have named.
+"""
+
+
+def entries(name):
+    """(verb, texts) of an architecture, its included files among them."""
+    names = {k: [chr(97 + i) for i in range(n)] for k, n in MACROS.items()}
+    text = "".join(f"#define GNN_{k}{'(' + ', '.join(a) + ')' if a else ''} {'@' + k + ' ' + ' @, '.join(a) + ' @;' if k in KEPT else ''}\\n"
+                   for k, a in names.items()).replace("\\n", "\n")
+    text = text.replace("#define GNN_SET(a, b) ", "#define GNN_SET(a, b) ").replace("#define GNN_END ", "#define GNN_END\n")
+    text += f"#include <{ARCH}/{name}.def>\n"
+    out = subprocess.run([os.environ.get("CC", "cc").split()[-1], "-E", "-P", "-I", ROOT, "-x", "c", "-"], input=text, capture_output=True, text=True,
+                         check=True).stdout
+    for verb, body in re.findall(r"@(\w+) (.*?) @;", out, re.S):
+        yield verb, ["".join(ast.literal_eval(s) for s in re.findall(r'"(?:[^"\\]|\\.)*"', part)) for part in body.split(" @, ")]
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def section(title, rows, common):
+    read, expected, harmless, needs, heads = {}, {}, [], {}, []
+    for verb, t in rows:
+        if verb == "KEY":
+            read.setdefault(t[0], t[2])
+        elif verb == "EXPECT":
+            expected.setdefault(t[0], t[1])
+        elif verb == "NEED":
+            needs.setdefault(t[0], []).append(t[2])
+        elif verb == "HARMLESS":
+            harmless += [k for k in t[0].split() if k not in harmless and k not in common]
+        elif verb == "HEAD":
+            heads += [h for h in t[0].split() if h not in heads]
+    out = [f"\n## {title}\n"]
+    if heads:
+        out.append("Heads: " + ", ".join(heads) + ".\n")
+    inner = {k.split(".")[0] for k in read if "." in k}
+    plain = [k for k in read if "." not in k and k not in common]
+    if plain:
+        out.append("Read: " + ", ".join(f"`{k}`" + (f" = `{cell(read[k])}`" if read[k] else "") for k in plain) + ".\n")
+    for key in sorted(inner):
+        out.append(f"Read of `{key}`: " + ", ".join(f"`{k.split('.', 1)[1]}`" for k in read if k.startswith(key + ".")) + ".\n")
+    asked = {k: v for k, v in needs.items() if k not in common}
+    if expected or asked:
+        out += ["| expected | at |", "| --- | --- |"]
+        out += [f"| `{k}` | `{cell(v)}` |" for k, v in expected.items() if k not in common]
+        out += [f"| `{k}` | {cell('; '.join(dict.fromkeys(v)))} |" for k, v in asked.items()]
+        out.append("")
+    if harmless:
+        out.append("Harmless: " + ", ".join(f"`{k}`" for k in sorted(harmless)) + ".\n")
+    return "\n".join(out).replace("\n\n\n", "\n\n")
+
+
+def page():
+    listed = re.findall(r"^GNN_(ARCHITECTURE|MODULE|FILE)\((\w+)\)", open(os.path.join(ROOT, ARCH, "architectures.def")).read(), re.M)
+    parts = [HEAD]
+    shared = list(entries("common_keys"))
+    common = {k for verb, t in shared for k in (t[0].split() if verb == "HARMLESS" else [t[0]])}
+    parts.append(section("Every config.json", shared, set()))
+    for kind, name in listed:
+        rows = list(entries(name))
+        types = rows[0][1][0]
+        title = f"{name}: `model_type` {', '.join(types.split())}" if kind == "ARCHITECTURE" else types
+        if name != "embedding":
+            parts.append(section(title, rows, common if kind == "ARCHITECTURE" else set()))
+    return "".join(parts).rstrip() + "\n"
+
+
+def main():
+    made = page()
+    if "--write" in sys.argv:
+        open(PAGE, "w").write(made)
+    elif not os.path.exists(PAGE) or open(PAGE).read() != made:
+        print("docs/pretrained-keys.md is not what the entries say (docs/keys.py --write mends it)")
+        sys.exit(1)
+
+
+main()

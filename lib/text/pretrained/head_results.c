@@ -1,0 +1,537 @@
+/* Logits of heads become tags, words, answers and classes, as the pipelines of the package
+ * transformers have it. */
+#include <gnn/heads.h>
+#include <lib/base/room.h>
+#include <lib/text/pretrained/pretrained.h>
+#include <lib/text/tokenizer/tokenizer.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- logits of all tokens, some texts at a time ---- */
+
+/* Some texts: their tokens, which begin at row `row` of all, and a row of logits for each. */
+typedef struct piece {
+    const gnn_tokens_t *tokens;
+    int64_t text, row;   /* the text, and its first row among all tokens */
+    int64_t length;      /* its tokens */
+    gnn_tensor_t logits; /* (length x width) */
+} piece_t;
+typedef int (*take_t)(void *user, const piece_t *piece);
+
+enum { AT_ONCE = 4096, LEAST = 256, MOST_VALUES = 1 << 24 };
+
+static int run_some(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
+                    int64_t first, int64_t end, int64_t row, const gnn_tensor_t *logits,
+                    take_t take, void *user)
+{
+    gnn_pretrained_batch_t *batch = NULL;
+    const gnn_sequences_t some = {.count = end - first,
+                                  .lengths = tokens->lengths + first,
+                                  .ids = tokens->ids + row,
+                                  .types = tokens->types + row};
+    int rc = gnn_pretrained_batch_new(&batch, p, &some);
+    if (rc == GNN_OK)
+        rc = gnn_model_value(p->made.model, context, gnn_pretrained_batch_inputs(batch), "logits",
+                             logits);
+    gnn_pretrained_batch_free(batch);
+    for (int64_t text = first, at = 0; rc == GNN_OK && text < end; at += tokens->lengths[text++])
+        rc = take(user,
+                  &(piece_t){tokens, text, row + at, tokens->lengths[text],
+                             gnn_tensor(gnn__row(logits, at), tokens->lengths[text], logits->cols)});
+    return rc;
+}
+
+static int run_all(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
+                   int64_t width, take_t take, void *user)
+{
+    const int64_t most = gnn__max(gnn__min(AT_ONCE, MOST_VALUES / width), LEAST);
+    gnn_real_t *values = NULL;
+    int64_t row = 0, room = 0;
+    int rc = GNN_OK;
+    for (int64_t first = 0, end = 0; rc == GNN_OK && first < tokens->sentences; first = end) {
+        int64_t rows = 0;
+        while (end < tokens->sentences && (rows == 0 || rows + tokens->lengths[end] <= most))
+            rows += tokens->lengths[end++];
+        if (rows > room) {
+            gnn_free(values);
+            values = NULL;
+            rc = gnn__new(&values, rows * width, sizeof *values, "logits");
+            room = rows;
+        }
+        const gnn_tensor_t logits = gnn_tensor(values, rows, width);
+        if (rc == GNN_OK)
+            rc = run_some(p, context, tokens, first, end, row, &logits, take, user);
+        row += rows;
+    }
+    gnn_free(values);
+    return rc;
+}
+
+/* Has the model logits of tokens, for texts? `head` is the end of the class that config.json
+ * names. */
+static int check_head(const gnn_pretrained_t *p, const char *head, const char *what, int64_t *width)
+{
+    const int64_t step = gnn_model_find(p->made.model, "logits");
+    const char *task = gnn__pretrained_word(p, "task");
+    if (!p->tokenizer)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+    if (step < 0 || !task || !gnn__arch_lists(head, task))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s need a folder whose \"architectures\" names a class that ends in %s",
+                          what, head);
+    *width = gnn_model_width(p->made.model, step);
+    return GNN_OK;
+}
+
+static int run_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
+                     const gnn_texts_t *second, int64_t width, take_t take, void *user)
+{
+    gnn_tokens_t *tokens = NULL;
+    const gnn_encoding_t how = {.places = GNN_ON, .max_length = gnn__pretrained_most(p)};
+    GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second, &how, &tokens));
+    const int rc = run_all(p, context, tokens, width, take, user);
+    gnn_tokens_free(tokens);
+    return rc;
+}
+
+/* exp(x - the largest); their sum. */
+static double exponentials(const gnn_real_t *x, int64_t n, double *out)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        most = fmax(most, (double)x[k]);
+    for (int64_t k = 0; k < n; k++)
+        sum += out[k] = exp((double)x[k] - most);
+    return sum;
+}
+
+/* A token that the tokenizer puts around texts stands for no byte of them. */
+static bool is_around(const piece_t *piece, int64_t k)
+{
+    return piece->tokens->begin[piece->row + k] == 0 && piece->tokens->end[piece->row + k] == 0;
+}
+
+/* ---- tags ---- */
+
+typedef struct tagger {
+    const gnn_pretrained_t *p;
+    double *shares; /* (width) */
+    gnn_tag_t *tags;
+    int64_t n_tags;
+    bool open; /* the last tag may go on */
+    int64_t tokens;
+} tagger_t;
+
+/* "B-PER" is PER, and begins a tag. */
+static const char *without_prefix(const char *label, bool *begins)
+{
+    *begins = strncmp(label, "B-", 2) == 0;
+    return *begins || strncmp(label, "I-", 2) == 0 ? label + 2 : label;
+}
+
+static void close_tag(tagger_t *t)
+{
+    if (t->open)
+        t->tags[t->n_tags - 1].score /= (double)t->tokens;
+    if (t->open && strcmp(t->tags[t->n_tags - 1].label, "O") == 0)
+        t->n_tags--;
+    t->open = false;
+}
+
+static int tag_token(tagger_t *t, const piece_t *piece, int64_t k)
+{
+    const gnn_real_t *x = gnn__row(&piece->logits, k);
+    const int64_t width = piece->logits.cols;
+    int64_t best = 0;
+    bool begins;
+    for (int64_t c = 1; c < width; c++)
+        best = x[c] > x[best] ? c : best;
+    const double score = 1 / exponentials(x, width, t->shares);
+    const char *name = gnn_pretrained_label(t->p, best);
+    const char *label = without_prefix(name ? name : "O", &begins);
+    if (!t->open || begins || strcmp(t->tags[t->n_tags - 1].label, label) != 0) {
+        close_tag(t);
+        GNN_TRY(gnn__one_more(&t->tags, t->n_tags, sizeof *t->tags, "tags"));
+        t->tags[t->n_tags++] = (gnn_tag_t){
+            .text = piece->text, .begin = piece->tokens->begin[piece->row + k], .label = label};
+        t->open = true;
+        t->tokens = 0;
+    }
+    t->tags[t->n_tags - 1].end = piece->tokens->end[piece->row + k];
+    t->tags[t->n_tags - 1].score += score;
+    t->tokens++;
+    return GNN_OK;
+}
+
+static int tag_text(void *user, const piece_t *piece)
+{
+    tagger_t *t = user;
+    for (int64_t k = 0; k < piece->length; k++)
+        if (!is_around(piece, k))
+            GNN_TRY(tag_token(t, piece, k));
+    close_tag(t);
+    return GNN_OK;
+}
+
+int gnn_pretrained_tags(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                        const gnn_texts_t *texts, gnn_tags_t **tags)
+{
+    tagger_t t = {.p = pretrained};
+    int64_t width = 0;
+    int rc;
+    GNN__NEED(tags);
+    *tags = NULL;
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(texts);
+    GNN_CHECK(check_head(pretrained, "ForTokenClassification", "tags", &width));
+    GNN_CHECK(gnn__new(&t.shares, width, sizeof *t.shares, "probabilities"));
+    GNN_CHECK(run_texts(pretrained, context, texts, NULL, width, tag_text, &t));
+    GNN_CHECK(gnn__new(tags, 1, sizeof **tags, "tags"));
+    **tags = (gnn_tags_t){t.n_tags, t.tags};
+    t.tags = NULL;
+done:
+    gnn_free(t.tags);
+    gnn_free(t.shares);
+    return rc;
+}
+
+void gnn_tags_free(gnn_tags_t *tags)
+{
+    if (tags)
+        gnn_free((void *)tags->at);
+    gnn_free(tags);
+}
+
+/* ---- masks ---- */
+
+typedef struct filler {
+    const int32_t mask;
+    const int64_t top;
+    double *shares; /* (width) */
+    gnn_fill_t *fills;
+    int64_t n_fills;
+} filler_t;
+
+/* The likeliest tokens of a row, each found after the one before it. */
+static int fill_mask(filler_t *f, const piece_t *piece, int64_t k, int64_t mask)
+{
+    const int64_t width = piece->logits.cols;
+    const double sum = exponentials(gnn__row(&piece->logits, k), width, f->shares);
+    for (int64_t n = 0; n < gnn__min(f->top, width); n++) {
+        int64_t best = 0;
+        for (int64_t c = 1; c < width; c++)
+            best = f->shares[c] > f->shares[best] ? c : best;
+        GNN_TRY(gnn__one_more(&f->fills, f->n_fills, sizeof *f->fills, "tokens for masks"));
+        f->fills[f->n_fills++] =
+            (gnn_fill_t){piece->text, mask, (int32_t)best, f->shares[best] / sum};
+        f->shares[best] = -1;
+    }
+    return GNN_OK;
+}
+
+static int fill_text(void *user, const piece_t *piece)
+{
+    filler_t *f = user;
+    int64_t masks = 0;
+    for (int64_t k = 0; k < piece->length; k++)
+        if (piece->tokens->ids[piece->row + k] == f->mask)
+            GNN_TRY(fill_mask(f, piece, k, masks++));
+    return masks > 0 ? GNN_OK
+                     : gnn__error(GNN_EINVALID, "text %lld has no mask", (long long)piece->text);
+}
+
+/* The token that stands for a mask: the config's id, else one of the usual names. */
+static int find_mask(const gnn_pretrained_t *p, int32_t *id)
+{
+    static const char *const names[] = {"[MASK]", "<mask>", "<mask_1>"};
+    *id = -1;
+    for (size_t k = 0; k < sizeof names / sizeof *names && *id < 0; k++)
+        *id = gnn_tokenizer_find(p->tokenizer, names[k]);
+    return *id >= 0 ? GNN_OK
+                    : gnn__error(GNN_EUNSUPPORTED, "the folder's tokenizer has no [MASK] or <mask>");
+}
+
+int gnn_pretrained_fill(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                        const gnn_texts_t *texts, int64_t top, gnn_fills_t **fills)
+{
+    int64_t width = 0;
+    int32_t mask = -1;
+    GNN__NEED(fills);
+    *fills = NULL;
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(texts);
+    if (top < 1)
+        return gnn__error(GNN_EINVALID, "%lld tokens for each mask", (long long)top);
+    GNN_TRY(check_head(pretrained, "ForMaskedLM ForPreTraining", "masks", &width));
+    GNN_TRY(find_mask(pretrained, &mask));
+    filler_t f = {.mask = mask, .top = top};
+    int rc;
+    GNN_CHECK(gnn__new(&f.shares, width, sizeof *f.shares, "probabilities"));
+    GNN_CHECK(run_texts(pretrained, context, texts, NULL, width, fill_text, &f));
+    GNN_CHECK(gnn__new(fills, 1, sizeof **fills, "tokens for masks"));
+    **fills = (gnn_fills_t){f.n_fills, f.fills};
+    f.fills = NULL;
+done:
+    gnn_free(f.fills);
+    gnn_free(f.shares);
+    return rc;
+}
+
+void gnn_fills_free(gnn_fills_t *fills)
+{
+    if (fills)
+        gnn_free((void *)fills->at);
+    gnn_free(fills);
+}
+
+/* ---- answers ---- */
+
+typedef struct finder {
+    const int64_t top, longest;
+    double *starts, *ends; /* (room) of the tokens of a pair */
+    bool *taken;           /* (room) may an answer begin and end there? */
+    int64_t room;
+    gnn_answer_t *answers;
+    int64_t n_answers;
+} finder_t;
+
+static int make_room(finder_t *f, int64_t tokens)
+{
+    if (tokens <= f->room)
+        return GNN_OK;
+    gnn_free(f->starts);
+    gnn_free(f->ends);
+    gnn_free(f->taken);
+    f->starts = f->ends = NULL;
+    f->taken = NULL;
+    f->room = 0;
+    GNN_TRY(gnn__new(&f->starts, tokens, sizeof *f->starts, "probabilities"));
+    GNN_TRY(gnn__new(&f->ends, tokens, sizeof *f->ends, "probabilities"));
+    GNN_TRY(gnn__new(&f->taken, tokens, sizeof *f->taken, "tokens of a context"));
+    f->room = tokens;
+    return GNN_OK;
+}
+
+/* The context's tokens: those of the second text, which begin after the tokenizer's own behind the
+ * first. */
+static void mark_context(finder_t *f, const piece_t *piece)
+{
+    int64_t texts = 0;
+    bool inside = false;
+    for (int64_t k = 0; k < piece->length; k++) {
+        const bool around = is_around(piece, k);
+        texts += !around && !inside;
+        inside = !around;
+        f->taken[k] = inside && texts == 2;
+    }
+}
+
+/* Softmax over the context and the first token, which stands for no answer and is none. */
+static void share(const piece_t *piece, int64_t column, const bool *taken, double *out)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < piece->length; k++)
+        if (taken[k] || k == 0)
+            most = fmax(most, (double)gnn__row(&piece->logits, k)[column]);
+    for (int64_t k = 0; k < piece->length; k++) {
+        out[k] = taken[k] || k == 0 ? exp((double)gnn__row(&piece->logits, k)[column] - most) : 0;
+        sum += out[k];
+    }
+    for (int64_t k = 0; k < piece->length; k++)
+        out[k] = k == 0 ? 0 : out[k] / sum;
+}
+
+/* Puts an answer among the best of its pair, which begin at `first`. */
+static int put_answer(finder_t *f, int64_t first, const gnn_answer_t *answer)
+{
+    int64_t at = f->n_answers;
+    if (f->n_answers - first < f->top) {
+        GNN_TRY(gnn__one_more(&f->answers, f->n_answers, sizeof *f->answers, "answers"));
+        f->n_answers++;
+    } else if (answer->score <= f->answers[--at].score) {
+        return GNN_OK;
+    }
+    for (; at > first && f->answers[at - 1].score < answer->score; at--)
+        f->answers[at] = f->answers[at - 1];
+    f->answers[at] = *answer;
+    return GNN_OK;
+}
+
+static int find_answers(void *user, const piece_t *piece)
+{
+    finder_t *f = user;
+    const int64_t first = f->n_answers;
+    GNN_TRY(make_room(f, piece->length));
+    mark_context(f, piece);
+    share(piece, 0, f->taken, f->starts);
+    share(piece, 1, f->taken, f->ends);
+    for (int64_t k = 0; k < piece->length; k++)
+        for (int64_t e = k; f->taken[k] && e < gnn__min(k + f->longest, piece->length); e++) {
+            if (!f->taken[e])
+                break;
+            GNN_TRY(put_answer(f, first,
+                               &(gnn_answer_t){piece->text, piece->tokens->begin[piece->row + k],
+                                               piece->tokens->end[piece->row + e],
+                                               f->starts[k] * f->ends[e]}));
+        }
+    return GNN_OK;
+}
+
+int gnn_pretrained_answer(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                          const gnn_texts_t *questions, const gnn_texts_t *contexts, int64_t top,
+                          int64_t longest, gnn_answers_t **answers)
+{
+    int64_t width = 0;
+    GNN__NEED(answers);
+    *answers = NULL;
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(questions);
+    GNN__NEED(contexts);
+    if (top < 1 || longest < 0)
+        return gnn__error(GNN_EINVALID, "%lld answers of at most %lld tokens", (long long)top,
+                          (long long)longest);
+    GNN_TRY(check_head(pretrained, "ForQuestionAnswering", "answers", &width));
+    finder_t f = {.top = top, .longest = longest ? longest : 15};
+    int rc = width == 2
+                 ? GNN_OK
+                 : gnn__error(GNN_ESHAPE, "%lld logits of a token, 2 are expected", (long long)width);
+    GNN_CHECK(rc);
+    GNN_CHECK(run_texts(pretrained, context, questions, contexts, width, find_answers, &f));
+    GNN_CHECK(gnn__new(answers, 1, sizeof **answers, "answers"));
+    **answers = (gnn_answers_t){f.n_answers, f.answers};
+    f.answers = NULL;
+done:
+    gnn_free(f.answers);
+    gnn_free(f.starts);
+    gnn_free(f.ends);
+    gnn_free(f.taken);
+    return rc;
+}
+
+void gnn_answers_free(gnn_answers_t *answers)
+{
+    if (answers)
+        gnn_free((void *)answers->at);
+    gnn_free(answers);
+}
+
+/* ---- classes without training ---- */
+
+/* The class that says that the second text follows; the last one where no name says it. */
+static int64_t find_entailment(const gnn_pretrained_t *p)
+{
+    for (int64_t k = 0; k < p->n_labels; k++)
+        if (strncasecmp(gnn_pretrained_label(p, k), "entail", 6) == 0)
+            return k;
+    return p->n_labels - 1;
+}
+
+/* The sentence with a class in place of {}; for gnn_free. */
+static int make_hypothesis(char **text, const char *sentence, const gnn_texts_t *classes, int64_t k)
+{
+    const char *gap = strstr(sentence, "{}");
+    if (!gap)
+        return gnn__error(GNN_EINVALID, "the sentence \"%.80s\" has no {} for a class", sentence);
+    return gnn__asprintf(text, "%.*s%.*s%s", (int)(gap - sentence), sentence,
+                         (int)gnn__texts_bytes(classes, k), classes->at[k], gap + 2);
+}
+
+static void share_classes(gnn_real_t *row, int64_t n, const gnn_real_t *logits, int64_t width,
+                          int64_t follows, bool independent)
+{
+    const int64_t against = follows == 0 ? width - 1 : 0;
+    double most = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        most = fmax(most, (double)logits[k * width + follows]);
+    for (int64_t k = 0; k < n; k++) {
+        const double x = (double)logits[k * width + follows];
+        row[k] = (gnn_real_t)(independent ? 1 / (1 + exp((double)logits[k * width + against] - x))
+                                          : exp(x - most));
+        sum += (double)row[k];
+    }
+    for (int64_t k = 0; !independent && k < n; k++)
+        row[k] = (gnn_real_t)((double)row[k] / sum);
+}
+
+typedef struct shots {
+    const char **first, **second;
+    int64_t *bytes;
+    char **sentences;
+    gnn_real_t *logits;
+} shots_t;
+
+static int make_shots(shots_t *s, const gnn_texts_t *texts, const gnn_texts_t *classes,
+                      const char *hypothesis, int64_t width)
+{
+    const int64_t n = classes->count, pairs = texts->count * n;
+    GNN_TRY(gnn__new(&s->first, pairs, sizeof *s->first, "texts"));
+    GNN_TRY(gnn__new(&s->second, pairs, sizeof *s->second, "texts"));
+    GNN_TRY(gnn__new(&s->bytes, pairs, sizeof *s->bytes, "texts"));
+    GNN_TRY(gnn__new(&s->sentences, n, sizeof *s->sentences, "texts"));
+    GNN_TRY(gnn__new(&s->logits, pairs * width, sizeof *s->logits, "logits"));
+    for (int64_t k = 0; k < n; k++)
+        GNN_TRY(make_hypothesis(&s->sentences[k], hypothesis, classes, k));
+    for (int64_t k = 0; k < pairs; k++) {
+        s->first[k] = texts->at[k / n];
+        s->bytes[k] = gnn__texts_bytes(texts, k / n);
+        s->second[k] = s->sentences[k % n];
+    }
+    return GNN_OK;
+}
+
+static int check_classes(const gnn_pretrained_t *p, const gnn_texts_t *texts,
+                         const gnn_texts_t *classes, const gnn_tensor_t *out)
+{
+    int64_t pairs;
+    GNN_TRY(gnn__texts_check(texts, "first"));
+    GNN_TRY(gnn__texts_check(classes, "classes"));
+    GNN_TRY(gnn_tensor_check(out, "out"));
+    if (p->n_labels < 2)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes of pairs");
+    if (out->rows != texts->count || out->cols != classes->count)
+        return gnn__error(GNN_ESHAPE, "out is %lld x %lld, %lld texts and %lld classes are given",
+                          (long long)out->rows, (long long)out->cols, (long long)texts->count,
+                          (long long)classes->count);
+    return gnn__mul(texts->count, classes->count, &pairs)
+               ? GNN_OK
+               : gnn__error(GNN_EOVERFLOW, "texts times classes overflow");
+}
+
+int gnn_pretrained_zero_shot_sized(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                   const gnn_texts_t *texts, const gnn_texts_t *classes,
+                                   const gnn_zero_shot_config_t *config, const gnn_tensor_t *out,
+                                   size_t size)
+{
+    gnn_zero_shot_config_t own;
+    shots_t s = {.first = NULL};
+    int rc;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of classes"));
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(texts);
+    GNN__NEED(classes);
+    GNN_TRY(check_classes(pretrained, texts, classes, out));
+    const int64_t n = classes->count, width = pretrained->n_labels, pairs = texts->count * n;
+    GNN_CHECK(make_shots(&s, texts, classes,
+                         own.hypothesis ? own.hypothesis : "This example is {}.", width));
+    const gnn_tensor_t logits = gnn_tensor(s.logits, pairs, width);
+    GNN_CHECK(gnn_pretrained_classify_pairs(pretrained, context,
+                                            &(gnn_texts_t){pairs, s.first, s.bytes},
+                                            &(gnn_texts_t){pairs, s.second, NULL}, &logits));
+    for (int64_t k = 0; k < texts->count; k++)
+        share_classes(gnn__row(out, k), n, s.logits + k * n * width, width,
+                      find_entailment(pretrained), own.independent == GNN_ON || n == 1);
+done:
+    for (int64_t k = 0; s.sentences && k < classes->count; k++)
+        gnn_free(s.sentences[k]);
+    gnn_free(s.sentences);
+    gnn_free(s.first);
+    gnn_free(s.second);
+    gnn_free(s.bytes);
+    gnn_free(s.logits);
+    return rc;
+}

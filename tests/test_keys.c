@@ -1,0 +1,237 @@
+/* Every key of a published model's files, changed and dropped: the values are those of the packages
+ * transformers and sentence-transformers, or the file is refused by the key's name.
+ * tests/transformers/keys.py and sentences.py write the tables and say what their lines mean. */
+#include "published.h"
+
+enum { N_SAMPLED = 6, STRIDE = 7919 };
+
+/* The checkpoint whose changes follow. */
+typedef struct {
+    gnn_context_t *context;
+    json_t *line; /* owns the others */
+    const char *name, *step;
+    json_t *files, *arrays, *inputs;
+    double scale, values[N_SAMPLED];
+    int64_t changes, refused;
+} table_t;
+
+/* A file of the checkpoint with some keys changed, or dropped; null: without the file. */
+static void write_change(const table_t *t, const char *name, const json_t *change)
+{
+    const json_t *base = json_object_get(t->files, name), *whole = json_object_get(change, "whole");
+    json_t *changed = base ? json_deep_copy(base) : json_object();
+    if (json_is_null(change)) {
+        remove(in_folder(name));
+    } else if (whole) {
+        write_file(name, whole);
+    } else {
+        for (size_t k = 0; k < json_array_size(change); k++)
+            json_object_del(changed, json_string_value(json_array_get(change, k)));
+        if (json_is_object(change))
+            json_object_update(changed, (json_t *)change);
+        write_file(name, changed);
+    }
+    json_decref(changed);
+}
+
+static void write_back(const table_t *t, const char *name)
+{
+    const json_t *base = json_object_get(t->files, name);
+    if (base)
+        write_file(name, base);
+    else
+        remove(in_folder(name));
+}
+
+/* ---- what the library makes of it ---- */
+
+static int64_t take_integers(const json_t *list, void *to, bool wide)
+{
+    const int64_t n = (int64_t)json_array_size(list);
+    for (int64_t k = 0; k < n; k++)
+        if (wide)
+            ((int64_t *)to)[k] = json_integer_value(json_array_get(list, (size_t)k));
+        else
+            ((int32_t *)to)[k] = (int32_t)json_integer_value(json_array_get(list, (size_t)k));
+    return n;
+}
+
+static int sequences_value(const table_t *t, const gnn_pretrained_t *p, int64_t rows,
+                           gnn_real_t **out, int64_t *count)
+{
+    static int64_t lengths[2][16];
+    static int32_t ids[2][256];
+    gnn_tensor_t pixels = {0};
+    gnn_pretrained_batch_t *batch = NULL;
+    gnn_sequences_t s = {.lengths = lengths[0], .ids = ids[0]};
+    const json_t *image = json_object_get(t->inputs, "pixels"),
+                 *written = json_object_get(t->inputs, "decoder_lengths");
+    s.count = take_integers(json_object_get(t->inputs, "lengths"), lengths[0], true);
+    take_integers(json_object_get(t->inputs, "ids"), ids[0], false);
+    if (written) {
+        take_integers(written, lengths[1], true);
+        take_integers(json_object_get(t->inputs, "decoder_ids"), ids[1], false);
+        s.decoder_lengths = lengths[1];
+        s.decoder_ids = ids[1];
+    }
+    float *drawn = NULL;
+    gnn_real_t *real = NULL;
+    if (image) {
+        int64_t shape[4], size = 1;
+        take_integers(image, shape, true);
+        for (int k = 1; k < 4; k++)
+            size *= shape[k];
+        s = (gnn_sequences_t){.count = shape[0], .pixels = &pixels};
+        drawn = weights_of("pixels", 4, shape[0] * size);
+        real = malloc(sizeof *real * (size_t)(shape[0] * size));
+        for (int64_t k = 0; k < shape[0] * size; k++)
+            real[k] = (gnn_real_t)drawn[k];
+        pixels = gnn_tensor(real, shape[0], size);
+    }
+    int rc = gnn_pretrained_batch_new(&batch, p, &s);
+    if (rc == GNN_OK) {
+        const gnn_model_t *model = gnn_pretrained_model(p);
+        const int64_t step = gnn_model_find(model, t->step), width = gnn_model_width(model, step);
+        ck_assert_msg(step >= 0, "%s: no step %s", t->name, t->step);
+        *count = rows * width;
+        *out = calloc((size_t)*count + 1, sizeof **out);
+        const gnn_tensor_t value = gnn_tensor(*out, rows, width);
+        rc = gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(batch), t->step, &value);
+    }
+    gnn_pretrained_batch_free(batch);
+    free(drawn);
+    free(real);
+    return rc;
+}
+
+static int texts_value(const table_t *t, const gnn_pretrained_t *p, gnn_real_t **out, int64_t *count)
+{
+    const char *texts[16];
+    const json_t *list = json_object_get(t->inputs, "texts");
+    const int64_t n = (int64_t)json_array_size(list), width = gnn_pretrained_embedding_width(p);
+    for (int64_t k = 0; k < n; k++)
+        texts[k] = json_string_value(json_array_get(list, (size_t)k));
+    *count = n * (width > 0 ? width : 1);
+    *out = calloc((size_t)*count + 1, sizeof **out);
+    const gnn_tensor_t value = gnn_tensor(*out, n, width > 0 ? width : 1);
+    return gnn_pretrained_embed(p, t->context, &(gnn_texts_t){n, texts, NULL}, &value);
+}
+
+/* The values that the folder gives, or an error. */
+static int values_of(const table_t *t, gnn_real_t **out, int64_t *count)
+{
+    gnn_pretrained_t *p = NULL;
+    *out = NULL;
+    int rc = gnn_pretrained_open(&p, t->context, test_folder);
+    if (rc == GNN_OK)
+        rc = json_object_get(t->inputs, "texts")
+                 ? texts_value(t, p, out, count)
+                 : sequences_value(t, p, json_integer_value(json_object_get(t->inputs, "rows")),
+                                   out, count);
+    gnn_pretrained_free(p);
+    return rc;
+}
+
+/* ---- lines ---- */
+
+static void ck_values(const table_t *t, const char *change)
+{
+    gnn_real_t *out;
+    int64_t count = 0;
+    const int rc = values_of(t, &out, &count);
+    ck_assert_msg(rc == GNN_OK, "%s: %s: %s", t->name, change, gnn_error_message());
+    for (int k = 0; k < N_SAMPLED; k++) {
+        const double ours = (double)out[(k + 1) * STRIDE % count];
+        ck_assert_msg(fabs(ours - t->values[k]) <= 1e-5 * t->scale,
+                      "%s: %s: value %d is %.9g, %.9g expected", t->name, change, k, ours,
+                      t->values[k]);
+    }
+    free(out);
+}
+
+static void ck_refused(table_t *t, const char *change, const char *words)
+{
+    gnn_real_t *out;
+    int64_t count;
+    const int rc = values_of(t, &out, &count);
+    ck_assert_msg(rc != GNN_OK, "%s: %s is taken", t->name, change);
+    ck_assert_msg(strstr(gnn_error_message(), words) != NULL, "%s: %s: \"%s\" is not named by %s",
+                  t->name, change, words, gnn_error_message());
+    free(out);
+    t->refused++;
+}
+
+static void take_change(table_t *t, const json_t *line, const char *text)
+{
+    const char *verdict = json_string_value(json_array_get(line, 0)),
+               *file = json_string_value(json_array_get(line, 1));
+    if (strcmp(verdict, "~") == 0) {
+        t->scale = json_number_value(json_array_get(line, 3));
+        for (int k = 0; k < N_SAMPLED; k++)
+            t->values[k] = json_number_value(json_array_get(json_array_get(line, 4), (size_t)k));
+    }
+    t->changes++;
+    if (test_small() && t->changes % 20 != 1)
+        return;
+    write_change(t, file, json_array_get(line, 2));
+    if (strcmp(verdict, "!") == 0)
+        ck_refused(t, text, json_string_value(json_array_get(line, 3)));
+    else
+        ck_values(t, text);
+    write_back(t, file);
+}
+
+static void take_checkpoint(table_t *t, json_t *line)
+{
+    json_decref(t->line);
+    t->line = json_incref(line);
+    t->name = json_string_value(json_array_get(line, 1));
+    t->files = json_array_get(line, 2);
+    t->arrays = json_array_get(line, 3);
+    t->inputs = json_array_get(line, 4);
+    t->step = json_string_value(json_array_get(line, 5));
+    clear_folder(test_folder);
+    write_published(t->files, t->arrays);
+}
+
+static const char *const tables[] = { "tests/golden/sentences.jsonl.gz"};
+
+START_TEST(every_key_is_obeyed_harmless_or_refused)
+{
+    char path[1024];
+    gnn_text_lines_t *lines;
+    table_t t = {.changes = 0};
+    snprintf(path, sizeof path, "%s/%s", GNN_SOURCE_ROOT, tables[_i]);
+    ck_ok(gnn_context_new(&t.context, NULL));
+    ck_ok(gnn_text_lines_read(&lines, path));
+    for (int64_t k = 0; k < lines->count; k++) {
+        json_t *line;
+        ck_ok(gnn__json_parse(&line, lines->at[k], (int64_t)strlen(lines->at[k]),
+                              GNN__JSON_UNIQUE | GNN__JSON_WIDE, JSON_LEVELS));
+        if (strcmp(json_string_value(json_array_get(line, 0)), "checkpoint") == 0)
+            take_checkpoint(&t, line);
+        else
+            take_change(&t, line, lines->at[k]);
+        json_decref(line);
+    }
+    printf("%s: %lld changes, %lld refused\n", tables[_i], (long long)t.changes,
+           (long long)t.refused);
+    ck_assert_int_gt(t.changes, 100);
+    clear_folder(test_folder);
+    json_decref(t.line);
+    gnn_text_lines_free(lines);
+    gnn_context_free(t.context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keys");
+    TCase *keys = tcase_create("keys");
+    tcase_add_unchecked_fixture(keys, make_folder, remove_folder);
+    tcase_add_loop_test(keys, every_key_is_obeyed_harmless_or_refused, 0,
+                        sizeof tables / sizeof *tables);
+    tcase_set_timeout(keys, 900);
+    suite_add_tcase(suite, keys);
+    return test_main(suite);
+}
