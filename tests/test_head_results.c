@@ -24,8 +24,7 @@ static const char *text_of(const json_t *list, int64_t k)
 /* Element `column` of result `row`. */
 static double number_at(const published_t *t, int64_t row, int64_t column)
 {
-    return json_number_value(
-        json_array_get(json_array_get(t->results, (size_t)row), (size_t)column));
+    return json_number_value(json_array_get(json_array_get(t->results, (size_t)row), (size_t)column));
 }
 
 /* Opens the folder of the table whose head is `head`. */

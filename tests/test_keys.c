@@ -1,7 +1,10 @@
 /* Every key of a published model's files, changed and dropped: the values are those of the packages
  * transformers and sentence-transformers, or the file is refused by the key's name.
- * tests/transformers/keys.py and sentences.py write the tables and say what their lines mean. */
+ * tests/transformers/keys.py, generations.py and sentences.py write the tables and say what their
+ * lines mean. */
 #include "published.h"
+
+#include <gnn/generate.h>
 
 enum { N_SAMPLED = 6, STRIDE = 7919 };
 
@@ -117,17 +120,42 @@ static int texts_value(const table_t *t, const gnn_pretrained_t *p, gnn_real_t *
     return gnn_pretrained_embed(p, t->context, &(gnn_texts_t){n, texts, NULL}, &value);
 }
 
+/* The tokens that the model writes, `longest` for each text, -1 after its end. */
+static int written_value(const table_t *t, const gnn_pretrained_t *p, gnn_real_t **out, int64_t *count)
+{
+    const json_t *prompts = json_object_get(t->inputs, "prompts");
+    const int64_t longest = json_integer_value(json_object_get(t->inputs, "longest"));
+    const gnn_writer_t writer = {.pretrained = p};
+    gnn_written_t *written;
+    int64_t lengths[16], rows = 0, at = 0;
+    int32_t ids[256];
+    gnn_sequences_t s = {.count = (int64_t)json_array_size(prompts), .lengths = lengths, .ids = ids};
+    for (int64_t k = 0; k < s.count; rows += lengths[k++])
+        lengths[k] = take_integers(json_array_get(prompts, (size_t)k), ids + rows, false);
+    GNN_TRY(gnn_generate(&writer, t->context, &s, NULL, &written));
+    *count = written->count * longest;
+    *out = calloc((size_t)*count + 1, sizeof **out);
+    for (int64_t k = 0; k < written->count; at += written->lengths[k++])
+        for (int64_t i = 0; i < longest; i++)
+            (*out)[k * longest + i] =
+                (gnn_real_t)(i < written->lengths[k] ? written->ids[at + i] : -1);
+    gnn_written_free(written);
+    return GNN_OK;
+}
+
 /* The values that the folder gives, or an error. */
 static int values_of(const table_t *t, gnn_real_t **out, int64_t *count)
 {
     gnn_pretrained_t *p = NULL;
     *out = NULL;
     int rc = gnn_pretrained_open(&p, t->context, test_folder);
-    if (rc == GNN_OK)
-        rc = json_object_get(t->inputs, "texts")
-                 ? texts_value(t, p, out, count)
-                 : sequences_value(t, p, json_integer_value(json_object_get(t->inputs, "rows")),
-                                   out, count);
+    if (rc == GNN_OK && json_object_get(t->inputs, "texts"))
+        rc = texts_value(t, p, out, count);
+    else if (rc == GNN_OK && json_object_get(t->inputs, "prompts"))
+        rc = written_value(t, p, out, count);
+    else if (rc == GNN_OK)
+        rc = sequences_value(t, p, json_integer_value(json_object_get(t->inputs, "rows")), out,
+                             count);
     gnn_pretrained_free(p);
     return rc;
 }
@@ -194,7 +222,9 @@ static void take_checkpoint(table_t *t, json_t *line)
     write_published(t->files, t->arrays);
 }
 
-static const char *const tables[] = { "tests/golden/sentences.jsonl.gz"};
+static const char *const tables[] = {"tests/golden/keys.jsonl.gz",
+                                     "tests/golden/generations.jsonl.gz",
+                                     "tests/golden/sentences.jsonl.gz"};
 
 START_TEST(every_key_is_obeyed_harmless_or_refused)
 {

@@ -79,6 +79,7 @@ def rewrite(net, folder):
     """Weights by `number`; what is no weight goes, transformers makes it itself."""
     path = os.path.join(folder, "model.safetensors")
     made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers()}
+    made |= {f"{n}.weight" for n, m in net.named_modules() if "Sinusoidal" in type(m).__name__}
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
     save_file(arrays, path, metadata={"format": "pt"})
     return {n: list(a.shape) for n, a in arrays.items()}
@@ -193,7 +194,8 @@ def changed(config, change):
 
 
 def theirs(cls, folder, case):
-    net = getattr(T, cls).from_pretrained(folder, attn_implementation="eager").double().eval()
+    config = type(case["config"]).from_pretrained(folder)  # some types have the class of another one
+    net = getattr(T, cls).from_pretrained(folder, config=config, attn_implementation="eager").double().eval()
     a, logits, hidden = texts_of(net, case, Drawn())
     return dict(logits=None if logits is None else np.asarray(logits, np.float64), hidden=None if hidden is None else np.asarray(hidden, np.float64))
 

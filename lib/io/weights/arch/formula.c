@@ -198,8 +198,8 @@ static value_t call_word(reader_t *r, const value_t *x)
         if (strcmp(words[k][0], x->text) == 0)
             return text(r, "", words[k][1]);
     if (r->rc == GNN_OK)
-        r->rc = gnn__error(GNN_EUNSUPPORTED, "%s: the function \"%.60s\" is not known",
-                           r->scope->config_name, x->text);
+        r->rc = gnn__error(GNN_EUNSUPPORTED, "%s: %s: the function \"%.60s\" is not known",
+                           r->scope->config_name, r->formula, x->text);
     return *x;
 }
 
