@@ -208,8 +208,8 @@ END_TEST
     }
 TAKES(context_new, NULL, config, size)
 TAKES(data_new, NULL, config, size)
-TAKES(train, NULL, NULL, NULL, config, size, NULL)
-TAKES(train_batches, NULL, NULL, NULL, config, size, NULL)
+TAKES(train, NULL, NULL, NULL, config, size, NULL, sizeof(gnn_train_result_t))
+TAKES(train_batches, NULL, NULL, NULL, config, size, NULL, sizeof(gnn_train_result_t))
 TAKES(train_memory, NULL, NULL, NULL, config, size, NULL)
 TAKES(batches_new, NULL, NULL, NULL, NULL, config, size)
 TAKES(graph_batches_new, NULL, NULL, NULL, NULL, config, size)

@@ -102,6 +102,59 @@ START_TEST(files_of_other_numbers)
 }
 END_TEST
 
+/* Weights that are not read are explained, and so is an adapter beside weights that are. */
+START_TEST(weights_of_other_programs)
+{
+    static const struct {
+        const char *name, *words;
+    } files[] = {{"pytorch_model.bin", "pickled weights of PyTorch. In Python: import torch"},
+                 {"pytorch_model.bin.index.json", "in several files"},
+                 {"adapter_model.safetensors", "without the model that it changes"},
+                 {"adapter_model.bin", "merge_and_unload()"},
+                 {"some-q4_0.gguf", "some-q4_0.gguf holds a model of llama.cpp"},
+                 {"tf_model.h5", "from_tf=True"},
+                 {"flax_model.msgpack", "from_flax=True"},
+                 {"model.onnx", "a graph of ONNX"},
+                 {"consolidated.00.pth", "names of their own"}};
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        write_all();
+        remove(in_folder("model.safetensors"));
+        write_text(files[k].name, "any");
+        ck_bad(GNN_EUNSUPPORTED, files[k].words);
+        remove(in_folder("config.json"));
+        ck_bad(GNN_EUNSUPPORTED, files[k].words);
+        remove(in_folder(files[k].name));
+    }
+    write_all();
+    write_text("adapter_config.json", "{}");
+    ck_bad(GNN_EUNSUPPORTED, "an adapter changes the weights of model.safetensors");
+    remove(in_folder("adapter_config.json"));
+    write_text("model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    ck_bad(GNN_EFORMAT, "model.safetensors: a pointer of Git LFS");
+}
+END_TEST
+
+/* The method that packed weights is named, with what unpacks it where the package can. */
+START_TEST(packed_weights)
+{
+    static const char *const methods[][2] = {{"fp8", "FineGrainedFP8Config(dequantize=True)"},
+                                             {"bitsandbytes", ".dequantize().save_pretrained("},
+                                             {"mxfp4", "Mxfp4Config(dequantize=True)"},
+                                             {"gptq", "which its README names"},
+                                             {"awq", "weights packed by awq"}};
+    for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
+        char text[1024];
+        write_all();
+        snprintf(text, sizeof text,
+                 "{\"quantization_config\": {\"bits\": 4, \"quant_method\": \"%s\"}, %s",
+                 methods[k][0], &CONFIG[1]);
+        write_text("config.json", text);
+        ck_bad(GNN_EUNSUPPORTED, methods[k][1]);
+        ck_bad(GNN_EUNSUPPORTED, methods[k][0]);
+    }
+}
+END_TEST
+
 /* Every key is read, harmless or expected at a value: CONFIG with one more. */
 START_TEST(every_key_is_known)
 {
@@ -394,6 +447,49 @@ START_TEST(prompts)
 }
 END_TEST
 
+/* ---- columns and similarity ---- */
+
+/* Vectors keep their first columns, and are compared as the folder says. */
+START_TEST(columns_and_similarity)
+{
+    static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
+    static const gnn_real_t x[] = {3, 4}, y[] = {4, 3, 0, 2};
+    const gnn_tensor_t one = {(gnn_real_t *)x, 1, 2, 2}, two = {(gnn_real_t *)y, 2, 2, 2};
+    const double expected[4][2] = {{0.96, 0.8}, {24, 8}, {-sqrt(2), -sqrt(13)}, {-2, -5}};
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_real_t whole[WIDTH], row[WIDTH], scores[2];
+    const gnn_tensor_t few = gnn_tensor(row, 1, 3), out = gnn_tensor(scores, 1, 2);
+    const char *text = "good";
+    ck_ok(gnn_context_new(&context, NULL));
+    for (int k = 0; k < 4; k++) {
+        char config[128];
+        snprintf(config, sizeof config, "{\"truncate_dim\": 5, \"similarity_fn_name\": \"%s\"}",
+                 names[k]);
+        write_prompts("{\"pooling_mode\": \"mean\"}", config);
+        ck_ok(gnn_pretrained_open(&p, context, test_folder));
+        ck_assert_str_eq(gnn_pretrained_similarity_name(p), names[k]);
+        ck_ok(gnn_pretrained_similarity(p, &one, &two, &out));
+        ck_assert_double_eq_tol((double)scores[0], expected[k][0], 1e-6);
+        ck_assert_double_eq_tol((double)scores[1], expected[k][1], 1e-6);
+        ck_fails(gnn_pretrained_similarity(p, &two, &one, &out), GNN_ESHAPE, "2 x 2 and 1 x 2");
+        ck_assert_int_eq(gnn_pretrained_embedding_width(p), 5);
+        ck_ok(gnn_pretrained_choose_width(p, 0));
+        embed_text(p, context, text, whole);
+        ck_ok(gnn_pretrained_choose_width(p, 3));
+        ck_ok(gnn_pretrained_embed(p, context, &(gnn_texts_t){1, &text, NULL}, &few));
+        ck_assert_mem_eq(row, whole, 3 * sizeof *row);
+        ck_fails(gnn_pretrained_choose_width(p, -1), GNN_EINVALID, "-1 columns");
+        ck_fails(gnn_pretrained_choose_language(p, "deu_Latn"), GNN_ENOTFOUND, "deu_Latn");
+        ck_ok(gnn_pretrained_choose_language(p, NULL));
+        gnn_pretrained_free(p);
+    }
+    gnn_context_free(context);
+    remove(in_folder("config_sentence_transformers.json"));
+    remove(in_folder("vocab.txt"));
+}
+END_TEST
+
 /* ---- words past the table of positions ---- */
 
 START_TEST(more_words_than_positions)
@@ -443,12 +539,15 @@ int main(void)
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
     tcase_add_test(c, files_of_other_numbers);
+    tcase_add_test(c, weights_of_other_programs);
+    tcase_add_test(c, packed_weights);
     tcase_add_test(c, cut_files);
     tcase_add_test(c, bad_arrays);
     tcase_add_test(c, modules);
     tcase_add_test(c, modules_of_other_files);
     tcase_add_test(c, longest_texts);
     tcase_add_test(c, prompts);
+    tcase_add_test(c, columns_and_similarity);
     tcase_add_test(c, more_words_than_positions);
     tcase_add_test(c, failing_allocations);
     tcase_set_timeout(c, 300);

@@ -74,7 +74,7 @@ def texts(net, rng, decoder):
         rows["hidden"].append(hidden)
         if logits is not None:
             rows["logits"].append(logits[0] if logits.dim() == 3 else logits)
-        if maps and maps[0] is not None:
+        if maps and maps[0] is not None and len({m.shape for m in maps}) == 1:
             rows["attention"].append(torch.stack([m[0] for m in maps]))
     a.update(ids=packed(seqs), lengths=np.array(lengths))
     if decoder:

@@ -7,11 +7,10 @@
 
 /* ---- tokens that a folder names ---- */
 
-/* generation_config.json goes before config.json. */
+/* Where there is a generation_config.json, config.json says nothing of writing. */
 static const json_t *named(const gnn_pretrained_t *p, const char *key)
 {
-    const json_t *value = json_object_get(p->generation, key);
-    return value && !json_is_null(value) ? value : json_object_get(p->config, key);
+    return json_object_get(p->generation ? p->generation : p->config, key);
 }
 
 static int32_t id_of(const json_t *value, int32_t otherwise)
