@@ -239,16 +239,16 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
     return GNN_OK;
 }
 
-/* Products whose bits may depend on how many threads the provider has always get the same number;
- * others as many as are of use just now. */
+/* As many as are of use just now: the barriers inside a provider's product wait for a preempted
+ * thread as those of our own loops do. A deterministic context's products have the same bits with
+ * any number. */
 static int threads_of(const gnn_context_t *context, const gnn__product_t *p, double work)
 {
     if (thin(p))
         return gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8);
     if (work < SMALL_PRODUCT)
         return 1;
-    return context->deterministic ? gnn__threads_within(context, p->threads, INT64_MAX)
-                                  : gnn__most_threads(context, p->threads);
+    return gnn__threads_within(context, p->threads, INT64_MAX);
 }
 
 /* Reading B is what takes the time: a kernel of our own. */
