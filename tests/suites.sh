@@ -4,6 +4,7 @@
 #   sh tests/suites.sh [--house] FOLDER [SUITE...]     all suites if none is named; --house: the scripts in tests/house too
 #
 # GNN_TEST_JOBS suites run side by side (1); scripts always run one after another, those that GNN_TEST_HOUSE names, or all.
+# GNN_TEST_WITHOUT names suites that are left out.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why", or "LEFT OUT name: why" of what does not count then either; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
 set -u
@@ -70,6 +71,12 @@ rm -f "$logs"/*.counts "$logs"/*.skips
 for source in tests/test_*.c tests/test_*.cpp; do
     suite=$(basename "${source%.*}")
     suite=${suite#test_}
+    case " ${GNN_TEST_WITHOUT:-} " in
+    *" $suite "*)
+        echo "$suite is left out" >&2
+        continue
+        ;;
+    esac
     case " ${*:-$suite} " in
     *" $suite "*) ;;
     *) continue ;;
