@@ -150,7 +150,7 @@ static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
     generalise(r);
-    const int hard = o->kind != GNN_LABELS_CLASSES || is_heterophilous(f);
+    const int hard = o->form != FORM_PLAIN && (o->kind != GNN_LABELS_CLASSES || is_heterophilous(f));
     if (hard && f->labelled >= 1000 && !has_words(f) && has_blocks(r)) {
         take_blocks(r);
         o->why = o->kind == GNN_LABELS_CLASSES

@@ -56,13 +56,15 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
     fprintf(o->say, "test accuracy %.1f", 100 * study->mean);
     if (o->protocol != PROTOCOL_OWN)
         fprintf(o->say, " +- %.1f over %lld folds", 100 * study->deviation, (long long)study->count);
+    const char *by = o->watch == GRAPHS_WATCH_LOSS ? " by loss" : "";
     if (o->protocol == PROTOCOL_OWN)
-        fprintf(o->say, " (epoch %lld, the best on validation graphs)\n",
-                (long long)study->folds[0].epoch);
+        fprintf(o->say, " (epoch %lld, the best on validation graphs%s)\n",
+                (long long)study->folds[0].epoch, by);
     else if (o->protocol == PROTOCOL_MEAN)
-        fprintf(o->say, " (epoch %lld, the best in their mean)\n", (long long)study->folds[0].epoch);
+        fprintf(o->say, " (epoch %lld, the best in their mean%s)\n",
+                (long long)study->folds[0].epoch, by);
     else
-        fprintf(o->say, " (each at the epoch that its held-out fold chose)\n");
+        fprintf(o->say, " (each at the epoch that its held-out fold chose%s)\n", by);
     fflush(stdout);
     return GNN_OK;
 }

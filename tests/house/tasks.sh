@@ -95,7 +95,7 @@ expect "and said by ROC-AUC, too" above "$(value 'mean ROC-AUC')" 80
 expect "a column for each label and what was predicted" sh -c 'head -n 1 several.csv | grep -qx "node,probability.0,probability.1,probability.2,probability.3,label.0,label.1,label.2,label.3"'
 expect "a saved model has the same figures" sh -c '"$1" citation --data several.npz --load several.model | grep -q "$(grep "^test" "$2/out" | cut -d" " -f1-3)"' - "$gnn" "$work"
 expect "measured by ROC-AUC" gives several.npz "test mean ROC-AUC" --metric auc
-expect "real values" gives real.npz "1 real value per node to predict; " --save real.model --predict real.csv
+expect "real values" gives real.npz "1 real value per node to predict (whole ones: integers would be classes); " --save real.model --predict real.csv
 expect "are learnt on their own scale" above 25 "$(value MAE)"
 expect "of which most is explained" above "$(value R2)" 0.5
 expect "predictions have it" awk -F, 'NR > 1 && ($2 < 900 || $2 > 1200) { exit 1 }' real.csv
