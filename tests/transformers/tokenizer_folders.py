@@ -113,10 +113,13 @@ def load(path):
 # ---- vocabularies ----
 
 CACHE = {}
+SMALL = "--write" in sys.argv  # vocabularies that fit into a golden file
 
 
 def pieces(kind, size=420, **how):
     """The bytes of a SentencePiece model."""
+    if SMALL:
+        size, how = {"unigram": 90, "bpe": 330 if how.get("byte_fallback") else 110}[kind], {"normalization_rule_name": "identity", **how}
     key = ("spm", kind, size, tuple(sorted((k, str(v)) for k, v in how.items())))
     if key not in CACHE:
         import io
@@ -128,6 +131,7 @@ def pieces(kind, size=420, **how):
 
 
 def merges(size=700, special=()):
+    size = 300 if SMALL else size
     key = ("bpe", size, tuple(special))
     if key not in CACHE:
         t = Tokenizer(models.BPE())
@@ -144,7 +148,7 @@ def wordpieces(special=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), lower=Tru
         t = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         t.normalizer = normalizers.BertNormalizer(lowercase=lower)
         t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        t.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=400, special_tokens=list(special), show_progress=False))
+        t.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=120 if SMALL else 400, special_tokens=list(special), show_progress=False))
         CACHE[key] = sorted(t.get_vocab(), key=t.get_vocab().get)
     return CACHE[key]
 
@@ -424,6 +428,45 @@ def count_keys(name, folder, show):
     return counts
 
 
+# ---- the golden file ----
+
+def model_lines(name, data):
+    """A SentencePiece model field by field."""
+    from sentencepiece import sentencepiece_model_pb2 as pb
+    m = pb.ModelProto()
+    m.ParseFromString(data)
+    n = m.normalizer_spec
+    yield f"P\t{name}\t{m.trainer_spec.model_type}\t{int(m.trainer_spec.byte_fallback)}\t{int(n.add_dummy_prefix)}\t{int(n.remove_extra_whitespaces)}"
+    for piece in m.pieces:
+        yield f"p\t{piece.score!r}\t{piece.type}\t{json.dumps(piece.piece)}"
+
+
+def golden_lines(name, folder, want):
+    yield f"D\t{name}"
+    for file in sorted(os.listdir(folder)):
+        path = os.path.join(folder, file)
+        if file.endswith((".model", ".spm")):
+            yield from model_lines(file, open(path, "rb").read())
+        else:
+            yield f"J\t{file}\t{json.dumps(open(path, encoding='utf-8').read())}"
+    for text, row in zip(TEXTS, want):
+        yield f"X\t{json.dumps(text)}\t{' '.join(map(str, row[0]))}"
+    copy_of = folder + ".changed"
+    for file, more in KNOWN:
+        shutil.rmtree(copy_of, ignore_errors=True)
+        shutil.copytree(folder, copy_of)
+        path = os.path.join(folder, file)
+        root = {**(json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {}), **more}
+        put(copy_of, file, root)
+        found = judge(copy_of, file)
+        if found == "equal":
+            rows = theirs(copy_of)
+            yield f"C\t{file}\t{json.dumps(json.dumps(root))}\t{' '.join(map(str, rows[0][0]))}\t{' '.join(map(str, rows[11][0]))}"
+        elif found.startswith("refused"):
+            yield f"C\t{file}\t{json.dumps(json.dumps(root))}\trefused"
+    shutil.rmtree(copy_of, ignore_errors=True)
+
+
 def main():
     arguments = sys.argv[1:]
     show = int(arguments[arguments.index("--show") + 1]) if "--show" in arguments else 0
@@ -431,7 +474,7 @@ def main():
     keys = "--keys" in arguments
     names = [a for k, a in enumerate(arguments[2:], 2) if not a.startswith("--") and arguments[k - 1] not in ("--show", "--write")]
     load(arguments[0])
-    bad = 0
+    bad, golden = 0, ["# Made by tests/transformers/tokenizer_folders.py: D family; J, P, p files; X text, ids; C a file changed: refused, or ids of two texts"]
     for name, make in FAMILIES.items():
         if names and name not in names:
             continue
@@ -448,10 +491,14 @@ def main():
             found = "refused: " + str(e)
         bad += not found.startswith(("equal", "refused", "lax"))
         print(f"{name:24} {found[:400]}", flush=True)
+        if write and found == "equal" and "/" not in name:
+            golden += golden_lines(name, folder, want)
         if keys and found == "equal":
             counts = count_keys(name, folder, show)
             bad += counts["silent"]
             print(f"    keys {counts}", flush=True)
+    if write:
+        open(write, "w", encoding="utf-8").write("\n".join(golden) + "\n")
     sys.exit(bad > 0)
 
 

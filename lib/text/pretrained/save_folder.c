@@ -76,6 +76,10 @@ static int copy_files(const char *from, const char *to)
                                         "sentencepiece.bpe.model",
                                         "tokenizer.model",
                                         "source.spm",
+                                        "target.spm",
+                                        "spm.model",
+                                        "sentencepiece.model",
+                                        "added_tokens.json",
                                         "sentence_bert_config.json",
                                         "config_sentence_transformers.json"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

@@ -48,6 +48,18 @@ int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
 /* Bytes that normalisers may make of an added token: all that are made are kept. */
 enum { MADE_PER_BYTE = 16, MADE_PER_TOKEN = 64 };
 
+/* It is written as it is found. */
+static int keep_normal(gnn_tokenizer_t *t, int32_t which, const gnn__flow_t *text)
+{
+    gnn__added_t *token = &t->added[which];
+    if (!t->written)
+        GNN_TRY(gnn__new(&t->written, t->size, sizeof *t->written, "texts of added tokens"));
+    GNN_TRY(gnn__new(&token->normal, text->n + 1, 1, "an added token"));
+    memcpy(token->normal, text->at, (size_t)text->n);
+    t->written[token->id] = (gnn__string_t){token->normal, text->n};
+    return GNN_OK;
+}
+
 /* A token that is looked for behind the normalisers goes through them too. */
 static int normalise(gnn_tokenizer_t *t, int32_t which)
 {
@@ -66,6 +78,9 @@ static int normalise(gnn_tokenizer_t *t, int32_t which)
     work.spans = spans;
     gnn__pipeline_run(&t->normalisers, &work);
     int rc = work.rc;
+    if (rc == GNN_OK &&
+        (work.text.n != text.length || memcmp(work.text.at, text.at, (size_t)text.length) != 0))
+        rc = keep_normal(t, which, &work.text);
     if (rc == GNN_OK && work.text.n > 0)
         rc = gnn__trie_add(&t->normalised_added, work.text.at, work.text.n, which);
     gnn__work_free(&work);

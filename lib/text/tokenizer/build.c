@@ -97,5 +97,8 @@ int gnn__tokenizer_build(gnn_tokenizer_t *t)
     GNN_TRY(gnn__added_read(t, json_object_get(root, "added_tokens")));
     GNN_TRY(gnn__added_prepare(t));
     GNN_TRY(gnn__template_read(t, json_object_get(root, "post_processor")));
-    return gnn__speech_read(&t->speech, json_object_get(root, "decoder"));
+    GNN_TRY(gnn__speech_read(&t->speech, json_object_get(root, "decoder")));
+    return t->speech.bytewise && !t->rules.bytewise
+               ? gnn__error(GNN_EUNSUPPORTED, "\"decoder\" is ByteLevel, \"pre_tokenizer\" is not")
+               : GNN_OK;
 }

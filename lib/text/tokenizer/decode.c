@@ -218,7 +218,7 @@ static int push(gnn_decoder_t *d, int32_t id)
     if (id < 0 || id >= t->size || !t->tokens[id].at)
         return gnn__error(GNN_EINVALID, "no token has the number %d, they go up to %lld", id,
                           (long long)t->size - 1);
-    const gnn__string_t text = t->tokens[id];
+    const gnn__string_t text = t->written && t->written[id].at ? t->written[id] : t->tokens[id];
     const bool spoken_unknown = t->speech.unknown && id == t->rules.unknown;
     const int byte = t->speech.byte_tokens ? gnn__byte_token(text) : -1;
     if ((t->flags[id] & GNN__TOKEN_SPECIAL) && !d->special)

@@ -38,7 +38,8 @@ int gnn__family_files(const gnn__family_t *f, const char *folder, const char *na
     if (f->source < sizeof fixed / sizeof *fixed)
         for (; n < 3 && fixed[f->source][n]; n++)
             names[n] = fixed[f->source][n];
-    bool reads_pieces = n == 0 || f->source == GNN__OF_M2M100, there = false;
+    bool reads_pieces = (n == 0 && f->source != GNN__OF_NO_FILES) || f->source == GNN__OF_M2M100,
+         there = false;
     for (size_t k = 0; reads_pieces && k < sizeof pieces / sizeof *pieces && !there; k++) {
         GNN_TRY(gnn__folder_has(&there, folder, pieces[k]));
         names[n] = pieces[k];
@@ -385,7 +386,8 @@ static int build(gnn_tokenizer_t *t, const gnn__family_t *f, gnn__family_vocabul
     if (f->source >= GNN__OF_SENTENCEPIECE)
         return gnn__family_numbered(t, f, v, words, settings);
     GNN_TRY(root_of(&t->root, f, v, settings));
-    return gnn__tokenizer_build(t);
+    const int rc = gnn__tokenizer_build(t);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "tokenizer_config.json with its vocabulary");
 }
 
 /* Pieces have ids by their places: other special tokens than the family's own mean other ids, which
@@ -405,6 +407,9 @@ static int check_defaults(const gnn__family_t *f, const json_t *settings,
             return gnn__error(
                 GNN_EUNSUPPORTED,
                 "tokenizer_config.json: \"%s\" is given, which this class does not read", flags[k]);
+    if (f->source == GNN__OF_SENTENCEPIECE && json_is_false(value_in(words, "legacy")))
+        return gnn__error(GNN_EUNSUPPORTED, "tokenizer_config.json: \"legacy\" is false, true is "
+                                            "expected");
     GNN_TRY(parse(&initial, f->settings));
     for (size_t k = 0; k < sizeof tokens / sizeof *tokens && rc == GNN_OK; k++) {
         const char *own = json_string_value(json_object_get(initial, tokens[k])),

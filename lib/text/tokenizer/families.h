@@ -6,6 +6,7 @@
 
 /* What the files of a family hold. */
 typedef enum gnn__vocabulary_source {
+    GNN__OF_NO_FILES,      /* tokenizer.json alone */
     GNN__OF_WORDPIECES,    /* vocab.txt: a token per line */
     GNN__OF_MERGES,        /* vocab.json, merges.txt: byte-level BPE */
     GNN__OF_PIECES,        /* a SentencePiece model of scores, read as `tokenizers` does */

@@ -343,8 +343,17 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* Tokens beside a SentencePiece model that runs as it is are special and have no other flag. */
+static bool is_plain(const json_t *token)
+{
+    return json_is_true(json_object_get(token, "special")) &&
+           !json_is_true(json_object_get(token, "lstrip")) &&
+           !json_is_true(json_object_get(token, "rstrip")) &&
+           !json_is_true(json_object_get(token, "single_word"));
+}
+
 /* "added_tokens_decoder": tokens by their ids. */
-static int add_decoder(gnn__family_vocabulary_t *v, json_t *decoder)
+static int add_decoder(gnn__family_vocabulary_t *v, const gnn__family_t *f, json_t *decoder)
 {
     const char **keys, *key;
     json_t *value;
@@ -357,6 +366,13 @@ static int add_decoder(gnn__family_vocabulary_t *v, json_t *decoder)
         const json_t *token = json_object_get(decoder, keys[k]);
         const char *text = json_string_value(json_object_get(token, "content"));
         const bool special = json_is_true(json_object_get(token, "special"));
+        if (f->source >= GNN__OF_SENTENCEPIECE && !is_plain(token))
+            rc = gnn__error(GNN_EUNSUPPORTED,
+                            "tokenizer_config.json: added_tokens_decoder: \"%.20s\" is not a special "
+                            "token without further flags",
+                            keys[k]);
+        if (rc != GNN_OK)
+            break;
         rc = text ? add_checked(v, "tokenizer_config.json: added_tokens_decoder", text,
                                 &(flags_t){special, !special, false, token}, atoll(keys[k]))
                   : gnn__error(GNN_EFORMAT,
@@ -528,7 +544,7 @@ int gnn__family_add_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
     if (f->source == GNN__OF_M2M100)
         GNN_TRY(add_codes(v, f));
     if (json_is_object(decoder))
-        GNN_TRY(add_decoder(v, decoder));
+        GNN_TRY(add_decoder(v, f, decoder));
     GNN_TRY(add_legacy(v, words, settings));
     GNN_TRY(add_named_tokens(v, f, words, settings));
     GNN_TRY(add_row_tokens(v, f, settings));

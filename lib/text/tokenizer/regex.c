@@ -20,11 +20,17 @@ typedef struct rewriter {
     int64_t n, atom; /* bytes written; where the last thing that a count may follow begins */
     int64_t groups[64];
     int depth;
+    bool meeting; /* the right side of an intersection of classes is read */
     int rc;
 } rewriter_t;
 
 #define SPACES \
     "\\t-\\r\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+
+/* Oniguruma's \\w: in a class, and by itself. */
+#define LETTERS "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
+#define WORD LETTERS "\\xb2\\xb3\\xb9\\xbc-\\xbe"
+#define EDGE "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"
 
 static void put(rewriter_t *r, const char *text, int64_t n)
 {
@@ -47,6 +53,21 @@ static void refuse(rewriter_t *r, const char *what)
         r->rc = gnn__error(GNN_EUNSUPPORTED, "a pattern with %s", what);
 }
 
+/* Is the name in braces at `at` one of a script? To PCRE2 a bare one is that of its extensions. */
+static bool is_script(const char *at, const char *end)
+{
+    static const char *const others[] = {
+        "Any",       "Emoji",     "Alphabetic",           "Ideographic",
+        "Uppercase", "Lowercase", "Extended_Pictographic"};
+    const char *close = memchr(at, '}', (size_t)(end - at));
+    const int64_t n = close ? close - at - 1 : 0;
+    bool script =
+        n >= 3 && at[1] != '^' && !memchr(at, ':', (size_t)n) && !memchr(at, '=', (size_t)n);
+    for (size_t k = 0; k < sizeof others / sizeof *others && script; k++)
+        script = (int64_t)strlen(others[k]) != n || memcmp(others[k], at + 1, (size_t)n) != 0;
+    return script;
+}
+
 /* A backslash and what follows it. */
 static void escape(rewriter_t *r, bool in_class)
 {
@@ -55,22 +76,70 @@ static void escape(rewriter_t *r, bool in_class)
         refuse(r, c ? "\\h, \\H, \\K, \\G or \\g" : "a backslash at its end");
     else if (c == 's')
         put_text(r, in_class ? SPACES : "[" SPACES "]");
-    else if (c == 'S' && !in_class)
-        put_text(r, "[^" SPACES "]");
+    else if (c == 'S')
+        put_text(r, in_class ? "\\S\\x{180e}" : "[^" SPACES "]"); /* PCRE2 takes it for a space */
+    else if (c == 'w')
+        put_text(r, in_class ? LETTERS : "[" WORD "]");
+    else if (c == 'W' && !in_class)
+        put_text(r, "[^" WORD "]");
+    else if (c == 'b' && !in_class)
+        put_text(r, EDGE);
+    else if (c == 'W' || (c == 'B' && !in_class))
+        refuse(r, c == 'W' ? "\\W in a class" : "\\B");
     else
         put(r, r->at, 2);
     r->at += 2;
-    if ((c == 'p' || c == 'P' || c == 'x' || c == 'u') && r->at < r->end && *r->at == '{')
+    const bool property = c == 'p' || c == 'P';
+    if ((property || c == 'x' || c == 'u') && r->at < r->end && *r->at == '{') {
+        const bool script = property && is_script(r->at, r->end);
+        put(r, r->at++, 1);
+        if (script)
+            put_text(r, "sc:");
         while (r->rc == GNN_OK && r->at < r->end) {
             put(r, r->at, 1);
             if (*r->at++ == '}')
                 break;
         }
+    }
+}
+
+static void class(rewriter_t *r, int depth);
+
+/* "&&[...]" behind the characters of a class, which begins at byte `from` of what is written:
+ * (?:(?=[...])[characters]). */
+static void intersect(rewriter_t *r, int64_t from)
+{
+    char *right;
+    put(r, "]", 1);
+    const int64_t left = r->n - from;
+    r->at += 2;
+    if (r->to[from + 1] == '^' || r->at >= r->end || *r->at != '[') {
+        refuse(r, "an intersection of classes that is negated, or has no class at its right");
+        return;
+    }
+    r->meeting = true;
+    class(r, 0);
+    r->meeting = false;
+    const int64_t n = r->n - from - left;
+    if (r->rc == GNN_OK)
+        r->rc = gnn__new(&right, n + 1, 1, "a pattern");
+    if (r->rc != GNN_OK)
+        return;
+    memcpy(right, r->to + from + left, (size_t)n);
+    r->n += 8;
+    memmove(r->to + from + n + 7, r->to + from, (size_t)left);
+    memcpy(r->to + from, "(?:(?=", 6);
+    memcpy(r->to + from + 6, right, (size_t)n);
+    r->to[from + 6 + n] = ')';
+    r->to[r->n - 1] = ')';
+    gnn_free(right);
 }
 
 /* A class in brackets; one inside of it adds its characters. */
 static void class(rewriter_t *r, int depth)
 {
+    const int64_t from = r->n;
+    bool closed = false;
     put(r, r->at++, depth == 0);
     if (r->at < r->end && *r->at == '^') {
         if (depth > 0)
@@ -80,7 +149,9 @@ static void class(rewriter_t *r, int depth)
     for (bool first = true; r->rc == GNN_OK && r->at < r->end; first = false) {
         if (*r->at == ']' && !first)
             break;
-        if (*r->at == '\\') {
+        if (closed) {
+            refuse(r, "characters behind an intersection of classes");
+        } else if (*r->at == '\\') {
             escape(r, true);
         } else if (*r->at == '[' && r->at + 1 < r->end && r->at[1] == ':') {
             const char *close = strstr(r->at, ":]");
@@ -90,15 +161,20 @@ static void class(rewriter_t *r, int depth)
         } else if (*r->at == '[') {
             depth < 8 ? class(r, depth + 1) : refuse(r, "classes nine deep");
         } else {
-            if (*r->at == '&' && r->at + 1 < r->end && r->at[1] == '&')
-                refuse(r, "an intersection of classes");
-            put(r, r->at++, 1);
+            const bool meets = *r->at == '&' && r->at + 1 < r->end && r->at[1] == '&';
+            if (meets && (depth > 0 || r->meeting || r->n + 16 > 4 * MOST_PATTERN))
+                refuse(r, "an intersection of classes in another one");
+            else if (meets)
+                intersect(r, from);
+            else
+                put(r, r->at++, 1);
+            closed = meets;
         }
     }
     if (r->at >= r->end)
         refuse(r, "a class without an end");
     else
-        put(r, r->at++, depth == 0);
+        put(r, r->at++, depth == 0 && !closed);
 }
 
 /* {n,m}+ is a repetition of repetitions, not a possessive one. */

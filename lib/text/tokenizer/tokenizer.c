@@ -21,7 +21,10 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn_free(t->rules.scores);
     gnn_free(t->single.at);
     gnn_free(t->pair.at);
+    for (int64_t k = 0; k < t->n_added; k++)
+        gnn_free(t->added[k].normal);
     gnn_free(t->added);
+    gnn_free(t->written);
     gnn_free(t->tokens);
     gnn_free(t->flags);
     gnn_free(t->block);

@@ -296,6 +296,7 @@ typedef struct gnn__speech {
 
 typedef struct gnn__added {
     gnn__string_t text;
+    char *normal; /* what normalisers make of it; NULL: the text itself */
     int32_t id;
     bool special, normalised, single_word, strip_left, strip_right;
 } gnn__added_t;
@@ -313,10 +314,11 @@ enum { GNN__TOKEN_SPECIAL = 1, GNN__TOKEN_BYTE = 2, GNN__TOKEN_KEPT = 4 };
 
 struct gnn_tokenizer {
     const gnn__token_kind_t *kind;
-    json_t *root;          /* owns most strings; NULL where the file is none of JSON */
-    char *block, *more;    /* own the others */
-    gnn__string_t *tokens; /* (room) as the file writes them; at NULL: no token */
-    uint8_t *flags;        /* (room) */
+    json_t *root;           /* owns most strings; NULL where the file is none of JSON */
+    char *block, *more;     /* own the others */
+    gnn__string_t *tokens;  /* (room) as the file writes them; at NULL: no token */
+    gnn__string_t *written; /* (size) how tokens are written that normalisers change; NULL: none */
+    uint8_t *flags;         /* (room) */
     int64_t size, room;
     int64_t count, expected;   /* tokens that are there; that the file says it has */
     gnn__string_table_t names; /* tokens as the file writes them */

@@ -295,17 +295,19 @@ static bool surrounds(const gnn_tokenizer_t *t, int32_t id)
 
 /* A named token is a special one of tokenizer.json's, and [CLS] and [SEP] stand around a text. */
 static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t *family,
-                       const char *single, const char *key)
+                       const gnn__family_t *row, const char *key)
 {
     const json_t *own = said(f, key), *value = own ? own : json_object_get(family, key);
     const char *text = text_of(value);
     if (!text)
         return GNN_OK;
     const gnn__added_t *token = added_of(t, text);
-    const bool around = strstr(single, key) != NULL;
-    if (own && (!token || !token->special))
+    const bool around = row && strstr(row->single, key),
+               knows = t->rules.unknown >= 0 || (row && row->source != GNN__OF_PAIRS);
+    if ((own || f->words.config) && (!token || !token->special))
         return disagrees(key, own, "a special token");
-    if (own && strcmp(key, "unk_token") == 0 && t->rules.unknown >= 0 && token->id != t->rules.unknown)
+    if (token && strcmp(key, "unk_token") == 0 && !t->rules.bytewise && knows &&
+        token->id != t->rules.unknown)
         return disagrees(key, own, "the token of what is unknown");
     return token && around && !surrounds(t, token->id)
                ? disagrees(key, own, "a token that stands around a text")
@@ -313,12 +315,12 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
 }
 
 static int check_tokens(const folder_t *f, const gnn_tokenizer_t *t, const json_t *family,
-                        const char *single)
+                        const gnn__family_t *row)
 {
     static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                        "pad_token", "cls_token", "mask_token"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        GNN_TRY(check_token(f, t, family, single, keys[k]));
+        GNN_TRY(check_token(f, t, family, row, keys[k]));
     return GNN_OK;
 }
 
@@ -403,7 +405,7 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
     if (rc == GNN_OK)
         rc = check_wordpieces(t, family);
     if (rc == GNN_OK)
-        rc = check_tokens(f, t, own, family ? family->single : "");
+        rc = check_tokens(f, t, own, family);
     if (rc == GNN_OK)
         rc = check_around(f, t, family, own);
     if (rc == GNN_OK)

@@ -127,7 +127,11 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     t->rules.unknown = (int32_t)unknown;
     t->rules.fuse_unknown = true;
     gnn__byte_tokens_find(t);
-    return gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback);
+    GNN_TRY(gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback));
+    return unknown >= 0 || t->rules.byte_fallback
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED, "\"unk_id\" is %s, the number of a piece is expected",
+                            gnn__json_type(json_object_get(model, "unk_id")));
 }
 
 /* A piece that is never taken apart beats any cut of its bytes. */
