@@ -90,8 +90,7 @@ static void end_model(model_t *m)
 
 static void clear_folder(void)
 {
-    remove_folder();
-    make_folder();
+    count_files(1);
 }
 
 static void ck_ids(const gnn_tokenizer_t *t, const char *name, const char *text, int64_t n,

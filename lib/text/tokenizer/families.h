@@ -56,5 +56,9 @@ int gnn__tokenizer_of_folder(gnn_tokenizer_t **t, const char *folder);
 
 /* JSON with ' for ", and "$x" and "if" as families.def has them. */
 int gnn__skeleton(json_t **out, const char *text, const json_t *settings);
+/* The same without settings, in braces. */
+int gnn__skeleton_parse(json_t **out, const char *text);
+/* Is the setting true? `absent`: where there is none. */
+bool gnn__setting_is_on(const json_t *settings, const char *key, bool absent);
 
 #endif

@@ -23,9 +23,6 @@ int64_t gnn__family_id(const gnn__family_vocabulary_t *v, const char *token);
 /* Fills v->added. */
 int gnn__family_add_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *family,
                            const gnn__folder_words_t *words, const json_t *settings);
-/* The tokenizer of a family whose SentencePiece model runs as it is. */
-int gnn__family_numbered(gnn_tokenizer_t *t, const gnn__family_t *family, gnn__family_vocabulary_t *v,
-                         const gnn__folder_words_t *words, const json_t *settings);
 /* What stands around a text, as tokenizer.json has it. */
 int gnn__family_around(json_t **out, const gnn__family_t *family, const gnn__family_vocabulary_t *v,
                        const json_t *settings);

@@ -69,7 +69,7 @@ static int read_template(gnn_tokenizer_t *t, gnn__template_t *list, const json_t
                           gnn__json_type(items));
     for (size_t k = 0; k < json_array_size(items); k++)
         GNN_TRY(read_item(t, list, json_array_get(items, k), tokens));
-    if (list->n == 0)
+    if (list->n == 0 && list == &t->single)
         return gnn__error(GNN_EUNSUPPORTED, "\"%s\" is empty", key);
     for (int64_t k = 0; k < list->n; k++)
         if (list->at[k].which == 1 && list == &t->single)

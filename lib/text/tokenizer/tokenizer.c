@@ -1,7 +1,5 @@
 /* Tokenizers: making one of a file, and its vocabulary. */
-#include <lib/text/tokenizer/families.h>
-
-#include <sys/stat.h>
+#include <lib/text/tokenizer/tokenizer.h>
 
 void gnn_tokenizer_free(gnn_tokenizer_t *t)
 {
@@ -53,34 +51,11 @@ int gnn__tokenizer_finish(gnn_tokenizer_t **tokenizer, int rc)
     return rc;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static int open_folder(gnn_tokenizer_t **tokenizer, const char *path)
-{
-    int rc = gnn__tokenizer_of_folder(tokenizer, path);
-    if (rc == GNN_OK && !*tokenizer)
-        rc = gnn__error(GNN_ENOTFOUND, "there is no file of a tokenizer");
-    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", path);
-}
-
 int gnn__tokenizer_open_file(gnn_tokenizer_t **tokenizer, const char *path)
 {
     *tokenizer = NULL;
     GNN_TRY(gnn__tokenizer_new(tokenizer));
     return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_read(*tokenizer, path));
-}
-
-int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
-{
-    if (!tokenizer || !path)
-        return gnn__error(GNN_EINVALID, "the %s is NULL",
-                          tokenizer ? "path" : "place for the tokenizer");
-    *tokenizer = NULL;
-    return is_folder(path) ? open_folder(tokenizer, path) : gnn__tokenizer_open_file(tokenizer, path);
 }
 
 int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)

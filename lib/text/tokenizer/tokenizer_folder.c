@@ -4,6 +4,8 @@
 #include <lib/io/weights/arch/arch.h>
 #include <lib/text/tokenizer/families.h>
 
+#include <sys/stat.h>
+
 #define CONFIG "tokenizer_config.json"
 #define SPECIALS "special_tokens_map.json"
 #define PYTHON                                                               \
@@ -546,4 +548,27 @@ int gnn__tokenizer_of_folder(gnn_tokenizer_t **t, const char *folder)
     }
     forget(&f);
     return rc;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int open_folder(gnn_tokenizer_t **tokenizer, const char *path)
+{
+    int rc = gnn__tokenizer_of_folder(tokenizer, path);
+    if (rc == GNN_OK && !*tokenizer)
+        rc = gnn__error(GNN_ENOTFOUND, "there is no file of a tokenizer");
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", path);
+}
+
+int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
+{
+    if (!tokenizer || !path)
+        return gnn__error(GNN_EINVALID, "the %s is NULL",
+                          tokenizer ? "path" : "place for the tokenizer");
+    *tokenizer = NULL;
+    return is_folder(path) ? open_folder(tokenizer, path) : gnn__tokenizer_open_file(tokenizer, path);
 }
