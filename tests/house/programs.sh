@@ -335,6 +335,14 @@ if [ -f "$golden/model.safetensors" ]; then
     expect "says which there are" grep -q 'no prompt "answer"; it has: query, document' last
     expect "embed with a cross-encoder that is none" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --rerank small
     expect "says why" grep -q 'names no classes' last
+    expect "embed keeps some columns" "$gnn" embed --model small --input colours.txt --dim 3 --json
+    expect "says how many" grep -q '"width": 3,' last
+    expect "predict with a model that has no head" exits 1 "$gnn" predict --model small --input colours.txt
+    expect "says why not" grep -q 'names no classes' last
+    expect "predict without a model" exits 2 "$gnn" predict --input colours.txt
+    expect "predict answers nothing without a head" exits 1 "$gnn" predict --model small --input colours.txt --question 4
+    expect "translate by an encoder" exits 1 "$gnn" translate --model small --input colours.txt
+    expect "says what it is" grep -q 'is no encoder-decoder' last
 else
     echo "SKIP embed on a small model: $golden is not there"
 fi
