@@ -59,6 +59,14 @@ static int64_t take_integers(const json_t *list, void *to, bool wide)
     return n;
 }
 
+static int64_t sum_of(const int64_t *lengths, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += lengths[k];
+    return sum;
+}
+
 static int sequences_value(const table_t *t, const gnn_pretrained_t *p, int64_t rows,
                            gnn_real_t **out, int64_t *count)
 {
@@ -94,12 +102,14 @@ static int sequences_value(const table_t *t, const gnn_pretrained_t *p, int64_t 
     int rc = gnn_pretrained_batch_new(&batch, p, &s);
     if (rc == GNN_OK) {
         const gnn_model_t *model = gnn_pretrained_model(p);
-        const int64_t step = gnn_model_find(model, t->step), width = gnn_model_width(model, step);
-        ck_assert_msg(step >= 0, "%s: no step %s", t->name, t->step);
+        const char *name = gnn_model_find(model, t->step) >= 0 ? t->step : "hidden";
+        const int64_t step = gnn_model_find(model, name), width = gnn_model_width(model, step);
+        if (strcmp(name, t->step) != 0) /* a change without the head: a row for each token */
+            rows = sum_of(s.decoder_lengths ? s.decoder_lengths : s.lengths, s.count);
         *count = rows * width;
         *out = calloc((size_t)*count + 1, sizeof **out);
         const gnn_tensor_t value = gnn_tensor(*out, rows, width);
-        rc = gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(batch), t->step, &value);
+        rc = gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(batch), name, &value);
     }
     gnn_pretrained_batch_free(batch);
     free(drawn);

@@ -209,6 +209,16 @@ static int run(run_t *r, const translate_t *o)
     return gnn_profile_write(r->context, stderr);
 }
 
+/* Of a published folder. */
+#define PUBLISHED_OPTIONS(o)                                                                       \
+    INPUT("model", &(o)->pretrained,                                                               \
+          "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"),       \
+        FLAG("keep-16-bits", &(o)->keep_16_bits, "weights that the folder has in 16 bits stay so", \
+             .where = "model"),                                                                    \
+        TEXT("target-language", &(o)->language,                                                    \
+             "a token that translations begin with, as mBART, M2M-100 and NLLB have them",         \
+             "TOKEN", .where = "model")
+
 static int read_options(translate_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
@@ -231,13 +241,7 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
                .where = "!load|model"),
         INPUT("load", &o->load, "a model that was saved, in place of training", "FILE",
               .where = "!model"),
-        INPUT("model", &o->pretrained,
-              "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"),
-        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so",
-             .where = "model"),
-        TEXT("target-language", &o->language,
-             "a token that translations begin with, as mBART, M2M-100 and NLLB have them", "TOKEN",
-             .where = "model"),
+        PUBLISHED_OPTIONS(o),
         WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000,
               .where = "!load|model"),
         WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load|model"),

@@ -64,9 +64,16 @@ static int count_up(gnn_pretrained_batch_t *b, int k, const int64_t *lengths, in
     return GNN_OK;
 }
 
+/* The package gives the token of padding a position of its own where positions begin after it. */
 static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
-    (void)s;
+    const int64_t padding = gnn__pretrained_number(b->of, "padding", -1);
+    for (int64_t row = 0; padding >= 0 && s->ids && row < b->rows; row++)
+        if (s->ids[row] == padding)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "token %lld is %lld, that of padding (pad_token_id): %s counts it as no "
+                              "position",
+                              (long long)row, (long long)padding, b->of->arch->name);
     return count_up(b, k, b->lengths, b->rows);
 }
 
@@ -231,7 +238,7 @@ static int mark_by_separators(gnn_pretrained_batch_t *b, const int32_t *ids, boo
             }
         if (found != 3)
             return gnn__error(GNN_EINVALID,
-                              "sequence %lld has %lld tokens of id %lld, three separators of a "
+                              "sequence %lld has %lld tokens of id %lld (sep_token_id), three of a "
                               "question and a context are expected where no global tokens are given",
                               (long long)s, (long long)found, (long long)separator);
         for (int64_t p = 0; p < b->lengths[s]; p++)
