@@ -1,6 +1,7 @@
 /* Weights that are kept in 16 bits: the model computes what it computes with the same weights in
  * full, and what it cannot do is refused by name. */
 #include "bert_small.h"
+#include "peak.h"
 
 #include <gnn/generate.h>
 #include <gnn/train.h>
@@ -245,6 +246,74 @@ START_TEST(models_that_write)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+/* A Llama of 42 million weights, all 0, in bf16. */
+enum { WIDE = 1024, DEEP = 2, GATED = 4096, LARGE = 8192 };
+
+static int64_t write_large(void)
+{
+    static const struct {
+        const char *name;
+        int64_t rows, cols;
+    } parts[] = {{"self_attn.q_proj", WIDE, WIDE},     {"self_attn.k_proj", WIDE, WIDE},
+                 {"self_attn.v_proj", WIDE, WIDE},     {"self_attn.o_proj", WIDE, WIDE},
+                 {"mlp.gate_proj", GATED, WIDE},       {"mlp.up_proj", GATED, WIDE},
+                 {"mlp.down_proj", WIDE, GATED},       {"input_layernorm", WIDE, 0},
+                 {"post_attention_layernorm", WIDE, 0}};
+    enum { PARTS = sizeof parts / sizeof *parts, ALL = DEEP * PARTS + 2 };
+    static char names[ALL][96];
+    gnn_array_t arrays[ALL];
+    uint16_t *zeros = calloc((size_t)LARGE * WIDE, sizeof *zeros);
+    int64_t bytes = 0;
+    for (int k = 0; k < ALL; k++) {
+        const int part = k % PARTS;
+        const bool words = k == DEEP * PARTS, last = k > DEEP * PARTS;
+        const int64_t rows = words  ? LARGE
+                             : last ? WIDE
+                                    : parts[part].rows,
+                      cols = words  ? WIDE
+                             : last ? 0
+                                    : parts[part].cols;
+        if (words || last)
+            snprintf(names[k], sizeof names[k], "model.%s.weight", words ? "embed_tokens" : "norm");
+        else
+            snprintf(names[k], sizeof names[k], "model.layers.%d.%s.weight", k / PARTS,
+                     parts[part].name);
+        arrays[k] = (gnn_array_t){.name = names[k],
+                                  .dtype = GNN_DTYPE_BFLOAT16,
+                                  .ndim = cols ? 2 : 1,
+                                  .shape = {rows, cols},
+                                  .count = rows * (cols ? cols : 1),
+                                  .data = zeros};
+        bytes += 2 * arrays[k].count;
+    }
+    ck_ok(gnn_safetensors_write(in_folder("model.safetensors"), ALL, arrays, 0, NULL));
+    write_text("config.json", "{\"model_type\": \"llama\", \"hidden_size\": 1024, "
+                              "\"num_attention_heads\": 8, \"num_hidden_layers\": 2, "
+                              "\"vocab_size\": 8192, \"intermediate_size\": 4096, "
+                              "\"tie_word_embeddings\": true}");
+    free(zeros);
+    return bytes;
+}
+
+/* Pages of the mapped file are released once they are copied: the model is there once. */
+START_TEST(opening_takes_the_file_once)
+{
+    gnn_pretrained_t *p;
+    const int64_t bytes = write_large();
+    if (!measurable("opening_takes_the_file_once"))
+        return;
+    forget_peak();
+    const size_t before = status_bytes("VmRSS");
+    ck_ok(gnn_pretrained_open_with(&p, context, test_folder,
+                                   &(gnn_pretrained_config_t){.keep_16_bits = GNN_ON}));
+    const double grown = (double)(status_bytes("VmHWM") - before) / (double)bytes;
+    ck_assert_msg(grown > 0.9 && grown < 1.4, "%.2f times the file", grown);
+    gnn_pretrained_free(p);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pretrained_halves");
@@ -255,6 +324,7 @@ int main(void)
     tcase_add_test(c, what_needs_all_numbers_is_refused);
     tcase_add_test(c, numbers_that_are_not_finite);
     tcase_add_loop_test(c, models_that_write, 0, 2);
+    tcase_add_test(c, opening_takes_the_file_once);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);
     return test_main(suite);
