@@ -235,8 +235,8 @@ GNN_API int gnn_data_row_normalise(gnn_data_t *data);
 /** Divides every feature row by its Euclidean length (rows of zeros stay). GNN_ENUMERIC: the
  * squares of a row add up to no finite number; rows before it are divided then. Cost: one pass. */
 GNN_API int gnn_data_row_unit(gnn_data_t *data);
-/** Keeps dense features sparsely: the values that are not 0, by row. Products with features of words
- * then cost what is stored. Sparse features stay as they are. GNN_EINVALID without a set;
+/** Keeps dense features sparsely: the values that are not 0, by row. A product with features of
+ * words then costs what is stored. Sparse features stay as they are. GNN_EINVALID without a set;
  * GNN_EMEMORY: nothing is changed then. */
 GNN_API int gnn_data_to_sparse(gnn_data_t *data);
 /** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of
