@@ -1,9 +1,10 @@
 """Saves a PyTorch model (a PyG network, say) as safetensors.
 
-    python from_pyg.py net.py:make model.pt model.safetensors [INPUT ...]
+    python from_pyg.py net.py:make model.pt model.safetensors [--library PATH] [--no-verify] [INPUT ...]
 
 traces the module that make() in net.py returns, with the weights of model.pt, so that
-gnn_model_load makes the whole model from the file. INPUTs are arguments of its forward() that have
+gnn_model_load makes the whole model from the file; libgnn runs it beside the module, and where
+they differ there is no file (docs/pyg.md). INPUTs are arguments of its forward() that have
 a default and that shall be given (edge_weight, say). In a program of yours:
 from_pyg.export(module, "model.safetensors").
 
@@ -14,6 +15,7 @@ torch.save(model.state_dict(), "model.pt") wrote; a checkpoint that holds the st
 name ("state_dict", "model_state_dict" or "model") is taken too.
 """
 import json
+import os
 import struct
 import sys
 
@@ -107,13 +109,44 @@ def state_dict_of(path):
     return found
 
 
-def export(module, path, inputs=(), widths=()):
-    """Traces a module of known layers and saves it as one file; returns the trace, whose str() tells what it is."""
-    from pyg_trace import trace
+def export(module, path, inputs=(), widths=(), library=None, verify=True, given=None):
+    """Traces a module and saves it as one file; returns the trace, whose str() tells what it is.
 
-    found = trace(module, inputs, widths)
-    save(found.arrays, path, **found.metadata())
-    return found
+    The file is run beside the module on two drawn graphs by the shared library (`library`: its path,
+    else as pyg_verify.py finds it) and gets its name only where both compute the same; without the
+    library the trace has a note that says so. An entry of pyg_modules.py by which it differs is left
+    out, and the module's own forward() is followed in its place.
+    """
+    import pyg_verify
+    from pyg_trace import Untraceable, trace
+
+    try:
+        found_library = pyg_verify.find(library) if verify else None
+    except OSError as error:
+        raise Untraceable(str(error)) from None
+    without = set()
+    while True:
+        found = trace(module, inputs, widths, given, without)
+        made = f"{path}.{os.getpid()}.part"
+        try:
+            save(found.arrays, made, **found.metadata())
+            if found_library is None:
+                found.notes.append("not verified: " + ("no shared library of libgnn was found (option --library)" if verify else "not asked for"))
+            else:
+                off = max(pyg_verify.compare(found_library, made, drawn, one) for drawn, one in found.checks)
+                found.notes.append(f"verified by {found_library.path}: the largest difference is {off:.1g}")
+            os.replace(made, path)
+            return found
+        except pyg_verify.Differs as error:
+            entries = {found.origin[step["name"]] for step in found.steps if found.origin[step["name"]] in found.entries}
+            culprit = found.origin.get(error.step) if error.step else None
+            left = ({culprit} if culprit in entries else entries) - without
+            if not left:
+                raise Untraceable(str(error)) from None
+            without |= left
+        finally:
+            if os.path.exists(made):
+                os.remove(made)
 
 
 def module_of(place, weights):
@@ -139,6 +172,18 @@ def module_of(place, weights):
     return module
 
 
+def option(arguments, name):
+    """The word after `name`, both of which are taken out; None where it is not there."""
+    if name not in arguments:
+        return None
+    at = arguments.index(name)
+    if at + 1 == len(arguments):
+        sys.exit(f"from_pyg.py: {name} needs a value")
+    value = arguments[at + 1]
+    del arguments[at:at + 2]
+    return value
+
+
 def main(arguments):
     try:
         import torch  # noqa: F401
@@ -146,8 +191,10 @@ def main(arguments):
         sys.exit("from_pyg.py: PyTorch is not there: pip install torch")
     if ":" in arguments[0]:
         from pyg_trace import Untraceable
+        library, verify = option(arguments, "--library"), "--no-verify" not in arguments
+        arguments = [word for word in arguments if word != "--no-verify"]
         try:
-            print(export(module_of(*arguments[:2]), arguments[2], arguments[3:]))
+            print(export(module_of(*arguments[:2]), arguments[2], arguments[3:], library=library, verify=verify))
         except Untraceable as error:
             sys.exit(f"from_pyg.py: {error}")
         return

@@ -1,4 +1,4 @@
-"""What the modules of PyTorch and PyTorch Geometric are in libgnn: one row a module, for
+"""Modules of PyTorch and PyTorch Geometric as layers and blocks of libgnn: one entry per class, for
 pyg_trace.py.
 
 A row is a function row(t, m, name, a): it appends the steps of module `m` to the trace `t` under
@@ -6,8 +6,14 @@ the module's path `name`, takes its arrays, and returns the value that goes out.
 arguments of this call by name. What libgnn cannot say is refused by name (t.refuse); what changes
 nothing but training is told (t.note).
 """
+import collections.abc
+import contextlib
+import inspect
+import re
+
 import torch
 import torch_geometric.nn as G
+import torch_geometric.utils as U
 from torch import nn
 
 from from_pyg import stacks
@@ -15,6 +21,41 @@ from from_pyg import stacks
 ROWS = {}
 AGGREGATORS = {"SumAggregation": "sum", "MeanAggregation": "mean", "MaxAggregation": "max", "MinAggregation": "min", "StdAggregation": "std",
                "VarAggregation": "var", "SoftmaxAggregation": "softmax_mean"}
+
+
+# Modules whose own forward() does what no trace can follow (rows put at places, normed columns as rows): a function that computes the same.
+FORWARDS = {}
+
+
+def forward_of(name):
+    def add(function):
+        if hasattr(G, name):
+            FORWARDS[getattr(G, name)] = function
+        return function
+    return add
+
+
+@forward_of("InstanceNorm")
+def instance_norm(t, m, x, batch=None, batch_size=None):
+    """Over the whole graph, as over a batch of one."""
+    if batch is not None or batch_size is not None:
+        return NotImplemented
+    return m.forward(x, torch.zeros(x.shape[0], dtype=torch.long), 1)
+
+
+@forward_of("ClusterGCNConv")
+def cluster_gcn(t, m, x, edge_index):
+    """The diagonal apart: lambda / deg_i x_i."""
+    if m.aggr not in ("add", "sum") or m.flow != "source_to_target" or isinstance(x, tuple):
+        return NotImplemented
+    if m.add_self_loops:
+        edge_index, _ = U.remove_self_loops(edge_index)
+        edge_index, _ = U.add_self_loops(edge_index, num_nodes=x.size(0))
+    inverse = 1 / U.degree(edge_index[1], x.size(0)).clamp(min=1)
+    heard = m.propagate(edge_index, x=x, edge_weight=inverse[edge_index[1]])
+    if not m.add_self_loops:
+        return NotImplemented
+    return m.lin_out(heard + m.diag_lambda * inverse.view(-1, 1) * x) + m.lin_root(x)
 
 
 def row(*names):
@@ -26,6 +67,120 @@ def row(*names):
                     ROWS[getattr(home, name)] = function
         return function
     return add
+
+
+# ---- what an entry reads of its module ----
+
+
+class Arguments(collections.abc.Mapping):
+    """The arguments of a call, and which of them are read."""
+
+    def __init__(self, given):
+        self.given, self.read = dict(given), set()
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return self.given[name]
+
+    def __iter__(self):
+        return iter(self.given)
+
+    def __len__(self):
+        return len(self.given)
+
+
+@contextlib.contextmanager
+def reads_of(m):
+    """The set of attributes of `m` that are read inside."""
+    reads, real = set(), type(m)
+
+    def get(self, name):
+        reads.add(name)
+        return real.__getattribute__(self, name)
+    m.__class__ = type(real.__name__, (real,), {"__getattribute__": get, "__module__": real.__module__, "real": real})
+    try:
+        yield reads
+    finally:
+        m.__class__ = real
+
+
+# Arguments of constructors that change no value of a trained module, or are found in its arrays.
+HARMLESS = set("""in_channels out_channels in_features out_features bias cached dropout p device dtype momentum channels normalize_ num_embeddings embedding_dim hidden_channels
+sparse padding_idx in_head channel_list num_layers train_eps track_running_stats learn learn_scale degree_ initial_value num_features _weight norm_kwargs act_kwargs
+weight_initializer bias_initializer elementwise_affine affine allow_single_element""".split())
+SIZES = ("dim_size", "batch_size", "size", "num_nodes", "num_graphs")
+
+
+def settings(cls):
+    """Arguments of the constructors of a class and its bases, with their defaults."""
+    found = {}
+    for base in cls.__mro__:
+        if base in (nn.Module, object) or "__init__" not in vars(base):
+            continue
+        for name, p in inspect.signature(base.__init__).parameters.items():
+            if name != "self" and p.default is not p.empty:
+                found.setdefault(name, p.default)
+    return found
+
+
+def aggregation_default(cls):
+    """The aggregation that a convolution has where its constructor is told none."""
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            p = inspect.signature(base.__init__).parameters.get("aggr")
+            if p is not None and p.default is not p.empty and p.default is not None and base.__name__ != "MessagePassing":
+                return p.default
+            try:
+                found = re.search(r"setdefault\(['\"]aggr['\"], ['\"](\w+)['\"]\)|aggr=['\"](\w+)['\"]", inspect.getsource(base.__init__))
+            except OSError:
+                found = None
+            if found:
+                return found.group(1) or found.group(2)
+    return "add"
+
+
+def same_setting(default, value):
+    if isinstance(value, (torch.Tensor, nn.Module)) or callable(value):
+        word = default if isinstance(default, str) else type(default).__name__ if isinstance(default, nn.Module) else None
+        return not isinstance(value, nn.Module) or word is None or any(True for _ in value.parameters()) or type(value).__name__.lower() == word.lower().replace("_", "")
+    if value is None or isinstance(default, (torch.Tensor, nn.Module)):
+        return default is None or default is True or isinstance(default, bool)
+    try:
+        return bool(default == value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+def unread(m, reads):
+    """Settings of the module that are not at their defaults and were not read, as NAME=VALUE."""
+    found, cls = [], type(m)
+    for name, default in settings(cls).items():
+        if name in HARMLESS or name in reads or name in ("aggr", "aggr_kwargs", "node_dim", "flow", "decomposed_layers"):
+            continue
+        if hasattr(m, name) and not same_setting(default, getattr(m, name)):
+            found.append(f"{name}={getattr(m, name)!r}")
+    if isinstance(m, G.MessagePassing):
+        if m.flow != "source_to_target" and "flow" not in reads:
+            found.append(f"flow={m.flow!r}")
+        if m.decomposed_layers > 1:
+            found.append(f"decomposed_layers={m.decomposed_layers}")
+        aggr = {"sum": "add"}.get(m.aggr, m.aggr) if isinstance(m.aggr, str) or m.aggr is None else m.aggr
+        default = aggregation_default(cls)
+        if not reads & {"aggr", "aggr_module"} and aggr is not None and aggr != {"sum": "add"}.get(default, default):
+            found.append(f"aggr={m.aggr!r}")
+    return found
+
+
+def check_arguments(t, m, given, arguments):
+    """Refuses an argument of the call that the entry did not read."""
+    signature = inspect.signature(m.forward).parameters
+    for name, value in given.items():
+        if name in arguments.read or name in SIZES or value is None:
+            continue
+        p = signature.get(name)
+        if p is not None and p.default is not p.empty and not isinstance(value, torch.Tensor) and value == p.default:
+            continue
+        t.refuse(f"argument {name}")
 
 
 def flag(on):
@@ -120,7 +275,7 @@ def gine_conv(t, m, name, a):
 
 
 def attention(t, m, config):
-    """What GATConv and GATv2Conv share."""
+    """Settings that GATConv and GATv2Conv share."""
     need(t, m.fill_value in ("mean", 0, 0.0) or m.edge_dim is None, f"fill_value={m.fill_value!r}")
     config.update(out=m.out_channels, heads=m.heads, combine="concat" if m.concat else "average", slope=float(m.negative_slope), dropout_attention=float(m.dropout),
                   self_loops=flag(m.add_self_loops), loop_features=flag(m.fill_value == "mean"), edge_dim=m.edge_dim or 0, self_term=flag(m.residual), bias_update="off",

@@ -84,7 +84,7 @@ def norm(t, m, name, x, kind, width):
     elif kind != "rms" and m.bias is None:
         t.arrays[f"{name}.bias"] = torch.zeros(width)
     t.take(m, name)
-    return t.step(width, kind="norm", name=name, input=t.rows(x), norm=kind, eps=float(m.eps or torch.finfo(torch.float32).eps), **{"in": width})
+    return t.step(width, kind="norm", name=name, input=t.rows(x), norm=kind, eps=float(torch.finfo(torch.float32).eps if m.eps is None else m.eps), **{"in": width})
 
 
 @row("BatchNorm1d", "BatchNorm")
@@ -175,10 +175,15 @@ def jumping_knowledge(t, m, name, a):
     return t.block("jumping_lstm", name, t.width(xs[0]), input=layers.name, width=t.width(xs[0]), hops=len(xs), hidden=width)
 
 
-def pooled(t, a):
-    """The value that an aggregation module reads; its `index` is the batch."""
+def pooled(t, a, edges=False):
+    """The value that an aggregation module reads, and the graph: its `index` is the batch, or, for some, the receivers of edges."""
     need(t, a.get("dim", -2) in (-2, 0) and a.get("ptr") is None, "ptr or another dim")
-    return a["x"]
+    index = a.get("index")
+    what = getattr(index, "what", None)
+    need(t, what == "batch" or (edges and what == "ends"), "an index other than the batch")
+    if what == "ends":
+        return a["x"], t.slot("incidence", index.name)
+    return a["x"], t.slot("readout")
 
 
 @row("SumAggregation", "MeanAggregation", "MaxAggregation", "MinAggregation", "StdAggregation", "VarAggregation", "SoftmaxAggregation")
@@ -187,14 +192,28 @@ def plain_readout(t, m, name, a):
     if word == "softmax_mean":
         t.arrays[f"{name}.t"] = torch.as_tensor(m.t).reshape(-1).float()
         need(t, t.arrays[f"{name}.t"].numel() == 1, "a temperature for each channel")
-    return t.aggregate(name, pooled(t, a), word, t.slot("readout"))
+    x, graph = pooled(t, a, True)
+    return t.aggregate(name, x, word, graph)
 
 
-@row("MedianAggregation", "SortAggregation")
+RULES = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@row("QuantileAggregation", "MedianAggregation")
+def quantile(t, m, name, a):
+    need(t, m.fill_value == 0, f"fill_value={m.fill_value}")
+    x, graph = pooled(t, a, True)
+    wanted = [float(q) for q in m.q.reshape(-1)]
+    parts = [t.step(t.width(x), kind="op", name=f"{name}:{k}" if len(wanted) > 1 else name, op="quantile", input=t.rows(x), graph=graph,
+                    options=[q, float(RULES.index(m.interpolation)), 0.0, 0.0]) for k, q in enumerate(wanted)]
+    return parts[0] if len(parts) == 1 else t.concat(name, parts)
+
+
+@row("SortAggregation")
 def op_readout(t, m, name, a):
-    k = getattr(m, "k", 1)
-    x = pooled(t, a)
-    return t.step(t.width(x) and k * t.width(x), kind="op", name=name, op="sort_pool" if hasattr(m, "k") else "median", input=t.rows(x), graph=t.slot("readout"),
+    k = m.k
+    x, graph = pooled(t, a, True)
+    return t.step(t.width(x) and k * t.width(x), kind="op", name=name, op="sort_pool", input=t.rows(x), graph=graph,
                   options=[float(k), 0.0, 0.0, 0.0])
 
 
@@ -203,7 +222,7 @@ def attentional(t, m, name, a):
     need(t, isinstance(m.gate_nn, (nn.Linear, G.Linear)) and m.nn is None and m.mlp is None and m.gate_nn.weight.shape[0] == 1, "a gate other than one Linear, or an nn")
     width = m.gate_nn.weight.shape[1]
     t.take(m, name)
-    return t.block("attentional", name, width, input=t.rows(pooled(t, a)), graph=t.slot("readout"), width=width)
+    return t.block("attentional", name, width, input=t.rows(pooled(t, a)[0]), graph=t.slot("readout"), width=width)
 
 
 @row("PowerMeanAggregation")
@@ -212,7 +231,8 @@ def power_mean(t, m, name, a):
     need(t, p.numel() == 1, "an exponent for each channel")
     t.arrays[f"{name}.p"] = p
     width = t.known(a["x"])
-    return t.block("power_mean", name, width, input=t.rows(pooled(t, a)), graph=t.slot("readout"), width=width, factor=float(p))
+    x, graph = pooled(t, a, True)
+    return t.block("power_mean", name, width, input=t.rows(x), graph=graph, width=width, factor=float(p))
 
 
 @row("LSTMAggregation")
@@ -222,7 +242,7 @@ def lstm_readout(t, m, name, a):
         t.arrays[f"{name}.{what}"] = getattr(m.lstm, f"{what}_l0").t()
     for what in ("bias_ih", "bias_hh"):
         t.arrays[f"{name}.{what}"] = getattr(m.lstm, f"{what}_l0")
-    return t.block("lstm_readout", name, m.out_channels, input=t.rows(pooled(t, a)), graph=t.slot("readout"), width=m.in_channels, out=m.out_channels)
+    return t.block("lstm_readout", name, m.out_channels, input=t.rows(pooled(t, a)[0]), graph=t.slot("readout"), width=m.in_channels, out=m.out_channels)
 
 
 @row("Set2Set")
@@ -230,7 +250,7 @@ def set2set(t, m, name, a):
     need(t, m.lstm.num_layers == 1 and m.processing_steps > 1, "several layers, or one step")
     for what, word in (("weight_ih", "lstm.ih.weight"), ("weight_hh", "lstm.hh.weight"), ("bias_ih", "bias_ih"), ("bias_hh", "bias_hh")):
         t.arrays[f"{name}.{word}"] = getattr(m.lstm, f"{what}_l0")
-    return t.block("set2set", name, 2 * m.in_channels, input=t.rows(pooled(t, a)), graph=t.slot("readout"), width=m.in_channels, hops=m.processing_steps)
+    return t.block("set2set", name, 2 * m.in_channels, input=t.rows(pooled(t, a)[0]), graph=t.slot("readout"), width=m.in_channels, hops=m.processing_steps)
 
 
 @row("SetTransformerAggregation")
@@ -238,5 +258,5 @@ def set_transformer(t, m, name, a):
     need(t, len(m.encoders) == 1 and len(m.decoders) == 1 and m.concat, "more than one block on a side, or concat=False")
     k = m.num_seed_points
     t.take(m, name)
-    return t.block("set_transformer", name, k * m.channels, input=t.rows(pooled(t, a)), graph=t.slot("complete"), graphs_0=t.slot("seeds", None, k),
+    return t.block("set_transformer", name, k * m.channels, input=t.rows(pooled(t, a)[0]), graph=t.slot("complete"), graphs_0=t.slot("seeds", None, k),
                    graphs_1=t.slot("among_seeds", None, k), width=m.channels, heads=m.heads, rows=k, layer={"norm": "layer" if m.layer_norm else "none"})

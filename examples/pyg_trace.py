@@ -1,81 +1,76 @@
-"""Turns a torch.nn.Module of known layers into a list of libgnn's steps, for from_pyg.py.
+"""Turns a torch.nn.Module into a list of libgnn's steps, for from_pyg.py.
 
-torch.fx runs the module's forward() on symbols; each call of a layer, a function or a method then
-becomes steps (pyg_modules.py has the layers). What has no counterpart is named with its place.
+The module's forward() runs on tensors that carry what they are called (pyg_symbols.py), twice, on
+two drawn graphs: what differs between the two lists of steps followed from the counts or the
+values of one graph, and is refused. A module that has an entry in pyg_modules.py becomes the layer
+or block that it is; where the entry does not read all its settings, and for all other modules, its
+own forward() is followed, down to the functions of tensors.
 """
+import contextlib
+import copy
 import inspect
+import itertools
 import json
-import operator
+import os
 
 import torch
-import torch.nn.functional as F
-from torch import fx
+from torch import nn
 
+import pyg_draw
+import pyg_graphs
 import pyg_modules
-import pyg_readouts  # noqa: F401 (it adds rows)
+import pyg_readouts  # noqa: F401 (it adds entries)
+import pyg_symbols
 import pyg_types
-import torch_geometric.nn as G
+from pyg_symbols import TRACES, Batch, Edges, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
 
 
-class Untraceable(Exception):
-    """What libgnn cannot say, with the place in the module."""
+class Refused(Untraceable):
+    """A refusal by an entry of pyg_modules.py: the module's own forward() is followed then."""
 
 
 class Value:
-    """A value of the trace: an input of the model, or what a step puts out."""
+    """A value as entries see it: an input of the model, or what a step puts out."""
 
-    def __init__(self, name, width=None):
-        self.name, self.width = name, width
-
-
-POOLS = {name: getattr(G, name) for name in ("global_add_pool", "global_mean_pool", "global_max_pool")}
+    def __init__(self, name, width=None, what=None):
+        self.name, self.width, self.what = name, width, what
 
 
-class Tracer(fx.Tracer):
-    """Stops at every layer that has a row, and at those that no row could be made of."""
-
-    def __init__(self):
-        super().__init__(autowrap_functions=tuple(POOLS.values()))
-
-    def trace(self, root, concrete_args=None):
-        """Pooling functions are calls, also where they are written G.global_add_pool; and an aggregation is called without its
-        checks of shapes, which symbols do not pass."""
-        checked = G.aggr.Aggregation.__call__
-        G.aggr.Aggregation.__call__ = lambda m, *args, **kwargs: torch.nn.Module.__call__(m, *args, **kwargs)
-        for name, pool_of in POOLS.items():
-            setattr(G, name, lambda *args, call=pool_of, **kwargs: self.create_proxy("call_function", call, args, kwargs))
-        try:
-            return super().trace(root, concrete_args)
-        finally:
-            G.aggr.Aggregation.__call__ = checked
-            for name, pool_of in POOLS.items():
-                setattr(G, name, pool_of)
-
-    def call_module(self, m, forward, args, kwargs):
-        """What goes out by type of node is a dictionary, whose items forward() may walk over."""
-        out = super().call_module(m, forward, args, kwargs)
-        heard = pyg_types.types_that_hear(m)
-        return {node: out[node] for node in heard} if heard else out
-
-    def is_leaf_module(self, m, name):
-        if isinstance(m, (torch.nn.Sequential, torch.nn.ModuleList)):
-            return False
-        known = type(m) in pyg_modules.ROWS
-        return known or isinstance(m, (G.MessagePassing, G.aggr.Aggregation)) or type(m).__module__.startswith("torch.nn")
+@contextlib.contextmanager
+def untraced():
+    kept = TRACES[:]
+    TRACES.clear()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        TRACES.extend(kept)
 
 
 class Trace:
-    def __init__(self, module):
-        self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], {}
-        self.place, self.taken, self.uses = "", set(), {}
+    def __init__(self, module, without=()):
+        self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], set()
+        self.uses, self.count, self.constants, self.positive, self.without = {}, {}, {}, set(), set(without)
+        self.paths = {id(m): path for path, m in module.named_modules()}
+        self.stack, self.place, self.handling, self.real = [], "", "", pyg_graphs.REAL
+        self.known_values, self.origin, self.inputs, self.sizes, self.reasons, self.entry, self.entries = {}, {}, {}, {}, [], None, set()
 
-    # ---- what rows call ----
+    # ---- what entries and handlers call ----
 
     def refuse(self, words):
-        raise Untraceable(f"{self.place}: libgnn's counterpart has no {words}")
+        if self.entry is not None:
+            raise Refused(f"{self.place}: libgnn's counterpart has no {words}")
+        line = user_line()
+        where = " ".join(part for part in (f"{line}:" if line else "", f"{self.place}:" if self.place else "") if part)
+        raise Untraceable(f"{where} no counterpart in libgnn: {words}".strip())
 
     def note(self, words):
-        self.notes.append(f"{self.place}: {words}")
+        note = f"{self.place}: {words}"
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def at(self, name):
+        self.handling = name
 
     def rows(self, value):
         """The name of a value of rows."""
@@ -89,14 +84,18 @@ class Trace:
         return value.width
 
     def known(self, value):
-        return value.width or self.refuse("columns known here (no layer before it tells: say widths={'x': 16})")
+        return value.width or self.refuse("columns known here")
 
     def edges(self, value):
         return self.slot("edges", value)
 
+    def slot_of_edges(self, edges):
+        return self.slot("edges", str(edges))
+
     def slot(self, kind, source=None, number=0):
         """The number of the graph of this kind; a batch is one for the whole model."""
-        slot = {"kind": kind, "number": number, **({"source": self.rows(source)} if source is not None else {})}
+        source = source if isinstance(source, str) or source is None else self.rows(source)
+        slot = {"kind": kind, "number": number, **({"source": source} if source is not None else {})}
         if slot not in self.graphs:
             self.graphs.append(slot)
         return self.graphs.index(slot)
@@ -111,15 +110,11 @@ class Trace:
 
     def step(self, columns, /, **step):
         if step["name"] in self.names:
-            self.refuse("second use of one module (its weights would have to be shared)")
-        self.names[step["name"]] = True
+            self.refuse(f"second step named {step['name']}")
+        self.names.add(step["name"])
         self.steps.append(step)
+        self.origin[step["name"]] = self.entry or self.place
         return Value(step["name"], columns)
-
-    def use(self, name, m):
-        """The name of this use of a module: one without arrays may be used any number of times."""
-        self.uses[name] = self.uses.get(name, -1) + 1
-        return name if self.uses[name] == 0 or m.state_dict() else f"{name}:{self.uses[name]}"
 
     def block(self, kind, name, columns, /, **settings):
         return self.step(columns, block=kind, name=name, **settings)
@@ -149,226 +144,421 @@ class Trace:
         return self.many("concat", name, xs, None if None in widths else sum(widths))
 
     def module(self, name, m, x):
-        """A module of one input."""
+        """A module of one input, inside an entry."""
         return self.call(name, m, (x,))
 
     def call(self, name, m, given):
-        """A call of a layer: `given` has its arguments by name, or in their order."""
+        """A call of a layer inside an entry: `given` has its arguments by name, or in their order."""
         outer, self.place = self.place, f"{name} ({type(m).__name__})"
-        row = pyg_modules.ROWS.get(type(m))
-        if row is None:
-            raise Untraceable(f"{self.place}: libgnn has no counterpart of this module")
-        bound = inspect.signature(m.forward).bind(**given) if isinstance(given, dict) else inspect.signature(m.forward).bind(*given)
-        value = row(self, m, name, {"x": None, **bound.arguments} if "x" in bound.arguments else dict(bound.arguments))
+        entry = pyg_modules.ROWS.get(type(m))
+        if entry is None or hooked(m):
+            self.refuse("entry for this module")
+        signature = inspect.signature(m.forward)
+        bound = signature.bind(**given) if isinstance(given, dict) else signature.bind(*given)
+        value = self.entered(entry, m, name, bound.arguments)
         self.place = outer
         return value
+
+    def entered(self, entry, m, name, given):
+        """The value that an entry makes of a call, if it reads all settings of the call and the module."""
+        arguments = pyg_modules.Arguments(given)
+        with pyg_modules.reads_of(m) as reads:
+            value = entry(self, m, name, arguments)
+        unread = pyg_modules.unread(m, reads)
+        if unread:
+            self.refuse(unread[0])
+        pyg_modules.check_arguments(self, m, given, arguments)
+        return value
+
+    # ---- steps of functions, by names of values ----
+
+    def fresh(self, word):
+        base = f"{self.stack[-1][0]}.fn.{word}" if self.stack and self.stack[-1][0] else f"fn.{word}"
+        self.count[base] = self.count.get(base, -1) + 1
+        return f"{base}.{self.count[base]}"
+
+    def append(self, word, width, /, **step):
+        return self.step(width, name=self.fresh(word), **step).name
+
+    def step2(self, kind, columns, first, second, **fields):
+        return self.append(kind, columns, kind=kind, input=first, second=second, **fields)
+
+    def op(self, op, name, columns, first=0.0, second=0.0):
+        return self.append(op, columns, kind="op", op=op, input=name, options=[float(first), float(second), 0.0, 0.0])
+
+    def scale(self, name, factor, columns):
+        return self.append("scale", columns, kind="scale", input=name, factor=float(factor))
+
+    def activation_name(self, name, columns, word, slope=None):
+        options = {} if slope is None else {"options": [float(slope), 0.0, 0.0, 0.0]}
+        return self.append(word, columns, kind="activation", input=name, activation=word, **options)
+
+    def many_names(self, kind, names, columns):
+        if len(names) == 1:
+            return names[0]
+        return self.many(kind, self.fresh(kind), [Value(n, None) for n in names], columns).name
+
+    def concat_names(self, names, columns):
+        return self.many_names("concat", names, columns)
+
+    def view(self, name, first, columns):
+        return self.append("view", columns, kind="view", input=name, column=first, columns=columns)
+
+    def edge_rows(self, name, edges, side, columns):
+        """The row of the sender (side 0) or receiver of each edge."""
+        return self.append("ends", columns, kind="edge_rows", input=name, graph=self.slot("edges", str(edges)), side="receivers" if side == 1 else "senders")
+
+    def heard(self, name, word, graph, columns):
+        return self.append(word, columns, kind="aggregate", input=name, graph=graph, layer={"in": columns, "aggregator": word})
+
+    def over_graph(self, op, name, columns, graph, first=0.0, second=0.0):
+        return self.append(op, columns, kind="op", op=op, input=name, graph=graph, options=[float(first), float(second), 0.0, 0.0])
+
+    def degree(self, graph):
+        key = ("degree", graph)
+        if key not in self.constants:
+            self.constants[key] = self.append("degree", 1, kind="op", op="degree", input=self.any_input(), graph=graph, options=[0.0, 0.0, 0.0, 0.0])
+        return self.constants[key]
+
+    def kept_edges(self, edges):
+        """1 where the last operation on a list of edges keeps an edge, else 0."""
+        graph = self.slot("carried", str(edges))
+        key = ("kept", graph)
+        if key not in self.constants:
+            self.constants[key] = self.append("degree", 1, kind="op", op="degree", input=self.any_input(), graph=graph, options=[1.0, 0.0, 0.0, 0.0])
+        return self.constants[key]
+
+    def any_input(self):
+        """A value whatever it is: an op that reads a graph alone still names one, and runs after it."""
+        for name, meta in self.inputs.items():
+            if isinstance(meta, Rows):
+                return name
+        return self.refuse("a count of edges where no input of rows is read")
+
+    def whole(self, x, word):
+        axis = x.meta.axis
+        if axis == "nodes":
+            graph = self.slot("whole")
+        elif isinstance(axis, Edges):
+            graph = self.slot("whole_edges", str(axis))
+        else:
+            self.refuse(f"{word} over all graphs")
+        return self.heard(x.meta.name, word, graph, pyg_symbols.width(x))
+
+    def count_of_ids(self, name):
+        return self.data.specs[name.split(".")[0]][1]
+
+    def embed(self, name, table, trainable):
+        step = self.append("embed", table.shape[1], kind="embed", input=name, out=table.shape[1], **{"in": table.shape[0]})
+        self.arrays[f"{step}.weight"] = table.detach()
+        if not trainable:
+            self.note("a constant table is learned where this file is trained")
+        return step
+
+    def constant(self, row, trainable):
+        """Numbers of the module as one row, or a matrix, that steps read; what is not learned is detached."""
+        row = row.detach().float().reshape(1, -1) if row.dim() < 2 else row.detach().float()
+        key = (tuple(row.shape), row.contiguous().numpy().tobytes(), trainable)
+        if key not in self.constants:
+            name = self.append("constant", row.shape[1], kind="parameter", rows=row.shape[0], out=row.shape[1])
+            self.arrays[name] = row.contiguous()
+            self.constants[key] = name if trainable else self.append("fixed", row.shape[1], kind="detach", input=name)
+        return self.constants[key]
+
+    def product(self, name, matrix, offset, trainable, whole=False):
+        """The value times a matrix, plus a row: the least that says it."""
+        columns = matrix.shape[1]
+        has_offset = bool((offset != 0).any())
+        plain_one = None if whole and trainable else self.structured(name, matrix, trainable)
+        if plain_one is None and trainable:
+            step = self.append("linear", columns, kind="linear", input=name, out=columns, bias="on" if has_offset else "off", **{"in": matrix.shape[0]})
+            self.arrays[f"{step}.weight"] = matrix.t().contiguous()
+            if has_offset:
+                self.arrays[f"{step}.bias"] = offset
+            return step
+        if plain_one is None:
+            plain_one = self.append("mix_heads", columns, kind="op", op="mix_heads", input=name, second=self.constant(matrix, False), options=[0.0] * 4)
+        if not has_offset:
+            return plain_one
+        return self.step2("add", columns, plain_one, self.constant(offset, trainable))
+
+    def structured(self, name, matrix, trainable):
+        """A matrix of few numbers as a view, a scaling, a sum of heads or parts side by side; None: it is none of these."""
+        rows, columns = matrix.shape
+        eye = torch.eye(rows)
+        if rows == columns and bool((matrix == eye).all()):
+            return name
+        if rows == columns and bool((matrix * (1 - eye) == 0).all()):
+            diagonal = matrix.diagonal()
+            if not trainable and bool((diagonal == diagonal[0]).all()) and float(diagonal[0]) != 0:
+                return self.scale(name, float(diagonal[0]), columns)
+            return self.step2("multiply", columns, name, self.constant(diagonal, trainable))
+        if trainable or not columns:
+            return None
+        one = bool(((matrix == 0) | (matrix == 1)).all()) and bool((matrix.sum(0) == 1).all())
+        if one:
+            picked = matrix.argmax(0).tolist()
+            runs = [[picked[0], 1]]
+            for p in picked[1:]:
+                if p == runs[-1][0] + runs[-1][1]:
+                    runs[-1][1] += 1
+                else:
+                    runs.append([p, 1])
+            if len(runs) <= 64 and (len(runs) == 1 or columns / len(runs) > 1 or columns <= 16):
+                return self.concat_names([name if run == [0, rows] else self.view(name, *run) for run in runs], columns)
+            return None
+        return self.summed(name, matrix)
+
+    def summed(self, name, matrix):
+        rows, columns = matrix.shape
+        factor = float(matrix[0, 0])
+        if rows % columns or factor == 0:
+            return None
+        heads = rows // columns
+        sums = {"head_sum": (torch.kron(torch.eye(columns), torch.ones(heads, 1)), columns), "fold_heads": (torch.ones(heads, 1).kron(torch.eye(columns)), heads)}
+        for op, (form, option) in sums.items():
+            if bool((matrix == factor * form).all()):
+                made = self.op(op, name, columns, float(option))
+                return made if factor == 1 else self.scale(made, factor, columns)
+        return None
+
+    # ---- modules ----
+
+    def call_module(self, m, args, kwargs, original):
+        path = self.paths.get(id(m), "")
+        outer = self.place
+        self.stack.append((path, type(m).__name__))
+        self.place = f"{path} ({type(m).__name__})" if path else type(m).__name__
+        try:
+            if syms_in((args, kwargs)) and type(m) in pyg_modules.ROWS and (path or "module") not in self.without and not hooked(m):
+                found = self.as_entry(m, path or "module", args, kwargs, original)
+                if found is not NotImplemented:
+                    return found
+            forward = pyg_modules.FORWARDS.get(type(m))
+            if forward is not None and not hooked(m):
+                found = forward(self, m, *args, **kwargs)
+                if found is not NotImplemented:
+                    return found
+            return original(m, *args, **kwargs)
+        finally:
+            self.stack.pop()
+            self.place = outer
+
+    def as_entry(self, m, path, args, kwargs, original):
+        """The value by the entry for this module; NotImplemented where it refuses, and its forward() is to be followed."""
+        kept = (len(self.steps), len(self.graphs), len(self.notes), set(self.names), dict(self.arrays), dict(self.uses), dict(self.count), dict(self.constants))
+        outer, self.entry, place = self.entry, path, self.place
+        try:
+            signature = inspect.signature(m.forward)
+            bound = signature.bind(*args, **kwargs)
+            given = {key: self.value_of(value) for key, value in bound.arguments.items()}
+            name = self.use(path, m)
+            made = self.entered(pyg_modules.ROWS[type(m)], m, name, given)
+            with untraced():
+                values = original(m, *plain(args), **plain(kwargs))
+            found = self.symbol_of(made, values, syms_in((args, kwargs)))
+            self.entries.add(path)
+            return found
+        except (Refused, AttributeError, TypeError, KeyError, IndexError, StopIteration, ValueError) as error:
+            steps, graphs, notes, self.names, self.arrays, self.uses, self.count, self.constants = kept
+            del self.steps[steps:], self.graphs[graphs:], self.notes[notes:]
+            self.reasons.append(f"{error}" if isinstance(error, Refused) else f"{self.place}: {error}")
+            self.place = place
+            return NotImplemented
+        finally:
+            self.entry = outer
+
+    def use(self, name, m):
+        """The name of this use of a module; the arrays of a further one are copies."""
+        self.uses[name] = self.uses.get(name, -1) + 1
+        if self.uses[name] and m.state_dict():
+            self.note("used more than once: each use has a copy of its weights")
+        return name if self.uses[name] == 0 else f"{name}:{self.uses[name]}"
+
+    def value_of(self, value):
+        """An argument as entries take it."""
+        def convert(x):
+            meta = x.meta
+            if isinstance(meta, Edges):
+                return Value(str(meta), None, "edges")
+            if isinstance(meta, Batch):
+                return Value("batch", None, "batch")
+            if isinstance(meta, pyg_symbols.Ends):
+                return Value(str(meta.edges if meta.side == 1 else meta.edges.then("reverse")), None, "ends")
+            if isinstance(meta, pyg_graphs.Types):
+                return Value(meta.name, None, "types")
+            if isinstance(meta, Ids) and not meta.columns and raw(x).dim() == 1:
+                return Value(meta.name, None, "ids")
+            if isinstance(meta, Rows) and not meta.lone and raw(x).dim() <= 2:
+                return Value(meta.name, pyg_symbols.width(x), "rows")
+            self.refuse("value of this form")
+        value = mapped(value, convert)
+        if isinstance(value, torch.Tensor):
+            self.refuse("constants as an argument")
+        return value
+
+    def symbol_of(self, made, values, given):
+        if isinstance(made, dict):
+            return {key: self.symbol_of(v, values[key], given) for key, v in made.items()}
+        if not isinstance(made, Value) or not isinstance(values, torch.Tensor) or values.dim() > 2:
+            self.refuse("output of this form")
+        if made.width is not None and made.width != (values.shape[1] if values.dim() == 2 else 1):
+            self.refuse(f"output of {values.shape[-1]} columns")
+        first = next((x for x in given if isinstance(x.meta, Rows)), None)
+        count = values.shape[0]
+        axis = "graphs" if count == self.sizes.get("graphs") else first.meta.axis if first is not None and count == raw(first).shape[0] else "nodes"
+        lone = count == 1 and axis not in ("nodes",) and self.sizes.get("graphs") == 1
+        return symbol(values, Rows(made.name, "one" if lone else axis, lone))
 
     # ---- the file ----
 
     def metadata(self):
         return {"gnn.description": json.dumps({"format": 1, "steps": self.steps}), "gnn.graphs": json.dumps(self.graphs)}
 
-    def __str__(self):
+    def reads(self):
+        """The names of inputs that steps read, in their order."""
         own = {step["name"] for step in self.steps}
-        reads = []
+        found = []
         for step in self.steps:
             words = [word.split(":")[0] for word in step.get("types", "").split()]
             own |= {f"{step['name']}.{word}" for word in words}
-            reads += [f"{v}.{word}" for key, v in step.items() if key == "input" for word in words] or [v for key, v in step.items() if key in READS]
-        reads = [v for v in reads if v not in own]
+            found += [f"{v}.{word}" for key, v in step.items() if key == "input" for word in words] or [v for key, v in step.items() if key in READS]
+        return list(dict.fromkeys(v for v in found if v not in own))
+
+    def __str__(self):
         lines = [f"step    {step.get('kind') or 'block ' + step['block']:14} {step['name']}" for step in self.steps]
         lines += [f"graph   {k}: {slot['kind']} {slot['number'] or ''} {'of ' + slot['source'] if 'source' in slot else ''}".rstrip() for k, slot in enumerate(self.graphs)]
-        lines += [f"input   {name}" for name in dict.fromkeys(reads)]
+        lines += [f"input   {name}" for name in self.reads()]
         return "\n".join(lines + [f"note    {note}" for note in self.notes])
 
 
-READS = {"input", "receivers", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "edge_features", "edge_weight", "edge_bias", "memory", "edges"}
-
-# ---- functions and methods ----
+READS = {"input", "receivers", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "edge_features", "edge_weight", "edge_bias", "memory", "edges", "query", "key"}
 
 
-def add(t, name, x, z, alpha=1, sign=1):
-    if not isinstance(x, Value):
-        x, z = z, x
-    if not isinstance(z, Value):
-        return x if z == 0 else t.refuse("sum of rows and a number")
-    return t.step(x.width or z.width, kind="add", name=name, input=t.rows(x), second=t.rows(z), factor=float(alpha * sign))
-
-
-def subtract(t, name, x, z, alpha=1):
-    return add(t, name, x, z, alpha, -1)
-
-
-def multiply(t, name, x, z):
-    if not isinstance(x, Value):
-        x, z = z, x
-    if isinstance(z, Value):
-        return t.step(x.width if x.width and x.width > 1 else z.width, kind="multiply", name=name, input=t.rows(x), second=t.rows(z))
-    return x if z == 1 else t.step(x.width, kind="scale", name=name, input=t.rows(x), factor=float(z)) if z else t.refuse("product with 0")
-
-
-def divide(t, name, x, z):
-    return t.refuse("division by rows") if isinstance(z, Value) else multiply(t, name, x, 1 / z)
-
-
-def concatenate(t, name, xs, dim=0):
-    return t.concat(name, xs) if dim in (1, -1) else t.many("stack", name, xs, xs[0].width)
-
-
-def largest(t, name, x, z):
-    return t.many("maximum", name, [x, z], x.width)
-
-
-def drop(t, name, x, p=0.5, training=True, inplace=False):
-    return t.dropout(name, x, p)
-
-
-def activate(word, default=None):
-    def call(t, name, x, slope=default, **options):
-        if options.pop("inplace", False) is None or options.get("alpha", 1) != 1 or (default is None and slope not in (None, 1, 1.0)):
-            t.refuse("parameters of this activation")
-        tanh = options.get("approximate") == "tanh"
-        return t.activation(name, x, "gelu_tanh" if tanh else word, options.get("negative_slope", slope) if default is not None else None)
-    return call
-
-
-def log_softmax(t, name, x, dim=None, **_):
-    return t.step(x.width, kind="op", name=name, op="log", input=softmax(t, f"{name}:softmax", x, dim).name)
-
-
-def softmax(t, name, x, dim=None, **_):
-    if dim not in (1, -1):
-        t.refuse(f"softmax along dim={dim}")
-    return t.step(x.width, kind="op", name=name, op="softmax_rows", input=t.rows(x))
-
-
-def unit_rows(t, name, x, p=2.0, dim=1, eps=1e-12):
-    if p != 2 or dim not in (1, -1):
-        t.refuse("norm other than that of rows")
-    return t.step(x.width, kind="norm", name=name, input=t.rows(x), norm="l2", **{"in": t.known(x)})
-
-
-def pool(word):
-    def call(t, name, x, batch=None, size=None):
-        return t.aggregate(name, x, word, t.slot("readout"))
-    return call
-
-
-def index(t, name, x, at):
-    """A list's element; columns; or a graph's row for each of its nodes, x[batch]."""
-    if isinstance(x, (tuple, list, dict)):
-        return x[at] if not isinstance(x, dict) or at in x else t.refuse(f"type {at!r} here: no relation leads to it")
-    if isinstance(at, Value):
-        return t.aggregate(name, x, "sum", t.slot("spread"))
-    if isinstance(at, tuple) and len(at) == 2 and at[0] == slice(None) and isinstance(at[1], slice) and at[1].step in (None, 1):
-        start, stop, _ = at[1].indices(t.known(x))
-        return t.step(stop - start, kind="view", name=name, input=t.rows(x), column=start, columns=stop - start)
-    t.refuse(f"index {at!r}")
-
-
-def same(t, name, x, *_, **__):
-    return x
-
-
-def negative(t, name, x):
-    return multiply(t, name, x, -1)
-
-
-FUNCTIONS = {
-    operator.add: add, operator.iadd: add, torch.add: add, operator.sub: subtract, operator.isub: subtract, torch.sub: subtract, operator.mul: multiply,
-    operator.imul: multiply, torch.mul: multiply, operator.truediv: divide, torch.div: divide, operator.neg: negative, torch.cat: concatenate, torch.concat: concatenate,
-    torch.max: largest, torch.maximum: largest, F.dropout: drop, torch.dropout: drop, F.relu: activate("relu"), F.relu_: activate("relu"), torch.relu: activate("relu"),
-    F.elu: activate("elu"), F.elu_: activate("elu"), F.leaky_relu: activate("leaky_relu", 0.01), F.gelu: activate("gelu"), F.silu: activate("silu"), F.tanh: activate("tanh"),
-    torch.tanh: activate("tanh"), F.sigmoid: activate("sigmoid"), torch.sigmoid: activate("sigmoid"), F.softplus: activate("softplus"), F.log_softmax: log_softmax,
-    torch.log_softmax: log_softmax, F.softmax: softmax, torch.softmax: softmax, F.normalize: unit_rows, operator.getitem: index, G.global_add_pool: pool("sum"),
-    G.global_mean_pool: pool("mean"), G.global_max_pool: pool("max"),
-}
-METHODS = {
-    "add": add, "add_": add, "sub": subtract, "mul": multiply, "mul_": multiply, "div": divide, "relu": activate("relu"), "relu_": activate("relu"), "tanh": activate("tanh"),
-    "sigmoid": activate("sigmoid"), "log_softmax": log_softmax, "softmax": softmax, "contiguous": same, "float": same, "clone": same,
-}
+def hooked(m):
+    """Does something else run when the module is called?"""
+    names = ("_forward_hooks", "_forward_pre_hooks", "_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_forward_pre_hooks", "_message_forward_hooks",
+             "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks", "_edge_update_forward_pre_hooks", "_edge_update_forward_hooks", "parametrizations")
+    return any(len(getattr(m, name, ())) > 0 for name in names) or "forward" in vars(m) or any(hooked(part) for part in m.children())
 
 
 # ---- a whole module ----
 
 
-def of_nodes(argument, values):
-    """The arguments of a call with the trace's values in place of fx's nodes."""
-    return fx.node.map_aggregate(argument, lambda a: values[a] if isinstance(a, fx.Node) else a)
+@contextlib.contextmanager
+def tracing(t):
+    original = nn.Module.__call__
+
+    def call(m, *args, **kwargs):
+        if not TRACES:
+            return original(m, *args, **kwargs)
+        return TRACES[-1].call_module(m, args, kwargs, original)
+    with pyg_graphs.Standins():
+        nn.Module.__call__ = call
+        TRACES.append(t)
+        try:
+            yield
+        finally:
+            TRACES.clear()
+            nn.Module.__call__ = original
 
 
-def step_of(t, node, values):
-    """What one node of the graph is."""
-    arguments, options = of_nodes(node.args, values), of_nodes(node.kwargs, values)
-    if node.op == "call_module":
-        m = t.root.get_submodule(node.target)
-        name = t.use(node.target, m)
-        given = inspect.signature(m.forward).bind(*arguments, **options).arguments
-        return t.call(name, m, given) if not any(k in given for k in ("args", "kwargs", "args_dict", "kwargs_dict")) else call_open(t, name, m, arguments, options)
-    table = FUNCTIONS if node.op == "call_function" else METHODS
-    t.place = f"{node.name} ({getattr(node.target, '__name__', node.target)})"
-    if node.op == "get_attr" or node.target not in table:
-        raise Untraceable(f"{t.place}: libgnn has no counterpart of this {'array' if node.op == 'get_attr' else 'call'}")
+def outputs_of(t, out, name="output"):
+    """The values that forward() returns, by name."""
+    if isinstance(out, Sym):
+        if isinstance(out.meta, Rows) and isinstance(out.meta.axis, pyg_symbols.Selected):
+            t.refuse("an output of rows that a mask picked")
+        if not isinstance(out.meta, Rows):
+            t.refuse(f"an output that is no value of rows ({type(out.meta).__name__})" if not isinstance(out.meta, Piled) else "an output stacked before its rows")
+        return {name: out}
+    if isinstance(out, dict):
+        found = [outputs_of(t, v, f"{name}.{k if isinstance(k, str) else '__'.join(map(str, k))}") for k, v in out.items()]
+    elif isinstance(out, (list, tuple)):
+        found = [outputs_of(t, v, f"{name}.{k}") for k, v in enumerate(out) if v is not None] if len(out) != 1 else [outputs_of(t, out[0], name)]
+    elif isinstance(out, torch.Tensor):
+        t.refuse("an output that does not follow from the inputs")
+    elif isinstance(out, (int, float)) and not isinstance(out, bool):
+        return {}
+    else:
+        t.refuse(f"an output of type {type(out).__name__}")
+    return {k: v for part in found for k, v in part.items()}
+
+
+def flat(out):
+    """The tensors of an output, in the order of outputs_of."""
+    if isinstance(out, torch.Tensor):
+        return [out]
+    parts = out.values() if isinstance(out, dict) else out if isinstance(out, (list, tuple)) else []
+    return [v for part in parts for v in flat(part)]
+
+
+def run(module, drawn, without=()):
+    """One trace on a drawn graph."""
+    original, module = module, copy.deepcopy(module)
+    t = Trace(module, without)
+    args, t.inputs, t.sizes = drawn.symbols(t)
     try:
-        return table[node.target](t, f"fn:{node.name}", *arguments, **options)
-    except TypeError as error:
-        raise Untraceable(f"{t.place}: {error}") from None
-
-
-def call_open(t, name, m, arguments, options):
-    """A call of a module whose forward takes *args or **kwargs."""
-    outer, t.place = t.place, f"{name} ({type(m).__name__})"
-    bound = inspect.signature(m.forward).bind(*arguments, **options).arguments
-    if type(m) not in pyg_modules.ROWS:
-        raise Untraceable(f"{t.place}: libgnn has no counterpart of this module")
-    value = pyg_modules.ROWS[type(m)](t, m, name, dict(bound))
-    t.place = outer
-    return value
-
-
-def symbols(module, inputs):
-    """Arguments of forward() that are not given keep their defaults."""
-    parameters = inspect.signature(module.forward).parameters
-    by_type = {name: {node: fx.PH for node in node_types(module)} for name in parameters if name.endswith("x_dict") and node_types(module)}
-    wrong = [name for name in inputs if name not in parameters]
-    if wrong:
-        raise Untraceable(f"forward() has no argument {wrong[0]}")
-    return {**by_type, **{name: p.default for name, p in parameters.items() if p.default is not p.empty and name not in inputs and name not in by_type}}
-
-
-def node_types(module):
-    """The types of nodes that the module's layers know, in their order."""
-    return list(dict.fromkeys(node for m in module.modules() for relation in pyg_types.relations_of(m) for node in (relation[0], relation[-1])))
-
-
-def input_of(module, name, widths):
-    """An argument of forward(); of one that is a dictionary by type, fx's NAME_1 is the first type's."""
-    by_type = {f"{argument}_{k}": f"{argument}.{node}" for argument in inspect.signature(module.forward).parameters if argument.endswith("x_dict")
-               for k, node in enumerate(node_types(module), 1)}
-    return Value(by_type.get(name, name), dict(widths).get(by_type.get(name, name)))
-
-
-def trace(module, inputs=(), widths=()):
-    """The steps of a module. `inputs`: arguments of its forward() that have a default and shall be given; `widths`: columns of
-    an input by its name, where no layer that reads it tells."""
-    module = module.eval()
-    t, values, result = Trace(module), {}, None
-    try:
-        graph = Tracer().trace(module, symbols(module, inputs))
-    except (fx.proxy.TraceError, TypeError) as error:
-        raise Untraceable(f"{type(module).__name__}.forward(): {error}") from None
-    with torch.no_grad():
-        for node in graph.nodes:
-            if node.op == "placeholder":
-                dictionary = any(node.target.startswith(f"{name}_") for name in symbols(module, inputs) if name.endswith("x_dict"))
-                values[node] = input_of(module, node.target, widths) if node.target in inputs or not node.args or dictionary else node.args[0]
-            elif node.op == "output":
-                out = node.args[0][0] if isinstance(node.args[0], (list, tuple)) and len(node.args[0]) == 1 else node.args[0]
-                result = values[out] if isinstance(out, fx.Node) else None
-            elif node.users:
-                values[node] = step_of(t, node, values)
-    if result is None:
-        raise Untraceable(f"{type(module).__name__}.forward() returns more than one value")
-    if not t.steps or t.steps[-1]["name"] != result.name:
-        t.step(result.width, kind="scale", name="fn:output", input=result.name, factor=1.0)
+        with tracing(t), torch.enable_grad():
+            out = outputs_of(t, module(**args))
+            t.place = ""
+            if not out:
+                t.refuse("an output of rows")
+            finish(t, out)
+        check_values(t, original, drawn)
+    except Untraceable:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever a module's own code raises is told with its line)
+        if os.environ.get("PYG_TRACE_DEBUG"):
+            raise
+        line = user_line(error.__traceback__)
+        raise Untraceable(f"{line + ': ' if line else ''}{t.place + ': ' if t.place else ''}{type(error).__name__}: {error}".split("\n")[0]) from error
     return t
+
+
+def check_values(t, module, drawn):
+    """Keeps the values that the module computes untraced: the file is compared with these."""
+    with torch.no_grad():
+        values = flat(copy.deepcopy(module)(**drawn.arguments()))
+    t.output_values = {name: (value, x.meta.lone) for (name, x), value in zip(t.outputs.items(), values)}
+    if len(values) != len(t.outputs) or any(v.shape != raw(x).shape for v, x in zip(values, t.outputs.values())):
+        raise Untraceable("forward() returns something else where it is traced")
+
+
+def finish(t, out):
+    """The last step is the output; of several each has a step named for it, and the last one is the model's own."""
+    t.outputs = {}
+    last = None
+    for name, x in out.items():
+        if len(out) > 1 or not t.steps or t.steps[-1]["name"] != x.meta.name:
+            last = t.step(None, kind="scale", name="fn.output" if len(out) == 1 else name, input=x.meta.name, factor=1.0).name
+        else:
+            last = x.meta.name
+        t.outputs[last] = x
+
+
+def same_steps(first, second):
+    """Refuses what follows from the drawn graph: the two traces must be one."""
+    for a, b in itertools.zip_longest(first.steps, second.steps):
+        if a != b:
+            place = first.origin.get((a or b)["name"]) or second.origin.get((a or b)["name"]) or ""
+            raise Untraceable(f"{place}: step {(a or b)['name']} follows from the counts or values of one graph, and differs on another")
+    if first.graphs != second.graphs or list(first.arrays) != list(second.arrays):
+        raise Untraceable("the graphs or arrays follow from the counts or values of one graph, and differ on another")
+    for name, value in first.arrays.items():
+        if value.shape != second.arrays[name].shape or not bool((value == second.arrays[name]).all()):
+            raise Untraceable(f"{first.origin.get(name.rsplit('.', 1)[0], '')}: the numbers of {name} follow from the counts or values of one graph, and differ on another")
+
+
+def trace(module, inputs=(), widths=(), given=None, without=()):
+    """The steps of a module. `inputs`: arguments of its forward() that have a default and shall be given; `widths`: columns of
+    an input by its name, where no layer that reads it tells; `given`: inputs by name, or a data object, to draw like."""
+    training = module.training
+    module.eval()
+    try:
+        drawn = pyg_draw.for_module(module, inputs, dict(widths), given)
+        found, again = run(module, drawn[0], without), run(module, drawn[1], without)
+        same_steps(found, again)
+        found.checks = [(drawn[0], found), (drawn[1], again)]
+        return found
+    finally:
+        module.train(training)

@@ -100,7 +100,13 @@ static const struct {
     {STEPS(SUM), "[{\"kind\": \"edge\"}]", "there is no kind of graph \"edge\"", GNN_EFORMAT},
     {STEPS(SUM), "[{\"kind\": 3}]", "slot 0", GNN_EFORMAT},
     {STEPS(SUM), "[{\"kind\": \"relation\", \"number\": -1}]", "outside", GNN_EFORMAT},
-    {STEPS(SUM), "{}", "an array of at most", GNN_EFORMAT}};
+    {STEPS(SUM), "{}", "an array of at most", GNN_EFORMAT},
+    {STEPS("{\"block\": \"sgc\", \"name\": \"a\", \"width\": 2, \"hops\": 0}"), EDGES,
+     "field hops: 0, at least 1 is expected", GNN_EFORMAT},
+    {STEPS("{\"block\": \"cheb\", \"name\": \"a\", \"width\": 2, \"edge_weight\": \"w\"}"), EDGES,
+     "block a (cheb) reads no .edge_weight", GNN_EINVALID},
+    {STEPS("{\"block\": \"rgcn\", \"name\": \"a\", \"width\": 2, \"edge_weight\": \"w\"}"), EDGES,
+     "block a (rgcn) reads no .edge_weight", GNN_EINVALID}};
 
 START_TEST(a_wrong_description_is_refused_in_words)
 {
@@ -138,6 +144,123 @@ START_TEST(graphs_of_slots_need_what_they_are_made_of)
     ck_ok(load(&d, STEPS(SUM), NULL, 2, arrays));
     ck_assert_int_eq(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph), GNN_ENOTFOUND);
     ck_assert_ptr_null(graph);
+    gnn_model_free(d.model);
+    gnn_context_free(d.context);
+}
+END_TEST
+
+/* A factor and a slope of 0 are no defaults, which would be 1 and 0.2. */
+START_TEST(a_zero_of_a_file_is_meant)
+{
+    described_t d = {0};
+    gnn_real_t x[] = {-3, 4}, y[2];
+    const gnn_tensor_t values = gnn_tensor(x, 2, 1), out = gnn_tensor(y, 2, 1);
+    const gnn_named_t input = {.name = "x", .dense = &values};
+    const gnn_model_inputs_t inputs = {.values = &input, .n_values = 1};
+    const char *const steps[] = {
+        STEPS("{\"kind\": \"scale\", \"name\": \"a\", \"input\": \"x\", \"factor\": 0}"),
+        STEPS("{\"kind\": \"activation\", \"name\": \"a\", \"input\": \"x\", \"activation\": "
+              "\"leaky_relu\", \"options\": [0, 0, 0, 0]}")};
+    ck_ok(gnn_context_new(&d.context, NULL));
+    for (int k = 0; k < 2; k++) {
+        ck_ok(load(&d, steps[k], NULL, 0, NULL));
+        ck_ok(gnn_model_forward(d.model, d.context, &inputs, &out));
+        ck_assert_double_eq_tol((double)y[0], 0, 1e-30);
+        ck_assert_double_eq_tol((double)y[1], k == 0 ? 0 : 4, 1e-30);
+        gnn_model_free(d.model);
+    }
+    gnn_context_free(d.context);
+}
+END_TEST
+
+/* ---- edges that operations make of a list ---- */
+
+/* Edges 0->1, 1->1, 2->1, 1->1, 1->0 of types 0, 1, 0, 1, 1 with values 1, 2, 4, 8, 16 on them; a
+ * sum of these values at receivers 0, 1, 2, or on the edges that are made. */
+static const struct {
+    const char *slots, *source;
+    int rows;
+    double expected[8];
+} derived[] = {{"carried", "edge_index:reverse", 5, {1, 2, 4, 8, 16}},
+               {"carried", "edge_index:without_loops", 3, {1, 4, 16}},
+               {"carried", "edge_index:add_loops", 8, {1, 2, 4, 8, 16, 0, 0, 0}},
+               {"carried", "edge_index:remaining", 6, {1, 4, 16, 0, 8, 0}},
+               {"carried", "edge_index:type=1", 3, {2, 8, 16}},
+               {"incidence", "edge_index", 3, {16, 15, 0}},
+               {"incidence", "edge_index:reverse", 3, {1, 26, 4}},
+               {"whole_edges", "edge_index", 1, {31}}};
+
+START_TEST(values_follow_the_edges_that_operations_make)
+{
+    described_t d = {0};
+    char graphs[200];
+    gnn_graph_t *graph = NULL;
+    const int64_t src[] = {0, 1, 2, 1, 1}, dst[] = {1, 1, 1, 1, 0}, type[] = {0, 1, 0, 1, 1};
+    const gnn_edge_list_t edges = {.name = "edge_index",
+                                   .n_dst = 3,
+                                   .n_src = 3,
+                                   .n_edges = 5,
+                                   .src = gnn_ints(src),
+                                   .dst = gnn_ints(dst),
+                                   .type = gnn_ints(type)};
+    const gnn_edge_list_t untyped = {.name = "edge_index",
+                                     .n_dst = 3,
+                                     .n_src = 3,
+                                     .n_edges = 5,
+                                     .src = gnn_ints(src),
+                                     .dst = gnn_ints(dst)};
+    const bool loops =
+        strstr(derived[_i].source, "add_loops") || strstr(derived[_i].source, "remaining");
+    const gnn_slot_sources_t sources = {.edges = loops ? &untyped : &edges, .n_edges = 1};
+    gnn_real_t x[] = {1, 2, 4, 8, 16}, y[8];
+    const gnn_tensor_t values = gnn_tensor(x, 5, 1), out = gnn_tensor(y, derived[_i].rows, 1);
+    snprintf(graphs, sizeof graphs, "[{\"kind\": \"%s\", \"source\": \"%s\"}]", derived[_i].slots,
+             derived[_i].source);
+    ck_ok(gnn_context_new(&d.context, NULL));
+    ck_ok(load(
+        &d,
+        STEPS("{\"kind\": \"aggregate\", \"name\": \"a\", \"layer\": {\"in\": 1, \"aggregator\": \"sum\"}}"),
+        graphs, 0, NULL));
+    ck_ok(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph));
+    ck_ok(gnn_model_predict(d.model, d.context, graph, &values, NULL, &out));
+    for (int k = 0; k < derived[_i].rows; k++)
+        ck_assert_double_eq((double)y[k], derived[_i].expected[k]);
+    gnn_graph_free(graph);
+    gnn_model_free(d.model);
+    gnn_context_free(d.context);
+}
+END_TEST
+
+static const struct {
+    const char *kind, *source, *words;
+    int code;
+} wrong_slots[] = {
+    {"edges", "edge_index:loops", "there is no operation \"loops\" on edges", GNN_EFORMAT},
+    {"edges", "edge_index:type=1", "need the types of the edges", GNN_EINVALID},
+    {"carried", "edge_index", "names no operation on edges", GNN_EFORMAT},
+    {"edges", "edges:reverse", "no edges \"edges\" are given", GNN_ENOTFOUND}};
+
+START_TEST(an_unknown_operation_on_edges_is_refused)
+{
+    described_t d = {0};
+    char graphs[200];
+    gnn_graph_t *graph = NULL;
+    const int64_t ends[] = {0};
+    const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
+                                  matrix("a.bias", 1, 0, bias)};
+    const gnn_edge_list_t edges = {.name = "edge_index",
+                                   .n_dst = 2,
+                                   .n_src = 2,
+                                   .n_edges = 1,
+                                   .src = gnn_ints(ends),
+                                   .dst = gnn_ints(ends)};
+    const gnn_slot_sources_t sources = {.edges = &edges, .n_edges = 1};
+    snprintf(graphs, sizeof graphs, "[{\"kind\": \"%s\", \"source\": \"%s\"}]",
+             wrong_slots[_i].kind, wrong_slots[_i].source);
+    ck_ok(gnn_context_new(&d.context, NULL));
+    ck_ok(load(&d, STEPS(SUM), graphs, 2, arrays));
+    ck_fails(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph), wrong_slots[_i].code,
+             wrong_slots[_i].words);
     gnn_model_free(d.model);
     gnn_context_free(d.context);
 }
@@ -296,6 +419,11 @@ int main(void)
     tcase_add_loop_test(c, a_wrong_description_is_refused_in_words, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, graphs_of_slots_need_what_they_are_made_of);
+    tcase_add_loop_test(c, values_follow_the_edges_that_operations_make, 0,
+                        (int)(sizeof derived / sizeof *derived));
+    tcase_add_loop_test(c, an_unknown_operation_on_edges_is_refused, 0,
+                        (int)(sizeof wrong_slots / sizeof *wrong_slots));
+    tcase_add_test(c, a_zero_of_a_file_is_meant);
     tcase_add_test(c, two_self_loops_of_a_node_are_refused_where_a_step_adds_them);
     tcase_add_test(c, five_modules_compute_what_pyg_does);
     tcase_add_test(c, modules_of_another_folder);

@@ -16,6 +16,8 @@ struct gnn_steps {
 /* The step's strings become copies; after a failure those that could not be copied are NULL. */
 int gnn__step_copy_strings(gnn_step_t *step);
 void gnn__step_free_strings(gnn_step_t *step);
+/* Is `value` among the inputs that the step names? */
+bool gnn__step_reads(const gnn_step_t *step, const char *value);
 
 /* More steps are GNN_EFORMAT: for lists that a file fills. */
 void gnn__steps_limit(gnn_steps_t *steps, int64_t most);

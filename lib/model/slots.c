@@ -1,11 +1,14 @@
-/* What the graphs of a described model are made of: edges as PyG holds them, and the sizes of the
- * graphs of a batch. */
+/* What the graphs of a described model are made of: edges as PyG holds them, or what operations
+ * make of these, and the sizes of the graphs of a batch. */
+#include <lib/model/slot_edges.h>
+
 #include <gnn/hetero.h>
 #include <lib/model/model.h>
 
 /* What a slot's graph is made from. */
 typedef struct {
     const gnn_edge_list_t *edges; /* NULL where the row reads none */
+    const gnn__slot_edges_t *derived;
     int64_t graphs;
     const int64_t *nodes, *ones, *seeds; /* of each graph */
     int64_t number;
@@ -55,6 +58,40 @@ static int make_incidence(gnn_graph_t **graph, const parts_t *p)
     const int rc = gnn_graph_incidence(graph, of);
     gnn_graph_free(of);
     return rc;
+}
+
+/* From the edges before the last operation to those after it. */
+static int make_carried(gnn_graph_t **graph, const parts_t *p)
+{
+    const gnn__slot_edges_t *e = p->derived;
+    return gnn_graph_from_edges(graph, e->n_edges, e->n_before, e->n_carried,
+                                gnn_ints((const int64_t *)e->from), gnn_ints((const int64_t *)e->to));
+}
+
+/* From nodes to the self-loops that the last operation added. */
+static int make_loops(gnn_graph_t **graph, const parts_t *p)
+{
+    const gnn__slot_edges_t *e = p->derived;
+    return gnn_graph_from_edges(graph, e->n_edges, e->n_src, e->n_loops,
+                                gnn_ints((const int64_t *)e->loop_nodes),
+                                gnn_ints((const int64_t *)e->loop_edges));
+}
+
+static int make_whole_edges(gnn_graph_t **graph, const parts_t *p)
+{
+    const int64_t one = 1;
+    return gnn_graph_bipartite(graph, 1, &one, &p->edges->n_edges);
+}
+
+static int make_whole(gnn_graph_t **graph, const parts_t *p)
+{
+    const int64_t one = 1;
+    int64_t nodes = 0;
+    for (int64_t k = 0; k < p->graphs; k++)
+        if (p->nodes[k] < 0 || !gnn__add(nodes, p->nodes[k], &nodes))
+            return gnn__error(GNN_EINVALID, "graph %lld has %lld nodes", (long long)k,
+                              (long long)p->nodes[k]);
+    return gnn_graph_bipartite(graph, 1, &one, &nodes);
 }
 
 static int make_readout(gnn_graph_t **graph, const parts_t *p)
@@ -118,12 +155,19 @@ done:
     return rc;
 }
 
-static const slot_row_t rows[] = {
-    {"edges", true, make_edges},         {"relation", true, make_relation},
-    {"incidence", true, make_incidence}, {"readout", false, make_readout},
-    {"spread", false, make_spread},      {"complete", false, make_complete},
-    {"seeds", false, make_seeds},        {"among_seeds", false, make_among_seeds},
-    {"beside", false, make_beside}};
+static const slot_row_t rows[] = {{"edges", true, make_edges},
+                                  {"relation", true, make_relation},
+                                  {"incidence", true, make_incidence},
+                                  {"readout", false, make_readout},
+                                  {"spread", false, make_spread},
+                                  {"complete", false, make_complete},
+                                  {"seeds", false, make_seeds},
+                                  {"among_seeds", false, make_among_seeds},
+                                  {"beside", false, make_beside},
+                                  {"carried", true, make_carried},
+                                  {"loops", true, make_loops},
+                                  {"whole", false, make_whole},
+                                  {"whole_edges", true, make_whole_edges}};
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -184,15 +228,26 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
         return gnn__error(GNN_ENOTFOUND, "the model's file does not say what graph slot %d is", slot);
     p->number = s->number;
     p->source = s->source;
-    p->edges = s->row->reads_edges
-                   ? find_edges(sources, s->source, s->source ? strlen(s->source) : 0)
-                   : NULL;
+    const size_t length = s->source ? strcspn(s->source, ":") : 0;
+    gnn__slot_edges_t derived = {0};
+    p->edges = s->row->reads_edges ? find_edges(sources, s->source, length) : NULL;
     if (s->row->reads_edges && !p->edges)
-        return gnn__error(GNN_ENOTFOUND, "graph slot %d: no edges \"%s\" are given", slot,
-                          s->source ? s->source : "");
+        return gnn__error(GNN_ENOTFOUND, "graph slot %d: no edges \"%.*s\" are given", slot,
+                          (int)length, s->source ? s->source : "");
     for (int64_t k = 0; k < p->graphs; k++)
         seeds[k] = s->number;
-    const int rc = s->row->make(graph, p);
+    int rc = GNN_OK;
+    if (s->row->reads_edges && s->source && s->source[length]) {
+        rc = gnn__slot_edges(&derived, p->edges, s->source + length);
+        p->edges = &derived.list;
+    }
+    p->derived = &derived;
+    if (rc == GNN_OK && !derived.from && (s->row->make == make_carried || s->row->make == make_loops))
+        rc = gnn__error(GNN_EFORMAT, "source \"%s\" names no operation on edges",
+                        s->source ? s->source : "");
+    if (rc == GNN_OK)
+        rc = s->row->make(graph, p);
+    gnn__slot_edges_free(&derived);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "graph slot %d (%s)", slot, s->row->name);
 }
 

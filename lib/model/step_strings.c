@@ -49,3 +49,17 @@ void gnn__step_free_strings(gnn_step_t *step)
     for (int k = 0; k < STRINGS; k++)
         gnn_free((void *)(uintptr_t)*string_at(step, k));
 }
+
+/* Name and parameters excepted: these are no values. */
+bool gnn__step_reads(const gnn_step_t *step, const char *value)
+{
+    for (int k = 0; k < STRINGS; k++) {
+        const char *string = *(const char *const *)((const char *)step + strings[k]);
+        const bool is_value = strings[k] != offsetof(gnn_step_t, name) &&
+                              strings[k] != offsetof(gnn_step_t, share) &&
+                              strings[k] != offsetof(gnn_step_t, share_fields);
+        if (is_value && string && strcmp(string, value) == 0)
+            return true;
+    }
+    return false;
+}

@@ -341,14 +341,15 @@ static int read_integer(int64_t *out, const json_t *value, int64_t low, int64_t 
     return GNN_OK;
 }
 
-static int read_real(gnn_real_t *out, const json_t *value, bool zero_is_meant)
+/* What stands in a file is meant, 0 too. */
+static int read_real(gnn_real_t *out, const json_t *value)
 {
     if (!json_is_number(value))
         return wrong_type("a number", value);
     *out = (gnn_real_t)json_number_value(value);
     if (!isfinite(*out))
         return gnn__error(GNN_EFORMAT, "%g does not fit", json_number_value(value));
-    if (*out == 0 && zero_is_meant)
+    if (*out == 0)
         *out = GNN_ZERO;
     return GNN_OK;
 }
@@ -401,7 +402,7 @@ static int read_value(const field_t *f, void *place, const json_t *value, const 
         *(int *)place = (int)number;
         return GNN_OK;
     case REAL:
-    case PLAIN_REAL: return read_real(place, value, f->kind == REAL);
+    case PLAIN_REAL: return read_real(place, value);
     case OPTIONS: return read_options(place, value);
     default: return read_text(f, place, value, rows);
     }
@@ -437,10 +438,25 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *co
     return GNN_OK;
 }
 
+/* Counts that a program leaves at 0 for 1: a file that says 0 means it, and there is none. */
+static int check_counts(json_t *object)
+{
+    static const char *const counts[] = {"heads", "hops", "rows"};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        const json_t *value = json_object_get(object, counts[k]);
+        if (json_is_integer(value) && json_integer_value(value) == 0)
+            return gnn__error(GNN_EFORMAT, "field %s: 0, at least 1 is expected", counts[k]);
+    }
+    return GNN_OK;
+}
+
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
     static const char *const inner[2] = {"layer", "layer"};
     GNN_TRY(read_fields(step, step_field, object, inner, rows));
+    if (step->kind == GNN_STEP_ACTIVATION && json_object_get(object, "options") &&
+        step->options[0] == 0)
+        step->options[0] = (double)GNN_ZERO; /* a slope of 0 */
     json_t *config = json_object_get(object, "layer");
     if (gnn__step_row(step->kind)->has_config != (config != NULL))
         return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer",
@@ -459,6 +475,7 @@ int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows)
     static const char *const inner[2] = {"layer", "block"};
     json_t *config = json_object_get(object, "layer");
     GNN_TRY(read_fields(block, block_field, object, inner, rows));
+    GNN_TRY(check_counts(object));
     if (!config)
         return GNN_OK;
     const int rc = read_fields(&block->layer, config_field, config, NULL, rows);
