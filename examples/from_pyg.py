@@ -112,7 +112,7 @@ def state_dict_of(path):
 def export(module, path, inputs=(), widths=(), library=None, verify=True, given=None):
     """Traces a module and saves it as one file; returns the trace, whose str() tells what it is.
 
-    The file is run beside the module on two drawn graphs by the shared library (`library`: its path,
+    The file is run beside the module on two drawn graphs, and on inputs that are `given` (by name, or a data object), by the shared library (`library`: its path,
     else as pyg_verify.py finds it) and gets its name only where both compute the same; without the
     library the trace has a note that says so. An entry of pyg_modules.py by which it differs is left
     out, and the module's own forward() is followed in its place.
@@ -126,7 +126,7 @@ def export(module, path, inputs=(), widths=(), library=None, verify=True, given=
         raise Untraceable(str(error)) from None
     without = set()
     while True:
-        found = trace(module, inputs, widths, given, without)
+        found = trace(module, inputs, widths, without, given)
         made = f"{path}.{os.getpid()}.part"
         try:
             save(found.arrays, made, **found.metadata())
@@ -160,11 +160,14 @@ def module_of(place, weights):
     net = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(net)
+        if not hasattr(net, function):
+            sys.exit(f"from_pyg.py: {file} has no function {function}")
+        module = getattr(net, function)()
     except OSError as error:
         sys.exit(f"from_pyg.py: {file}: {error.strerror}")
-    if not hasattr(net, function):
-        sys.exit(f"from_pyg.py: {file} has no function {function}")
-    module = getattr(net, function)()
+    except Exception as error:  # noqa: BLE001 (whatever the user's code raises)
+        from pyg_trace import told
+        sys.exit(f"from_pyg.py: {told(error)}")
     try:
         module.load_state_dict(state_dict_of(weights))
     except RuntimeError as error:

@@ -142,8 +142,8 @@ def specs_of(module, name, widths, only):
 class Drawn:
     """The inputs of a module on one graph, by a spec for each name."""
 
-    def __init__(self, module, names, specs, graph, relations=(), given=None):
-        self.module, self.names, self.specs, self.graph, self.given = module, names, specs, graph, given or {}
+    def __init__(self, module, names, specs, graph, relations=()):
+        self.module, self.names, self.specs, self.graph = module, names, specs, graph
         self.relations, self.values, self.metas, self.edge_lists, self.uses_batch = relations, {}, {}, {}, False
         self.counts = {node: 11 + 3 * k for k, node in enumerate(dict.fromkeys(n for r in relations for n in (r[0], r[-1])))}
         if graph.n > 24:
@@ -236,6 +236,41 @@ class Drawn:
         return arguments, self.metas, sizes
 
 
+class GivenGraph:
+    """The graph of inputs that a program has."""
+
+    def __init__(self, values, edges):
+        rows = next((v.shape[0] for k, v in values.items() if k not in EDGES + EDGE_ROWS + EDGE_COLUMNS + TYPES and torch.is_tensor(v) and v.is_floating_point()), None)
+        pairs = values[edges] if edges in values else torch.zeros((2, 0), dtype=torch.long)
+        self.pairs, self.m = pairs.numpy(), int(pairs.shape[1])
+        self.n = rows if rows is not None else int(pairs.max()) + 1
+        batch = values.get("batch")
+        self.lengths = tuple(torch.bincount(batch).tolist()) if batch is not None else (self.n,)
+        self.batch = batch.numpy() if batch is not None else np.zeros(self.n, dtype=np.int64)
+
+
+def given_like(drawn, values):
+    """The inputs that a program has, in place of drawn ones."""
+    values = {name: v.detach().cpu() for name, v in values.items() if torch.is_tensor(v)}
+    made = Drawn(drawn.module, drawn.names, drawn.specs, GivenGraph(values, drawn.first_edges()), drawn.relations)
+    for name in drawn.values:
+        if name not in values:
+            raise Untraceable(f"the inputs given have no {name}")
+        kind = drawn.specs[name][0]
+        value = values[name]
+        made.values[name] = value.long() if kind in ("edges", "types", "batch", "ids", "id_rows", "edge_ids", "edge_id_rows") else value.float()
+        made.metas[name] = drawn.metas[name]
+        made.uses_batch = made.uses_batch or kind == "batch"
+        if kind == "edges":
+            made.edge_lists[name] = (made.values[name].numpy(), made.graph.n, made.graph.n)
+    return made
+
+
+def values_of(given):
+    """Inputs by name, of a dictionary or a data object."""
+    return dict(given) if isinstance(given, dict) else given.to_dict()
+
+
 class DrawnData:
     """A data object whose attributes are drawn when they are read."""
 
@@ -317,7 +352,7 @@ def run_once(module, drawn):
         return error
 
 
-def for_module(module, inputs, widths, given):
+def for_module(module, inputs, widths):
     """The inputs of a module drawn on two graphs."""
     relations, by_type = relations_of(module)
     names = wanted(module, inputs)
@@ -341,7 +376,7 @@ def for_module(module, inputs, widths, given):
                     choices[key] = [("rows", w) for w in (fits or numbers_of(module) or [4])]
     plain_graph, odd_graph = graphs()
     specs = search(module, names, fixed, choices, plain_graph, relations, widths)
-    return [Drawn(module, names, specs, g, relations, given) for g in (plain_graph, odd_graph)]
+    return [Drawn(module, names, specs, g, relations) for g in (plain_graph, odd_graph)]
 
 
 def search(module, names, fixed, choices, graph, relations, widths):

@@ -150,7 +150,8 @@ def of_edges(t, x, at):
         return ends_of(x, at % 2)
     if isinstance(at, tuple) and isinstance(at[0], int) and len(at) == 2 and full(at[1]):
         return ends_of(x, at[0] % 2)
-    if at in ([1, 0], (1, 0)) or (isinstance(at, torch.Tensor) and not isinstance(at, Sym) and at.tolist() == [1, 0]):
+    order = at.tolist() if isinstance(at, torch.Tensor) and not isinstance(at, Sym) else at
+    if isinstance(order, (list, tuple)) and not any(isinstance(k, (torch.Tensor, slice)) for k in order) and list(order) == [1, 0]:
         return symbol(raw(x)[[1, 0]], x.meta.then("reverse"))
     if isinstance(at, tuple) and len(at) == 2 and full(at[0]) and isinstance(at[1], Sym) and isinstance(at[1].meta, TypeMask):
         if at[1].meta.flip or str(at[1].meta.edges) != str(x.meta):
@@ -224,6 +225,8 @@ def picked(t, x, index):
         name = t.heard(x.meta.name, "sum", t.slot("spread"), width(x))
         carry_positive(t, x, name)
         return symbol(value, Rows(name, "nodes"))
+    if isinstance(meta, (Mask, TypeMask)) and raw(index).dim() != 1:
+        t.refuse("single values picked by a mask")
     if isinstance(meta, Places):
         return symbol(value, Rows(x.meta.name, Selected(meta.mask, x.meta.axis)))
     if isinstance(meta, (Mask, TypeMask)) and (isinstance(meta, Mask) or meta.flip or str(x.meta.axis) != str(meta.edges)):
@@ -401,6 +404,8 @@ def scattered(t, src, index, reduce, count):
         t.slot_of_edges(index.meta.edges)
     elif isinstance(index.meta, Batch):
         graph, axis = t.slot("readout"), "graphs"
+    elif not isinstance(src, Sym):
+        return t.real["scatter"](src, raw(index), 0, count, reduce)
     else:
         t.refuse("values scattered by an index that is neither an end of edges nor a batch")
     at = raw(index)

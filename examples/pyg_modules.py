@@ -37,10 +37,22 @@ def forward_of(name):
 
 @forward_of("InstanceNorm")
 def instance_norm(t, m, x, batch=None, batch_size=None):
-    """Over the whole graph, as over a batch of one."""
+    """Over the whole graph, or by running statistics."""
     if batch is not None or batch_size is not None:
         return NotImplemented
-    return m.forward(x, torch.zeros(x.shape[0], dtype=torch.long), 1)
+    mean, u = (m.running_mean, x - m.running_mean) if m.track_running_stats else (None, x - x.mean(0, keepdim=True))
+    variance = m.running_var if mean is not None else (u * u).mean(0, keepdim=True)
+    y = u / (variance + m.eps).sqrt()
+    return y if m.weight is None else y * m.weight + m.bias
+
+
+@forward_of("GraphSizeNorm")
+def graph_size_norm(t, m, x, batch=None, batch_size=None):
+    """Over the whole graph: the root of how many nodes there are is that of a sum of ones."""
+    if batch is not None:
+        return NotImplemented
+    count = (x[:, :1] * 0 + 1).sum(0, keepdim=True)
+    return x * count.pow(-0.5)
 
 
 @forward_of("ClusterGCNConv")

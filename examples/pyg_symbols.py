@@ -215,10 +215,10 @@ def width(x):
 
 PLAIN = set("""size dim numel ndimension is_floating_point stride is_contiguous __len__ data_ptr is_complex get_device nelement element_size shape dtype device
 requires_grad layout ndim is_cuda is_sparse is_quantized is_mkldnn names grad grad_fn is_leaf is_meta is_nested is_sparse_csr __hash__ __repr__ untyped_storage _version
-is_inference is_conj is_neg storage_offset is_mps is_xpu is_cpu __format__ retain_grad is_same_size is_pinned is_shared itemsize nbytes real dense_dim sparse_dim
-new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like is_tensor is_signed is_coalesced rand_like randn_like
-result_type can_cast promote_types is_nonzero_ requires_grad_ is_vulkan is_ipu is_maia is_mtia has_names output_nr _base data""".split())
-SAME = set("""contiguous clone detach float to type_as cpu alias __copy__ requires_grad_ double half type detach_ view_as_real_ cuda positive __pos__ bfloat16""".split())
+is_inference is_conj is_neg storage_offset is_mps is_xpu is_cpu __format__ retain_grad is_same_size is_pinned is_shared itemsize nbytes dense_dim sparse_dim
+new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like is_tensor is_signed is_coalesced
+result_type can_cast promote_types is_nonzero_ requires_grad_ is_vulkan is_ipu is_maia is_mtia has_names output_nr _base""".split())
+SAME = set("""contiguous clone detach float to type_as cpu alias __copy__ requires_grad_ double type detach_ cuda positive __pos__ data real""".split())
 RANDOM = set("""bernoulli multinomial normal rand_like randn_like randint_like uniform_ normal_ exponential_ bernoulli_ gumbel_softmax""".split())
 REFLECTED = {"__rsub__": "rsub", "__rtruediv__": "rdiv", "__rdiv__": "rdiv", "__rpow__": "rpow", "__rmatmul__": "rmatmul"}
 DUNDERS = {"__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div", "__div__": "div", "__pow__": "pow",
@@ -264,7 +264,8 @@ def dispatch(t, function, args, kwargs):
         elif function.__name__ == "__set__" or name in PLAIN:
             return function(*plain(args), **plain(kwargs))
     if name in PLAIN:
-        return function(*plain(args), **plain(kwargs))
+        out = function(*plain(args), **plain(kwargs))
+        return out.zero_() if name in ("new_empty", "empty_like") else out
     name = DUNDERS.get(name, name)
     given = syms_in((args, kwargs))
     base, call = functional(name, function)
@@ -450,6 +451,9 @@ def is_by_block(x, shape):
 
 def both(t, kind, x, z, out, **fields):
     """A step of two values: add, multiply or maximum."""
+    masks = [v.meta.axis.mask for v in (x, z) if isinstance(v.meta.axis, Selected)]
+    if len(masks) == 2 and masks[0] is not masks[1]:
+        t.refuse("values picked by different masks")
     if x.meta.lone and z.meta.lone:
         names = [affine(t, "expand", [v], lambda u, s=out.shape: u[0].expand(s), raw(v).expand(out.shape)).meta.name if raw(v).shape != out.shape else v.meta.name for v in (x, z)]
         return symbol(out, Rows(t.step2(kind, out.numel(), names[0], names[1], **fields), x.meta.axis, True))

@@ -373,7 +373,7 @@ class Trace:
         self.uses[name] = self.uses.get(name, -1) + 1
         if self.uses[name] and m.state_dict():
             self.note("used more than once: each use has a copy of its weights")
-        return name if self.uses[name] == 0 else f"{name}:{self.uses[name]}"
+        return name if self.uses[name] == 0 else f"{name}.use{self.uses[name]}"
 
     def value_of(self, value):
         """An argument as entries take it."""
@@ -510,8 +510,7 @@ def run(module, drawn, without=()):
     except Exception as error:  # noqa: BLE001 (whatever a module's own code raises is told with its line)
         if os.environ.get("PYG_TRACE_DEBUG"):
             raise
-        line = user_line(error.__traceback__)
-        raise Untraceable(f"{line + ': ' if line else ''}{t.place + ': ' if t.place else ''}{type(error).__name__}: {error}".split("\n")[0]) from error
+        raise Untraceable(told(error, t.place)) from error
     return t
 
 
@@ -520,7 +519,7 @@ def check_values(t, module, drawn):
     with torch.no_grad():
         values = flat(copy.deepcopy(module)(**drawn.arguments()))
     t.output_values = {name: (value, x.meta.lone) for (name, x), value in zip(t.outputs.items(), values)}
-    if len(values) != len(t.outputs) or any(v.shape != raw(x).shape for v, x in zip(values, t.outputs.values())):
+    if len(values) != len(t.outputs) or any(v.dim() != raw(x).dim() for v, x in zip(values, t.outputs.values())):
         raise Untraceable("forward() returns something else where it is traced")
 
 
@@ -549,16 +548,37 @@ def same_steps(first, second):
             raise Untraceable(f"{first.origin.get(name.rsplit('.', 1)[0], '')}: the numbers of {name} follow from the counts or values of one graph, and differ on another")
 
 
-def trace(module, inputs=(), widths=(), given=None, without=()):
+def told(error, place=""):
+    """An error of any kind as one line, with the line of the user's code."""
+    line = user_line(error.__traceback__)
+    return " ".join(f"{line + ': ' if line else ''}{place + ': ' if place else ''}{type(error).__name__}: {error}".split())[:600]
+
+
+def trace(module, inputs=(), widths=(), without=(), given=None):
     """The steps of a module. `inputs`: arguments of its forward() that have a default and shall be given; `widths`: columns of
-    an input by its name, where no layer that reads it tells; `given`: inputs by name, or a data object, to draw like."""
-    training = module.training
+    an input by its name, where no layer that reads it tells; `without`: modules by their paths whose entries are not used;
+    `given`: inputs by name, or a data object, on which the file is compared too."""
+    modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
-        drawn = pyg_draw.for_module(module, inputs, dict(widths), given)
+        values = {} if given is None else pyg_draw.values_of(given)
+        known = {name: v.shape[1] for name, v in values.items() if torch.is_tensor(v) and v.dim() == 2 and v.is_floating_point()}
+        drawn = pyg_draw.for_module(module, inputs, {**known, **dict(widths)})
         found, again = run(module, drawn[0], without), run(module, drawn[1], without)
         same_steps(found, again)
         found.checks = [(drawn[0], found), (drawn[1], again)]
+        if given is not None:
+            one = copy.copy(found)
+            one.known_values = {}
+            own = pyg_draw.given_like(drawn[0], values)
+            check_values(one, module, own)
+            found.checks.append((own, one))
         return found
+    except Untraceable:
+        raise
+    except Exception as error:  # noqa: BLE001 (a module of any kind ends in one class of error)
+        raise Untraceable(told(error)) from error
     finally:
-        module.train(training)
+        TRACES.clear()
+        for m, mode in modes:
+            m.training = mode

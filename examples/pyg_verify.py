@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import glob
 import os
+import re
 import subprocess
 import sys
 
@@ -80,7 +81,7 @@ class Library:
             getattr(self.c, name).restype = ctypes.c_char_p
         self.c.gnn_model_input_count.restype = ctypes.c_int64
         self.c.gnn_build_info.restype = ctypes.c_char_p
-        self.real = np.float64 if b"double" in self.c.gnn_build_info().split(b",")[1:2] else np.float32
+        self.real = np.float64 if re.search(rb"\bdouble\b", self.c.gnn_build_info()) else np.float32
 
     def check(self, code):
         if code:

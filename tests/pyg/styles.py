@@ -335,6 +335,23 @@ def check_refused(name, make, words, folder):
     return f"{name}: a file is left" if os.listdir(folder) and name in os.listdir(folder) else None
 
 
+def check_given(folder):
+    """Inputs that a program has: they say the columns, and are compared too."""
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = G.SimpleConv(aggr="mean")
+
+        def forward(self, x, edge_index, batch):
+            return G.global_add_pool(self.conv(x, edge_index), batch)
+    given = {"x": torch.randn(5, 7), "edge_index": torch.tensor([[0, 1, 2, 2, 4], [1, 2, 2, 0, 3]]), "batch": torch.tensor([0, 0, 0, 1, 1])}
+    try:
+        t = from_pyg.export(Plain(), os.path.join(folder, "given"), given=given)
+    except Untraceable as error:
+        return f"given: refused: {error}"
+    return None if len(t.checks) == 3 else "given: not compared on the inputs given"
+
+
 def main(only):
     import torch_geometric.utils as U
     G.utils_softmax = U.softmax
@@ -344,6 +361,7 @@ def main(only):
     with tempfile.TemporaryDirectory() as folder:
         checks = [check_equal(name, make, folder) for name, make in EQUAL.items() if not only or name in only]
         checks += [check_refused(name, make, words, folder) for name, (make, words) in REFUSED.items() if not only or name in only]
+        checks += [] if only else [check_given(folder)]
         found = [words for words in checks if words]
         if any(name.endswith(".part") for name in os.listdir(folder)):
             found.append("a part of a file is left")
