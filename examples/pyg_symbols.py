@@ -355,7 +355,7 @@ def rowwise(t, name, call, args, kwargs):
         return type(out)(parts) if type(out) in (tuple, list) else tuple(parts)
     if isinstance(out, (bool, int, float)) or name in ("tolist", "numpy", "__bool__", "item"):
         t.refuse(f"control flow on a value, or a value as a number of Python ({name})")
-    t.refuse(f"counterpart of {name}")
+    t.refuse(name)
 
 
 def affine(t, name, given, run, out, trainable=False):
@@ -367,7 +367,7 @@ def affine(t, name, given, run, out, trainable=False):
         t.refuse(f"{name} of different counts of rows")
     n = counts.pop()
     if not out.is_floating_point():
-        t.refuse(f"counterpart of {name}, which makes whole numbers of a value")
+        t.refuse(f"{name}, which makes integers of a value")
     if not lone and (out.dim() < 1 or out.shape[0] != n):
         t.refuse(f"{name} across rows")
     widths = [width(x) for x in given]
@@ -386,7 +386,7 @@ def affine(t, name, given, run, out, trainable=False):
             want, got = ask(x), x @ matrix + offset
             limit = 1e-4 * max(1.0, float(want.abs().max()), float((x.abs() @ matrix.abs()).max()) if matrix.numel() else 0)
             if want.shape != got.shape or not bool(torch.isfinite(want).all()) or float((want - got).abs().max() if want.numel() else 0) > limit:
-                t.refuse(f"counterpart of {name}")
+                t.refuse(name)
     source = given[0].meta.name if len(given) == 1 else t.concat_names([x.meta.name for x in given], sum(widths))
     result = t.product(source, matrix, offset, trainable)
     made = symbol(out, Rows(result, given[0].meta.axis, lone))
@@ -980,7 +980,7 @@ def largest(t, x, dim=None, keepdim=False, *, other=None, out=None):
 
 @handles("argmax", "argmin", "argsort", "topk", "sort", "nonzero", "unique", "kthvalue", "median", "quantile", "bincount", "histc", "cdist")
 def ranks(t, x, *_, **__):
-    t.refuse(f"counterpart of {t.handling}")
+    t.refuse(t.handling)
 
 
 @handles("var", "std", "var_mean", "std_mean")

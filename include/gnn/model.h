@@ -335,7 +335,13 @@ typedef struct gnn_slot_sources {
  *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
  *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
  *         "among_seeds"; "beside" (the lists of edges that *source names, separated by blanks, each
- *         with senders of its own: gnn_graph_beside). NULL: the file does not say
+ *         with senders of its own: gnn_graph_beside); "whole" (from all nodes to one row),
+ *         "whole_edges" (from all edges to one row); "carried" (from the edges before the last
+ *         operation to those after it), "loops" (from nodes to the self-loops that it added).
+ *         NULL: the file does not say
+ *
+ * Operations may follow the argument's name, each after a colon: "reverse", "without_loops",
+ * "add_loops", "remaining" (a self-loop for each node in place of those that are there), "type=K".
  */
 GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
                                    int64_t *number);
