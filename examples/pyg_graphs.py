@@ -7,8 +7,8 @@ import sys
 import torch
 
 import pyg_symbols
-from pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, functional, handles, is_value, mul, plain,
-                         raw, rest, rowwise, scaled, sum_of, symbol, syms_in, tensors_in, total, width)
+from pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
+                         raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
 
 
 class Types:
@@ -590,6 +590,3 @@ class Standins:
     def __exit__(self, *_):
         for names, name, value in self.changed:
             names[name] = value
-
-
-del functional, syms_in, total
