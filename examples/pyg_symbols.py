@@ -339,6 +339,8 @@ def requires_grad(value):
 def rowwise(t, name, call, args, kwargs):
     """A function that is affine in all its values together, found out on unit vectors."""
     given = syms_in((args, kwargs))
+    if name in ("__bool__", "item", "tolist", "numpy", "__int__", "__float__", "__index__", "any", "all"):
+        t.refuse(f"control flow on a value, or a value as a number of Python ({name})")
     if any(not isinstance(x.meta, Rows) for x in given):
         t.refuse(f"{name} of what is no value of rows")
 
@@ -665,7 +667,7 @@ def softplus(t, x, beta=1, threshold=20):
     return scaled(t, activation(t, x, "softplus", F.softplus(raw(x))), 1 / beta)
 
 
-@handles("logsigmoid")
+@handles("logsigmoid", "log_sigmoid")
 def logsigmoid(t, x):
     return neg(t, softplus(t, neg(t, x)))
 

@@ -53,7 +53,7 @@ class Trace:
         self.uses, self.count, self.constants, self.positive, self.without = {}, {}, {}, set(), set(without)
         self.paths = {id(m): path for path, m in module.named_modules()}
         self.stack, self.place, self.handling, self.real = [], "", "", pyg_graphs.REAL
-        self.known_values, self.origin, self.inputs, self.sizes, self.reasons, self.entry, self.entries = {}, {}, {}, {}, [], None, set()
+        self.known_values, self.origin, self.inputs, self.sizes, self.reasons, self.entry, self.entries, self.lines = {}, {}, {}, {}, [], None, set(), {}
 
     # ---- what entries and handlers call ----
 
@@ -114,6 +114,7 @@ class Trace:
         self.names.add(step["name"])
         self.steps.append(step)
         self.origin[step["name"]] = self.entry or self.place
+        self.lines[step["name"]] = user_line() or ""
         return Value(step["name"], columns)
 
     def block(self, kind, name, columns, /, **settings):
@@ -539,13 +540,15 @@ def same_steps(first, second):
     """Refuses what follows from the drawn graph: the two traces must be one."""
     for a, b in itertools.zip_longest(first.steps, second.steps):
         if a != b:
-            place = first.origin.get((a or b)["name"]) or second.origin.get((a or b)["name"]) or ""
+            t = first if a else second
+            place = f"{t.lines[(a or b)['name']]}: {t.origin[(a or b)['name']]}"
             raise Untraceable(f"{place}: step {(a or b)['name']} follows from the counts or values of one graph, and differs on another")
     if first.graphs != second.graphs or list(first.arrays) != list(second.arrays):
         raise Untraceable("the graphs or arrays follow from the counts or values of one graph, and differ on another")
     for name, value in first.arrays.items():
         if value.shape != second.arrays[name].shape or not bool((value == second.arrays[name]).all()):
-            raise Untraceable(f"{first.origin.get(name.rsplit('.', 1)[0], '')}: the numbers of {name} follow from the counts or values of one graph, and differ on another")
+            step = name if name in first.lines else name.rsplit(".", 1)[0]
+            raise Untraceable(f"{first.lines.get(step, '')}: {first.origin.get(step, '')}: the numbers of {name} follow from the counts or values of one graph, and differ on another")
 
 
 def told(error, place=""):
