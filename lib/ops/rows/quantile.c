@@ -50,8 +50,7 @@ static gnn_real_t find(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int
         return 0;
     const double place = options[0] * (double)(count - 1);
     const int64_t low = (int64_t)floor(place), high = gnn__min(low + 1, count - 1);
-    *found = (between_t){{list[low].sender, list[high].sender},
-                         share_of(place, (int)options[1])};
+    *found = (between_t){{list[low].sender, list[high].sender}, share_of(place, (int)options[1])};
     return (gnn_real_t)((1 - found->share) * (double)list[low].value +
                         found->share * (double)list[high].value);
 }
