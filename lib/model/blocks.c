@@ -140,26 +140,17 @@ static int unknown(const char *name)
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
 }
 
-/* A value that a block is given and that none of its steps, from `first` on, reads is refused by
- * name: it would be dropped, and the numbers be others than those that were asked for. */
-static int check_values_read(const gnn_steps_t *steps, int64_t first, const char *block,
+/* An edge weight that a block is given and that none of its steps, from `first` on, reads is
+ * refused: the block would compute something else than what was asked for. */
+static int check_weight_read(const gnn_steps_t *steps, int64_t first, const char *block,
                              const gnn_block_t *b)
 {
-    const struct {
-        const char *field, *value;
-    } given[] = {{"memory", b->memory},
-                 {"edges", b->edges},
-                 {"globals", b->globals},
-                 {"edge_weight", b->edge_weight}};
-    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
-        bool read = !given[k].value;
-        for (int64_t s = first; s < steps->count && !read; s++)
-            read = gnn__step_reads(&steps->list[s], given[k].value);
-        if (!read)
-            return gnn__error(GNN_EINVALID, "block %s (%s) reads no .%s", b->name, block,
-                              given[k].field);
-    }
-    return GNN_OK;
+    for (int64_t s = first; b->edge_weight && s < steps->count; s++)
+        if (gnn__step_reads(&steps->list[s], b->edge_weight))
+            return GNN_OK;
+    if (!b->edge_weight)
+        return GNN_OK;
+    return gnn__error(GNN_EINVALID, "block %s (%s) reads no .edge_weight", b->name, block);
 }
 
 int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block_t *settings,
@@ -184,7 +175,7 @@ int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block
             blocks[k].append(steps, &full);
             if (steps->status != GNN_OK)
                 return steps->status;
-            return gnn__steps_fail(steps, check_values_read(steps, first, block, &full));
+            return gnn__steps_fail(steps, check_weight_read(steps, first, block, &full));
         }
     return gnn__steps_fail(steps, unknown(block));
 }
