@@ -36,12 +36,15 @@ typedef struct gnn_tokenizer gnn_tokenizer_t;
  *   capitals outside of brackets;
  * - merges.txt: byte-level BPE as GPT-2 has it; the ids are in vocab.json beside it;
  * - a SentencePiece model: unigram, BPE, word or char;
- * - llama2.c's tokenizer.bin: scores and pieces.
+ * - llama2.c's tokenizer.bin: scores and pieces;
+ * - a folder: tokenizer.json, or else its vocabulary by the rule of the class that the folder
+ *   names, with what tokenizer_config.json, special_tokens_map.json and added_tokens.json say.
  *
  * @param[out] tokenizer  the caller's, for gnn_tokenizer_free
- * @param[in] path        a file of at most 256 MB
+ * @param[in] path        a file of at most 256 MB, or a folder
  * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the place in it; GNN_EUNSUPPORTED: a step
- *   that is not known, named; GNN_EOVERFLOW: a template of more than 4,096 tokens or 8 texts, or
+ *   that is not known, a key, or files that contradict each other, named; GNN_ENOTFOUND: a folder
+ *   without a tokenizer; GNN_EOVERFLOW: a template of more than 4,096 tokens or 8 texts, or
  *   an added token of which the normalisers make more than 4,096 bytes; GNN_EMEMORY.
  *
  * Tokens have at most 4,096 bytes, and ids are dense: below twice the count of tokens and 65,536.
@@ -84,7 +87,8 @@ GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *pat
 
 /* ---- its vocabulary ---- */
 
-/** The kind of a tokenizer's model: "WordPiece", "BPE", "Unigram" or "WordLevel". */
+/** The kind of a tokenizer's model: "WordPiece", "BPE", "Unigram", "WordLevel", or "SentencePiece"
+ *  for pieces that vocab.json numbers. */
 GNN_API const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer);
 /** The largest id of a token plus one: the rows of a table of embeddings. */
 GNN_API int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer);

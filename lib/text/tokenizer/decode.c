@@ -221,7 +221,8 @@ static int push(gnn_decoder_t *d, int32_t id)
     const gnn__string_t text = t->written && t->written[id].at ? t->written[id] : t->tokens[id];
     const bool spoken_unknown = t->speech.unknown && id == t->rules.unknown;
     const int byte = t->speech.byte_tokens ? gnn__byte_token(text) : -1;
-    if ((t->flags[id] & GNN__TOKEN_SPECIAL) && !d->special)
+    /* As in the package, one that normalisers change is not known as a special one. */
+    if ((t->flags[id] & GNN__TOKEN_SPECIAL) && !d->special && text.at == t->tokens[id].at)
         return GNN_OK;
     if (byte >= 0) {
         GNN_TRY(append(&d->bytes, &(char){(char)byte}, 1));
@@ -256,6 +257,12 @@ static int give(gnn_decoder_t *d, bool last)
 {
     const bool tidies = d->t->speech.tidy_text;
     GNN_TRY(append(&d->held, "", 0));
+    if (!tidies && d->out.n == 0) {
+        const buffer_t empty = d->out;
+        d->out = d->held;
+        d->held = empty;
+        return GNN_OK;
+    }
     if (tidies)
         GNN_TRY(tidy(&d->held, true));
     const int64_t n = tidies && !last ? settled(&d->held) : d->held.n;

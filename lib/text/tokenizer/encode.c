@@ -74,14 +74,12 @@ static int add_row(batch_t *b, gnn__token_t token)
 static int add_item(batch_t *b, const gnn__work_t *work, gnn__item_t item, const int64_t first[2],
                     const int64_t n[2], bool special)
 {
+    const int32_t type = work->tokenizer->one_type ? 0 : item.type;
     if (item.id >= 0)
-        return special
-                   ? add_row(b, (gnn__token_t){.id = item.id,
-                                               .type = work->tokenizer->one_type ? 0 : item.type})
-                   : GNN_OK;
+        return special ? add_row(b, (gnn__token_t){item.id, type, 0, 0}) : GNN_OK;
     for (int64_t k = 0; k < n[item.which]; k++) {
         gnn__token_t token = work->tokens.at[first[item.which] + k];
-        token.type = work->tokenizer->one_type ? 0 : item.type;
+        token.type = type;
         GNN_TRY(add_row(b, token));
     }
     return GNN_OK;
