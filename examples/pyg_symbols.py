@@ -453,9 +453,9 @@ def is_by_block(x, shape):
 
 def both(t, kind, x, z, out, **fields):
     """A step of two values: add, multiply or maximum."""
-    masks = [v.meta.axis.mask for v in (x, z) if isinstance(v.meta.axis, Selected)]
-    if len(masks) == 2 and masks[0] is not masks[1]:
-        t.refuse("values picked by different masks")
+    kinds = {kind_of_rows(v.meta.axis) for v in (x, z) if not v.meta.lone}
+    if len(kinds) > 1:
+        t.refuse("values whose rows are of different kinds (nodes, edges, rows picked by a mask)")
     if x.meta.lone and z.meta.lone:
         names = [affine(t, "expand", [v], lambda u, s=out.shape: u[0].expand(s), raw(v).expand(out.shape)).meta.name if raw(v).shape != out.shape else v.meta.name for v in (x, z)]
         return symbol(out, Rows(t.step2(kind, out.numel(), names[0], names[1], **fields), x.meta.axis, True))
@@ -473,6 +473,13 @@ def both(t, kind, x, z, out, **fields):
     if one and kind == "maximum":
         t.refuse("the larger of rows and one row")
     return symbol(out, Rows(t.step2(kind, columns, a, b, **fields), axis))
+
+
+def kind_of_rows(axis):
+    """Rows of two values go together where these are the same."""
+    if isinstance(axis, Selected):
+        return id(axis.mask)
+    return "edges" if isinstance(axis, Edges) else "nodes" if axis.startswith("nodes") else axis
 
 
 def scaled(t, x, factor):

@@ -197,7 +197,8 @@ def inputs_of(module):
 def widths_of(module):
     if type(module).__name__ == "DNAConv":
         return {}
-    return {"x": IN, "edge_attr": EDGE, "msg": IN, "x_0": IN, "z": IN, "pos": 3, "y": 3, "x_dict.a": IN, "x_dict.b": IN}
+    edge = next((getattr(module, name) for name in ("edge_dim", "dim") if isinstance(getattr(module, name, None), int) and getattr(module, name) > 0), EDGE)
+    return {"x": IN, "edge_attr": edge, "msg": IN, "x_0": IN, "z": IN, "pos": 3, "y": 3, "x_dict.a": IN, "x_dict.b": IN}
 
 
 GRAPHS = {"plain": (2, False, False, False), "loops": (3, True, False, False), "duplicates": (2, False, True, False), "isolated": (3, False, False, True)}
