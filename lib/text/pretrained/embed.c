@@ -104,12 +104,6 @@ static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, wanted_t *
     return embeds ? gnn__prompts_skipped(p, &w->skipped) : GNN_OK;
 }
 
-int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
-{
-    const int64_t own = p->tokenizer ? p->tokenizer->max_length : 0;
-    return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
-}
-
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out)
 {

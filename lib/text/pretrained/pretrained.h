@@ -39,7 +39,7 @@ int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, con
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out);
 
 /* Tokens of a text at most: the model's limit or a lower one of the tokenizer's; 0: any.
- * embed.c */
+ * prompts.c */
 int64_t gnn__pretrained_most(const gnn_pretrained_t *p);
 
 /* config_sentence_transformers.json: prompts, with the default one chosen, columns of vectors and

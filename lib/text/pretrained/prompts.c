@@ -4,6 +4,12 @@
 
 #define PROMPTS "config_sentence_transformers.json"
 
+int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
+{
+    const int64_t own = p->tokenizer ? p->tokenizer->max_length : 0;
+    return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
+}
+
 /* Is the prompt's share of a sentence's rows left out of its vector? */
 static bool is_left_out(const gnn__parts_t *parts)
 {
