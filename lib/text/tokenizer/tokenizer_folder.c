@@ -264,8 +264,9 @@ static int check_wordpieces(const gnn_tokenizer_t *t, const gnn__family_t *famil
         : t->rules.longest_word != 100     ? "model: \"max_input_chars_per_word\" is not 100"
         : !step_of(t, "pre_tokenizer", "BertPreTokenizer")
             ? "\"pre_tokenizer\" is not BertPreTokenizer"
-        : !step_in(decoder, "WordPiece") || json_is_false(json_object_get(decoder, "cleanup")) ||
-                (prefix && strcmp(json_string_value(prefix), "##") != 0)
+        : json_is_object(decoder) && (!step_in(decoder, "WordPiece") ||
+                                      json_is_false(json_object_get(decoder, "cleanup")) ||
+                                      (prefix && strcmp(json_string_value(prefix), "##") != 0))
             ? "\"decoder\" is not WordPiece with the prefix \"##\" and \"cleanup\""
             : NULL;
     return fault ? gnn__error(GNN_EUNSUPPORTED, "tokenizer.json: %s, which the class expects", fault)
@@ -505,6 +506,11 @@ static int open_whole(gnn_tokenizer_t **t, const folder_t *f, const gnn__family_
 {
     GNN_TRY(open_file(t, f->words.folder, "tokenizer.json"));
     obey_legacy(f, *t, family);
+    /* Without a decoder of the file, the class's own writes. */
+    if (family && family->source == GNN__OF_WORDPIECES &&
+        !json_is_object(json_object_get((*t)->root, "decoder")))
+        (*t)->speech =
+            (gnn__speech_t){.spaced = true, .tidy = true, .prefix = "##", .blank = "", .suffix = ""};
     return check_against(f, *t, family);
 }
 
