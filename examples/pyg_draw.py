@@ -341,12 +341,20 @@ def wanted(module, inputs):
     return [name for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (p.default is p.empty or name in inputs)]
 
 
+def copied(module):
+    """A copy that a run may change (a cached graph, say); a module that cannot be copied itself."""
+    try:
+        return copy.deepcopy(module)
+    except Exception:  # noqa: BLE001 (whatever its constructor raises)
+        return module
+
+
 def run_once(module, drawn):
     """The error of forward() on these inputs; None where it runs."""
     pyg_symbols.TRACES.clear()
     try:
         with torch.no_grad():
-            copy.deepcopy(module)(**drawn.arguments())
+            copied(module)(**drawn.arguments())
         return None
     except Exception as error:  # noqa: BLE001 (any failure is a wrong width until none is left)
         return error

@@ -495,7 +495,7 @@ def flat(out):
 
 def run(module, drawn, without=()):
     """One trace on a drawn graph."""
-    original, module = module, copy.deepcopy(module)
+    original, module = module, pyg_draw.copied(module)
     t = Trace(module, without)
     args, t.inputs, t.sizes = drawn.symbols(t)
     try:
@@ -518,7 +518,7 @@ def run(module, drawn, without=()):
 def check_values(t, module, drawn):
     """Keeps the values that the module computes untraced: the file is compared with these."""
     with torch.no_grad():
-        values = flat(copy.deepcopy(module)(**drawn.arguments()))
+        values = flat(pyg_draw.copied(module)(**drawn.arguments()))
     t.output_values = {name: (value, x.meta.lone) for (name, x), value in zip(t.outputs.items(), values)}
     if len(values) != len(t.outputs) or any(v.dim() != raw(x).dim() for v, x in zip(values, t.outputs.values())):
         raise Untraceable("forward() returns something else where it is traced")

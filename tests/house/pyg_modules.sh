@@ -29,7 +29,8 @@ class Net(torch.nn.Module):
         self.conv = G.GCNConv(3, 2)
 
     def forward(self, x, edge_index, edge_weight=None):
-        return torch.linalg.qr(x)[0] if wrong else self.conv(x, edge_index, edge_weight)
+        x = self.conv(x, edge_index, edge_weight)
+        return torch.linalg.qr(x)[0] if wrong else x
 
 
 wrong = False
@@ -54,7 +55,7 @@ expect "says so too" grep -q 'not verified' last
 expect "a library that is not there" exits 1 "$python" -W ignore "$root/examples/from_pyg.py" net.py:make net.pt other.safetensors --library nosuch.so
 expect "leaves no file" test ! -e other.safetensors
 expect "what has no counterpart" exits 1 "$python" -W ignore "$root/examples/from_pyg.py" net.py:make_wrong net.pt other.safetensors
-expect "is named with its line" grep -q 'net.py:11: .*qr' last
+expect "is named with its line" grep -q 'net.py:12: .*qr' last
 expect "and leaves no file" test ! -e other.safetensors
 expect "styles, closure, refusals" "$python" -W ignore "$root/tests/pyg/styles.py"
 finish
