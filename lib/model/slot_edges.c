@@ -71,15 +71,14 @@ static void add_loops(gnn__slot_edges_t *made, int64_t nodes, const int64_t *las
     }
 }
 
-/* Leaves self-loops out, adds them, or both. */
+/* Leaves self-loops out, adds them, or both. Edges have no types where some are added that have
+ * none. */
 static int with_loops(gnn__slot_edges_t *made, const gnn__slot_edges_t *before, bool without, bool add)
 {
     const int64_t nodes = add ? gnn__min(before->n_src, before->n_dst) : 0;
     int64_t *last = NULL;
     int rc = GNN_OK;
-    if (add && before->type)
-        return gnn__error(GNN_EUNSUPPORTED, "self-loops that are added to edges have no type");
-    GNN_CHECK(make_room(made, before->n_edges, nodes, before->type != NULL));
+    GNN_CHECK(make_room(made, before->n_edges, nodes, before->type && !add));
     GNN_CHECK(gnn__new(&last, nodes, sizeof *last, "self-loops"));
     for (int64_t node = 0; node < nodes; node++)
         last[node] = -1;
