@@ -1,5 +1,5 @@
-/* The command gnn: `gnn PROGRAM [OPTION]...` runs one of the programs of programs.def; so does a link
- * to it that has the name of the program. */
+/* The command gnn: `gnn PROGRAM [OPTION]...` runs one of the programs of programs.def; so does a
+ * link to it that has the name of the program. */
 #include "options.h"
 #include "program.h"
 

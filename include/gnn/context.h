@@ -71,8 +71,8 @@ typedef struct gnn_context_config {
      * may run on (taskset, cpusets) and that its control groups' quotas grant. On a machine that is
      * busy with other work fewer are faster: threads wait for the slowest (docs/install.md) */
     int threads;
-    /** GNN_ON: the same bits with any number of threads, dense products included (default off). Off:
-     * on a machine that is busy with other work dense products of tapes may use fewer threads, and
+    /** ON: the same bits with any number of threads, dense products included [off]. Off: on a
+     * machine that is busy with other work dense products of tapes may use fewer threads, and
      * differ in their last bits from those of an idle one */
     gnn_flag_t deterministic;
     /** of dense products; a level that this processor (or a deterministic context) cannot speed up

@@ -15,8 +15,9 @@
  * those that lose. When the sum reaches a few milliseconds, loops get fewer threads until all
  * losses together are 2% of the time of all loops (20 ms are free), and then all again: a machine
  * that stays busy costs 2%, an idle one nothing, and a short disturbance is soon over.
- * Counts change between operations only. Loops compute the same bits with any of them; dense products
- * of other libraries follow them too, whose last bits may differ but in a deterministic context. */
+ * Counts change between operations only. Loops compute the same bits with any of them; dense
+ * products of other libraries follow them too, whose last bits may differ but in a deterministic
+ * context. */
 #include <lib/base/base.h>
 
 #include <fcntl.h>
