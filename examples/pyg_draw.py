@@ -99,7 +99,8 @@ def numbers_of(module):
         if p.dim():
             add(int(p.shape[-1]))
             add(int(p.shape[0]))
-    return list(dict.fromkeys(found))[:24]
+    found = list(dict.fromkeys(found))[:24]
+    return found + [w // 2 for w in found if w % 2 == 0 and w // 2 not in found]  # [x_i, x_j - x_i] is twice as wide as x
 
 
 def count_of(module, names, default):
