@@ -56,12 +56,15 @@ static int take_config(gnn_pretrained_t *p, const json_t *config)
     return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, PROMPTS ": \"default_prompt_name\"");
 }
 
-/* Without modules.json no program reads the file. */
+/* Without modules.json no program obeys the file, which must be readable all the same. */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     json_t *config = NULL;
-    if (parts->modules)
-        GNN_TRY(gnn__json_open_any(&config, p->folder, PROMPTS));
+    GNN_TRY(gnn__json_open_any(&config, p->folder, PROMPTS));
+    if (!parts->modules) {
+        json_decref(config);
+        config = NULL;
+    }
     p->prompts_left_out = is_left_out(parts);
     int rc = config ? gnn__arch_check_file(config, PROMPTS, PROMPTS) : GNN_OK;
     if (rc == GNN_OK)
