@@ -107,6 +107,7 @@ protected:
     public:                                        \
         using handle::handle;                      \
     };
+GNN_HPP_HANDLE(answers, gnn_answers_t, gnn_answers_free)
 GNN_HPP_HANDLE(arrays, gnn_arrays_t, gnn_arrays_free)
 GNN_HPP_HANDLE(attachment, gnn_attachment_t, gnn_attachment_free)
 GNN_HPP_HANDLE(attention_maps, gnn_attention_maps_t, gnn_attention_free)
@@ -114,6 +115,7 @@ GNN_HPP_HANDLE(batches, gnn_batches_t, gnn_batches_free)
 GNN_HPP_HANDLE(corpus, gnn_corpus_t, gnn_corpus_free)
 GNN_HPP_HANDLE(decoder, gnn_decoder_t, gnn_decoder_free)
 GNN_HPP_HANDLE(explanation, gnn_explanation_t, gnn_explanation_free)
+GNN_HPP_HANDLE(fills, gnn_fills_t, gnn_fills_free)
 GNN_HPP_HANDLE(gates, gnn_gates_t, gnn_gates_free)
 GNN_HPP_HANDLE(graph_batches, gnn_graph_batches_t, gnn_graph_batches_free)
 GNN_HPP_HANDLE(hetero_sample, gnn_hetero_sample_t, gnn_hetero_sample_free)
@@ -130,6 +132,7 @@ GNN_HPP_HANDLE(projection, gnn_projection_t, gnn_projection_free)
 GNN_HPP_HANDLE(sample, gnn_sample_t, gnn_sample_free)
 GNN_HPP_HANDLE(sampler, gnn_sampler_t, gnn_sampler_free)
 GNN_HPP_HANDLE(state, gnn_state_t, gnn_state_free)
+GNN_HPP_HANDLE(tags, gnn_tags_t, gnn_tags_free)
 GNN_HPP_HANDLE(tape, gnn_tape_t, gnn_tape_free)
 GNN_HPP_HANDLE(text_lines, gnn_text_lines_t, gnn_text_lines_free)
 GNN_HPP_HANDLE(text_source, gnn_text_source_t, gnn_text_source_free)
@@ -354,7 +357,7 @@ class step {
     X(epochs) X(optimizer) X(schedule) X(lr) X(weight_decay) X(patience) X(watch) X(metric)    \
     X(label_smoothing) X(class_weight) X(loss) X(split) X(callback) X(user) X(stop)            \
     X(checkpoint) X(checkpoint_every) X(resume) X(accumulate) X(sampling) X(targets) X(splits) \
-    X(drop_edge) X(drop_node)
+    X(drop_edge) X(drop_node) X(links) X(typed)
 #define GNN_HPP_FIELDS_gnn_split_rule_t(X)                                                     \
     X(splits) X(train_each) X(validation_each) X(train_share) X(validation_share)              \
     X(validation) X(test) X(seed)
@@ -363,7 +366,7 @@ class step {
 #define GNN_HPP_FIELDS_gnn_link_rule_t(X)                                                      \
     X(validation_share) X(test_share) X(directed) X(seed)
 #define GNN_HPP_FIELDS_gnn_link_batches_config_t(X)                                            \
-    X(size) X(drawn) X(seed) X(avoid_all) X(split)
+    X(size) X(drawn) X(seed) X(avoid_all) X(split) X(sampling)
 #define GNN_HPP_FIELDS_gnn_state_config_t(X)                                                   \
     X(segments) X(capacity) X(windows) X(n_windows) X(fixed)
 #define GNN_HPP_CONFIG(name, type)                                                             \

@@ -486,8 +486,10 @@ static int add_row_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f, c
 static int add_codes(gnn__family_vocabulary_t *v, const gnn__family_t *f)
 {
     for (const char *at = f->tail; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
-        char text[64];
-        snprintf(text, sizeof text, "__%.*s__", (int)strcspn(at, " "), at);
+        char text[64] = "__";
+        const size_t length = strcspn(at, " ");
+        strncat(text, at, gnn__min(length, sizeof text - 5));
+        strcat(text, "__");
         if (!json_object_get(v->tokens, text) &&
             json_object_set_new(v->tokens, text, json_integer(next_id(v))) != 0)
             return no_memory();
