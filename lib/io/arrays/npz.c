@@ -91,6 +91,7 @@ static int open_archive(reader_t *r)
 {
     zip_error_t error;
     zip_error_init(&error);
+    errno = 0;
     r->zip = open_stream(&r->file, ZIP_CHECKCONS | ZIP_RDONLY, &error);
     int rc = GNN_OK;
     if (!r->zip && zip_error_code_zip(&error) == ZIP_ER_INCONS)
