@@ -4,9 +4,13 @@
 #   sh tests/house/keys.sh [--write] [FOLDER]     --write: makes the page anew
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
-write=
 if [ "${1:-}" = --write ]; then
-    write=--write
+    exec python3 "$root/docs/keys.py" --write
 fi
-python3 "$root/docs/keys.py" $write || exit 1
-echo "keys: docs/pretrained-keys.md is current"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+. "$root/tests/expect.sh"
+
+expect "docs/pretrained-keys.md is current" python3 "$root/docs/keys.py"
+finish
