@@ -33,12 +33,17 @@ static void say_times(page_t *p, const char *text, int times)
         say(p, "%s", text);
 }
 
-/* Opens what was written, which is then forgotten. */
-static int open_page(gnn_tokenizer_t **t, const char *name, page_t *p)
+static void write_page(const char *name, page_t *p)
 {
     write_text(name, p->at);
     free(p->at);
     *p = (page_t){0};
+}
+
+/* Opens what was written, which is then forgotten. */
+static int open_page(gnn_tokenizer_t **t, const char *name, page_t *p)
+{
+    write_page(name, p);
     return gnn_tokenizer_open(t, in_folder(name));
 }
 
@@ -174,6 +179,60 @@ START_TEST(added_tokens_cost_a_constant_each)
     ck_assert_int_lt(gnn__fail_allocation(0), 300);
     ck_assert_int_eq(gnn_tokenizer_find(t, "<19999>"), 20001);
     gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* The same in the other files of a folder. An addition that looked at all before it took minutes. */
+enum { MANY = 60000 };
+
+static void say_many(page_t *p, const char *begin, const char *format, int first, const char *end)
+{
+    say(p, "%s", begin);
+    for (int k = 0; k < MANY; k++) {
+        say(p, "%s", k ? ", " : "");
+        say(p, format, k + first, k);
+    }
+    say(p, "%s", end);
+}
+
+static void ck_many(const char *folder, int32_t last)
+{
+    gnn_tokenizer_t *t;
+    ck_ok(gnn_tokenizer_open(&t, in_folder(folder)));
+    ck_assert_int_eq(gnn_tokenizer_find(t, "<59999>"), last);
+    gnn_tokenizer_free(t);
+}
+
+START_TEST(folders_of_many_added_tokens)
+{
+    page_t p = {0};
+    ck_assert_int_eq(mkdir(in_folder("bare"), 0700), 0);
+    ck_assert_int_eq(mkdir(in_folder("whole"), 0700), 0);
+    write_text("bare/config.json", "{\"model_type\": \"bert\"}");
+    write_text("bare/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
+    say_many(&p, "{\"tokenizer_class\": \"BertTokenizer\", \"additional_special_tokens\": [",
+             "\"s%d_%d\"", 0, "]}");
+    write_page("bare/tokenizer_config.json", &p);
+    say_many(&p, "{", "\"<%2$d>\": %1$d", 6, "}");
+    write_page("bare/added_tokens.json", &p);
+    ck_many("bare", 60005);
+    say_many(&p, "{\"added_tokens\": [", "{\"id\": %d, \"content\": \"<%d>\", \"special\": true}",
+             2, "], " MODEL "}");
+    write_page("whole/tokenizer.json", &p);
+    say_many(&p, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"added_tokens_decoder\": {",
+             "\"%d\": {\"content\": \"<%d>\", \"special\": true}", 2, "}}");
+    write_page("whole/tokenizer_config.json", &p);
+    ck_many("whole", 60001);
+    static const char *const made[] = {"bare/config.json",
+                                       "bare/vocab.txt",
+                                       "bare/tokenizer_config.json",
+                                       "bare/added_tokens.json",
+                                       "bare",
+                                       "whole/tokenizer.json",
+                                       "whole/tokenizer_config.json",
+                                       "whole"};
+    for (size_t k = 0; k < sizeof made / sizeof *made; k++)
+        ck_assert_int_eq(remove(in_folder(made[k])), 0);
 }
 END_TEST
 
@@ -442,6 +501,7 @@ int main(void)
     tcase_add_test(c, tokens_are_of_at_most_4096_bytes);
     tcase_add_test(c, ids_are_dense);
     tcase_add_test(c, added_tokens_cost_a_constant_each);
+    tcase_add_test(c, folders_of_many_added_tokens);
     tcase_add_test(c, templates_are_short);
     tcase_add_test(c, what_is_cut_is_not_tokenized);
     tcase_add_test(c, a_file_that_cannot_be_read_is_not_a_missing_one);

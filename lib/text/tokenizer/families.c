@@ -60,14 +60,22 @@ static bool is_token(const char *key)
     return n > 6 && strcmp(key + n - 6, "_token") == 0 && strncmp(key, "add_", 4) != 0;
 }
 
-/* The value of a key in the folder's files; NULL: they do not have it. */
-static json_t *value_in(const gnn__folder_words_t *words, const char *key)
+json_t *gnn__folder_value(const gnn__folder_words_t *words, const char *key)
 {
     json_t *value = json_object_get(words->specials, key);
-    value = value ? value : json_object_get(words->config, key);
-    if (is_token(key) && json_is_object(value))
-        value = json_object_get(value, "content");
-    return value;
+    return value ? value : json_object_get(words->config, key);
+}
+
+const char *gnn__token_text(const json_t *token)
+{
+    return json_string_value(json_is_object(token) ? json_object_get(token, "content") : token);
+}
+
+/* The value of a setting; NULL: the folder's files do not have it. */
+static json_t *value_in(const gnn__folder_words_t *words, const char *key)
+{
+    json_t *value = gnn__folder_value(words, key);
+    return is_token(key) && json_is_object(value) ? json_object_get(value, "content") : value;
 }
 
 static int take_setting(json_t *settings, const gnn__folder_words_t *words, const char *key,

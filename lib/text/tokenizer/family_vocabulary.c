@@ -16,6 +16,8 @@ void gnn__family_vocabulary_free(gnn__family_vocabulary_t *v)
     json_decref(v->tokens);
     json_decref(v->merges);
     json_decref(v->added);
+    json_decref(v->piece_ids);
+    json_decref(v->added_ids);
     json_decref(v->charsmap);
     json_decref(v->special_pieces);
     json_decref(v->user_pieces);
@@ -23,43 +25,39 @@ void gnn__family_vocabulary_free(gnn__family_vocabulary_t *v)
 
 /* ---- ids ---- */
 
-static int64_t id_in_list(const json_t *list, const char *token)
+static int64_t id_in(const json_t *ids, const char *token)
 {
-    for (size_t k = 0; k < json_array_size(list); k++)
-        if (strcmp(json_string_value(json_array_get(json_array_get(list, k), 0)), token) == 0)
-            return (int64_t)k;
-    return -1;
+    const json_t *id = json_object_get(ids, token);
+    return json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
 }
 
-static int64_t id_of_added(const json_t *added, const char *token)
+static const char *piece_text(const json_t *pieces, size_t k)
 {
-    for (size_t k = 0; k < json_array_size(added); k++) {
-        const json_t *entry = json_array_get(added, k);
-        if (strcmp(json_string_value(json_object_get(entry, "content")), token) == 0)
-            return (int64_t)json_integer_value(json_object_get(entry, "id"));
-    }
-    return -1;
+    return json_string_value(json_array_get(json_array_get(pieces, k), 0));
+}
+
+/* The first place of each piece. */
+static int index_pieces(json_t **ids, const json_t *pieces)
+{
+    *ids = json_object();
+    for (size_t k = 0; k < json_array_size(pieces); k++)
+        if (!json_object_get(*ids, piece_text(pieces, k)) &&
+            json_object_set_new_nocheck(*ids, piece_text(pieces, k), json_integer((json_int_t)k)) != 0)
+            return no_memory();
+    return *ids ? GNN_OK : no_memory();
 }
 
 int64_t gnn__family_id(const gnn__family_vocabulary_t *v, const char *token)
 {
-    const json_t *id = json_object_get(v->tokens, token);
-    const int64_t known = json_is_array(v->tokens) ? id_in_list(v->tokens, token)
-                          : json_is_integer(id)    ? (int64_t)json_integer_value(id)
-                                                   : -1;
-    return known >= 0 ? known : id_of_added(v->added, token);
+    const int64_t known = id_in(v->piece_ids ? v->piece_ids : v->tokens, token);
+    return known >= 0 ? known : id_in(v->added_ids, token);
 }
 
 /* The id of the next token that is added. */
 static int64_t next_id(const gnn__family_vocabulary_t *v)
 {
-    int64_t next = (int64_t)(json_is_array(v->tokens) ? json_array_size(v->tokens)
-                                                      : json_object_size(v->tokens));
-    for (size_t k = 0; k < json_array_size(v->added); k++)
-        next = gnn__max(
-            next,
-            (int64_t)json_integer_value(json_object_get(json_array_get(v->added, k), "id")) + 1);
-    return next;
+    return gnn__max(v->added_end, (int64_t)(json_is_array(v->tokens) ? json_array_size(v->tokens)
+                                                                     : json_object_size(v->tokens)));
 }
 
 /* ---- files of text ---- */
@@ -184,7 +182,8 @@ static int list_pieces(gnn__family_vocabulary_t *v, const gnn__family_t *f,
         GNN_TRY(add_piece(v->tokens, list->at[k].text.at, list->at[k].text.length,
                           (double)list->at[k].score));
     GNN_TRY(add_named(v->tokens, f->tail, settings));
-    v->unknown = unknown ? id_in_list(v->tokens, unknown) : -1;
+    GNN_TRY(index_pieces(&v->piece_ids, v->tokens));
+    v->unknown = unknown ? id_in(v->piece_ids, unknown) : -1;
     v->unknown = v->unknown >= 0 ? v->unknown : list->unknown;
     return GNN_OK;
 }
@@ -282,6 +281,7 @@ int gnn__family_vocabulary(gnn__family_vocabulary_t *v, const gnn__family_t *f, 
                            const char *const names[3], const json_t *settings)
 {
     v->added = json_array();
+    v->added_ids = json_object();
     switch (f->source) {
     case GNN__OF_WORDPIECES:
         v->tokens = json_object();
@@ -312,7 +312,7 @@ static bool flag_of(const flags_t *f, const char *key, bool otherwise)
 
 static int add_token(gnn__family_vocabulary_t *v, const char *text, const flags_t *f, int64_t *id)
 {
-    *id = id_of_added(v->added, text);
+    *id = id_in(v->added_ids, text);
     if (*id >= 0 || !*text)
         return GNN_OK;
     *id = gnn__family_id(v, text);
@@ -322,7 +322,11 @@ static int add_token(gnn__family_vocabulary_t *v, const char *text, const flags_
         "single_word", (int)flag_of(f, "single_word", false), "lstrip",
         (int)flag_of(f, "lstrip", f->strip_left), "rstrip", (int)flag_of(f, "rstrip", false),
         "normalized", (int)flag_of(f, "normalized", f->normalised), "special", (int)f->special);
-    return json_array_append_new(v->added, entry) == 0 ? GNN_OK : no_memory();
+    v->added_end = gnn__max(v->added_end, *id + 1);
+    return json_array_append_new(v->added, entry) == 0 &&
+                   json_object_set_new_nocheck(v->added_ids, text, json_integer(*id)) == 0
+               ? GNN_OK
+               : no_memory();
 }
 
 static int add_checked(gnn__family_vocabulary_t *v, const char *file, const char *text,
@@ -384,8 +388,19 @@ static int add_decoder(gnn__family_vocabulary_t *v, const gnn__family_t *f, json
     return rc;
 }
 
-/* Is it one of the named special tokens, or of the additional ones? */
-static bool is_named(const gnn__folder_words_t *words, const json_t *settings, const char *text)
+/* Adds the texts of a list of tokens to an object, as keys. */
+static int put_texts(json_t *texts, const json_t *list)
+{
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const char *text = gnn__token_text(json_array_get(list, k));
+        if (text && json_object_set_new_nocheck(texts, text, json_true()) != 0)
+            return no_memory();
+    }
+    return texts ? GNN_OK : no_memory();
+}
+
+/* The named special tokens, and the additional ones. */
+static int put_named(json_t *texts, const gnn__folder_words_t *words, const json_t *settings)
 {
     const char *key;
     json_t *value;
@@ -393,19 +408,10 @@ static bool is_named(const gnn__folder_words_t *words, const json_t *settings, c
     {
         const size_t n = strlen(key);
         if (n > 6 && strcmp(key + n - 6, "_token") == 0 && json_is_string(value) &&
-            strcmp(json_string_value(value), text) == 0)
-            return true;
+            json_object_set_nocheck(texts, json_string_value(value), value) != 0)
+            return no_memory();
     }
-    const json_t *list = json_object_get(words->specials, "additional_special_tokens");
-    list = list ? list : json_object_get(words->config, "additional_special_tokens");
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const json_t *entry = json_array_get(list, k);
-        const char *name =
-            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
-        if (name && strcmp(name, text) == 0)
-            return true;
-    }
-    return false;
+    return put_texts(texts, gnn__folder_value(words, "additional_special_tokens"));
 }
 
 /* added_tokens.json: ids by tokens. */
@@ -413,17 +419,22 @@ static int add_legacy(gnn__family_vocabulary_t *v, const gnn__folder_words_t *wo
                       const json_t *settings)
 {
     const char *key;
-    json_t *value;
+    json_t *value, *named = json_object();
+    int rc = put_named(named, words, settings);
     json_object_foreach(words->added, key, value)
     {
-        const bool special = is_named(words, settings, key);
-        if (!json_is_integer(value))
-            return gnn__error(GNN_EFORMAT, "added_tokens.json: \"%.40s\" is %s, an id is expected",
-                              key, gnn__json_type(value));
-        GNN_TRY(add_checked(v, "added_tokens.json", key, &(flags_t){special, !special, false, NULL},
-                            (int64_t)json_integer_value(value)));
+        const bool special = json_object_get(named, key) != NULL;
+        if (rc == GNN_OK)
+            rc = json_is_integer(value)
+                     ? add_checked(v, "added_tokens.json", key,
+                                   &(flags_t){special, !special, false, NULL},
+                                   (int64_t)json_integer_value(value))
+                     : gnn__error(GNN_EFORMAT,
+                                  "added_tokens.json: \"%.40s\" is %s, an id is expected", key,
+                                  gnn__json_type(value));
     }
-    return GNN_OK;
+    json_decref(named);
+    return rc;
 }
 
 static int add_plain(gnn__family_vocabulary_t *v, const char *text, const json_t *json, bool strips)
@@ -438,11 +449,10 @@ static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
     static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                        "pad_token", "cls_token", "mask_token"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        const json_t *json = json_object_get(words->specials, keys[k]);
-        json = json ? json : json_object_get(words->config, keys[k]);
+        const json_t *json = gnn__folder_value(words, keys[k]);
         const char *text = json_string_value(json_object_get(settings, keys[k]));
         if (!json_object_get(settings, keys[k])) /* no setting of the family, but a special token */
-            text = json_string_value(json_is_object(json) ? json_object_get(json, "content") : json);
+            text = gnn__token_text(json);
         if (text && f->plain_tokens && json_is_object(json))
             return gnn__error(GNN_EUNSUPPORTED,
                               "tokenizer_config.json: \"%s\" is an object, a string is expected",
@@ -458,8 +468,7 @@ static int add_list(gnn__family_vocabulary_t *v, const json_t *list, bool specia
     int64_t id;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *entry = json_array_get(list, k);
-        const char *text =
-            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        const char *text = gnn__token_text(entry);
         if (!text)
             return gnn__error(GNN_EFORMAT, "a list of special tokens has %s, a string is expected",
                               gnn__json_type(entry));
@@ -469,16 +478,22 @@ static int add_list(gnn__family_vocabulary_t *v, const json_t *list, bool specia
     return GNN_OK;
 }
 
-/* Tokens that a row names, or that a setting stands for. */
-static int add_row_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f, const json_t *settings)
+/* Pieces of the tokens that an entry names, and of those that a setting stands for. */
+static int list_own(json_t **pieces, const gnn__family_t *f, const json_t *settings)
 {
-    json_t *list = json_array();
-    int rc = list ? add_named(list, f->special, settings) : no_memory();
-    if (rc == GNN_OK && json_object_get(settings, "extra_ids"))
-        rc = add_named(list, "extra_ids", settings);
-    for (size_t k = 0; k < json_array_size(list) && rc == GNN_OK; k++)
-        rc = add_plain(v, json_string_value(json_array_get(json_array_get(list, k), 0)), NULL, false);
-    json_decref(list);
+    *pieces = json_array();
+    GNN_TRY(*pieces ? add_named(*pieces, f->special, settings) : no_memory());
+    return json_object_get(settings, "extra_ids") ? add_named(*pieces, "extra_ids", settings)
+                                                  : GNN_OK;
+}
+
+static int add_own_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f, const json_t *settings)
+{
+    json_t *pieces;
+    int rc = list_own(&pieces, f, settings);
+    for (size_t k = 0; k < json_array_size(pieces) && rc == GNN_OK; k++)
+        rc = add_plain(v, piece_text(pieces, k), NULL, false);
+    json_decref(pieces);
     return rc;
 }
 
@@ -497,16 +512,26 @@ static int add_codes(gnn__family_vocabulary_t *v, const gnn__family_t *f)
     return GNN_OK;
 }
 
-static bool lists(const json_t *list, const char *text)
+/* Are the texts of a list those of pieces? M2M100's may be tokens of its vocabulary, too. */
+static int compare_texts(bool *same, const gnn__family_vocabulary_t *v, const gnn__family_t *f,
+                         const json_t *list, const json_t *pieces)
 {
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const json_t *entry = json_array_get(list, k);
-        const char *name =
-            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
-        if (name && strcmp(name, text) == 0)
-            return true;
+    json_t *texts = json_object(), *ids = NULL;
+    int rc = put_texts(texts, list);
+    if (rc == GNN_OK)
+        rc = index_pieces(&ids, pieces);
+    *same = true;
+    for (size_t k = 0; rc == GNN_OK && k < json_array_size(pieces); k++)
+        *same = *same && json_object_get(texts, piece_text(pieces, k));
+    for (size_t k = 0; rc == GNN_OK && k < json_array_size(list); k++) {
+        const char *text = gnn__token_text(json_array_get(list, k));
+        *same = *same && text &&
+                (json_object_get(ids, text) ||
+                 (f->source == GNN__OF_M2M100 && json_object_get(v->tokens, text)));
     }
-    return false;
+    json_decref(texts);
+    json_decref(ids);
+    return rc;
 }
 
 /* A list of further special tokens of a family of pieces is the family's own list, or there is
@@ -514,21 +539,11 @@ static bool lists(const json_t *list, const char *text)
 static int check_further(const gnn__family_vocabulary_t *v, const gnn__family_t *f, const char *key,
                          const json_t *list, const json_t *settings)
 {
-    json_t *own = json_array();
-    int rc = own ? add_named(own, f->special, settings) : no_memory();
+    json_t *own;
     bool same = true;
-    if (rc == GNN_OK && json_object_get(settings, "extra_ids"))
-        rc = add_named(own, "extra_ids", settings);
-    for (size_t k = 0; k < json_array_size(own); k++)
-        same = same && lists(list, json_string_value(json_array_get(json_array_get(own, k), 0)));
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const json_t *entry = json_array_get(list, k);
-        const char *text =
-            json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
-        same = same && text &&
-               (id_in_list(own, text) >= 0 ||
-                (f->source == GNN__OF_M2M100 && json_object_get(v->tokens, text)));
-    }
+    int rc = list_own(&own, f, settings);
+    if (rc == GNN_OK)
+        rc = compare_texts(&same, v, f, list, own);
     json_decref(own);
     return rc == GNN_OK && !same
                ? gnn__error(GNN_EUNSUPPORTED,
@@ -549,12 +564,11 @@ int gnn__family_add_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
         GNN_TRY(add_decoder(v, f, decoder));
     GNN_TRY(add_legacy(v, words, settings));
     GNN_TRY(add_named_tokens(v, f, words, settings));
-    GNN_TRY(add_row_tokens(v, f, settings));
+    GNN_TRY(add_own_tokens(v, f, settings));
     GNN_TRY(add_list(v, v->special_pieces, true));
     GNN_TRY(add_list(v, v->user_pieces, false));
     for (int k = 0; k < 2; k++) {
-        const json_t *list = json_object_get(words->specials, keys[k]);
-        list = list ? list : json_object_get(words->config, keys[k]);
+        const json_t *list = gnn__folder_value(words, keys[k]);
         if (list && f->source >= GNN__OF_PIECES && f->source != GNN__OF_PAIRS)
             GNN_TRY(check_further(v, f, keys[k], list, settings));
         GNN_TRY(add_list(v, list, true));

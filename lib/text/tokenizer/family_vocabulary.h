@@ -5,10 +5,12 @@
 #include <lib/text/tokenizer/families.h>
 
 typedef struct gnn__family_vocabulary {
-    json_t *tokens;   /* as tokenizer.json has them: an object of ids, or a list of pieces */
-    json_t *merges;   /* NULL: none */
-    json_t *added;    /* added tokens, in their order */
-    json_t *charsmap; /* in base64; NULL: none */
+    json_t *tokens; /* as tokenizer.json has them: an object of ids, or a list of pieces */
+    json_t *merges; /* NULL: none */
+    json_t *added;  /* added tokens, in their order */
+    json_t *piece_ids, *added_ids; /* objects: the ids of a list of pieces, of added tokens */
+    int64_t added_end;             /* the largest id of added tokens, and one */
+    json_t *charsmap;              /* in base64; NULL: none */
     json_t *special_pieces, *user_pieces; /* lists of what the file marks so; NULL: none */
     int64_t unknown;
     const char *spm; /* the SentencePiece model that is run; NULL: none */

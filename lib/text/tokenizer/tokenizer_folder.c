@@ -18,6 +18,7 @@ typedef struct folder {
     json_t *specials;
     char class[64]; /* without "Fast"; "": none is named */
     const char *type;
+    int32_t *added; /* of tokenizer.json, by id: the index of its added token, -1: none */
 } folder_t;
 
 /* ---- what the folder says ---- */
@@ -79,13 +80,12 @@ static void forget(folder_t *f)
     json_decref(f->words.config);
     json_decref(f->specials);
     json_decref(f->words.added);
+    gnn_free(f->added);
 }
 
-/* The value of a key, in whichever file has it. */
 static const json_t *said(const folder_t *f, const char *key)
 {
-    const json_t *value = json_object_get(f->words.specials, key);
-    return value ? value : json_object_get(f->words.config, key);
+    return gnn__folder_value(&f->words, key);
 }
 
 /* ---- whether files agree ---- */
@@ -275,17 +275,20 @@ static int check_wordpieces(const gnn_tokenizer_t *t, const gnn__family_t *famil
 
 /* ---- special tokens ---- */
 
-static const char *text_of(const json_t *token)
+static int index_added(folder_t *f, const gnn_tokenizer_t *t)
 {
-    return json_string_value(json_is_object(token) ? json_object_get(token, "content") : token);
+    GNN_TRY(gnn__new(&f->added, t->size, sizeof *f->added, "added tokens"));
+    for (int64_t id = 0; id < t->size; id++)
+        f->added[id] = -1;
+    for (int64_t k = t->n_added - 1; k >= 0; k--)
+        f->added[t->added[k].id] = (int32_t)k;
+    return GNN_OK;
 }
 
-static const gnn__added_t *added_of(const gnn_tokenizer_t *t, const char *text)
+static const gnn__added_t *added_of(const folder_t *f, const gnn_tokenizer_t *t, const char *text)
 {
-    for (int64_t k = 0; k < t->n_added; k++)
-        if (strcmp(t->added[k].text.at, text) == 0)
-            return &t->added[k];
-    return NULL;
+    const int32_t id = gnn_tokenizer_find(t, text);
+    return id >= 0 && f->added[id] >= 0 ? &t->added[f->added[id]] : NULL;
 }
 
 static bool surrounds(const gnn_tokenizer_t *t, int32_t id)
@@ -301,10 +304,10 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
                        const gnn__family_t *row, const char *key)
 {
     const json_t *own = said(f, key), *value = own ? own : json_object_get(family, key);
-    const char *text = text_of(value);
+    const char *text = gnn__token_text(value);
     if (!text)
         return GNN_OK;
-    const gnn__added_t *token = added_of(t, text);
+    const gnn__added_t *token = added_of(f, t, text);
     const bool around = row && strstr(row->single, key),
                knows = t->rules.unknown >= 0 || (row && row->source != GNN__OF_PAIRS);
     if ((own || f->words.config) && (!token || !token->special))
@@ -333,8 +336,8 @@ static int check_list(const folder_t *f, const gnn_tokenizer_t *t, const char *k
     if (!list || json_is_null(list))
         return GNN_OK;
     for (size_t k = 0; k < json_array_size(list); k++) {
-        const char *text = text_of(json_array_get(list, k));
-        const gnn__added_t *token = text ? added_of(t, text) : NULL;
+        const char *text = gnn__token_text(json_array_get(list, k));
+        const gnn__added_t *token = text ? added_of(f, t, text) : NULL;
         if (!token || !token->special)
             return disagrees(key, json_array_get(list, k), "a special token");
     }
@@ -365,8 +368,8 @@ static int check_decoder(const folder_t *f, const gnn_tokenizer_t *t)
         return disagrees("added_tokens_decoder", decoder, "an object of tokens");
     json_object_foreach(decoder, id, entry)
     {
-        const char *text = text_of(entry);
-        if (!text || !is_same(added_of(t, text), id, entry))
+        const char *text = gnn__token_text(entry);
+        if (!text || !is_same(added_of(f, t, text), id, entry))
             return gnn__error(GNN_EUNSUPPORTED,
                               CONFIG ": added_tokens_decoder: \"%.20s\" is \"%.60s\", not as "
                                      "tokenizer.json has it",
@@ -502,7 +505,7 @@ static int refuse(const folder_t *f)
     return GNN_OK;
 }
 
-static int open_whole(gnn_tokenizer_t **t, const folder_t *f, const gnn__family_t *family)
+static int open_whole(gnn_tokenizer_t **t, folder_t *f, const gnn__family_t *family)
 {
     GNN_TRY(open_file(t, f->words.folder, "tokenizer.json"));
     obey_legacy(f, *t, family);
@@ -511,6 +514,7 @@ static int open_whole(gnn_tokenizer_t **t, const folder_t *f, const gnn__family_
         !json_is_object(json_object_get((*t)->root, "decoder")))
         (*t)->speech =
             (gnn__speech_t){.spaced = true, .tidy = true, .prefix = "##", .blank = "", .suffix = ""};
+    GNN_TRY(index_added(f, *t));
     return check_against(f, *t, family);
 }
 
