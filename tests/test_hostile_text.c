@@ -182,7 +182,8 @@ START_TEST(added_tokens_cost_a_constant_each)
 }
 END_TEST
 
-/* The same in the other files of a folder. An addition that looked at all before it took minutes. */
+/* The same in the other files of a folder. An addition that looked at all before it took
+ * minutes. */
 enum { MANY = 60000 };
 
 static void say_many(page_t *p, const char *begin, const char *format, int first, const char *end)

@@ -60,17 +60,6 @@ static bool is_token(const char *key)
     return n > 6 && strcmp(key + n - 6, "_token") == 0 && strncmp(key, "add_", 4) != 0;
 }
 
-json_t *gnn__folder_value(const gnn__folder_words_t *words, const char *key)
-{
-    json_t *value = json_object_get(words->specials, key);
-    return value ? value : json_object_get(words->config, key);
-}
-
-const char *gnn__token_text(const json_t *token)
-{
-    return json_string_value(json_is_object(token) ? json_object_get(token, "content") : token);
-}
-
 /* The value of a setting; NULL: the folder's files do not have it. */
 static json_t *value_in(const gnn__folder_words_t *words, const char *key)
 {

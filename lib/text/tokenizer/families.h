@@ -36,11 +36,6 @@ typedef struct gnn__folder_words {
     bool bare;                /* there is no tokenizer.json */
 } gnn__folder_words_t;
 
-/* A key of special_tokens_map.json, or else of tokenizer_config.json; NULL: they do not have it. */
-json_t *gnn__folder_value(const gnn__folder_words_t *words, const char *key);
-/* The text of a special token, which is a string or an object with "content"; NULL: it has none. */
-const char *gnn__token_text(const json_t *token);
-
 /* The family of a class, or else of a model type; NULL: there is none. */
 const gnn__family_t *gnn__family_find(const char *class, const char *type);
 /* The files that a family reads, all of them or NULL; "": none is there. GNN_EIO. */

@@ -23,6 +23,19 @@ void gnn__family_vocabulary_free(gnn__family_vocabulary_t *v)
     json_decref(v->user_pieces);
 }
 
+/* ---- special tokens as files have them ---- */
+
+json_t *gnn__folder_value(const gnn__folder_words_t *words, const char *key)
+{
+    json_t *value = json_object_get(words->specials, key);
+    return value ? value : json_object_get(words->config, key);
+}
+
+const char *gnn__token_text(const json_t *token)
+{
+    return json_string_value(json_is_object(token) ? json_object_get(token, "content") : token);
+}
+
 /* ---- ids ---- */
 
 static int64_t id_in(const json_t *ids, const char *token)

@@ -16,6 +16,11 @@ typedef struct gnn__family_vocabulary {
     const char *spm; /* the SentencePiece model that is run; NULL: none */
 } gnn__family_vocabulary_t;
 
+/* A key of special_tokens_map.json, or else of tokenizer_config.json; NULL: they do not have it. */
+json_t *gnn__folder_value(const gnn__folder_words_t *words, const char *key);
+/* The text of a special token, which is a string or an object with "content"; NULL: it has none. */
+const char *gnn__token_text(const json_t *token);
+
 /* Also after an error the vocabulary is released by gnn__family_vocabulary_free. */
 int gnn__family_vocabulary(gnn__family_vocabulary_t *v, const gnn__family_t *family,
                            const char *folder, const char *const names[3], const json_t *settings);

@@ -2,7 +2,7 @@
  * of one thing agrees. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/arch/arch.h>
-#include <lib/text/tokenizer/families.h>
+#include <lib/text/tokenizer/family_vocabulary.h>
 
 #include <sys/stat.h>
 
