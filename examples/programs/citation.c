@@ -9,8 +9,8 @@
 
 enum { MOST = 1000000000 };
 
-/* Splits in place of the file's by the rule of Shchur et al. 2018: so many of each class to learn
- * from and to choose by, all others for the test. Without classes: 60, 20 and 20 in 100. */
+/* Replaces the splits of the file by drawn ones (Shchur et al. 2018): a given count of each class
+ * for training and for validation, all others for the test. Without classes: 60%, 20% and 20%. */
 static int draw_splits(options_t *o, gnn_data_t *data)
 {
     static const char *const each[] = {"train-each", "validation-each"};

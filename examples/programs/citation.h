@@ -111,7 +111,7 @@ typedef struct {
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
 } options_t;
 
-/* What --task takes the labels for. */
+/* --task: the kind of the labels. */
 typedef enum { TASK_AUTO, TASK_CLASSES, TASK_SEVERAL, TASK_REAL } task_t;
 
 /* Sets kind and metric; PROGRAM_REFUSED after a line about labels or a measure that do not fit. */

@@ -1,5 +1,6 @@
-/* What a set is, measured on what a training may see: its features, its graph, and the labels of
- * training and validation nodes. Recipes go by it, never by the name of a file. */
+/* Properties of a data set by which recipes are chosen, measured without labels of test nodes: kind
+ * of the features, mean degree, adjusted homophily among training and validation nodes. The name of
+ * the file is not one of them. */
 #include "citation.h"
 
 #include <math.h>

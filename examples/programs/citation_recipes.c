@@ -1,5 +1,5 @@
-/* How each network of citation is trained: the settings of its paper on sets like the paper's, and
- * settings for others, by what a set is (citation_facts.c). */
+/* Settings of the training of each network: those of its paper on sets like the paper's, and others
+ * by the properties of the set (citation_facts.c). */
 #include "citation.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ const char *recipe_name(size_t index)
     return NULL;
 }
 
-/* What the caller sets. */
+/* Options of the command line replace settings. */
 static void take_own(recipe_t *r, const own_settings_t *own)
 {
     r->hidden = own->hidden ? own->hidden : r->hidden;

@@ -1,5 +1,5 @@
-/* What citation learns of nodes: one class, several labels, or real values, and how that is
- * measured. */
+/* Tasks on nodes by the kind of their labels (one class, several labels, real values), with their
+ * losses and metrics. */
 #include "citation.h"
 #include "program.h"
 

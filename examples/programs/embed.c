@@ -218,7 +218,7 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     return rc;
 }
 
-/* How alike the lines of each pair are; a line that is long is cut in the picture. */
+/* Similarity of each pair of lines; long lines are cut in the picture. */
 static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_t *p,
                            const lines_t *lines, const gnn_tensor_t *vectors)
 {
@@ -336,7 +336,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
               "a cross-encoder, which orders the --top lines anew by query and line together",
               "FOLDER", .where = "query"),
         PRECISION(&o->precision),
-        WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000, .where = "query"),
+        WHOLE("top", &o->top, "lines of the ranking", 1, 1000000000, .where = "query"),
         FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),
         THREADS(&o->threads),
     };

@@ -11,7 +11,7 @@
  * in the mean over them (Xu et al. 2019) or, for each fold, on another one that is held out. */
 typedef enum { PROTOCOL_AUTO, PROTOCOL_OWN, PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
 typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
-/* What an epoch is chosen by. */
+/* The value by which an epoch is chosen. */
 typedef enum { GRAPHS_WATCH_METRIC, GRAPHS_WATCH_LOSS } graphs_watch_t;
 
 /* Aggregators and blocks that make one row of a graph's nodes, separated by "|". */

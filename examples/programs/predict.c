@@ -1,5 +1,5 @@
-/* What a published model says of the lines of a text: tags of names, classes, words for masks,
- * answers to a question, or classes that it was not trained for, by what the model was made for.
+/* Applies the head of a published model to the lines of a text: tags of names, classes, tokens for
+ * masks, answers to a question, or classes that it was not trained for (zero-shot).
  *
  *     gnn predict --model bert-ner --input lines.txt
  *     gnn predict --model bert-base --input masked.txt --top 3

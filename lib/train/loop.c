@@ -444,8 +444,7 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     if (rc == GNN_ENUMERIC || (ended && watching))
         gnn__best_restore(&l.best);
     l.kept.seconds = seconds() - l.start;
-    if (result)
-        *result = l.kept;
+    *result = l.kept;
 done:
     close_loop(&l);
     return rc;

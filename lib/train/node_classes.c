@@ -3,7 +3,7 @@
 #include <lib/io/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/links.h>
-#include <lib/train/typed.h>
+#include <lib/train/train.h>
 #include <math.h>
 
 typedef struct {

@@ -110,9 +110,9 @@ void gnn__checkpoint_sweep(const char *path);
 
 /* ---- the loop ---- */
 
-/* As gnn_train_batches; `fixed` says that the source gives the same batch again each time it is
- * asked for a part, so that its program on the tape stands. A pointer that comes again is no proof
- * of that: a graph freed and built anew may get the old address. */
+/* As gnn_train_batches, with a result; `fixed` says that the source gives the same batch again each
+ * time it is asked for a part, so that its program on the tape stands. A pointer that comes again
+ * is no proof of that: a graph freed and built anew may get the old address. */
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                     const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
@@ -122,6 +122,9 @@ typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed
  * them to `use`, whose error it returns. */
 int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
+/* The same of config->typed. typed_batches.c */
+int gnn__train_typed(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
 /* Does the model run on the set's graphs for slots, not on its one graph? */
 bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 

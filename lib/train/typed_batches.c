@@ -1,9 +1,10 @@
 /* Batches of typed samples as a source for training: seeds of one type, whom they hear along each
  * relation, and the rows of each type that the model reads. Schlichtkrull et al. 2018, Hu et al.
  * 2020. */
+#include <gnn/hetero_sample.h>
 #include <lib/io/data/data.h>
 #include <lib/model/part_rows.h>
-#include <lib/train/typed.h>
+#include <lib/train/train.h>
 
 enum { BATCH = 1024 };
 

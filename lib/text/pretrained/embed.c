@@ -5,10 +5,13 @@
 /* Tokens that run at once: enough for large products, few enough that values stay in the caches. */
 enum { AT_ONCE = 4096, LEAST = 256, MOST_VALUES = 1 << 24 };
 
-/* What is made of texts: a step's value, its first columns, of rows from `skipped` on. */
+/* A row of a step's value for each text: its first columns, of tokens from `skipped` on. */
 typedef struct wanted {
+    const gnn_pretrained_t *p;
+    gnn_context_t *context;
     const char *step;
     int64_t width, skipped;
+    const gnn_tensor_t *out;
 } wanted_t;
 
 static int64_t full_width(const gnn_pretrained_t *p)
@@ -34,60 +37,61 @@ int gnn_pretrained_choose_width(gnn_pretrained_t *pretrained, int64_t width)
 
 /* ---- some texts at a time ---- */
 
-static int value(const gnn_pretrained_t *p, gnn_context_t *context,
-                 const gnn_pretrained_batch_t *batch, const wanted_t *w, const gnn_tensor_t *rows)
-{
-    gnn_real_t *whole = NULL;
-    const gnn_model_inputs_t *inputs = gnn_pretrained_batch_inputs(batch);
-    if (w->width == rows->cols)
-        return gnn_model_value(p->made.model, context, inputs, w->step, rows);
-    GNN_TRY(gnn__new(&whole, rows->rows * w->width, sizeof *whole, "vectors"));
-    const gnn_tensor_t all = gnn_tensor(whole, rows->rows, w->width);
-    const int rc = gnn_model_value(p->made.model, context, inputs, w->step, &all);
-    for (int64_t k = 0; rc == GNN_OK && k < rows->rows; k++)
-        memcpy(gnn__row(rows, k), gnn__row(&all, k), sizeof *whole * (size_t)rows->cols);
-    gnn_free(whole);
-    return rc;
-}
-
-static int run(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-               int64_t first, int64_t end, int64_t row, const wanted_t *w, const gnn_tensor_t *out)
+static int run_some(const gnn_pretrained_t *p, gnn__some_texts_t *some, int64_t skipped,
+                    gnn__some_texts_use_t *use, void *user)
 {
     gnn_pretrained_batch_t *batch = NULL;
-    const gnn_tensor_t rows = {gnn__row(out, first), end - first, out->cols, out->stride};
-    const gnn_sequences_t some = {.count = end - first,
-                                  .lengths = tokens->lengths + first,
-                                  .ids = tokens->ids + row,
-                                  .types = tokens->types + row};
-    GNN_TRY(gnn__pretrained_batch_make(&batch, p, &some, NULL, w->skipped));
-    const int rc = value(p, context, batch, w, &rows);
+    const gnn_sequences_t sequences = {.count = some->end - some->first,
+                                       .lengths = some->tokens->lengths + some->first,
+                                       .ids = some->tokens->ids + some->row,
+                                       .types = some->tokens->types + some->row};
+    GNN_TRY(gnn__pretrained_batch_make(&batch, p, &sequences, NULL, skipped));
+    some->batch = batch;
+    const int rc = use(user, some);
     gnn_pretrained_batch_free(batch);
     return rc;
 }
 
-/* Fewer tokens at once where a row of logits is wide. */
-static int64_t at_once(const wanted_t *w)
+int gnn__pretrained_in_parts(const gnn_pretrained_t *p, const gnn_tokens_t *tokens, int64_t width,
+                             int64_t skipped, gnn__some_texts_use_t *use, void *user)
 {
-    return gnn__max(gnn__min(AT_ONCE, MOST_VALUES / gnn__max(w->width, 1)), LEAST);
-}
-
-static int run_all(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-                   const wanted_t *w, const gnn_tensor_t *out)
-{
-    int64_t row = 0;
-    for (int64_t first = 0, end = 0; first < tokens->sentences; first = end) {
-        int64_t rows = 0;
-        while (end < tokens->sentences && (rows == 0 || rows + tokens->lengths[end] <= at_once(w)))
-            rows += tokens->lengths[end++];
-        GNN_TRY(run(p, context, tokens, first, end, row, w, out));
-        row += rows;
+    const int64_t most = gnn__max(gnn__min(AT_ONCE, MOST_VALUES / gnn__max(width, 1)), LEAST);
+    gnn__some_texts_t some = {.tokens = tokens};
+    for (; some.first < tokens->sentences; some.first = some.end, some.row += some.rows) {
+        some.rows = 0;
+        while (some.end < tokens->sentences &&
+               (some.rows == 0 || some.rows + tokens->lengths[some.end] <= most))
+            some.rows += tokens->lengths[some.end++];
+        GNN_TRY(run_some(p, &some, skipped, use, user));
     }
     return GNN_OK;
 }
 
-static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, wanted_t *w,
-                 const gnn_tensor_t *out)
+/* ---- rows of texts ---- */
+
+static int make_rows(void *user, const gnn__some_texts_t *some)
 {
+    const wanted_t *w = user;
+    const gnn_model_t *model = w->p->made.model;
+    const gnn_model_inputs_t *inputs = gnn_pretrained_batch_inputs(some->batch);
+    const gnn_tensor_t rows = {gnn__row(w->out, some->first), some->end - some->first, w->out->cols,
+                               w->out->stride};
+    gnn_real_t *whole = NULL;
+    if (w->width == rows.cols)
+        return gnn_model_value(model, w->context, inputs, w->step, &rows);
+    GNN_TRY(gnn__new(&whole, rows.rows * w->width, sizeof *whole, "vectors"));
+    const gnn_tensor_t all = gnn_tensor(whole, rows.rows, w->width);
+    const int rc = gnn_model_value(model, w->context, inputs, w->step, &all);
+    for (int64_t k = 0; rc == GNN_OK && k < rows.rows; k++)
+        memcpy(gnn__row(&rows, k), gnn__row(&all, k), sizeof *whole * (size_t)rows.cols);
+    gnn_free(whole);
+    return rc;
+}
+
+static int check(wanted_t *w, const gnn_texts_t *texts)
+{
+    const gnn_pretrained_t *p = w->p;
+    const gnn_tensor_t *out = w->out;
     const bool embeds = strcmp(w->step, "embedding") == 0;
     const int64_t at = gnn_model_find(p->made.model, w->step);
     w->width = at < 0 ? -1 : gnn_model_width(p->made.model, at);
@@ -108,12 +112,13 @@ int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, con
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out)
 {
     gnn_tokens_t *tokens = NULL;
-    wanted_t wanted = {.step = step};
+    wanted_t wanted = {.p = p, .context = context, .step = step, .out = out};
     const gnn_encoding_t how = {.max_length = gnn__pretrained_most(p),
                                 .special = p->is_static ? GNN_OFF : GNN_ON};
-    GNN_TRY(check(p, texts, &wanted, out));
+    GNN_TRY(check(&wanted, texts));
     GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second, &how, &tokens));
-    const int rc = run_all(p, context, tokens, &wanted, out);
+    const int rc =
+        gnn__pretrained_in_parts(p, tokens, wanted.width, wanted.skipped, make_rows, &wanted);
     gnn_tokens_free(tokens);
     return rc;
 }

@@ -8,64 +8,46 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- logits of all tokens, some texts at a time ---- */
+/* ---- logits of all tokens, text by text ---- */
 
-/* Some texts: their tokens, which begin at row `row` of all, and a row of logits for each. */
+/* A text and the logits of its tokens. */
 typedef struct piece {
-    const gnn_tokens_t *tokens;
-    int64_t text, row;   /* the text, and its first row among all tokens */
-    int64_t length;      /* its tokens */
-    gnn_tensor_t logits; /* (length x width) */
+    const gnn_tokens_t *tokens; /* of all texts */
+    int64_t text, row;          /* the text, and its first token among all */
+    int64_t length;             /* its tokens */
+    gnn_tensor_t logits;        /* (length x width) */
 } piece_t;
 typedef int (*take_t)(void *user, const piece_t *piece);
 
-enum { AT_ONCE = 4096, LEAST = 256, MOST_VALUES = 1 << 24 };
+typedef struct logits {
+    const gnn_pretrained_t *p;
+    gnn_context_t *context;
+    int64_t width;
+    gnn_real_t *values; /* (room x width) */
+    int64_t room;
+    take_t take;
+    void *user;
+} logits_t;
 
-static int run_some(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-                    int64_t first, int64_t end, int64_t row, const gnn_tensor_t *logits,
-                    take_t take, void *user)
+static int take_some(void *user, const gnn__some_texts_t *some)
 {
-    gnn_pretrained_batch_t *batch = NULL;
-    const gnn_sequences_t some = {.count = end - first,
-                                  .lengths = tokens->lengths + first,
-                                  .ids = tokens->ids + row,
-                                  .types = tokens->types + row};
-    int rc = gnn_pretrained_batch_new(&batch, p, &some);
-    if (rc == GNN_OK)
-        rc = gnn_model_value(p->made.model, context, gnn_pretrained_batch_inputs(batch), "logits",
-                             logits);
-    gnn_pretrained_batch_free(batch);
-    for (int64_t text = first, at = 0; rc == GNN_OK && text < end; at += tokens->lengths[text++])
-        rc = take(user,
-                  &(piece_t){tokens, text, row + at, tokens->lengths[text],
-                             gnn_tensor(gnn__row(logits, at), tokens->lengths[text], logits->cols)});
-    return rc;
-}
-
-static int run_all(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-                   int64_t width, take_t take, void *user)
-{
-    const int64_t most = gnn__max(gnn__min(AT_ONCE, MOST_VALUES / width), LEAST);
-    gnn_real_t *values = NULL;
-    int64_t row = 0, room = 0;
-    int rc = GNN_OK;
-    for (int64_t first = 0, end = 0; rc == GNN_OK && first < tokens->sentences; first = end) {
-        int64_t rows = 0;
-        while (end < tokens->sentences && (rows == 0 || rows + tokens->lengths[end] <= most))
-            rows += tokens->lengths[end++];
-        if (rows > room) {
-            gnn_free(values);
-            values = NULL;
-            rc = gnn__new(&values, rows * width, sizeof *values, "logits");
-            room = rows;
-        }
-        const gnn_tensor_t logits = gnn_tensor(values, rows, width);
-        if (rc == GNN_OK)
-            rc = run_some(p, context, tokens, first, end, row, &logits, take, user);
-        row += rows;
+    logits_t *l = user;
+    const gnn_tokens_t *tokens = some->tokens;
+    if (some->rows > l->room) {
+        gnn_free(l->values);
+        l->values = NULL;
+        l->room = 0;
+        GNN_TRY(gnn__new(&l->values, some->rows * l->width, sizeof *l->values, "logits"));
+        l->room = some->rows;
     }
-    gnn_free(values);
-    return rc;
+    const gnn_tensor_t logits = gnn_tensor(l->values, some->rows, l->width);
+    GNN_TRY(gnn_model_value(l->p->made.model, l->context, gnn_pretrained_batch_inputs(some->batch),
+                            "logits", &logits));
+    for (int64_t text = some->first, at = 0; text < some->end; at += tokens->lengths[text++])
+        GNN_TRY(l->take(l->user, &(piece_t){tokens, text, some->row + at, tokens->lengths[text],
+                                            gnn_tensor(gnn__row(&logits, at), tokens->lengths[text],
+                                                       l->width)}));
+    return GNN_OK;
 }
 
 /* Has the model logits of tokens, for texts? `head` is the end of the class that config.json
@@ -90,20 +72,29 @@ static int run_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gn
     gnn_tokens_t *tokens = NULL;
     const gnn_encoding_t how = {.places = GNN_ON, .max_length = gnn__pretrained_most(p)};
     GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second, &how, &tokens));
-    const int rc = run_all(p, context, tokens, width, take, user);
+    logits_t logits = {p, context, width, NULL, 0, take, user};
+    const int rc = gnn__pretrained_in_parts(p, tokens, width, 0, take_some, &logits);
+    gnn_free(logits.values);
     gnn_tokens_free(tokens);
     return rc;
 }
 
-/* exp(x - the largest); their sum. */
-static double exponentials(const gnn_real_t *x, int64_t n, double *out)
+/* exp(x - the largest) in place of x; their sum. */
+static double exponentials(double *x, int64_t n)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t k = 0; k < n; k++)
-        most = fmax(most, (double)x[k]);
+        most = fmax(most, x[k]);
     for (int64_t k = 0; k < n; k++)
-        sum += out[k] = exp((double)x[k] - most);
+        sum += x[k] = exp(x[k] - most);
     return sum;
+}
+
+static double exponentials_of(const gnn_real_t *x, int64_t n, double *out)
+{
+    for (int64_t k = 0; k < n; k++)
+        out[k] = (double)x[k];
+    return exponentials(out, n);
 }
 
 /* A token that the tokenizer puts around texts stands for no byte of them. */
@@ -147,7 +138,7 @@ static int tag_token(tagger_t *t, const piece_t *piece, int64_t k)
     bool begins;
     for (int64_t c = 1; c < width; c++)
         best = x[c] > x[best] ? c : best;
-    const double score = 1 / exponentials(x, width, t->shares);
+    const double score = 1 / exponentials_of(x, width, t->shares);
     const char *name = gnn_pretrained_label(t->p, best);
     const char *label = without_prefix(name ? name : "O", &begins);
     if (!t->open || begins || strcmp(t->tags[t->n_tags - 1].label, label) != 0) {
@@ -218,7 +209,7 @@ typedef struct filler {
 static int fill_mask(filler_t *f, const piece_t *piece, int64_t k, int64_t mask)
 {
     const int64_t width = piece->logits.cols;
-    const double sum = exponentials(gnn__row(&piece->logits, k), width, f->shares);
+    const double sum = exponentials_of(gnn__row(&piece->logits, k), width, f->shares);
     for (int64_t n = 0; n < gnn__min(f->top, width); n++) {
         int64_t best = 0;
         for (int64_t c = 1; c < width; c++)
@@ -242,7 +233,7 @@ static int fill_text(void *user, const piece_t *piece)
                      : gnn__error(GNN_EINVALID, "text %lld has no mask", (long long)piece->text);
 }
 
-/* The token that stands for a mask: the config's id, else one of the usual names. */
+/* The token that stands for a mask, by one of its usual names. */
 static int find_mask(const gnn_pretrained_t *p, int32_t *id)
 {
     static const char *const names[] = {"[MASK]", "<mask>", "<mask_1>"};
@@ -332,14 +323,9 @@ static void mark_context(finder_t *f, const piece_t *piece)
 /* Softmax over the context and the first token, which stands for no answer and is none. */
 static void share(const piece_t *piece, int64_t column, const bool *taken, double *out)
 {
-    double most = -INFINITY, sum = 0;
     for (int64_t k = 0; k < piece->length; k++)
-        if (taken[k] || k == 0)
-            most = fmax(most, (double)gnn__row(&piece->logits, k)[column]);
-    for (int64_t k = 0; k < piece->length; k++) {
-        out[k] = taken[k] || k == 0 ? exp((double)gnn__row(&piece->logits, k)[column] - most) : 0;
-        sum += out[k];
-    }
+        out[k] = taken[k] || k == 0 ? (double)gnn__row(&piece->logits, k)[column] : -INFINITY;
+    const double sum = exponentials(out, piece->length);
     for (int64_t k = 0; k < piece->length; k++)
         out[k] = k == 0 ? 0 : out[k] / sum;
 }

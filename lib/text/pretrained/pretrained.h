@@ -38,6 +38,20 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out);
 
+/* Some texts of those that were tokenized, which run at once. */
+typedef struct gnn__some_texts {
+    const gnn_tokens_t *tokens;
+    int64_t first, end; /* the texts */
+    int64_t row, rows;  /* the first one's first token, and tokens of all of them */
+    const gnn_pretrained_batch_t *batch;
+} gnn__some_texts_t;
+typedef int gnn__some_texts_use_t(void *user, const gnn__some_texts_t *some);
+/* Hands tokenized texts in their order to `use`, some at a time, whose error it returns; fewer
+ * where a row of `width` columns that is made of each token is wide. `skipped` as
+ * gnn__pretrained_batch_make has it. embed.c */
+int gnn__pretrained_in_parts(const gnn_pretrained_t *p, const gnn_tokens_t *tokens, int64_t width,
+                             int64_t skipped, gnn__some_texts_use_t *use, void *user);
+
 /* Tokens of a text at most: the model's limit or a lower one of the tokenizer's; 0: any.
  * prompts.c */
 int64_t gnn__pretrained_most(const gnn_pretrained_t *p);
