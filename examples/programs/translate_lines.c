@@ -86,8 +86,9 @@ static int make_reading(reading_t *r, const translator_t *t, const gnn_sequences
         r->rows += s->lengths[k];
         r->longest = s->lengths[k] > r->longest ? s->lengths[k] : r->longest;
     }
-    r->ones = calloc((size_t)s->count, sizeof *r->ones);
-    r->begin = calloc((size_t)s->count, sizeof *r->begin);
+    const size_t count = s->count > 0 ? (size_t)s->count : 0;
+    r->ones = calloc(count, sizeof *r->ones);
+    r->begin = calloc(count, sizeof *r->begin);
     r->positions = calloc((size_t)r->rows, sizeof *r->positions);
     if (!r->ones || !r->begin || !r->positions)
         return GNN_EMEMORY;
