@@ -1,5 +1,5 @@
-/* The tokens of mteval-v13a: blanks are put around punctuation, except for points and commas
- * between digits, and the line is split at blanks. Post 2018. */
+/* The tokens of mteval-v13a: spaces are put around punctuation, except for periods and commas
+ * between digits, and the line is split at whitespace. Post 2018. */
 #include <lib/text/bleu.h>
 #include <lib/text/tokenizer/utf8.h>
 
@@ -14,8 +14,7 @@ static int reserve(void *memory, int64_t *room, int64_t count, size_t element, c
 
 /* ---- the line ---- */
 
-/* Four characters by the names that HTML has for them, one name after another, so that "&amp;lt;"
- * becomes "<" in the end. */
+/* HTML's names of four characters, one name after another, so that "&amp;lt;" becomes "<". */
 static void replace_entities(char *text)
 {
     static const struct {
@@ -48,8 +47,8 @@ static void remove_word(char *text, const char *word)
     *to = '\0';
 }
 
-/* A copy between two blanks, in lower case if wanted; line ends are blanks, and what is no UTF-8 is
- * U+FFFD. A byte becomes at most three. */
+/* A copy between two spaces, in lower case if wanted; line ends become spaces, and bytes that are
+ * not UTF-8 become U+FFFD. A byte becomes at most three. */
 static int copy_text(gnn__bleu_line_t *l, const char *text, bool lower)
 {
     const int64_t n = (int64_t)strlen(text);
@@ -78,108 +77,58 @@ static int copy_text(gnn__bleu_line_t *l, const char *text, bool lower)
     return GNN_OK;
 }
 
-/* ---- blanks between tokens ---- */
+/* ---- spaces around tokens ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+/* The substitutions of mteval-v13a, in its order, each over the whole line. */
+static const struct {
+    const char *pattern, *replacement;
+} rules[GNN__BLEU_RULES] = {
+    {"([{-~\\[-` -&(-+:-@/])", " $1 "}, /* punctuation other than ' , - . */
+    {"([^0-9])([.,])", "$1 $2 "},
+    {"([.,])([^0-9])", " $1 $2"},
+    {"([0-9])(-)", "$1 $2 "},
+};
 
-/* Punctuation and blanks of ASCII without apostrophe, comma, hyphen and point. */
-static bool stands_alone(char c)
+static int compile_rules(gnn__bleu_line_t *l)
 {
-    return (c >= ' ' && c <= '/' && c != '\'' && c != ',' && c != '-' && c != '.') ||
-           (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-}
-
-static bool is_point(char c)
-{
-    return c == '.' || c == ',';
-}
-
-/* The four rules one after another, each from left to right; what a rule has matched it does not
- * look at again. */
-static int64_t space_alone(const char *from, char *to)
-{
-    char *at = to;
-    for (; *from; from++) {
-        const bool alone = stands_alone(*from);
-        if (alone)
-            *at++ = ' ';
-        *at++ = *from;
-        if (alone)
-            *at++ = ' ';
-    }
-    *at = '\0';
-    return at - to;
-}
-
-static int64_t space_points_behind(const char *from, char *to)
-{
-    char *at = to;
-    while (*from) {
-        const bool both = !is_digit(from[0]) && is_point(from[1]);
-        *at++ = *from++;
-        if (!both)
+    for (int k = 0; k < GNN__BLEU_RULES; k++) {
+        int fault;
+        PCRE2_SIZE at;
+        if (l->rules[k])
             continue;
-        *at++ = ' ';
-        *at++ = *from++;
-        *at++ = ' ';
+        l->rules[k] =
+            pcre2_compile((PCRE2_SPTR)rules[k].pattern, PCRE2_ZERO_TERMINATED, 0, &fault, &at, NULL);
+        if (!l->rules[k])
+            return gnn__error(GNN_EMEMORY, "no memory for the patterns of BLEU's tokens");
+        pcre2_jit_compile(l->rules[k], PCRE2_JIT_COMPLETE); /* without it, matches are slower */
     }
-    *at = '\0';
-    return at - to;
+    return GNN_OK;
 }
 
-static int64_t space_points_before(const char *from, char *to)
-{
-    char *at = to;
-    while (*from) {
-        const bool both = is_point(from[0]) && from[1] && !is_digit(from[1]);
-        if (both)
-            *at++ = ' ';
-        *at++ = *from++;
-        if (!both)
-            continue;
-        *at++ = ' ';
-        *at++ = *from++;
-    }
-    *at = '\0';
-    return at - to;
-}
-
-static int64_t space_hyphens(const char *from, char *to)
-{
-    char *at = to;
-    while (*from) {
-        const bool both = is_digit(from[0]) && from[1] == '-';
-        *at++ = *from++;
-        if (!both)
-            continue;
-        *at++ = ' ';
-        *at++ = *from++;
-        *at++ = ' ';
-    }
-    *at = '\0';
-    return at - to;
-}
-
-static int apply(gnn__bleu_line_t *l, int64_t (*rule)(const char *, char *))
+/* A rule makes of one byte at most three. */
+static int substitute(gnn__bleu_line_t *l, int rule)
 {
     const int64_t n = (int64_t)strlen(l->text);
     int64_t room;
     if (!gnn__mul(n, 3, &room))
         return gnn__error(GNN_EOVERFLOW, "a line of %lld bytes does not fit", (long long)n);
-    GNN_TRY(reserve(&l->spaced, &l->spaced_room, room + 1, 1, "a line with blanks"));
-    const int64_t written = rule(l->text, l->spaced);
-    GNN_TRY(reserve(&l->text, &l->text_room, written + 1, 1, "a line"));
-    memcpy(l->text, l->spaced, (size_t)written + 1);
+    GNN_TRY(reserve(&l->spaced, &l->spaced_room, room + 1, 1, "a line with spaces"));
+    PCRE2_SIZE written = (PCRE2_SIZE)room + 1;
+    const int rc =
+        pcre2_substitute(l->rules[rule], (PCRE2_SPTR)l->text, (PCRE2_SIZE)n, 0,
+                         PCRE2_SUBSTITUTE_GLOBAL, NULL, NULL, (PCRE2_SPTR)rules[rule].replacement,
+                         PCRE2_ZERO_TERMINATED, (PCRE2_UCHAR *)l->spaced, &written);
+    if (rc < 0)
+        return gnn__error(GNN_EMEMORY, "no memory for the tokens of a line (PCRE2 %d)", rc);
+    GNN_TRY(reserve(&l->text, &l->text_room, (int64_t)written + 1, 1, "a line"));
+    memcpy(l->text, l->spaced, written + 1);
     return GNN_OK;
 }
 
 /* ---- tokens ---- */
 
-/* What Python's str.split takes for a blank. */
-static bool is_blank(int32_t c)
+/* Whitespace as Python's str.split has it. */
+static bool is_space(int32_t c)
 {
     return (c >= 0x9 && c <= 0xd) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
@@ -193,8 +142,8 @@ static int cut_tokens(gnn__bleu_line_t *l)
     l->count = 0;
     for (int64_t k = 0; k < n;) {
         const int64_t at = k;
-        const bool blank = is_blank(gnn__utf8_next(l->text, &k));
-        if (!blank) {
+        const bool space = is_space(gnn__utf8_next(l->text, &k));
+        if (!space) {
             begin = begin < 0 ? at : begin;
             continue;
         }
@@ -209,16 +158,17 @@ static int cut_tokens(gnn__bleu_line_t *l)
 
 int gnn__bleu_split(gnn__bleu_line_t *line, const char *text, bool lower)
 {
+    GNN_TRY(compile_rules(line));
     GNN_TRY(copy_text(line, text, lower));
-    GNN_TRY(apply(line, space_alone));
-    GNN_TRY(apply(line, space_points_behind));
-    GNN_TRY(apply(line, space_points_before));
-    GNN_TRY(apply(line, space_hyphens));
+    for (int k = 0; k < GNN__BLEU_RULES; k++)
+        GNN_TRY(substitute(line, k));
     return cut_tokens(line);
 }
 
 void gnn__bleu_line_free(gnn__bleu_line_t *line)
 {
+    for (int k = 0; k < GNN__BLEU_RULES; k++)
+        pcre2_code_free(line->rules[k]);
     gnn_free(line->text);
     gnn_free(line->spaced);
     gnn_free(line->tokens);
