@@ -1,19 +1,21 @@
 #!/bin/sh
 # Runs the suites of one build folder and adds up.
 #
-#   sh tests/suites.sh [--house] FOLDER [SUITE...]     all suites if none is named; --house: the scripts in tests/house too
+#   sh tests/suites.sh [--house | --all] FOLDER [SUITE...]     all suites if none is named
 #
-# GNN_TEST_JOBS suites run side by side (1); scripts always run one after another, those that GNN_TEST_HOUSE names, or all.
+# --house: the scripts in tests/house, too, but for those that say "# Long: why" at their top, which --all runs as well.
+# GNN_TEST_JOBS suites run at once (1); scripts always run one after another; GNN_TEST_HOUSE names those that run.
 # GNN_TEST_WITHOUT names suites that are left out.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why", or "LEFT OUT name: why" of what does not count then either; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-house=
-if [ "${1:-}" = --house ]; then
-    house=yes
-    shift
-fi
+house='' long=''
+case ${1:-} in
+--house) house=yes ;;
+--all) house=yes long=yes ;;
+esac
+[ -z "$house" ] || shift
 build=$(CDPATH='' cd -- "$1" && pwd) || exit 2
 shift
 logs=$build/test-logs
@@ -90,9 +92,16 @@ for source in tests/test_*.c tests/test_*.cpp; do
 done | GNN_TEST_ONE=1 xargs -n 1 -P "${GNN_TEST_JOBS:-1}" sh tests/suites.sh "$build"
 for script in ${house:+tests/house/*.sh}; do
     name=$(basename "$script" .sh)
+    why=$(sed -n '1,/^[^#]/s/^# Long: //p' "$script")
     case " ${GNN_TEST_HOUSE:-$name} " in
-    *" $name "*) run "house-$name" sh "$script" "$build" ;;
+    *" $name "*) ;;
+    *) continue ;;
     esac
+    if [ -n "$why" ] && [ -z "$long${GNN_TEST_HOUSE:-}" ]; then
+        printf '%-6s %-20s %s\n' - "house-$name" "runs with --all: $why"
+    else
+        run "house-$name" sh "$script" "$build"
+    fi
 done
 
 wanted=0

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Each benchmark runs once on something small and prints one line of JSON with the fields that bench/compare.py reads; times are not looked at.
+# Long: runs every benchmark.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}

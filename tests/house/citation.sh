@@ -1,5 +1,6 @@
 #!/bin/sh
 # gnn citation as a user meets it: Ctrl-C and --resume, the log, JSON, the table of classes, pictures, wrong options.
+# Long: trains and interrupts whole programs.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}

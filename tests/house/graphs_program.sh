@@ -1,5 +1,6 @@
 #!/bin/sh
 # gnn graphs on a set with a split of its own: who is learned, who chooses the epoch, who is reported.
+# Long: trains whole programs.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2

@@ -2,6 +2,7 @@
 # Installs into an empty folder and builds programs on the result outside the tree: with pkg-config
 # against the shared libraries and the archives, with CMake, and with pkg-config on an installation
 # without libgnn-igraph, which is built for this. Every function has a man page.
+# Long: builds and installs a second library, and programs on both.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}

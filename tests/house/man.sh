@@ -1,6 +1,7 @@
 #!/bin/sh
 # Man pages of the build: one for each exported symbol, with the sections that a reader looks for, links and references that lead to pages, no warnings of groff; and
 # docs/man.py refuses headers of which it could not make such pages.
+# Long: makes and reads a page per function.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2

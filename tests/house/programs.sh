@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every program ends with an error if its standard output is not written, refuses numbers that are
 # none by name, and looks at its outputs before it trains.
+# Long: runs every program with wrong arguments and full disks.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2

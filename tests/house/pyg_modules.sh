@@ -1,5 +1,6 @@
 #!/bin/sh
 # Modules of PyTorch Geometric, exported by examples/from_pyg.py, compute in libgnn what they compute there. $PYTHON (python3) is asked for PyG.
+# Long: exports and runs some 75 modules of PyG.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2

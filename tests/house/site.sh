@@ -1,6 +1,7 @@
 #!/bin/sh
 # The site: it is made without warnings, every link leads to a page and an anchor that are there, every page is reached, the code of the Markdown pages is all there,
 # and in a browser no page is wider than its window of 390 or 1280 pixels. GNN_SITE_SHOTS=FOLDER keeps the screenshots.
+# Long: makes the site and opens it in a browser.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2

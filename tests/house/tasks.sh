@@ -1,5 +1,6 @@
 #!/bin/sh
 # What gnn citation takes a set for: labels of every kind, links by direction, recipes by what is in a file and not by its name, archives within archives.
+# Long: trains on sets of many kinds.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
