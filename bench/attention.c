@@ -1,14 +1,13 @@
-/* Attention of every word to every word (or to those before it, or to those near it), forward or
- * with the gradients of queries, keys and values.
+/* Full, causal or windowed attention, forward or with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
  *               [--prior slope|table|keys] [--buckets 64] [--softcap] [--values]
  *
- * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
- * --prior adds to scores by distance: a slope for each head, a table of 64 buckets, or keys that
- * queries are multiplied with; backward then has its gradient too. With as many buckets as words
- * every distance has a number, or a key, of its own. --softcap caps scores at +-50. --values
- * adds a row by distance to what is heard, of as many buckets. */
+ * The graph is stored as spans. --window: tokens on each side. --prior: a term by distance, which
+ * is a slope per head, a table of 64 buckets, or keys multiplied by the queries; backward then
+ * includes its gradient. With as many buckets as tokens every distance has its own value or key.
+ * --softcap caps scores at +-50. --values adds a row by distance (of as many buckets) to the
+ * values. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -52,7 +51,7 @@ static gnn_var_t input(const task_t *t, gnn_real_t *x)
     return gnn_tape_input(t->tape, &rows, t->backward);
 }
 
-/* GNN_NONE where there is no prior. */
+/* GNN_NONE without a prior. */
 static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
 {
     const gnn_prior_t *row = strcmp(s->prior, "none") == 0 ? NULL : gnn_prior_find(s->prior);

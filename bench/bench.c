@@ -88,7 +88,7 @@ void bench_open(bench_t *b, int argc, char **argv, const bench_option_t *options
 int bench_close(bench_t *b, int rc)
 {
     if (rc == GNN_OK)
-        rc = gnn_profile_write(b->context, stderr); /* where GNN_PROFILE asks for one */
+        rc = gnn_profile_write(b->context, stderr); /* if GNN_PROFILE is set */
     if (rc != GNN_OK)
         fprintf(stderr, "%s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "",
                 gnn_error_message());
@@ -105,7 +105,7 @@ double bench_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A line of /proc/self/status in MB; 0 where there is no such thing. */
+/* A line of /proc/self/status in MB; 0 if it is missing. */
 static double status_mb(const char *name)
 {
     char line[256];
@@ -121,8 +121,8 @@ static double status_mb(const char *name)
 
 void bench_begin(bench_t *b)
 {
-    /* What reading the data took is not the task's: freed pages go back, and the most memory so far
-     * is forgotten. */
+    /* Excludes memory for reading the data: returns freed pages to the system, and resets the
+     * peak. */
     malloc_trim(0);
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file) {
@@ -192,9 +192,9 @@ int bench_time(bench_t *b, int64_t warm, int (*step)(void *user), void *user)
     return rc;
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
-/* splitmix64 (Steele, Lea, Flood 2014): a counter's bits well stirred. */
+/* splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t bench_random(uint64_t seed, uint64_t k)
 {
     uint64_t z = (k + 1) * 0x9E3779B97F4A7C15u + seed * 0xD1B54A32D192ED03u;
@@ -208,7 +208,7 @@ double bench_uniform(uint64_t seed, uint64_t k)
     return (double)(bench_random(seed, k) >> 11) * 0x1p-53;
 }
 
-/* Four uniform numbers added up: cheap, and no benchmark looks at the tails. */
+/* The sum of four uniform random numbers: cheap, and no benchmark depends on the tails. */
 gnn_real_t bench_normal(uint64_t seed, uint64_t k)
 {
     const double scale = 1.7320508075688772 / 65536; /* the variance of one is 1/12 */

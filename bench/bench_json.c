@@ -1,4 +1,4 @@
-/* The line of JSON: fields in the order in which they are given. */
+/* The line of JSON, with fields in order of the calls. */
 #include "bench.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ void bench_flag(const char *name, bool value)
     fputs(value ? "true" : "false", stdout);
 }
 
-/* The word behind `key` in the library's paragraph about itself, up to a comma. */
+/* The value of `key` in gnn_build_info(), up to a comma. */
 static void part_of_info(const char *name, const char *key)
 {
     char word[64] = "";

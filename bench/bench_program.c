@@ -1,4 +1,4 @@
-/* A model on a tape, run again and again: inference or a training step. */
+/* Repeated runs of a model on a tape: inference or training steps. */
 #include "bench.h"
 
 int bench_program(bench_program_t *p, bench_t *bench, const gnn_model_inputs_t *inputs,

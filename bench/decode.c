@@ -1,10 +1,9 @@
-/* Writing word by word with a model whose state grows: words per second, and the time of a word
- * at a few lengths. bench/peers/random_model.py makes folders of random weights.
+/* Incremental decoding with a KV cache: tokens per second, and the time per token at several
+ * lengths. bench/peers/random_model.py makes folders of random weights.
  *
  *     decode --model FOLDER [--sequences 1] [--prompt 16] [--words 64] [--keep-16-bits]
  *
- * A run reads a prompt of random ids at once, which is not timed, and then goes on by the most
- * probable word. */
+ * A run prefills a prompt of random ids, which is not timed, and then decodes greedily. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -22,7 +21,7 @@ typedef struct {
     gnn_pretrained_t *model;
     gnn_state_t *state;
     gnn_tensor_t logits;   /* sequences * prompt x vocabulary */
-    int32_t *first, *next; /* the prompt's ids, those of the next words */
+    int32_t *first, *next; /* ids of the prompt, ids of the next tokens */
     int64_t *counts;
 } task_t;
 
@@ -61,7 +60,7 @@ static int prepare(task_t *t)
     return gnn_pretrained_advance(t->model, t->context, t->state, t->counts, t->first, &t->logits);
 }
 
-/* From the prompt on again. */
+/* Restarts after the prompt. */
 static int step(void *user)
 {
     task_t *t = user;

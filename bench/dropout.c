@@ -1,6 +1,6 @@
-/* Dropout on its own: one draw for every number of a matrix, by the op on a tape, in nanoseconds a
- * number. By default the matrix stays in a core's cache, so that what is measured is drawing.
- * GNN_ISA=v3 and the like choose the instruction set.
+/* Dropout alone: one draw per element of a matrix, by the op on a tape, in nanoseconds per element.
+ * By default the matrix fits into a core's cache, so that the draws dominate. GNN_ISA=v3 etc.
+ * selects the instruction set.
  *
  *     dropout [--rows 1000] [--width 64] [--rate 60] (in hundredths; 0: a copy) */
 #include "bench.h"

@@ -1,19 +1,19 @@
-/* A stack of Transformer layers (norm behind, gelu, as nn.TransformerEncoderLayer) on a batch of
+/* A stack of Transformer layers (post-norm, GELU, as nn.TransformerEncoderLayer) on a batch of
  * sentences: forward, or a training step that ends in the mean square of the output, with dropout
  * .1 and Adam.
  *
  *     encoder --mode train|infer [--ragged] [--batch 32 --words 128 --layers 6]
  *             [--d 384 --heads 12 --ffn 1536]
  *
- * --ragged: lengths of 8 to 25 words and one of 40, as bench/peers/encoder.py draws them. Sentences
- * lie one behind another: there is no padding. */
+ * --ragged: lengths of 8 to 25 tokens and one of 40, as bench/peers/encoder.py draws them.
+ * Sentences are concatenated without padding. */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_LAYERS = 64 };
-/* A seed by which 32 sentences come to 502 words, as many as the peer's generator draws. */
+/* A seed with which 32 sentences have 502 tokens, as many as the peer's generator draws. */
 enum { LENGTHS = 314 };
 
 typedef struct {

@@ -1,14 +1,13 @@
 /* A whole training: a GAT on a data set to early stopping on the validation loss, with the settings
- * of its paper and of `citation` but for the patience: on Cora the loss that 40 more epochs do not
- * lower is as good as the one that 100 do not. Seconds from the start of the process to the test
- * accuracy.
+ * of its paper and of `citation` except the patience, which is 40 instead of 100, with equal
+ * results on Cora. Seconds from the start of the process to the test accuracy.
  *
  *     epochs --data cora [--seed 0] [--epochs 1000] [--patience 40] */
 #include "graph_data.h"
 
 #include <time.h>
 
-/* Processor time of this process so far: at the start of main, what loading the program took. */
+/* Processor time of this process so far; at the start of main, that of loading the program. */
 static double processor_seconds(void)
 {
     struct timespec t;

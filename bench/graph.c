@@ -8,8 +8,8 @@
  *
  * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2,
  * transformer_conv: 8 heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. --edge-features: every layer
- * reads drawn features of that width, in the order of the graph's edges; --edge-gradients: and they
- * get gradients, as those that an earlier layer made would. */
+ * reads random features of that width, in the order of the graph's edges; --edge-gradients: with
+ * gradients, as if an earlier layer had computed them. */
 #include "graph_data.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct {
     bool plain, edge_gradients;
     int64_t layers, hidden, heads; /* 0: as above */
     int64_t edge_features;         /* their width; 0: none */
-    gnn_real_t *features;          /* drawn, owned */
+    gnn_real_t *features;          /* random, owned */
 } settings_t;
 
 /* Seed of the edge features. */
@@ -83,7 +83,7 @@ static int build(bench_program_t *t, const settings_t *s, gnn_context_t *context
     return gnn_model_from_steps(&t->model, context, s->layers, steps);
 }
 
-/* Everything that is done once: the program of a step stands on the tape afterwards. */
+/* The one-time setup: records the program of a step. */
 static int prepare(bench_program_t *t, const settings_t *s, bench_t *bench, const graph_data_t *d)
 {
     bool train = strcmp(s->mode, "train") == 0;

@@ -1,4 +1,4 @@
-/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but
+/* Opens a data set like load() of the peers: bag-of-words rows divided by their sums (except
  * Pubmed's, which are weighted already), the file's first training mask or one node in ten. */
 #include "graph_data.h"
 
@@ -26,7 +26,7 @@ void graph_data_free(graph_data_t *d)
         free(d->own[--d->n_own]);
 }
 
-/* A path as it is; otherwise FOLDER/NAME.npz under $GNN_DATA. */
+/* A path, else FOLDER/NAME.npz under $GNN_DATA. */
 static void find(const char *name, char *path, size_t size)
 {
     static const char *const folders[] = {"planetoid", "heterophilous", "npz-plain"};
@@ -39,7 +39,7 @@ static void find(const char *name, char *path, size_t size)
         snprintf(path, size, "%s", name);
 }
 
-/* What the file has by way of arrays, where gnn_data_t no longer tells. */
+/* Reads arrays of the file that gnn_data_t does not keep. */
 static int look_inside(const char *path, bool *edge_list, bool *masks)
 {
     gnn_arrays_t *arrays;
@@ -52,7 +52,7 @@ static int look_inside(const char *path, bool *edge_list, bool *masks)
     return GNN_OK;
 }
 
-/* Dense features of which nine in ten are 0 are handed over as what they are. */
+/* Converts dense features with at least 90% zeros to sparse ones. */
 static int make_sparse(graph_data_t *d)
 {
     int64_t nnz = 0, total = d->n * d->features;

@@ -9,7 +9,7 @@
 enum { NODES = 169343, DRAWN = 1166243, BITS = 18, FEATURES = 128, CLASSES = 40 };
 enum { SEED_EDGES = 1, SEED_NAMES, SEED_FEATURES, SEED_LABELS, SEED_TRAIN };
 
-/* A permutation of 2^BITS numbers: without it node numbers would tell degrees. */
+/* A permutation of 2^BITS ids, since raw R-MAT ids correlate with degrees. */
 static int32_t *draw_names(void)
 {
     const uint32_t n = 1u << BITS;
@@ -62,7 +62,7 @@ static int64_t draw_pairs(int64_t *pair, const int32_t *name)
 static int build(gnn_graph_t **graph, int64_t *pair, const int32_t *name)
 {
     int64_t m = draw_pairs(pair, name), *indptr = calloc(NODES + 1, sizeof *indptr);
-    int32_t *indices = (int32_t *)pair; /* place k is read before it is written */
+    int32_t *indices = (int32_t *)pair; /* element k is read before it is written */
     if (!indptr)
         return GNN_EMEMORY;
     for (int64_t k = 0; k < m; k++) {
@@ -77,7 +77,7 @@ static int build(gnn_graph_t **graph, int64_t *pair, const int32_t *name)
     return rc;
 }
 
-/* What is drawn for nodes is drawn by their new numbers. */
+/* Features and labels are keyed by the new node ids. */
 static int renumber(graph_data_t *d)
 {
     gnn_graph_t *drawn = d->graph;

@@ -3,10 +3,10 @@
  *     layers --layer NAME --graph tolokers|proteins --mode train|infer
  *     layers --list
  *
- * NAME is a row of layers_rows.c. Features are drawn, 64 columns in and out; heads are 8 of 8 where
- * there are heads; edge features are drawn too, 8 columns. A training step is forward,
- * cross-entropy over what the layer puts out (rows of nodes: the training nodes), backward with the
- * gradient of the features, and Adam. */
+ * NAME is an entry of layers_rows.c. Features are random, with 64 columns in and out; attention has
+ * 8 heads of 8; edge features are random, with 8 columns. A training step is forward, cross-entropy
+ * over the layer's output (for rows of nodes: the training nodes), backward with the gradient of
+ * the features, and Adam. */
 #include "layers_graphs.h"
 #include "layers_rows.h"
 
@@ -21,7 +21,7 @@ typedef struct {
     bool list;
 } settings_t;
 
-/* All that a run is made of. */
+/* The state of a run. */
 typedef struct {
     const layers_row_t *row;
     layers_graphs_t graphs;
@@ -71,7 +71,7 @@ static int make_model(run_t *r, gnn_context_t *context)
     return rc;
 }
 
-/* Rows of the last step: nodes, or graphs where it is a readout. */
+/* Rows of the last step: nodes, or graphs after a readout. */
 static bool per_segment(const run_t *r)
 {
     return strncmp(r->row->name, "readout", strlen("readout")) == 0;
@@ -102,7 +102,7 @@ static int prepare(run_t *r, const settings_t *s, bench_t *bench)
     return bench_program(&r->program, bench, &inputs, train ? &loss : NULL, &adam);
 }
 
-/* Numbers that are learned, so that it shows whether a peer's module has as many. */
+/* Count of the learned scalars, for comparison with the peer's module. */
 static int64_t numbers(const run_t *r)
 {
     const gnn_parameters_t *all = gnn_model_parameters(r->program.model);

@@ -1,5 +1,5 @@
-/* tolokers is one graph with a label for each node. Of PROTEINS, which has 1,113 graphs in an order
- * of its own, 256 are taken at equal distances; a node's label is its graph's. */
+/* tolokers is one graph with a label per node. Of the 1,113 graphs of PROTEINS, 256 are taken at
+ * equal strides; a node's label is that of its graph. */
 #include "layers_graphs.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { BATCH = 256, RELATIONS = 4 };
 
-/* Edge lists while a graph is taken from another. */
+/* Edge lists of a graph extracted from another. */
 typedef struct {
     int64_t count, *src, *dst, *edge;
 } pairs_t;
@@ -37,7 +37,7 @@ static int64_t chosen(int64_t k, int64_t graphs)
     return k * graphs / BATCH;
 }
 
-/* Nodes of the graphs that are taken get their new numbers in `place`, others -1. */
+/* `place` maps nodes of the selected graphs to their new ids, others to -1. */
 static int take_nodes(layers_graphs_t *g, const gnn_data_t *all, int64_t *place)
 {
     const int64_t *begin = gnn_graph_dst_segments(gnn_data_graph(all)), graphs = gnn_data_graphs(all);
@@ -133,7 +133,7 @@ void layers_graphs_free(layers_graphs_t *g)
 
 /* ---- slots ---- */
 
-/* Edges whose number leaves `relation` behind when it is divided by 4. */
+/* Edges whose id is `relation` modulo 4. */
 static int related(const layers_graphs_t *g, int64_t relation, gnn_graph_t **slot)
 {
     pairs_t p;
@@ -150,7 +150,7 @@ static int related(const layers_graphs_t *g, int64_t relation, gnn_graph_t **slo
     return rc;
 }
 
-/* One row a segment, which hears every node of it, or itself. */
+/* One row per segment, which receives from all of its nodes, or from itself. */
 static int readout(const layers_graphs_t *g, bool itself, gnn_graph_t **slot)
 {
     int64_t *ones = malloc((size_t)g->segments * sizeof *ones);

@@ -1,4 +1,4 @@
-/* What bench/layers.c runs on: tolokers, or 256 graphs of PROTEINS side by side, and from them the
+/* The graphs of bench/layers.c: tolokers, or the disjoint union of 256 graphs of PROTEINS, and the
  * graph of each slot. */
 #ifndef BENCH_LAYERS_GRAPHS_H
 #define BENCH_LAYERS_GRAPHS_H
@@ -7,7 +7,7 @@
 
 typedef struct {
     graph_data_t data;  /* of tolokers */
-    gnn_graph_t *graph; /* owned, but for tolokers' */
+    gnn_graph_t *graph; /* owned, except tolokers' */
     int64_t n, segments;
     int64_t *lengths;      /* (segments) nodes of each graph */
     int32_t *labels;       /* (n) of nodes */
@@ -17,7 +17,7 @@ typedef struct {
 
 int layers_graphs_open(layers_graphs_t *g, const char *name);
 void layers_graphs_free(layers_graphs_t *g);
-/* The graph that a letter of layers_row_t.slots means; the caller's, for gnn_graph_free. */
+/* The graph of a letter of layers_row_t.slots; the caller's, for gnn_graph_free. */
 int layers_graphs_slot(const layers_graphs_t *g, char letter, gnn_graph_t **slot);
 /* The mean of log(degree + 1) over the nodes. */
 double layers_graphs_log_degree(const layers_graphs_t *g);

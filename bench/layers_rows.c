@@ -1,13 +1,13 @@
-/* One row for each layer, block, readout and norm that bench/layers.c can run. */
+/* The layers, blocks, readouts and norms that bench/layers.c can run, one entry each. */
 #include "layers_rows.h"
 
 #include <string.h>
 
 enum { HEAD_WIDTH = WIDTH / HEADS, NARROW = 8, HIDDEN = 2 * WIDTH };
 
-/* ---- steps that stand before some blocks ---- */
+/* ---- steps before some blocks ---- */
 
-/* What has no weights of its own follows a product, as in its paper. */
+/* Layers without weights follow a linear map, as in their papers. */
 static bool product(gnn_steps_t *steps)
 {
     return gnn_steps_add(
@@ -24,7 +24,7 @@ static bool narrow_product(gnn_steps_t *steps)
                                               .out = NARROW}) == GNN_OK;
 }
 
-/* Three GCNs side by side. */
+/* Three GCNs, concatenated. */
 static bool three_layers(gnn_steps_t *steps)
 {
     return gnn_steps_block(steps, "jumping_knowledge",
@@ -46,7 +46,7 @@ static bool three_layers(gnn_steps_t *steps)
     {                                                                             \
         .name = row, .slots = graphs, .block = which, .settings = { __VA_ARGS__ } \
     }
-/* Behind a product. */
+/* After a linear map. */
 #define BEHIND(row, graphs, which, ...)                                                             \
     {                                                                                               \
         .name = row, .slots = graphs, .block = which, .settings = {__VA_ARGS__}, .prepend = product \
@@ -114,7 +114,7 @@ static const layers_row_t rows[] = {
     BLOCK("pna", "ge", "pna", W,
           .aggregators = {&gnn_aggregator_mean, &gnn_aggregator_min, &gnn_aggregator_max,
                           &gnn_aggregator_std}),
-    /* layers together, all pairs */
+    /* several layers, all pairs */
     BLOCK("jk_cat", "g", "jumping_knowledge", .hops = 3,
           .layer = GNN_GCN(.in = WIDTH, .out = WIDTH, .activation = GNN_RELU)),
     BLOCK("jk_max", "g", "jumping_knowledge", .hops = 3, .maximum = GNN_ON,
@@ -127,7 +127,7 @@ static const layers_row_t rows[] = {
     BLOCK("gps", "gc", "gps", .heads = 4,
           .layer = GNN_GIN(.in = WIDTH, .out = WIDTH, .norm = GNN_NORM_BATCH)),
     BLOCK("sgformer", "c", "sgformer", W, .heads = 4),
-    /* one row a segment */
+    /* one row per segment */
     READOUT("readout_sum", sum),
     READOUT("readout_mean", mean),
     READOUT("readout_max", max),

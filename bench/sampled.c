@@ -1,12 +1,12 @@
-/* GraphSAGE on samples of a drawn graph of ogbn-products' size: edges a second, end to end.
+/* GraphSAGE on samples of a random graph of ogbn-products' size: edges per second, end to end.
  *
  *     sampled --write DIR [--nodes 2400000] [--links 62000000]
  *     sampled --from DIR [--mapped] [--batch 1024] [--batches 30] [--hidden 256]
  *     sampled --from DIR --full
  *
  * Three layers, fan-outs 15, 10 and 5 from the seeds on, ReLU between, Adam. A run draws each
- * batch, gathers its rows and steps; the edges of all its blocks count, and the clock stands still
- * for the first 3 batches. --full: steps on the whole graph instead (--repeat of them). */
+ * batch, gathers its rows and makes a training step; edges of all blocks count, and the first 3
+ * batches are not timed. --full: full-graph steps instead (--repeat of them). */
 #include "sampled_data.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct {
     int64_t nodes, links, batch, batches, hidden;
 } settings_t;
 
-/* A source that counts what another hands out. */
+/* A source that counts the batches of another. */
 typedef struct {
     const gnn_source_t *inner;
     double start;

@@ -1,6 +1,6 @@
-/* A recursive-matrix graph (Chakrabarti et al. 2004) of mild skew, both ends of a link hearing each
- * other, no order of the nodes; features nearly normal, labels and one training node in twelve by
- * chance. */
+/* A recursive-matrix graph (Chakrabarti et al. 2004) of mild skew, with both directions of each
+ * link and shuffled nodes; approximately normal features, random labels, one random node in twelve
+ * for training. */
 #include "sampled_data.h"
 
 #include <stdio.h>
@@ -11,9 +11,10 @@ enum { SEED_LINKS = 31, SEED_X = 32, SEED_LABELS = 33, SEED_TRAIN = 34, ARRAYS =
 
 static const char *const names[ARRAYS] = {"indptr", "indices", "x", "labels"};
 
-/* ---- drawing ---- */
+/* ---- generation ---- */
 
-/* Both ends of a link: 16 bits a level choose one of four quarters, odds .45, .22, .22, .11. */
+/* Both ends of a link: 16 bits per level choose a quarter, with probabilities .45, .22, .22,
+ * .11. */
 static void draw_link(uint64_t k, int levels, int64_t nodes, int32_t end[2])
 {
     uint64_t place[2] = {0, 0}, bits = 0;
@@ -25,7 +26,7 @@ static void draw_link(uint64_t k, int levels, int64_t nodes, int32_t end[2])
         place[0] = 2 * place[0] + (r >= 43909);
         place[1] = 2 * place[1] + ((r >= 29491 && r < 43909) || r >= 58327);
     }
-    for (int side = 0; side < 2; side++) /* an odd factor: neighbours in number are none in kind */
+    for (int side = 0; side < 2; side++) /* an odd factor: close ids are dissimilar nodes */
         end[side] = (int32_t)(((place[side] * 2654435761u) & ((UINT64_C(1) << levels) - 1)) %
                               (uint64_t)nodes);
 }
@@ -38,7 +39,7 @@ static int levels_of(int64_t nodes)
     return levels;
 }
 
-/* indptr from degrees, then each link into the rows of both its ends. */
+/* indptr from degrees, then each link is stored in the rows of both ends. */
 static void draw(int64_t nodes, int64_t links, int64_t *indptr, int32_t *indices)
 {
     const int levels = levels_of(nodes);
@@ -185,7 +186,7 @@ static int open_arrays(held_t *h, const char *folder, bool mapped)
     return GNN_OK;
 }
 
-/* A twelfth of the nodes is learned from. */
+/* One node in twelve is for training. */
 static int draw_split(gnn_split_t **split, int64_t nodes)
 {
     uint8_t *train = malloc((size_t)nodes);

@@ -1,12 +1,12 @@
-/* Sentences to vectors by all-MiniLM-L6-v2 (or another folder with modules.json): both sides of
- * STS-B's test set, as texts or tokenised before the clock starts.
+/* Sentence embeddings by all-MiniLM-L6-v2 (or another folder with modules.json): both sides of
+ * STS-B's test set, as texts or tokenized in advance.
  *
  *     sentences --model FOLDER [--text] [--one] [--limit N] [--data FILE.csv] [--out FILE.npz]
  *     sentences --model FOLDER --first
  *
  * --one runs one sentence at a time: median_ms is then that of all of them, latency_ms of one.
- * --text takes the tokeniser into the time. --first stops after the first sentence: median_ms is
- * the time from the start of the process to its vector. */
+ * --text includes the tokenizer. --first stops after the first sentence: median_ms is the time from
+ * the start of the process to its vector. */
 #include "bench.h"
 #include "sentences_data.h"
 
@@ -30,7 +30,7 @@ typedef struct {
     double tokenise_ms;
 } task_t;
 
-/* Processor time of this process so far: at the start of main, what loading the program took. */
+/* Processor time of this process so far; at the start of main, that of loading the program. */
 static double processor_seconds(void)
 {
     struct timespec t;

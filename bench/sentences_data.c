@@ -26,7 +26,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-/* A field from *at on, unquoted in place; *at goes behind the comma or the line's end. */
+/* A field from *at on, unquoted in place; *at is moved after the comma or the line's end. */
 static char *field(char **at)
 {
     char *from = *at, *to = from, *out = from;
@@ -89,7 +89,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Values become ranks, less their mean. */
+/* Replaces values by their ranks minus the mean rank. */
 static void rank(int64_t n, ranked_t *list, double *values)
 {
     for (int64_t k = 0; k < n; k++)

@@ -1,4 +1,4 @@
-/* The sentence pairs of STS-B, for bench/sentences: "first,second,score" a line, with quotes. */
+/* The sentence pairs of STS-B, for bench/sentences: lines "first,second,score", with quotes. */
 #ifndef SENTENCES_DATA_H
 #define SENTENCES_DATA_H
 
@@ -8,8 +8,8 @@
 typedef struct {
     int64_t count;
     const char **at;
-    double *scores; /* (count / 2) what people gave */
-    char *text;     /* where the sentences lie */
+    double *scores; /* (count / 2) human scores */
+    char *text;     /* memory of the sentences */
 } sentences_t;
 
 /* The file, or $GNN_DATA/stsb/stsb-en-test.csv if `path` is NULL. */

@@ -1,11 +1,10 @@
-/* A small language model: a causal Transformer learns a text letter by letter, then goes on
- * writing, two texts at once.
+/* A small language model: trains a causal Transformer on the characters of a text, then generates
+ * two texts in one batch.
  *
- * decode [FILE]      a text to learn from; a rhyme of its own without one
+ * decode [FILE] a text to train on; without it, a built-in rhyme
  *
- * Training runs the model on the whole text as one sequence of WINDOW letters after another;
- * writing appends one letter at a time to a gnn_state_t, in which the layers keep the keys and
- * values of what was written before. */
+ * Training uses windows of WINDOW letters; generation appends one letter at a time to a KV cache
+ * (gnn_state_t). */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +33,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context)
 
 /* ---- learning ---- */
 
-/* What one step of training reads: SEQUENCES pieces of the text, and for each letter the one that
- * follows. */
+/* One training batch: SEQUENCES pieces of the text, and the next letter of each letter. */
 typedef struct {
     int32_t letters[SEQUENCES * WINDOW], places[SEQUENCES * WINDOW], next[SEQUENCES * WINDOW];
 } batch_t;
@@ -52,7 +50,7 @@ static void draw(batch_t *b, const char *text, size_t length)
     }
 }
 
-/* The batch's arrays keep their places, so the tape is built once and run again and again. */
+/* The batch's arrays keep their addresses, so the tape is recorded once and run repeatedly. */
 static int record(const gnn_model_t *model, gnn_tape_t *tape, const gnn_graph_t *graph,
                   const batch_t *b, gnn_var_t *loss)
 {
@@ -94,9 +92,9 @@ static int learn(const gnn_model_t *model, gnn_tape_t *tape, gnn_optimizer_t *op
     return rc;
 }
 
-/* ---- writing ---- */
+/* ---- generation ---- */
 
-/* The likeliest letter. */
+/* The most probable letter. */
 static int32_t choose(const gnn_tensor_t *logits, int64_t row)
 {
     int32_t best = 0;
@@ -106,7 +104,8 @@ static int32_t choose(const gnn_tensor_t *logits, int64_t row)
     return best;
 }
 
-/* Two beginnings of different lengths are heard at once; then each text gets a letter at a time. */
+/* Prefills two prompts of different lengths in one call; then appends one letter per text at a
+ * time. */
 static int write_on(const gnn_model_t *model, gnn_context_t *context, const char *const begin[2])
 {
     enum { MOST = 32 };

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* State of a receiver: for each feature the largest t m so far, and the sum of exp(t m - largest);
- * last, how many were heard. */
+/* State of a receiver: per feature the running maximum of t m, and the sum of exp(t m - maximum);
+ * then the count of messages. */
 static size_t state(const gnn_aggregate_shape_t *shape)
 {
     return (size_t)(2 * shape->width + 1);
@@ -42,8 +42,8 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
             (gnn_real_t)(((double)largest[k] + log((double)(sum[k] / heard))) / shape->options[0]);
 }
 
-/* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the
- * logarithm of that sum, and dy. */
+/* dy / dm_j = exp(t m_j) / sum of exp(t m): accumulate_grad needs the logarithm of that sum, and
+ * dy. */
 static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
                         const gnn_real_t *d_out)
 {
@@ -81,8 +81,8 @@ static const gnn_aggregator_t smooth_max = {
     .finish_grad = finish_grad,
     .accumulate_grad = accumulate_grad};
 
-/* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the
- * layer. */
+/* loss = sum(y * weights); *d_loss (may be NULL) receives its derivative by the first parameter of
+ * the layer. */
 static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
                    const gnn_tensor_t *x, const gnn_tensor_t *weights, int backward, double *loss)
 {
@@ -106,7 +106,8 @@ static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t
     return rc;
 }
 
-/* Largest difference between the gradient and central differences, over the largest gradient. */
+/* Maximum difference between the gradient and central differences, relative to the largest
+ * gradient. */
 static int check_gradient(gnn_context_t *context, gnn_data_t *data, double *error)
 {
     enum { IN = 5, OUT = 3 };

@@ -1,8 +1,8 @@
-/* A graph attention network on arrays of one's own. As PyG's Data(x, edge_index, y, train_mask):
- * plain C arrays become a data set in one call, and whatever trains on a file trains on them.
+/* A graph attention network on your own arrays: plain C arrays become a data set in one call, like
+ * PyG's Data(x, edge_index, y, train_mask), and train like a set from a file.
  *
- * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group,
- * and whose features say little about it. */
+ * The arrays are random: 300 people in three groups, who mostly know people of their own group,
+ * with weakly informative features. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int make_data(gnn_data_t **data)
     return rc;
 }
 
-/* Two steps; `.edge_weight` names the set's edge array, which multiplies the messages. */
+/* Two steps; `.edge_weight` names the edge array of the set that multiplies the messages. */
 static int make_model(gnn_model_t **gat, gnn_context_t *context)
 {
     return gnn_model_from_steps(

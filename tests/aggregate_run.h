@@ -254,7 +254,7 @@ static inline gnn_graph_t *random_spans(int64_t n_dst, int64_t n_src, uint64_t s
 
 enum { GRAPHS = 7 };
 
-/* Graphs without edge numbers in their spans; `n` scales them. */
+/* Graphs without edge ids in their spans; `n` scales them. */
 static inline gnn_graph_t *graph_at(int which, int64_t n)
 {
     gnn_graph_t *g = NULL, *parts[3];

@@ -35,7 +35,7 @@ static double auc_of(const gnn_explanation_t *why, const gnn_data_t *data, const
     return auc;
 }
 
-/* Senders by edge number. */
+/* Senders by edge id. */
 static int64_t *senders(const gnn_graph_t *graph)
 {
     const size_t m = (size_t)gnn_graph_n_edges(graph);

@@ -202,7 +202,7 @@ END_TEST
 
 /* ---- views ---- */
 
-/* Pairs of a view, walked by receiver or by sender, as a table; every edge number must mean the
+/* Pairs of a view, walked by receiver or by sender, as a table; every edge id must mean the
  * same pair as in the base. */
 static int *view_table(const gnn_graph_t *g, const gnn__part_t *parts, int64_t n_parts,
                        bool swapped, const int64_t *ends)

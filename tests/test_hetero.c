@@ -51,7 +51,7 @@ static void library(library_t *l)
     l->all = (gnn_hetero_t){l->types, 3, l->relations, 3};
 }
 
-/* The pairs that a graph should have, by edge number. */
+/* The pairs that a graph should have, by edge id. */
 static void same_edges(const gnn_graph_t *graph, int64_t m, const int64_t *src, const int64_t *dst)
 {
     int64_t a[16], b[16], edge[16];

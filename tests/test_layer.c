@@ -362,7 +362,7 @@ START_TEST(attention_weights_add_up_to_one)
             sum += (double)weights[start + k];
         ck_assert_double_eq_tol(sum, 1, 1e-5);
     }
-    /* edge number of sender j for receiver i of the second sentence: 9 + 5 i + j */
+    /* edge id of sender j for receiver i of the second sentence: 9 + 5 i + j */
     for (int h = 0; h < 3; h++)
         for (int k = 0; k < 25; k++)
             ck_assert_double_eq_tol((double)weights[27 + 25 * h + k],

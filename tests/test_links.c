@@ -1,7 +1,7 @@
 /* Links: sharing out, pairs that are none, metrics of ranks. */
 #include "one_context.h"
 
-/* n nodes, each pair a link with chance `density`, both directions; edge numbers in a mixed
+/* n nodes, each pair a link with chance `density`, both directions; edge ids in a mixed
  * order. */
 static gnn_graph_t *drawn_graph(int64_t n, double density, bool directed, uint64_t seed)
 {
@@ -257,7 +257,7 @@ START_TEST(pairs_of_validation_and_test_are_different)
 }
 END_TEST
 
-/* Edge numbers lead back to the same ends; self-loops and parallel edges stay with their like. */
+/* Edge ids lead back to the same ends; self-loops and parallel edges stay with their like. */
 START_TEST(kept_edges_have_their_numbers)
 {
     const int64_t src[] = {0, 1, 2, 0, 3, 1, 2, 2, 4, 0}, dst[] = {1, 0, 0, 2, 3, 0, 1, 4, 2, 4};

@@ -39,7 +39,7 @@ static int make_parts(gnn_graph_t **g)
     return rc;
 }
 
-/* Sender and receiver of each edge number. */
+/* Sender and receiver of each edge id. */
 static void ends_of_edges(const gnn_graph_t *g, int64_t (*ends)[2])
 {
     int64_t m = gnn_graph_n_pairs(g), *a = zeros(3 * m, sizeof *a);

@@ -32,7 +32,7 @@ static int draw_splits(options_t *o, gnn_data_t *data)
                                                                    .validation_share = 0.2});
 }
 
-/* What is asked for of the best model's logits. */
+/* Writes the requested outputs of the best model's logits. */
 static int write_all(const options_t *o, const gnn_data_t *data, const study_t *study,
                      gnn_tensor_t *logits)
 {
@@ -49,7 +49,7 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
 static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
                          const study_t *study)
 {
-    if (o->save) /* before what may fail */
+    if (o->save) /* before calls that may fail */
         GNN_TRY(program_save_model("citation", o->save, study->model));
     const int64_t n = gnn_data_nodes(data), outputs = task_outputs(o, data);
     gnn_tensor_t logits = gnn_tensor(calloc((size_t)(n * outputs), sizeof *logits.data), n, outputs);
@@ -147,7 +147,7 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
         recipe_print(o);
     GNN_TRY(scale_features(*data, o->scaled));
     GNN_TRY(keep_words_sparsely(*data));
-    GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
+    GNN_TRY(gnn_data_reorder(*data)); /* outputs keep the file's node ids */
     GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
                     : citation_study_train(study, o, context, *data));
     GNN_TRY(write_outputs(o, context, *data, study));
@@ -167,7 +167,7 @@ static int take_splits(const char *value, void *to)
                                      : program_whole("--splits", value, 1, MOST, splits);
 }
 
-/* Each appends options to a table. -1, or 0 where 0 is not a value, means the recipe's. */
+/* Each appends options to a table. -1, or 0 if 0 is not a valid value, means the recipe's. */
 static int network_rows(option_t *to, options_t *o)
 {
     const option_t rows[] = {

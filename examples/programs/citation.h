@@ -1,7 +1,7 @@
-/* Shared by the files of citation: citation.c (options), citation_models.c and citation_deep.c
- * (the networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
- * splits), citation_watch.c (progress and log), citation_report.c (words, JSON, CSV) and
- * citation_pictures.c, citation_diffuse.c (another graph in place of the set's). */
+/* Shared by the files of citation: citation.c (options), citation_models.c and citation_deep.c (the
+ * networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
+ * splits), citation_watch.c (progress and log), citation_report.c (text, JSON, CSV),
+ * citation_pictures.c and citation_diffuse.c (a diffused graph in place of the set's). */
 #ifndef CITATION_H
 #define CITATION_H
 
@@ -11,18 +11,18 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 
-/* ---- what a set is (citation_facts.c) ---- */
+/* ---- properties of a set (citation_facts.c) ---- */
 
 typedef struct {
     features_t features;
     int64_t columns;                    /* of the features */
     int64_t nodes, labelled, validated; /* labelled: training nodes of the split */
     double degree;                      /* messages per node */
-    double homophily; /* adjusted, of messages between known nodes; NaN: there are none */
-    int64_t known;    /* these messages */
+    double homophily; /* adjusted, of edges between nodes with known classes; NaN: none */
+    int64_t known;    /* count of these edges */
 } facts_t;
 
-/* Of a split. The classes of test nodes are not looked at. */
+/* Measures a split, without the classes of test nodes. */
 int facts_of(facts_t *facts, const gnn_data_t *data, int64_t split);
 
 /* ---- the networks ---- */
@@ -33,22 +33,22 @@ typedef struct recipe recipe_t;
 typedef int build_t(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
                     const gnn_data_t *data);
 
-/* A network and how it is trained; 0 where it has no such thing. */
+/* A network and its training settings; 0: not applicable. */
 struct recipe {
     const char *name;
-    int (*fits)(const facts_t *facts); /* sets that the settings are for; NULL: any */
+    int (*fits)(const facts_t *facts); /* the condition of the settings; NULL: any set */
     build_t *build;
-    int64_t hidden, heads;      /* width of the hidden layer, of one head where there are several */
-    int64_t last_heads, layers; /* heads that are averaged in the end; layers, or hops */
-    double alpha, theta;        /* share of the first features; GCNII's lambda */
+    int64_t hidden, heads;      /* hidden width, per head if there are several */
+    int64_t last_heads, layers; /* averaged heads of the last layer; layers, or hops */
+    double alpha, theta;        /* weight of the initial features; GCNII's lambda */
     double dropout, lr, weight_decay;
-    const char *group; /* parameters that begin with this have `group_decay` instead */
+    const char *group; /* prefix of the parameters with `group_decay` instead */
     double group_decay;
     int64_t epochs, patience;
     gnn_watch_t watch;
-    int hops_itself; /* spreads over the links by a rule of its own: no diffused graph */
-    /* set for the set at hand: the graph has weights and self-loops already; width of the output;
-     * outputs are real values, which a last step brings to their scale */
+    int hops_itself; /* propagates by its own rule: not used with a diffused graph */
+    /* set per data set: the graph has weights and self-loops already; width of the output;
+     * regression, with a last step that restores the scale */
     int diffused;
     int64_t outputs;
     int rescaled;
@@ -57,11 +57,11 @@ struct recipe {
 build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, build_gcn2,
     build_residual, build_blocks;
 
-/* A model of `count` steps, with what the recipe asks for behind them. */
+/* Makes a model of `count` steps, followed by those that the recipe adds. */
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe, int64_t count,
                  const gnn_step_t *steps);
-/* Sets the last step of a model of real values: column c times spread[c], and mean[c]. NULL: they
- * stay. */
+/* Sets the last step of a regression model: column c times spread[c], plus mean[c]. NULL:
+ * unchanged. */
 int recipe_rescale(gnn_model_t *model, const double *mean, const double *spread);
 
 const recipe_t *recipe_find(const char *name);
@@ -70,14 +70,14 @@ const char *recipe_name(size_t index);
 
 /* ---- training ---- */
 
-/* Settings in place of the recipe's; 0, and of those that may be 0 what is below it: the recipe's.
+/* Settings in place of the recipe's; 0, or a negative value where 0 is valid: the recipe's.
  */
 typedef struct {
     int64_t hidden, heads, layers, epochs, patience;
     double dropout, lr, weight_decay;
 } own_settings_t;
 
-/* Whom each node hears in place of the set's links; 0: the default. */
+/* The diffused graph that replaces the set's; 0: the default. */
 typedef enum { DIFFUSION_NONE, DIFFUSION_PPR, DIFFUSION_HEAT } diffusion_kind_t;
 typedef struct {
     int kind; /* diffusion_kind_t */
@@ -91,118 +91,118 @@ typedef struct {
     own_settings_t own;
     diffusion_t diffusion;
     const char *data, *save, *load, *predict, *scatter, *curve, *confusion, *log, *checkpoint;
-    /* splits 0: `split` alone; otherwise the first so many, -1: all */
+    /* splits 0: `split` alone; else the count of splits, -1: all */
     int64_t seeds, seed, split, splits; /* seed: of the first training */
-    int64_t drawn;                      /* splits that are drawn in place of the file's; 0: none */
+    int64_t drawn;                      /* count of random splits in place of the file's; 0: none */
     int64_t each[2];       /* nodes of each class for training and validation in a drawn split */
     int settings, scale;   /* settings_t, scale_t */
     int form, watch;       /* form_t, watch_t */
-    int task, measure;     /* task_t; choice of --metric, 0: by what the labels are */
-    gnn_label_kind_t kind; /* what is learnt, once the set is known, */
-    gnn_metric_t metric;   /* and how that is measured */
+    int task, measure;     /* task_t; choice of --metric, 0: by the kind of labels */
+    gnn_label_kind_t kind; /* kind of labels, once the set is known, */
+    gnn_metric_t metric;   /* and its metric */
     int directed;
     facts_t facts;   /* of the set, */
-    recipe_t chosen; /* and what they lead to, */
+    recipe_t chosen; /* and the settings chosen by them, */
     scale_t scaled;  /* features included */
     int papers;      /* the settings are those of a paper */
-    const char *why; /* they are, in a few words */
+    const char *why; /* their description */
     int64_t threads;
     int json, report, resume, overwrite;
-    FILE *say; /* where words go: stdout, or stderr if JSON goes there */
+    FILE *say; /* stream of text: stdout, or stderr if JSON goes to stdout */
 } options_t;
 
 /* --task: the kind of the labels. */
 typedef enum { TASK_AUTO, TASK_CLASSES, TASK_SEVERAL, TASK_REAL } task_t;
 
-/* Sets kind and metric; PROGRAM_REFUSED after a line about labels or a measure that do not fit. */
+/* Sets kind and metric; PROGRAM_REFUSED after an error message about labels or metric. */
 int task_choose(options_t *options, gnn_data_t *data);
-/* Puts the array "targets.standard" of the values with mean 0 and variance 1 over the training
- * nodes of a split beside "targets"; mean and spread have a place for each column. */
+/* Adds the array "targets.standard": "targets" standardised over the training nodes of a split;
+ * mean and spread have one element per column. */
 int task_standardise(gnn_data_t *data, int64_t split, double *mean, double *spread);
-/* The metric of nodes of a part, whatever is learnt. */
+/* The metric on the nodes of a part, for every kind of labels. */
 int task_measure(const options_t *options, const gnn_model_t *model, gnn_context_t *context,
                  const gnn_data_t *data, int64_t split, int part, gnn_metric_t metric, double *value);
 /* Columns of the output. */
 int64_t task_outputs(const options_t *options, const gnn_data_t *data);
-/* The metric that is told beside the chosen one; the chosen one where there is none. */
+/* The second metric that is reported; the chosen one if there is none. */
 gnn_metric_t task_second(const options_t *options);
 
 extern const char *const metric_names[GNN_METRIC_R2 + 1];
-/* A metric's value as text: shares in percent. */
+/* A metric's value as text; fractions in percent. */
 const char *metric_text(gnn_metric_t metric, double value, char room[24]);
 
-/* Whose settings: those of the network's paper on its own sets and others elsewhere, or always one
- * of the two. */
+/* Source of the settings: the network's paper on sets like its own and general ones elsewhere, or
+ * always one of the two. */
 typedef enum { FORM_AUTO, FORM_PLAIN, FORM_RESIDUAL } form_t;
 typedef enum { WATCH_AUTO, WATCH_LOSS, WATCH_METRIC } watch_t;
 typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
 
-/* Chooses the recipe for a set, with what the caller sets otherwise: `facts`, `chosen` and
+/* Chooses the recipe for a set and applies the caller's settings: fills `facts`, `chosen` and
  * `scaled` of the options. */
 int recipe_choose(options_t *options, const gnn_data_t *data);
-/* Tells what was chosen, and why. */
+/* Prints the chosen recipe and the reason. */
 void recipe_print(const options_t *options);
 
 /* ---- another graph (citation_diffuse.c) ---- */
 
 /* Appends its options. */
 int diffusion_rows(option_t *to, diffusion_t *d);
-/* 0 after a line for a network that does not read the graph, or spreads by itself. */
+/* Returns 0 after an error message for a network that does not read the graph, or propagates by its
+ * own rule. */
 int diffusion_fits(const diffusion_t *d, const recipe_t *recipe);
-/* Replaces the set by one with the diffused graph, if that is wanted. */
+/* Replaces the set by one with the diffused graph, if requested. */
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options);
 
 /* One training. */
 typedef struct {
     int64_t split, seed;
-    double validation, test, second; /* second: of task_second */
+    double validation, test, second; /* second: metric of task_second */
     gnn_train_result_t result;
 } outcome_t;
 
-/* What each epoch of a training gave, in columns: epoch, training loss, validation loss, validation
- * metric. */
+/* The history of a training: epoch, training loss, validation loss, validation metric per row. */
 typedef struct {
     double *columns[4];
     int64_t count, room;
 } history_t;
 
-/* All trainings: their outcomes, and model and history of the one with the best validation
+/* The outcomes of all trainings, and model and history of the one with the best validation
  * metric. */
 typedef struct {
     outcome_t *outcomes;
     int64_t count, best;
     gnn_model_t *model;
     history_t history;
-    double mean, deviation; /* of the test metric; the sample's deviation */
-    double second;          /* mean of the other metric */
+    double mean, deviation; /* mean and sample standard deviation of the test metric */
+    double second;          /* mean of the second metric */
 } study_t;
 
-/* What the callback of one training writes to. */
+/* Destinations of the callback of one training. */
 typedef struct {
     const options_t *options;
     const outcome_t *outcome;
     history_t history;
     FILE *log;
     int terminal;
-    double told; /* seconds of the last plain line */
+    double told; /* time of the last plain line in seconds */
 } watcher_t;
 
 /* The callback of a training; its user is a watcher_t. */
 int watch_epoch(void *user, const gnn_progress_t *now);
-/* Opens the log if one is wanted; a resumed training goes on in the same file. */
+/* Opens the log if requested; a resumed training appends to it. */
 int open_log(FILE **log, const options_t *options);
 void free_history(history_t *history);
 
 int citation_study_train(study_t *study, const options_t *options, gnn_context_t *context,
                          gnn_data_t *data);
-/* A saved model in place of training. */
+/* Loads a saved model instead of training. */
 int citation_study_load(study_t *study, const options_t *options, gnn_context_t *context,
                         gnn_data_t *data);
 void citation_study_free(study_t *study);
 
-/* ---- what comes out ---- */
+/* ---- outputs ---- */
 
-/* Says on stderr what is wrong with a file. */
+/* Prints the error of a file to stderr. */
 FILE *open_file(const char *path, const char *mode);
 int close_file(FILE *file, const char *path, int rc);
 
@@ -210,22 +210,22 @@ int close_file(FILE *file, const char *path, int rc);
 int32_t likeliest(const gnn_tensor_t *logits, int64_t i);
 const char *citation_class_name(const gnn_data_t *data, int64_t c, char room[32]);
 
-/* A line per node, in the order of the file: number, predicted class, its probability, label; or
- * each predicted value and each of the file. */
+/* One line per node, in the order of the file: id, predicted class, its probability, label; or
+ * predicted and true values. */
 int write_predictions(const gnn_tensor_t *logits, const options_t *options, const gnn_data_t *data,
                       const char *path);
-/* Precision, recall, F1 and number of test nodes of each class. */
+/* Precision, recall, F1 and support of each class on test nodes. */
 int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split);
 void citation_print_json(FILE *file, const options_t *options, const gnn_data_t *data,
                          const study_t *study);
 
-/* The nodes in the plane, coloured by predicted class: small graphs by a layout, others
- * by the two main directions of the logits, which are changed. */
+/* A scatter plot of the nodes, coloured by predicted class: small graphs by a layout, others by the
+ * first two principal components of the logits, which are overwritten. */
 int write_scatter(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
-/* Losses and metric over the epochs, the best one marked. */
+/* Curves of losses and metric over epochs, with the best epoch marked. */
 int citation_write_curve(const study_t *study, const options_t *options, const gnn_data_t *data,
                          const char *path);
-/* Which share of each class's test nodes is taken for which class. */
+/* The confusion matrix of the test nodes, as fractions of each class. */
 int write_confusion(const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split,
                     const char *path);
 

@@ -1,10 +1,10 @@
-/* The networks of citation that are more than two layers: hops without weights, hops that keep a
- * part of the first features, and many attention layers with residuals. */
+/* The networks of citation with more than two layers: propagation without weights (SGC, APPNP),
+ * initial residuals (GCNII), and residual blocks. */
 #include "citation.h"
 
 #include <math.h>
 
-/* Appends a step; what the list lacks is told by gnn_model_build. */
+/* Appends a step; gnn_model_build reports errors of the list. */
 static void add(gnn_steps_t *steps, gnn_step_t step)
 {
     gnn_steps_add(steps, &step);
@@ -25,8 +25,8 @@ static void add_activation(gnn_steps_t *steps, gnn_activation_t activation)
     add(steps, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = activation});
 }
 
-/* Real values are learnt with mean 0 and variance 1; the last step, which is not trained, takes
- * them back (recipe_rescale) and leaves them alone until then. */
+/* Regression targets are standardised; the last step, which is not trained, restores their scale
+ * (recipe_rescale) and is the identity until then. */
 static int build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, gnn_steps_t *steps)
 {
     if (r->rescaled)
@@ -78,7 +78,7 @@ int build_sgc(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, co
     return build(model, context, r, steps);
 }
 
-/* Two products, then hops that keep a part of what they began with. */
+/* Two linear maps, then hops that mix in their initial features (APPNP). */
 int build_appnp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
 {
     gnn_steps_t *steps;
@@ -95,7 +95,8 @@ int build_appnp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, 
     return build(model, context, r, steps);
 }
 
-/* Hops near the identity, each with its own product and a part of the first hidden features. */
+/* Hops near the identity, each with its own weights and a fraction of the initial hidden features
+ * (GCNII). */
 int build_gcn2(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
 {
     gnn_steps_t *steps;
@@ -120,8 +121,8 @@ int build_gcn2(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, c
     return build(model, context, r, steps);
 }
 
-/* One residual block: x + f(norm(x)), f: a hop, an activation, a product. Without a preset the hop
- * is a product, too. */
+/* One residual block: x + f(norm(x)) with f a hop, an activation and a linear map. Without a preset
+ * the hop is a linear map, too. */
 static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
 {
     const gnn_preset_t preset = gnn_preset_find(r->name);
@@ -144,7 +145,7 @@ static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
     add(steps, (gnn_step_t){.kind = GNN_STEP_ADD, .name = name, .second = before});
 }
 
-/* Residual blocks between two products, as Platonov et al. 2023 build every network. */
+/* Residual blocks between two linear maps, as in Platonov et al. 2023. */
 int build_blocks(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                  const gnn_data_t *data)
 {
@@ -160,7 +161,7 @@ int build_blocks(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
     return build(model, context, r, steps);
 }
 
-/* A Transformer's layers with GAT's scores over the graph's links: norms, residuals, feed-forward
+/* Transformer layers with GAT's scores over the graph's edges: norms, residuals, feed-forward
  * blocks. */
 int build_residual(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                    const gnn_data_t *data)

@@ -1,5 +1,5 @@
-/* --diffusion: the set's graph is replaced by one in which each node hears those that walks from it
- * lead to (GDC, Gasteiger et al. 2019); a GCN's sum is weighed by how strongly. */
+/* --diffusion: replaces the set's graph by its diffusion (GDC, Gasteiger et al. 2019), whose
+ * weights a GCN uses as edge weights. */
 #include "citation.h"
 #include "options.h"
 #include "program.h"
@@ -41,7 +41,7 @@ int diffusion_fits(const diffusion_t *d, const recipe_t *recipe)
     return 0;
 }
 
-/* The set with another graph. */
+/* Makes the set with another graph. */
 static int with_graph(gnn_data_t **made, const gnn_data_t *data, gnn_graph_t *graph,
                       const gnn_real_t *weight)
 {

@@ -1,6 +1,6 @@
-/* Properties of a data set by which recipes are chosen, measured without labels of test nodes: kind
- * of the features, mean degree, adjusted homophily among training and validation nodes. The name of
- * the file is not one of them. */
+/* Properties of a data set for the choice of recipes: kind of the features, mean degree, adjusted
+ * homophily of training and validation nodes. Labels of test nodes and the name of the file are not
+ * used. */
 #include "citation.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static int is_known(const gnn_data_t *data, int64_t split, int64_t i)
     return gnn_data_labels(data)[i] >= 0 && ((train && train[i]) || (validation && validation[i]));
 }
 
-/* Messages among nodes whose classes are known: of each class, and between nodes of one class. */
+/* Counts edges between nodes with known classes: per class, and within a class. */
 static int64_t count_known(const gnn_data_t *data, int64_t split, int64_t *of_class, int64_t *same)
 {
     const gnn_graph_t *graph = gnn_data_graph(data);
@@ -37,8 +37,8 @@ static int64_t count_known(const gnn_data_t *data, int64_t split, int64_t *of_cl
     return known;
 }
 
-/* Edge homophily less what classes of these sizes have by chance, over its largest value (Platonov
- * et al. 2023): 1 where like joins like, about 0 where links know nothing of classes. */
+/* Adjusted edge homophily (Platonov et al. 2023): 1 if all edges are within classes, about 0 if
+ * edges are independent of classes. */
 static int measure_homophily(facts_t *f, const gnn_data_t *data, int64_t split)
 {
     int64_t same = 0, classes = gnn_data_classes(data);

@@ -1,8 +1,8 @@
-/* The networks of two layers that citation trains. Every layer is the same gnn_layer_t; they differ
- * in a preset and in numbers. */
+/* The two-layer networks of citation. Every layer is a gnn_layer_t; they differ in preset and
+ * sizes. */
 #include "citation.h"
 
-/* x -> dropout -> linear -> relu -> dropout -> linear: what the features alone can tell. */
+/* x -> dropout -> linear -> relu -> dropout -> linear: the baseline without the graph. */
 int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
 {
     const gnn_step_t steps[] = {
@@ -14,8 +14,8 @@ int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, co
     return recipe_build(model, context, r, 5, steps);
 }
 
-/* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
- * differs from sentence.c. */
+/* A Transformer encoder layer over neighbours instead of all nodes: only the graph differs from
+ * sentence.c. */
 int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                       const gnn_data_t *data)
 {
@@ -32,8 +32,8 @@ int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_
     return recipe_build(model, context, r, 6, steps);
 }
 
-/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
- * of none. A diffused graph has self-loops and its norm in these weights. */
+/* A GCN uses the set's edge weights, if any; the papers of the others have none. The weights of a
+ * diffused graph include self-loops and norm. */
 static int build_two(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                      gnn_layer_config_t *two, const gnn_data_t *data)
 {

@@ -1,4 +1,4 @@
-/* Pictures of citation: the nodes in the plane, the curves of a training, who is taken for whom. */
+/* Pictures of citation: scatter plot of the nodes, curves of a training, confusion matrix. */
 #include "citation.h"
 #include "program.h"
 
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the plane ---- */
+/* ---- scatter plot ---- */
 
 static const char *const *names_of(const gnn_data_t *data)
 {
     return gnn_data_class_names(data);
 }
 
-/* Draws `points`; a small graph with its links. */
+/* Draws `points`, and the edges of a small graph. */
 static int draw_plane(FILE *file, const gnn_data_t *data, int64_t split, const gnn_tensor_t *points,
                       const int32_t *classes, const char *subtitle, int with_links)
 {
@@ -41,8 +41,8 @@ static int draw_plane(FILE *file, const gnn_data_t *data, int64_t split, const g
     return rc;
 }
 
-/* A node's output as a direction: sure nodes, whose logits are large, would else stretch the
- * picture until the other nodes cannot be told apart. */
+/* Normalises a node's output to a direction, since nodes with large logits would dominate the
+ * scale. */
 static void directions(gnn_tensor_t *logits)
 {
     for (int64_t i = 0; i < logits->rows; i++) {
@@ -129,9 +129,9 @@ int citation_write_curve(const study_t *study, const options_t *o, const gnn_dat
     return program_finish(&to, rc);
 }
 
-/* ---- who is taken for whom ---- */
+/* ---- confusion matrix ---- */
 
-/* Counts become shares of their row; `labels` become "name (count)". */
+/* Converts counts to fractions of their row, and `labels` to "name (count)". */
 static void label_rows(const gnn_data_t *data, const gnn_tensor_t *cells, char (*room)[160],
                        const char **rows, const char **cols, double *right)
 {

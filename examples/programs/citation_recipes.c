@@ -1,23 +1,23 @@
-/* Settings of the training of each network: those of its paper on sets like the paper's, and others
- * by the properties of the set (citation_facts.c). */
+/* Training settings of each network: those of its paper on sets like the paper's, others by the
+ * properties of the set (citation_facts.c). */
 #include "citation.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Fewer labels than Cora's and Citeseer's, as on Pubmed: papers regularise more there. */
+/* Fewer labels than on Cora and Citeseer, as on Pubmed, where papers regularise more. */
 static int is_scarce(const facts_t *f)
 {
     return f->labelled < 100;
 }
 
-/* As few links as Citeseer's. */
+/* As few links as Citeseer. */
 static int is_thin(const facts_t *f)
 {
     return f->degree < 3;
 }
 
-/* Entries of one network stand together. The first that fits the set, or any, is taken. */
+/* Entries of one network are consecutive. The first one whose condition holds is used. */
 static const recipe_t published[] = {
     {"gcn", NULL, build_layers, .hidden = 16, .heads = 1, .dropout = 0.5, .lr = 0.01,
      .weight_decay = 5e-4, .group = "1.", .epochs = 200},
@@ -89,10 +89,10 @@ static void take_own(recipe_t *r, const own_settings_t *own)
     r->weight_decay = own->weight_decay >= 0 ? own->weight_decay : r->weight_decay;
 }
 
-/* ---- by what a set is ---- */
+/* ---- choice by properties ---- */
 
-/* Like the citation graphs that the papers' settings are for: words, few labels, and few links, of
- * which most join nodes of one class. Nothing is said against a set of which no link is known. */
+/* Like the citation graphs of the papers: bag-of-words features, few labels, and few links, mostly
+ * within classes. A set without links of known classes qualifies too. */
 static int is_like_papers(const options_t *o)
 {
     const facts_t *f = &o->facts;
@@ -100,20 +100,20 @@ static int is_like_papers(const options_t *o)
            20 * f->labelled <= 3 * f->nodes && !(f->homophily < 0.3);
 }
 
-/* Do links know little of classes? */
+/* Is the homophily low? */
 static int is_heterophilous(const facts_t *f)
 {
     return f->known >= 50 && f->homophily < 0.2;
 }
 
-/* Words tell classes by themselves; a few numbers or marks of a node mean little without those of
- * nodes around it, some hops away. */
+/* Bag-of-words features are informative by themselves; a few values per node need those of nodes
+ * some hops away. */
 static int has_words(const facts_t *f)
 {
     return f->features != FEATURES_REAL && f->columns >= 100;
 }
 
-/* Wider than the papers', trained until what is watched has not become better for a while. */
+/* Wider than in the papers, trained with early stopping. */
 static void generalise(recipe_t *r)
 {
     const int64_t width = r->heads > 1 ? 16 : 64;
@@ -123,8 +123,7 @@ static void generalise(recipe_t *r)
     r->watch = GNN_WATCH_LOSS;
 }
 
-/* Residual blocks with norms: what many labels on links that know little of classes need (Platonov
- * et al. 2023). */
+/* Residual blocks with norms, for many labels and low homophily (Platonov et al. 2023). */
 static void take_blocks(recipe_t *r)
 {
     r->build = build_blocks;
@@ -145,7 +144,7 @@ static int has_blocks(const recipe_t *r)
     return r->build == build_layers || r->build == build_mlp;
 }
 
-/* Settings by the facts, and in words why. */
+/* Chooses settings by the facts, with the reason as text. */
 static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
@@ -201,7 +200,7 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
     return GNN_OK;
 }
 
-/* ---- what was chosen ---- */
+/* ---- report of the choice ---- */
 
 static void print_facts(const options_t *o)
 {

@@ -1,4 +1,4 @@
-/* Words and numbers of citation: files, predictions, the table of classes, JSON. */
+/* Text output of citation: errors of files, predictions, the table of classes, JSON. */
 #include "citation.h"
 #include "program.h"
 
@@ -52,8 +52,8 @@ static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
     return 1 / sum;
 }
 
-/* A line of several labels or of real values: each predicted value, then each that the file has. A
- * label is told as its probability. */
+/* A line of multi-label or regression targets: predicted values (of labels, probabilities), then
+ * those of the file. */
 static void write_values(FILE *file, const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
                          int64_t i, int several)
 {
@@ -106,7 +106,7 @@ int write_predictions(const gnn_tensor_t *logits, const options_t *o, const gnn_
 
 /* ---- the table of classes ---- */
 
-/* Places that a name takes: bytes of UTF-8 that begin a character. */
+/* Display width of a name: bytes of UTF-8 that begin a character. */
 static int places(const char *name)
 {
     int n = 0;

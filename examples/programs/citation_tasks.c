@@ -21,7 +21,7 @@ const char *const metric_names[] = {
     [GNN_METRIC_R2] = "R2",
 };
 
-/* The choices of --metric, auto first; -1: the kind has no such measure. */
+/* The choices of --metric, auto first; -1: not available for the kind. */
 static const int measures[][GNN_LABELS_REAL + 1] = {
     [0] = {-1, GNN_METRIC_ACCURACY, GNN_METRIC_MICRO_F1, GNN_METRIC_MAE},
     [1] = {-1, GNN_METRIC_ACCURACY, -1, -1},
@@ -54,9 +54,9 @@ gnn_metric_t task_second(const options_t *o)
     return o->metric;
 }
 
-/* ---- what is learnt ---- */
+/* ---- targets ---- */
 
-/* Classes as the real values that their numbers are. */
+/* Converts class indices to real values. */
 static int classes_as_values(gnn_data_t *data)
 {
     const int64_t n = gnn_data_nodes(data);
@@ -131,7 +131,7 @@ int task_measure(const options_t *o, const gnn_model_t *model, gnn_context_t *co
 
 /* ---- scales of real values ---- */
 
-/* Mean and deviation of each column over the marked rows; the deviation of equal values is 1. */
+/* Mean and standard deviation of each column over the masked rows; 1 for constant columns. */
 static void measure_columns(const gnn_tensor_t *of, const uint8_t *mask, double *mean, double *spread)
 {
     for (int64_t c = 0; c < of->cols; c++) {

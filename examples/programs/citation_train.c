@@ -13,8 +13,7 @@ static int has_nodes(const gnn_data_t *data, int part, int64_t split)
     return mask && memchr(mask, 1, (size_t)gnn_data_nodes(data)) != NULL;
 }
 
-/* Without validation nodes there is no epoch to choose: the last one is kept. Patience that the
- * caller asks for fails then. */
+/* Without validation nodes the last epoch is kept, and --patience is an error. */
 static recipe_t watched(recipe_t r, const options_t *o, const gnn_data_t *data, int64_t split)
 {
     if (has_nodes(data, GNN_VALIDATION, split))
@@ -68,7 +67,7 @@ static void tell_outcome(const options_t *o, const outcome_t *out)
     fflush(o->say);
 }
 
-/* Validation and test of a model; real values are measured on their own scale. */
+/* Validates and tests a model; regression metrics are on the original scale. */
 static int measure(outcome_t *out, const options_t *o, const gnn_model_t *model,
                    gnn_context_t *context, const gnn_data_t *data)
 {
@@ -78,7 +77,7 @@ static int measure(outcome_t *out, const options_t *o, const gnn_model_t *model,
     return task_measure(o, model, context, data, out->split, GNN_TEST, task_second(o), &out->second);
 }
 
-/* Real values are learnt with mean 0 and variance 1. */
+/* Regression targets are standardised. */
 static int train_values(gnn_model_t *model, outcome_t *out, gnn_context_t *context,
                         gnn_data_t *data, const gnn_train_config_t *config)
 {
@@ -125,7 +124,7 @@ static int is_better(const study_t *s, const options_t *o, const outcome_t *out)
     return !s->model || (less ? out->validation < before : out->validation > before);
 }
 
-/* Builds, trains, and keeps model and history if none before was better. */
+/* Builds and trains a model, and keeps it with its history if it is the best so far. */
 static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t *data,
                    FILE *log, int64_t runs)
 {

@@ -1,5 +1,4 @@
-/* What can be seen of a training while it runs: a bar or lines, the log, and the history that
- * becomes a curve. */
+/* Progress of a training: a bar or lines, the log, and the history for the curve. */
 #include "citation.h"
 #include "program.h"
 
@@ -31,8 +30,7 @@ static int remember(history_t *h, const gnn_progress_t *now)
     return 1;
 }
 
-/* A bar on a terminal; elsewhere a line every five seconds, so that a log shows that something
- * happens. */
+/* A bar on a terminal; elsewhere a line every five seconds. */
 static void show(watcher_t *w, const gnn_progress_t *now)
 {
     const int64_t width = 30, filled = width * now->epoch / now->epochs;
@@ -65,7 +63,7 @@ int watch_epoch(void *user, const gnn_progress_t *now)
     return w->options->curve && !remember(&w->history, now);
 }
 
-/* The metric as a column is called. */
+/* The metric's column name. */
 static const char *measure_word(const options_t *o)
 {
     static const char *const words[] = {
@@ -76,7 +74,7 @@ static const char *measure_word(const options_t *o)
     return words[o->metric];
 }
 
-/* A resumed training goes on in the same file. */
+/* A resumed training appends to the same file. */
 int open_log(FILE **log, const options_t *o)
 {
     if (!o->log)

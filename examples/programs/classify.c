@@ -1,8 +1,8 @@
 /*
- * gnn sentence --data FILE: learns the class of sentences that people wrote. FILE has
- * label<TAB>sentence on each line, or is one of the files stsa.binary.* of the Stanford Sentiment
- * Treebank. The model is the one layer three times over: words hear each other, then one node for
- * each sentence hears its words.
+ * gnn sentence --data FILE: trains a sentence classifier. FILE has label<TAB>sentence on each line,
+ * or is one of the files stsa.binary.* of the Stanford Sentiment Treebank. The model is one layer
+ * type, used three times: words attend to each other, then one node per sentence attends to its
+ * words.
  */
 #include "classify.h"
 #include "program.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that a run makes. */
+/* The objects of a run. */
 typedef struct {
     gnn_context_t *context;
     gnn_vocabulary_t *vocabulary;
@@ -19,7 +19,7 @@ typedef struct {
     gnn_corpus_t *train, *validation, *test;
 } run_t;
 
-/* Every tenth sentence is held out where there is no --validation. */
+/* Without --validation every tenth sentence is held out. */
 static int hold_out(run_t *r, const char *data)
 {
     gnn_corpus_t *all = r->train;
@@ -81,7 +81,7 @@ static int train(run_t *r, const classify_t *o)
     return rc;
 }
 
-/* The vocabulary is beside the weights: FILE.words. */
+/* The vocabulary is saved next to the weights: FILE.words. */
 static int words_of(char words[4096], const char *path)
 {
     return snprintf(words, 4096, "%s.words", path) < 4096 ? GNN_OK : GNN_EINVALID;
@@ -104,7 +104,7 @@ static int load(run_t *r, const char *path)
     return gnn_vocabulary_load(&r->vocabulary, words);
 }
 
-/* What the file says counts, and files of two models may have been mixed up. */
+/* The sizes in the file are used; the check detects files of different models. */
 static int fit_options(const run_t *r, classify_t *o)
 {
     int64_t word = classifier_step(r->model, "word"), place = classifier_step(r->model, "place"),

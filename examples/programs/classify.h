@@ -1,4 +1,4 @@
-/* A classifier of sentences: words + positions, Transformer layers, one readout for each sentence.
+/* A classifier of sentences: words + positions, Transformer layers, one readout per sentence.
  * Shared by sentence.c (--data) and descriptions.c. */
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
@@ -8,9 +8,9 @@
 
 typedef struct {
     const char *data, *validation, *test, *save, *load, *sentence, *heatmap, *graphml;
-    /* a row of graphs/topologies.def, window=N, or edges: the complete graph stored edge by edge */
+    /* an entry of graphs/topologies.def, window=N, or edges: the complete graph stored as edges */
     const char *topology;
-    int node, sinusoidal; /* readout by a node that attends; positions that are not learned */
+    int node, sinusoidal; /* attention readout; fixed positions */
     int64_t layers, width, heads, epochs, patience, max_length, min_count;
     double dropout, word_dropout, lr, weight_decay;
     int64_t seed, threads;
@@ -21,8 +21,8 @@ typedef struct {
     .max_length = 128, .min_count = 2, .dropout = 0.4, .word_dropout = 0.2, .lr = 0.003,      \
     .weight_decay = 0.01, .seed = 1
 
-/* A pack of sentences with its two graphs: who hears whom (slot 0), and readout -> words of its
- * sentence (slot 1). */
+/* A pack of sentences with its two graphs: the topology over words (slot 0), and words -> readout
+ * of their sentence (slot 1). */
 typedef struct {
     const gnn_pack_t *pack;
     gnn_graph_t *graphs[2];
@@ -45,8 +45,9 @@ int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t
                    const gnn_vocabulary_t *vocabulary);
 int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *options,
                      const batches_t *train, const batches_t *validation);
-/* Accuracy in percent. With `edges`, also: predictions whose two best logits are more than 1e-4
- * apart [0], and how many of them are others when both graphs are stored edge by edge [1]. */
+/* Accuracy in percent. With `edges`, also: the count of predictions whose two best logits are more
+ * than 1e-4 apart [0], and of those among them that change when both graphs are stored as edges
+ * [1]. */
 int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batches_t *test,
                     double *accuracy, int64_t edges[2]);
 /* The step of this name, -1 if there is none. */

@@ -1,4 +1,4 @@
-/* Packs of sentences with their graphs, and what is shown of one sentence. */
+/* Packs of sentences with their graphs. */
 #include "classify.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int make_graph(gnn_graph_t **graph, const char *topology, const gnn_pack_
     return rc;
 }
 
-/* Each sentence's readout hears all of its words. */
+/* The readout of each sentence receives from all of its words. */
 static int make_readout(gnn_graph_t **graph, const gnn_pack_t *p)
 {
     int64_t *ones = malloc((size_t)p->sentences * sizeof *ones);

@@ -5,8 +5,7 @@
 
 enum { MOST_LAYERS = 8 };
 
-/* Tables are drawn with deviation 1; smaller ones are sooner what they learn than what was
- * drawn. */
+/* Embeddings are initialised with standard deviation 1; smaller ones train faster. */
 static int scale_table(const gnn_model_t *model, const char *name, int sinusoidal)
 {
     gnn_tensor_t table;
@@ -59,8 +58,8 @@ static int new_bag(gnn_model_t **model, gnn_context_t *context, const classify_t
     return scale_table(*model, "word.table", 0);
 }
 
-/* Words + positions -> Transformer layers -> mean over the words, or attention of one more node
- * whose query is learned -> classes. */
+/* Words + positions -> Transformer layers -> mean over the words, or attention of an extra node
+ * with a learned query -> classes. */
 int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *o,
                    const gnn_vocabulary_t *vocabulary)
 {

@@ -25,7 +25,7 @@ static int print_class(const gnn_model_t *model, gnn_context_t *context, const b
     return GNN_OK;
 }
 
-/* Mean over the heads of what a step's receivers hear: (receivers x n), caller's to free; NULL on
+/* Attention weights of a step, averaged over heads: (receivers x n), for free(); NULL on
  * failure. */
 static gnn_real_t *attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b,
                              const char *step, int64_t receivers, int *rc)
@@ -66,7 +66,7 @@ static int draw(const classify_t *o, const gnn_real_t *weights, int64_t n, const
     return program_finish(&to, rc);
 }
 
-/* A weight for each pair of the graph, in its order: a window has fewer than the map has cells. */
+/* One weight per pair of the graph, in its order. */
 static int write_graph(const classify_t *o, const gnn_graph_t *graph, const gnn_real_t *weights,
                        int64_t n, const char *const *words)
 {

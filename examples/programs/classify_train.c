@@ -68,7 +68,7 @@ static int to_edges(const gnn_model_t *model, const batch_t *b, gnn_graph_t *edg
     return GNN_OK;
 }
 
-/* The best class, and how far the second best is behind it. */
+/* The best class, and its margin over the second best. */
 static int64_t best_class(const gnn_real_t *logits, int64_t classes, double *margin)
 {
     int64_t best = 0;

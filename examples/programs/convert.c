@@ -1,11 +1,11 @@
-/* Turns a data set of any form that libgnn reads into one .npz, and says what it holds:
+/* Converts a data set of any format that libgnn reads into one .npz, and describes it:
  *
  *     gnn convert cora.cites cora.npz
  *     gnn convert ogbn_arxiv arxiv.npz --scale columns
  *     gnn convert links.edges set.npz --features x.csv --labels y.csv
  *     gnn convert graph.graphml
  *
- * Without a second path it only says what there is. */
+ * Without a second path it only describes the set. */
 #include "options.h"
 #include "program.h"
 #include "scale.h"
@@ -23,8 +23,7 @@ typedef struct options {
     int scale, directed; /* scale: scale_t */
 } options_t;
 
-/* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
- * over the second. */
+/* OUT must not be an input: "convert cora.content cora.cites" would overwrite the second one. */
 static int may_write(const options_t *o)
 {
     struct stat in, out;
@@ -76,7 +75,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
            (!o->out || program_can_write("convert", o->out, PROGRAM_REGULAR));
 }
 
-/* What the library would refuse too, in words that name this program's options. */
+/* Checks that the library would also make, with messages that name this program's options. */
 static int check(const options_t *o, const gnn_data_t *data)
 {
     const char *why = NULL;

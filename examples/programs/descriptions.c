@@ -1,9 +1,9 @@
 /*
  * Sections of Debian packages from their one-line descriptions: each description is a complete
  * graph of its words. Names, sections and the packages held out for testing come from
- * graphs/data/debian.npz, the descriptions from the package index of the machine. Where that index
- * knows fewer than 90% of the packages, the generated language of language.c takes their place:
- * does a sentence's verb have to be "is" or "are"?
+ * graphs/data/debian.npz, the descriptions from the package index of the machine. If the index has
+ * fewer than 90% of the packages, the generated language of language.c is used instead: is a
+ * sentence's verb "is" or "are"?
  */
 #include "descriptions.h"
 #include "options.h"
@@ -53,7 +53,7 @@ static int run(run_t *r, classify_t *o, const char *index)
                                                                  .threads = (int)o->threads}));
     classify_t bag = *o;
     bag.layers = 0;
-    bag.epochs = 20; /* it learns more slowly and stops when it is through */
+    bag.epochs = 20; /* trains more slowly, with early stopping */
     bag.sentence = NULL;
     GNN_TRY(train_and_test(r, &bag, "bag-of-words MLP"));
     if (!o->sentence)

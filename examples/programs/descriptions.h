@@ -1,5 +1,5 @@
-/* What descriptions.c (the models) and descriptions_data.c (packages, their descriptions, corpora)
- * share. */
+/* Shared by descriptions.c (models) and descriptions_data.c (packages, their descriptions,
+ * corpora). */
 #ifndef DESCRIPTIONS_H
 #define DESCRIPTIONS_H
 
@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
     gnn_data_t *data;
-    package_t *packages; /* in the order of their names */
+    package_t *packages; /* sorted by name */
     gnn_corpus_t *corpus[3];
     gnn_vocabulary_t *vocabulary;
     gnn_context_t *context;
@@ -20,7 +20,8 @@ typedef struct {
 
 /* Names and sections of the packages, in an npz. */
 int read_names(run_t *r, const char *path);
-/* Descriptions from an index, NULL: what apt-cache prints. Returns how many packages have one. */
+/* Reads descriptions from an index; NULL: the output of apt-cache. Returns the count of packages
+ * with one. */
 int64_t find_descriptions(run_t *r, const char *path);
 /* Corpora for training, validation and test, and the vocabulary of the first. */
 int take_descriptions(run_t *r);

@@ -41,8 +41,8 @@ int read_names(run_t *r, const char *path)
     return GNN_OK;
 }
 
-/* Paragraphs of "Field: value"; a name that comes again (another version) changes nothing. Returns
- * how many packages have a description now. */
+/* Reads paragraphs of "Field: value"; duplicate names (other versions) are ignored. Returns the
+ * count of packages with a description. */
 static int64_t read_index(run_t *r, FILE *index)
 {
     char *line = NULL;
@@ -95,8 +95,7 @@ static int make_corpora(run_t *r, int64_t n, const int *part, const char *const 
     return rc;
 }
 
-/* All packages outside of the validation and test sets of the graph's public split are there to
- * learn from. */
+/* Trains on all packages outside of the validation and test sets of the graph's public split. */
 int take_descriptions(run_t *r)
 {
     int64_t n = 0;

@@ -1,4 +1,4 @@
-/* Sentences to vectors, by a pretrained model: written as .npy or .npz, drawn as a map of their
+/* Sentence embeddings by a pretrained model: written as .npy or .npz, drawn as a heat map of
  * similarities, or ranked against a query.
  *
  *     sh examples/fetch-minilm.sh
@@ -23,7 +23,7 @@ typedef struct {
     int json, precision, keep_16_bits;
 } options_t;
 
-/* The lines of a file, which lie one behind another in `text`. */
+/* The lines of a file, concatenated in `text`. */
 typedef struct {
     char *text;
     const char **at;
@@ -58,7 +58,7 @@ static char *read_all(FILE *file, size_t *size)
     return text;
 }
 
-/* Ends each line with a 0 where its end was, and counts words by the spaces before them. */
+/* Terminates each line with a 0, and counts words by the spaces before them. */
 static int part_lines(lines_t *lines, size_t size)
 {
     int64_t count = 0;
@@ -81,7 +81,7 @@ static int part_lines(lines_t *lines, size_t size)
     return GNN_OK;
 }
 
-/* The library knows nothing of this file: what is wrong is told here. */
+/* The library does not read this file, so its errors are reported here. */
 static int no_text(const char *path)
 {
     fprintf(stderr, "embed: %s: %s\n", path, strerror(errno));
@@ -106,7 +106,7 @@ static int read_lines(lines_t *lines, const char *path)
 
 /* ---- vectors ---- */
 
-/* Some hundred lines at a time, with a count on a terminal. */
+/* Some hundred lines at a time, with a counter on a terminal. */
 static int embed(const gnn_pretrained_t *p, gnn_context_t *context, const lines_t *lines,
                  const gnn_tensor_t *out)
 {
@@ -160,7 +160,7 @@ static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
                lines->at[hits[k].line]);
 }
 
-/* A model that reads query and line together, a cross-encoder, scores the best ones anew. */
+/* A cross-encoder, which reads query and line together, scores the best ones again. */
 static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lines, hit_t *hits,
                   int64_t count)
 {
@@ -188,7 +188,7 @@ static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lin
     return rc;
 }
 
-/* The lines that are nearest to the query, the nearest first. */
+/* Prints the lines nearest to the query, nearest first. */
 static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
                 const lines_t *lines, const gnn_tensor_t *vectors)
 {
@@ -218,7 +218,7 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     return rc;
 }
 
-/* Similarity of each pair of lines; long lines are cut in the picture. */
+/* Draws the similarity of each pair of lines; labels are truncated. */
 static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_t *p,
                            const lines_t *lines, const gnn_tensor_t *vectors)
 {
@@ -257,7 +257,7 @@ static int write_heatmap(const options_t *o, const gnn_pretrained_t *p, const li
     return program_finish(&to, draw_similarity(to.file, o, p, lines, vectors));
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines, int64_t width,
                 double opened, double took)
@@ -359,7 +359,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     return 0;
 }
 
-/* Where fetch-minilm.sh puts the model. */
+/* The folder of fetch-minilm.sh. */
 static const char *usual_folder(void)
 {
     static char folder[4096];

@@ -1,5 +1,5 @@
-/* Explanation of a prediction: trains a network or loads one, and explains what it predicts for a
- * node. `gnn explain --help` lists the options. */
+/* Explains a prediction: trains or loads a network, and explains its prediction for a node. `gnn
+ * explain --help` lists the options. */
 #include "explain.h"
 #include "options.h"
 #include "program.h"

@@ -1,6 +1,6 @@
 /* Shared by the files of explain: explain.c (options), explain_model.c (set and network),
- * explain_study.c (one node, looked at), explain_score.c (many nodes), explain_report.c (words and
- * JSON), explain_page.c (pictures). */
+ * explain_study.c (one node), explain_score.c (many nodes), explain_report.c (text and JSON),
+ * explain_page.c (pictures). */
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
@@ -15,7 +15,7 @@ typedef struct {
     FILE *say;
 } options_t;
 
-/* The set, the network and what it reads. */
+/* The set, the network and its inputs. */
 typedef struct {
     gnn_context_t *context;
     gnn_data_t *data;
@@ -23,26 +23,26 @@ typedef struct {
     const gnn_graph_t **graphs;
     gnn_named_t *values;
     gnn_model_inputs_t inputs;
-    int64_t *src, *dst; /* by edge number */
-    double accuracy;    /* on the test nodes; NaN: none */
+    int64_t *src, *dst; /* by edge id */
+    double accuracy;    /* accuracy on the test nodes; NaN: none */
 } subject_t;
 
 int subject_open(subject_t *subject, const options_t *options);
 void subject_free(subject_t *subject);
-/* As the options say; `method` NULL: theirs. */
+/* Settings from the options; `method` NULL: theirs. */
 int subject_explain(const subject_t *subject, const options_t *options, int64_t node,
                     const char *method, gnn_explanation_t **why);
-/* Of a class; `room` is used where it has none. */
+/* The name of a class; `room` is used if it has none. */
 const char *explain_class_name(const gnn_data_t *data, int64_t k, char room[32]);
 
-/* A link or a column with its importance, and what the probability loses without it. */
+/* A link or a column with its importance, and the loss of probability without it. */
 typedef struct {
-    int64_t edge, column; /* -1: it is the other one */
+    int64_t edge, column; /* -1: not applicable */
     double importance, lost, attention;
 } item_t;
 
 typedef struct {
-    gnn_explanation_t *why, *lost, *attention; /* the last NULL: the model does not attend */
+    gnn_explanation_t *why, *lost, *attention; /* the last one NULL: no attention layers */
     item_t *heard, *edges, *columns;           /* the most important first */
     int64_t n_heard, n_edges, n_columns;
     gnn_fidelity_t fidelity;

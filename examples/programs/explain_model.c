@@ -1,4 +1,4 @@
-/* The set and the network that explain looks at. */
+/* The set and the network of explain. */
 #include "explain.h"
 #include "program.h"
 #include "scale.h"
@@ -50,7 +50,7 @@ static int train(subject_t *s, const options_t *o)
     return o->save ? program_save_model("explain", o->save, s->model) : GNN_OK;
 }
 
-/* All that a model may name, as gnn_train has it: the set's graph in every slot. */
+/* All inputs that a model may name, as in gnn_train: the set's graph in every slot. */
 static int gather(subject_t *s)
 {
     const int64_t arrays = gnn_data_array_count(s->data),

@@ -1,4 +1,4 @@
-/* The explaining subgraph as a picture, and one page with the picture and the tables in it. */
+/* The explaining subgraph as a picture, and a page with the picture and tables. */
 #include "explain.h"
 #include "program.h"
 
@@ -9,8 +9,8 @@
 /* The links that are drawn, and the nodes at their ends. */
 typedef struct {
     int64_t nodes, links;
-    int64_t *number;    /* (nodes) of the set; the node in question is the first */
-    int64_t *from, *to; /* (links) places among them */
+    int64_t *number;    /* (nodes) ids in the set; the explained node is the first */
+    int64_t *from, *to; /* (links) positions among them */
     double *weight;     /* from 0 to 1 */
     int32_t *classes;
     uint8_t *ring;
@@ -28,7 +28,7 @@ static int64_t place(drawing_t *d, int64_t node)
     return d->nodes++;
 }
 
-/* Both directions of a link are one line, which weighs what both weigh. */
+/* Both directions of a link are one line, with the sum of their weights. */
 static void add_link(drawing_t *d, int64_t a, int64_t b, double weight)
 {
     for (int64_t k = 0; k < d->links; k++)
@@ -41,7 +41,7 @@ static void add_link(drawing_t *d, int64_t a, int64_t b, double weight)
     d->weight[d->links++] = weight;
 }
 
-/* The heaviest weighs 1. */
+/* Scales the largest weight to 1. */
 static void scale(drawing_t *d)
 {
     double most = 0;
@@ -98,8 +98,7 @@ static int lay_out(drawing_t *d)
 
 enum { MOST_LINKS = 60 };
 
-/* The most important links, the lightest first; those that weigh next to nothing beside the first
- * are left out. */
+/* The most important links in ascending order; negligible ones are omitted. */
 static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
 {
     const double most = st->n_edges > 0 ? fabs(st->edges[0].importance) : 0;

@@ -1,4 +1,4 @@
-/* What was found about one node, in words and as JSON. */
+/* The explanation of one node, as text and JSON. */
 #include "explain.h"
 #include "program.h"
 

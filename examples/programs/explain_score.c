@@ -1,4 +1,4 @@
-/* Explanations of many nodes: fidelity on test nodes, and whether houses are found. */
+/* Explanations of many nodes: fidelity on test nodes, and AUC of the houses' links. */
 #include "explain.h"
 #include "program.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TREE = 300, HOUSE = 5 }; /* nodes of a drawn set before the houses, and of one */
+enum { TREE = 300, HOUSE = 5 }; /* nodes of a generated set before the houses, and per house */
 
 static void add(gnn_fidelity_t *sum, const gnn_fidelity_t *f)
 {
@@ -75,8 +75,8 @@ int score_fidelity(const subject_t *s, const options_t *o)
     return GNN_OK;
 }
 
-/* Of one node: are the links of its house those of the highest importance? A link weighs what its
- * two directions weigh: edge k + m is the reverse of edge k. */
+/* Of one node: are the links of its house the most important ones? A link has the sum of the
+ * weights of its directions; edge k + m is the reverse of edge k. */
 static double auc_of(const subject_t *s, const gnn_explanation_t *why)
 {
     const gnn_tensor_t *motif = gnn_data_rows(s->data, GNN_ON_EDGES, "motif");

@@ -1,4 +1,4 @@
-/* One node, looked at: what its prediction comes from, and what is lost without it. */
+/* The explanation of one node, and the loss of probability without its parts. */
 #include "explain.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static int compare(const void *a, const void *b)
     return p != q ? (p < q ? 1 : -1) : (x->edge > y->edge) - (x->edge < y->edge);
 }
 
-/* Links that are heard, the most important first; `direct`: by the node itself. */
+/* Incoming links by importance; `direct`: those of the node itself. */
 static int64_t take_edges(const study_t *st, const subject_t *s, item_t *items, int direct)
 {
     int64_t n = 0;
@@ -26,7 +26,7 @@ static int64_t take_edges(const study_t *st, const subject_t *s, item_t *items, 
     return n;
 }
 
-/* A column weighs what it weighs most with one of the nodes. */
+/* The importance of a column is its maximum over nodes. */
 static int64_t take_columns(const study_t *st, item_t *items)
 {
     const gnn_tensor_t *f = &st->why->features;
@@ -44,7 +44,7 @@ static int64_t take_columns(const study_t *st, item_t *items)
     return n;
 }
 
-/* GNNExplainer's importance is a mask; of others the most important links are kept. */
+/* GNNExplainer's importance is a mask; for other methods the most important links are kept. */
 static int measure(study_t *st, const subject_t *s, const options_t *o)
 {
     const int soft = st->why->method == gnn_explain_method_at(0)->name;

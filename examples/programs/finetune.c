@@ -1,4 +1,4 @@
-/* A pretrained encoder learns classes of sentences: it is trained on lines with labels, tested, and
+/* Fine-tunes a pretrained encoder to classify sentences: trained on labelled lines, tested, and
  * saved as a folder that opens like any other.
  *
  *     gnn finetune --model all-MiniLM-L6-v2 --data stsa.binary.train \
@@ -22,7 +22,7 @@ typedef struct {
     int first, json;
 } options_t;
 
-/* Everything that a run has open. */
+/* The objects of a run. */
 typedef struct {
     const options_t *o;
     gnn_context_t *context;
@@ -30,7 +30,7 @@ typedef struct {
     gnn_vocabulary_t *labels;
     gnn_corpus_t *train, *validation, *test;
     gnn_text_source_t *source;
-    int64_t steps; /* of an epoch */
+    int64_t steps; /* steps of an epoch */
     double accuracy;
     gnn_train_result_t result;
 } run_t;
@@ -50,7 +50,7 @@ static gnn_labelled_texts_t texts_of(const gnn_corpus_t *c, int64_t limit)
         {limit == 0 || c->count < limit ? c->count : limit, c->sentences, NULL}, c->labels};
 }
 
-/* The training file says which classes there are; other files may have no others. */
+/* The training file defines the classes; other files must not have others. */
 static int read_texts(run_t *r)
 {
     GNN_TRY(gnn_corpus_read(&r->train, r->o->data, NULL));
@@ -74,7 +74,7 @@ static int show_progress(void *user, const gnn_progress_t *now)
     return 0;
 }
 
-/* Counts the steps of an epoch on a terminal; else as the source itself. */
+/* A source that counts the steps of an epoch on a terminal. */
 static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
     const run_t *r = user;
@@ -100,7 +100,7 @@ static int train(run_t *r)
     source.get = get_batch;
     source.user = r;
     r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
-    /* at least one step falls, so that a training of one step has a schedule too */
+    /* at least one step of decay, for a training of one step */
     const int64_t all = o->epochs * r->steps, most = all > 0 ? all - 1 : 0,
                   rising = (int64_t)ceil(o->warmup_share * (double)all),
                   warmup = rising < most ? rising : most;
@@ -138,7 +138,7 @@ static int test(run_t *r)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static void tell(const run_t *r, double took)
 {

@@ -26,7 +26,7 @@ static int open_set(const options_t *o, gnn_data_t **data)
     return o->degrees ? gnn_data_degree_features(*data, 0) : GNN_OK;
 }
 
-/* "auto" is the set's split where it has one and --folds is not given. */
+/* "auto" is the set's split, if it has one and --folds is not given. */
 static int choose_protocol(options_t *o, const gnn_data_t *data)
 {
     const gnn_array_t *own = own_split(data);

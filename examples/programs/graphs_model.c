@@ -1,5 +1,5 @@
-/* The network of graphs: hops over the graphs of a batch, which lie in slot 0, and readouts over
- * slot 1, from nodes to one row a graph. */
+/* The network of graphs: hops over the graphs of a batch (slot 0), and readouts from nodes to one
+ * row per graph (slot 1). */
 #include "graphs.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ const char *const readouts[12] = {"sum",     "mean",         "max",          "mi
                                   "std",     "var",          "softmax_mean", "attentional",
                                   "set2set", "lstm_readout", "power_mean",   "pma"};
 
-/* What is built, and of what. */
+/* The list of steps and its settings. */
 typedef struct {
     gnn_steps_t *steps;
     const options_t *options;
@@ -37,8 +37,8 @@ static void add_norm(const builder_t *b, const char *name)
     add(b, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = name, .activation = GNN_RELU});
 }
 
-/* GIN-0 with batch norm inside its mlp and behind it: the first product stands before the hop,
- * which is linear. */
+/* GIN-0 with batch norm inside its MLP and after it; the first linear map precedes the hop, which
+ * is linear. */
 static void add_gin(const builder_t *b, int64_t k, const char *name, const char *input)
 {
     char hop[32];
@@ -71,7 +71,7 @@ static void add_preset(const builder_t *b, const char *name, const char *input)
     add_norm(b, name);
 }
 
-/* A row a graph of the nodes' rows `input`. */
+/* Reads out one row per graph from the node rows `input`. */
 static void add_readout(const builder_t *b, const char *name, const char *input)
 {
     const options_t *o = b->options;
@@ -93,7 +93,7 @@ static void add_readout(const builder_t *b, const char *name, const char *input)
                                        .hops = 3});
 }
 
-/* Logits from the rows of layer k, added to those of the layers before. */
+/* Logits from the readout of layer k, added to those of earlier layers. */
 static void add_score(const builder_t *b, int64_t k, int64_t first, const char *input)
 {
     char readout[32], score[32], sum[32], before[32];

@@ -1,4 +1,4 @@
-/* What graphs puts out: JSON and the curve over epochs. */
+/* Outputs of graphs: JSON and the curve over epochs. */
 #include "graphs.h"
 #include "program.h"
 

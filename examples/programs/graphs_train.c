@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the callback of one fold knows. */
+/* Arguments of the callback of one fold. */
 typedef struct {
     const options_t *options;
     fold_t *fold;
@@ -47,7 +47,7 @@ const gnn_array_t *own_split(const gnn_data_t *data)
     return NULL;
 }
 
-/* A part without graphs leaves nothing to learn from, to choose by or to report. */
+/* Rejects a part without graphs. */
 static int own_parts(const gnn_data_t *data, gnn_split_t **split)
 {
     static const char *const words[] = {"training", "validation", "test"};
@@ -70,8 +70,8 @@ static int own_parts(const gnn_data_t *data, gnn_split_t **split)
     return GNN_OK;
 }
 
-/* Fold f is judged; with PROTOCOL_HELD the next one is held out to choose the epoch by. Without,
- * all others are learned from, and with PROTOCOL_MEAN fold f chooses the epoch, too. */
+/* Fold f is for testing; with PROTOCOL_HELD the next one is for validation. Otherwise all other
+ * folds are for training, and with PROTOCOL_MEAN fold f also chooses the epoch. */
 static int make_folds(const options_t *o, const gnn_data_t *data, gnn_split_t **split)
 {
     const int64_t graphs = gnn_data_graphs(data);
@@ -115,7 +115,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t
     return GNN_OK;
 }
 
-/* Share of the test's graphs that the model's best weights know. */
+/* Test accuracy of the best weights. */
 static int test(const gnn_data_t *data, gnn_context_t *context, gnn_graph_batches_t *batches,
                 const gnn_model_t *model, const uint8_t *mask, double *accuracy)
 {
@@ -154,7 +154,7 @@ static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data
     return rc;
 }
 
-/* The epoch that is best in the mean over folds gives each fold its figure. */
+/* The result of each fold is that of the epoch that is best on average over folds. */
 static void choose_epoch(study_t *s, graphs_watch_t watch)
 {
     int64_t best = 0;

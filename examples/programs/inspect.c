@@ -1,5 +1,5 @@
-/* Looks into a pretrained Transformer: whom each word attends to, in every layer and head, as
- * pictures, a page and a graph; how much syntax is in its heads; which of them are needed.
+/* Inspects a pretrained Transformer: attention of every layer and head, as pictures, a page and a
+ * graph; agreement of heads with syntax; pruning of heads.
  *
  *     gnn inspect --model all-MiniLM-L6-v2 --sentence "The keys are lost." --html keys.html
  *     gnn inspect --model all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg

@@ -1,4 +1,4 @@
-/* Numbers on the heads of a model: how much syntax each holds, and what closing them costs. */
+/* Measurements of heads: agreement with syntax, and accuracy with some heads masked. */
 #include "inspect.h"
 
 #include "program.h"
@@ -102,7 +102,7 @@ int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const insp
     return rc;
 }
 
-/* ---- closing heads ---- */
+/* ---- masking heads ---- */
 
 typedef struct {
     const inspect_t *o;
@@ -137,7 +137,7 @@ static int draw_curve(FILE *file, const void *what)
                                                 .x_axis = "heads closed"});
 }
 
-/* The classes of a file are those of the model, in its order. */
+/* Maps the classes of a file to those of the model. */
 static int check_classes(const gnn_pretrained_t *p, const gnn_corpus_t *texts, const char *path)
 {
     for (int64_t k = 0; k < texts->n_labels; k++) {
@@ -178,7 +178,7 @@ static int allocate(prune_t *r)
     return r->importance && r->accuracy && r->closed && r->order && r->open ? GNN_OK : GNN_EMEMORY;
 }
 
-/* One in twelve at a time, the least important ones first, until all are closed. */
+/* Masks one in twelve at a time, least important first, until all are masked. */
 static int close_heads(prune_t *r)
 {
     const int64_t step = r->count > 12 ? r->count / 12 : 1;

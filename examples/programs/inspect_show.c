@@ -1,4 +1,4 @@
-/* One sentence: whom each word attends to, as text, pictures, a page and a graph. */
+/* Attention on one sentence, as text, pictures, a page and a graph. */
 #include "inspect.h"
 
 #include "program.h"
@@ -82,8 +82,8 @@ static int draw_page(FILE *file, const void *what)
     return gnn_html_attention(file, ((const view_t *)what)->a, "Who listens to whom");
 }
 
-/* Edges below a fifth of the largest only make the picture grey. Words that attend to each other
- * come to lie close together. */
+/* Edges below a fifth of the largest weight are omitted for legibility. The layout places words
+ * with large weights close together. */
 static int draw_graph(FILE *file, const void *what)
 {
     const view_t *v = what;
@@ -125,9 +125,9 @@ static int draw_graph(FILE *file, const void *what)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
-/* Pairs of a complete graph come receiver after receiver: the map is their weights as it lies. */
+/* Pairs of a complete graph are ordered by receiver, like the rows of the map. */
 static int write_graphml(const view_t *v)
 {
     gnn_graph_t *graph = NULL;

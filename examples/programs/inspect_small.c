@@ -1,5 +1,4 @@
-/* A small Transformer that learns agreement on the spot, so that inspect has something to show on a
- * machine without a pretrained model. */
+/* A small Transformer, trained on agreement, for machines without a pretrained model. */
 #include "inspect.h"
 #include "language.h"
 
@@ -7,7 +6,7 @@
 
 enum { BATCHES = 48, SENTENCES = 32, WIDTH = 32, EPOCHS = 6 };
 
-/* Sentences one after another, with their graph. */
+/* Concatenated sentences with their graph. */
 typedef struct {
     int64_t lengths[SENTENCES], rows;
     int32_t words[SENTENCES * MAX_WORDS], places[SENTENCES * MAX_WORDS],
@@ -81,7 +80,7 @@ static int learn(gnn_model_t *model, gnn_context_t *context, small_t *batches, u
     return gnn_train_batches(model, context, &source, &how, NULL);
 }
 
-/* A statement of a length that is worth a look. */
+/* A statement of suitable length. */
 static sentence_t choose(uint64_t *state)
 {
     sentence_t s = language_sentence(state);

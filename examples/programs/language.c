@@ -42,7 +42,7 @@ static void say(sentence_t *s, int32_t word)
     s->words[s->length++] = word;
 }
 
-/* Determiner, up to two adjectives, noun; returns the noun's place. */
+/* Determiner, up to two adjectives, noun; returns the noun's position. */
 static int noun_phrase(sentence_t *s, uint64_t *state, int plural)
 {
     say(s, DETERMINER + draw(state, PREPOSITION - DETERMINER));
@@ -62,7 +62,7 @@ sentence_t language_sentence(uint64_t *state)
         say(&s, VERB);
     }
     s.subject = noun_phrase(&s, state, s.plural);
-    for (int k = draw(state, 6); k > 0; k--) { /* the distractors */
+    for (int k = draw(state, 6); k > 0; k--) { /* distractors */
         say(&s, PREPOSITION + draw(state, ADJECTIVE - PREPOSITION));
         noun_phrase(&s, state, draw(state, 2));
     }

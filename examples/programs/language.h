@@ -7,12 +7,12 @@
 enum { MAX_WORDS = 40 };
 
 /* A sentence with its verb masked. The verb must agree with `subject`, the first noun; every noun
- * after it stands in a prepositional phrase and may have either number. Half of the sentences are
+ * after it is in a prepositional phrase and may be singular or plural. Half of the sentences are
  * questions, where the verb comes before the subject. */
 typedef struct {
     int32_t words[MAX_WORDS];
-    int length, verb, subject; /* places */
-    int plural;                /* the answer: 0 is, 1 are */
+    int length, verb, subject; /* positions */
+    int plural;                /* target: 0 is, 1 are */
     int question;
 } sentence_t;
 

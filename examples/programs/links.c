@@ -1,5 +1,5 @@
-/* Prediction of links: trains an encoder and a decoder on a part of a graph's links and tells the
- * others from pairs that are none. `gnn links --help` lists the options. */
+/* Link prediction: trains an encoder and a decoder on the training links of a graph and evaluates
+ * them on the others. `gnn links --help` lists the options. */
 #include "links.h"
 #include "options.h"
 #include "program.h"

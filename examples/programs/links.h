@@ -14,10 +14,10 @@ typedef struct {
     int64_t layers, hidden, out, heads, epochs, patience, batch, negatives, seeds, seed, threads;
     double dropout, lr, weight_decay, validation_share, test_share;
     int directed, json;
-    FILE *say; /* where words go: stdout, or stderr if JSON goes there */
+    FILE *say; /* stream of text: stdout, or stderr if JSON goes to stdout */
 } options_t;
 
-/* Blocks without their "link_", parted by "|". */
+/* Names of blocks without "link_", separated by "|". */
 #define DECODERS "dot|bilinear|distance|product|mlp"
 extern const char *const decoders[5];
 
@@ -25,14 +25,14 @@ extern const char *const decoders[5];
 int links_build_model(gnn_model_t **model, gnn_context_t *context, const options_t *options,
                       const gnn_data_t *data);
 
-/* One training: what its validation links chose, and how the test's are told. */
+/* One training: its best epoch by validation links, and test metrics. */
 typedef struct {
     int64_t seed, epoch, epochs;
     double validation, seconds;
     gnn_link_metrics_t test;
 } outcome_t;
 
-/* Losses and validation figure of each epoch of one training. */
+/* Losses and validation metric of each epoch of one training. */
 typedef struct {
     double *epoch, *train, *validation, *metric;
     int64_t count;
@@ -42,7 +42,7 @@ typedef struct {
     outcome_t *outcomes;
     int64_t count;
     history_t history;                  /* of the first training */
-    gnn_link_metrics_t mean, deviation; /* of the test's; the sample's deviation */
+    gnn_link_metrics_t mean, deviation; /* mean and sample standard deviation of the test metrics */
 } study_t;
 
 int links_study_run(study_t *study, const options_t *options, gnn_context_t *context,
@@ -55,7 +55,7 @@ extern const char *const figure_names[6];
 void links_print_json(FILE *file, const options_t *options, const gnn_data_t *data,
                       const study_t *study);
 int links_write_curve(const options_t *options, const gnn_data_t *data, const study_t *study);
-/* The test's links and as many other pairs, with their scores, as CSV. */
+/* Writes the test links and negative pairs with their scores as CSV. */
 int write_scores(const options_t *options, const gnn_data_t *data, const gnn_links_t *links,
                  gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context);
 

@@ -1,5 +1,4 @@
-/* The network of links: hops over the training's links, and a decoder that scores pairs of
- * nodes. */
+/* The network of links: hops over the training links, and a decoder that scores pairs of nodes. */
 #include "links.h"
 
 #include <string.h>
@@ -20,7 +19,7 @@ static gnn_layer_config_t hop(const options_t *o, int64_t k, int64_t in, int64_t
                                 .dropout = (gnn_real_t)o->dropout};
 }
 
-/* Layers of a Transformer keep their width: a product before them, and one behind. */
+/* Transformer layers keep their width, so linear maps precede and follow them. */
 static void add_transformer(gnn_steps_t *steps, const options_t *o, int64_t features)
 {
     gnn_steps_add(

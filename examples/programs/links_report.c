@@ -1,4 +1,4 @@
-/* What links puts out: JSON, scores as CSV, the curve over epochs. */
+/* Outputs of links: JSON, scores as CSV, the curve over epochs. */
 #include "links.h"
 #include "program.h"
 

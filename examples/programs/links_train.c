@@ -1,4 +1,4 @@
-/* Trainings of links over seeds: each has a split, weights and drawn pairs of its own. */
+/* Trainings of links over seeds, each with its own split, initial weights and negative pairs. */
 #include "links.h"
 #include "program.h"
 
@@ -17,7 +17,7 @@ void figures_of(const gnn_link_metrics_t *m, double figures[6])
         figures[k] = all[k];
 }
 
-/* What the callback of one training knows. */
+/* Arguments of the callback of one training. */
 typedef struct {
     const options_t *options;
     int64_t seed;
@@ -78,7 +78,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_link_batches_t 
     return GNN_OK;
 }
 
-/* Trains a model or loads one, and measures it on the test's links. */
+/* Trains or loads a model, and evaluates it on the test links. */
 static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *data,
                      gnn_links_t *links, watcher_t *w, outcome_t *out)
 {

@@ -1,5 +1,5 @@
 /* The command gnn: `gnn PROGRAM [OPTION]...` runs one of the programs of programs.def; so does a
- * link to it that has the name of the program. */
+ * symbolic link with the name of the program. */
 #include "options.h"
 #include "program.h"
 
@@ -64,7 +64,7 @@ static int version(void)
     return program_ends("gnn", EXIT_SUCCESS);
 }
 
-/* An unknown program is refused with those whose names are nearest. */
+/* The error for an unknown program suggests those with the nearest names. */
 static int refuse(const char *name)
 {
     const char *names[PROGRAMS];
@@ -94,7 +94,7 @@ static int help_of(int argc, char **argv)
     return entry->run(2, words);
 }
 
-/* Words for the shell in place of the last one: a program, or what the program answers. */
+/* Completions of the last word for the shell: programs, or those of the program. */
 static int complete(int count, char **words)
 {
     static char option[] = "--complete";
@@ -115,7 +115,7 @@ static int complete(int count, char **words)
     return program_ends("gnn", EXIT_SUCCESS);
 }
 
-/* With libgnn-igraph, where it is built, programs read GraphML and GML, too. */
+/* If libgnn-igraph is built, programs read GraphML and GML, too. */
 static int run(const entry_t *entry, int argc, char **argv)
 {
 #if GNN_WITH_IGRAPH
@@ -128,7 +128,7 @@ static int run(const entry_t *entry, int argc, char **argv)
     return entry->run(argc, argv);
 }
 
-/* The program that the command was called as, by a link of that name; NULL: as gnn. */
+/* The program of the symbolic link that the command was called by; NULL: called as gnn. */
 static const entry_t *called_as(int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;

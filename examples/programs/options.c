@@ -1,7 +1,6 @@
-/* Reads a command line by a table of options. Every option is obeyed or refused: unknown names with
- * the nearest ones, values that are not what the table asks for, options that are given twice,
- * options without effect in this run (`where`), files that are not there, outputs that overwrite
- * each other. */
+/* Reads a command line by a table of options. Every option has an effect or is an error: unknown
+ * names (with suggestions), invalid values, repeated options, options without effect in this run
+ * (`where`), missing files, outputs that overwrite each other. */
 #include "options.h"
 
 #include "program.h"
@@ -19,10 +18,11 @@ enum { MOST = 64 };
 typedef struct {
     const program_t *program;
     int given[MOST];
-    int n_operands, answered; /* answered: --help and its like end the program */
+    int n_operands, answered; /* answered: --help and similar options end the program */
 } reader_t;
 
-/* Names of the options that were given: tables end with the function that reads them. */
+/* Names of the given options, copied since tables live only as long as the function that reads
+ * them. */
 static const char *given[MOST];
 static int n_given;
 
@@ -70,7 +70,7 @@ static int set_name(const option_t *o, const char *value)
     return 0;
 }
 
-/* A double holds no more than 2^53 to the last digit: "as many as there are" is written as 1e18. */
+/* A double represents integers up to 2^53 exactly; "unlimited" is written as 1e18. */
 static int64_t whole(double number)
 {
     return number >= 9e18 ? INT64_MAX : (int64_t)number;
@@ -122,7 +122,7 @@ static int refuse_name(const program_t *p, const char *name)
     return 0;
 }
 
-/* Sets the option of argv[*at], "--name value" or "--name=value"; *at moves on to its value. */
+/* Sets the option of argv[*at], "--name value" or "--name=value"; *at is moved to its value. */
 static int take_option(reader_t *r, int argc, char **argv, int *at)
 {
     const char *name = argv[*at] + 2, *equals = strchr(name, '=');
@@ -165,7 +165,7 @@ static int take_operand(reader_t *r, const char *word)
     return 0;
 }
 
-/* ---- what goes with what ---- */
+/* ---- combinations ---- */
 
 /* Has the option one of the values of "name=value|value", given or by default? */
 static int has_value(const option_t *o, const char *values, size_t length)
@@ -180,7 +180,7 @@ static int has_value(const option_t *o, const char *values, size_t length)
     return 0;
 }
 
-/* Does a term of `where` hold, apart from its "!"? */
+/* Does a term of `where` hold, without its "!"? */
 static int holds(const reader_t *r, const char *term, size_t length)
 {
     const char *equals = memchr(term, '=', length);
@@ -197,7 +197,7 @@ static int holds(const reader_t *r, const char *term, size_t length)
     return 0;
 }
 
-/* Options that would be ignored are refused. */
+/* Rejects options without effect. */
 static int have_effect(const reader_t *r)
 {
     char words[128];
@@ -229,7 +229,7 @@ static int can_read(const option_t *o)
     return 0;
 }
 
-/* Whether the name ends as one of "FILE.npy|FILE.npz". Devices have names of their own. */
+/* Does the name end like one of "FILE.npy|FILE.npz"? Devices are exempt. */
 static int ends_well(const option_t *o, const char *path)
 {
     struct stat s;
@@ -254,7 +254,7 @@ static int same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* An output is no other option's file. */
+/* Rejects an output that is also another option's file. */
 static int is_output(const option_t *o)
 {
     return o->kind == OPTION_OUTPUT || o->kind == OPTION_STORED;
@@ -286,7 +286,7 @@ static int can_write(const option_t *o)
                              o->kind == OPTION_STORED ? PROGRAM_REGULAR : PROGRAM_FILE);
 }
 
-/* 0, or the exit status: 2 for what is wrong in the command line, 1 for what the disk says. */
+/* 0, or the exit status: 2 for errors of the command line, 1 for errors of files. */
 static int check_files(const reader_t *r)
 {
     for (int k = 0; k < r->program->n_options; k++) {
@@ -306,7 +306,7 @@ static int check_files(const reader_t *r)
 
 /* ---- the command line ---- */
 
-/* --help and --version, wherever they are, and what the shell and the tests ask for. */
+/* --help and --version at any position, and the requests of the shell and the tests. */
 static int answer(const program_t *p, const char *word, int count, char **words)
 {
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)

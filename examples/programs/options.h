@@ -1,6 +1,6 @@
-/* The options of a program as one table: they are read from it, listed by --help, completed by the
- * shell and compared with the vocabulary of examples/README.md. Each option of a run is obeyed, or
- * refused by its name. */
+/* The options of a program as one table, which is used to read the command line, by --help, by
+ * completion, and for the comparison with the vocabulary of examples/README.md. Each given option
+ * has an effect, or is an error that names it. */
 #ifndef PROGRAMS_OPTIONS_H
 #define PROGRAMS_OPTIONS_H
 
@@ -9,15 +9,15 @@
 
 typedef enum {
     OPTION_HEADING, /* of the options that follow: `help` is its text */
-    OPTION_TEXT,    /* const char *: any text but the empty one */
-    OPTION_INPUT,   /* const char *: a file or folder that can be read, or an alternative in lower
-                       case of `argument`: "FILE|karate" */
-    OPTION_OUTPUT,  /* const char *: a path where a file can be made, with an ending of `argument`:
+    OPTION_TEXT,    /* const char *: any non-empty text */
+    OPTION_INPUT,   /* const char *: a readable file or folder, or a lower-case alternative of
+                       `argument`: "FILE|karate" */
+    OPTION_OUTPUT,  /* const char *: a writable path with an extension of `argument`:
                        "FILE.npy|FILE.npz" */
-    OPTION_STORED,  /* the same for a model or a checkpoint, which is never a device; "FOLDER" */
+    OPTION_STORED,  /* the same for a model or a checkpoint, which must not be a device; "FOLDER" */
     OPTION_WHOLE,   /* int64_t from low to high */
     OPTION_REAL,    /* double from low to high */
-    OPTION_FLAG,    /* int: 1 where it is given */
+    OPTION_FLAG,    /* int: 1 if given */
     OPTION_CHOICE,  /* int: the index among `choices`, which are separated by "|" */
     OPTION_NAME,    /* const char *: one of the names of `name_at` */
     OPTION_TAKE     /* `take` reads the value */
@@ -31,10 +31,11 @@ typedef struct {
     double low, high;
     const char *choices;
     const char *(*name_at)(size_t index);     /* NULL after the last one */
-    int (*take)(const char *value, void *to); /* 0 after a line on standard error */
-    /* When the option has an effect; NULL: always. Terms separated by spaces, all of which must
-     * hold: "query", one of the options is given: "data|load", none of them is: "!load", an option
-     * has one of the values, given or by default: "method=saliency|occlusion". */
+    int (*take)(const char *value, void *to); /* 0 after an error message on stderr */
+    /* The condition under which the option has an effect; NULL: always. Terms separated by spaces,
+     * all of which must hold: "query": it is given; "data|load": one of them is given; "!load": it
+     * is not given; "method=saliency|occlusion": an option has one of the values, given or by
+     * default. */
     const char *where;
 } option_t;
 
@@ -67,7 +68,7 @@ typedef struct {
 #define TAKE(name, to, help, argument_, take_, ...) \
     OPTION_ROW(name, TAKE, to, help, .argument = (argument_), .take = (take_), __VA_ARGS__)
 
-/* Those that mean the same in every program. */
+/* Options with the same meaning in every program. */
 #define THREADS(to) WHOLE("threads", to, "0: all processors that the process may use [0]", 0, 1024)
 #define SEED(to, of, ...) WHOLE("seed", to, of, 0, 1e18, __VA_ARGS__)
 #define PRECISION(to) CHOICE("precision", to, "of products (gnn/context.h)", "highest|high|medium")
@@ -82,29 +83,30 @@ typedef struct {
            "auto|none|rows|length|columns", __VA_ARGS__)
 
 typedef struct {
-    const char *name, *usage, *notes; /* usage without the name; notes end the help, or NULL */
+    const char *name, *usage,
+        *notes; /* usage without the name; notes at the end of the help, or NULL */
     const option_t *options;
     int n_options;
     const char **operands; /* arguments that are not options */
     int n_operands;
 } program_t;
 
-/* 1: go on. 0: the program ends with *status, after --help, --version or a line that says what is
- * wrong with which option. */
+/* 1: continue. 0: the program ends with *status, after --help, --version or an error message that
+ * names the option. */
 int options_read(const program_t *program, int argc, char **argv, int *status);
-/* Was the option given on this command line? */
+/* Was the option given? */
 int options_gave(const char *name);
 
 /* ---- options_help.c ---- */
 
 void options_help(const program_t *program);
-/* Prints the words that may take the place of the last of `words`, for the shell. */
+/* Prints completions of the last of `words`, for the shell. */
 void options_complete(const program_t *program, int count, char **words);
 /* One line per option: name, kind, argument, where, separated by tabs; for tests/house. */
 void options_describe(const program_t *program);
-/* A term of `where` as a command line has it: "--method saliency or occlusion". */
+/* A term of `where` as text: "--method saliency or occlusion". */
 void options_term(const char *term, char *text, size_t size);
-/* The index of a word among choices separated by "|"; -1 if it is none of them. */
+/* The index of a word among choices separated by "|"; -1 if it is not one of them. */
 int options_choice(const char *choices, const char *word);
 
 #endif

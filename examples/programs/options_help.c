@@ -1,4 +1,4 @@
-/* What a table of options says: help, completion by the shell, a description for tests. */
+/* Output from a table of options: help, completion for the shell, a description for tests. */
 #include "options.h"
 #include "program.h"
 
@@ -24,7 +24,7 @@ int options_choice(const char *choices, const char *word)
 
 /* ---- help ---- */
 
-/* The default; empty where the help says it or there is none. */
+/* The default; empty if there is none, or if the help text has it. */
 static void show_default(const option_t *o, char *text, size_t size)
 {
     *text = '\0';
@@ -32,7 +32,7 @@ static void show_default(const option_t *o, char *text, size_t size)
         return;
     if (o->kind == OPTION_WHOLE && *(int64_t *)o->to > 0)
         snprintf(text, size, " [%lld]", (long long)*(int64_t *)o->to);
-    if (o->kind == OPTION_REAL && *(double *)o->to >= o->low) /* below: no value yet */
+    if (o->kind == OPTION_REAL && *(double *)o->to >= o->low) /* below the range: no value yet */
         snprintf(text, size, " [%g]", *(double *)o->to);
     if ((o->kind == OPTION_TEXT || o->kind == OPTION_INPUT || o->kind == OPTION_NAME) &&
         *(const char **)o->to)
@@ -54,7 +54,7 @@ void options_term(const char *term, char *text, size_t size)
     }
 }
 
-/* "; with --query" for the terms of `where` that ask for an option. */
+/* "; with --query" for the terms of `where` that require an option. */
 static void show_where(const option_t *o, char *text, size_t size)
 {
     char words[128];
@@ -69,7 +69,7 @@ static void show_where(const option_t *o, char *text, size_t size)
     }
 }
 
-/* Words from column `left` on, wrapped. `at`: the column of the cursor. */
+/* Prints text wrapped from column `left` on. `at`: the column of the cursor. */
 static void wrap(const char *text, int left, int at)
 {
     while (*text) {
@@ -142,7 +142,7 @@ static void offer(const char *before, const char *word, int length, const char *
         puts(whole);
 }
 
-/* Values of an option that are a list; paths are the shell's. */
+/* Values of options with a list; the shell completes paths. */
 static void offer_values(const option_t *o, const char *begin)
 {
     const char *name;

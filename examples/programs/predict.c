@@ -1,5 +1,5 @@
-/* Applies the head of a published model to the lines of a text: tags of names, classes, tokens for
- * masks, answers to a question, or classes that it was not trained for (zero-shot).
+/* Applies the head of a published model to the lines of a text: named entities, classes, masked
+ * tokens, question answering, or zero-shot classification.
  *
  *     gnn predict --model bert-ner --input lines.txt
  *     gnn predict --model bert-base --input masked.txt --top 3
@@ -51,7 +51,7 @@ static void print(run_t *r, int64_t line, const char *word, double score, const 
     putchar('}');
 }
 
-/* ---- what models are made for ---- */
+/* ---- tasks ---- */
 
 static int show_tags(run_t *r)
 {
@@ -102,7 +102,7 @@ static int show_answers(run_t *r)
     return rc;
 }
 
-/* The best classes of each line, or with --several all of them. */
+/* Prints the best classes of each line, or all with --several. */
 static void show_classes(run_t *r, gnn_tensor_t *scores, const char *(*name)(const run_t *, int64_t))
 {
     const int64_t shown = r->o->top < scores->cols ? r->o->top : scores->cols;
@@ -153,7 +153,7 @@ static int classify(run_t *r)
     return rc;
 }
 
-/* Names of classes, which are parted by commas. */
+/* Class names, separated by commas. */
 typedef struct {
     char *text;
     const char *at[256];
@@ -192,7 +192,7 @@ static int zero_shot(run_t *r)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static int refuse(const run_t *r, const char *option, const char *why)
 {
@@ -200,7 +200,7 @@ static int refuse(const run_t *r, const char *option, const char *why)
     return PROGRAM_REFUSED;
 }
 
-/* Options that the model's head has no use for are refused. */
+/* Rejects options that do not apply to the model's head. */
 static int predict(run_t *r)
 {
     const char *head = gnn_pretrained_head(r->p);

@@ -39,7 +39,7 @@ int program_real(const char *option, const char *text, double low, double high, 
     return 0;
 }
 
-/* Insertions, deletions and replacements that make one word of the other. */
+/* The edit distance of two words. */
 static int distance(const char *a, const char *b)
 {
     enum { LONGEST = 64 };
@@ -80,7 +80,7 @@ const char *program_preset(size_t index)
     return gnn_preset_name((gnn_preset_t)(index + 1)); /* after GNN_PRESET_NONE */
 }
 
-/* The path of a file beside `path` that no other process has. */
+/* The path of a temporary file next to `path`, unique among processes. */
 static int beside(char to[4096], const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -92,7 +92,7 @@ static int beside(char to[4096], const char *path)
     return 0;
 }
 
-/* Why it is not what is there already; NULL: it is, or nothing is there. */
+/* The reason for which `path` cannot be replaced; NULL: it can, or does not exist. */
 static const char *wrong_kind(const char *path, program_path_t kind)
 {
     struct stat s;
@@ -111,7 +111,7 @@ int program_can_write(const char *option, const char *path, program_path_t kind)
     char part[4096];
     const char *why = wrong_kind(path, kind);
     if (!why && stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
-        return 1; /* writing to a device says what is wrong with it */
+        return 1; /* errors of devices are reported by the write */
     FILE *file = !why && beside(part, path) ? fopen(part, "wx") : NULL;
     if (!why && !file)
         why = strerror(errno);
@@ -145,7 +145,7 @@ int program_create(program_file_t *to, const char *path)
 
 int program_finish(program_file_t *to, int rc)
 {
-    errno = EIO; /* of a failure long ago */
+    errno = EIO; /* clear an old errno */
     int good = !ferror(to->file) && fflush(to->file) == 0;
     if (good && *to->part)
         good = fsync(fileno(to->file)) == 0;
@@ -199,7 +199,7 @@ void program_holds_streams(void)
 {
     int number;
     do
-        number = open("/dev/null", O_RDONLY); /* the lowest that is free */
+        number = open("/dev/null", O_RDONLY); /* the lowest free descriptor */
     while (number >= 0 && number <= STDERR_FILENO);
     if (number >= 0)
         close(number);
@@ -242,8 +242,8 @@ static void on_interrupt(int signal_number)
     program_stopped = 1;
 }
 
-/* On a stack of its own: products of oneDNN may point the stack's register into memory of theirs,
- * where what the system writes for a handler would fall on other numbers. */
+/* On an alternate stack: products of oneDNN may use the stack pointer for their own memory, which
+ * the signal frame would overwrite. */
 static void handle_interrupt(void (*handler)(int))
 {
     static char room[1 << 16];
@@ -264,7 +264,7 @@ void program_let_interrupt(void)
     handle_interrupt(SIG_DFL);
 }
 
-/* ---- figures ---- */
+/* ---- percentages ---- */
 
 const char *program_percent(double share, char room[16])
 {

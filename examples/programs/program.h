@@ -1,5 +1,5 @@
-/* What the programs share: numbers on the command line that are numbers, outputs that can be
- * written before hours of training, and an exit status that says whether the result was. */
+/* Shared by the programs: strict parsing of values, checks of outputs before a long training, and
+ * an exit status that includes write errors. */
 #ifndef PROGRAMS_PROGRAM_H
 #define PROGRAMS_PROGRAM_H
 
@@ -14,15 +14,15 @@
 
 /* The summary of a program in programs.def. */
 const char *program_summary(const char *name);
-/* Writes "; did you mean ...?" with those of `count` names that are nearest to a word; nothing if
- * none is near. */
+/* Writes "; did you mean ...?" with the nearest of `count` names to a word; nothing if none is
+ * near. */
 void program_nearest(FILE *file, const char *word, const char *const *names, int count);
 
-/* The whole of `text` as a number from low to high. 0, and a line on standard error that names the
- * option, if it is not one. */
+/* Parses all of `text` as a value from low to high. 0 after an error message that names the
+ * option. */
 int program_whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 int program_real(const char *option, const char *text, double low, double high, double *number);
-/* Can it be made at `path`? 0 and a line on standard error if not. */
+/* Can a file be made at `path`? If not, 0 after an error message. */
 typedef enum {
     PROGRAM_FILE,
     PROGRAM_REGULAR,
@@ -35,56 +35,55 @@ const char *program_preset(size_t index);
 
 /* ---- outputs ---- */
 
-/* A file that gets its name when it is whole: until then it is beside it under another one. */
+/* A file that is written under a temporary name and renamed when it is complete. */
 typedef struct {
     FILE *file;
     const char *path;
     char part[4096]; /* "": a device, which is written directly */
 } program_file_t;
-/* PROGRAM_REFUSED after a line on standard error. */
+/* PROGRAM_REFUSED after an error message. */
 int program_create(program_file_t *to, const char *path);
-/* Closes the file and, if `rc` is GNN_OK, gives it its name. Returns `rc`, or PROGRAM_REFUSED after
- * a line on standard error. */
+/* Closes the file and, if `rc` is GNN_OK, renames it. Returns `rc`, or PROGRAM_REFUSED after an
+ * error message. */
 int program_finish(program_file_t *to, int rc);
-/* What `draw` writes, as a file. */
+/* Writes a file by `draw`. */
 int program_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what);
-/* Calls save(what, path). Where that fails, the model is not lost: it is saved in $TMPDIR or /tmp,
- * and a line on standard error tells its path. */
+/* Calls save(what, path). If that fails, the model is saved in $TMPDIR or /tmp instead, with a
+ * message that gives the path. */
 int program_save(const char *program, const char *path,
                  int (*save)(const void *what, const char *path), const void *what);
 /* The same for a model alone. */
 int program_save_model(const char *program, const char *path, const gnn_model_t *model);
-/* What a function returns in place of one of the library's codes where it has told on standard
- * error what is wrong. */
+/* Returned by functions that have already printed their error message, in place of a code of the
+ * library. */
 enum { PROGRAM_REFUSED = -1 };
-/* Where the program was started with a closed standard stream, the stream's number is kept: else
- * the first file that is opened gets it, and what is printed is written into that file. Writing to
- * it fails, as it would without this. */
+/* Reserves the descriptors of standard streams that were closed at the start: otherwise the first
+ * opened file would get one of them, and output would be written into it. Writes to them fail. */
 void program_holds_streams(void);
-/* A line on standard error for a code of the library, with its message; none for GNN_OK,
- * PROGRAM_REFUSED and GNN_ESTOPPED. */
+/* Prints the error message of a code of the library; nothing for GNN_OK, PROGRAM_REFUSED and
+ * GNN_ESTOPPED. */
 void program_fails(const char *program, int rc);
-/* The end of main: `status`, or 1 and a line on standard error if standard output was not written
- * (a full disk, a closed pipe). */
+/* The exit status of main: `status`, or 1 after an error message if standard output could not be
+ * written (a full disk, a closed pipe). */
 int program_ends(const char *program, int status);
 /* The same for a code of the library: 0 for GNN_OK, 130 for GNN_ESTOPPED, else 1. */
 int program_ends_with(const char *program, int rc);
 
-/* From program_catch_interrupt on, Ctrl-C (or SIGTERM) sets program_stopped, which trainings take
- * as their `.stop`; a second one exits at once with 130. From program_let_interrupt on, it ends the
- * program again, as it does one that waits for input. */
+/* After program_catch_interrupt, Ctrl-C (or SIGTERM) sets program_stopped, the `.stop` of
+ * trainings; a second one exits at once with 130. After program_let_interrupt it ends the program
+ * again. */
 extern volatile int program_stopped;
 void program_catch_interrupt(void);
 void program_let_interrupt(void);
 
-/* A share as a percentage with one decimal; "-" where there was nothing to measure. */
+/* A fraction as a percentage with one decimal; "-" if undefined. */
 const char *program_percent(double share, char room[16]);
 
 /* ---- JSON ---- */
 
 /* A string in quotes. */
 void program_json_string(FILE *file, const char *text);
-/* "key": value; null where it is not finite, since JSON has no NaN. */
+/* "key": value; null if it is not finite, since JSON has no NaN. */
 void program_json_number(FILE *file, const char *key, double value);
 
 #endif

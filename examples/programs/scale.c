@@ -12,11 +12,11 @@ int program_open_set(gnn_data_t **data, const char *path, int directed)
                             &(gnn_open_config_t){.directed = directed ? GNN_ON : GNN_OFF});
 }
 
-/* ---- what features are ---- */
+/* ---- kinds of features ---- */
 
 typedef struct {
-    int64_t values, zeros; /* all, and those that are 0 */
-    int whole, negative;   /* all are whole numbers; some are below 0 */
+    int64_t values, zeros; /* count of all elements, and of zeros */
+    int whole, negative;   /* all are integers; some are negative */
     double most;
 } values_t;
 
@@ -28,7 +28,7 @@ static void take(values_t *v, double value)
     v->most = fmax(v->most, value);
 }
 
-/* Zeros that a sparse matrix leaves out are values like others. */
+/* Implicit zeros of a sparse matrix count like others. */
 static values_t look_at_values(const gnn_data_t *data)
 {
     const gnn_sparse_t *s = gnn_data_sparse(data);

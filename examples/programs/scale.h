@@ -10,18 +10,18 @@ typedef enum { SCALE_AUTO, SCALE_NONE, SCALE_ROWS, SCALE_LENGTH, SCALE_COLUMNS }
 int program_open_set(gnn_data_t **data, const char *path, int directed);
 typedef enum {
     FEATURES_MARKS,   /* mostly 0, else 1: words, properties */
-    FEATURES_COUNTS,  /* mostly 0, else whole numbers from 1: words by how often they stand there */
-    FEATURES_WEIGHTS, /* mostly 0, else positive: words by weight */
+    FEATURES_COUNTS,  /* mostly 0, else positive integers: word counts */
+    FEATURES_WEIGHTS, /* mostly 0, else positive: weighted words */
     FEATURES_REAL
 } features_t;
 
 features_t features_of(const gnn_data_t *data);
-/* Rows of length 1 for all but real values, whose columns are standardised where they are dense. */
+/* Rows of length 1, except for dense real values, whose columns are standardised. */
 scale_t scale_for(const gnn_data_t *data);
-/* SCALE_AUTO: as scale_for says. */
+/* SCALE_AUTO: by scale_for. */
 int scale_features(gnn_data_t *data, int how);
 
-/* Features that are nearly all 0 cost what is stored, whatever the file's form was. */
+/* Converts nearly empty dense features to sparse ones. */
 int keep_words_sparsely(gnn_data_t *data);
 
 #endif

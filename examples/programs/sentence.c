@@ -1,8 +1,8 @@
 /*
  * A Transformer that learns which word a verb agrees with: "the keys near the old cabinet of my
- * sisters [is|are] lost" -> are. A batch of sentences is one graph. --topology says who hears whom,
- * and is the only thing that changes between full attention, causal attention, a sliding window,
- * and full attention stored edge by edge.
+ * sisters [is|are] lost" -> are. A batch of sentences is one graph. --topology is the only
+ * difference between full attention, causal attention, a sliding window, and full attention stored
+ * as edges.
  */
 #include "sentence.h"
 
@@ -59,8 +59,8 @@ static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_bat
     return GNN_OK;
 }
 
-/* Words + places -> Transformer layers -> singular or plural, at every word; only the verb's answer
- * counts. */
+/* Words + positions -> Transformer layers -> singular or plural per word; the loss is on the verb
+ * only. */
 static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layers)
 {
     gnn_step_t steps[16] = {

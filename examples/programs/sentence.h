@@ -1,4 +1,4 @@
-/* What sentence.c (the model) and sentence_report.c (what it learned) share. */
+/* Shared by sentence.c (the model) and sentence_report.c (its evaluation). */
 #ifndef SENTENCE_H
 #define SENTENCE_H
 
@@ -18,12 +18,12 @@ typedef struct {
     const char *name, *picture;
 } options_t;
 
-/* Sentences packed one after another, with their graph, ready for the model. */
+/* Concatenated sentences with their prepared graph. */
 typedef struct {
     sentence_t sentences[SENTENCES];
     int64_t lengths[SENTENCES], rows;
     int32_t words[SENTENCES * MAX_WORDS], places[SENTENCES * MAX_WORDS],
-        answers[SENTENCES * MAX_WORDS]; /* answers: -1 but at verbs */
+        answers[SENTENCES * MAX_WORDS]; /* labels: -1 except at verbs */
     gnn_named_t values[2];
     gnn_graph_t *graph;
 } pack_t;
@@ -36,10 +36,10 @@ static inline gnn_model_inputs_t pack_inputs(const pack_t *p)
                                 .n_values = 2};
 }
 
-/* The graph of one pack; this is all that --topology changes. */
+/* The graph of one pack, which depends on --topology. */
 int make_graph(gnn_graph_t **graph, topology_t topology, int64_t window, const int64_t *lengths);
 
-/* Prints accuracies, what the attention looks at, and writes the picture. */
+/* Prints accuracies and attention on the subject, and writes the picture. */
 int report(const gnn_model_t *model, gnn_context_t *context, const options_t *options,
            const pack_t *packs, int count);
 

@@ -1,4 +1,4 @@
-/* What `sentence` prints and draws: accuracies by kind and distance, and who attends to whom. */
+/* Outputs of `sentence`: accuracies by kind and distance, and attention. */
 #include "sentence.h"
 #include "program.h"
 
@@ -12,14 +12,13 @@ static const char *const kinds[] = {"statements (subject before the verb)",
                                     "questions (subject after the verb)"};
 static const char *const distances[] = {"1-2", "3-4", "5-8", "9-16", "17+"};
 
-/* Right answers and how many there were, by kind and by words between verb and subject; attention
+/* Counts of correct and all predictions, by kind and by words between verb and subject; attention
  * of each head on the subject. */
 typedef struct {
     int64_t right[2][BUCKETS], count[2][BUCKETS], sentences;
     double on_subject[HEADS];
     int64_t far,
-        /* against the complete graph: predictions with a margin above 1e-4, and those that
-         * differ */
+        /* predictions with a margin above 1e-4 on the complete graph, and those that differ */
         differ;
 } tally_t;
 
@@ -40,7 +39,7 @@ static void count_answers(const pack_t *p, const gnn_real_t *logits, tally_t *ta
     }
 }
 
-/* `attention`: for each sentence heads x n x n. */
+/* `attention`: per sentence heads x n x n. */
 static void count_attention(const pack_t *p, const gnn_real_t *attention, tally_t *tally)
 {
     for (int s = 0; s < SENTENCES; attention += HEADS * p->lengths[s] * p->lengths[s], s++) {
@@ -52,7 +51,7 @@ static void count_attention(const pack_t *p, const gnn_real_t *attention, tally_
     }
 }
 
-/* The same weights on the same sentences, their complete graph stored as spans instead of edges. */
+/* Repeats the run with the complete graph stored as spans instead of edges. */
 static int compare_with_spans(const gnn_model_t *model, gnn_context_t *context, const pack_t *p,
                               const gnn_real_t *logits, gnn_real_t *other, tally_t *tally)
 {
@@ -91,8 +90,8 @@ static int test(const gnn_model_t *model, gnn_context_t *context, const options_
                                       : GNN_OK;
 }
 
-/* The last sentence in `attention` that is long enough to be worth a look, as a picture: receivers
- * down, senders across, mean over heads. */
+/* Draws the attention of the last sufficiently long sentence: receivers down, senders across, mean
+ * over heads. */
 static int draw(const options_t *options, const pack_t *p, const gnn_real_t *attention)
 {
     int chosen = 0;

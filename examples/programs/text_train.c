@@ -1,4 +1,4 @@
-/* Training on sequences of tokens: the loop, and what can be seen of it. */
+/* Training on token sequences: the loop and its progress. */
 #include "text_train.h"
 
 #include "program.h"
@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Stands between the loop and the source, and counts what goes through. */
+/* Wraps the source and counts its batches. */
 typedef struct {
     const char *program;
     const gnn_source_t *inner;
     int64_t words, done;
     int terminal;
-    double start, told, first; /* `first`: seconds of runs before this one */
+    double start, told, first; /* `first`: seconds of earlier runs */
 } watcher_t;
 
 double text_seconds(void)
@@ -70,7 +70,7 @@ static int tell_epoch(void *user, const gnn_progress_t *now)
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 int text_context(gnn_context_t **context, const text_train_t *t)
 {

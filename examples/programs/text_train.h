@@ -1,5 +1,5 @@
-/* Training on sequences of tokens, as translate and write do it: options, the loop with what can be
- * seen of it, and Ctrl-C. */
+/* Training on token sequences for translate and write: options, the loop with its progress, and
+ * Ctrl-C. */
 #ifndef EXAMPLES_TEXT_TRAIN_H
 #define EXAMPLES_TEXT_TRAIN_H
 
@@ -15,7 +15,7 @@ typedef struct {
     int resume, overwrite;
 } text_train_t;
 
-/* `when` is the `where` of all that belong to a training. */
+/* `when` is the `where` of all training options. */
 #define TEXT_TRAIN_OPTIONS(t, when)                                                              \
     WHOLE("epochs", &(t).epochs, "passes over the training text", 1, 1000000, .where = (when)),  \
         WHOLE("tokens", &(t).tokens, "tokens of a batch", 1, 1000000000, .where = (when)),       \
@@ -42,17 +42,17 @@ typedef struct {
     double words_per_second;
 } text_trained_t;
 
-/* The context for these options. */
+/* Makes the context for these options. */
 int text_context(gnn_context_t **context, const text_train_t *t);
-/* Trains with a line an epoch on standard error, and on a terminal one that moves. `frozen`: names
- * of fields that begin so stay as they are (NULL: none); `words`: of an epoch. */
+/* Trains with one line per epoch on stderr, and a progress line on a terminal. `frozen`: prefix of
+ * the parameters that are not trained (NULL: none); `words`: words per epoch. */
 int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                const gnn_source_t *source, const text_train_t *t, const char *frozen, int64_t words,
                text_trained_t *result);
-/* Count of the scalars that a model learns. */
+/* Count of the learned scalars of a model. */
 int64_t text_weights(const gnn_model_t *model, const char *frozen);
-/* A model in `path` and its tokenizer beside it, in PATH.tokenizer.json. After an error the caller
- * frees what is there all the same. */
+/* Loads a model from `path` and its tokenizer from PATH.tokenizer.json. After an error the caller
+ * must free what was loaded. */
 int text_save(const char *program, const gnn_model_t *model, const gnn_tokenizer_t *tokenizer,
               const char *path);
 int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *context,
@@ -60,7 +60,7 @@ int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *c
 /* Losses, seconds and words per second as members of a JSON object. */
 void text_trained_json(FILE *file, const text_trained_t *trained);
 double text_seconds(void);
-/* Text between blanks. */
+/* Count of the words separated by whitespace. */
 int64_t text_words(const char *text);
 
 #endif

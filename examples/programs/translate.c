@@ -76,7 +76,7 @@ static int train(run_t *r, const translate_t *o)
     return rc;
 }
 
-/* ---- translating ---- */
+/* ---- translation ---- */
 
 static void free_lines(char **lines, int64_t count)
 {
@@ -108,7 +108,7 @@ static int test(run_t *r, const translate_t *o)
     return rc;
 }
 
-/* Some lines at a time; on a terminal each as it comes. */
+/* Translates some lines at a time; from a terminal, line by line. */
 static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
 {
     const int64_t most = isatty(fileno(file)) ? 1 : o->at_once;
@@ -159,7 +159,7 @@ static int translate_input(const run_t *r, const translate_t *o)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static void say(const run_t *r, const translate_t *o)
 {
@@ -209,7 +209,7 @@ static int run(run_t *r, const translate_t *o)
     return gnn_profile_write(r->context, stderr);
 }
 
-/* Of a published folder. */
+/* Options of a published folder. */
 #define PUBLISHED_OPTIONS(o)                                                                       \
     INPUT("model", &(o)->pretrained,                                                               \
           "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"),       \
@@ -286,7 +286,7 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
     return options_read(&program, argc, argv, status);
 }
 
-/* What the table of options does not say. */
+/* Checks that the table of options cannot express. */
 static int check(const translate_t *o)
 {
     const int tests = o->test_source || (!o->source && !o->load && !o->pretrained);

@@ -1,4 +1,4 @@
-/* Lines to translate: their tokens, and the translations that the model writes. */
+/* Translation of lines: tokens of the source, and generation. */
 #include "translate.h"
 
 #include "options.h"
@@ -15,7 +15,7 @@ static int allocate(encoded_t *e, int side, int64_t count, int64_t rows)
     return e->lengths[side] && e->ids[side] ? GNN_OK : GNN_EMEMORY;
 }
 
-/* Side 1 begins with a token of its own; both end with one. */
+/* Side 1 starts with a begin token; both end with an end token. */
 static int encode_side(encoded_t *e, const translator_t *t, int side, int64_t count,
                        const char *const *lines)
 {
@@ -61,9 +61,9 @@ void encoded_free(encoded_t *e)
     }
 }
 
-/* ---- writing ---- */
+/* ---- generation ---- */
 
-/* What the encoder reads, and its graphs. */
+/* Inputs of the encoder, and its graphs. */
 typedef struct {
     gnn_graph_t *graphs[3];
     int64_t *ones;
@@ -106,7 +106,7 @@ static int make_reading(reading_t *r, const translator_t *t, const gnn_sequences
     return GNN_OK;
 }
 
-/* A state in which the encoder has run once; each translation begins with its begin token. */
+/* A KV cache after the encoder has run; each translation starts with the begin token. */
 static int write_batch(const translator_t *t, gnn_context_t *context, const translate_t *o,
                        const reading_t *r, const gnn_sequences_t *s, gnn_written_t **written)
 {
@@ -133,7 +133,7 @@ static int write_batch(const translator_t *t, gnn_context_t *context, const tran
                         &how, written);
 }
 
-/* What the folder says of writing counts where no option says otherwise. */
+/* Generation settings of the folder are the defaults of options. */
 static int write_published(const translator_t *t, gnn_context_t *context, const translate_t *o,
                            int64_t count, const char *const *source, gnn_written_t **written)
 {

@@ -1,6 +1,6 @@
-/* One sentence looked at: its translation, and which of its words the decoder heard for each word
- * that it wrote. Words of both sides are nodes of one graph: the encoder's attention among those
- * that are read, and the decoder's from them to those that are written. */
+/* Inspection of one sentence: its translation, and the cross-attention from source words to each
+ * translated word. Words of both sides are nodes of one graph, with the encoder's self-attention
+ * and the decoder's cross-attention as edges. */
 #include "translate.h"
 
 #include "program.h"
@@ -14,8 +14,8 @@ typedef struct {
     const translate_t *o;
     const char *texts[2];
     encoded_t encoded;
-    int64_t pieces[2], words[2]; /* read and written, each with the end token */
-    int64_t *word;               /* (pieces) the word of each, source before target */
+    int64_t pieces[2], words[2]; /* tokens of source and target, each with the end token */
+    int64_t *word;               /* (tokens) the word of each, source before target */
     char **names;                /* (words) */
     int32_t *positions;
     gnn_graph_t *graphs[3];
@@ -34,7 +34,7 @@ static int64_t word_at(const char *text, int64_t byte)
     return words > 0 ? words - 1 : 0;
 }
 
-/* The words of one side, which stand between blanks, and the end token as a word of its own. */
+/* The whitespace-separated words of one side, and the end token as a word. */
 static int name_words(look_t *l, int side)
 {
     const char *text = l->texts[side];
@@ -48,7 +48,7 @@ static int name_words(look_t *l, int side)
     return (*name = strdup("</s>")) ? GNN_OK : GNN_EMEMORY;
 }
 
-/* Row k of the decoder writes token k + 1: that is the piece it counts for. */
+/* Row k of the decoder predicts token k + 1, and is assigned to the word of that token. */
 static int place_pieces(look_t *l, int side)
 {
     gnn_tokens_t *tokens;
@@ -97,7 +97,7 @@ static int make_graphs(look_t *l)
     return GNN_OK;
 }
 
-/* Attention of a step, of which each row hears the pieces that are read, from row `first` on. */
+/* Cross-attention of a step to the source tokens, from row `first` on. */
 static int take(look_t *l, gnn_context_t *context, const char *step, int64_t first, int64_t rows,
                 gnn_real_t *heard)
 {
@@ -169,7 +169,7 @@ static int find_attention(look_t *l, gnn_context_t *context)
 
 /* ---- pictures ---- */
 
-/* Rows are the words that were written, columns those that were read. */
+/* Rows are target words, columns source words. */
 static int draw_heatmap(FILE *file, look_t *l)
 {
     const int64_t read = l->words[0], layer = l->o->layer < 0 ? l->maps.layers - 1 : l->o->layer;

@@ -1,5 +1,5 @@
-/* The model of translate: the Transformer of Vaswani et al. 2017 with its norms before the layers,
- * and one table of words for both sides and the output; and its files. */
+/* The model of translate: the Transformer of Vaswani et al. 2017 in pre-norm form, with embeddings
+ * shared by both sides and the output; and its files. */
 #include "program.h"
 #include "translate.h"
 
@@ -10,7 +10,8 @@
 
 /* ---- the model ---- */
 
-/* Scaled words, their places and dropout, as the value NAME. The decoder shares both tables. */
+/* Scaled embeddings plus positions with dropout, as the value NAME. The decoder shares both
+ * tables. */
 static void add_embedding(gnn_steps_t *steps, const translate_t *o, int64_t vocabulary, int decoder)
 {
     const gnn_step_t words = {.kind = GNN_STEP_EMBED,
@@ -46,8 +47,8 @@ static void add_norm(gnn_steps_t *steps, const char *name, int64_t width)
         &(gnn_step_t){.kind = GNN_STEP_NORM, .name = name, .in = width, .norm = GNN_NORM_LAYER});
 }
 
-/* Graph 0 is complete among a source's words, 1 causal among a translation's, and 2 goes from the
- * first to the second: gnn_token_source_new makes them. */
+/* Graph 0 is complete over source tokens, 1 causal over target tokens, 2 from source to target
+ * (gnn_token_source_new). */
 static int make_model(gnn_model_t **model, gnn_context_t *context, const translate_t *o,
                       int64_t vocabulary)
 {
@@ -80,8 +81,8 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const transla
     return rc;
 }
 
-/* Words begin with a variance of 1 / width, so that scaled ones have 1 and logits too; places are
- * sines and cosines, and stay so. */
+/* Embeddings start with variance 1 / width, so that scaled ones and logits have variance 1;
+ * positions are sinusoidal and not trained. */
 static int start_tables(const gnn_model_t *model)
 {
     gnn_tensor_t words, places;

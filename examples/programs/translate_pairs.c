@@ -1,5 +1,5 @@
-/* Pairs of lines for translate: two files, or numbers in German and English, for which the program
- * needs no file. German says units before tens: "dreiundzwanzig" is "twenty-three". */
+/* Pairs of lines for translate: two files, or generated numerals in German and English. In German
+ * units precede tens: "dreiundzwanzig" is "twenty-three". */
 #include "program.h"
 #include "translate.h"
 
@@ -42,7 +42,7 @@ void pairs_free(pairs_t *pairs)
     *pairs = (pairs_t){0};
 }
 
-/* ---- numbers ---- */
+/* ---- numerals ---- */
 
 static const char *const german[] = {"null",     "ein",      "zwei",     "drei",     "vier",
                                      "fünf",     "sechs",    "sieben",   "acht",     "neun",
@@ -89,14 +89,14 @@ static void say_english(char *to, size_t size, int n)
         snprintf(to + at, size - at, "%s-%s", english_tens[rest / 10], english[rest % 10]);
 }
 
-/* Two numbers and what stands between them; place k gives the same pair on every machine. */
+/* Two numerals and a word between them; index k gives the same pair on every machine. */
 static int make_pair(pairs_t *p, int64_t k, int64_t place)
 {
     enum { NUMBER = 53, SIZE = 4 * NUMBER + 16 };
     static const char *const words[][2] = {
         {"plus", "plus"}, {"mal", "times"}, {"minus", "minus"}, {"und", "and"}};
     char a[2][NUMBER], b[2][NUMBER];
-    /* 1,000,000 pairs of numbers in an order that jumps about */
+    /* 1,000,000 pairs of integers in a pseudo-random order */
     const uint64_t number = (uint64_t)place * 387420489u % 1000000u;
     const size_t word = (size_t)(place % 4);
     say_german(a[0], sizeof a[0], (int)(number / 1000));
@@ -121,7 +121,7 @@ int pairs_numbers(pairs_t *pairs, int64_t first, int64_t count)
         return GNN_EMEMORY;
     for (int64_t k = 0; k < count; k++)
         GNN_TRY(make_pair(pairs, k, first + k));
-    /* behind the owned lines: the same by sides */
+    /* after the owned lines: the same by side */
     const char **sides = (const char **)(pairs->made + 2 * count);
     for (int64_t k = 0; k < count; k++) {
         sides[k] = pairs->made[2 * k];

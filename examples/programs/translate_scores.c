@@ -1,19 +1,18 @@
-/* How the decoder weighs the encoder's states: the scores of the literature, each a few fields of
- * the one layer. By --score:
+/* Cross-attention scores of the literature, each a few fields of the layer's config, by --score:
  *
  *     scaled     q . k / sqrt(d)           Vaswani et al. 2017
  *     general    q . k, q = W s            Luong, Pham, Manning 2015
  *     additive   v . tanh(q + k)           Bahdanau, Cho, Bengio 2015 (Luong's concat)
  *     cosine     8 q . k / (|q| |k|)       Graves, Wayne, Danihelka 2014
- *     location   W s at the sender's place Luong, Pham, Manning 2015
- *     hard       q . k / sqrt(d), and the best state alone is heard: Xu et al. 2015, with the
- *                gradient of the softmax (Bengio, Leonard, Courville 2013)
+ *     location   W s at the position       Luong, Pham, Manning 2015
+ *     hard       q . k / sqrt(d), one-hot at the maximum: Xu et al. 2015, with the gradient of the
+ *                softmax (Bengio, Leonard, Courville 2013)
  */
 #include "translate.h"
 
 #include <stdio.h>
 
-/* Places that the score `location` tells apart. */
+/* Maximum positions of the score `location`. */
 enum { PLACES = 64 };
 
 static void scaled(gnn_layer_config_t *c)
@@ -37,7 +36,7 @@ static void cosine(gnn_layer_config_t *c)
     c->scale = 8;
 }
 
-/* Queries and keys count nothing. */
+/* Scores of queries and keys are zero. */
 static void location(gnn_layer_config_t *c)
 {
     c->scale = GNN_ZERO;
@@ -53,7 +52,7 @@ static void hard(gnn_layer_config_t *c)
 static void (*const scores[])(gnn_layer_config_t *c) = {scaled, general,  additive,
                                                         cosine, location, hard};
 
-/* The value that says what each receiver thinks of each place. */
+/* The value with the score of each position per receiver. */
 static const char *add_places(gnn_steps_t *steps, const char *of, const gnn_layer_config_t *c,
                               char *name, size_t size)
 {

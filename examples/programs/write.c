@@ -1,5 +1,5 @@
-/* A language model learns a text, by characters or by tokens of several, is measured on the end of
- * the text, and writes on.
+/* A language model: trains on a text, by characters or subword tokens, is evaluated on the end of
+ * the text, and generates text.
  *
  *     gnn write --data input.txt --save bard.safetensors
  *     gnn write --load bard.safetensors --prompt "ROMEO:" --length 500 --temperature 0.8
@@ -49,7 +49,7 @@ static int learn(write_run_t *r, const write_t *o)
     return train(r, o);
 }
 
-/* ---- writing ---- */
+/* ---- generation ---- */
 
 static int show_piece(void *user, int64_t text, const char *piece, int64_t bytes)
 {
@@ -106,7 +106,7 @@ static int go_on(const write_run_t *r, const write_t *o)
     return GNN_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static void say(const write_run_t *r, const write_t *o)
 {
@@ -149,7 +149,7 @@ static int run(write_run_t *r, const write_t *o)
     return gnn_profile_write(r->context, stderr);
 }
 
-/* What the table of options does not say: is an option given that would be ignored? */
+/* Checks that the table of options cannot express: options without effect. */
 static int idle(const write_t *o)
 {
     static const struct {

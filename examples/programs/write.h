@@ -1,4 +1,4 @@
-/* What the parts of write share. */
+/* Shared by the files of write. */
 #ifndef EXAMPLES_WRITE_H
 #define EXAMPLES_WRITE_H
 
@@ -30,21 +30,21 @@ typedef struct {
     gnn_context_t *context;
     language_model_t own;
     gnn_pretrained_t *pretrained;
-    char *text; /* all of it; what is held out begins at `cut` */
+    char *text; /* the whole text; the held-out part starts at `cut` */
     int64_t bytes, cut;
-    gnn_tokens_t *tokens[2]; /* of what is learned, and of what is held out */
+    gnn_tokens_t *tokens[2]; /* tokens for training, and held out */
     gnn_token_source_t *source;
     text_trained_t trained;
-    double nats; /* a character, on held-out text */
+    double nats; /* per character, on held-out text */
     int measured;
 } write_run_t;
 
-/* The text of --data, or a rhyme, and where what is held out begins. */
+/* Reads the text of --data, or a built-in rhyme, and sets the start of the held-out part. */
 int write_take_text(write_run_t *r, const write_t *o);
-/* Characters of UTF-8. */
+/* Count of the UTF-8 characters. */
 int64_t write_characters(const char *text, int64_t bytes);
 int write_encode(const language_model_t *m, const char *text, int64_t bytes, gnn_tokens_t **tokens);
-/* Nats per character of what is held out. */
+/* Nats per character of the held-out text. */
 int write_measure(write_run_t *r, const write_t *o);
 
 #endif

@@ -1,5 +1,5 @@
-/* The model of write: a causal Transformer with rotary places, rms norms and gated feed-forward
- * blocks, as Llama has it; and its files. */
+/* The model of write: a causal Transformer with rotary positions, RMS norms and gated feed-forward
+ * blocks, as in Llama; and its files. */
 #include "write.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const write_t
     return rc;
 }
 
-/* Words begin with a variance of 1 / width, so that scaled ones have 1 and logits too. */
+/* Embeddings start with variance 1 / width, so that scaled ones and logits have variance 1. */
 static int start_words(const gnn_model_t *model)
 {
     gnn_tensor_t words;

@@ -1,4 +1,4 @@
-/* The text of write: what is learned, what is held out, and how well the model foresees that. */
+/* The text of write: training and held-out parts, and the evaluation. */
 #include "write.h"
 
 #include <math.h>
@@ -56,9 +56,9 @@ int write_encode(const language_model_t *m, const char *text, int64_t bytes, gnn
     return gnn_tokenizer_encode(m->tokenizer, &(gnn_texts_t){1, &text, &bytes}, NULL, NULL, tokens);
 }
 
-/* ---- measuring ---- */
+/* ---- evaluation ---- */
 
-/* Logits after each of some tokens, which are one sequence. */
+/* Logits after each token of a sequence. */
 static int logits_of(const gnn_model_t *model, gnn_context_t *context, const int32_t *ids,
                      int64_t rows, const gnn_tensor_t *out)
 {
@@ -84,8 +84,8 @@ static double surprise(const gnn_real_t *logits, int64_t n, int32_t id)
     return most + log(sum) - (double)logits[id];
 }
 
-/* Nats per character of the held-out text, in pieces of a window of which only the second half
- * counts: what stands there has half a window before it, at least. */
+/* Nats per character of the held-out text, in windows of which only the second half is scored, so
+ * that each token has at least half a window of context. */
 int write_measure(write_run_t *r, const write_t *o)
 {
     const language_model_t *m = &r->own;

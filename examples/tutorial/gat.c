@@ -1,17 +1,16 @@
-/* Tutorial 3: a GAT. The weights of the sum are learned, and the program shows those of one
- * node. */
+/* Tutorial 3: a GAT. The weights of the sum are learned; the program prints those of one node. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { HEADS = 4, NODE = 2 };
 
-/* Prints whom a node hears, and how much, in the mean over the heads of the first layer. */
+/* Prints the attention weights of a node's in-edges, averaged over the heads of the first layer. */
 static int show(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data)
 {
     int64_t m = gnn_graph_n_edges(gnn_data_graph(data));
     gnn_tensor_t weights = gnn_tensor(malloc((size_t)(m * HEADS) * sizeof(gnn_real_t)), m, HEADS);
-    /* Pairs are listed by receiver; edge[k] is the row that pair k has in arrays of edges. */
+    /* Pairs are listed by receiver; edge[k] is the row of pair k in arrays on edges. */
     int64_t *src = malloc(3 * (size_t)m * sizeof *src), *dst = src + m, *edge = dst + m;
     const gnn_named_t x = {.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)};
     const gnn_graph_t *graph = gnn_data_graph(data);
@@ -26,7 +25,7 @@ static int show(const gnn_model_t *model, gnn_context_t *context, const gnn_data
         for (int h = 0; h < HEADS; h++)
             mean += (double)weights.data[edge[k] * HEADS + h] / HEADS;
         if (dst[k] == NODE)
-            printf("  node %d hears node %2lld with weight %.2f\n", NODE, (long long)src[k], mean);
+            printf("  weight of edge %lld -> %d: %.2f\n", (long long)src[k], NODE, mean);
     }
     free(weights.data);
     free(src);

@@ -1,4 +1,4 @@
-/* Tutorial 1: a GCN. Two layers that sum over neighbours tell the two clubs of a graph apart. */
+/* Tutorial 1: a GCN. Two layers that sum over neighbours separate the two clubs of a graph. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 

@@ -26,7 +26,7 @@ void sentences_draw(sentences_t *sentences, unsigned seed)
     }
 }
 
-/** What the training loop asks for batches: one batch for training and one for validation. */
+/** The source of batches: one batch for training and one for validation. */
 typedef struct source {
     sentences_t sentences[2];
     gnn_tensor_t x[2];
@@ -56,7 +56,7 @@ static void fill(source_t *source, const gnn_graph_t *graph)
     }
 }
 
-/* One layer between two linear maps: its input and output have as many columns. */
+/* One layer between two linear maps; its input and output have equal widths. */
 static int build(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *config)
 {
     const gnn_step_t steps[] = {

@@ -7,18 +7,18 @@
 
 enum { SENTENCES = 64, WORDS = 12, SYMBOLS = 8, FEATURES = SYMBOLS + 1 };
 
-/** Sentences packed one after another: row r is word r % WORDS of sentence r / WORDS. */
+/** Concatenated sentences: row r is word r % WORDS of sentence r / WORDS. */
 typedef struct sentences {
     gnn_real_t features[SENTENCES * WORDS * FEATURES]; /**< one-hot symbol, then the mark */
     int32_t labels[SENTENCES * WORDS];
     int64_t lengths[SENTENCES];
 } sentences_t;
 
-/** Draws sentences; equal seeds give equal sentences. */
+/** Generates sentences; equal seeds give equal sentences. */
 void sentences_draw(sentences_t *sentences, unsigned seed);
 
 /** Trains `config` between two linear maps on the given topology ("complete", "causal", ...), and
- *  says in percent how many words of new sentences it gets right. */
+ * returns its accuracy on the words of new sentences, in percent. */
 int sentences_train(gnn_context_t *context, const gnn_layer_config_t *config, const char *topology,
                     const char *options, double *accuracy);
 

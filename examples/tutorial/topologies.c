@@ -1,4 +1,4 @@
-/* Tutorial 5: only the graph. The same Transformer where a word hears fewer words. */
+/* Tutorial 5: only the graph changes. The same Transformer with fewer senders per word. */
 #include "sentence_data.h"
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* Tutorial 4: a Transformer. Another preset, and a graph on which every word hears every word. */
+/* Tutorial 4: a Transformer. Another preset, and a graph on which every word attends to every
+ * word. */
 #include "sentence_data.h"
 #include <stdio.h>
 

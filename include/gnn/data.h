@@ -1,12 +1,11 @@
 /**
- * Data sets: a graph, what is known of its nodes and edges, and the splits that say who is learned
- * from and who is judged.
+ * Data sets: a graph, features and labels of its nodes and edges, and splits into training,
+ * validation and test.
  *
  * A set is opaque and read by the functions below; it is made from a file (gnn_data_open) or from
- * arrays of the program's own (gnn_data_new). Rows on nodes are numbered as the graph's nodes, rows
- * on edges by the graph's edge numbers (gnn_graph_row, gnn_graph_pairs), rows on graphs by segment.
- * What a getter hands out belongs to the set, and stays valid until the set is changed or freed.
- * Getters take a set that is there.
+ * the caller's arrays (gnn_data_new). Rows on nodes are indexed by node id, rows on edges by edge
+ * id (gnn_graph_row, gnn_graph_pairs), rows on graphs by segment. What a getter returns belongs to
+ * the set, and stays valid until the set is changed or freed. Getters do not accept NULL.
  */
 #ifndef GNN_DATA_H
 #define GNN_DATA_H
@@ -23,10 +22,10 @@ typedef struct gnn_data gnn_data_t;
 
 /* ---- reading a set ---- */
 
-/** The name of the set: that of its file without folder and ending, or gnn_data_config_t.name. */
+/** The name of the set: its file name without folder and extension, or gnn_data_config_t.name. */
 GNN_API const char *gnn_data_name(const gnn_data_t *data);
-/** The set's graph. From a file: messages both ways of each stored link, no self-loops, no
- * duplicates. Preparing views of it is allowed. */
+/** The set's graph. From a file: edges in both directions of each stored link, without self-loops
+ * and duplicates. Views of it may be prepared. */
 GNN_API gnn_graph_t *gnn_data_graph(const gnn_data_t *data);
 /** Count of the nodes. */
 GNN_API int64_t gnn_data_nodes(const gnn_data_t *data);
@@ -38,58 +37,58 @@ GNN_API int64_t gnn_data_classes(const gnn_data_t *data);
 GNN_API int64_t gnn_data_splits(const gnn_data_t *data);
 /** Dense features (nodes x features), or NULL if they are sparse. */
 GNN_API const gnn_tensor_t *gnn_data_x(const gnn_data_t *data);
-/** Sparse features, their values written out; or NULL if they are dense. */
+/** Sparse features, with explicit values; or NULL if they are dense. */
 GNN_API const gnn_sparse_t *gnn_data_sparse(const gnn_data_t *data);
 /** The class of each node (nodes); -1: no label. */
 GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
-/** What a set has to learn of its nodes. */
+/** The kind of labels of a set's nodes. */
 typedef enum {
     GNN_LABELS_NONE = 0,
-    GNN_LABELS_CLASSES, /**< one class of each: gnn_data_labels */
-    GNN_LABELS_SEVERAL, /**< 0 or 1 in several columns: the array "targets" on nodes */
-    GNN_LABELS_REAL     /**< real values in one column or several: the array "targets" on nodes */
+    GNN_LABELS_CLASSES, /**< one class per node: gnn_data_labels */
+    GNN_LABELS_SEVERAL, /**< multi-label, 0 or 1 per column: the array "targets" on nodes */
+    GNN_LABELS_REAL     /**< regression, one column or several: the array "targets" on nodes */
 } gnn_label_kind_t;
-/** Classes where the set has some, else what its array "targets" on nodes holds. Cost: reads that
+/** Classes if the set has any, else the kind of its array "targets" on nodes. Cost: reads that
  * array once. */
 GNN_API gnn_label_kind_t gnn_data_label_kind(const gnn_data_t *data);
 /** The splits of the nodes. */
 GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
-/** The nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, as gnn_split_mask:
- * (nodes), 1 where a node is in it; NULL if there is no such part or split. */
+/** The mask (nodes) of part GNN_TRAIN, GNN_VALIDATION or GNN_TEST of a split, as gnn_split_mask: 1
+ * if the node is in it; NULL if there is no such part or split. */
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** The names of the classes in UTF-8 (classes); NULL if the classes have indices only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
 /** The order of the nodes after gnn_data_reorder (nodes): row r is node order[r] of the file; NULL:
- * nodes stand as in the file. */
+ * the order of the file. */
 GNN_API const int64_t *gnn_data_order(const gnn_data_t *data);
-/** The order of the edges after gnn_data_reorder (edges): edge k of now was edge edge_order[k]
- * before; NULL: edges stand as they were given. */
+/** The order of the edges after gnn_data_reorder (edges): edge k was edge edge_order[k] before;
+ * NULL: the original order. */
 GNN_API const int64_t *gnn_data_edge_order(const gnn_data_t *data);
-/** Links that were left out because they name a node that the set does not hold (LINQS' sets have
- * some). */
+/** Count of the links that were skipped because they name a node that is not in the set (LINQS'
+ * sets have some). */
 GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 
-/* ---- arrays by name: what else is known of nodes, edges and graphs ---- */
+/* ---- further arrays on nodes, edges and graphs, by name ---- */
 
-/** What the rows of an array belong to. */
+/** The kind of the rows of an array. */
 typedef enum {
     GNN_ON_NODES,
     GNN_ON_EDGES,
     GNN_ON_GRAPHS,
-    GNN_ON_TYPES /**< rows of its own, any number: the features of a type of nodes; never saved */
+    GNN_ON_TYPES /**< any count of rows: the features of another node type; never saved */
 } gnn_data_place_t;
 
 /**
- * Adds a copy of an array, in place of one that has its name there. Numbers of a floating type are
- * kept as gnn_real_t, others in their type. A step of a model that names the array reads it in
+ * Adds a copy of an array, replacing one of the same name and place. Floating-point elements are
+ * converted to gnn_real_t, others keep their type. A model step that names the array reads it in
  * gnn_train and gnn_evaluate: `.edge_weight = "weight"`, `.edge_features = "features"`.
  *
- * @param[in] place  what a row belongs to: a node, an edge of the graph, a graph of a set of
- *                   several (a segment; else the set has one graph), or none of these
- * @param[in] array  one row for each; its name is not empty, and on nodes neither "x" nor "labels",
- *                   which are the set's own
- * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both numbers of
- *         rows; GNN_ENUMERIC (a number is not finite); GNN_EMEMORY. On failure nothing is changed.
+ * @param[in] place  what a row is for: a node, an edge, a graph of a set of many (a segment; other
+ *                   sets have one graph), or none of these
+ * @param[in] array  one row for each; the name must not be empty, and on nodes neither "x" nor
+ *                   "labels", which are reserved
+ * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both row counts;
+ *         GNN_ENUMERIC (an element is not finite); GNN_EMEMORY. On failure nothing is changed.
  */
 GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);
 /** The array of a name on nodes, edges, graphs or types; NULL if there is none. */
@@ -97,77 +96,77 @@ GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_
                                                const char *name);
 /** Count of the arrays on nodes, edges, graphs and types. */
 GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
-/** The array of an index, NULL past the last; `*place` (may be NULL) receives what its rows belong
- * to. */
+/** The array of an index, NULL past the last; `*place` (may be NULL) receives what its rows are
+ * for. */
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
                                              gnn_data_place_t *place);
-/** The array as rows of real numbers, all dimensions behind the first in one; NULL if there is
- * none, or its numbers are whole. */
+/** The array as a matrix, with all dimensions after the first flattened; NULL if there is none, or
+ * if it holds integers. */
 GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place,
                                           const char *name);
 
 /* ---- graphs for models of several graph slots ---- */
 
 /**
- * Gives the set a graph for each slot of models that run on several: block "rgcn" on a relation
- * each, "hetero_conv" too, "hgt" on a type of receivers each (gnn_data_hetero_for makes such sets).
- * gnn_train, gnn_evaluate, gnn_predict and gnn_train_memory run a model of `count` slots on them; a
- * model of one slot runs on gnn_data_graph, one of another number is refused. Without a call every
- * slot gets gnn_data_graph.
+ * Sets one graph per slot, for models with several slots: blocks "rgcn" and "hetero_conv" have one
+ * slot per relation, "hgt" one per receiver type (gnn_data_hetero_for makes such sets). gnn_train,
+ * gnn_evaluate, gnn_predict and gnn_train_memory run a model of `count` slots on them and a model
+ * of one slot on gnn_data_graph; other slot counts are refused. Without this call every slot gets
+ * gnn_data_graph.
  *
- * @param[in] count   0: takes them away again
- * @param[in] graphs  (count) taken over on success, in place of those that were there
+ * @param[in] count   0: removes the graphs
+ * @param[in] graphs  (count) owned by the set on success; earlier ones are freed
  * @return GNN_OK; GNN_EINVALID: a NULL, or `count` is negative; GNN_EMEMORY. Nothing is changed
  *         then
  *
- * Such a set is neither saved nor reordered (GNN_EUNSUPPORTED), and trained on whole: no samples,
- * no dropped edges.
+ * Such a set cannot be saved or reordered (GNN_EUNSUPPORTED), and only full-batch training without
+ * dropped edges is supported.
  */
 GNN_API int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs);
-/** Count of the graphs that gnn_data_graphs_set gave the set; 0 without a call. */
+/** Count of the graphs set by gnn_data_graphs_set; 0 without a call. */
 GNN_API int64_t gnn_data_graph_count(const gnn_data_t *data);
 /** The graph of a slot, for gnn_model_prepare; NULL past the last. */
 GNN_API gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot);
 
-/* ---- sets from arrays of the program's own ---- */
+/* ---- sets from the caller's arrays ---- */
 
-/** What gnn_data_new makes a set of. Zero: not there, or the default in brackets. */
+/** The arrays of gnn_data_new. Zero: absent, or the default in brackets. */
 typedef struct gnn_data_config {
     const char *name;     /**< ["data"] */
-    gnn_graph_t *graph;   /**< taken over on success; NULL: made of the five below */
-    int64_t nodes, edges; /**< how many nodes, and messages */
-    /** (edges) message k goes from src[k] to dst[k], as PyG's edge_index[0], edge_index[1]; an
-     * undirected link is two */
+    gnn_graph_t *graph;   /**< owned by the set on success; NULL: made of the next five fields */
+    int64_t nodes, edges; /**< counts of nodes and of edges */
+    /** (edges) edge k goes from src[k] to dst[k], as PyG's edge_index[0], edge_index[1]; an
+     * undirected link is two edges */
     gnn_ints_t src, dst;
-    gnn_flag_t both_ways; /**< ON: each link is given once and heard at both ends: edge `edges` + k
-                             is the reverse of edge k [off] */
-    /** (edges) the edge array "weight"; with `graph`: one for each of its edges */
+    /** ON: each link is given once and sends messages both ways: edge `edges` + k is the reverse of
+     * edge k [off] */
+    gnn_flag_t both_ways;
+    /** (edges) the edge array "weight"; with `graph`: one per edge of it */
     const gnn_real_t *weight;
     const gnn_tensor_t *x; /**< (nodes x features); at most one of x and sparse */
     const gnn_sparse_t *sparse;
-    gnn_ints_t labels; /**< (nodes) classes, negative: none; no array: no node has one */
-    int64_t classes;   /**< [the largest label and one] */
+    gnn_ints_t labels;              /**< (nodes) classes, negative: none; no array: no labels */
+    int64_t classes;                /**< [the largest label + 1] */
     const char *const *class_names; /**< (classes) UTF-8 */
-    /** of the nodes; copied. NULL: one split is drawn as gnn_data_open does */
+    /** of the nodes; copied. NULL: one split is drawn as in gnn_data_open */
     const gnn_split_t *split;
-    /** NULL: x, sparse and labels are copied. Given: they are borrowed (labels of int32), must stay
-     * as they are, and the owner is told once, when the set is freed */
+    /** NULL: x, sparse and labels are copied. Else they are borrowed (labels if int32) and must not
+     * change; the owner is released once, when the set is freed */
     const gnn_owner_t *owner;
-    /** (edges x any) the edge array "features"; with `graph`: a row for each of its edges. Copied,
-     * and twice with .both_ways: a link's reverse has the same row */
+    /** (edges x any) the edge array "features"; with `graph`: one row per edge of it. Copied; with
+     * .both_ways the reverse of a link gets the same row */
     const gnn_tensor_t *edge_features;
 } gnn_data_config_t;
 
 GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size);
 /**
- * Makes a data set of arrays: what gnn_data_open makes of a file (examples/own_data.c). Edges stay
- * as they are given, with their numbers.
+ * Makes a data set of the caller's arrays (examples/own_data.c). Edges keep their order and ids.
  *
- * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, a label or class
- *         name that cannot be, a split that takes a node without a label where others have one);
- *         GNN_ETOPOLOGY (an end of an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a feature or
- *         weight is not finite, with its place); GNN_EMEMORY. On failure `*data` is NULL,
- *         `config->graph` stays the caller's and the owner is not told.
+ * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, an invalid label or
+ *         class name, a split with an unlabelled node although others have labels); GNN_ETOPOLOGY
+ *         (an end of an edge is not a node); GNN_ESHAPE; GNN_ENUMERIC (a feature or weight is not
+ *         finite, with its position); GNN_EMEMORY. On failure `*data` is NULL, `config->graph`
+ *         stays the caller's and the owner is not released.
  *
  * Cost: O(size of the arrays) time; memory the same, or O(nodes + edges) if they are borrowed.
  */
@@ -179,14 +178,14 @@ static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *confi
 /**
  * Replaces the splits of the nodes.
  *
- * @param[in] split  of as many rows as there are nodes, by the set's numbers of nodes; copied
- * @return GNN_OK; GNN_ESHAPE; GNN_EINVALID: it takes a node without a label where others have one;
- *         GNN_EMEMORY. Nothing is changed then
+ * @param[in] split  one row per node, in the set's order; copied
+ * @return GNN_OK; GNN_ESHAPE; GNN_EINVALID: it contains an unlabelled node although others have
+ *         labels; GNN_EMEMORY. Nothing is changed then
  */
 GNN_API int gnn_data_split_set(gnn_data_t *data, const gnn_split_t *split);
 /**
- * Draws the splits of a set's nodes in place of those that it has. Draws go by the file's node
- * numbers: a set that was reordered gets the same nodes.
+ * Replaces the splits of a set's nodes by random ones. Draws depend on the file's node ids: a
+ * reordered set gets the same nodes.
  *
  * @return GNN_OK; errors as of gnn_split_draw, and nothing is changed then
  */
@@ -195,26 +194,25 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
 /* ---- sets from files ---- */
 
 /**
- * Opens a data set, whatever `path` is (docs/formats.md): a .npz in the layouts planetoid,
- * heterophilous or plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks
- * it; an edge list; GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as a
- * folder of TU Dortmund or OGB or a text of structure2vec. Text may be gzipped.
- * GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what came;
- * GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
- * (fewer where there are not enough nodes). An edge list, GraphML or GML is links alone: no
- * features, no classes, labels -1, and a split that holds no node, until gnn_data_add_csv brings
- * them.
+ * Opens a data set; the format is detected (docs/formats.md): a .npz in the layouts planetoid,
+ * heterophilous or plain; LINQS' NAME.content and NAME.cites (either path); an unpacked folder of
+ * OGB; an edge list; GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as
+ * a folder of TU Dortmund or OGB or a text file of structure2vec. Text may be gzipped. GNN_EIO;
+ * GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what was found;
+ * GNN_EUNSUPPORTED. A set without masks gets one split drawn with seed 0: 20 training nodes per
+ * class, 500 for validation, 1000 for test (fewer if there are not enough nodes). An edge list,
+ * GraphML or GML has links only: no features, no classes, labels -1, and an empty split, until
+ * gnn_data_add_csv adds them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
-/** gnn_data_open with limits of the caller's on what is unpacked (NULL, and 0 in a field: the
- * default). */
+/** gnn_data_open with limits on unpacked data (NULL, and 0 in a field: the default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
-/** How a data set is opened. Zero means the default in brackets. */
+/** Settings of gnn_data_open_as. Zero means the default in brackets. */
 typedef struct gnn_open_config {
-    const gnn_limits_t *limits; /**< on what is unpacked [the defaults of gnn_limits_t] */
-    /** OFF: messages go both ways along each stored link, whatever the form; self-loops and
-     * duplicates are left out. ON: link k of the file is edge k, in its own direction [off; an
-     * array `messages` is always read as with ON] */
+    const gnn_limits_t *limits; /**< on unpacked data [the defaults of gnn_limits_t] */
+    /** OFF: each stored link becomes two edges, in every format; self-loops and duplicates are
+     * removed. ON: link k of the file is edge k, in its direction [off; an array `messages` is
+     * always read as with ON] */
     gnn_flag_t directed;
 } gnn_open_config_t;
 GNN_API int gnn_data_open_as_sized(gnn_data_t **data, const char *path,
@@ -226,61 +224,60 @@ static inline int gnn_data_open_as(gnn_data_t **data, const char *path,
     return gnn_data_open_as_sized(data, path, config, sizeof *config);
 }
 /** Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node
- * numbers as features; 2 labels a club for training. */
+ * ids as features; 2 training labels per club. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
-/** Frees a set with its graph and arrays, and releases what it borrowed; NULL is fine. */
+/** Frees a set with its graph and arrays, and releases borrowed memory; may be NULL. */
 GNN_API void gnn_data_free(gnn_data_t *data);
-/** Divides every feature row by its sum (rows that add up to 0 stay). */
+/** Divides every feature row by its sum (rows with sum 0 are unchanged). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
-/** Divides every feature row by its Euclidean length (rows of zeros stay). GNN_ENUMERIC: the
- * squares of a row add up to no finite number; rows before it are divided then. Cost: one pass. */
+/** Divides every feature row by its Euclidean norm (zero rows are unchanged). GNN_ENUMERIC: the
+ * squared norm of a row is not finite; earlier rows have been divided then. Cost: one pass. */
 GNN_API int gnn_data_row_unit(gnn_data_t *data);
-/** Keeps dense features sparsely: the values that are not 0, by row. A product with features of
- * words then costs what is stored. Sparse features stay as they are. GNN_EINVALID without a set;
+/** Converts dense features to sparse ones (CSR of the non-zeros), so that products with
+ * bag-of-words features cost O(nnz). Sparse features are unchanged. GNN_EINVALID: a NULL;
  * GNN_EMEMORY: nothing is changed then. */
 GNN_API int gnn_data_to_sparse(gnn_data_t *data);
-/** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of
- * `split`, or over all nodes if it is -1. A column that is constant there becomes 0 there (it is
- * divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so; GNN_EINVALID: no
- * such split, or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is
- * changed then. */
+/** Standardises each feature column to mean 0 and variance 1, estimated on the training nodes of
+ * `split`, or on all nodes if it is -1. A constant column is only centred. GNN_EUNSUPPORTED: the
+ * features are sparse, and would become dense; GNN_EINVALID: no such split, or no training nodes;
+ * GNN_ENUMERIC: squares of a column overflow. Nothing is changed then. */
 GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
- * Renumbers the nodes by communities, and by falling degree within each or where there are none
- * (gnn_graph_community_order). Graph, features, labels and the masks of every split follow, and
- * `order` tells which node of the file a row is: what is written node by node goes to order[r].
- * Rows that are gathered together, and those that are gathered most often, then lie together: in
- * one core's cache where there are communities, in fewer lines where the rows of a layer outgrow
- * that cache. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 7 to 18 in 100 less time,
- * its training step 2 to 8, one of GCN or SAGE 3; a small graph without communities gains nothing.
+ * Reorders the nodes by community, and by descending degree within each or if there are none
+ * (gnn_graph_community_order). Graph, features, labels and the masks of every split are permuted,
+ * and row r is node order[r] of the file (gnn_data_order): outputs per node must be written to
+ * order[r]. Rows that are gathered together, and those gathered most often, become neighbours in
+ * memory, which improves cache locality. On two cores of an AMD EPYC (Zen 4) inference of GAT takes
+ * 7 to 18% less time, its training step 2 to 8%, one of GCN or SAGE 3%; a small graph without
+ * communities gains nothing.
  *
- * Edges get numbers anew as well, receiver after receiver, so that a pass over receivers reads rows
- * of edges one after another; arrays on edges follow, and gnn_data_edge_order tells which edge was
- * which. A graph with spans keeps its edges' numbers.
+ * Edge ids are permuted as well, by receiver, so that a pass over receivers reads edge rows in
+ * order; arrays on edges follow, and gnn_data_edge_order is the permutation. A graph with spans
+ * keeps its edge ids.
  *
- * Nothing else changes: gnn_data_save writes, and gnn_data_add_csv reads, by the file's numbers; a
- * set that is in this order already stays as it is. Dropout is drawn by node number, so a training
- * takes other draws than in the file's order. The graph is made anew: pointers into the set and
- * views that were prepared are gone. On failure nothing is changed: GNN_EINVALID without a set;
- * GNN_EMEMORY. Cost: O(size of the set) time, and its memory a second time meanwhile.
+ * gnn_data_save and gnn_data_add_csv still use the file's order; a set that is in this order
+ * already is unchanged. Dropout is keyed by node id, so its masks differ from those in the file's
+ * order. The graph is replaced: pointers into the set and prepared views become invalid. On failure
+ * nothing is changed: GNN_EINVALID: a NULL; GNN_EMEMORY. Cost: O(size of the set) time, and as much
+ * temporary memory.
  */
 GNN_API int gnn_data_reorder(gnn_data_t *data);
 /**
- * Replaces features and labels by those of CSV files, a line a node in the order of the file's
- * nodes; either path may be NULL. Fields are separated by tabs, semicolons or commas, whichever the
- * first line has, and may be quoted; a first line with words in it is a header (above class names:
- * if there is a line more than nodes). Features: numbers with a decimal point, whatever the locale.
- * Labels: one field a line: class numbers (negative or "": no label) or class names ("": no label).
- * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number
- * of lines: edge lists do not tell of nodes without links at the end. GNN_EIO; GNN_EFORMAT and
+ * Replaces features and labels by those of CSV files with one line per node, in the file's order;
+ * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
+ * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
+ * more line than nodes). Features: decimal values with a point, in every locale. Labels: one field
+ * per line, a class index (negative or "": no label) or a class name ("": no label). New labels
+ * come with a new split, drawn as in gnn_data_open. A set of links only grows to the count of
+ * lines, since an edge list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and
  * GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
-/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back
- * as it was, but for `name` and `skipped`; in the file's order if the nodes were reordered.
- * GNN_EINVALID: no node has a label. GNN_EIO. */
+/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back,
+ * except for `name` and `skipped`; in the file's order if the nodes were reordered. GNN_EINVALID:
+ * no node has a label. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
-/** Describes in words what a set holds, into `text` of `size` bytes (always terminated). */
+/** Writes a one-paragraph description of a set into `text` of `size` bytes (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 
 #ifdef __cplusplus

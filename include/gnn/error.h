@@ -1,7 +1,7 @@
 /**
  * Errors: every call that can fail returns an `int`; 0 is success, 1-999 are igraph's codes
  * unchanged, 1000 and up are libgnn's own. The message is kept per thread and names what was
- * expected and what came.
+ * expected and what was found.
  */
 #ifndef GNN_ERROR_H
 #define GNN_ERROR_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* name, value, what it means */
+/* name, value, description */
 #define GNN_ERROR_CODES(X)                                                         \
     X(GNN_OK, 0, "success")                                                        \
     X(GNN_ESHAPE, 1000, "shapes do not agree")                                     \
@@ -32,8 +32,8 @@ extern "C" {
 enum gnn_error { GNN_ERROR_CODES(GNN_ERROR_ENUM) GNN_ERROR_END };
 #undef GNN_ERROR_ENUM
 
-/** What a code means, in words; never NULL. igraph's codes have words, too, whether or not igraph
- * is in use. */
+/** The description of a code; never NULL. igraph's codes have descriptions too, with and without
+ * igraph. */
 GNN_API const char *gnn_error_string(int code);
 
 /** The message of this thread's last failed call, e.g. "layer 2 expects 64 input features, the

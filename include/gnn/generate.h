@@ -1,5 +1,5 @@
 /**
- * Writing: a model that puts out the logits of the next token goes on with texts, token by token.
+ * Text generation: a model that computes logits of the next token continues texts token by token.
  *
  *    const gnn_writer_t writer = {.pretrained = p};
  *    gnn_generate_texts(&writer, context, &(gnn_texts_t){1, &prompt},
@@ -7,12 +7,11 @@
  *                       &written);
  *    puts(written->texts[0]);
  *
- * A model of your own writes too: {.model = model, .ids = "letters", .positions = "places"} names
- * its inputs. Both run by a gnn_state_t: a token costs one row, however long the text is, and
- * several texts cost one run. An encoder-decoder reads its texts once and writes others.
+ * Models of your own generate too: {.model = model, .ids = "letters", .positions = "places"} names
+ * their inputs. Both use a KV cache (gnn_state_t): a token costs one row, and several texts run as
+ * one batch. An encoder-decoder encodes its prompts once.
  *
- * The same seed gives the same texts, for any number of threads, and whatever texts are beside
- * them.
+ * The same seed gives the same texts, with any thread count and in any batch.
  */
 #ifndef GNN_GENERATE_H
 #define GNN_GENERATE_H
@@ -23,129 +22,131 @@
 extern "C" {
 #endif
 
-/** Who writes: a folder's model, or one of your own. */
+/** The model of a generation: a pretrained one, or one of your own. */
 typedef struct gnn_writer {
-    const gnn_pretrained_t *pretrained; /**< the other fields are then not read */
-    /** its last step puts out a row of logits for each token, of the one that follows */
+    const gnn_pretrained_t *pretrained; /**< if set, the other fields are not read */
+    /** its last step computes one row of logits per token, for the next token */
     const gnn_model_t *model;
-    const char *ids;       /**< its input of tokens ["ids"] */
-    const char *positions; /**< its input of their places, 0, 1, ...; NULL: it reads none */
-    /** windows, and fixed inputs with a segment for each prompt (an encoder's words); NULL: none */
+    const char *ids;       /**< name of its input of token ids ["ids"] */
+    const char *positions; /**< name of its input of positions 0, 1, ...; NULL: none */
+    /** windows, and fixed inputs with one segment per prompt (an encoder's output); NULL: none */
     const gnn_state_config_t *state;
-    const gnn_tokenizer_t *tokenizer; /**< NULL: tokens are numbers, and there are no texts */
-    int64_t max_length;               /**< tokens that a sequence may have [any] */
+    const gnn_tokenizer_t *tokenizer; /**< NULL: token ids only, no texts */
+    int64_t max_length;               /**< maximum tokens of a sequence [unlimited] */
 } gnn_writer_t;
 
-/** How to write. Zero means what generation_config.json of a pretrained model's folder says, else
- * the default in brackets. */
+/** Settings of a generation. Zero means the value in generation_config.json of a pretrained model's
+ * folder, else the default in brackets. */
 typedef struct gnn_generation {
-    int64_t length; /**< new tokens of a text at most [128]; fewer where the model takes no more */
+    int64_t length; /**< maximum new tokens per text [128]; limited by the model's maximum length */
 
-    /** logits are divided by it; GNN_ZERO: the likeliest token is taken
-     * [0: as the folder's generation_config.json says, else the likeliest] */
+    /** logits are divided by it; GNN_ZERO: greedy [0: by the folder's generation_config.json, else
+     * greedy] */
     gnn_real_t temperature;
-    int64_t top_k; /**< only so many of the likeliest tokens are drawn from [all] */
-    /** only the fewest of the likeliest tokens whose probabilities add up to so much [1].
-     * Holtzman et al. 2020 */
+    int64_t top_k; /**< only the top_k most probable tokens are sampled [all] */
+    /** nucleus sampling: the smallest set of most probable tokens whose probabilities add up to it
+     * [1]. Holtzman et al. 2020 */
     gnn_real_t top_p;
-    /** logits of tokens that the text has already are divided by it where they are positive, and
-     * multiplied where they are negative [1]. Keskar et al. 2019 */
+    /** repetition penalty: logits of tokens that occur in the text are divided by it if positive,
+     * multiplied if negative [1]. Keskar et al. 2019 */
     gnn_real_t repetition;
     uint64_t seed;
-    int64_t samples; /**< texts for each prompt [1]; of a beam search the best ones */
+    int64_t samples; /**< texts per prompt [1]; in beam search the best ones */
 
-    int64_t beams; /**< a beam search of this width, of the likeliest tokens [1: none] */
-    /** a finished text is worth log p / tokens^length_penalty [1], as in the package
+    int64_t beams; /**< width of the beam search [1: sampling or greedy] */
+    /** the score of a finished text is log p / tokens^length_penalty [1], as in the package
      * transformers */
     gnn_real_t length_penalty;
-    /** a beam search ends once it has `beams` finished texts [off: once none can be better] */
+    /** beam search ends with `beams` finished texts [off: when no better text is possible] */
     gnn_flag_t early_stopping;
 
-    const int32_t *end; /**< (n_end) tokens that end a text; NULL: those that the folder names */
+    const int32_t *end; /**< (n_end) tokens that end a text; NULL: those of the folder */
     int64_t n_end;
-    const int32_t *never; /**< (n_never) tokens that are never taken, besides the folder's */
+    /** (n_never) tokens that are never generated, in addition to the folder's */
+    const int32_t *never;
     int64_t n_never;
-    const char *const *stop; /**< (n_stop) a text ends before the first of these; no beam search */
+    /** (n_stop) a text ends before the first of these strings; not with beam search */
+    const char *const *stop;
     int64_t n_stop;
 
-    /** Called with each piece of a text, whole characters only: those of `texts` in turn. What may
-     * still become one of `stop` waits. A beam search calls it with whole texts at its end.
-     * Non-zero ends all texts where they are. NULL: not wanted; so for the next. */
+    /** Called with each new piece of text `text`, in whole characters. A suffix that may still
+     * become one of `stop` is held back. Beam search calls it with whole texts at its end. Non-zero
+     * ends all texts. This and the next may be NULL. */
     int (*on_text)(void *user, int64_t text, const char *piece, int64_t bytes);
-    int (*on_token)(void *user, int64_t text, int32_t id); /**< the same with each token */
+    int (*on_token)(void *user, int64_t text, int32_t id); /**< the same per token */
     void *user;
 } gnn_generation_t;
 
-/** Why a text ended. */
+/** The reason for which a text ended. */
 typedef enum {
-    GNN_ENDED_NOT = 0, /**< there is no such text: a beam search found fewer than `samples` */
-    GNN_ENDED_TOKEN,   /**< by one of the tokens that end a text */
+    GNN_ENDED_NOT = 0, /**< no such text: beam search found fewer than `samples` */
+    GNN_ENDED_TOKEN,   /**< by an end token */
     GNN_ENDED_STOP,    /**< before one of `stop` */
-    GNN_ENDED_LENGTH,  /**< it has as many tokens as it may */
-    GNN_ENDED_CALLER   /**< on_text or on_token wanted no more */
+    GNN_ENDED_LENGTH,  /**< at the maximum length */
+    GNN_ENDED_CALLER   /**< on_text or on_token returned non-zero */
 } gnn_ended_t;
 
-/** What was written, without the prompts. Read-only for the caller, who owns all of it. */
+/** Generated texts, without the prompts. Owned by the caller, read-only. */
 typedef struct gnn_written {
-    int64_t count;          /**< prompts * samples; those of one prompt one after another */
-    const int64_t *lengths; /**< (count) new tokens of each, one that ended it included */
+    int64_t count;          /**< prompts * samples; samples of one prompt are consecutive */
+    const int64_t *lengths; /**< (count) new tokens of each, including an end token */
     const int32_t *ids;     /**< (sum of lengths) */
-    const double *scores; /**< (count) log p of the tokens; of a beam search what a text is worth */
+    const double *scores;   /**< (count) log p of the tokens; in beam search the penalised score */
     const gnn_ended_t *ended;  /**< (count) */
     const char *const *texts;  /**< (count) without special tokens; NULL without a tokenizer */
     const int64_t *text_bytes; /**< (count); NULL without a tokenizer */
 } gnn_written_t;
 
 /**
- * Goes on with sequences of tokens.
+ * Continues sequences of tokens.
  *
- * @param[in]  prompts  lengths and ids of their beginnings; of a folder's encoder-decoder those of
- *                      what it reads, and decoder_lengths and decoder_ids are the beginnings (NULL:
- *                      its start token). A beginning without tokens becomes the folder's start
- *                      token. Used during the call
+ * @param[in]  prompts  lengths and ids of the prompts; for a pretrained encoder-decoder the
+ *                      encoder's input, with the decoder's prompts in decoder_lengths and
+ *                      decoder_ids (NULL: the start token). An empty prompt becomes the folder's
+ *                      start token. Read during this call only
  * @param[in]  how      NULL: all defaults
  * @param[out] written  the caller's, for gnn_written_free; NULL after an error
- * @return GNN_OK; GNN_EINVALID: a setting is out of its range, or a beginning has no tokens;
- *         GNN_ESHAPE: a beginning is as long as the model takes; GNN_EUNSUPPORTED: the model puts
- *         out no logits, or does not go on token by token; GNN_ENUMERIC: a logit is not a number;
- *         GNN_EMEMORY; else as gnn_pretrained_state and gnn_model_advance
+ * @return GNN_OK; GNN_EINVALID: a setting is out of its range, or a prompt is empty; GNN_ESHAPE: a
+ *         prompt has the model's maximum length already; GNN_EUNSUPPORTED: the model has no logits,
+ *         or cannot decode incrementally; GNN_ENUMERIC: a logit is NaN; GNN_EMEMORY; else as
+ *         gnn_pretrained_state and gnn_model_advance
  *
- * Cost: that of gnn_model_advance on the beginnings and then on one row a text and token; memory of
- * a state of all texts, times `beams`.
- * Papers: Holtzman et al. 2020 (top_p), Fan et al. 2018 (top_k), Sutskever et al. 2014 (beams).
+ * Cost: gnn_model_advance on the prompts, then on one row per text and token; memory of a KV cache
+ * of all texts, times `beams`. Papers: Holtzman et al. 2020 (top_p), Fan et al. 2018 (top_k),
+ * Sutskever et al. 2014 (beams).
  */
 GNN_API int gnn_generate(const gnn_writer_t *writer, gnn_context_t *context,
                          const gnn_sequences_t *prompts, const gnn_generation_t *how,
                          gnn_written_t **written);
-/** gnn_generate with prompts that are texts, which the writer's tokenizer encodes.
- * GNN_EUNSUPPORTED: the writer has none. */
+/** gnn_generate with texts as prompts, encoded by the writer's tokenizer. GNN_EUNSUPPORTED: the
+ * writer has none. */
 GNN_API int gnn_generate_texts(const gnn_writer_t *writer, gnn_context_t *context,
                                const gnn_texts_t *prompts, const gnn_generation_t *how,
                                gnn_written_t **written);
-/** Releases what was written; NULL is none. */
+/** Frees generated texts; may be NULL. */
 GNN_API void gnn_written_free(gnn_written_t *written);
 
-/* ---- one token, for loops of your own ---- */
+/* ---- single tokens, for loops of your own ---- */
 
 /**
- * The probabilities that the next token is drawn from: `never` and repetition, then temperature,
- * then top_k, then top_p of what these leave, as in the package transformers. With temperature 0
- * all of it is on one token, of equals the one of the smallest number.
+ * The distribution of the next token: `never` and repetition penalty, then temperature, top_k and
+ * top_p in this order, as in the package transformers. With temperature 0 one token has probability
+ * 1, of equal logits the one with the smallest id.
  *
  * @param[in]  how            NULL: all defaults
  * @param[in]  logits         (n)
- * @param[in]  history        (n_history) tokens that the text has already; NULL: none
+ * @param[in]  history        (n_history) tokens of the text so far; may be NULL
  * @param[out] probabilities  (n), caller's; overwritten; they add up to 1
  * @return GNN_OK; GNN_EINVALID; GNN_ENUMERIC: a logit is NaN, or none is finite; GNN_EMEMORY
  *
- * Cost: O(n), and O(k log n) where k tokens are left.
+ * Cost: O(n), plus O(k log n) for k remaining tokens.
  */
 GNN_API int gnn_next_probabilities(const gnn_generation_t *how, const gnn_real_t *logits, int64_t n,
                                    const int32_t *history, int64_t n_history,
                                    gnn_real_t *probabilities);
 /**
- * A token drawn from them, as gnn_generate draws token number `place` of text number `text`: by
- * Philox, from the seed and these two numbers alone.
+ * Samples a token of that distribution, as gnn_generate does at position `place` of text `text`: by
+ * Philox, keyed by the seed and these two indices alone.
  */
 GNN_API int gnn_next_token(const gnn_generation_t *how, const gnn_real_t *logits, int64_t n,
                            const int32_t *history, int64_t n_history, int64_t text, int64_t place,

@@ -11,9 +11,9 @@
  * d width, c classes. The gradient of x is d_x; d_k and d_v are widths of keys and values. Matrices
  * are row-major, one row per node; weights are in x out.
  *
- * Arguments that a function's comment does not call optional must be there. Functions that make,
- * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
- * are called for every row do not check.
+ * Pointer arguments must not be NULL unless the function's comment permits it. Functions that make,
+ * run, train, load or save return GNN_EINVALID for a NULL and name the argument; getters and
+ * functions that are called per row do not check.
  *
  *     #include <gnn/gnn.h>
  *     #include <stdio.h>
@@ -43,15 +43,15 @@
  * Read next, by subject:
  *
  *     the layer           layer.h, graph.h, aggregate.h (messages, aggregators)
- *     models              model.h (steps, blocks, going on row by row), tensor.h, context.h
+ *     models              model.h (steps, blocks, incremental decoding), tensor.h, context.h
  *     data and files      data.h, split.h, io.h, hetero.h (several types of nodes), diffuse.h
  *     training            train.h, sample.h and hetero_sample.h (large graphs), collection.h (many
  *                         graphs), links.h, memory.h (how much it takes)
- *     sentences           pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h,
+ *     text                pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h,
  *                         heads.h
- *     answers             explain.h, inspect.h (attention), report.h (pictures)
+ *     explanations        explain.h, inspect.h (attention), report.h (pictures)
  *     new maths           row.h, score.h, op.h, tape.h
- *     igraph              igraph.h, of the second library, which this header does not include
+ *     igraph              igraph.h, of the second library; not included by this header
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H

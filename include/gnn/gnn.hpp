@@ -4,14 +4,15 @@
  *
  *     gnn::context context;
  *     gnn::data cora = gnn::data::open("cora.npz");
- *     gnn::model gat(context, {gnn::gat().in(1433).out(8).heads(8).activation(GNN_ELU).dropout(0.6),
- *                              gnn::gat().in(64).out(7).dropout(0.6)});
+ *     gnn::model gat(context,
+ *                    {gnn::gat().in(1433).out(8).heads(8).activation(GNN_ELU).dropout(0.6),
+ *                     gnn::gat().in(64).out(7).dropout(0.6)});
  *     gat.train(context, cora, gnn::train_config().lr(0.005).patience(100));
  *     double accuracy = gat.evaluate(context, cora, GNN_TEST, GNN_METRIC_ACCURACY);
  *
- * A handle converts to the pointer that C functions take, so that every function of gnn/gnn.h can be
- * called as it is. Without exceptions: `gnn::graph g; int code = gnn_graph_causal(g.out(), 1, &n);`
- * fills a handle, and no function here that is noexcept or not called throws.
+ * A handle converts to the pointer that C functions take, so that every function of gnn/gnn.h can
+ * be called. To use it without exceptions, fill handles through C functions and check their codes:
+ * `gnn::graph g; int code = gnn_graph_causal(g.out(), 1, &n);`.
  */
 #ifndef GNN_GNN_HPP
 #define GNN_GNN_HPP
@@ -238,8 +239,8 @@ inline gnn_tensor_t view(reals values, int64_t rows, int64_t cols)
 
 namespace detail {
 
-/* A flag is set by bool, and reals by any number: one that is 0 is meant to be 0, where the C
- * interface takes 0 for "the default". Text and matrices are borrowed. */
+/* A flag is set by bool, reals by any arithmetic type. A 0 that is set here means 0, although 0
+ * means "the default" in the C interface. Text and matrices are borrowed. */
 inline void set(gnn_flag_t &to, bool on) { to = on ? GNN_ON : GNN_OFF; }
 inline void set(gnn_flag_t &to, gnn_flag_t from) { to = from; }
 template <typename T, typename F,
@@ -405,8 +406,8 @@ class graph : public handle<gnn_graph_t, gnn_graph_free> {
 public:
     using handle::handle;
 
-    /** Receiver i hears indices[indptr[i]] .. indices[indptr[i + 1] - 1]: n_dst is indptr.size()
-     * - 1. */
+    /** The senders of receiver i are indices[indptr[i]] .. indices[indptr[i + 1] - 1]; n_dst is
+     * indptr.size() - 1. */
     static graph from_csr(int64_t n_src, ints indptr, ints indices)
     {
         graph made;
@@ -420,7 +421,7 @@ public:
         check(gnn_graph_from_csr(made.out(), indptr.size - 1, n_src, indptr.view, indices.view));
         return made;
     }
-    /** Message k goes from src[k] to dst[k]. */
+    /** Edge k goes from src[k] to dst[k]. */
     static graph from_edges(int64_t n_dst, int64_t n_src, ints src, ints dst)
     {
         graph made;
@@ -471,9 +472,9 @@ class split : public handle<gnn_split_t, gnn_split_free> {
 public:
     using handle::handle;
 
-    /** `count` splits of `rows` rows, in which no row is in a part yet. */
+    /** `count` splits of `rows` rows with empty masks. */
     split(int64_t rows, int64_t count) { check(gnn_split_new(out(), rows, count)); }
-    /** Of masks as PyG's; an empty one: no row is in the part. */
+    /** From masks as in PyG; an empty vector is an empty mask. */
     static split from_masks(const mask &train, const mask &validation = mask(),
                             const mask &test = mask())
     {
@@ -487,7 +488,7 @@ public:
                 made.set(part, *masks[part]);
         return made;
     }
-    /** By the rows' numbers, as OGB's. */
+    /** From row indices, as in OGB. */
     static split from_indices(int64_t rows, ints train, ints validation = ints(), ints test = ints())
     {
         split made(rows, 1);
@@ -521,8 +522,7 @@ public:
     }
 };
 
-/** Arrays of the program's own for a data set; all are borrowed until it is made, and their sizes
- * are checked then. */
+/** Arrays for a data set; borrowed until it is made, when their sizes are checked. */
 class data_config {
 public:
     data_config &name(const char *text) { return c_.name = text, *this; }
@@ -537,7 +537,7 @@ public:
         return *this;
     }
     data_config &both_ways(bool on = true) { return c_.both_ways = on ? GNN_ON : GNN_OFF, *this; }
-    /** Of each edge. */
+    /** One weight per edge. */
     data_config &weight(reals values) { return weight_ = values, *this; }
     /** Features, nodes x columns. */
     data_config &x(const gnn_tensor_t &features)
@@ -554,7 +554,7 @@ public:
         has_edge_features_ = true;
         return *this;
     }
-    /** Of each node; negative: none. */
+    /** One class per node; negative: none. */
     data_config &labels(ints values) { return labels_ = values, *this; }
     data_config &classes(int64_t count) { return c_.classes = count, *this; }
     data_config &class_names(const std::vector<const char *> &names)
@@ -603,7 +603,7 @@ public:
     using handle::handle;
 
     explicit data(const data_config &config) { config.make(out(), nullptr); }
-    /** The same over a graph, which the set takes over. */
+    /** The same over a graph, which becomes owned by the set. */
     data(class graph &&graph, const data_config &config)
     {
         config.make(out(), graph);
@@ -621,7 +621,7 @@ public:
         check(gnn_data_karate(made.out()));
         return made;
     }
-    /** The set's own: for gnn_graph_prepare and the like. */
+    /** Owned by the set; for gnn_graph_prepare and similar functions. */
     gnn_graph_t *graph() const noexcept { return gnn_data_graph(*this); }
     int64_t nodes() const noexcept { return gnn_data_nodes(*this); }
     int64_t features() const noexcept { return gnn_data_features(*this); }
@@ -685,7 +685,7 @@ class model : public handle<gnn_model_t, gnn_model_free> {
 public:
     using handle::handle;
 
-    /** Layers one after another. */
+    /** Appends layers in sequence. */
     model(gnn_context_t *context, std::initializer_list<layer_config> layers)
     {
         const std::vector<gnn_layer_config_t> list(layers.begin(), layers.end());
@@ -727,7 +727,7 @@ public:
         check(gnn_evaluate(*this, context, data, split, part, metric, &value));
         return value;
     }
-    /** Outputs for all nodes of a set whose graph is prepared; gnn_train has done so. */
+    /** Outputs for all nodes of a set whose graph is prepared, as after gnn_train. */
     matrix predict(gnn_context_t *context, const gnn_data_t *data) const
     {
         matrix made(gnn_data_nodes(data), last_width());

@@ -1,6 +1,7 @@
 /**
- * libgnn-igraph: graphs from and to igraph, and what libgnn has igraph do. A library of its own,
- * since igraph is GPL-2-or-later and so is a program that links it; libgnn is MIT and does without.
+ * libgnn-igraph: graphs from and to igraph, and the functions of libgnn that use igraph. It is a
+ * separate library, since igraph is GPL-2-or-later and so is a program that links it; libgnn itself
+ * is MIT.
  *
  *     #include <gnn/gnn.h>
  *     #include <gnn/igraph.h>
@@ -9,9 +10,8 @@
  *     GNN_TRY(gnn_data_open(&data, "network.graphml"));
  *
  * Link with `pkg-config --cflags --libs gnn-igraph`, or gnn::igraph of CMake. A program that passes
- * an igraph_t includes <igraph/igraph.h> itself and links igraph. One process-wide lock guards
- * these calls and those that libgnn has igraph do; errors of igraph return with codes 1 to 999 and
- * igraph's message.
+ * an igraph_t includes <igraph/igraph.h> itself and links igraph. One process-wide lock guards all
+ * calls of igraph; errors of igraph are returned as codes 1 to 999 with igraph's message.
  */
 #ifndef GNN_IGRAPH_H
 #define GNN_IGRAPH_H
@@ -30,14 +30,14 @@ extern "C" {
  * @return GNN_OK; GNN_EUNSUPPORTED if this library and libgnn are of different versions or
  *         precisions
  *
- * The same for shared and static libraries: it is the program's call that has the linker take the
- * library. Again, it does nothing. Threads: any. The functions below call it themselves.
+ * With shared and static libraries alike, this call makes the linker keep the library. Repeated
+ * calls do nothing. Threads: any. The functions below call it themselves.
  */
 GNN_API int gnn_igraph_use(void);
 
-/** Makes a graph from an igraph_t: an undirected edge becomes two messages. `igraph_edge` (NULL, or
- * receives a malloc'd array of gnn_graph_n_edges values, released with gnn_free) maps the graph's
- * edge numbers to igraph's edge ids. */
+/** Makes a graph from an igraph_t: an undirected edge becomes two messages. `igraph_edge` (may be
+ * NULL; receives an array of gnn_graph_n_edges values, for gnn_free) maps the graph's edge ids to
+ * igraph's edge ids. */
 GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
 /** Reads a numeric edge attribute of igraph as one value per edge of `graph` (caller's,
  * gnn_graph_n_edges), by the map of gnn_graph_from_igraph. */

@@ -1,6 +1,6 @@
 /**
- * Looking inside of a model: who attends to whom in every layer and head, which of it is syntax,
- * and which heads are needed.
+ * Inspection of models: attention of every layer and head, its agreement with syntax, and the
+ * importance of heads.
  *
  *    gnn_attention_of_text(&a, p, context, "The keys are lost.", NULL);
  *    gnn_html_attention(file, a, "The keys are lost");       one page, for any browser
@@ -24,8 +24,8 @@ extern "C" {
 
 /* ---- attention ---- */
 
-/** Attention of all layers and heads on one sentence, a row of weights for each receiver.
- * Read-only for the caller. */
+/** Attention of all layers and heads on one sentence, one row of weights per receiver.
+ * Read-only. */
 typedef struct gnn_attention {
     int64_t layers, heads, words;
     const gnn_real_t *weights;      /**< (layers * heads * words x words): receiver, then sender */
@@ -35,26 +35,26 @@ typedef struct gnn_attention {
 
 /** Zero means the default in brackets. */
 typedef struct gnn_attention_config {
-    /** ON: a word that the tokenizer cut becomes one again. What a word receives from it is the sum
-     * over its pieces, what it sends out the mean over theirs, so that each row still adds up to
-     * what it did: Clark et al. 2019, section 4.1 [on] */
+    /** ON: subword tokens are merged into words: weights to a word are summed over its pieces,
+     * weights from a word averaged, so that row sums are preserved. Clark et al. 2019, section 4.1
+     * [on] */
     gnn_flag_t whole_words;
-    /** ON: what the tokenizer adds ([CLS], [SEP]) is shown, too; OFF: it is left out, and rows add
-     * up to less than 1 [on] */
+    /** ON: special tokens ([CLS], [SEP]) are included; OFF: they are removed, and rows add up to
+     * less than 1 [on] */
     gnn_flag_t special;
 } gnn_attention_config_t;
 
 /**
- * Attention of every layer of a model that attends, on the receivers of one segment of its graph.
+ * Attention of every attention layer of a model, over one segment of its graph.
  *
  * @param[out] attention  the caller's, for gnn_attention_free
  * @param[in]  inputs     as gnn_model_forward's, of one sentence: the graph has one segment
  * @param[in]  names      (receivers) copied; NULL: "0", "1", ...
- * @return GNN_OK; GNN_EUNSUPPORTED: no layer attends; GNN_ESHAPE: the graph has several segments,
- *         or layers differ in heads; else as gnn_model_attention
+ * @return GNN_OK; GNN_EUNSUPPORTED: no attention layers; GNN_ESHAPE: the graph has several
+ *         segments, or layers have different head counts; else as gnn_model_attention
  *
- * Layers that attend to something else than their own rows (of a decoder to its encoder) are left
- * out. Cost: for each layer a run of the model up to it; 4 layers heads n^2 bytes.
+ * Cross-attention layers are skipped. Cost: per layer, a run of the model up to it; 4 layers heads
+ * n^2 bytes.
  */
 GNN_API int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *model,
                                    gnn_context_t *context, const gnn_model_inputs_t *inputs,
@@ -66,9 +66,9 @@ GNN_API int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
 /**
  * gnn_attention_of_model for a text.
  *
- * @param[in] text    a sentence; what is longer than the model takes is cut
+ * @param[in] text a sentence, truncated to the model's maximum length
  * @param[in] config  NULL: all defaults
- * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: there are no words;
+ * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: there are no tokens;
  *         else as gnn_attention_of_model
  */
 static inline int gnn_attention_of_text(gnn_attention_maps_t **attention,
@@ -77,10 +77,10 @@ static inline int gnn_attention_of_text(gnn_attention_maps_t **attention,
 {
     return gnn_attention_of_text_sized(attention, pretrained, context, text, config, sizeof *config);
 }
-/** Frees attention maps; NULL is fine. */
+/** Frees attention maps; may be NULL. */
 GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 /**
- * The weights of a head, of a layer's mean, or of the mean over everything.
+ * The weights of a head, or means over heads, layers or both.
  *
  * @param[in]  layer  -1: the mean over all
  * @param[in]  head   -1: the mean over all
@@ -90,11 +90,11 @@ GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 GNN_API int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int64_t head,
                               const gnn_tensor_t *out);
 /**
- * Attention between words from that between pieces of words: what is received from a word is the
- * sum over its pieces, what it sends the mean over them.
+ * Merges attention between subword tokens into attention between words: sums over the pieces of the
+ * sender, means over those of the receiver.
  *
  * @param[in]  pieces  (pieces x pieces) receiver by sender
- * @param[in]  word    (pieces) the word that each piece is part of; -1: it is left out
+ * @param[in]  word    (pieces) the word of each piece; -1: dropped
  * @param[out] out     (words x words), caller's; overwritten; a word without pieces has zeros
  * @return GNN_OK; GNN_ESHAPE; GNN_EINVALID: there is no such word; GNN_EMEMORY
  *
@@ -106,24 +106,24 @@ GNN_API int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *wo
 /* ---- pictures of it ---- */
 
 /**
- * All heads as small heat maps: a row for each layer, a column for each head, all on one scale of
- * 16 colours from 0 to 1, in steps of the root, so that small weights are seen.
+ * All heads as small heat maps: one row per layer, one column per head, all on one scale of 16
+ * colours over the square roots of the weights, so that small weights stay visible.
  *
  * @param[in] file      open for writing; stays the caller's
- * @param[in] subtitle  NULL: the words
+ * @param[in] subtitle  NULL: the sentence
  * @return GNN_OK; GNN_EINVALID: a NULL, or more than 1,000,000 weights; GNN_EIO; GNN_EMEMORY
  */
 GNN_API int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention,
                                    const char *subtitle);
 /**
- * One page of HTML that holds its data, its style and its script, for any browser and without a
- * network: pick layers and heads in the grid or by the arrow keys, and hover over words to see whom
- * they hear and who hears them. Words are escaped, whatever they are.
+ * Writes a self-contained HTML page (data, style and script, no network access): select layers and
+ * heads in the grid or by the arrow keys; hovering over a word shows its incoming and outgoing
+ * weights. Words are escaped.
  *
  * @param[in] title  NULL: "Attention"
  * @return GNN_OK; GNN_EINVALID: a NULL, or more than 20,000,000 weights; GNN_EIO
  *
- * Two bytes a weight are written, which is 1,296 steps.
+ * Weights are quantised to 1,296 steps, two bytes each.
  */
 GNN_API int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention, const char *title);
 
@@ -131,28 +131,27 @@ GNN_API int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention
 
 /** Zero means the default in brackets. */
 typedef struct gnn_attachment_config {
-    gnn_both_ways_t both; /**< what two words' attention to each other adds up to [sum] */
-    int64_t limit;        /**< so many sentences, the first ones [all] */
+    gnn_both_ways_t both; /**< combination of the two weights between a pair of words [sum] */
+    int64_t limit;        /**< only the first `limit` sentences [all] */
 } gnn_attachment_config_t;
 
 /**
- * How much of a treebank's syntax is in each head, in shares of 1. Punctuation is left out, of the
- * sentences and of the trees; words whose head is the root or a mark do not count.
+ * Agreement of each attention head with a treebank, as fractions. Punctuation is excluded; words
+ * whose syntactic head is the root or punctuation do not count.
  *
- * `trees`: share of words that the head's tree joins with their head: the spanning tree of the
- * largest attention, directions left aside (undirected, unlabelled attachment). `most`: share of
- * words whose head is the word that they attend to most.
+ * `trees`: the fraction of words linked to their syntactic head in the maximum spanning tree of the
+ * attention weights (undirected unlabelled attachment score). `most`: the fraction of words whose
+ * syntactic head has the largest attention weight.
  *
- * A tree that joins each word with its neighbour is the baseline of the first; `left` and `right`,
- * the shares of words whose head is the neighbour on that side, are those of the second, and add up
- * to it.
+ * Baselines: of the first `neighbours`, a chain that links adjacent words; of the second `left` and
+ * `right`, the fractions of words whose syntactic head is the previous or the next word.
  */
 typedef struct gnn_attachment {
     int64_t layers, heads;
     gnn_tensor_t trees, most; /**< (layers x heads) */
     double left, right, neighbours;
-    int64_t sentences, words; /**< that counted */
-    int64_t skipped;          /**< sentences that are longer than the model takes */
+    /** that counted */ int64_t skipped; /**< sentences longer than the model's maximum */
+    int64_t sentences, words;
 } gnn_attachment_t;
 
 GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
@@ -160,17 +159,17 @@ GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
                                      const gnn_treebank_t *treebank,
                                      const gnn_attachment_config_t *config, size_t size);
 /**
- * Measures an encoder's heads against a treebank. Words are given to the tokenizer as the treebank
- * parts them, with a blank in between; pieces become words by gnn_attention_of_words.
+ * Compares an encoder's attention heads with a treebank. The treebank's words are joined by spaces
+ * and tokenized; gnn_attention_of_words merges the tokens into words again.
  *
  * @param[out] attachment  the caller's, for gnn_attachment_free
  * @param[in]  config      NULL: all defaults
- * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: no tokenizer, or no layer attends; GNN_EMEMORY;
- *         else as gnn_model_attention
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: no tokenizer, or no attention layers;
+ *         GNN_EMEMORY; else as gnn_model_attention
  *
- * The sum is the default: a word may attend to its head, or the head to it, and either is evidence.
- * Cost: for each layer a run of the model up to it, and O(n^2 log n) for the tree of each sentence
- * and head. Papers: Htut et al. 2019; Clark et al. 2019; Raganato and Tiedemann 2018.
+ * The default is the sum, since attention in either direction is evidence of a link. Cost: per
+ * layer, a run of the model up to it; O(n^2 log n) per sentence and head for the tree. Papers: Htut
+ * et al. 2019; Clark et al. 2019; Raganato and Tiedemann 2018.
  */
 static inline int gnn_attachment_new(gnn_attachment_t **attachment,
                                      const gnn_pretrained_t *pretrained, gnn_context_t *context,
@@ -180,51 +179,50 @@ static inline int gnn_attachment_new(gnn_attachment_t **attachment,
     return gnn_attachment_new_sized(attachment, pretrained, context, treebank, config,
                                     sizeof *config);
 }
-/** Frees an attachment; NULL is fine. */
+/** Frees an attachment; may be NULL. */
 GNN_API void gnn_attachment_free(gnn_attachment_t *attachment);
 
-/* ---- heads that are needed ---- */
+/* ---- importance of heads ---- */
 
-/** A copy of a model whose heads can be closed: what a head puts out is multiplied by a gate. */
+/** A copy of a model in which the output of each attention head is multiplied by a gate. */
 typedef struct gnn_gates gnn_gates_t;
 
 /**
- * Copies a model and gives each layer that attends a gate for each head.
+ * Copies a model and adds one gate per head to each attention layer.
  *
  * @param[out] gates    the caller's, for gnn_gates_free
- * @param[in]  context  its threads run the model; must outlive the heads
- * @param[in]  model    copied, with its numbers as they are now
- * @return GNN_OK; GNN_EUNSUPPORTED: no layer attends, or one has a gate already; GNN_EMEMORY
+ * @param[in]  context  its threads run the model; must outlive the gates
+ * @param[in]  model    copied, with its current weights
+ * @return GNN_OK; GNN_EUNSUPPORTED: no attention layers, or one has a gate already; GNN_EMEMORY
  *
  * Memory: that of the model.
  */
 GNN_API int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn_model_t *model);
-/** Releases the copy; NULL is none. */
+/** Frees the copy; may be NULL. */
 GNN_API void gnn_gates_free(gnn_gates_t *gates);
-/** Heads of all layers. */
+/** Count of the heads of all layers. */
 GNN_API int64_t gnn_gates_count(const gnn_gates_t *gates);
-/** The step of the model that head `index` is part of, and its number there; either may be NULL.
- * GNN_EINVALID: there is no such head. */
+/** The model step of head `index`, and its index in that step; either may be NULL. GNN_EINVALID:
+ * there is no such head. */
 GNN_API int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int64_t *head);
 /**
- * How much the loss depends on each head: the mean over sentences of |dL / dg|, where g is the
- * head's gate, at 1.
+ * Importance of each head: the mean over sentences of |dL / dg| at g = 1, where g is the head's
+ * gate.
  *
- * @param[in]  source      batches whose graphs are prepared for training; a graph's segments are
- *                         the sentences
+ * @param[in]  source      batches whose graphs are prepared for training; segments are sentences
  * @param[in]  part        GNN_TRAIN, ...
- * @param[in]  by_layer    each layer's numbers are divided by their length, as in the paper [on]
+ * @param[in]  by_layer    divide the values of each layer by their L2 norm, as in the paper [on]
  * @param[out] importance  (gnn_gates_count), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID; GNN_ENUMERIC: a gradient is not finite; else as gnn_model_forward
  *
- * Cost: a forward and a backward pass over the part. Paper: Michel et al. 2019, eq. 2.
+ * Cost: one forward and backward pass over the split. Paper: Michel et al. 2019, eq. 2.
  */
 GNN_API int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int part,
                                  gnn_flag_t by_layer, double *importance);
 /**
- * A metric of the model with some heads closed.
+ * A metric of the model with some heads masked.
  *
- * @param[in]  open   (gnn_gates_count) gates: 1 open, 0 closed; NULL: all are open
+ * @param[in]  open   (gnn_gates_count) gates: 1 keeps a head, 0 masks it; NULL: all 1
  * @param[out] value  NaN if no row has a label
  * @return GNN_OK; GNN_EINVALID: a batch without labels; else as gnn_model_forward
  */

@@ -1,7 +1,7 @@
 /**
- * What the rows of all tables have in common. A row is a const struct with a name, a paper and a
- * few functions; it says which options it has, and declares the parameters that it owns. Tables are
- * lists of rows (gnn/tables/NAME.def), and every row is a symbol of the library:
+ * Types shared by the entries of all tables. An entry is a const struct with a name, a paper and a
+ * few functions; it lists its options and declares the parameters that it owns. A table is a list
+ * of entries (gnn/tables/NAME.def), and every entry is a symbol of the library:
  * `&gnn_aggregator_max`.
  */
 #ifndef GNN_ROW_H
@@ -13,18 +13,18 @@
 extern "C" {
 #endif
 
-/** Most options of a row, and most pieces of its parameters. */
+/** Maximum count of an entry's options, and of its named parameters. */
 #define GNN_ROW_OPTIONS 4
 #define GNN_ROW_PIECES 8
 
-/** A named setting of a row. Where a config or an attribute has 0, the initial value counts. */
+/** A named setting of an entry. 0 in a config or an attribute means the initial value. */
 typedef struct gnn_option {
     const char *name;
     double initial, min, max;
     const char *help;
 } gnn_option_t;
 
-/** How a parameter starts. */
+/** Initialisation of a parameter. */
 typedef enum {
     GNN_INIT_ZEROS,
     GNN_INIT_ONES,
@@ -34,9 +34,9 @@ typedef enum {
     GNN_INIT_CONSTANT
 } gnn_init_t;
 
-/** One named piece of the parameters that a row owns. */
+/** One named parameter of an entry. */
 typedef struct gnn_piece {
-    const char *name; /**< what the layer calls it: "attention.vector" */
+    const char *name; /**< name in the layer: "attention.vector" */
     int64_t rows, cols;
     gnn_init_t init;
     double init_argument;    /**< constant, or standard deviation */
@@ -44,28 +44,28 @@ typedef struct gnn_piece {
 } gnn_piece_t;
 
 /**
- * Sizes and settings that the functions of every row get. The sizes are those of the whole
- * aggregation; `options` and `parameters` are the row's own.
+ * Sizes and settings passed to the functions of every entry. The sizes are those of the whole
+ * aggregation; `options` and `parameters` are the entry's own.
  */
 typedef struct gnn_aggregate_shape {
-    int64_t width;         /**< of an output row: heads * d_v for attention, else as a message */
+    int64_t width;         /**< of an output row: heads * d_v for attention, else message_width */
     int64_t message_width; /**< of a message: value_heads * d_v for attention */
     int64_t heads;         /**< 1 where the aggregator has no scores */
     int64_t key_heads;     /**< divides heads: head a reads key head a / (heads / key_heads) */
-    int64_t value_heads;   /**< divides heads: head a hears value head a / (heads / value_heads) */
+    int64_t value_heads;   /**< divides heads: head a reads value head a / (heads / value_heads) */
     int64_t d_k, d_v;      /**< width of one head's key, and of its value */
     gnn_real_t scale;      /**< dot scores are multiplied by it */
     gnn_real_t slope;      /**< of the leaky ReLU in additive scores */
-    /** c: scores become c tanh(score / c) before priors are added; 0: they stay */
+    /** c: scores become c tanh(score / c) before priors are added; 0: no cap */
     gnn_real_t softcap;
-    double options[GNN_ROW_OPTIONS]; /**< values of the row's options, in its order */
-    /** What the row owns. One piece: its rows x cols. Several: 1 x their sum, one after another,
-     * each row by row. `data`
-     *  is NULL where there is none, and while shapes are worked out. */
+    double options[GNN_ROW_OPTIONS]; /**< values of the entry's options, in its order */
+    /** Parameters that the entry owns. One: its rows x cols. Several: 1 x their total size, one
+     * after another, each row-major. `data` is NULL if there are none, and during shape
+     * inference. */
     gnn_tensor_t parameters;
 } gnn_aggregate_shape_t;
 
-/** Lists the pieces that a row owns for these sizes and options; returns how many there are. */
+/** Lists the parameters that an entry owns for these sizes and options; returns their count. */
 typedef size_t gnn_row_declare_t(const gnn_aggregate_shape_t *shape,
                                  gnn_piece_t pieces[GNN_ROW_PIECES]);
 

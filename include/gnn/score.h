@@ -1,13 +1,13 @@
 /**
- * What an attention weight is made of:
+ * The parts of an attention weight:
  *
  *     w_ij = weigher( cap( score(map(q_i), map(k_j)) ) + sum of priors(i, j) + edge bias )
  *     y_i  = sum over j of w_ij m_ij
  *
- * The score is an aggregator's (aggregate.h). This header has the other three tables. maps: what
- * the rows of queries and keys become before they meet. priors: what the places of i and j add to
- * the score. weighers: what a score is worth. A row of yours works in every graph, forward and
- * backward, like the library's.
+ * The score is an aggregator's (aggregate.h). This header has the other three tables. maps:
+ * transforms of queries and keys before the score. priors: terms that the positions of i and j add
+ * to the score. weighers: the weights of scores. An entry of your own works on every graph, forward
+ * and backward, like those of the library.
  */
 #ifndef GNN_SCORE_H
 #define GNN_SCORE_H
@@ -20,41 +20,42 @@ extern "C" {
 
 /* ---- maps ---- */
 
-/** What a row of queries or keys becomes: each head's part of it by itself. */
+/** A transform of queries and keys, applied to each head separately. */
 typedef struct gnn_map {
     const char *name, *paper, *help;
     const gnn_option_t *options;
     size_t n_options;
-    /** What is wrong with these widths and options, in words, or NULL. The member may be NULL. */
+    /** Returns what is wrong with these widths and options as text, or NULL. The member may be
+     * NULL. */
     const char *(*wrong)(const gnn_aggregate_shape_t *shape);
-    /** Numbers that a position has (angles, say): all rows at one position share them. NULL: the
-     * row reads no positions. */
+    /** Count of the values that are precomputed per position (such as angles), which all rows of
+     * one position share. NULL: the map reads no positions. */
     int64_t (*numbers)(const gnn_aggregate_shape_t *shape);
     void (*prepare)(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers);
-    /** x (heads * d_k) -> y. NULL: rows stay as they are. */
+    /** x (heads * d_k) -> y. NULL: identity. */
     void (*apply)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                   const gnn_real_t *x, gnn_real_t *y);
-    /** d_x += what d_y gives. */
+    /** Adds the gradient of d_y to d_x. */
     void (*apply_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *d_x);
 } gnn_map_t;
 
 /* ---- priors ---- */
 
-/** Whose numbers a prior reads. */
+/** The sharing of a prior's values. */
 typedef enum {
-    GNN_PRIOR_SHARED = 0,   /**< all pairs share them: parameters, or a value of that shape */
-    GNN_PRIOR_PER_RECEIVER, /**< a row per receiver, a value (n_dst x cols) */
-    GNN_PRIOR_PER_SENDER    /**< a row per sender, a value (n_src x cols) */
+    GNN_PRIOR_SHARED = 0,   /**< shared by all pairs: parameters, or an input of that shape */
+    GNN_PRIOR_PER_RECEIVER, /**< one row per receiver, an input (n_dst x cols) */
+    GNN_PRIOR_PER_SENDER    /**< one row per sender, an input (n_src x cols) */
 } gnn_prior_numbers_t;
 
-/** The row multiplies the query (n_dst x heads * d_k): the score's own, as the map leaves it, or
- * the input prior_query. */
+/** The prior multiplies the query (n_dst x heads * d_k): that of the score, after the map, or the
+ * input prior_query. */
 #define GNN_PRIOR_READS_QUERY 1u
-/** The row needs the distance of a pair (the position of the sender in its segment minus the
+/** The prior needs the distance of a pair (the position of the sender in its segment minus the
  * receiver's) or the sender's position. */
 #define GNN_PRIOR_READS_DISTANCE 2u
-/** The row multiplies the key (n_src x key_heads * d_k), as the map leaves it. */
+/** The prior multiplies the key (n_src x key_heads * d_k), after the map. */
 #define GNN_PRIOR_READS_KEY 4u
 
 /** One pair as a prior sees it. */
@@ -65,18 +66,18 @@ typedef struct gnn_prior_pair {
     int64_t place;           /**< the sender's position in its segment */
 } gnn_prior_pair_t;
 
-/** Where derivatives go: they are ADDED. `parameters` is like shape->parameters; data NULL, or
- * NULL: not wanted. */
+/** Derivatives, to be added to. `parameters` is like shape->parameters; data NULL, or NULL: not
+ * wanted. */
 typedef struct gnn_prior_grad {
     gnn_tensor_t parameters;
     gnn_real_t *query, *key;
 } gnn_prior_grad_t;
 
 /**
- * What the places of a pair add to its score. A row has either `score` and `score_grad`, or, if
- * distance and head alone decide, `strip` and `strip_grad`, or, if the query times a key of the
- * distance does, `key_row` and `key_column`: fast kernels add strips to whole tiles of scores, and
- * multiply whole tiles of queries with the keys.
+ * A term added to the score of a pair. A prior has either `score` and `score_grad`; or, if it
+ * depends on distance and head alone, `strip` and `strip_grad`; or, if it is the query times a key
+ * of the distance, `key_row` and `key_column`. Fast kernels add strips to whole tiles of scores,
+ * and multiply whole tiles of queries with the keys.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;
@@ -84,94 +85,92 @@ typedef struct gnn_prior {
     gnn_prior_numbers_t numbers;
     const gnn_option_t *options;
     size_t n_options;
-    /** Exactly one piece; of the rows per node only the columns count. */
+    /** Declares exactly one parameter; with values per node only its columns count. */
     gnn_row_declare_t *declare;
-    /** scores (heads) += what the prior says of this pair. */
+    /** Adds the prior of this pair to scores (heads). */
     void (*score)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                   gnn_real_t *scores);
     void (*score_grad)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                        const gnn_real_t *d_scores, gnn_prior_grad_t *grad);
-    /** out[c] += what the prior says of head `head` at distance first + c, for c = 0 .. count -
-     * 1. */
+    /** Adds the prior of head `head` at distance first + c to out[c], for c = 0 .. count - 1. */
     void (*strip)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first, int64_t count,
                   gnn_real_t *out);
-    /** d_parameters += what the derivatives of such a strip give. */
+    /** Adds the gradient of such a strip to d_parameters. */
     void (*strip_grad)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first,
                        int64_t count, const gnn_real_t *d_strip, const gnn_tensor_t *d_parameters);
-    /** The prior is shape->scale * query . key, both of shape->d_k numbers: the row of the
-     * parameters that holds the keys of a distance, and the column where a head's key begins. Such
-     * a row has the flags READS_QUERY and READS_DISTANCE, and its numbers are SHARED. */
+    /** For priors of the form shape->scale * query . key, both of width shape->d_k: the parameter
+     * row that holds the keys of a distance, and the first column of a head's key. Such a prior has
+     * the flags READS_QUERY and READS_DISTANCE, and its values are SHARED. */
     int64_t (*key_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
     int64_t (*key_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_prior_t;
 
-/** A prior at work: a row and the values of its options (0: initial ones). Row NULL: none. */
+/** A prior with the values of its options (0: initial ones). Row NULL: none. */
 typedef struct gnn_prior_use {
     const gnn_prior_t *row;
     double options[GNN_ROW_OPTIONS];
 } gnn_prior_use_t;
 
-/** Most priors of one aggregation. */
+/** Maximum count of priors of one aggregation. */
 #define GNN_PRIORS 3
 
-/** How a table finds the row of a distance d among n (the option `rule`). */
+/** The row of a distance d in a table of n rows (the option `rule`). */
 typedef enum {
     GNN_BUCKET_CLIP = 0, /**< clamp(d + n / 2, 0, n - 1) */
-    /** clamp(d + n - 1, 0, n - 1): the last one is the receiver itself and all after it */
+    /** clamp(d + n - 1, 0, n - 1): the last row is for the receiver itself and all later senders */
     GNN_BUCKET_CLIP_CAUSAL,
-    GNN_BUCKET_LOG, /**< T5's, both directions: the later half is for senders after the receiver */
-    /** T5's, senders before the receiver: 0 is the receiver itself and all after it */
+    GNN_BUCKET_LOG, /**< T5's, bidirectional: the second half is for senders after the receiver */
+    /** T5's, causal: row 0 is for the receiver itself and all later senders */
     GNN_BUCKET_LOG_CAUSAL,
-    /** clamp(n / 2 - d, 0, n - 1): DeBERTa's, which counts from the sender */
+    /** clamp(n / 2 - d, 0, n - 1): DeBERTa's, receiver's position minus sender's */
     GNN_BUCKET_CLIP_BACK,
-    /** the same with steps of equal ratio from n / 4 on, up to `reach`: DeBERTa-v2's */
+    /** the same with logarithmic steps from n / 4 on, up to `reach`: DeBERTa-v2's */
     GNN_BUCKET_LOG_BACK,
     GNN_BUCKETS
 } gnn_bucket_t;
 
 /* ---- weighers ---- */
 
-/** Most numbers that a weigher keeps per receiver and head. */
+/** Maximum elements of a weigher's state per receiver and head. */
 #define GNN_WEIGHER_STATE 12
 
 /**
- * What a score is worth. Scores of a receiver enter its state one after another, whatever part of
- * the graph they are from; then the state settles, and every weight follows from it and the pair's
- * score.
+ * Turns scores into weights. The scores of a receiver enter its state one after another, over all
+ * parts of the graph; then the state is settled, and every weight is a function of it and the
+ * pair's score.
  */
 typedef struct gnn_weigher {
     const char *name, *paper, *help;
     const gnn_option_t *options;
     size_t n_options;
-    gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
-    int64_t state; /**< numbers per receiver and head, 0 .. GNN_WEIGHER_STATE; they start at 0 */
-    /** Takes one score in. NULL: a weight follows from its score alone. */
+    gnn_row_declare_t *declare; /**< NULL: no parameters */
+    int64_t state; /**< elements per receiver and head, 0 .. GNN_WEIGHER_STATE; they start at 0 */
+    /** Adds one score to the state. NULL: a weight depends on its score alone. */
     void (*enter)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                   gnn_real_t score);
-    /** All scores are in. May be NULL. */
+    /** Called after the last score. May be NULL. */
     void (*settle)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state);
     /** The weight of one score, from the settled state. */
     gnn_real_t (*weight)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                          gnn_real_t score);
-    /** The derivative of the loss by one score: d_weight is that by the weight, and delta is the
-     * sum of weight * d_weight
-     *  over everything that the receiver hears. */
+    /** The derivative of the loss by one score: d_weight is the derivative by the weight, and delta
+     * the sum of weight * d_weight over all senders of the receiver. */
     gnn_real_t (*weight_grad)(const gnn_aggregate_shape_t *shape, int64_t head,
                               const gnn_real_t *state, gnn_real_t score, gnn_real_t weight,
                               gnn_real_t d_weight, gnn_real_t delta);
-    /** d_parameters += what one receiver gives. NULL for rows without parameters. */
+    /** Adds the gradient of one receiver to d_parameters. NULL without parameters. */
     void (*settle_grad)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                         gnn_real_t delta, const gnn_tensor_t *d_parameters);
-    /** What the library's fast kernels know the row as; 0 for rows of your own. */
+    /** Id of the weigher in the library's fast kernels; 0 for weighers of your own. */
     int fast;
-    /** The weight that the derivatives by scores believe in, where it is another than `weight`
-     * (straight-through): weight_grad gets this one, and delta is the sum over it. NULL: `weight`.
+    /** The weight used in the backward pass, if it differs from `weight` (straight-through):
+     * weight_grad gets this one, and delta is the sum over it. NULL: `weight`.
      */
     gnn_real_t (*weight_backward)(const gnn_aggregate_shape_t *shape, int64_t head,
                                   const gnn_real_t *state, gnn_real_t score);
 } gnn_weigher_t;
 
-/* ---- the library's rows ---- */
+/* ---- the library's entries ---- */
 
 /* clang-format off */
 #define GNN_MAP(name) GNN_API extern const gnn_map_t gnn_map_##name;

@@ -1,16 +1,16 @@
 /**
- * The tape: a short program of coarse ops that is planned once and run forward and backward.
- * Building it computes nothing; shapes are checked as ops are added. Errors are sticky: once a call
- * fails, later ones do nothing and gnn_tape_status returns the first error.
+ * The tape: a short program of coarse-grained ops that is planned once and run forward and
+ * backward. Recording computes nothing; shapes are checked as ops are added. Errors are sticky:
+ * after a failed call, later ones do nothing and gnn_tape_status returns the first error.
  *
  *     gnn_var_t x = gnn_tape_input(tape, &features, 0);
  *     gnn_var_t y = gnn_tape_linear(tape, x, weight, bias);
  *     GNN_TRY(gnn_tape_forward(tape));               plans memory if anything changed, then runs
  *     GNN_TRY(gnn_tape_backward(tape, y, &d_y));     only if recording
  *
- * Memory: values live in one arena that only grows; what backward needs is kept, the rest is
- * recycled. After the first run of a program of the same size nothing is allocated. A tape belongs
- * to one thread.
+ * Memory: values live in one arena that only grows; values that backward needs are kept, others are
+ * recycled. Later runs of a program of the same size allocate nothing. A tape belongs to one
+ * thread.
  */
 #ifndef GNN_TAPE_H
 #define GNN_TAPE_H
@@ -23,107 +23,105 @@ extern "C" {
 
 /** A program of ops with the memory of its values; belongs to one thread. */
 typedef struct gnn_tape gnn_tape_t;
-/** A value on a tape. GNN_NONE stands for an optional input that is not given, and for the result
- * of a failed call. */
+/** A value on a tape. GNN_NONE is an absent optional input, and the result of a failed call. */
 typedef int32_t gnn_var_t;
 #define GNN_NONE ((gnn_var_t)-1)
 
-/* ---- parameters: one block of numbers with names; gradients share its layout ---- */
+/* ---- parameters: one block of memory with named matrices; gradients share its layout ---- */
 
 /** A block of named parameters, with values and gradients of one layout. */
 typedef struct gnn_parameters gnn_parameters_t;
 
 /** An empty block of parameters, the caller's, for gnn_parameters_free. GNN_EMEMORY. */
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
-/** Frees values and gradients; NULL is fine. Tapes that read them must not run afterwards. */
+/** Frees values and gradients; may be NULL. Tapes that use them must not run afterwards. */
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
-/** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.
+/** Declares a (rows x cols) parameter and returns its id. Only before gnn_parameters_allocate.
  * `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless
  * fan_out is > 0. */
 GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows,
                                int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
                                int64_t fan_out, int32_t *id);
-/** Allocates values and gradients (zero) and draws initial values from the context's seed, each
- * parameter by its own name. */
+/** Allocates values and gradients (zero) and draws initial values, keyed by the context's seed and
+ * the parameter's name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
-/** Count of the parameters that were added. Their numbers are 0 .. count - 1; a tape refuses
- * others. */
+/** Count of the parameters. Their ids are 0 .. count - 1; a tape refuses others. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
-/** The name of a parameter, owned by the block; NULL if there is no such number. */
+/** The name of a parameter, owned by the block; NULL if there is no such id. */
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
-/** The number of the parameter of a name; -1 if there is none. */
+/** The id of the parameter of a name; -1 if there is none. */
 GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name);
-/** A view (rows x cols) of a parameter's values; 0 x 0 and NULL if there is no such number. */
+/** A view (rows x cols) of a parameter's values; 0 x 0 and NULL if there is no such id. */
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
-/** A view (rows x cols) of a parameter's gradient; 0 x 0 and NULL if there is no such number. */
+/** A view (rows x cols) of a parameter's gradient; 0 x 0 and NULL if there is no such id. */
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
-/** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
+/** The whole block (values, or gradients); elements between parameters are padding and stay 0. */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
                                          int64_t *length);
 /** Offset of a parameter in the block. */
 GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
-/** All gradients become 0: those that gnn_parameters_gradient and gnn_parameters_block return from
- * now on, and what the next backward pass adds to. Memory that was asked for before may hold old
- * numbers until one of these has been called. */
+/** Sets all gradients to 0, lazily: the next backward pass, gnn_parameters_gradient and
+ * gnn_parameters_block see zeros. Pointers obtained earlier may show old values until one of these
+ * has been called. */
 GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
 
 /* ---- the tape ---- */
 
 /** An empty tape, the caller's, for gnn_tape_free. The context must outlive it. GNN_EMEMORY. */
 GNN_API int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context);
-/** Frees the program and its memory; NULL is fine. Inputs and parameters stay. */
+/** Frees the program and its memory; may be NULL. Inputs and parameters stay. */
 GNN_API void gnn_tape_free(gnn_tape_t *tape);
-/** Forgets the program, keeps the memory. `recording` 1: backward will be called; `training` 1:
+/** Clears the program, keeps the memory. `recording` 1: backward will be called; `training` 1:
  * dropout on. */
 GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
 /** The training step that dropout is keyed by; may be changed between runs of one program. */
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
-/** Sets the model step that later ops belong to (keys dropout) and a name for error messages
+/** Sets the model step of the following ops (a key of dropout) and a name for error messages
  * ("layer 2"; borrowed until reset). */
 GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
-/** The first error since the last reset, or GNN_OK. gnn_error_message has its words. */
+/** The first error since the last reset, or GNN_OK. gnn_error_message has its message. */
 GNN_API int gnn_tape_status(const gnn_tape_t *tape);
-/** Records a failure (message already set by the caller's failed call) unless one is recorded;
- * returns the first error. */
+/** Records a failure (whose message is already set) unless there is one; returns the first
+ * error. */
 GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
 
 /** Puts an input on the tape; its memory is borrowed until the last run. `wants_grad` 1:
- * gnn_tape_gradient will be asked for. */
+ * gnn_tape_gradient will be called. */
 GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
-/** Puts a sparse input on the tape, for ops that say so: linear and dropout. The arrays are
+/** Puts a sparse input on the tape, for ops that support it: linear and dropout. The arrays are
  * borrowed. */
 GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
 /** Puts row indices (count x 1) on the tape, for gnn_tape_gather. The array is borrowed; no
  * gradient flows. */
 GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
-/** Puts a parameter on the tape: it must outlive the tape's runs, and its gradient is added to the
- * block's. */
+/** Puts a parameter on the tape: it must outlive the tape's runs; backward adds to its gradient in
+ * the block. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
-/** A window of a dense value: no copy, gradients flow into the same place. */
+/** A submatrix of a dense value: no copy, and gradients are written into that of x. */
 GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows,
                                 int64_t col, int64_t cols);
 /**
- * The value without its gradient: readers of the result pass nothing back to x. No copy is made.
+ * The value without its gradient: gradients do not flow back to x. No copy is made.
  *
- * @return x itself where no gradient would flow anyway (the tape does not record, x depends on
- *         nothing that wants one, or is sparse); a view of x otherwise, and GNN_NONE after an error
+ * @return x itself if no gradient would flow anyway (not recording, x needs no gradient, or is
+ *         sparse); else a view of x; GNN_NONE after an error
  */
 GNN_API gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x);
 /**
  * Puts any op on the tape.
  *
- * @param[in] inputs      n_inputs values, 0 to 4096; GNN_NONE where an optional one is absent
+ * @param[in] inputs      n_inputs values, 0 to 4096; GNN_NONE for an absent optional one
  * @param[in] attributes  `bytes` bytes that the op's functions read as call->attributes, copied;
  *                        NULL if there are none
- * @return output 0; the others are the numbers after it. GNN_NONE after an error: the op's own,
- *         GNN_EINVALID (too many inputs, a number that is no value's), GNN_EUNSUPPORTED (a sparse
- *         input that the op does not take), GNN_EMEMORY
+ * @return output 0; further outputs follow it. GNN_NONE after an error: one of the op, GNN_EINVALID
+ *         (too many inputs, an invalid value), GNN_EUNSUPPORTED (a sparse input that the op does
+ *         not support), GNN_EMEMORY
  *
- * Cost: nothing is computed; memory for the op is used again after gnn_tape_reset.
+ * Cost: nothing is computed; memory of the op is reused after gnn_tape_reset.
  */
 GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs,
                               int n_inputs, const void *attributes, size_t bytes);
-/** Makes a value land in the caller's memory (same shape) and stay there. */
+/** Stores a value in the caller's memory (same shape). */
 GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory);
 /** Keeps a value readable after forward (others are recycled). */
 GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
@@ -134,11 +132,11 @@ GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
  * @return GNN_OK; the first error of the calls that built the tape, or of an op; GNN_EMEMORY
  */
 GNN_API int gnn_tape_forward(gnn_tape_t *tape);
-/** Runs the tape backward: from d_root (NULL: ones) to all inputs and parameters. Parameters'
- * gradients are added to. */
+/** Runs the tape backward: from d_root (NULL: ones) to all inputs and parameters. Adds to the
+ * gradients of parameters. */
 GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
 
-/** Rows of a value, known as soon as it is on the tape; 0 if there is no such value. */
+/** Rows of a value, valid before the run; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
 /** Columns of a value; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
@@ -153,10 +151,10 @@ GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
 
 /* ---- ops ----
  *
- * A builder checks shapes and returns the number of its result, or GNN_NONE after an error, which
- * gnn_tape_status then returns with its message: GNN_ESHAPE for shapes that do not agree,
- * GNN_EINVALID for settings out of their range, GNN_EUNSUPPORTED for sparse values and lists of ids
- * where dense ones are read. Nothing is computed before gnn_tape_forward. */
+ * A builder checks shapes and returns its result, or GNN_NONE after an error, which gnn_tape_status
+ * then returns: GNN_ESHAPE for shapes that do not agree, GNN_EINVALID for settings out of their
+ * range, GNN_EUNSUPPORTED for sparse values and lists of ids in place of dense values. Nothing is
+ * computed before gnn_tape_forward. */
 
 /** Activations: GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU,
  * GNN_TANH, GNN_SIGMOID, GNN_SOFTPLUS. */
@@ -188,8 +186,8 @@ typedef enum {
 /** y = x W + b; x (n x in) dense or sparse, W (in x out), b (1 x out) or GNN_NONE. */
 GNN_API gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
 /**
- * y = x W' + b with a transposed weight, as where outputs are compared with a table of embeddings;
- * the table gets gradients from here and from gnn_tape_gather, added up.
+ * y = x W' + b with a transposed weight, as for tied embeddings; the table's gradients from here
+ * and from gnn_tape_gather add up.
  *
  * @param[in] x  (n x in), dense
  * @param[in] w  (out x in)
@@ -201,7 +199,7 @@ GNN_API gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gn
 GNN_API gnn_var_t gnn_tape_linear_transposed(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
 /** y = x + alpha z; same shapes, or z (1 x cols) added to every row. */
 GNN_API gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha);
-/** y = (1 + eps) x + z with a learned number eps (1 x 1). GIN: Xu et al. 2019, eq. 4.1. */
+/** y = (1 + eps) x + z with a learned scalar eps (1 x 1). GIN: Xu et al. 2019, eq. 4.1. */
 GNN_API gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps);
 /**
  * y = alpha x.
@@ -214,27 +212,26 @@ GNN_API gnn_var_t gnn_tape_scale(gnn_tape_t *tape, gnn_var_t x, gnn_real_t alpha
  * y = x z, element by element.
  *
  * @param[in] x  (n x cols)
- * @param[in] z  (n x cols), or spread over x: (1 x cols) a factor for each column, (n x 1) one for
- *               each row, (1 x 1) one for all. May be x itself
+ * @param[in] z  (n x cols), or broadcast: (1 x cols), (n x 1) or (1 x 1). May be x itself
  * @return y (n x cols)
  *
- * Cost: O(n cols). Backward keeps x and z. Gradients of what was spread are added up in double, in
- * an order that depends on the shape alone.
+ * Cost: O(n cols). Backward keeps x and z. Gradients of a broadcast z are summed in double, in an
+ * order that depends on the shape alone.
  */
 GNN_API gnn_var_t gnn_tape_multiply(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z);
 /**
- * y_rhk = g_rh x_rhk: each head's columns times a factor of the head's, as gates of attention.
+ * y_rhk = g_rh x_rhk: scales the columns of each head, as gates of attention.
  *
  * @param[in] x  (n x h*d), head by head
- * @param[in] g  (n x h), or (1 x h) for all rows; its columns say how many heads there are
+ * @param[in] g  (n x h), or (1 x h) for all rows; its columns define h
  * @return y (n x h*d); GNN_ESHAPE if g's columns do not divide x's
  *
  * Cost: O(n h d). Backward keeps x and g.
  */
 GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t g);
 /**
- * y = max(x_0, x_1, ...), element by element. Those that share the largest number share its
- * gradient equally, as neighbours do in the aggregator max; NaN wins, and then no gradient passes.
+ * y = max(x_0, x_1, ...), element by element. Ties share the gradient equally, as in the aggregator
+ * max; a NaN propagates, without a gradient.
  *
  * @param[in] x  `count` values of one shape, 1 to 4096
  * @return y, of that shape
@@ -242,57 +239,57 @@ GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t 
  * Cost: O(count) passes in each direction. Backward keeps all x.
  */
 GNN_API gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int count);
-/** y = f(x), an activation of each element; `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
+/** y = f(x), an activation of each element; `slope` is that of leaky ReLU (0: 0.2); alpha of ELU is
+ * 1. */
 GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
                                       gnn_real_t slope);
-/** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a
- * sparse value for linear. rate in [0, 1). */
+/** Inverted dropout, off unless the tape is training; sparse x: on its stored values, with a sparse
+ * result for linear. rate in [0, 1). */
 GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
 /** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none.
- * `running` (2 x cols mean, variance; caller's) for batch norm: moved by `momentum` when training,
- * used otherwise. */
+ * `running` (2 x cols mean, variance; caller's) for batch norm: updated with `momentum` in
+ * training, used otherwise. */
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
 /** The columns of 1 to 4096 values, concatenated. */
 GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /**
- * Rows one under another.
+ * Concatenates rows.
  *
- * @param[in] x  `count` values of as many columns, 1 to 4096; any may have no rows
+ * @param[in] x  `count` values with equal columns, 1 to 4096; any may have no rows
  * @return all rows, those of x[0] first
  */
 GNN_API gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /**
- * All rows of x, again and again: row r of the result is row r mod k of x. So k learned rows (seeds
- * of a Set Transformer, a row that stands for the sentence) come to stand in each of `times`
- * segments.
+ * Repeats the rows of x: row r of the result is row r mod k of x. Places k learned rows (seeds of a
+ * Set Transformer, a class token) in each of `times` segments.
  *
  * @param[in] x      (k x cols)
  * @param[in] times  0 or more
  * @return (times*k x cols)
  *
- * Cost: O(times k cols). The gradient of a row is the sum over its repetitions, in double, in an
+ * Cost: O(times k cols). The gradient of a row is summed over its repetitions, in double, in an
  * order that depends on the shape alone. Paper: Lee et al. 2019 (Set Transformer).
  */
 GNN_API gnn_var_t gnn_tape_repeat_rows(gnn_tape_t *tape, gnn_var_t x, int64_t times);
-/** Row ids[r] of `table` as row r: embeddings and gathers. An id of -1 gives zeros. */
+/** Gathers rows: row r of the result is row ids[r] of `table`, zeros for an id of -1. */
 GNN_API gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids);
-/** The ends of an edge, or what is made for them. */
+/** The ends of an edge. */
 typedef enum { GNN_SIDE_RECEIVERS = 1, GNN_SIDE_SENDERS = 2, GNN_SIDE_BOTH = 3 } gnn_sides_t;
 /**
- * Values on edges: row e of the result is the row of x of the receiver, or of the sender, of edge
- * e.
+ * Gathers rows for edges: row e of the result is the row of x of the receiver, or of the sender, of
+ * edge e.
  *
  * @param[in] x      (n_dst x d) for receivers, (n_src x d) for senders
- * @param[in] graph  borrowed until the last run; stores edges, no spans. Rows of senders that want
- *                   a gradient need its plain view with .backward (gnn_graph_prepare)
+ * @param[in] graph  borrowed until the last run; stores edges, not spans. Gradients of senders need
+ *                   its plain view with .backward (gnn_graph_prepare)
  * @param[in] side   GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS
- * @return (m x d), by the user's edge numbers. GNN_EUNPREPARED: the view is missing;
- *         GNN_EUNSUPPORTED: a part of the graph stores spans (gnn_graph_to_edges)
+ * @return (m x d), by edge id. GNN_EUNPREPARED: the view is missing; GNN_EUNSUPPORTED: a part of
+ *         the graph stores spans (gnn_graph_to_edges)
  *
- * Cost: O(m d) time and memory. Backward adds up each node's edges in the order of the graph, or of
- * its transpose: every row has one owner, so the bits do not depend on the number of threads.
+ * Cost: O(m d) time and memory. Backward sums over each node's edges in the order of the graph, or
+ * of its transpose: each row is owned by one thread, so the bits do not depend on the thread count.
  */
 GNN_API gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph,
                                      gnn_sides_t side);
@@ -308,25 +305,25 @@ GNN_API gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t ga
  * Feed it to aggregate as edge weight on a view without norm. */
 GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                        gnn_flag_t self_loops, gnn_graph_norm_t kind);
-/** Aggregates over a graph as gnn_aggregate_t says: `inputs` has GNN_AGGREGATE_INPUTS entries,
- * GNN_AGGREGATE_... names them. */
+/** Aggregates over a graph by the settings in gnn_aggregate_t; `inputs` has GNN_AGGREGATE_INPUTS
+ * values, in the order of GNN_AGGREGATE_... */
 GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how,
                                      const gnn_var_t *inputs);
 
-/** A loss and what it is measured against. Arrays are borrowed. */
+/** A loss and its targets. Arrays are borrowed. */
 typedef struct gnn_loss {
     gnn_loss_kind_t kind;
-    const int32_t *labels; /**< (n) classes, for cross-entropy; a label of -1 leaves its row out */
-    const gnn_tensor_t *targets; /**< (n x c) for binary cross-entropy and mean squared */
+    const int32_t *labels;       /**< (n) classes, for cross-entropy; rows with -1 are excluded */
+    const gnn_tensor_t *targets; /**< (n x c), for binary cross-entropy and mean squared error */
     const uint8_t *mask;         /**< (n) rows that count; NULL: all */
     gnn_real_t label_smoothing;  /**< in [0, 1) */
-    /** (c), or NULL; the mean is then over the weights, as PyTorch's */
+    /** (c), or NULL; the mean is weighted, as in PyTorch */
     const gnn_real_t *class_weight;
-    /** (n) what each row's loss counts, from 0 on; NULL: 1. The mean is over these weights too */
+    /** (n) non-negative weights of rows; NULL: 1. The mean is weighted by them too */
     const gnn_real_t *row_weight;
 } gnn_loss_t;
-/** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0
- * and zero gradient. */
+/** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. Without such
+ * rows the loss and its gradient are 0. */
 GNN_API gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss);
 
 #ifdef __cplusplus

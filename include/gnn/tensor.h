@@ -1,6 +1,6 @@
 /**
- * Views over the caller's memory: dense matrices with a row stride, sparse matrices (CSR), and
- * arrays of indices, which are int32 or int64 as the caller has them. Nothing here owns.
+ * Views of the caller's memory: dense matrices with a row stride, sparse matrices (CSR), and arrays
+ * of indices of int32 or int64. None of them owns its memory.
  */
 #ifndef GNN_TENSOR_H
 #define GNN_TENSOR_H
@@ -23,12 +23,12 @@ typedef struct gnn_tensor_s {
 typedef struct gnn_sparse {
     int64_t rows, cols;
     const int64_t *indptr;    /**< rows + 1, starts at 0, never decreases */
-    const int32_t *indices;   /**< column of each stored number, 0 <= c < cols */
+    const int32_t *indices;   /**< column of each stored value, 0 <= c < cols */
     const gnn_real_t *values; /**< NULL: all are 1 */
 } gnn_sparse_t;
 
-/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the
- * memory outlives the borrower anyway. */
+/** The owner of borrowed memory. `release(user)` is called once, when the borrower is freed; NULL:
+ * the memory outlives the borrower. */
 typedef struct gnn_owner {
     void (*release)(void *user);
     void *user;
@@ -58,15 +58,15 @@ typedef enum {
 /* clang-format on */
 
 /**
- * An array of indices or classes that a program has: int32 (SciPy's pairs) or int64 (PyG's), each
- * array by itself. gnn_ints(p) makes one of a pointer, and another element type does not compile:
+ * An array of indices or classes, int32 (as in SciPy) or int64 (as in PyG); arrays of one call may
+ * differ. gnn_ints(p) makes one of a pointer; other element types do not compile:
  *
  *     (gnn_data_config_t){.src = gnn_ints(src), .dst = gnn_ints(dst)}
  *
- * Functions with such parameters are macros of their own names too, so that pointers are passed as
- * they are: gnn_graph_from_csr(&graph, n, n, indptr, indices). A compound literal stands in
- * parentheses there, since macros split at its commas. In C++ pointers convert by themselves.
- * Values that do not fit what they count are refused with place and value.
+ * Functions with such parameters are also macros of the same name, so that plain pointers can be
+ * passed: gnn_graph_from_csr(&graph, n, n, indptr, indices). A compound literal needs parentheses
+ * there, since macros split at its commas. In C++ pointers convert implicitly. A value out of range
+ * is an error that gives its index and value.
  */
 typedef struct gnn_ints {
     gnn_dtype_t type; /**< GNN_DTYPE_INT32 or GNN_DTYPE_INT64 */
@@ -124,8 +124,8 @@ static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t co
     return t;
 }
 
-/** Checks shape, stride and that data is there. GNN_ESHAPE with the numbers; `name` is used in the
- * message. */
+/** Checks shape and stride, and that data is not NULL. GNN_ESHAPE with both shapes; `name` is used
+ * in the message. */
 GNN_API int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name);
 /** Checks that all values are finite: GNN_ENUMERIC names row, column and value of the first NaN or
  * infinity. O(rows cols). */
@@ -134,12 +134,12 @@ GNN_API int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name
  * finite. O(nnz). */
 GNN_API int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name);
 /**
- * A view of a CSR matrix whose arrays have other types than a gnn_sparse_t's: SciPy's pair of int32
- * arrays, PyG's of int64. Only an array that is not of the view's type is copied.
+ * A view of a CSR matrix whose index arrays have other types than those of gnn_sparse_t, such as
+ * SciPy's (int32) or PyG's (int64). Only arrays of another type are copied.
  *
- * @param[out] sparse  valid until owner->release(owner->user), and as long as the arrays are there
- * @param[out] owner   of what was copied; a data set that borrows the view may take it
- *                     (gnn_data_config_t.owner). release is NULL where nothing was copied
+ * @param[out] sparse  valid until owner->release(owner->user), and as long as the arrays live
+ * @param[out] owner   owner of the copies, which may be passed to a data set that borrows the view
+ *                     (gnn_data_config_t.owner); its release is NULL if nothing was copied
  * @param[in] indptr   (rows + 1); indices, values: (indptr[rows]); values NULL: all are 1
  * @return GNN_OK; GNN_EINVALID (a NULL, an array of another type); GNN_EOVERFLOW: an index does
  *         not fit in 32 bits; GNN_ESHAPE and GNN_ENUMERIC as gnn_sparse_validate; GNN_EMEMORY.

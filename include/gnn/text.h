@@ -1,14 +1,14 @@
 /**
- * Text: sentences with labels, their words, a vocabulary, and packs of sentences: the rows of one
- * graph.
+ * Text: labelled sentences, words, a vocabulary, and packs of sentences (batches without padding),
+ * each of which is one graph.
  *
  *     gnn_corpus_read(&corpus, "train.tsv", NULL);              label <TAB> sentence
  *     gnn_vocabulary_new(&vocabulary, corpus, 2);               words that occur twice or more
  *     gnn_packs_new(&packs, corpus, vocabulary, NULL);          ids, positions, lengths
  *     gnn_graph_complete(&graph, packs->at[0].sentences, packs->at[0].lengths);
  *
- * All text is UTF-8. A pack is no padded matrix: its sentences stand one after another, and the
- * graph's segments keep them apart.
+ * All text is UTF-8. A pack is not a padded matrix: its sentences are concatenated, and the graph's
+ * segments keep them apart.
  */
 #ifndef GNN_TEXT_H
 #define GNN_TEXT_H
@@ -21,8 +21,8 @@ extern "C" {
 
 /* ---- lines ---- */
 
-/** The lines of a file, without what ends them; blank ones are lines too. Read-only for the caller,
- * who owns all of it through the object. */
+/** The lines of a file without line endings, empty lines included. Owned by the object,
+ * read-only. */
 typedef struct gnn_lines {
     int64_t count;
     const char *const *at; /**< (count) each ends with a zero byte */
@@ -30,18 +30,16 @@ typedef struct gnn_lines {
 } gnn_text_lines_t;
 
 /**
- * Reads the lines of a file, gzipped or not: parallel texts, of which line k of one is line k of
- * the other. A line ends with "\n" or "\r\n"; the last one need not. A byte order mark is passed
- * over.
+ * Reads the lines of a file, gzipped or not, such as one side of a parallel corpus. A line ends
+ * with "\n" or "\r\n", which is optional for the last one. A byte order mark is skipped.
  *
  * @param[out] lines  the caller's, for gnn_text_lines_free; NULL after an error
  * @param[in] path    the file
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT: it is empty, has a zero byte, a line that is no UTF-8
- *         (which one), or is damaged gzip;
- *         GNN_EMEMORY. O(bytes) time and memory.
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT: it is empty, has a zero byte, a line that is not UTF-8
+ *         (named), or is damaged gzip; GNN_EMEMORY. O(bytes) time and memory.
  */
 GNN_API int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path);
-/** Frees text lines; NULL is fine. */
+/** Frees text lines; may be NULL. */
 GNN_API void gnn_text_lines_free(gnn_text_lines_t *lines);
 
 /* ---- words ---- */
@@ -53,77 +51,75 @@ typedef struct gnn_words {
 } gnn_words_t;
 
 /**
- * Splits a sentence into words. The rules, for text that was split before (as SST is) and text that
- * was not:
+ * Splits a sentence into words. The rules serve pre-tokenized text (as SST) and raw text:
  *
- * - A to Z become lower-case. Blanks and control characters separate words and belong to none.
- * - Letters, digits and every character beyond ASCII make up words; so does a hyphen between two of
- *   them ("k-19").
- * - An apostrophe before a letter begins a word ("it's" is "it" "'s"), but "n't" is one at the end
- *   of a word ("don't" is "do" "n't").
+ * - A to Z become lower-case. Whitespace and control characters separate words.
+ * - Letters, digits and all non-ASCII characters form words, and so does a hyphen between two of
+ * them ("k-19").
+ * - An apostrophe before a letter starts a word ("it's" is "it" "'s"); "n't" at the end of a word
+ * is a word ("don't" is "do" "n't").
  * - Every other character is a word of its own.
  *
- * @return GNN_OK, of no words where there are none; GNN_EINVALID without a sentence; GNN_EMEMORY.
- *         O(bytes).
+ * @return GNN_OK, also without words; GNN_EINVALID: a NULL; GNN_EMEMORY. O(bytes).
  */
 GNN_API int gnn_words_split(gnn_words_t **words, const char *sentence);
-/** Frees words; NULL is fine. */
+/** Frees words; may be NULL. */
 GNN_API void gnn_words_free(gnn_words_t *words);
 
 /* ---- sentences with labels ---- */
 
-/** Words and labels of a corpus, each with its index. */
+/** Words and labels of a corpus with their indices. */
 typedef struct gnn_vocabulary gnn_vocabulary_t;
 
-/** Sentences and their labels. Read-only for the caller, who owns all of it through the corpus. */
+/** Sentences and their labels. Owned by the corpus, read-only. */
 typedef struct gnn_corpus {
     int64_t count;
     const char *const *sentences;
     const int32_t *labels; /**< (count) into label_names; -1: none */
     int64_t n_labels;
-    const char *const *label_names; /**< in the order of their bytes, or in the vocabulary's */
-    int64_t words;                  /**< of all sentences */
+    const char *const *label_names; /**< in byte order, or in that of the vocabulary */
+    int64_t words;                  /**< count of the words of all sentences */
 } gnn_corpus_t;
 
 /**
- * Reads a file of one sentence a line, gzipped or not: "label<TAB>sentence" throughout, or "0
- * sentence" and "1 sentence" throughout, as the files of the Stanford Sentiment Treebank go around;
- * the first line decides. Blank lines are passed over.
+ * Reads a file with one sentence per line, gzipped or not: either "label<TAB>sentence", or "0
+ * sentence" and "1 sentence", as common copies of the Stanford Sentiment Treebank have it; the
+ * first line decides. Empty lines are skipped.
  *
  * @param[out] corpus  the caller's, for gnn_corpus_free
  * @param[in] path     the file
- * @param[in] like     the labels that the file may have, NULL: any, 1000 at most
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, no UTF-8, a
- *         line over 1,000,000 bytes, no label or another than the ones there are, a sentence
- *         without words; GNN_EMEMORY.
+ * @param[in] like     the permitted labels; NULL: any, at most 1000
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, not UTF-8, a
+ *         line over 1,000,000 bytes, a missing or unknown label, a sentence without words;
+ *         GNN_EMEMORY.
  *
  * Cost: O(bytes log labels) time, memory a small multiple of the file's size.
  */
 GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like);
 /** Makes a corpus from memory: `labels` (count names, or NULL: sentences without labels) and
- * `sentences` are copied. Errors name the sentence, from 0. */
+ * `sentences` are copied. Errors give the index of the sentence. */
 GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
                            const char *const *sentences, const gnn_vocabulary_t *like);
-/** Frees a corpus; NULL is fine. */
+/** Frees a corpus; may be NULL. */
 GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
-/* ---- vocabulary: words and labels of a training corpus as numbers ---- */
+/* ---- vocabulary: indices of the words and labels of a training corpus ---- */
 
-/** Makes a vocabulary of a corpus: word 0 stands for every unknown one; then come the words that
- * occur at least `min_count` times, frequent ones first. O(words log words). */
+/** Makes a vocabulary of a corpus: index 0 is for unknown words, followed by the words that occur
+ * at least `min_count` times, by descending frequency. O(words log words). */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
-/** Frees a vocabulary; NULL is fine. */
+/** Frees a vocabulary; may be NULL. */
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
 /** Count of the words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
-/** The word of an index, "<unknown>" for 0; NULL outside. */
+/** The word of an index, "<unknown>" for 0; NULL if out of range. */
 GNN_API const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id);
 /** The index of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
 GNN_API int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word);
-/** Count of the labels that the corpus had. */
+/** Count of the labels of the corpus. */
 GNN_API int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary);
-/** The name of a label, owned by the vocabulary; NULL outside. */
+/** The name of a label, owned by the vocabulary; NULL if out of range. */
 GNN_API const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label);
 /** Writes a vocabulary as text: a line of two counts, then labels and words, each on its line
  * (docs/formats.md). */
@@ -133,10 +129,10 @@ GNN_API int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path)
 
 /* ---- packs ---- */
 
-/** Some sentences one after another. */
+/** A batch of concatenated sentences. */
 typedef struct gnn_pack {
     int64_t sentences, rows;
-    const int64_t *index;   /**< (sentences) which ones of the corpus */
+    const int64_t *index;   /**< (sentences) their indices in the corpus */
     const int64_t *lengths; /**< (sentences) words of each, for the graph; they add up to `rows` */
     const int32_t *labels;  /**< (sentences) of the vocabulary; -1: none */
     const int32_t *ids;     /**< (rows) */
@@ -151,28 +147,29 @@ typedef struct gnn_packs {
 
 /** Zero means the default in brackets. */
 typedef struct gnn_packing {
-    int64_t sentences;  /**< of a pack [64]; the last one may have fewer */
-    int64_t max_words;  /**< of a sentence [256]; what is longer is cut */
-    gnn_flag_t shuffle; /**< in an order drawn by `seed` [off: the corpus' order] */
+    int64_t sentences;  /**< per pack [64]; the last one may have fewer */
+    int64_t max_words;  /**< per sentence [256]; longer ones are truncated */
+    gnn_flag_t shuffle; /**< in random order by `seed` [off: in the corpus' order] */
     uint64_t seed;
 } gnn_packing_t;
 
-/** Cuts a corpus into packs. Classes meet by name: labels of packs are the vocabulary's, whatever
- *  the corpus' own numbers are (these, where the vocabulary has no classes). GNN_EINVALID: a
- *  setting, or a class that the vocabulary does not have; GNN_EOVERFLOW; GNN_EMEMORY. O(words log
- *  vocabulary).
+/** Divides a corpus into packs. Classes are matched by name: labels of packs are indices of the
+ *  vocabulary (of the corpus, if the vocabulary has no classes). GNN_EINVALID: a setting, or a
+ *  class that the vocabulary does not have; GNN_EOVERFLOW; GNN_EMEMORY. O(words log vocabulary).
  *
  *  @param[out] packs       the caller's, for gnn_packs_free
  *  @param[in] corpus       not needed afterwards
- *  @param[in] vocabulary   says each word's id and each class's index; not needed afterwards
+ *  @param[in] vocabulary   has the id of each word and the index of each class; not needed
+ *                          afterwards
  *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
-/** Frees packs; NULL is fine. */
+/** Frees packs; may be NULL. */
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
-/** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability
- * `rate`, drawn by seed, epoch, sentence and position, whatever pack the sentence is in. Without it
- * the unknown word's row is never trained. Paper: Iyyer et al. 2015. */
+/** Word dropout: writes the pack's ids to `ids` (rows, caller's), with each word replaced by the
+ * unknown word with probability `rate`. Draws are keyed by seed, epoch, sentence and position, not
+ * by pack. Without word dropout the embedding of the unknown word is never trained. Paper: Iyyer et
+ * al. 2015. */
 GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
                                  int32_t *ids);
 
@@ -181,27 +178,27 @@ GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t s
 /** Sentences with their dependency trees. Read-only for the caller. */
 typedef struct gnn_treebank {
     int64_t count, rows;
-    const int64_t *lengths;   /**< (count) words of each sentence; they add up to `rows` */
-    const char *const *words; /**< (rows) as they are written */
-    const int64_t *heads;     /**< (rows) the head's place in its sentence, from 0; -1: the root */
+    const int64_t *lengths;     /**< (count) words of each sentence; they add up to `rows` */
+    const char *const *words;   /**< (rows) as in the file */
+    const int64_t *heads;       /**< (rows) index of the head in its sentence; -1: the root */
     const uint8_t *punctuation; /**< (rows) 1: the part of speech is PUNCT */
 } gnn_treebank_t;
 
 /**
- * Reads a file of Universal Dependencies (CoNLL-U), gzipped or not: ten columns parted by tabs, of
- * which number, word, part of speech and head are read; a blank line between sentences. Ranges
- * ("3-4") and words that are not written ("5.1") are passed over.
+ * Reads a file of Universal Dependencies (CoNLL-U), gzipped or not: ten tab-separated columns, of
+ * which id, word, part of speech and head are read; an empty line between sentences. Multiword
+ * tokens ("3-4") and empty nodes ("5.1") are skipped.
  *
  * @param[out] treebank  the caller's, for gnn_treebank_free
  * @param[in] path       the file
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: no sentence, another number of columns,
- *         words that are not numbered 1, 2, ..., a head that is none or beyond the sentence, heads
- *         that go in a circle, a word that is not UTF-8, a zero byte; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: no sentence, not ten columns, ids other
+ *         than 1, 2, ..., a missing head or one out of range, heads that form a cycle, a word that
+ *         is not UTF-8, a zero byte; GNN_EMEMORY.
  *
  * Cost: O(bytes) time and memory. Format: Nivre et al. 2020.
  */
 GNN_API int gnn_treebank_read(gnn_treebank_t **treebank, const char *path);
-/** Releases a treebank; NULL is none. */
+/** Frees a treebank; may be NULL. */
 GNN_API void gnn_treebank_free(gnn_treebank_t *treebank);
 
 /* ---- positions ---- */

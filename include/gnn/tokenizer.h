@@ -1,17 +1,16 @@
 /**
- * Tokenizers: text becomes numbers of tokens, and numbers become text again, as the published
- * models expect it.
+ * Tokenizers of published models: text to token ids, and token ids to text.
  *
  *    gnn_tokenizer_open(&t, "tokenizer.json");   or vocab.txt, merges.txt, a SentencePiece .model
  *    gnn_tokenizer_encode(t, &(gnn_texts_t){2, texts}, NULL, NULL, &tokens);
  *    gnn_graph_complete(&graph, tokens->sentences, tokens->lengths);
  *    gnn_tokenizer_decode(t, tokens->rows, tokens->ids, GNN_OFF, &text, NULL);
  *
- * A batch is no padded matrix: the sentences' rows stand one after another, and the lengths make
+ * A batch is not a padded matrix: rows of the sentences are concatenated, and their lengths define
  * the graph that keeps them apart.
  *
- * All text is UTF-8. What is none is read as U+FFFD, one for each maximal part of a character
- * (Unicode's "substitution of maximal subparts", which is what Python's errors="replace" does).
+ * All text is UTF-8. Invalid bytes are read as U+FFFD, one per maximal subpart of a character
+ * (Unicode's "substitution of maximal subparts", as Python's errors="replace").
  */
 #ifndef GNN_TOKENIZER_H
 #define GNN_TOKENIZER_H
@@ -22,39 +21,39 @@
 extern "C" {
 #endif
 
-/** Vocabulary and rules. Read-only once it is made: any number of threads may use one. */
+/** Vocabulary and rules. Read-only, so threads may share one. */
 typedef struct gnn_tokenizer gnn_tokenizer_t;
 
-/* ---- making one ---- */
+/* ---- constructors ---- */
 
 /**
- * Reads a tokenizer. The contents decide, not the name:
+ * Reads a tokenizer. The format is detected from the contents:
  *
- * - tokenizer.json: the models WordPiece, BPE, Unigram and WordLevel with what docs/text.md lists
- *   of the steps around them;
- * - vocab.txt: BERT's WordPiece, a token a line; lower-case unless the vocabulary has tokens with
- *   capitals outside of brackets;
- * - merges.txt: byte-level BPE as GPT-2 has it; the ids are in vocab.json beside it;
+ * - tokenizer.json: the models WordPiece, BPE, Unigram and WordLevel, with the normalizers,
+ * pre-tokenizers, post-processors and decoders that docs/text.md lists;
+ * - vocab.txt: BERT's WordPiece, one token per line; lower-case unless the vocabulary has tokens
+ * with capitals outside of brackets;
+ * - merges.txt: byte-level BPE as in GPT-2; the ids are in vocab.json in the same folder;
  * - a SentencePiece model: unigram, BPE, word or char;
  * - llama2.c's tokenizer.bin: scores and pieces;
  * - a folder: tokenizer.json, or else its vocabulary by the rule of the class that the folder
- *   names, with what tokenizer_config.json, special_tokens_map.json and added_tokens.json say.
+ * names, with the settings of tokenizer_config.json, special_tokens_map.json and added_tokens.json.
  *
  * @param[out] tokenizer  the caller's, for gnn_tokenizer_free
  * @param[in] path        a file of at most 256 MB, or a folder
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the place in it; GNN_EUNSUPPORTED: a step
- *   that is not known, a key, or files that contradict each other, named; GNN_ENOTFOUND: a folder
- *   without a tokenizer; GNN_EOVERFLOW: a template of more than 4,096 tokens or 8 texts, or
- *   an added token of which the normalisers make more than 4,096 bytes; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the position in it; GNN_EUNSUPPORTED: an
+ *   unknown step or key, or files that contradict each other, named; GNN_ENOTFOUND: a folder
+ *   without a tokenizer; GNN_EOVERFLOW: a template of more than 4,096 tokens or 8 texts, or an
+ *   added token that the normalizers expand to more than 4,096 bytes; GNN_EMEMORY.
  *
  * Tokens have at most 4,096 bytes, and ids are dense: below twice the count of tokens and 65,536.
  * Cost: O(bytes of the file) time and memory.
  */
 GNN_API int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path);
-/** Releases a tokenizer; NULL is none. */
+/** Frees a tokenizer; may be NULL. */
 GNN_API void gnn_tokenizer_free(gnn_tokenizer_t *tokenizer);
 
-/** Texts of the caller's. */
+/** Texts, owned by the caller. */
 typedef struct gnn_texts {
     int64_t count;
     const char *const *at;
@@ -63,17 +62,17 @@ typedef struct gnn_texts {
 
 /** Zero means the default in brackets. */
 typedef struct gnn_learning {
-    int64_t size;      /**< tokens at most, the 256 bytes and special ones included [8000] */
-    int64_t min_count; /**< a pair that is met less often becomes no token [1] */
-    const char *const *special; /**< (n_special) tokens that text never makes, numbered from 0 */
+    int64_t size;      /**< maximum tokens, the 256 bytes and special ones included [8000] */
+    int64_t min_count; /**< minimum frequency of a merged pair [1] */
+    /** (n_special) special tokens, never produced by text, with ids from 0 */
+    const char *const *special;
     int64_t n_special;
-    gnn_flag_t lower; /**< GNN_ON: texts become lower-case first, here and when encoding [off] */
+    gnn_flag_t lower; /**< GNN_ON: lower-case texts first, here and when encoding [off] */
 } gnn_learning_t;
 
 /**
- * Learns byte-level BPE, with GPT-2's rules for words, from texts: the most frequent pair of tokens
- * becomes one, again and again. Of pairs that are met equally often the one of the smaller numbers
- * goes first, so that the same texts give the same tokenizer.
+ * Trains byte-level BPE with GPT-2's pre-tokenization: the most frequent pair of tokens is merged,
+ * repeatedly. Ties are broken by the smaller ids, so that the same texts give the same tokenizer.
  *
  * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: a text is not UTF-8; GNN_EOVERFLOW; GNN_EMEMORY.
  *   Paper: Sennrich et al. 2016.
@@ -82,93 +81,95 @@ GNN_API int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *
                                 const gnn_learning_t *how);
 /** Writes a tokenizer as tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers
  * read.
- *  GNN_EUNSUPPORTED for models of SentencePiece and llama2.c; GNN_EIO. */
+ *  GNN_EUNSUPPORTED: a model of SentencePiece or llama2.c; GNN_EIO. */
 GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path);
 
 /* ---- its vocabulary ---- */
 
 /** The kind of a tokenizer's model: "WordPiece", "BPE", "Unigram", "WordLevel", or "SentencePiece"
- *  for pieces that vocab.json numbers. */
+ *  for pieces with ids in vocab.json. */
 GNN_API const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer);
-/** The largest id of a token plus one: the rows of a table of embeddings. */
+/** The largest token id plus one: the rows of an embedding table. */
 GNN_API int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer);
-/** A token as its file writes it, NULL where no token has this number. */
+/** A token as spelt in its file; NULL if there is no such id. */
 GNN_API const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id);
-/** The number of a token as its file writes it, -1 if there is none. O(length). */
+/** The id of a token as spelt in its file; -1 if there is none. O(length). */
 GNN_API int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token);
 
 /* ---- text to tokens ---- */
 
 /** Zero means the default in brackets. */
 typedef struct gnn_encoding {
-    gnn_flag_t special; /**< adds what stands around a text, such as [CLS] and [SEP] [on] */
-    gnn_flag_t places;  /**< says where in its text each token stands [off] */
-    int64_t max_length; /**< tokens of a sentence, special ones included; the end is cut [any] */
+    gnn_flag_t special; /**< add special tokens such as [CLS] and [SEP] [on] */
+    gnn_flag_t places;  /**< fill `begin` and `end` [off] */
+    /** maximum tokens of a sentence, special ones included; longer ones are truncated
+     * [unlimited] */
+    int64_t max_length;
 } gnn_encoding_t;
 
-/** Tokens of some sentences, one sentence after another. */
+/** Tokens of sentences, concatenated. */
 typedef struct gnn_tokens {
     int64_t sentences, rows;
     const int64_t *lengths; /**< (sentences) tokens of each, for the graph; they add up to `rows` */
     const int32_t *ids;     /**< (rows) */
-    const int32_t *types; /**< (rows) 1 in the second text of a pair, if the model tells it apart */
+    /** (rows) 1 in the second text of a pair, if the model has token types */
+    const int32_t *types;
     const int32_t *positions; /**< (rows) 0, 1, ... in each sentence */
-    const int64_t *begin;     /**< (rows) first byte in its text; NULL unless asked for */
-    const int64_t *end; /**< (rows) behind the last byte; a token of no text has begin = end = 0 */
+    /** (rows) offset of the first byte in its text; NULL unless `places` is on */
+    const int64_t *begin;
+    /** (rows) offset after the last byte; a special token has begin = end = 0 */
+    const int64_t *end;
 } gnn_tokens_t;
 
 /**
  * Encodes texts, or pairs of texts.
  *
  * @param[in] first    a sentence each
- * @param[in] second   as many: the other half of each pair; NULL: there are no pairs
- * @param[in] how      NULL: all defaults. Pairs that are too long lose tokens of the longer text
- *   first
+ * @param[in] second   the second text of each pair; NULL: no pairs
+ * @param[in] how      NULL: all defaults. In a pair that is too long, the longer text is truncated
+ *                     first
  * @param[out] tokens  the caller's, for gnn_tokens_free; holds nothing of the texts
- * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW: a text of more than 1 GB, or one of which the steps
- *   make more than 64 bytes per byte and 64 KB, which the message names; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW: a text of more than 1 GB, or one that the steps
+ *         expand to more than 64 bytes per byte and 64 KB (named); GNN_EMEMORY.
  *
- * What is cut is not tokenized, but for pairs of which both texts are cut.
- * Cost: O(bytes (log bytes of the longest word + bytes of the longest token, at most 4,096)) time,
- * whatever the vocabulary; O(bytes) memory. Threads: reads the tokenizer.
+ * Truncated text is not tokenized, except in pairs of which both texts are truncated. Cost: O(bytes
+ * (log bytes of the longest word + bytes of the longest token, at most 4,096)) time for any
+ * vocabulary; O(bytes) memory. Threads: reads the tokenizer.
  */
 GNN_API int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                                  const gnn_texts_t *second, const gnn_encoding_t *how,
                                  gnn_tokens_t **tokens);
-/** Releases tokens; NULL are none. */
+/** Frees tokens; may be NULL. */
 GNN_API void gnn_tokens_free(gnn_tokens_t *tokens);
 
 /* ---- tokens to text ---- */
 
 /**
- * The text of some tokens. Bytes that make up no UTF-8 become U+FFFD.
+ * Decodes tokens to text. Invalid UTF-8 becomes U+FFFD.
  *
- * @param[in] special  GNN_OFF leaves special tokens out; else they are written as they are
+ * @param[in] special  GNN_OFF: skip special tokens; else they are included
  * @param[out] text    the caller's, for gnn_free; ends with a zero byte
- * @param[out] bytes   of the text, which may hold zero bytes; NULL: not wanted
- * @return GNN_OK; GNN_EINVALID: an id that no token has; GNN_EMEMORY. O(bytes).
+ * @param[out] bytes   length of the text, which may hold zero bytes; may be NULL
+ * @return GNN_OK; GNN_EINVALID: an unknown id; GNN_EMEMORY. O(bytes).
  */
 GNN_API int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count, const int32_t *ids,
                                  gnn_flag_t special, char **text, int64_t *bytes);
 
-/** Text that comes token by token, as a model that generates it shows it. */
+/** An incremental decoder of tokens to text, for generation. */
 typedef struct gnn_decoder gnn_decoder_t;
 
-/** Makes a decoder of tokens to text, the caller's, for gnn_decoder_free. The tokenizer outlives
- * it.
+/** Makes a decoder, the caller's, for gnn_decoder_free. The tokenizer must outlive it.
  */
 GNN_API int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer,
                             gnn_flag_t special);
-/** The text that one more token adds, whole characters only: bytes of a character that is not
- *  complete wait for the next token. *text is the decoder's until the next call, *bytes (NULL: not
- *  wanted) its length. All texts and that of gnn_decoder_finish, one after another, are what
- *  gnn_tokenizer_decode gives. */
+/** Returns the text that one more token adds, in whole characters: bytes of an incomplete character
+ * are held back. *text is valid until the next call; *bytes (may be NULL) is its length. The
+ * concatenation of all texts, with that of gnn_decoder_finish, equals gnn_tokenizer_decode. */
 GNN_API int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int64_t *bytes);
-/** The text of the bytes that still waited, as U+FFFD where they are no character. The decoder may
- * be used again from the
- *  start. */
+/** Returns the text of the bytes held back, with U+FFFD for incomplete characters, and resets the
+ * decoder. */
 GNN_API int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes);
-/** Releases a decoder; NULL is none. */
+/** Frees a decoder; may be NULL. */
 GNN_API void gnn_decoder_free(gnn_decoder_t *decoder);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The best weights so far: when an epoch counts as better, and a copy of the block and of the
+/* The best weights so far: comparison of epochs, and a copy of the parameter block and of the
  * running statistics. */
 #include <lib/train/train.h>
 
@@ -72,8 +72,8 @@ bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double 
 {
     bool better, fresh;
     if (watch == GNN_WATCH_LOSS_OR_METRIC) {
-        /* As the GAT paper's program: kept when both are at their best, patience starts anew when
-         * either is. */
+        /* As in the GAT paper's program: weights are kept when both improve, patience is reset when
+         * either does. */
         bool loss_best = loss <= best->loss,
              metric_best = isnan(metric) ? loss_best : metric >= best->metric;
         better = loss_best && metric_best;

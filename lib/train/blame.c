@@ -1,6 +1,6 @@
-/* A loss is not finite: which tensor went bad first, and at which step of the training. Parameters
- * and inputs are looked at first; then the model runs once more, and what each of its steps puts
- * out is looked at in their order. */
+/* Report of a non-finite loss: the first tensor that is not finite, and the training step. Checks
+ * parameters and inputs first, then runs the model again and checks the output of each step in
+ * order. */
 #include <lib/train/train.h>
 
 #include <math.h>
@@ -14,7 +14,7 @@ static bool find_bad(const gnn_tensor_t *t, int64_t *row, int64_t *col)
     return false;
 }
 
-/* The first step of the model whose output is not finite, on a tape that keeps all of them. */
+/* The first model step whose output is not finite, on a tape that keeps all of them. */
 static int blame_output(const gnn__blame_t *b, gnn_tape_t *tape, const gnn_var_t *outputs)
 {
     int64_t row, col;

@@ -1,9 +1,8 @@
-/* Checkpoints: everything that a training needs to go on with the same bits, as one safetensors
- * file. The writer's temporary file and rename make it complete or absent; the checksum says
- * whether the disk gave back what was written. */
+/* Checkpoints: the complete state of a training, to resume with the same bits, as one safetensors
+ * file. A temporary file and a rename make it complete or absent; a checksum detects corruption. */
 #include <lib/train/checkpoint.h>
 
-/* The numbers of the state, in the order of the file. */
+/* The scalars of the state, in the order of the file. */
 /* clang-format off */
 #define INTEGERS(X) X(epoch) X(batch) X(step) X(stale) X(kept.epochs) X(kept.best_epoch)
 #define NUMBERS(X)                                                                        \
@@ -11,12 +10,11 @@
     X(kept.train_loss) X(kept.validation_loss) X(kept.validation_metric) X(kept.seconds)
 /* clang-format on */
 
-/* Before INTEGERS stand the optimiser's steps, the seed's bits and any_best. */
+/* The optimiser's steps, the seed's bits and any_best precede INTEGERS. */
 enum { FIRST_INTEGER = 3, MOST_ARRAYS = 7, MOST_NUMBERS = 16 };
 #define REAL (GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32)
 
-/* The arrays of one checkpoint: what they are called, how many numbers, and where these are in the
- * running program. */
+/* The arrays of one checkpoint: names, sizes, and addresses in the running program. */
 typedef struct {
     const gnn_model_t *model;
     gnn_optimizer_t *optimizer;
@@ -153,7 +151,7 @@ done:
 
 /* ---- loading ---- */
 
-/* One array of the file against the one it is to replace. */
+/* Checks one array of the file against the one that it replaces. */
 static int check_array(const gnn_array_t *array, const gnn_array_t *like)
 {
     if (!array)
@@ -173,8 +171,7 @@ static int check_integers(const gnn_array_t *array)
 {
     const int64_t *values = array->data;
     for (int64_t k = 0; k < array->count; k++)
-        if (k != 1 &&
-            (values[k] < 0 || values[k] > INT64_MAX / 4)) /* 1: the seed, which may be anything */
+        if (k != 1 && (values[k] < 0 || values[k] > INT64_MAX / 4)) /* 1: the seed, any value */
             return gnn__error(GNN_EFORMAT, "number %lld of \"integers\" is %lld", (long long)k,
                               (long long)values[k]);
     if (values[FIRST_INTEGER] < 1)
@@ -203,7 +200,7 @@ static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkp
     return check_integers(gnn_arrays_find(file, "integers"));
 }
 
-/* Nothing can fail any more. */
+/* Nothing fails from here on. */
 static void take(const gnn_arrays_t *file, body_t *b, gnn_checkpoint_t *state)
 {
     int n_integers = FIRST_INTEGER, n_numbers = 0;

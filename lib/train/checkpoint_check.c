@@ -1,4 +1,4 @@
-/* Whose checkpoint it is, whether it is whole, and what killed writers left beside it. */
+/* Identity and integrity of checkpoints, and removal of temporary files of killed writers. */
 #include <lib/train/checkpoint.h>
 
 #include <lib/io/weights/config_json.h>
@@ -10,7 +10,7 @@
 
 /* ---- identity ---- */
 
-/* Puts one more line at the end of *text. */
+/* Appends a line to *text. */
 static int append(char **text, const char *name, const gnn_tensor_t *t)
 {
     char *longer;
@@ -96,10 +96,10 @@ int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
     return GNN_OK;
 }
 
-/* ---- what was left behind ---- */
+/* ---- temporary files ---- */
 
-/* Is `name` a temporary file "BASE.PID-COUNT-PLACE.tmp" whose process is gone? Of those of another
- * machine or container nothing is known. */
+/* Is `name` a temporary file "BASE.PID-COUNT-PLACE.tmp" whose process has ended? Files of other
+ * machines or containers cannot be judged and stay. */
 static bool abandoned(const char *name, const char *base)
 {
     size_t length = strlen(base);

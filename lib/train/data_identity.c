@@ -1,4 +1,4 @@
-/* What a resumed training must find again of its set, as one number. */
+/* The identity of a data set for resumed trainings: a hash. */
 #include <lib/train/train.h>
 
 bool gnn__any_marked(const uint8_t *mask, int64_t n)
@@ -16,7 +16,7 @@ static void hash(uint64_t *sum, const void *bytes, size_t count)
         *sum = (*sum ^ b[k]) * 0x100000001b3u; /* FNV-1a */
 }
 
-/* How samples are drawn. */
+/* Hashes the sampling settings. */
 static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
 {
     const gnn_sampler_config_t *c = &sampling->sampler;

@@ -1,4 +1,4 @@
-/* What a set of data gives to a model: its features and its arrays of reals, by their names. */
+/* The inputs of a model from a data set: features and arrays of reals, by name. */
 #include <lib/train/train.h>
 
 int gnn__data_inputs(gnn__data_input_t **list, int64_t *count, const gnn_data_t *data)

@@ -1,5 +1,5 @@
-/* DropEdge and DropNode: graphs of which edges are left out by chance, drawn by Philox from a
- * pair's two numbers, so that both directions of a link fall together. */
+/* DropEdge and DropNode: graphs with randomly dropped edges. Draws are keyed by the two ids of a
+ * pair (Philox), so that both directions of a link are dropped together. */
 #include <lib/base/base.h>
 #include <lib/train/drop_edges.h>
 

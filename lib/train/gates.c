@@ -1,13 +1,13 @@
-/* Heads of attention that can be closed: a copy of a model whose layers read gates, how much the
- * loss depends on each gate, and what is left without some. */
+/* Gates of attention heads: a copy of a model whose layers read gates, the importance of each head
+ * (the gradient of the loss by its gate), and metrics with some heads masked. */
 #include <lib/model/model.h>
 #include <lib/train/train.h>
 
 #include <gnn/inspect.h>
 
 typedef struct {
-    int64_t step, heads, first; /* number of its first head among all */
-    char *name;                 /* of the input that is its gate */
+    int64_t step, heads, first; /* index of its first head among all */
+    char *name;                 /* index of the input that is its gate */
     gnn_real_t *numbers;        /* (rows x heads) of the running batch */
     int64_t room;
     gnn_tensor_t gate;
@@ -144,7 +144,7 @@ int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int6
 
 /* ---- a batch ---- */
 
-/* A row of gates for each receiver. */
+/* One row of gates per receiver. */
 static int set_gate(gated_t *g, const gnn_graph_t *graph, const gnn_real_t *open)
 {
     int64_t numbers;
@@ -158,7 +158,7 @@ static int set_gate(gated_t *g, const gnn_graph_t *graph, const gnn_real_t *open
     return GNN_OK;
 }
 
-/* The batch's values, and behind them the gates. */
+/* The batch's values, followed by the gates. */
 static int add_gates(gnn_gates_t *h, const gnn_model_inputs_t *from, const gnn_real_t *open,
                      int wants_grad, gnn_model_inputs_t *to)
 {
@@ -195,7 +195,7 @@ static int check_source(const gnn_gates_t *gates, const gnn_source_t *source, in
 
 /* ---- importance ---- */
 
-/* The gradient of a sentence's loss by the gate of one head: its receivers' gradients add up. */
+/* The gradient of a sentence's loss by the gate of one head: the sum over its receivers. */
 static double of_segment(const gnn_tensor_t *gradient, int64_t first, int64_t end, int64_t head)
 {
     double sum = 0;
@@ -216,7 +216,8 @@ static void add_importance(const gated_t *g, const gnn_graph_t *graph, const gnn
     }
 }
 
-/* The loss is a mean over rows that count: a sentence's own is so many times its part of it. */
+/* The loss is a mean over all unmasked rows; multiplied by rows / rows of the sentence it is the
+ * mean over a sentence. */
 static int importance_of_batch(gnn_gates_t *h, const gnn_batch_t *batch, double *importance,
                                double *sentences)
 {
@@ -241,7 +242,7 @@ static int importance_of_batch(gnn_gates_t *h, const gnn_batch_t *batch, double 
     return GNN_OK;
 }
 
-/* Divides each layer's numbers by their length. */
+/* Divides the values of each layer by their L2 norm. */
 static void normalise(const gnn_gates_t *h, double *importance)
 {
     for (int64_t k = 0; k < h->n_layers; k++) {
@@ -276,7 +277,7 @@ int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int par
     return GNN_OK;
 }
 
-/* ---- what is left ---- */
+/* ---- metrics with masked heads ---- */
 
 static int add_answers(gnn_gates_t *h, const gnn_batch_t *batch, const gnn_real_t *open)
 {

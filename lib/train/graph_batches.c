@@ -1,5 +1,5 @@
-/* Batches of the graphs of a set: the graphs side by side, their rows of every array, and the
- * graphs that readouts run on. */
+/* Batches of the graphs of a set: their disjoint union, their rows of every array, and the graphs
+ * of readouts. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
 #include <lib/io/data/data.h>
@@ -7,7 +7,7 @@
 
 enum { SLOTS = 4, GRAPHS_OF_A_BATCH = 32 };
 
-/* Room that only grows. */
+/* A buffer that only grows. */
 typedef struct room {
     void *data;
     int64_t bytes;
@@ -15,12 +15,12 @@ typedef struct room {
 
 struct gnn_graph_batches {
     const gnn_data_t *data;
-    const gnn_model_t *model; /* that batches are prepared for */
+    const gnn_model_t *model; /* model that batches are prepared for */
     gnn_graph_batches_config_t config;
     int slots;
     int64_t graphs, count[3];
     int64_t *of_part[3]; /* (count) the graphs of each part */
-    int32_t *order;      /* (count of training) of the running pass */
+    int32_t *order;      /* (count of training) order in the running pass */
     int64_t epoch, pass;
     /* the batch */
     gnn_graph_t *graph[SLOTS];
@@ -62,7 +62,7 @@ static int64_t nodes_of(const gnn_graph_batches_t *b, int64_t g)
     return segments ? segments[g + 1] - segments[g] : gnn_data_nodes(b->data);
 }
 
-/* Numbers of nodes and edges, and which nodes of the set they are. */
+/* Counts of nodes and edges, and their node ids in the set. */
 static int gather_nodes(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
 {
     const gnn_graph_t *all = gnn_data_graph(b->data);
@@ -154,7 +154,7 @@ static int gather(room_t *room, const gnn_tensor_t *from, const int64_t *rows, i
     return GNN_OK;
 }
 
-/* Only features are sparse, so there is room for one such value. */
+/* Only features are sparse, so one sparse value is enough. */
 static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
 {
     const int64_t *rows = b->rows.data;
@@ -224,7 +224,7 @@ int gnn_graph_batches_inputs(gnn_graph_batches_t *b, int64_t count, const int64_
     return GNN_OK;
 }
 
-/* ---- what a batch is held against ---- */
+/* ---- targets of a batch ---- */
 
 static int make_loss(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs, gnn_loss_t *loss)
 {
@@ -252,9 +252,9 @@ static int make_loss(gnn_graph_batches_t *b, int64_t count, const int64_t *graph
     return GNN_OK;
 }
 
-/* ---- which graphs ---- */
+/* ---- selection of graphs ---- */
 
-/* Batches of one pass over the training graphs: with a number of batches of the caller's all are
+/* Count of the batches of one pass over the training graphs; if the caller sets it, all batches are
  * full. */
 static int64_t batches_of_pass(const gnn_graph_batches_t *b)
 {
@@ -346,7 +346,7 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     b->epoch = b->pass = -1;
     GNN_TRY(list_parts(b, splits));
     GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_values, data));
-    int64_t kept = 0; /* rows of types belong to no graph of the batch */
+    int64_t kept = 0; /* rows on types do not belong to a graph of the batch */
     for (int64_t v = 0; v < b->n_values; v++)
         if (b->inputs[v].place != GNN_ON_TYPES)
             b->inputs[kept++] = b->inputs[v];

@@ -1,13 +1,13 @@
-/* Batches of pairs: links beside drawn pairs that are none, or edges that have classes. The graph
- * that the model hears along is the same in all. */
+/* Batches of pairs: links and negative pairs, or edges with classes. All batches have the same
+ * message graph. */
 #include <lib/io/data/data.h>
 #include <lib/train/links.h>
 
-enum { SOURCES, TARGETS, OF_SET, SAMPLED = 1024 /* links of a batch around which is drawn */ };
+enum { SOURCES, TARGETS, OF_SET, SAMPLED = 1024 /* default links of a sampled batch */ };
 
 /* ---- inputs ---- */
 
-/* Rows of an edge array by edge numbers, into value v. */
+/* Gathers rows of an edge array by edge id into value v. */
 static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *from,
                         const int64_t *edges, int64_t count)
 {
@@ -24,8 +24,8 @@ static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *fr
     return GNN_OK;
 }
 
-/* What the set gives, but for arrays called as the pairs are; arrays on edges have the rows of the
- * graph's. */
+/* The set's arrays, except those with the names of the pairs; arrays on edges have the rows of the
+ * message graph. */
 static int list_whole(gnn_link_batches_t *b)
 {
     for (int64_t k = 0; k < b->n_inputs; k++) {
@@ -42,7 +42,7 @@ static int list_whole(gnn_link_batches_t *b)
     return GNN_OK;
 }
 
-/* The same arrays on edges once more, for pairs: "pairs.NAME". Each batch gathers its own. */
+/* The arrays on edges again, for pairs: "pairs.NAME". Gathered per batch. */
 static int list_pair_arrays(gnn_link_batches_t *b)
 {
     for (int64_t k = 0; k < b->n_inputs; k++) {
@@ -97,7 +97,7 @@ static int make_room(gnn_link_batches_t *b, int64_t pairs)
     if (pairs <= b->room)
         return GNN_OK;
     int64_t labels = b->room, targets = b->room, edges = b->room;
-    b->room = 0; /* until all of it is there */
+    b->room = 0; /* until the batch is complete */
     gnn__pair_list_free(&b->batch);
     GNN_TRY(gnn__pair_list_new(&b->batch, pairs));
     GNN_TRY(gnn__reserve(&b->batch_labels, &labels, pairs, sizeof *b->batch_labels, "labels"));
@@ -107,8 +107,8 @@ static int make_room(gnn_link_batches_t *b, int64_t pairs)
     return GNN_OK;
 }
 
-/* Pairs of a batch that come from the part's list: outside of the training all at once, unless a
- * sample is drawn around them. */
+/* Pairs of a batch from the part's list: all at once in validation and test, unless a sample is
+ * drawn around them. */
 static int64_t size_of(const gnn_link_batches_t *b, int part)
 {
     const int64_t all = b->pairs[part].count;
@@ -125,7 +125,7 @@ static void shuffle(gnn_link_batches_t *b, int64_t epoch)
     gnn__data_shuffle(b->order, n, b->config.seed * 0x9e3779b97f4a7c15u + (uint64_t)epoch);
 }
 
-/* The listed pairs of a batch; returns how many. */
+/* Fills in the listed pairs of a batch; returns their count. */
 static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index)
 {
     const gnn_node_pairs_t *from = &b->pairs[part];
@@ -144,8 +144,7 @@ static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_
     return count;
 }
 
-/* As many pairs that are no links behind `links` that are: drawn in training, else the part's
- * own. */
+/* Appends as many negative pairs as links: drawn in training, else the part's own. */
 static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index, int64_t links)
 {
     int32_t *src = b->batch.src + links, *dst = b->batch.dst + links;
@@ -162,7 +161,7 @@ static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t in
     return GNN_OK;
 }
 
-/* Links stand `times` times, so that they weigh as much as the pairs that are drawn for them. */
+/* Repeats links `times` times, so that they have the same weight as the pairs drawn for them. */
 static void repeat_links(gnn_link_batches_t *b, int64_t links, int64_t times)
 {
     for (int64_t k = links; k < links * times; k++) {
@@ -282,7 +281,7 @@ int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *d
     return finish(batches, b, open_batches(b, &own));
 }
 
-/* The edges of each part with their ends, classes and numbers. */
+/* The edges of each part with their ends, classes and ids. */
 static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const gnn_split_t *splits,
                         int64_t split)
 {

@@ -1,4 +1,4 @@
-/* Scores of pairs, and how links are told from pairs that are none. */
+/* Scores of pairs, and link-prediction metrics (AUC, average precision, MRR, Hits@k). */
 #include <lib/train/links.h>
 
 static int check_pairs(const gnn_link_batches_t *b, const gnn_node_pairs_t *pairs)
@@ -54,8 +54,8 @@ done:
 
 enum { TARGETS = 100 };
 
-/* The scores of a part's links, of as many others, and of targets drawn for each source, one under
- * another. */
+/* Scores of a part's links, of as many negative pairs, and of negative targets of each source,
+ * stacked. */
 typedef struct {
     gnn__pair_list_t pairs;
     gnn_real_t *scores;

@@ -1,6 +1,5 @@
-/* Pairs that are no edges, drawn without rejection: for each node the others that it is linked to
- * are listed in ascending order, so that the q-th that it is not linked to is found by
- * bisection. */
+/* Negative pairs, drawn without rejection: the neighbours of each node are sorted, so that the q-th
+ * non-neighbour is found by bisection. */
 #include <lib/train/links.h>
 #include <stdlib.h>
 
@@ -8,9 +7,9 @@ struct gnn_negatives {
     int64_t n;
     bool directed;
     int64_t *begin; /* (n + 1) into `taken` */
-    int32_t *taken; /* of each node itself and those that it is linked to, ascending */
-    int64_t *after; /* (n) where in `taken` the node itself stands, and one */
-    int64_t *below; /* (n + 1) pairs that may be drawn before those of a node */
+    int32_t *taken; /* per node, itself and its neighbours, ascending */
+    int64_t *after; /* (n) position of the node itself in `taken`, plus one */
+    int64_t *below; /* (n + 1) count of negative pairs of earlier nodes */
 };
 
 /* ---- the lists ---- */
@@ -21,7 +20,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Calls for each message i -> j of the graph: counts, or puts into the lists. */
+/* For each edge i -> j of the graph: counts it, or inserts it into the lists. */
 static int list_edges(gnn_negatives_t *g, const gnn_graph_t *graph, int64_t *at, bool put)
 {
     for (int64_t p = 0; p < gnn_graph_n_parts(graph); p++)
@@ -44,7 +43,7 @@ static int list_edges(gnn_negatives_t *g, const gnn_graph_t *graph, int64_t *at,
     return GNN_OK;
 }
 
-/* Sorts each list, takes out what stands there twice, and moves the lists together. */
+/* Sorts each list, removes duplicates, and compacts the lists. */
 static void sort_lists(gnn_negatives_t *g)
 {
     int64_t to = 0;
@@ -145,7 +144,7 @@ void gnn_negatives_free(gnn_negatives_t *g)
 
 /* ---- draws ---- */
 
-/* The q-th number from `base` on that is not among the `count` ascending ones, all from `base`. */
+/* The q-th integer >= `base` that is not among `count` ascending integers >= `base`. */
 static int32_t missing(const int32_t *taken, int64_t count, int64_t base, int64_t q)
 {
     int64_t low = 0, high = count;
@@ -165,7 +164,7 @@ static int64_t below(uint64_t seed, uint64_t round, uint64_t k, int64_t n)
         (int64_t)(gnn__uniform(seed, gnn__hash_string("negatives") + round, k) * (double)n), n - 1);
 }
 
-/* Pair r of all that may be drawn, node after node. */
+/* Negative pair r, in the order of nodes. */
 static void pair_at(const gnn_negatives_t *g, int64_t r, int32_t *src, int32_t *dst)
 {
     int64_t low = 0, high = g->n;
@@ -188,10 +187,10 @@ static void draw_pair(const gnn_negatives_t *g, uint64_t seed, uint64_t round, i
     pair_at(g, below(seed, round, (uint64_t)k, g->below[g->n]), src, dst);
 }
 
-/* ---- draws without a pair twice ---- */
+/* ---- draws without replacement ---- */
 
-/* Numbers in a table of open addresses, whose size is a power of two above twice their count; -1:
- * free. */
+/* A hash set of integers with open addressing; its size is a power of two above twice their count;
+ * -1: free. */
 static bool remember(int64_t *table, int64_t size, int64_t number)
 {
     int64_t at = (int64_t)((uint64_t)number * 0x9e3779b97f4a7c15u >> 1) & (size - 1);
@@ -202,8 +201,7 @@ static bool remember(int64_t *table, int64_t size, int64_t number)
     return true;
 }
 
-/* `count` different numbers below n, in an order that is drawn, too. Floyd's algorithm (Bentley and
- * Floyd 1987). */
+/* `count` distinct integers below n in random order. Floyd's algorithm (Bentley and Floyd 1987). */
 static int draw_different(uint64_t seed, int64_t n, int64_t count, int64_t *numbers)
 {
     int64_t size = 16, *table;
@@ -240,7 +238,7 @@ int gnn__negatives_different(const gnn_negatives_t *g, uint64_t seed, int64_t co
     return rc;
 }
 
-enum { WORK = 200 }; /* of one draw, in elementary operations */
+enum { WORK = 200 }; /* cost of one draw, in elementary operations */
 
 int gnn_negatives_draw(const gnn_negatives_t *g, gnn_context_t *context, uint64_t seed,
                        uint64_t round, int64_t count, int32_t *src, int32_t *dst)

@@ -1,6 +1,5 @@
-/* Batches of pairs on samples: the ends of a batch's pairs are the seeds around which a sample of
- * the training's graph is drawn, and the model scores them by their places in it. Hamilton et al.
- * 2017. */
+/* Batches of pairs on samples: the ends of a batch's pairs are the seeds of a sample of the
+ * training graph, and the model scores pairs of positions in it. Hamilton et al. 2017. */
 #include <graphs/sample/sample.h>
 #include <lib/model/part_rows.h>
 #include <lib/train/links.h>
@@ -9,9 +8,9 @@ struct gnn__link_sampling {
     gnn_sampler_t *sampler;
     gnn_sample_t *sample;
     const gnn_graph_t **graphs; /* by slot */
-    int32_t *place;             /* (nodes) among the seeds; -1: none of them */
+    int32_t *place;             /* (nodes) position among the seeds; -1: not a seed */
     int32_t *seeds;
-    gnn__pair_list_t pairs; /* by places */
+    gnn__pair_list_t pairs; /* as positions in the sample */
     int64_t seeds_room, pairs_room;
     gnn_named_t *values;
     gnn__part_rows_t *rows; /* (n_values) */
@@ -35,7 +34,7 @@ static int check_slots(const gnn_link_batches_t *b, const gnn_sampler_t *sampler
                       slots, (long long)blocks);
 }
 
-/* "sources", "targets", and the set's inputs: an array on edges once for each graph. */
+/* "sources", "targets", and the set's inputs: an array on edges once per graph. */
 static int open_values(gnn__link_sampling_t *s, const gnn_link_batches_t *b)
 {
     const int64_t graphs = gnn_sampler_graphs(s->sampler);
@@ -94,7 +93,7 @@ void gnn__link_sampling_free(gnn__link_sampling_t *s)
 
 /* ---- a batch ---- */
 
-/* The place of a node among the seeds, of which it becomes one. */
+/* The position of a node among the seeds, to which it is added. */
 static int32_t seed_of(gnn__link_sampling_t *s, int32_t node, int64_t *seeds)
 {
     if (s->place[node] < 0) {
@@ -104,7 +103,7 @@ static int32_t seed_of(gnn__link_sampling_t *s, int32_t node, int64_t *seeds)
     return s->place[node];
 }
 
-/* Fills seeds and pairs; `place` is clean again afterwards. */
+/* Fills seeds and pairs; `place` is all -1 again afterwards. */
 static int take_seeds(gnn__link_sampling_t *s, const gnn_node_pairs_t *pairs, int64_t *seeds)
 {
     if (pairs->count > s->pairs_room) {
@@ -135,7 +134,7 @@ static int take_graphs(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int
     return GNN_OK;
 }
 
-/* Rows of an array on edges for each graph; `from` are those of the training's graph. */
+/* Gathers rows of an array on edges for each graph; `from` holds those of the training graph. */
 static int take_edge_rows(gnn__link_sampling_t *s, const gnn_named_t *from, int64_t *v)
 {
     const int64_t graphs = gnn_sampler_graphs(s->sampler);
@@ -148,7 +147,7 @@ static int take_edge_rows(gnn__link_sampling_t *s, const gnn_named_t *from, int6
     return GNN_OK;
 }
 
-/* b->values has "sources" and "targets" before what the set gives, in the order of its inputs. */
+/* b->values has "sources" and "targets", then the set's inputs in their order. */
 static int take_rows(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int64_t *count)
 {
     int64_t nodes, v = 2;

@@ -1,4 +1,4 @@
-/* Links of a graph, shared out among training, validation and test. */
+/* Splits the links of a graph into training, validation and test. */
 #include <lib/io/data/data.h>
 #include <lib/train/links.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ void gnn__pair_list_free(gnn__pair_list_t *list)
     *list = (gnn__pair_list_t){0};
 }
 
-/* ---- which edges are one link ---- */
+/* ---- links of edges ---- */
 
-/* An edge by its ends, in ascending order where directions are one link. */
+/* An edge by its ends; sorted if both directions are one link. */
 typedef struct {
     int64_t low, high, at;
 } ends_t;
@@ -100,9 +100,9 @@ void gnn__link_index_free(gnn__link_index_t *index)
     *index = (gnn__link_index_t){0};
 }
 
-/* ---- sharing out ---- */
+/* ---- splitting ---- */
 
-/* In double: a share is not rounded before it is multiplied. */
+/* In double, so that the fraction is not rounded before the multiplication. */
 static double share(double value, double initial)
 {
     return value == 0 ? initial : value > -1e-30 && value < 1e-30 ? 0 : value;
@@ -161,7 +161,7 @@ static int list_links(gnn_links_t *links, const gnn__link_index_t *index, const 
     return GNN_OK;
 }
 
-/* Receiver by receiver, as gnn_graph_pairs lists messages. */
+/* By receiver, in the order of gnn_graph_pairs. */
 static int make_graph(gnn_links_t *links, const gnn__link_index_t *index, const int8_t *part)
 {
     int64_t *indptr, m = 0;
@@ -186,8 +186,8 @@ done:
     return rc;
 }
 
-/* Pairs of validation and test are drawn at once: none is in both, and none comes twice while the
- * graph has as many. */
+/* Negative pairs of validation and test are drawn together, without duplicates as far as the graph
+ * has enough. */
 static int draw_others(gnn_links_t *links, const gnn_graph_t *graph, bool directed)
 {
     const gnn_flag_t flag = directed ? GNN_ON : GNN_OFF;
@@ -294,7 +294,7 @@ gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part)
     return pairs_of(links->without, part);
 }
 
-/* ---- edges that have classes ---- */
+/* ---- edges with classes ---- */
 
 int(gnn_split_edges)(gnn_split_t **split, const gnn_graph_t *graph, gnn_ints_t labels,
                      const gnn_split_rule_t *rule)

@@ -1,5 +1,5 @@
-/* The training loop: steps over batches, validation after each epoch, the best weights kept. After
- * its second epoch nothing is allocated. */
+/* The training loop: steps over batches, validation after each epoch, the best weights kept.
+ * Nothing is allocated after the second epoch. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/train/train.h>
 #include <time.h>
@@ -9,20 +9,20 @@ typedef struct {
     gnn_context_t *context;
     gnn_parameters_t *parameters;
     const gnn_source_t *source;
-    gnn_train_config_t config; /* with every default filled in */
+    gnn_train_config_t config; /* with defaults resolved */
     bool fixed;
     gnn_optimizer_t *optimizer;
     gnn__run_t train, validate;
     gnn__best_t best;
     gnn__pool_t pool;
     int64_t step;
-    /* how many batches of the running epoch are done, with the sums of their losses */
+    /* batches of the running epoch that are done, with the sums of their losses */
     int64_t batch;
     double loss_sum, loss_rows;
     double start;
-    char settings[320]; /* that a checkpoint must share */
+    char settings[320]; /* compared with that of a checkpoint */
     gnn_progress_t now;
-    gnn_train_result_t kept; /* of the epoch whose weights are kept */
+    gnn_train_result_t kept; /* results of the epoch whose weights are kept */
 } loop_t;
 
 static double seconds(void)
@@ -75,7 +75,7 @@ static int get_batch(const loop_t *l, int part, int64_t index, gnn_batch_t *batc
     return l->source->get(l->source->user, part, l->now.epoch, index, batch);
 }
 
-/* ---- what went bad ---- */
+/* ---- non-finite losses ---- */
 
 static int blame(const loop_t *l, bool training, const gnn_model_inputs_t *inputs, double loss)
 {
@@ -112,7 +112,7 @@ static int check_stop(const loop_t *l)
                       (long long)l->step, (long long)l->now.epoch);
 }
 
-/* The batch with which the step begins that batch `index` is part of. */
+/* The first batch of the step that batch `index` belongs to. */
 static int64_t first_of_step(const loop_t *l, int64_t index)
 {
     return index / l->config.accumulate * l->config.accumulate;
@@ -195,7 +195,7 @@ static int validate_epoch(loop_t *l)
     return labelled ? gnn__pool_metric(&l->pool, &l->now.validation_metric) : GNN_OK;
 }
 
-/* Keeps the weights if they are the best; *stop says that training is over. */
+/* Keeps the weights if they are the best; sets *stop at the end of the training. */
 static void judge_epoch(loop_t *l, bool *stop)
 {
     gnn_watch_t watch = l->config.watch == GNN_WATCH_DEFAULT ? GNN_WATCH_METRIC : l->config.watch;
@@ -217,7 +217,7 @@ static void judge_epoch(loop_t *l, bool *stop)
 
 /* ---- checkpoints ---- */
 
-/* What the loop knows that stands in no model and no optimiser; `best` is lent, not copied. */
+/* The state of the loop outside of model and optimiser; `best` is borrowed. */
 static gnn_checkpoint_t state_of(loop_t *l)
 {
     return (gnn_checkpoint_t){.epoch = l->now.epoch,
@@ -246,8 +246,8 @@ static int save_state(loop_t *l)
                : GNN_OK;
 }
 
-/* The watch may still become GNN_WATCH_LOSS when a source turns out to have no labels: that follows
- * from the source. */
+/* The watch of the config; a source without labels may change it to GNN_WATCH_LOSS later, which
+ * depends on the source alone. */
 static int write_settings(loop_t *l)
 {
     const gnn_train_config_t *c = &l->config;
@@ -266,7 +266,7 @@ static int write_settings(loop_t *l)
     return rc;
 }
 
-/* Can it be written? Better known before the first epoch than after the last. */
+/* Can it be written? Checked before the first epoch rather than after the last. */
 static int try_checkpoint(const char *path)
 {
     gnn__output_t output;
@@ -314,8 +314,8 @@ static int resume(loop_t *l)
     return GNN_OK;
 }
 
-/* From the running epoch to the last, or until patience ends. A checkpoint stands at the start of
- * an epoch, or after the step that `stop` ended. */
+/* Runs from the current epoch to the last, or until patience is exhausted. Checkpoints are written
+ * at the start of an epoch, or after the step that `stop` ended. */
 static int run_epochs(loop_t *l)
 {
     bool stop = l->config.patience > 0 && l->best.stale >= l->config.patience;
@@ -436,10 +436,10 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
         int saved = save_state(&l);
         rc = saved == GNN_OK ? rc : saved;
     }
-    /* After a number went bad there is only what was kept: the best epoch's weights, or those from
+    /* After a non-finite loss, restores the weights that were kept: of the best epoch, or from
      * before the first step. */
     bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
-    /* GNN_EIO is a checkpoint's. */
+    /* GNN_EIO comes from a checkpoint. */
     const bool ended = rc == GNN_OK || rc == GNN_ESTOPPED || rc == GNN_EIO;
     if (rc == GNN_ENUMERIC || (ended && watching))
         gnn__best_restore(&l.best);

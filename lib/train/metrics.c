@@ -1,9 +1,8 @@
-/* Metrics in double. A row counts if its mask is not 0 and its label not -1; a row of NaN predicts
- * nothing and is wrong. */
+/* Metrics in double. Rows with mask 0 or label -1 are excluded; a row of NaN has no prediction and
+ * is wrong. */
 #include <lib/train/train.h>
 
-/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but
- * NaN. */
+/* The largest logit's column; one column is the logit of class 1. -1 for a row of NaN. */
 int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r)
 {
     const gnn_real_t *row = gnn__row(logits, r);
@@ -31,7 +30,7 @@ double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, co
 }
 
 /* Sums 2 tp / (2 tp + fp + fn) over classes that occur or are predicted; `tally` is (classes x 2):
- * hits, and rows of either kind. */
+ * hits, and rows predicted plus rows labelled. */
 static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                     int64_t classes, int64_t *tally)
 {
@@ -85,7 +84,7 @@ static void sift_down(double *x, int64_t root, int64_t n)
     }
 }
 
-/* Heap sort, upwards: in place, and never slow. */
+/* Heap sort, ascending, in place. */
 void gnn__sort_numbers(double *x, int64_t n)
 {
     for (int64_t k = n / 2 - 1; k >= 0; k--)
@@ -98,7 +97,7 @@ void gnn__sort_numbers(double *x, int64_t n)
     }
 }
 
-/* How many of `n` sorted numbers are below x, ties counted half. */
+/* Count of the elements below x among n sorted ones; ties count half. */
 double gnn__rank_of(const double *sorted, int64_t n, double x)
 {
     int64_t below = 0, upto = 0;

@@ -1,4 +1,4 @@
-/* Metrics of each class, from counts of who was taken for whom. */
+/* Metrics per class, and the confusion matrix. */
 #include <lib/train/train.h>
 
 static int check(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,

@@ -32,7 +32,7 @@ static int make_room(gnn__pool_t *pool, int64_t rows)
     return GNN_OK;
 }
 
-/* Only pools that are held against numbers have room for them. */
+/* Targets are stored in pools with real targets only. */
 static int make_target_room(gnn__pool_t *pool)
 {
     int64_t old, wanted;
@@ -87,7 +87,7 @@ int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *
     return GNN_OK;
 }
 
-/* Area under a curve, whose scores are sorted. */
+/* Area under a curve of sorted scores. */
 static int area(gnn__pool_t *pool, gnn_metric_t metric, const gnn_tensor_t *logits, double *value)
 {
     if (pool->sort_room < pool->room) {

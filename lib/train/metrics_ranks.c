@@ -1,8 +1,8 @@
-/* Metrics of ranks: average precision, reciprocal rank, hits among the first k. */
+/* Ranking metrics: average precision, mean reciprocal rank, Hits@k. */
 #include <gnn/links.h>
 #include <lib/train/train.h>
 
-/* Of `n` ascending numbers those from `at` down that equal the last. */
+/* Count of the elements equal to the last one, from `at` down, among n ascending ones. */
 static int64_t equal_ones(const double *x, int64_t at, double value)
 {
     int64_t count = 0;
@@ -11,7 +11,7 @@ static int64_t equal_ones(const double *x, int64_t at, double value)
     return count;
 }
 
-/* Both classes' scores, ascending: thresholds are walked downwards. */
+/* Scores of both classes, ascending; thresholds are traversed in descending order. */
 static double step_sum(const double *negative, int64_t negatives, const double *positive,
                        int64_t positives)
 {

@@ -1,5 +1,4 @@
-/* Metrics against numbers: several labels of a row, and regression. A row counts if its mask is not
- * 0. */
+/* Metrics of multi-label and regression targets. Rows with mask 0 are excluded. */
 #include <lib/train/train.h>
 
 static bool fit(const gnn_tensor_t *outputs, const gnn_tensor_t *targets)
@@ -49,7 +48,7 @@ double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
     return sqrt(mean_error(outputs, targets, mask, true));
 }
 
-/* Of one column; false where its targets do not differ. */
+/* R^2 of one column; false if its targets are constant. */
 static bool column_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask,
                       int64_t c, double *value)
 {
@@ -86,8 +85,8 @@ double gnn_metric_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, c
     return counted ? sum / (double)counted : NAN;
 }
 
-/* Of one column: the share of pairs of a row with the label and one without that stand in the right
- * order, ties counted half. NaN without both kinds. */
+/* AUC of one column: the fraction of correctly ordered pairs of a row with the label and one
+ * without; ties count half. NaN without both kinds. */
 static double column_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
                          const uint8_t *mask, int64_t c, double *sort)
 {

@@ -1,5 +1,5 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
- * a split. Targets in place of classes, and edges that are dropped, are the same source. */
+ * a split. Regression and multi-label targets and dropped edges use the same source. */
 #include <lib/io/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/links.h>
@@ -11,18 +11,18 @@ typedef struct {
     gnn__data_input_t *inputs; /* (n_values) of the set */
     gnn_named_t *values;
     int64_t n_values;
-    const gnn_graph_t **graphs; /* by slot: the set's graph, or those it has for slots */
-    gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
+    const gnn_graph_t **graphs; /* by slot: the set's graph, or its graphs of slots */
+    gnn_tensor_t targets;       /* one-hot, for losses of real targets */
     const gnn_model_t *model;
     const gnn_data_t *data;
-    /* of steps that drop edges: what is left, its inputs, and the edge arrays' rows */
+    /* with dropped edges: the remaining graph, its inputs, and rows of edge arrays */
     gnn__drop_t drop;
     gnn_named_t *left_values;
     const gnn_graph_t **left_graphs;
     gnn_tensor_t *left_rows;
 } nodes_t;
 
-/* The edge arrays' rows of the edges that are left. */
+/* Gathers rows of edge arrays for the remaining edges. */
 static void gather_left(nodes_t *nodes)
 {
     for (int64_t v = 0; v < nodes->n_values; v++) {
@@ -85,7 +85,8 @@ static gnn_graph_t *graph_of(const gnn_model_t *model, const gnn_data_t *data, i
     return gnn__runs_on_slots(model, data) ? gnn_data_graph_at(data, slot) : gnn_data_graph(data);
 }
 
-/* A set with graphs for slots has them for models of as many, its one graph for those of one. */
+/* A set with graphs of slots is for models with as many slots; its single graph is for models with
+ * one. */
 static int check_slots(const gnn_model_t *model, const gnn_data_t *data,
                        const gnn_train_config_t *config)
 {
@@ -104,7 +105,7 @@ static int check_slots(const gnn_model_t *model, const gnn_data_t *data,
     return GNN_OK;
 }
 
-/* Fills `nodes` with all that a model may name; the caller's struct stays where it is. */
+/* Fills `nodes` with all inputs that a model may name; the caller must not move the struct. */
 static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                      gnn_model_inputs_t *inputs)
 {
@@ -154,7 +155,7 @@ static int make_targets(nodes_t *nodes, const gnn_data_t *data)
     return GNN_OK;
 }
 
-/* Room for what is left of the graph in each step: as much as the whole takes. */
+/* Allocates the remaining graph of a step, with the size of the whole. */
 static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t seed)
 {
     const int slots = gnn_model_graph_count(nodes->model);
@@ -206,7 +207,7 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data
     return GNN_OK;
 }
 
-/* Weights that make no mean, and nodes to learn from that have no class. */
+/* Rejects class weights without a mean, and training nodes without a class. */
 static int check_targets(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     const int32_t *labels = gnn_data_labels(data);
@@ -233,7 +234,7 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
     return GNN_OK;
 }
 
-/* Targets that are no array, or that no loss takes, and parts without a node to learn from. */
+/* Rejects missing targets, targets that the loss cannot use, and splits without training nodes. */
 static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     if (!gnn_data_rows(data, GNN_ON_NODES, config->targets))
@@ -250,7 +251,7 @@ static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *confi
     return GNN_OK;
 }
 
-/* A step an epoch, on the whole graph. */
+/* Full batch: one step per epoch. */
 static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
 {
@@ -275,7 +276,7 @@ done:
     return rc;
 }
 
-/* A step a batch of samples. */
+/* One step per sampled batch. */
 static int use_samples(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                        const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
 {
@@ -286,7 +287,7 @@ static int use_samples(const gnn_model_t *model, gnn_context_t *context, gnn_dat
     return rc;
 }
 
-/* A step a batch of pairs. */
+/* One step per batch of pairs. */
 static int use_links(const gnn_model_t *model, gnn_data_t *data, const gnn_train_config_t *config,
                      gnn__source_use_t *use, void *user)
 {
@@ -298,7 +299,7 @@ static int use_links(const gnn_model_t *model, gnn_data_t *data, const gnn_train
     return rc;
 }
 
-/* What training on the whole graph, or on nodes, alone takes. */
+/* Settings that only full-batch training, or node classification, supports. */
 static int check_alone(const gnn_train_config_t *c)
 {
     const char *what = c->links ? "links" : "typed samples", *other = NULL;
@@ -337,7 +338,7 @@ int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data
                             : use_whole(model, context, data, config, use, user);
 }
 
-/* What a training needs beside its source. */
+/* Checks a training's settings other than its source. */
 typedef struct {
     gnn_model_t *model;
     gnn_context_t *context;
@@ -368,7 +369,7 @@ int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data
     return rc;
 }
 
-/* What is measured on some rows of a model's output: labels, or targets where these are NULL. */
+/* A metric on some rows of a model's output, of labels, or of targets if these are NULL. */
 typedef struct {
     const int32_t *labels;
     const gnn_tensor_t *targets;

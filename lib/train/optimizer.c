@@ -4,11 +4,11 @@
 #include <lib/kernels/rowwise/optimizer_sweep.h>
 #include <lib/train/train.h>
 
-/* Elements of one task; fixed, so that a number's bits never depend on the threads. */
+/* Elements per task; fixed, so that results do not depend on the thread count. */
 enum { BLOCK = 16384 };
 
 typedef struct {
-    int64_t begin, end; /* padding between parameters of one range is swept too: from 0 to 0 */
+    int64_t begin, end; /* includes padding between parameters of one range, which stays 0 */
     double lr_scale, weight_decay;
 } range_t;
 
@@ -110,7 +110,7 @@ static range_t parameter_range(const gnn_optimizer_t *o, const gnn_optimizer_con
     return range;
 }
 
-/* Neighbours that are treated alike become one range. */
+/* Adjacent parameters with equal settings become one range. */
 static int resolve_ranges(gnn_optimizer_t *o, const gnn_optimizer_config_t *config)
 {
     int32_t count = gnn_parameters_count(o->parameters);
@@ -263,8 +263,8 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__swe
     }
 }
 
-/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles,
- * if a square overflows). */
+/* Norm of all gradients, in double; not finite if one of them is not (or, in a double build, if a
+ * square overflows). */
 static double gradient_norm(const gnn_parameters_t *parameters)
 {
     int64_t length;
@@ -305,7 +305,7 @@ static int check_gradients(const gnn_parameters_t *parameters)
                       gnn_parameters_name(parameters, id), value, (long long)row, (long long)col);
 }
 
-/* The same by all threads; one of them looks for the place where something is amiss. */
+/* The same by all threads; one of them then finds the position of a non-finite gradient. */
 static int check_by_threads(const gnn_optimizer_t *o)
 {
     const gnn_real_t *g = gnn_parameters_block(o->parameters, 1, NULL);
@@ -321,7 +321,7 @@ static int check_by_threads(const gnn_optimizer_t *o)
     return finite ? GNN_OK : check_gradients(o->parameters);
 }
 
-/* torch.nn.utils.clip_grad_norm_: the factor that brings `norm` to at most `max_norm`. */
+/* The factor that scales `norm` to at most `max_norm`, as torch.nn.utils.clip_grad_norm_. */
 static double clip_factor(double norm, double max_norm)
 {
     double factor = max_norm / (norm + 1e-6);

@@ -1,4 +1,4 @@
-/* Inside of batches of samples: what one batch holds, and what all of them share. */
+/* Internals of sampled batches: one batch, and the state shared by all. */
 #ifndef GNN_TRAIN_SAMPLED_H
 #define GNN_TRAIN_SAMPLED_H
 
@@ -6,16 +6,16 @@
 #include <lib/model/part_rows.h>
 #include <lib/train/train.h>
 
-/* Which batch: training epochs count from 1, validation is always of epoch 0. */
+/* The key of a batch: training epochs count from 1, validation is always epoch 0. */
 typedef struct gnn__batch_key {
     int part;
     int64_t epoch, index;
 } gnn__batch_key_t;
 
-/* One batch, in memory that the next ones use again. */
+/* One batch, whose memory is reused. */
 typedef struct gnn__filled {
     gnn__batch_key_t key;
-    bool there; /* the batch of `key` is in it, or rc says why not */
+    bool there; /* holds the batch of `key`, or the error rc */
     int rc;
     char message[400];
     gnn_sample_t *sample;
@@ -23,7 +23,7 @@ typedef struct gnn__filled {
     const gnn_graph_t **graphs; /* by slot of the model */
     gnn_named_t *values;
     gnn__part_rows_t *rows; /* of each value */
-    gnn_tensor_t *scales;   /* of each value: edge scales alone, where the set has no weights */
+    gnn_tensor_t *scales;   /* of each value: edge scales alone if the set has no weights */
     int64_t n_values;
     int32_t *labels;
     uint8_t *mask;
@@ -33,7 +33,7 @@ typedef struct gnn__filled {
     gnn_batch_t batch;
 } gnn__filled_t;
 
-/* An input of the model that the set has: rows on all nodes, edges or graphs. */
+/* An input of the model from the set: rows on all nodes, edges or graphs. */
 typedef struct gnn__sampled_input {
     gnn_named_t whole;
     gnn_data_place_t place;
@@ -52,11 +52,11 @@ struct gnn_batches {
     const int32_t *seeds[2]; /* of training and validation */
     int32_t *own_seeds[2];
     int64_t n_seeds[2];
-    int32_t *order; /* of the training seeds in epoch `ordered` */
+    int32_t *order; /* order of training seeds in epoch `ordered` */
     int64_t ordered;
     gnn__filled_t filled[2];
-    int current;           /* the one that was handed out */
-    gnn__worker_t *worker; /* fills the other one; NULL: there is none */
+    int current;           /* the batch returned last */
+    gnn__worker_t *worker; /* prefetches the other batch; may be NULL */
     gnn_source_t source;
 };
 

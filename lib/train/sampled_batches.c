@@ -1,19 +1,18 @@
-/* Batches of samples as a source for training: while a step runs on one batch, a thread of its own
- * fills the next one, where a processor is free for it; else the context's threads fill a batch
- * when it is asked for. What a batch holds follows from its part, epoch and number alone, so it
- * does not matter who fills it, or when. */
+/* Sampled batches as a source for training. If a processor is free, a prefetch thread fills the
+ * next batch while a step runs; else the context's threads fill a batch on request. Contents of a
+ * batch depend on its split, epoch and index alone, not on the filling thread. */
 #include <lib/train/sampled.h>
 
 enum { BATCH = 1024, EPOCHS = 200 };
 
-/* ---- handing out ---- */
+/* ---- requests ---- */
 
 static bool same_key(const gnn__batch_key_t *a, const gnn__batch_key_t *b)
 {
     return a->part == b->part && a->epoch == b->epoch && a->index == b->index;
 }
 
-/* The batch that training asks for after this one; false: there is none. */
+/* The key of the batch after this one; false: there is none. */
 static bool next_key(const gnn_batches_t *b, int64_t epoch, gnn__batch_key_t *key)
 {
     const int64_t *count = b->source.count, last = b->config.epochs ? b->config.epochs : EPOCHS;
@@ -34,7 +33,7 @@ static void fill_other(void *user)
     gnn__filled_fill(&b->filled[1 - b->current], b, NULL);
 }
 
-/* Lets the worker fill the batch that comes next into the memory that is free. */
+/* Starts the prefetch of the next batch into the free memory. */
 static void start_next(gnn_batches_t *b, int64_t epoch)
 {
     gnn__batch_key_t key = b->filled[b->current].key;
@@ -61,7 +60,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
         f->key = key;
         gnn__filled_fill(f, b, b->context);
     }
-    f->there = false; /* a batch that failed is tried anew */
+    f->there = false; /* a failed batch is retried */
     if (f->rc != GNN_OK)
         return gnn__error(f->rc, "%s", f->message);
     *batch = f->batch;
@@ -71,7 +70,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 
 /* ---- making ---- */
 
-/* The nodes of a part that have a label. */
+/* The labelled nodes of a part. */
 static int find_seeds(gnn_batches_t *b, int part)
 {
     const uint8_t *mask = gnn__train_mask(b->data, &b->config, part);
@@ -87,7 +86,7 @@ static int find_seeds(gnn_batches_t *b, int part)
     return GNN_OK;
 }
 
-/* A sampler with seeds of its own: those of parts give way. */
+/* A sampler with fixed seeds, which replace those of the split. */
 static void take_own_seeds(gnn_batches_t *b)
 {
     for (int part = GNN_TRAIN; b->sampler->seeds && part <= GNN_VALIDATION; part++) {
@@ -108,8 +107,8 @@ static int make_sampler(gnn_batches_t *b)
     return gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &config);
 }
 
-/* The rows of this name, on nodes before edges before graphs; false: the set has none. Weights are
- * there in any case, since edge scales multiply them. */
+/* Finds the rows of a name, on nodes, edges or graphs in this order; false: the set has none.
+ * "weight" always exists, for edge scales. */
 static bool find_input(const gnn__data_input_t *of_set, int64_t count, const char *name,
                        gnn__sampled_input_t *in)
 {
@@ -152,8 +151,8 @@ static int check_slots(const gnn_batches_t *b)
         slots, (long long)blocks);
 }
 
-/* The worker shares a processor with one of the context's threads where there are no more
- * processors than those, and every loop of a step waits for that one. */
+/* Without a free processor the prefetch thread would share one with a thread of the context, for
+ * which every loop of a step would wait. */
 static bool has_worker(const gnn_batches_t *b)
 {
     const gnn_flag_t wanted = b->config.sampling->prefetch;

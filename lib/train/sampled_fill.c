@@ -2,7 +2,7 @@
 #include <lib/io/data/data.h>
 #include <lib/train/sampled.h>
 
-/* Values of a batch: an edge array has one for each graph. */
+/* Values of a batch: an edge array has one per graph. */
 static int64_t count_values(const gnn_batches_t *b)
 {
     int64_t count = 0;
@@ -42,7 +42,7 @@ void gnn__filled_close(gnn__filled_t *f)
 
 /* ---- seeds ---- */
 
-/* The training seeds of an epoch in an order of its own, whatever epochs came before. */
+/* Shuffles the training seeds of an epoch, independently of earlier epochs. */
 static void shuffle(gnn_batches_t *b, int64_t epoch)
 {
     if (b->ordered == epoch)
@@ -81,7 +81,7 @@ static int take_graphs(gnn__filled_t *f, const gnn_batches_t *b)
 
 /* ---- rows ---- */
 
-/* Weights times what makes sums unbiased; that alone where there are no weights. */
+/* Weights times the unbiased scale; the scale alone without weights. */
 static void scale_weights(gnn__filled_t *f, int64_t v, int64_t l, int64_t edges)
 {
     const gnn_real_t *scale = gnn_sample_edge_scale(f->sample, l);
@@ -132,7 +132,7 @@ static int take_rows(gnn__filled_t *f, const gnn_batches_t *b, gnn_context_t *co
     return GNN_OK;
 }
 
-/* ---- what the output is held against ---- */
+/* ---- targets ---- */
 
 static int take_targets(gnn__filled_t *f, const gnn_batches_t *b, int64_t rows)
 {
@@ -151,8 +151,8 @@ static int take_targets(gnn__filled_t *f, const gnn_batches_t *b, int64_t rows)
     return GNN_OK;
 }
 
-/* Rows that go out are the seeds of blocks, or all nodes of a subgraph, of which the seeds or (a
- * method says so) all of the part count. */
+/* Output rows are the seeds of blocks, or all nodes of a subgraph, in which the loss is over the
+ * seeds or, depending on the method, over all nodes of the split. */
 static int take_labels(gnn__filled_t *f, const gnn_batches_t *b, int64_t n_seeds)
 {
     const bool blocks = b->sampler->row->blocks, all = b->sampler->row->all_learn;

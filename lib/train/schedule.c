@@ -1,7 +1,7 @@
-/* Learning rate schedules: a factor for each step. */
+/* Learning rate schedules: a factor per step. */
 #include <lib/train/train.h>
 
-/* "Attention is all you need", eq. 3. */
+/* Vaswani et al. 2017, eq. 3. */
 static double transformer_warmup(const gnn_schedule_t *schedule, double step)
 {
     double width = schedule->width > 0 ? schedule->width : 1;
@@ -23,7 +23,7 @@ double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step)
         return transformer_warmup(schedule, (double)step);
     if (step <= schedule->warmup)
         return (double)step / (double)schedule->warmup;
-    /* Steps made at the full rate so far, as PyTorch's schedulers count them. */
+    /* Steps after the warm-up, counted as by PyTorch's schedulers. */
     int64_t done = step - 1 - (schedule->warmup > 0 ? schedule->warmup : 0);
     if (schedule->kind == GNN_SCHEDULE_CONSTANT || schedule->period <= 0)
         return 1;

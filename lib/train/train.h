@@ -1,5 +1,4 @@
-/* Inside of training: what the loop, its optimiser, its metrics and its memory of the best weights
- * share. */
+/* Internals of training, shared by the loop, optimisers, metrics and the best weights. */
 #ifndef GNN_TRAIN_TRAIN_H
 #define GNN_TRAIN_TRAIN_H
 
@@ -7,20 +6,20 @@
 #include <lib/base/base.h>
 #include <math.h>
 
-/* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite,
- * with the place and what stands there; -1: all are. */
+/* Id of the first parameter with a non-finite value (gradients 0) or gradient (1), with position
+ * and value; -1: all are finite. */
 int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row,
                               int64_t *col, double *value);
 
-/* ---- metrics over rows that were put together from several batches; memory only grows ---- */
+/* ---- metrics over rows pooled from several batches; memory only grows ---- */
 
 typedef struct gnn__pool {
     gnn_real_t *logits;
     int32_t *labels;
-    gnn_real_t *targets; /* as many columns as logits; of pools that are held against numbers */
+    gnn_real_t *targets; /* as many columns as logits; of pools with real targets */
     double *sort;        /* scores of roc-auc */
     int64_t rows, cols;  /* now */
-    int64_t hits;        /* of accuracy, which needs no logits: a vocabulary's are many */
+    int64_t hits;        /* for accuracy, which does not store logits (a vocabulary has many) */
     gnn_metric_t metric;
     int64_t room, sort_room, targets_room;
 } gnn__pool_t;
@@ -28,7 +27,7 @@ typedef struct gnn__pool {
 void gnn__pool_free(gnn__pool_t *pool);
 /* Forgets the rows, keeps the memory. */
 void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric);
-/* Appends the rows that count, with their labels, or with their targets where labels is NULL. */
+/* Appends the unmasked rows with their labels, or with their targets if labels is NULL. */
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const gnn_tensor_t *targets, const uint8_t *mask);
 int gnn__pool_metric(gnn__pool_t *pool, double *value);
@@ -37,17 +36,17 @@ static inline bool gnn__metric_of_targets(gnn_metric_t metric)
 {
     return metric >= GNN_METRIC_MICRO_F1 && metric <= GNN_METRIC_R2;
 }
-/* Is less better? */
+/* Is smaller better? */
 static inline bool gnn__metric_is_error(gnn_metric_t metric)
 {
     return metric == GNN_METRIC_MAE || metric == GNN_METRIC_RMSE;
 }
-/* How many of `n` ascending numbers are below x, ties counted half. */
+/* Count of the elements below x among n ascending ones; ties count half. */
 double gnn__rank_of(const double *sorted, int64_t n, double x);
-/* Ascending, in place. */
+/* Sorts in place, ascending. */
 void gnn__sort_numbers(double *x, int64_t n);
-/* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score
- * is NaN. */
+/* Area under the ROC curve; `sort` is scratch of `rows` elements. NaN without both classes, or if a
+ * score is NaN. */
 double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                     double *sort);
 /* Average precision; `sort` as above. */
@@ -56,33 +55,32 @@ double gnn__average_precision(const gnn_tensor_t *logits, const int32_t *labels,
 /* The mean over columns of the area under the curve; `sort` as above. */
 double gnn__mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, const uint8_t *mask,
                      double *sort);
-/* Does row r count? */
+/* Is row r included? */
 static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64_t r)
 {
     return (!mask || mask[r]) && (!labels || labels[r] >= 0);
 }
 
-/* The score of class 1 of two: the only column, or the second less the first. */
+/* The score of class 1 of two: the only column, or the second minus the first. */
 static inline double gnn__score_of(const gnn_tensor_t *logits, int64_t r)
 {
     const gnn_real_t *row = gnn__row(logits, r);
     return logits->cols == 1 ? (double)row[0] : (double)row[1] - (double)row[0];
 }
 
-/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but
- * NaN. */
+/* The largest logit's column; one column is the logit of class 1. -1 for a row of NaN. */
 int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r);
 
 /* ---- the best weights so far, running statistics included ---- */
 
 typedef struct gnn__best {
     gnn_parameters_t *parameters;
-    gnn_real_t *kept; /* the block, then the buffers one after another */
+    gnn_real_t *kept; /* the parameter block, then the buffers */
     gnn_tensor_t *buffers;
     int64_t n_buffers;
     double loss, metric; /* the best of each */
-    double tie_loss;     /* loss of the kept weights, decides between equal metrics */
-    int64_t stale;       /* epochs since one of what is watched improved */
+    double tie_loss;     /* loss of the kept weights, to break ties of the metric */
+    int64_t stale;       /* epochs since the last improvement */
     bool any;
 } gnn__best_t;
 
@@ -90,55 +88,55 @@ int gnn__best_open(gnn__best_t *best, const gnn_model_t *model);
 void gnn__best_close(gnn__best_t *best);
 void gnn__best_keep(gnn__best_t *best);
 void gnn__best_restore(const gnn__best_t *best);
-/* Takes an epoch in; true if its weights are now the best. `watch` is not DEFAULT. */
+/* Records an epoch; true if its weights are now the best. `watch` must not be DEFAULT. */
 bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double metric);
 
-/* Block and buffers, or only the buffers, as they lie in `kept`. */
+/* Copies block and buffers, or the buffers only, in the layout of `kept`. */
 int64_t gnn__best_count(const gnn__best_t *best);
 
 /* ---- checkpoints ---- */
 
-/* The moments that this kind of optimiser has (NULL: not this one), each of the block's length. */
+/* The moments of this kind of optimiser (NULL: absent), each as long as the block. */
 void gnn__optimizer_moments(gnn_optimizer_t *optimizer, gnn_real_t **first, gnn_real_t **second);
 const gnn_parameters_t *gnn__optimizer_parameters(const gnn_optimizer_t *optimizer);
 void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps);
-/* Every setting in words, groups included; released with gnn_free. */
+/* All settings as text, groups included; for gnn_free. */
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *optimizer);
 double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
-/* Removes what writers of `path` left behind that were killed. */
+/* Removes temporary files of killed writers of `path`. */
 void gnn__checkpoint_sweep(const char *path);
 
 /* ---- the loop ---- */
 
-/* As gnn_train_batches, with a result; `fixed` says that the source gives the same batch again each
- * time it is asked for a part, so that its program on the tape stands. A pointer that comes again
- * is no proof of that: a graph freed and built anew may get the old address. */
+/* gnn_train_batches with a result. `fixed`: the source returns the same batch for every request of
+ * a split, so that its program on the tape is reused. Equal pointers would not prove this, since a
+ * new graph may have the address of a freed one. */
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                     const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
-/* What is done with the batches of a training; `fixed` as above. */
+/* Callback for the batches of a training; `fixed` as above. */
 typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed);
-/* Checks what gnn_train is given, makes its batches of the whole graph or of samples, and hands
- * them to `use`, whose error it returns. */
+/* Checks the arguments of gnn_train, makes its batches (full graph or samples), passes them to
+ * `use`, and returns its error. */
 int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
-/* The same of config->typed. typed_batches.c */
+/* The same for config->typed. typed_batches.c */
 int gnn__train_typed(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
-/* Does the model run on the set's graphs for slots, not on its one graph? */
+/* Does the model run on the set's graphs of slots, rather than on its single graph? */
 bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 
-/* Is any of n marks set? NULL: none. */
+/* Is any of n mask elements set? NULL: none. */
 bool gnn__any_marked(const uint8_t *mask, int64_t n);
-/* (nodes) those of a part in the split that a training goes by, the caller's or the set's. */
+/* (nodes) the mask of a part in the split of a training, the caller's or the set's. */
 const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part);
-/* What a resumed training must find again of a set: sizes, labels, masks, class weights, and of its
- * samples how they are drawn. Not the features, which may have been scaled by another machine. */
+/* The identity of a set for resumed trainings: sizes, labels, masks, class weights and sampling
+ * settings. Not the features, which may have been scaled on another machine. */
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);
 
 /* ---- data_inputs.c ---- */
 
-/* What a set gives to a model under a name. */
+/* A named input of a model from a set. */
 typedef struct gnn__data_input {
     gnn_named_t whole; /* all rows, borrowed */
     gnn_data_place_t place;
@@ -146,7 +144,7 @@ typedef struct gnn__data_input {
 /* "x", then the set's arrays of reals in its order; `*list` is released with gnn_free. */
 int gnn__data_inputs(gnn__data_input_t **list, int64_t *count, const gnn_data_t *data);
 
-/* One tape that holds the program of one batch. */
+/* A tape with the program of one batch. */
 typedef struct gnn__run {
     gnn_tape_t *tape;
     int training;
@@ -154,14 +152,14 @@ typedef struct gnn__run {
     gnn_var_t logits, loss;
 } gnn__run_t;
 
-/* Puts model and loss on the tape unless they stand there and `fixed`, and runs forward. `loss`
- * NULL: no loss is wanted. */
+/* Records model and loss (skipped if already recorded and `fixed`), then runs forward. `loss` may
+ * be NULL. */
 int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
                      const gnn_loss_t *loss, uint32_t step, bool fixed);
 
 /* ---- blame.c ---- */
 
-/* A pass whose loss is not finite. */
+/* A pass with a non-finite loss. */
 typedef struct gnn__blame {
     const gnn_model_t *model;
     gnn_context_t *context;
@@ -170,8 +168,8 @@ typedef struct gnn__blame {
     int64_t epoch, step;
     double loss;
 } gnn__blame_t;
-/* GNN_ENUMERIC that names the first tensor that went bad: a parameter, an input, what a step of the
- * model puts out, or the loss. */
+/* Returns GNN_ENUMERIC with a message that names the first non-finite tensor: a parameter, an
+ * input, the output of a model step, or the loss. */
 int gnn__blame(const gnn__blame_t *b, const gnn_model_inputs_t *inputs);
 
 #endif

@@ -1,5 +1,5 @@
-/* How much memory a training will take: its batches are made as training makes them, and the tape
- * of each is planned but not run. */
+/* Estimate of the memory of a training: its batches are made as in training, and the tape of each
+ * is planned but not run. */
 #include <gnn/memory.h>
 #include <graphs/graph.h>
 #include <lib/tape/tape.h>
@@ -7,7 +7,7 @@
 
 enum { MOST_BATCHES = 4 };
 
-/* What the question is about. */
+/* Arguments and results of an estimate. */
 typedef struct {
     const gnn_model_t *model;
     gnn_context_t *context;
@@ -22,7 +22,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Values of the tape that runs the batch; the most that an op needs beside goes to q->scratch. */
+/* Bytes of values on the tape of a batch; adds the maximum scratch of an op to q->scratch. */
 static int step_bytes(question_t *q, const gnn_batch_t *batch, int training, size_t *bytes)
 {
     gnn_tape_t *tape;
@@ -41,7 +41,7 @@ static int step_bytes(question_t *q, const gnn_batch_t *batch, int training, siz
     return rc;
 }
 
-/* Rows that were gathered for a batch, and its graphs. */
+/* Bytes of the gathered rows of a batch and of its graphs. */
 static size_t batch_bytes(const gnn_batch_t *batch)
 {
     size_t bytes = 0;
@@ -70,7 +70,7 @@ static int measure_part(question_t *q, const gnn_source_t *source, int part, siz
         GNN_TRY(source->get(source->user, part, 1, k, &batch));
         GNN_TRY(step_bytes(q, &batch, part == GNN_TRAIN, &bytes));
         *values = larger(*values, bytes);
-        /* Edges that are dropped leave a second graph, samples are two batches. */
+        /* With dropped edges there is a second graph, with samples there are two batches. */
         if (q->config->sampling || q->config->drop_edge != 0 || q->config->drop_node != 0)
             q->memory->batches =
                 larger(q->memory->batches, batch_bytes(&batch) * (q->config->sampling ? 2 : 1));
@@ -78,7 +78,7 @@ static int measure_part(question_t *q, const gnn_source_t *source, int part, siz
     return GNN_OK;
 }
 
-/* Numbers beside the weights, in blocks of their length. */
+/* State of the optimiser and copies, in blocks of the length of the weights. */
 static int64_t blocks_of(const gnn_optimizer_config_t *optimizer)
 {
     switch (optimizer->kind) {
@@ -101,7 +101,7 @@ static int measure_weights(question_t *q)
     return GNN_OK;
 }
 
-/* Of the graphs that the model runs on: those that the set has for so many slots, or its one. */
+/* Bytes of views of the model's graphs: the set's graphs of slots, or its single one. */
 static size_t views_of(const question_t *q)
 {
     const int64_t slots = gnn_data_graph_count(q->data);

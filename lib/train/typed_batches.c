@@ -1,6 +1,6 @@
-/* Batches of typed samples as a source for training: seeds of one type, whom they hear along each
- * relation, and the rows of each type that the model reads. Schlichtkrull et al. 2018, Hu et al.
- * 2020. */
+/* Batches of heterogeneous samples as a source for training: seeds of one type, their sampled
+ * senders along each relation, and the rows of each type that the model reads. Schlichtkrull et al.
+ * 2018, Hu et al. 2020. */
 #include <gnn/hetero_sample.h>
 #include <lib/io/data/data.h>
 #include <lib/model/part_rows.h>
@@ -8,7 +8,7 @@
 
 enum { BATCH = 1024 };
 
-/* An input that the model reads, and the type whose nodes its rows are of; -1: those of the set. */
+/* An input of the model, and the type that its rows belong to; -1: the nodes of the set. */
 typedef struct {
     gnn__data_input_t of_set;
     int64_t type;
@@ -20,24 +20,24 @@ typedef struct {
     const gnn_data_t *data;
     const gnn_train_config_t *config;
     const gnn_typed_sampling_t *typed;
-    int64_t type, first, batch; /* first: the set's number of the type's first node */
-    bool of_all;                /* the set's nodes are those of all types, one type after another */
+    int64_t type, first, batch; /* first: node id in the set of the type's first node */
+    bool of_all;                /* the set's nodes are those of all types, concatenated */
     gnn_hetero_sample_t *sample;
-    int32_t *seeds[2], *order, *drawn; /* by the type's numbers; drawn: the batch's */
+    int32_t *seeds[2], *order, *drawn; /* node ids in the type; drawn: of the batch */
     int64_t n_seeds[2], ordered;
     typed_input_t *inputs;
     int64_t n_inputs;
     gnn_named_t *values;
     gnn__part_rows_t *rows; /* (n_inputs) */
     const gnn_graph_t **graphs;
-    int32_t *nodes, *labels; /* of the batch, by the set's numbers */
+    int32_t *nodes, *labels; /* of the batch, by node id in the set */
     uint8_t *mask;
     int64_t nodes_room, labels_room, mask_room;
 } typed_t;
 
 /* ---- opening ---- */
 
-/* Where the type's nodes begin in a set of all types. */
+/* Node id of the type's first node in a set of all types. */
 static int find_place(typed_t *t)
 {
     const gnn_hetero_t *h = t->typed->hetero;
@@ -61,7 +61,7 @@ static int find_place(typed_t *t)
                             (long long)n, h->types[t->type].name, (long long)own, (long long)all);
 }
 
-/* The nodes of the type that are in a part and have a label. */
+/* The labelled nodes of the type in a part. */
 static int find_seeds(typed_t *t, int part)
 {
     const uint8_t *mask = gnn__train_mask(t->data, t->config, part);
@@ -74,7 +74,7 @@ static int find_seeds(typed_t *t, int part)
     return GNN_OK;
 }
 
-/* "x.TYPE" is of a type's nodes; -1 of others. */
+/* The type of an input "x.TYPE"; -1 for others. */
 static int64_t type_of(const typed_t *t, const gnn__data_input_t *in)
 {
     const gnn_hetero_t *h = t->typed->hetero;
@@ -163,7 +163,7 @@ static int64_t take_seeds(typed_t *t, int part, int64_t epoch, int64_t index)
     return count;
 }
 
-/* The sample's nodes by the set's numbers; *seed is where the seeds begin. */
+/* The sample's nodes by node id in the set; *seed is the position of the seeds. */
 static int take_nodes(typed_t *t, int64_t *count, int64_t *seed)
 {
     const gnn_hetero_t *h = t->typed->hetero;

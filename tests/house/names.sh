@@ -1,12 +1,15 @@
 #!/bin/sh
-# Names mean one thing: a file's name is unique in lib/ (rows of tables apart), no internal name is
+# Names mean one thing: a file's name is unique in lib/ (entries of tables apart), no internal name is
 # a public one with a second underscore, headers of the library do not define a type or an inline
-# function twice, and no table has a row twice.
+# function twice, no table has an entry twice, and a header's guard is its file's name.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
-# A row of a table is called what it is, and its folder says of which table: messages/none.c,
+# Folders whose guards bear old names. This list may only become shorter.
+old_guards='lib/kernels'
+
+# An entry of a table is called what it is, and its folder says of which table: messages/none.c,
 # maps/none.c.
 tables='aggregators|arch|blocks|maps|messages|priors|steps|updates|weighers'
 
@@ -34,6 +37,20 @@ rows_twice() {
     rows='BLOCK|STEP|SAMPLER|TOPOLOGY|AGGREGATOR|MESSAGE|MAP|PRIOR|WEIGHER|UPDATE|PRESET|ACTIVATION|OP'
     while read -r table; do
         grep -oE "^GNN_($rows)\([A-Za-z_0-9]+" "$table" | sort | uniq -d | sed "s|^|$table: |"
+    done
+}
+
+# Prints "FILE: GUARD" for headers whose guard does not end with the file's name and H; reads paths. A template, which is
+# included several times, has none.
+guards_unlike() {
+    while read -r header; do
+        guard=$(sed -nE 's/^#ifndef ([A-Z0-9_]+_H_?)$/\1/p' "$header" | head -n 1)
+        name=$(basename "$header" .h | tr 'a-z.-' 'A-Z__')
+        case $header:$guard in
+        *_template.h:) ;;
+        *:"${name}_H" | *_"${name}_H") ;;
+        *) echo "$header: ${guard:-none}" ;;
+        esac
     done
 }
 
@@ -78,10 +95,16 @@ sees "twins" "run" "$(stems_twice "$work/one" "$work/two")"
 sees "definitions" "f_t: a.h b.h" "$(printf '%s\n' 'f_t a.h' 'f_t b.h' 'g_t a.h' | defined_twice)"
 
 printf '%s\n' 'GNN_MAP(one)' 'GNN_MAP(two, 1)' 'GNN_MAP(one, 2)' >"$work/table.def"
-sees "rows of tables" "$work/table.def: GNN_MAP(one" "$(echo "$work/table.def" | rows_twice)"
+sees "entries of tables" "$work/table.def: GNN_MAP(one" "$(echo "$work/table.def" | rows_twice)"
 
+printf '#ifndef GNN_OLD_H\n' >"$work/new.h"
+printf '#ifndef GNN_SAME_H\n' >"$work/same.h"
+sees "guards" "$work/new.h: GNN_OLD_H" "$(printf '%s\n' "$work/new.h" "$work/same.h" | guards_unlike)"
+
+find lib graphs include examples bench tests -name '*.h' | grep -vE "^($(echo "$old_guards" | tr ' ' '|'))/" | guards_unlike >"$work/found"
+none "a guard that is not its file's name"
 find lib graphs -name '*.def' | rows_twice >"$work/found"
-none "a row that stands in its table twice"
+none "an entry that its table has twice"
 find lib -name '*.[ch]' | grep -vE "/($tables)/[a-z_0-9]+\.c\$" | files_twice >"$work/found"
 none "a file's name stands in two folders of lib/"
 grep -rhoE '\bgnn__[a-z0-9_]+' lib graphs >"$work/gnn__"

@@ -168,11 +168,11 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
                    int n_parts, bool keep);
 void gnn__arch_close(gnn__arch_model_t *made);
 
-/* Every key of the part's file is read by a row, harmless or expected: else GNN_EUNSUPPORTED names
- * file, key and value. Objects are looked into. arch_rows.c */
+/* Checks that every key of the part's file is read by an entry, harmless or expected: else
+ * GNN_EUNSUPPORTED names file, key and value. Objects are traversed. arch_rows.c */
 int gnn__arch_check_keys(const gnn__arch_part_t *part);
-/* The same for a file that no model is made of: entries are the file `name` of files.def, and their
- * conditions are checked, too. */
+/* The same for a file that does not describe a model: its entries are those of GNN_FILE(name) in
+ * architectures.def, and their conditions are checked, too. */
 int gnn__arch_check_file(json_t *json, const char *file, const char *rows);
 
 /* ---- inside of the loader ---- */
