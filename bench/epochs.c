@@ -33,8 +33,8 @@ static int train(outcome_t *out, gnn_context_t *context, gnn_data_t *data, int64
     gnn_train_config_t config = {.epochs = epochs,
                                  .patience = patience,
                                  .watch = GNN_WATCH_LOSS,
-                                 .lr = (gnn_real_t)0.005,
-                                 .weight_decay = (gnn_real_t)5e-4};
+                                 .optimizer.lr = (gnn_real_t)0.005,
+                                 .optimizer.weight_decay = (gnn_real_t)5e-4};
     int rc = gnn_train(model, context, data, &config, &out->result);
     if (rc == GNN_OK)
         rc = gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &out->accuracy);

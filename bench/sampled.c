@@ -55,8 +55,10 @@ static int sampled(bench_t *bench, const settings_t *s, gnn_data_t *data, gnn_mo
     static const int64_t fan_outs[HOPS] = {15, 10, 5};
     const gnn_sampling_t sampling = {.sampler = {.hops = HOPS, .fan_outs = fan_outs, .seed = 1},
                                      .batch = s->batch};
-    const gnn_train_config_t config = {
-        .epochs = 1, .lr = (gnn_real_t)0.003, .watch = GNN_WATCH_NONE, .sampling = &sampling};
+    const gnn_train_config_t config = {.epochs = 1,
+                                       .optimizer.lr = (gnn_real_t)0.003,
+                                       .watch = GNN_WATCH_NONE,
+                                       .sampling = &sampling};
     gnn_batches_t *batches = NULL;
     bench_begin(bench);
     GNN_TRY(gnn_batches_new(&batches, model, bench->context, data, &config));

@@ -22,9 +22,9 @@ static int make_model(gnn_model_t **model, gnn_context_t *context)
     return gnn_model_from_steps(
         model, context, 7,
         (gnn_step_t[]){
-            {.kind = GNN_STEP_EMBED, .name = "letter", .input = "letters", .in = LETTERS, .out = WIDTH},
-            {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = WINDOW, .out = WIDTH},
-            {.kind = GNN_STEP_ADD, .input = "letter", .second = "place"},
+            {.kind = GNN_STEP_EMBED, .name = "letter", .inputs = {"letters"}, .in = LETTERS, .out = WIDTH},
+            {.kind = GNN_STEP_EMBED, .name = "place", .inputs = {"places"}, .in = WINDOW, .out = WIDTH},
+            {.kind = GNN_STEP_ADD, .inputs = {"letter", "place"}},
             {.layer = layer},
             {.layer = layer},
             {.kind = GNN_STEP_NORM, .in = WIDTH, .norm = GNN_NORM_LAYER},

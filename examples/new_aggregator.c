@@ -164,7 +164,7 @@ static int run(gnn_context_t *context, gnn_data_t **data, gnn_model_t **model)
                                                   .self_loops = GNN_ON,
                                                   .options = {5}}}));
     GNN_TRY(gnn_train(*model, context, *data,
-                      &(gnn_train_config_t){.weight_decay = (gnn_real_t)5e-4}, NULL));
+                      &(gnn_train_config_t){.optimizer.weight_decay = (gnn_real_t)5e-4}, NULL));
     GNN_TRY(gnn_evaluate(*model, context, *data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy));
     printf("test accuracy %.1f\n", 100 * accuracy);
     return GNN_OK;

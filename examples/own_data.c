@@ -75,7 +75,8 @@ static int run(gnn_context_t *context, gnn_data_t **data, gnn_model_t **gat)
     gnn_data_describe(*data, text, sizeof text);
     puts(text);
     GNN_TRY(make_model(gat, context));
-    GNN_TRY(gnn_train(*gat, context, *data, &(gnn_train_config_t){.lr = 0.01f, .epochs = 100}, NULL));
+    GNN_TRY(gnn_train(*gat, context, *data,
+                      &(gnn_train_config_t){.optimizer.lr = 0.01f, .epochs = 100}, NULL));
     GNN_TRY(gnn_evaluate(*gat, context, *data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy));
     printf("test accuracy %.1f\n", 100 * accuracy);
     return GNN_OK;

@@ -80,14 +80,16 @@ static inline gnn_train_config_t trial_config(trial_t *t, int64_t epochs, gnn_op
 {
     static const gnn_parameter_group_t last = {
         .prefix = "4.", .lr_scale = (gnn_real_t)0.5, .weight_decay = GNN_ZERO};
-    gnn_train_config_t config = {
-        .epochs = epochs,
-        .checkpoint = checkpoint,
-        .checkpoint_every = 3,
-        .stop = &t->stop,
-        .lr = (gnn_real_t)0.02,
-        .optimizer = {.kind = kind, .weight_decay = (gnn_real_t)1e-3, .groups = &last, .n_groups = 1},
-        .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = 4, .period = 40}};
+    gnn_train_config_t config = {.epochs = epochs,
+                                 .checkpoint = checkpoint,
+                                 .checkpoint_every = 3,
+                                 .stop = &t->stop,
+                                 .optimizer = {.kind = kind,
+                                               .weight_decay = (gnn_real_t)1e-3,
+                                               .groups = &last,
+                                               .n_groups = 1,
+                                               .lr = (gnn_real_t)0.02},
+                                 .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = 4, .period = 40}};
     if (kind == GNN_SGD) {
         config.optimizer.momentum = (gnn_real_t)0.9;
         config.optimizer.nesterov = GNN_ON;

@@ -304,18 +304,14 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
                            .graph = o->graph,
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
                            .map = c->map,
-                           .weigher = c->weigher,
-                           .priors = {{.row = c->prior_0}, {.row = c->prior_1}, {.row = c->prior_2}}};
+                           .weigher = c->weigher};
     memcpy(how.message_options, c->message_options, sizeof how.message_options);
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
-    memcpy(how.priors[0].options, c->prior_0_options, sizeof how.priors[0].options);
-    memcpy(how.priors[1].options, c->prior_1_options, sizeof how.priors[1].options);
-    memcpy(how.priors[2].options, c->prior_2_options, sizeof how.priors[2].options);
-    if (c->distance == GNN_DISTANCE_SLOPE)
-        how.priors[0] = (gnn_prior_use_t){&gnn_prior_slope, {0}};
-    if (c->distance == GNN_DISTANCE_TABLE)
-        how.priors[0] = (gnn_prior_use_t){&gnn_prior_table, {(double)c->distance_buckets}};
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        how.priors[p].row = c->priors[p].prior;
+        memcpy(how.priors[p].options, c->priors[p].options, sizeof how.priors[p].options);
+    }
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     in[GNN_AGGREGATE_SRC_MESSAGE] = value.cols == 0 ? src
                                     : gates.cols    ? side_by_side(o, gates, value)
@@ -406,15 +402,15 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t normed, matrix_t a
     const gnn_layer_config_t *c = o->c;
     const matrix_t eps = field(o, "eps");
     matrix_t y = a;
-    if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD ||
+    if (c->update == &gnn_update_linear || c->update == &gnn_update_feed_forward ||
         c->update == &gnn_update_gated)
         return linear(o, a, "out.weight", "out.bias");
-    if (c->update == GNN_UPDATE_MLP) {
+    if (c->update == &gnn_update_mlp) {
         y = sum(o, 1 + (eps.cols ? eps.at[0] : (double)c->eps), x, a);
         y = activate(o, c->hidden_activation, linear(o, y, "mlp.0.weight", "mlp.0.bias"));
         y = linear(o, y, "mlp.1.weight", "mlp.1.bias");
     }
-    if (c->update == GNN_UPDATE_GRU)
+    if (c->update == &gnn_update_gru)
         y = gru(o, a, x);
     if (c->update == &gnn_update_beta)
         y = beta(o, a, linear(o, normed, "self.weight", "self.bias"));
@@ -465,7 +461,7 @@ void layer_oracle(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_
         u = sum(&o, 1, dst, u);
     if (normed && !before)
         u = norm(&o, u, "norm.gain", "norm.shift");
-    if (o.c->update == GNN_UPDATE_FEED_FORWARD || o.c->update == &gnn_update_gated)
+    if (o.c->update == &gnn_update_feed_forward || o.c->update == &gnn_update_gated)
         u = feed_forward(&o, u);
     u = activate(&o, o.c->activation, u);
     ck_assert(u.rows == n && u.cols == gnn_layer_width(layer));

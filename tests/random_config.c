@@ -22,15 +22,14 @@ static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
     c->combine = test_below(seed, 2) ? GNN_HEADS_AVERAGE : GNN_HEADS_CONCAT;
     c->share_weights = draw_flag(seed);
     if (test_below(seed, 3) == 0)
-        c->kv_heads = heads[test_below(seed, 4)];
+        c->key_heads = c->value_heads = heads[test_below(seed, 4)];
     if (test_below(seed, 3) == 0)
         c->d_k = 1 + test_below(seed, 9);
     if (test_below(seed, 4) == 0)
         c->d_v = 1 + test_below(seed, 9);
-    if (test_below(seed, 3) == 0) {
-        c->distance = (gnn_distance_bias_t)test_below(seed, GNN_DISTANCE_TABLE + 1);
-        c->distance_buckets = 5;
-    }
+    if (test_below(seed, 3) == 0)
+        c->priors[0] = test_below(seed, 2) ? (gnn_layer_prior_t){&gnn_prior_table, {5}, GNN_OFF}
+                                           : (gnn_layer_prior_t){&gnn_prior_slope, {0}, GNN_OFF};
 }
 
 /* Flags, words, rows and rates at random, whatever the list of fields holds. */
@@ -67,12 +66,13 @@ static const gnn_prior_t *draw_prior(const gnn_layer_config_t *c, uint64_t *seed
 
 static void draw_scores(gnn_layer_config_t *c, uint64_t *seed)
 {
-    if (c->distance == GNN_DISTANCE_NONE && test_below(seed, 2))
-        c->prior_0 = draw_prior(c, seed);
-    c->prior_2 = draw_prior(c, seed);
-    c->prior_0_options[0] = c->prior_0 && c->prior_0->n_options ? 4 : 0;
-    c->prior_2_options[1] =
-        c->prior_2 && c->prior_2->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
+    gnn_layer_prior_t *first = &c->priors[0], *last = &c->priors[2];
+    if (!first->prior && test_below(seed, 2))
+        first->prior = draw_prior(c, seed);
+    last->prior = draw_prior(c, seed);
+    first->options[0] = first->prior && first->prior->n_options ? 4 : 0;
+    last->options[1] =
+        last->prior && last->prior->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
     c->weigher = gnn_weigher_at((size_t)test_below(seed, 2 * (int64_t)gnn_weigher_count()));
     c->softcap = test_below(seed, 2) ? (gnn_real_t)0.9 : 0;
     if (c->aggregator->score_width == GNN_SCORE_PER_KEY && c->d_k % 2 == 0 && c->d_k > 0) {
@@ -91,12 +91,11 @@ gnn_layer_config_t random_config(uint64_t *seed)
     draw_choices(&c, seed);
     c.preset = GNN_PRESET_NONE;
     c.dropout = 0;
-    c.distance = GNN_DISTANCE_NONE;
     c.share_weights = GNN_OFF;
     c.map = NULL;
     c.weigher = NULL;
-    c.prior_0 = c.prior_1 = c.prior_2 = NULL;
-    c.prior_0_given = c.prior_1_given = c.prior_2_given = GNN_OFF;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        c.priors[p] = (gnn_layer_prior_t){NULL};
     c.in = widths[test_below(seed, 3)];
     c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)

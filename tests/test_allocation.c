@@ -203,14 +203,14 @@ static int steps_body(gnn_context_t *context)
     gnn_tensor_t out = gnn_tensor(y, 4, 2);
     gnn_named_t value = {.name = "words", .ids = ids, .count = 4};
     const gnn_step_t steps[] = {
-        {.kind = GNN_STEP_EMBED, .name = "embed", .input = "words", .in = 3, .out = 4},
+        {.kind = GNN_STEP_EMBED, .name = "embed", .inputs = {"words"}, .in = 3, .out = 4},
         {.name = "hop", .layer = GNN_TRANSFORMER(.in = 4, .heads = 2)},
         {.name = "again",
          .layer = GNN_TRANSFORMER(.in = 4, .heads = 2),
          .share = "hop",
          .share_fields = "ffn"},
         {.kind = GNN_STEP_NORM, .name = "norm", .norm = GNN_NORM_BATCH, .in = 4},
-        {.kind = GNN_STEP_ADD, .name = "sum", .second = "embed"},
+        {.kind = GNN_STEP_ADD, .name = "sum", .inputs = {NULL, "embed"}},
         {.kind = GNN_STEP_LINEAR, .name = "top", .in = 4, .out = 2},
     };
     int rc = gnn_model_from_steps(&model, context, 6, steps);
@@ -263,9 +263,9 @@ static int go_on_body(gnn_context_t *context)
     gnn_graph_t *graphs[3] = {NULL, NULL, NULL};
     int rc = gnn_steps_new(&steps);
     if (rc == GNN_OK) {
-        gnn_steps_add(steps, &(gnn_step_t){.name = "memory", .input = "source", .layer = layer});
+        gnn_steps_add(steps, &(gnn_step_t){.name = "memory", .inputs = {"source"}, .layer = layer});
         gnn_steps_add(steps,
-                      &(gnn_step_t){.kind = GNN_STEP_EMBED, .input = "word", .in = 3, .out = 4});
+                      &(gnn_step_t){.kind = GNN_STEP_EMBED, .inputs = {"word"}, .in = 3, .out = 4});
         gnn_steps_block(steps, "decoder_layer",
                         &(gnn_block_t){.name = "y", .memory = "memory", .graph = 1, .layer = layer});
         rc = gnn_model_build(&model, context, steps);

@@ -39,9 +39,9 @@ START_TEST(a_model_knows_widths_and_inputs)
 {
     gnn_model_t *model;
     const gnn_step_t steps[] = {
-        {.kind = GNN_STEP_LINEAR, .name = "wide", .input = "words", .in = 3, .out = 8},
-        {.kind = GNN_STEP_CONCAT, .name = "both", .input = "wide", .second = "wide"},
-        {.kind = GNN_STEP_ADD, .input = "both", .second = "shift"}};
+        {.kind = GNN_STEP_LINEAR, .name = "wide", .inputs = {"words"}, .in = 3, .out = 8},
+        {.kind = GNN_STEP_CONCAT, .name = "both", .inputs = {"wide", "wide"}},
+        {.kind = GNN_STEP_ADD, .inputs = {"both", "shift"}}};
     ck_ok(gnn_model_from_steps(&model, context, 3, steps));
     ck_assert_int_eq(gnn_model_width(model, 0), 8);
     ck_assert_int_eq(gnn_model_width(model, 1), 16);
@@ -75,7 +75,7 @@ START_TEST(a_config_is_filled_in)
     ck_ok(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 12, .out = 8, .heads = 4)));
     ck_assert_str_eq(full.aggregator->name, "additive");
     ck_assert_int_eq(full.self_loops, GNN_ON);
-    ck_assert_int_eq(full.kv_heads, 4);
+    ck_assert_int_eq(full.key_heads, 4);
     ck_assert_int_eq(full.in_dst, 12);
     ck_fails(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 0, .out = 8)), GNN_EINVALID, "in");
 }

@@ -173,7 +173,7 @@ START_TEST(checkpoints_that_cannot_be_written)
     double value;
     ck_fails(gnn_train(model, context, data,
                        &(gnn_train_config_t){.epochs = 60,
-                                             .lr = (gnn_real_t)0.5,
+                                             .optimizer.lr = (gnn_real_t)0.5,
                                              .checkpoint = path,
                                              .checkpoint_every = 1000,
                                              .callback = drop_folder,

@@ -189,7 +189,7 @@ static gnn_model_t *new_model(const gnn_data_t *data)
             {.name = "gin", .layer = GNN_GIN(.in = 8, .out = 8)},
             {.kind = GNN_STEP_AGGREGATE, .graph = 1, .layer = sum},
             {.kind = GNN_STEP_LINEAR, .in = 8, .out = gnn_data_classes(data)},
-            {.kind = GNN_STEP_ADD, .second = "extra"}}));
+            {.kind = GNN_STEP_ADD, .inputs = {NULL, "extra"}}}));
     return model;
 }
 
@@ -324,9 +324,9 @@ START_TEST(motifs_are_learned)
             &(gnn_graph_batches_config_t){.loss = kind ? GNN_LOSS_BINARY_CROSS_ENTROPY
                                                        : GNN_LOSS_CROSS_ENTROPY}));
         gnn_source_t source = gnn_graph_batches_source(batches);
-        ck_ok(gnn_train_batches(model, context, &source,
-                                &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.02},
-                                &result));
+        ck_ok(gnn_train_batches(
+            model, context, &source,
+            &(gnn_train_config_t){.epochs = 100, .optimizer.lr = (gnn_real_t)0.02}, &result));
         ck_assert_msg(result.validation_metric > 0.9, "%g", result.validation_metric);
         gnn_graph_batches_free(batches);
     }

@@ -75,6 +75,66 @@ START_TEST(a_model_of_version_0_1_loads_and_computes_the_same)
 }
 END_TEST
 
+/* TEXT with the first FROM replaced; the caller's. */
+static char *replaced(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    char *made = malloc(strlen(text) + strlen(to) + 1);
+    ck_assert_msg(at && made, "%s is not in %s", from, text);
+    sprintf(made, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return made;
+}
+
+/* Writes a file again with the keys and names that versions before 0.2 had for key_heads,
+ * value_heads and the first prior. */
+static void write_former(const char *path)
+{
+    gnn_arrays_t *arrays;
+    gnn_array_t list[16];
+    ck_ok(gnn_safetensors_read(&arrays, path, NULL));
+    const int64_t count = gnn_arrays_count(arrays);
+    ck_assert_int_le(count, 16);
+    for (int64_t k = 0; k < count; k++) {
+        list[k] = *gnn_arrays_at(arrays, k);
+        if (strcmp(list[k].name, "0.prior_0.table") == 0)
+            list[k].name = "0.distance";
+    }
+    char *heads = replaced(gnn_arrays_metadata(arrays, "gnn.model"),
+                           "\"key_heads\":2,\"value_heads\":2", "\"kv_heads\":2"),
+         *steps = replaced(heads, "\"prior_0\":\"table\"",
+                           "\"distance\":\"table\",\"distance_buckets\":5");
+    const char *const metadata[][2] = {{"gnn.model", steps}};
+    ck_ok(gnn_safetensors_write(path, count, list, 1, metadata));
+    free(heads);
+    free(steps);
+    gnn_arrays_free(arrays);
+}
+
+START_TEST(keys_of_former_versions_make_the_same_model)
+{
+    char path[64];
+    gnn_model_t *model, *former;
+    snprintf(path, sizeof path, "/tmp/gnn-compat-%d.safetensors", (int)getpid());
+    ck_ok(gnn_model_new(&model, context, 1,
+                        &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .key_heads = 2, .value_heads = 2,
+                                              .priors = {{&gnn_prior_table, {5}}})));
+    gnn_tensor_t table, again;
+    ck_ok(gnn_model_field(model, "0.prior_0.table", &table, NULL));
+    for (int64_t k = 0; k < table.rows * table.cols; k++)
+        table.data[k] = (gnn_real_t)k / 8;
+    ck_ok(gnn_model_save(model, path));
+    write_former(path);
+    ck_ok(gnn_model_load(&former, context, path));
+    remove(path);
+    ck_assert_mem_eq(gnn_layer_config(gnn_model_layer(former, 0)),
+                     gnn_layer_config(gnn_model_layer(model, 0)), sizeof(gnn_layer_config_t));
+    ck_ok(gnn_model_field(former, "0.prior_0.table", &again, NULL));
+    ck_assert_mem_eq(again.data, table.data, (size_t)(table.rows * table.cols) * sizeof *table.data);
+    gnn_model_free(model);
+    gnn_model_free(former);
+}
+END_TEST
+
 /* ---- structs ---- */
 
 /* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
@@ -140,7 +200,7 @@ START_TEST(steps_take_configs_of_other_lengths)
                  tail = offsetof(gnn_step_t, graph),
                  size = offsetof(gnn_step_t, layer) + config_size + sizeof(gnn_step_t) - tail;
     const gnn_step_t step = {
-        .name = "hop", .layer = GNN_GCN(.in = 4, .out = 5), .graph = 2, .input = "words"};
+        .name = "hop", .layer = GNN_GCN(.in = 4, .out = 5), .graph = 2, .inputs = {"words"}};
     char *shorter = malloc(size);
     gnn_model_t *model;
     gnn_steps_t *steps;
@@ -149,13 +209,13 @@ START_TEST(steps_take_configs_of_other_lengths)
            sizeof step - tail);
     const gnn_step_t *given = (const gnn_step_t *)(void *)shorter;
     ck_ok(gnn_model_from_steps_sized(&model, context, 1, given, size, config_size));
-    ck_assert_str_eq(gnn_model_step(model, 0)->input, "words");
+    ck_assert_str_eq(gnn_model_step(model, 0)->inputs[0], "words");
     ck_assert_int_eq(gnn_model_step(model, 0)->graph, 2);
     ck_assert_int_eq(gnn_layer_width(gnn_model_layer(model, 0)), 5);
     gnn_model_free(model);
     ck_ok(gnn_steps_new(&steps));
     ck_ok(gnn_steps_add_sized(steps, given, size, config_size));
-    ck_assert_str_eq(gnn_steps_list(steps)[0].input, "words");
+    ck_assert_str_eq(gnn_steps_list(steps)[0].inputs[0], "words");
     gnn_steps_free(steps);
     free(shorter);
 }
@@ -295,6 +355,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_model_of_version_0_1_loads_and_computes_the_same);
+    tcase_add_test(tests, keys_of_former_versions_make_the_same_model);
     tcase_add_test(tests, a_shorter_config_has_defaults_behind_its_end);
     tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
     tcase_add_test(tests, models_take_configs_of_other_lengths);

@@ -29,7 +29,7 @@ START_TEST(every_kind_of_field_is_set_by_name)
     ck_assert(config.dropout == (gnn_real_t)0.5);
     ck_assert_str_eq(config.message->name, "relu_sum");
     ck_assert_str_eq(config.aggregator->name, "max");
-    ck_assert_ptr_eq(config.update, GNN_UPDATE_GRU);
+    ck_assert_ptr_eq(config.update, &gnn_update_gru);
     ck_assert(config.options[0] == 0.5 && config.options[1] == 2 && config.options[2] == 0);
     ck_ok(gnn_layer_config_set(&config, "heads", "default"));
     ck_ok(gnn_layer_config_set(&config, "update", "default"));
@@ -50,6 +50,28 @@ START_TEST(a_written_zero_is_meant)
     ck_ok(gnn_layer_config_set(&config, "slope", "default"));
     ck_ok(gnn_layer_config_resolve(&resolved, &config));
     ck_assert(resolved.slope == (gnn_real_t)0.2);
+}
+END_TEST
+
+/* A real that was meant to be 0 stays 0, though 0 means the default in other configs. */
+START_TEST(a_resolved_config_resolves_to_itself)
+{
+    for (gnn_preset_t p = GNN_PRESET_NONE; p < GNN_PRESET_COUNT; p++) {
+        gnn_layer_config_t resolved, again;
+        config = (gnn_layer_config_t){.preset = p,
+                                      .in = 6,
+                                      .dropout = (gnn_real_t)0.3,
+                                      .dropout_in = GNN_ZERO,
+                                      .dropout_attention = GNN_ZERO,
+                                      .slope = GNN_ZERO,
+                                      .scale = GNN_ZERO,
+                                      .norm_eps = GNN_ZERO};
+        config.edge_dim = p == GNN_PRESET_GINE ? 3 : 0;
+        ck_ok(gnn_layer_config_resolve(&resolved, &config));
+        ck_assert(resolved.slope == 0 && resolved.scale == 0 && resolved.dropout_in == 0);
+        ck_ok(gnn_layer_config_resolve(&again, &resolved));
+        ck_assert_mem_eq(&again, &resolved, sizeof resolved);
+    }
 }
 END_TEST
 
@@ -178,6 +200,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_add_test(tests, every_kind_of_field_is_set_by_name);
     tcase_add_test(tests, a_written_zero_is_meant);
+    tcase_add_test(tests, a_resolved_config_resolves_to_itself);
     tcase_add_loop_test(tests, wrong_values_are_refused_in_words_and_change_nothing, 0,
                         sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(tests, every_field_comes_back_from_its_text, 0, 3);

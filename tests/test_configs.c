@@ -22,15 +22,16 @@ typedef struct {
 static void describe(const trial_t *t)
 {
     const gnn_layer_config_t *c = gnn_layer_config(t->layer);
-    printf("config %d: edge_dim %lld, in %lld out %lld, %s, %s, update %s, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
-           "activations %d %d, residual %d, norm %d %d, dropout %g %g %g %g, distance %d\n",
+    printf("config %d: edge_dim %lld, in %lld out %lld, %s, %s, update %s, heads %lld (keys %lld, values %lld), d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
+           "activations %d %d, residual %d, norm %d %d, dropout %g %g %g %g, prior %s\n",
            t->number, (long long)c->edge_dim, (long long)c->in, (long long)c->out, c->message->name,
-           c->aggregator->name, c->update->name, (long long)c->kv_heads, (long long)c->heads,
-           (long long)c->d_k, (long long)c->d_v, (int)c->combine, (int)c->share_weights,
-           (int)c->self_loops, (int)c->graph_norm, (int)c->self_term, (int)c->activation,
-           (int)c->hidden_activation, (int)c->residual, (int)c->norm, (int)c->norm_position,
-           (double)c->dropout_in, (double)c->dropout_attention, (double)c->dropout_message,
-           (double)c->dropout_out, (int)c->distance);
+           c->aggregator->name, c->update->name, (long long)c->heads, (long long)c->key_heads,
+           (long long)c->value_heads, (long long)c->d_k, (long long)c->d_v, (int)c->combine,
+           (int)c->share_weights, (int)c->self_loops, (int)c->graph_norm, (int)c->self_term,
+           (int)c->activation, (int)c->hidden_activation, (int)c->residual, (int)c->norm,
+           (int)c->norm_position, (double)c->dropout_in, (double)c->dropout_attention,
+           (double)c->dropout_message, (double)c->dropout_out,
+           c->priors[0].prior ? c->priors[0].prior->name : "none");
 }
 
 static void judge(const trial_t *t, const char *what, const gnn_real_t *a, const gnn_real_t *b,

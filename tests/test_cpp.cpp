@@ -8,7 +8,8 @@
 #include <cstring>
 #include <functional>
 
-namespace {
+namespace
+{
 
 int passed, failed;
 
@@ -99,9 +100,13 @@ void chains_set_the_fields_of_their_structs()
     gnn_layer_config_t resolved;
     gnn::check(gnn_layer_config_resolve(&resolved, &gnn::gat().in(4).slope(0).c()));
     HOLD(std::abs(static_cast<double>(resolved.slope)) < 1e-30); // a 0 that is written is meant
-    const gnn::train_config how =
-        gnn::train_config().epochs(3).lr(0.01).schedule(gnn::schedule().warmup(2)).targets("y");
-    HOLD(how.c().epochs == 3 && how.c().schedule.warmup == 2 && std::strcmp(how.c().targets, "y") == 0);
+    const gnn::train_config how = gnn::train_config()
+                                      .epochs(3)
+                                      .optimizer(gnn::optimizer_config().lr(0.01))
+                                      .schedule(gnn::schedule().warmup(2))
+                                      .targets("y");
+    HOLD(how.c().epochs == 3 && how.c().schedule.warmup == 2 &&
+         std::strcmp(how.c().targets, "y") == 0);
     const gnn::step step = gnn::step(gnn::gcn().in(3)).edge_weight("weight").graph(1);
     HOLD(step.c().layer.preset == GNN_PRESET_GCN && step.c().graph == 1);
     const gnn::block block = gnn::block().name("b").graphs(1, 2).layer(chain);
@@ -111,9 +116,15 @@ void chains_set_the_fields_of_their_structs()
 // Every preset has a function of its name.
 void presets_have_functions()
 {
-    const gnn::layer_config all[] = {gnn::gcn(),      gnn::sage(),        gnn::gin(),
-                                     gnn::gine(),     gnn::gat(),         gnn::gatv2(),
-                                     gnn::transformer_conv(), gnn::resgated(), gnn::gated_graph(),
+    const gnn::layer_config all[] = {gnn::gcn(),
+                                     gnn::sage(),
+                                     gnn::gin(),
+                                     gnn::gine(),
+                                     gnn::gat(),
+                                     gnn::gatv2(),
+                                     gnn::transformer_conv(),
+                                     gnn::resgated(),
+                                     gnn::gated_graph(),
                                      gnn::transformer()};
     static_assert(sizeof all / sizeof *all == GNN_PRESET_COUNT - 1, "a preset has no function");
     for (int k = 1; k < GNN_PRESET_COUNT; k++)
@@ -125,11 +136,10 @@ void graphs_take_either_type_of_index()
     const std::vector<int32_t> indptr32{0, 1, 3}, indices32{1, 0, 1};
     const std::vector<int64_t> indptr64{0, 1, 3};
     const std::array<int64_t, 3> indices64{1, 0, 1};
-    const gnn::graph made[] = {gnn::graph::from_csr(2, indptr32, indices32),
-                               gnn::graph::from_csr(2, indptr32, indices64),
-                               gnn::graph::from_csr(2, indptr64, indices32),
-                               gnn::graph::from_csr(2, indptr64, indices64),
-                               gnn::graph::from_edges(2, 2, indices64, std::vector<int32_t>{0, 1, 1})};
+    const gnn::graph made[] = {
+        gnn::graph::from_csr(2, indptr32, indices32), gnn::graph::from_csr(2, indptr32, indices64),
+        gnn::graph::from_csr(2, indptr64, indices32), gnn::graph::from_csr(2, indptr64, indices64),
+        gnn::graph::from_edges(2, 2, indices64, std::vector<int32_t>{0, 1, 1})};
     for (const gnn::graph &g : made) {
         int64_t src[3], dst[3];
         gnn::check(gnn_graph_pairs(g, src, dst, nullptr));
@@ -158,8 +168,9 @@ void splits_take_masks_and_indices()
     for (int part = GNN_TRAIN; part <= GNN_TEST; part++)
         HOLD(std::memcmp(gnn_split_mask(by_mask, part, 0), gnn_split_mask(by_index, part, 0), 3) == 0);
     HOLD(gnn_split_mask(by_mask, GNN_VALIDATION, 0)[1] == 1);
-    refuses(GNN_ESHAPE, "a mask of 2 for 3 rows",
-            [&] { gnn::split::from_masks(train, std::vector<bool>{true, false}); });
+    refuses(GNN_ESHAPE, "a mask of 2 for 3 rows", [&] {
+        gnn::split::from_masks(train, std::vector<bool>{true, false});
+    });
     refuses(GNN_EINVALID, "rows[0] = 3",
             [] { gnn::split::from_indices(3, std::vector<int64_t>{3}); });
     const std::vector<int64_t> labels{0, 0, 1, 1, 0, 1};
@@ -190,7 +201,8 @@ struct ring {
 gnn::data ring_set(const ring &r)
 {
     const gnn::split split = gnn::split::from_masks(r.train, r.test, r.test);
-    return gnn::data(gnn::data_config().nodes(20).edges(r.src, r.dst).both_ways().x(r.x).labels(r.labels).split(split));
+    return gnn::data(
+        gnn::data_config().nodes(20).edges(r.src, r.dst).both_ways().x(r.x).labels(r.labels).split(split));
 }
 
 void a_model_learns_as_in_c()
@@ -204,15 +216,18 @@ void a_model_learns_as_in_c()
         gnn::model model(context, {gnn::gat().in(3).out(4).heads(2).activation(GNN_ELU),
                                    gnn::gat().in(8).out(2)});
         if (k == 0) {
-            result[k] = model.train(context, data, gnn::train_config().epochs(30).lr(0.05));
+            result[k] = model.train(
+                context, data,
+                gnn::train_config().epochs(30).optimizer(gnn::optimizer_config().lr(0.05)));
             accuracy[k] = model.evaluate(context, data, GNN_TEST);
             HOLD(model.predict(context, data).cols() == 2);
         } else {
             gnn_train_config_t how{};
             how.epochs = 30;
-            how.lr = static_cast<gnn_real_t>(0.05);
+            how.optimizer.lr = static_cast<gnn_real_t>(0.05);
             gnn::check(gnn_train(model, context, data, &how, &result[k]));
-            gnn::check(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy[k]));
+            gnn::check(
+                gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy[k]));
         }
     }
     HOLD(std::memcmp(&result[0].train_loss, &result[1].train_loss, sizeof(double)) == 0);
@@ -227,8 +242,9 @@ void sizes_of_arrays_are_checked()
             [&] { gnn::data(gnn::data_config().nodes(20).labels(few)); });
     refuses(GNN_ESHAPE, "the features have 20 rows, the graph has 19",
             [&] { gnn::data(gnn::data_config().nodes(19).x(r.x)); });
-    refuses(GNN_ESHAPE, "a view of 2 x 2 of 3",
-            [] { gnn::view(std::vector<gnn_real_t>{1, 2, 3}, 2, 2); });
+    refuses(GNN_ESHAPE, "a view of 2 x 2 of 3", [] {
+        gnn::view(std::vector<gnn_real_t>{1, 2, 3}, 2, 2);
+    });
     gnn::graph graph = gnn::graph::complete({4});
     gnn::data of_graph(std::move(graph), gnn::data_config());
     HOLD(!graph && of_graph.nodes() == 4);

@@ -56,8 +56,8 @@ START_TEST(an_edge_is_explained)
     const gnn_step_t steps[] = {
         {.name = "h", .layer = {.preset = GNN_PRESET_GCN, .in = WIDE, .out = 4}},
         {.name = "ends", .kind = GNN_STEP_EDGE_ROWS, .side = GNN_SIDE_SENDERS},
-        {.name = "heads", .kind = GNN_STEP_EDGE_ROWS, .side = GNN_SIDE_RECEIVERS, .input = "h"},
-        {.kind = GNN_STEP_CONCAT, .input = "ends", .second = "heads"},
+        {.name = "heads", .kind = GNN_STEP_EDGE_ROWS, .side = GNN_SIDE_RECEIVERS, .inputs = {"h"}},
+        {.kind = GNN_STEP_CONCAT, .inputs = {"ends", "heads"}},
         {.kind = GNN_STEP_LINEAR, .in = 8, .out = 2}};
     ck_ok(gnn_model_from_steps(&b.model, b.context, 5, steps));
     ck_ok(gnn_model_prepare(b.model, 0, b.graph, GNN_ON));

@@ -10,7 +10,8 @@ static gnn_model_t *trained(gnn_context_t *context, gnn_data_t *data, double *ac
                                                GNN_GCN(.in = 20, .out = 20, .activation = GNN_RELU),
                                                GNN_GCN(.in = 20, .out = 4)}));
     ck_ok(gnn_train(model, context, data,
-                    &(gnn_train_config_t){.epochs = test_small() ? 20 : 2000, .lr = 0.01f}, NULL));
+                    &(gnn_train_config_t){.epochs = test_small() ? 20 : 2000, .optimizer.lr = 0.01f},
+                    NULL));
     ck_ok(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy));
     return model;
 }

@@ -63,14 +63,14 @@ static gnn_step_t attends(const char *name)
 {
     return (gnn_step_t){.kind = GNN_STEP_LAYER,
                         .name = name,
-                        .input = "x",
+                        .inputs = {"x"},
                         .layer = {.aggregator = &gnn_aggregator_dot,
                                   .in = HEADS,
                                   .heads = HEADS,
                                   .d_k = 2,
                                   .d_v = 1,
                                   .bias_out = GNN_OFF,
-                                  .update = GNN_UPDATE_NONE}};
+                                  .update = &gnn_update_none}};
 }
 
 /* Fields that both models have under the same name become those of the first; draws the rest. */
@@ -142,9 +142,9 @@ static void same_models(gnn_model_t *a, gnn_model_t *b)
 START_TEST(a_table_may_be_the_value_of_a_step)
 {
     gnn_step_t own = attends("y"), given = attends("y");
-    own.layer.prior_0 = given.layer.prior_0 = &gnn_prior_table;
-    own.layer.prior_0_options[0] = given.layer.prior_0_options[0] = BUCKETS;
-    given.prior_0 = "t";
+    own.layer.priors[0].prior = given.layer.priors[0].prior = &gnn_prior_table;
+    own.layer.priors[0].options[0] = given.layer.priors[0].options[0] = BUCKETS;
+    given.priors[0] = "t";
     gnn_model_t *a = make(1, &own),
                 *b = make(
                     2, (gnn_step_t[]){
@@ -175,10 +175,10 @@ START_TEST(numbers_of_nodes_are_a_bias_on_edges)
 {
     gnn_step_t by_edge = attends("y"), by_node = attends("y");
     by_edge.edge_bias = "bias";
-    by_node.layer.prior_0 = _i ? &gnn_prior_sender : &gnn_prior_receiver;
-    by_node.layer.prior_2 = _i ? &gnn_prior_receiver : &gnn_prior_sender;
-    by_node.prior_0 = _i ? "s" : "r";
-    by_node.prior_2 = _i ? "r" : "s";
+    by_node.layer.priors[0].prior = _i ? &gnn_prior_sender : &gnn_prior_receiver;
+    by_node.layer.priors[2].prior = _i ? &gnn_prior_receiver : &gnn_prior_sender;
+    by_node.priors[0] = _i ? "s" : "r";
+    by_node.priors[2] = _i ? "r" : "s";
     same_models(make(1, &by_edge), make(1, &by_node));
 }
 END_TEST
@@ -187,9 +187,8 @@ START_TEST(a_gate_multiplies_each_head)
 {
     gnn_step_t plain = attends("y"), gated = attends("y");
     gated.gate = "s";
-    same_models(
-        make(2, (gnn_step_t[]){plain, {.kind = GNN_STEP_MULTIPLY, .input = "y", .second = "s"}}),
-        make(1, &gated));
+    same_models(make(2, (gnn_step_t[]){plain, {.kind = GNN_STEP_MULTIPLY, .inputs = {"y", "s"}}}),
+                make(1, &gated));
 }
 END_TEST
 
@@ -234,14 +233,14 @@ END_TEST
 START_TEST(priors_may_multiply_another_query)
 {
     gnn_step_t own = attends("y"), other = attends("y");
-    own.layer.prior_0 = other.layer.prior_0 = &gnn_prior_keys;
-    own.layer.prior_0_options[0] = other.layer.prior_0_options[0] = BUCKETS;
+    own.layer.priors[0].prior = other.layer.priors[0].prior = &gnn_prior_keys;
+    own.layer.priors[0].options[0] = other.layer.priors[0].options[0] = BUCKETS;
     other.prior_query = "q";
     gnn_model_t *a = make(1, &own), *b = make(2, (gnn_step_t[]){{.kind = GNN_STEP_LINEAR,
                                                                  .name = "q",
                                                                  .in = HEADS,
                                                                  .out = 2 * HEADS,
-                                                                 .input = "x"},
+                                                                 .inputs = {"x"}},
                                                                 other});
     gnn_tensor_t from, to;
     same_weights(a, b);
@@ -273,10 +272,10 @@ START_TEST(edge_weights_are_normalised_on_given_rows)
     const gnn_layer_config_t config = {.aggregator = &gnn_aggregator_sum,
                                        .message = &gnn_message_none,
                                        .in = HEADS,
-                                       .update = GNN_UPDATE_NONE,
+                                       .update = &gnn_update_none,
                                        .self_loops = GNN_ON,
                                        .graph_norm = GNN_GRAPH_NORM_SYMMETRIC};
-    gnn_step_t layer = {.kind = GNN_STEP_LAYER, .input = "x", .edge_weight = "bias", .layer = config},
+    gnn_step_t layer = {.kind = GNN_STEP_LAYER, .inputs = {"x"}, .edge_weight = "bias", .layer = config},
                rows = layer;
     rows.kind = GNN_STEP_AGGREGATE;
     layer.layer.bias_out = GNN_OFF;
@@ -295,10 +294,11 @@ static int refuse(const gnn_step_t *step)
 START_TEST(numbers_that_are_not_given_are_refused)
 {
     gnn_step_t step = attends("y");
-    step.layer.prior_1 = &gnn_prior_sender;
-    ck_fails(refuse(&step), GNN_EINVALID, "prior sender reads a value with a row per node");
-    step.layer.prior_1_given = GNN_ON;
-    ck_fails(refuse(&step), GNN_EINVALID, "prior_1_given is on, but .prior_1 names no value");
+    step.layer.priors[1].prior = &gnn_prior_sender;
+    ck_fails(refuse(&step), GNN_EINVALID, "prior sender reads one row per node");
+    step.layer.priors[1].given = GNN_ON;
+    ck_fails(refuse(&step), GNN_EINVALID,
+             ".layer.priors[1].given is on, but .priors[1] names no value");
 }
 END_TEST
 
@@ -307,11 +307,11 @@ START_TEST(rows_that_grow_take_tables_and_no_numbers_of_senders)
 {
     gnn_state_t *state = NULL;
     gnn_step_t by_sender = attends("y"), by_table = attends("y");
-    by_sender.layer.prior_0 = &gnn_prior_sender;
-    by_sender.prior_0 = "s";
-    by_table.layer.prior_0 = &gnn_prior_table;
-    by_table.layer.prior_0_options[0] = BUCKETS;
-    by_table.prior_0 = "t";
+    by_sender.layer.priors[0].prior = &gnn_prior_sender;
+    by_sender.priors[0] = "s";
+    by_table.layer.priors[0].prior = &gnn_prior_table;
+    by_table.layer.priors[0].options[0] = BUCKETS;
+    by_table.priors[0] = "t";
     gnn_model_t *a = make(1, &by_sender),
                 *b = make(
                     2, (gnn_step_t[]){

@@ -208,8 +208,8 @@ typedef struct {
     gnn_layer_config_t config;
 } layer_case_t;
 
-#define ATTENTION_ALONE                                                                 \
-    .preset = GNN_PRESET_TRANSFORMER, .update = GNN_UPDATE_LINEAR, .residual = GNN_OFF, \
+#define ATTENTION_ALONE                                                                  \
+    .preset = GNN_PRESET_TRANSFORMER, .update = &gnn_update_linear, .residual = GNN_OFF, \
     .norm = GNN_NORM_NONE
 #define ENCODER(position, act)                                              \
     .preset = GNN_PRESET_TRANSFORMER, .norm_position = GNN_NORM_##position, \
@@ -243,7 +243,7 @@ static const layer_case_t layers[] = {
     {"pyg/gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN, .loop_weight = 2}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},
     {"gated_graph", GNN_NAMES_PYG, EDGES, 3, {.preset = GNN_PRESET_GATED_GRAPH}},
-    {"graphconv", GNN_NAMES_PYG, EDGES, 0, {.update = GNN_UPDATE_LINEAR, .self_term = GNN_ON, .bias_update = GNN_OFF}},
+    {"graphconv", GNN_NAMES_PYG, EDGES, 0, {.update = &gnn_update_linear, .self_term = GNN_ON, .bias_update = GNN_OFF}},
     {"mha_self", GNN_NAMES_PYTORCH, COMPLETE, 0, {ATTENTION_ALONE}},
     {"mha_causal", GNN_NAMES_PYTORCH, CAUSAL, 0, {ATTENTION_ALONE}},
     {"mha_cross", GNN_NAMES_PYTORCH, CROSS, 0, {ATTENTION_ALONE}},
@@ -321,7 +321,7 @@ static void add_decoder(golden_case_t *c, gnn_layer_config_t config, const char 
     self->input = input;
     self->graph = CAUSAL_GRAPH;
     self->layer = config;
-    self->layer.update = GNN_UPDATE_LINEAR;
+    self->layer.update = &gnn_update_linear;
     cross->input = memory;
     cross->receivers = self->name;
     cross->graph = CROSS_GRAPH;

@@ -63,7 +63,7 @@ START_TEST(graph_transformer)
     zoo_graph(&z);
     zoo_add(&z,
             (gnn_step_t){
-                .input = "x",
+                .inputs = {"x"},
                 .layer = GNN_TRANSFORMER(.in = zoo_cols(&z, "x"), .heads = zoo_number(&z, "p.heads"),
                                          .feed_forward = golden_array(&z.g, "w.W1")->shape[0],
                                          .norm_eps = (gnn_real_t)zoo_real(&z, "p.eps"),
@@ -122,7 +122,7 @@ START_TEST(exphormer)
     b.edge_width = golden_array(&z.g, "w.E")->shape[0];
     b.hops = more;
     zoo_block(&z, "exphormer", b);
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .input = "w", .rows = n});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .inputs = {"w"}, .rows = n});
     /* A copy: a gradient enters no window. */
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_power});
     RUN(&z, places);
@@ -303,7 +303,7 @@ START_TEST(laplacian_positions)
     for (int64_t c = 0; c < k; c++)
         ck_assert_double_eq_tol((double)values[c], gnn_array_get(all, c + 1), GOLDEN_OUT);
     z.values[z.n_values++] = (gnn_named_t){.name = "positions", .dense = &positions};
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_CONCAT, .input = "x", .second = "positions"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_CONCAT, .inputs = {"x", "positions"}});
     zoo_run(&z, NULL, 0);
 }
 END_TEST

@@ -29,12 +29,12 @@ START_TEST(readouts_without_weights)
         return;
     gnn_step_t step = {
         .kind = GNN_STEP_AGGREGATE,
-        .input = "x",
+        .inputs = {"x"},
         .layer = {.in = zoo_cols(&z, "x"), .aggregator = plain_readouts[_i].aggregator}};
     if (plain_readouts[_i].op)
         step = (gnn_step_t){.kind = GNN_STEP_OP,
                             .op = plain_readouts[_i].op,
-                            .input = "x",
+                            .inputs = {"x"},
                             .options = {(double)(zoo_cols(&z, "y") / zoo_cols(&z, "x"))}};
     zoo_add(&z, step);
     zoo_run(&z, NULL, 0);
@@ -48,7 +48,7 @@ START_TEST(readout_softmax)
         return;
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                              .name = "w",
-                             .input = "x",
+                             .inputs = {"x"},
                              .layer = {.in = zoo_cols(&z, "x"),
                                        .aggregator = &gnn_aggregator_softmax_mean}});
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
@@ -166,7 +166,7 @@ START_TEST(norm_pair)
     zoo_t z;
     if (!open_batch(&z, "norm_pair"))
         return;
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_pair_norm, .input = "x"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_pair_norm, .inputs = {"x"}});
     zoo_run(&z, NULL, 0);
 }
 END_TEST
@@ -203,9 +203,7 @@ START_TEST(jumping_knowledge)
     if (!open_layers(&z, _i ? "jk_max" : "jk_cat"))
         return;
     zoo_add(&z, (gnn_step_t){.kind = _i ? GNN_STEP_MAXIMUM : GNN_STEP_CONCAT,
-                             .input = "x0",
-                             .second = "x1",
-                             .third = "x2"});
+                             .inputs = {"x0", "x1", "x2"}});
     zoo_run(&z, NULL, 0);
 }
 END_TEST
@@ -225,10 +223,8 @@ START_TEST(jumping_knowledge_by_lstm)
     zoo_t z;
     if (!open_layers(&z, "jk_lstm"))
         return;
-    zoo_add(
-        &z,
-        (gnn_step_t){
-            .kind = GNN_STEP_CONCAT, .name = "layers", .input = "x0", .second = "x1", .third = "x2"});
+    zoo_add(&z,
+            (gnn_step_t){.kind = GNN_STEP_CONCAT, .name = "layers", .inputs = {"x0", "x1", "x2"}});
     zoo_block(&z, "jumping_lstm",
               (gnn_block_t){.width = zoo_cols(&z, "x0"),
                             .hops = 3,

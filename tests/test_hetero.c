@@ -226,8 +226,7 @@ static bool open_types(zoo_t *z, const char *name, gnn_node_type_t *of, gnn_rela
 /* Both outputs one under another. */
 static void stack_types(zoo_t *z)
 {
-    zoo_add(z, (gnn_step_t){
-                   .kind = GNN_STEP_STACK, .name = "y", .input = "w.author", .second = "w.paper"});
+    zoo_add(z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "y", .inputs = {"w.author", "w.paper"}});
 }
 
 START_TEST(hgt_is_that_of_pyg)

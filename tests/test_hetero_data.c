@@ -84,13 +84,15 @@ START_TEST(a_model_of_types_learns_what_only_the_other_type_knows)
                                          .types = "author paper",
                                          .relations = along}));
     ck_ok(gnn_steps_add(
-        steps, &(gnn_step_t){
-                   .kind = GNN_STEP_LINEAR, .name = "out", .input = "hgt.paper", .in = 8, .out = 2}));
+        steps,
+        &(gnn_step_t){
+            .kind = GNN_STEP_LINEAR, .name = "out", .inputs = {"hgt.paper"}, .in = 8, .out = 2}));
     ck_ok(gnn_model_build(&model, context, steps));
     for (int t = 0; t < 2; t++)
         ck_ok(gnn_model_prepare(model, t, p.graphs[t], GNN_ON));
     ck_ok(gnn_train_batches(model, context, &source,
-                            &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.01}, &result));
+                            &(gnn_train_config_t){.epochs = 100, .optimizer.lr = (gnn_real_t)0.01},
+                            &result));
     ck_assert_double_ge(result.validation_metric, 0.95);
     gnn_graph_free(p.graphs[0]);
     gnn_graph_free(p.graphs[1]);
@@ -162,7 +164,7 @@ static gnn_model_t *typed_model(gnn_context_t *context, const char *block)
     ck_ok(gnn_steps_block(steps, block, &b));
     ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
                                              .name = "out",
-                                             .input = all ? "b" : "b.paper",
+                                             .inputs = {all ? "b" : "b.paper"},
                                              .in = 8,
                                              .out = 2}));
     ck_ok(gnn_model_build(&model, context, steps));
@@ -184,7 +186,7 @@ START_TEST(a_set_of_types_is_trained_as_any_other)
     gnn_train_result_t result, again;
     gnn_train_memory_t memory;
     double test;
-    const gnn_train_config_t config = {.epochs = 60, .lr = (gnn_real_t)0.02};
+    const gnn_train_config_t config = {.epochs = 60, .optimizer.lr = (gnn_real_t)0.02};
     draw(&p);
     describe(&d, &p);
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
@@ -254,7 +256,7 @@ START_TEST(typed_samples_are_learnt_from_in_one_call)
     gnn_context_t *context;
     gnn_data_t *data;
     gnn_train_result_t whole, sampled;
-    gnn_train_config_t config = {.epochs = 40, .lr = (gnn_real_t)0.02};
+    gnn_train_config_t config = {.epochs = 40, .optimizer.lr = (gnn_real_t)0.02};
     draw(&p);
     describe(&d, &p);
     ck_ok(gnn_data_hetero_for(&data, &d.all, block, type));

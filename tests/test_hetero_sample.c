@@ -198,7 +198,7 @@ static gnn_model_t *two_hops(gnn_context_t *context, const char *block)
     ck_ok(gnn_steps_block(steps, block, &b));
     ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
                                              .name = "out",
-                                             .input = all ? "two" : "two.paper",
+                                             .inputs = {all ? "two" : "two.paper"},
                                              .in = WIDTH,
                                              .out = 2}));
     ck_ok(gnn_model_build(&model, context, steps));

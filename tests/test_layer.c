@@ -289,7 +289,7 @@ START_TEST(batch_norms_have_widths_of_their_own)
     ck_ok(gnn_layer_new(&layer, context,
                         &(gnn_layer_config_t){.in = 5,
                                               .out = 12,
-                                              .update = GNN_UPDATE_FEED_FORWARD,
+                                              .update = &gnn_update_feed_forward,
                                               .norm = GNN_NORM_BATCH,
                                               .norm_position = GNN_NORM_BEFORE}));
     ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));

@@ -203,7 +203,7 @@ START_TEST(links_are_learned)
     gnn_source_t source = gnn_link_batches_source(batches);
     ck_ok(gnn_train_batches(model, context, &source,
                             &(gnn_train_config_t){.epochs = _i % 2 ? 30 : 90,
-                                                  .lr = (gnn_real_t)0.02,
+                                                  .optimizer.lr = (gnn_real_t)0.02,
                                                   .metric = _i == 2 ? GNN_METRIC_AVERAGE_PRECISION
                                                                     : GNN_METRIC_ROC_AUC},
                             &result));
@@ -306,7 +306,7 @@ START_TEST(links_are_learnt_on_samples_in_one_call)
             blocks ? encoder_on_blocks() : encoder("link_bilinear", (gnn_block_t){0});
         ck_ok(gnn_train(model, context, data,
                         &(gnn_train_config_t){.epochs = small ? 20 : 60,
-                                              .lr = (gnn_real_t)0.02,
+                                              .optimizer.lr = (gnn_real_t)0.02,
                                               .metric = GNN_METRIC_ROC_AUC,
                                               .links = links,
                                               .sampling = kind ? &sampling : NULL},
@@ -413,7 +413,8 @@ START_TEST(classes_of_edges_are_learned)
     ck_ok(gnn_link_batches_classes(&batches, data, model, labels, split, NULL));
     gnn_source_t source = gnn_link_batches_source(batches);
     ck_ok(gnn_train_batches(model, context, &source,
-                            &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.02}, &result));
+                            &(gnn_train_config_t){.epochs = 100, .optimizer.lr = (gnn_real_t)0.02},
+                            &result));
     int64_t together = 0, counted = 0;
     for (int64_t k = 0; k < m; k++)
         if (chosen[k]) {

@@ -107,7 +107,7 @@ START_TEST(steps_that_do_not_fit)
              GNN_ENOTFOUND, "no earlier layer step nobody");
     ck_ok(gnn_model_from_steps(
         &model, context, 1,
-        (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .input = "memory"}}));
+        (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .inputs = {"memory"}}}));
     ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_ENOTFOUND,
              "step hop reads \"memory\": no input and no earlier step");
     gnn_model_free(model);
@@ -142,7 +142,7 @@ START_TEST(fields_that_a_step_does_not_read)
     gnn_model_t *model;
     refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .layer.heads = 4}, "layer.heads");
     refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .in = 4}, "in");
-    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .second = "y"}, "second");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .inputs = {NULL, "y"}}, "inputs[1]");
     refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .graph = 1}, "graph");
     refuses_unread((gnn_step_t){.kind = GNN_STEP_LINEAR, .in = 4, .out = 4, .rate = (gnn_real_t)0.5},
                    "rate");
@@ -232,11 +232,11 @@ START_TEST(heads_that_do_not_divide)
     gnn_layer_t *layer;
     ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 12)), GNN_ESHAPE,
              "12 heads do not divide 64 output features");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .kv_heads = 3)),
+    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .key_heads = 3)),
              GNN_ESHAPE, "8 heads cannot share 3 key heads");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .heads = 2)), GNN_EINVALID,
              ".heads = 2 needs an attention aggregator; sum has no heads");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .kv_heads = 2)),
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .key_heads = 2)),
              GNN_EUNSUPPORTED, "one key per head");
 }
 END_TEST
@@ -298,9 +298,9 @@ START_TEST(unknown_options)
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .out = 8, .residual = GNN_ON)),
              GNN_ESHAPE, "a residual adds x_i (4 features) to 8");
     ck_fails(gnn_layer_new(&layer, context,
-                           &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .kv_heads = 2,
+                           &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .key_heads = 2,
                                                  .share_weights = GNN_ON)),
-             GNN_ESHAPE, "shared weights need 4 keys, got .kv_heads = 2");
+             GNN_ESHAPE, "shared weights need 4 keys, got .key_heads = 2");
     ck_fails(
         gnn_layer_new(&layer, context,
                       &GNN_TRANSFORMER_CONV(.in = 4, .heads = 2, .d_k = 3, .d_v = 5, .edge_dim = 2)),

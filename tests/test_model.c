@@ -134,21 +134,25 @@ static void every_kind(gnn_step_t *steps, const gnn_aggregator_t *mine)
     const gnn_step_t list[EVERY] = {
         {.kind = GNN_STEP_INPUT, .name = "x", .out = D},
         {.kind = GNN_STEP_INPUT, .name = "e"},
-        {.name = "hop", .input = "x", .layer = {.in = D, .aggregator = mine}},
+        {.name = "hop", .inputs = {"x"}, .layer = {.in = D, .aggregator = mine}},
         {.kind = GNN_STEP_LINEAR, .name = "q", .in = D, .out = D, .bias = GNN_OFF},
-        {.kind = GNN_STEP_LINEAR, .name = "k", .input = "hop", .in = D, .out = D, .share = "q"},
+        {.kind = GNN_STEP_LINEAR, .name = "k", .inputs = {"hop"}, .in = D, .out = D, .share = "q"},
         {.kind = GNN_STEP_AGGREGATE, .name = "a", .query = "q", .key = "k", .layer = dot},
         {.kind = GNN_STEP_LINEAR, .name = "g", .in = D, .out = 2},
-        {.kind = GNN_STEP_SCALE_HEADS, .name = "gated", .input = "a", .second = "g"},
+        {.kind = GNN_STEP_SCALE_HEADS, .name = "gated", .inputs = {"a", "g"}},
         {.kind = GNN_STEP_EDGE_ROWS, .name = "ends", .graph = 1, .side = GNN_SIDE_SENDERS},
-        {.kind = GNN_STEP_MULTIPLY, .name = "product", .second = "e"},
-        {.kind = GNN_STEP_MAXIMUM, .name = "most", .second = "e", .third = "ends"},
+        {.kind = GNN_STEP_MULTIPLY, .name = "product", .inputs = {NULL, "e"}},
+        {.kind = GNN_STEP_MAXIMUM, .name = "most", .inputs = {NULL, "e", "ends"}},
         {.kind = GNN_STEP_DETACH, .name = "cut"},
         {.kind = GNN_STEP_SCALE, .name = "twice", .factor = 2},
-        {.kind = GNN_STEP_OP, .name = "shifted", .op = &shift, .options = {0.1 / 3, 2}, .second = "e"},
+        {.kind = GNN_STEP_OP,
+         .name = "shifted",
+         .op = &shift,
+         .options = {0.1 / 3, 2},
+         .inputs = {NULL, "e"}},
         {.kind = GNN_STEP_PARAMETER, .name = "rows", .rows = 2, .out = D, .each_segment = GNN_ON},
-        {.kind = GNN_STEP_STACK, .name = "all", .input = "shifted", .second = "rows"},
-        {.kind = GNN_STEP_ADD, .name = "sum", .second = "all", .factor = (gnn_real_t)-0.3},
+        {.kind = GNN_STEP_STACK, .name = "all", .inputs = {"shifted", "rows"}},
+        {.kind = GNN_STEP_ADD, .name = "sum", .inputs = {NULL, "all"}, .factor = (gnn_real_t)-0.3},
         {.kind = GNN_STEP_VIEW, .name = "part", .row = 1, .rows = 5, .column = 1, .columns = 3}};
     memcpy(steps, list, sizeof list);
 }
@@ -190,7 +194,7 @@ START_TEST(declared_inputs_are_all_there_are)
 {
     gnn_step_t steps[] = {{.kind = GNN_STEP_INPUT, .name = "x", .out = D},
                           {.kind = GNN_STEP_LINEAR, .name = "a", .in = D, .out = D},
-                          {.kind = GNN_STEP_ADD, .name = "b", .second = "xx"}};
+                          {.kind = GNN_STEP_ADD, .name = "b", .inputs = {NULL, "xx"}}};
     ck_fails(refuse(3, steps), GNN_ENOTFOUND,
              "step b reads \"xx\": no input is declared and no earlier step has this name");
     gnn_model_t *model = make(2, steps + 1); /* nothing is declared: an input like another */
@@ -201,8 +205,8 @@ END_TEST
 
 START_TEST(inputs_are_listed)
 {
-    gnn_model_t *model = make(2, (gnn_step_t[]){{.kind = GNN_STEP_ADD, .second = "memory"},
-                                                {.kind = GNN_STEP_ADD, .second = "x"}});
+    gnn_model_t *model = make(2, (gnn_step_t[]){{.kind = GNN_STEP_ADD, .inputs = {NULL, "memory"}},
+                                                {.kind = GNN_STEP_ADD, .inputs = {NULL, "x"}}});
     ck_assert_int_eq(gnn_model_input_count(model), 2);
     ck_assert_str_eq(gnn_model_input_name(model, 0), "x");
     ck_assert_str_eq(gnn_model_input_name(model, 1), "memory");
@@ -218,9 +222,9 @@ START_TEST(widths_are_checked_when_a_model_is_made)
     ck_fails(refuse(2, (gnn_step_t[]){in, {.kind = GNN_STEP_LINEAR, .name = "a", .in = 3, .out = 1}}),
              GNN_ESHAPE, "step a expects 3 input features, step x puts out 4");
     ck_fails(refuse(3, (gnn_step_t[]){in,
-                                      {.kind = GNN_STEP_CONCAT, .second = "x"},
-                                      {.kind = GNN_STEP_ADD, .name = "s", .second = "x"}}),
-             GNN_ESHAPE, "step s expects 8 columns in .second, step x puts out 4");
+                                      {.kind = GNN_STEP_CONCAT, .inputs = {NULL, "x"}},
+                                      {.kind = GNN_STEP_ADD, .name = "s", .inputs = {NULL, "x"}}}),
+             GNN_ESHAPE, "step s expects 8 columns in .inputs[1], step x puts out 4");
     ck_fails(
         refuse(2, (gnn_step_t[]){in, {.kind = GNN_STEP_VIEW, .name = "v", .column = 2, .columns = 3}}),
         GNN_ESHAPE, "step v: 3 columns from column 2 on, step x puts out 4");
@@ -242,7 +246,7 @@ START_TEST(widths_are_checked_when_a_model_is_made)
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_EDGE_ROWS}}), GNN_EINVALID, ".side");
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_PARAMETER, .out = 2}}), GNN_EINVALID,
              ".rows = 0");
-    ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_STACK}}), GNN_EINVALID, "needs .second");
+    ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_STACK}}), GNN_EINVALID, "needs .inputs[1]");
 }
 END_TEST
 
@@ -253,7 +257,7 @@ START_TEST(a_matrix_is_one_parameter)
     gnn_tensor_t t;
     gnn_step_t steps[] = {
         {.kind = GNN_STEP_PARAMETER, .name = "table", .rows = 7, .out = D},
-        {.kind = GNN_STEP_LINEAR, .name = "logits", .input = "x", .in = D, .out = 7, .share = "table"},
+        {.kind = GNN_STEP_LINEAR, .name = "logits", .inputs = {"x"}, .in = D, .out = 7, .share = "table"},
         {.kind = GNN_STEP_LINEAR,
          .name = "back",
          .in = 7,
@@ -263,7 +267,7 @@ START_TEST(a_matrix_is_one_parameter)
          .bias = GNN_OFF},
         {.kind = GNN_STEP_LINEAR,
          .name = "again",
-         .input = "x",
+         .inputs = {"x"},
          .in = D,
          .out = 7,
          .share = "logits",
@@ -303,9 +307,10 @@ END_TEST
 START_TEST(a_value_runs_what_it_needs)
 {
     gnn_model_t *model = make(
-        3, (gnn_step_t[]){{.kind = GNN_STEP_SCALE, .name = "twice", .factor = 2},
-                          {.name = "hop", .layer = GNN_GAT(.in = D), .graph = 1, .input = "absent"},
-                          {.kind = GNN_STEP_ADD, .name = "sum", .input = "twice", .second = "x"}});
+        3,
+        (gnn_step_t[]){{.kind = GNN_STEP_SCALE, .name = "twice", .factor = 2},
+                       {.name = "hop", .layer = GNN_GAT(.in = D), .graph = 1, .inputs = {"absent"}},
+                       {.kind = GNN_STEP_ADD, .name = "sum", .inputs = {"twice", "x"}}});
     gnn_model_inputs_t in = {NULL, 0, values, 1};
     gnn_real_t out[N * D];
     gnn_tensor_t y = gnn_tensor(out, N, D);
@@ -437,8 +442,8 @@ START_TEST(a_decoder_layer_is_two_layers)
     ck_assert_int_eq(gnn_model_graph_count(model), 2);
     ck_assert_str_eq(gnn_model_step(model, 1)->name, "b:cross");
     ck_assert_str_eq(gnn_model_step(model, 1)->receivers, "b");
-    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 0))->update, GNN_UPDATE_LINEAR);
-    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 1))->update, GNN_UPDATE_FEED_FORWARD);
+    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 0))->update, &gnn_update_linear);
+    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 1))->update, &gnn_update_feed_forward);
     gnn_model_free(model);
 }
 END_TEST

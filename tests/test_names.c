@@ -121,7 +121,7 @@ START_TEST(stacked_projections_are_split)
 {
     gnn_layer_t *layer = layer_of(
         (gnn_layer_config_t){
-            .preset = GNN_PRESET_TRANSFORMER, .in = 2, .heads = 1, .update = GNN_UPDATE_LINEAR},
+            .preset = GNN_PRESET_TRANSFORMER, .in = 2, .heads = 1, .update = &gnn_update_linear},
         1);
     static const char *const fields[] = {"query.weight", "key.weight", "value.weight"};
     gnn_real_t out[12];

@@ -261,7 +261,8 @@ START_TEST(all_neighbours_train_as_the_whole_graph)
     gnn_data_t *data = make_data();
     machine_t a = machine(kind, 1, blocks, 0), b = machine(kind, 1, blocks, 0);
     gnn_train_result_t x, y;
-    gnn_train_config_t config = {.epochs = 3, .lr = (gnn_real_t)0.02, .watch = GNN_WATCH_LOSS};
+    gnn_train_config_t config = {
+        .epochs = 3, .optimizer.lr = (gnn_real_t)0.02, .watch = GNN_WATCH_LOSS};
     ck_ok(gnn_train(a.model, a.context, data, &config, &x));
     config.sampling = &sampling;
     ck_ok(gnn_train(b.model, b.context, data, &config, &y));
@@ -280,9 +281,10 @@ START_TEST(samples_teach)
     gnn_data_t *data = make_data();
     machine_t m = machine(SAGE, 1, makes_blocks(method), 0);
     gnn_train_result_t result;
-    ck_ok(gnn_train(m.model, m.context, data,
-                    &(gnn_train_config_t){.epochs = 40, .lr = (gnn_real_t)0.01, .sampling = &sampling},
-                    &result));
+    ck_ok(gnn_train(
+        m.model, m.context, data,
+        &(gnn_train_config_t){.epochs = 40, .optimizer.lr = (gnn_real_t)0.01, .sampling = &sampling},
+        &result));
     ck_assert_double_gt(result.validation_metric, 0.6);
     free_machine(&m);
     gnn_data_free(data);
@@ -318,7 +320,7 @@ START_TEST(chunks_refuse)
                        two = gnn_tensor(numbers, (int64_t)2 * NODES, IN);
     ck_ok(gnn_model_from_steps(
         &stacked, m.context, 1,
-        (gnn_step_t[]){{.kind = GNN_STEP_STACK, .input = "x", .second = "x", .name = "both"}}));
+        (gnn_step_t[]){{.kind = GNN_STEP_STACK, .inputs = {"x", "x"}, .name = "both"}}));
     ck_fails(gnn_predict_layers(stacked, m.context, data, 0, &two), GNN_EUNSUPPORTED, "both");
     ck_fails(gnn_predict_layers(m.model, m.context, data, -1, &out), GNN_EINVALID, "rows_at_once");
     ck_fails(gnn_predict_layers(m.model, m.context, data, 0, &two), GNN_ESHAPE, "480");

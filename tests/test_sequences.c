@@ -50,19 +50,19 @@ static gnn_model_t *make_model(gnn_context_t *context, double dropout)
     for (int side = 0; side < 2; side++) {
         gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_EMBED,
                                            .name = side ? "written" : "words",
-                                           .input = side ? "decoder_ids" : "ids",
+                                           .inputs = {side ? "decoder_ids" : "ids"},
                                            .in = WORDS,
                                            .out = WIDTH,
                                            .share = side ? "words" : NULL});
         gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_EMBED,
                                            .name = side ? "written_places" : "places",
-                                           .input = side ? "decoder_positions" : "positions",
+                                           .inputs = {side ? "decoder_positions" : "positions"},
                                            .in = PLACES,
                                            .out = WIDTH,
                                            .share = side ? "places" : NULL});
         gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_ADD,
-                                           .input = side ? "written" : "words",
-                                           .second = side ? "written_places" : "places"});
+                                           .inputs = {side ? "written" : "words",
+                                                      side ? "written_places" : "places"}});
         if (side == 0)
             gnn_steps_add(steps, &(gnn_step_t){.name = "memory", .layer = layer});
         else
@@ -83,7 +83,7 @@ static gnn_model_t *make_language_model(gnn_context_t *context)
     gnn_model_t *model;
     ck_ok(gnn_model_from_steps(
         &model, context, 3,
-        (gnn_step_t[]){{.kind = GNN_STEP_EMBED, .input = "ids", .in = WORDS, .out = WIDTH},
+        (gnn_step_t[]){{.kind = GNN_STEP_EMBED, .inputs = {"ids"}, .in = WORDS, .out = WIDTH},
                        {.layer = GNN_TRANSFORMER(.in = WIDTH, .heads = 4, .map = &gnn_map_rope)},
                        {.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = WORDS}}));
     return model;
@@ -271,7 +271,7 @@ static gnn_train_result_t train(gnn_model_t *model, gnn_context_t *context,
     const int rc = gnn_train_batches(
         model, context, source,
         &(gnn_train_config_t){.epochs = epochs,
-                              .lr = (gnn_real_t)0.005,
+                              .optimizer.lr = (gnn_real_t)0.005,
                               .optimizer.clip_norm = 1,
                               .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = 10, .period = steps},
                               .watch = GNN_WATCH_LOSS,

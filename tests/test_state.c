@@ -41,14 +41,14 @@ static void tear_down(void)
 static void add_words(gnn_steps_t *steps)
 {
     gnn_steps_add(
-        steps,
-        &(gnn_step_t){.kind = GNN_STEP_EMBED, .name = "word", .input = "ids", .in = WORDS, .out = D});
+        steps, &(gnn_step_t){
+                   .kind = GNN_STEP_EMBED, .name = "word", .inputs = {"ids"}, .in = WORDS, .out = D});
     gnn_steps_add(
         steps,
         &(gnn_step_t){
-            .kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = CAPACITY, .out = D});
-    gnn_steps_add(
-        steps, &(gnn_step_t){.kind = GNN_STEP_ADD, .name = "x", .input = "word", .second = "place"});
+            .kind = GNN_STEP_EMBED, .name = "place", .inputs = {"places"}, .in = CAPACITY, .out = D});
+    gnn_steps_add(steps,
+                  &(gnn_step_t){.kind = GNN_STEP_ADD, .name = "x", .inputs = {"word", "place"}});
 }
 
 static void add_logits(gnn_steps_t *steps)
@@ -64,16 +64,17 @@ static void transformer(gnn_steps_t *steps)
     for (int k = 0; k < 2; k++)
         gnn_steps_add(steps,
                       &(gnn_step_t){.graph = k,
-                                    .layer = GNN_TRANSFORMER(.in = D, .heads = 4, .kv_heads = 2,
+                                    .layer = GNN_TRANSFORMER(.in = D, .heads = 4, .key_heads = 2,
+                                                             .value_heads = 2,
                                                              .norm_position = GNN_NORM_BEFORE)});
 }
 
 static void post_norm_with_distances(gnn_steps_t *steps)
 {
     for (int k = 0; k < 2; k++)
-        gnn_steps_add(steps, &(gnn_step_t){.layer = GNN_TRANSFORMER(.in = D, .heads = 2,
-                                                                    .distance = GNN_DISTANCE_TABLE,
-                                                                    .distance_buckets = 9)});
+        gnn_steps_add(steps,
+                      &(gnn_step_t){.layer = GNN_TRANSFORMER(.in = D, .heads = 2,
+                                                             .priors = {{&gnn_prior_table, {9}}})});
 }
 
 static void neighbours(gnn_steps_t *steps)
@@ -91,15 +92,16 @@ static void neighbours(gnn_steps_t *steps)
 static void given_rows(gnn_steps_t *steps)
 {
     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "q", .in = D, .out = D});
-    gnn_steps_add(
-        steps, &(gnn_step_t){
-                   .kind = GNN_STEP_ACTIVATION, .name = "k", .input = "x", .activation = GNN_TANH});
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_ACTIVATION,
+                                       .name = "k",
+                                       .inputs = {"x"},
+                                       .activation = GNN_TANH});
     gnn_steps_add(
         steps,
         &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                       .query = "q",
                       .key = "k",
-                      .input = "x",
+                      .inputs = {"x"},
                       .layer = {.in = D, .heads = 2, .aggregator = gnn_aggregator_find("dot")}});
     gnn_steps_add(steps,
                   &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
@@ -110,13 +112,13 @@ static void given_rows(gnn_steps_t *steps)
 static void encoder_decoder(gnn_steps_t *steps)
 {
     gnn_steps_add(steps, &(gnn_step_t){.name = "memory",
-                                       .input = "source",
+                                       .inputs = {"source"},
                                        .graph = 2,
                                        .layer = GNN_TRANSFORMER(.in = D, .heads = 2)});
     gnn_steps_add(steps,
                   &(gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "shift", .rows = 1, .out = D});
-    gnn_steps_add(
-        steps, &(gnn_step_t){.kind = GNN_STEP_ADD, .name = "moved", .input = "x", .second = "shift"});
+    gnn_steps_add(steps,
+                  &(gnn_step_t){.kind = GNN_STEP_ADD, .name = "moved", .inputs = {"x", "shift"}});
     for (int k = 0; k < 2; k++) {
         char name[8];
         snprintf(name, sizeof name, "d.%d", k);
@@ -136,9 +138,8 @@ static void scores(gnn_steps_t *steps)
     gnn_layer_config_t layer = GNN_TRANSFORMER(.in = D, .heads = 2, .norm_position = GNN_NORM_BEFORE,
                                                .map = gnn_map_find("rope"));
     gnn_steps_add(steps, &(gnn_step_t){.layer = layer});
-    layer.prior_0 = gnn_prior_find("keys");
-    layer.prior_0_options[0] = 5;
-    layer.prior_1 = gnn_prior_find("slope");
+    layer.priors[0] = (gnn_layer_prior_t){gnn_prior_find("keys"), {5}, GNN_OFF};
+    layer.priors[1].prior = gnn_prior_find("slope");
     layer.weigher = gnn_weigher_find("softmax_sink");
     layer.softcap = 3;
     gnn_steps_add(steps, &(gnn_step_t){.graph = 1, .layer = layer});
@@ -146,13 +147,13 @@ static void scores(gnn_steps_t *steps)
     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                        .query = "q",
                                        .key = "x",
-                                       .input = "x",
+                                       .inputs = {"x"},
                                        .layer = {.in = D,
                                                  .heads = 2,
                                                  .aggregator = gnn_aggregator_find("dot"),
                                                  .map = gnn_map_find("rope"),
                                                  .weigher = gnn_weigher_find("sigmoid"),
-                                                 .prior_0 = gnn_prior_find("slope")}});
+                                                 .priors = {{gnn_prior_find("slope")}}}});
 }
 
 static void (*const models[])(gnn_steps_t *) = {transformer, post_norm_with_distances, neighbours,
@@ -395,28 +396,29 @@ START_TEST(what_cannot_grow_is_named)
                              fixed_x = {.values = &x, .n_values = 1};
     const gnn_state_config_t plain = {.capacity = 4}, with_e = {.capacity = 4, .fixed = &fixed_e},
                              with_x = {.capacity = 4, .fixed = &fixed_x};
-    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_STACK, .name = "s", .input = "x", .second = "e"},
-                     &plain),
+    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_STACK, .name = "s", .inputs = {"x", "e"}}, &plain),
              GNN_EUNSUPPORTED, "step s: a step of kind stack cannot go on row by row");
-    ck_fails(
-        refused(
-            &(gnn_step_t){.name = "s", .input = "x", .edge_weight = "e", .layer = GNN_SAGE(.in = D)},
-            &plain),
-        GNN_EUNSUPPORTED, "step s: .edge_weight has rows on edges");
-    ck_fails(refused(&(gnn_step_t){.name = "s", .input = "x", .layer = GNN_GCN(.in = D)}, &plain),
+    ck_fails(refused(
+                 &(gnn_step_t){
+                     .name = "s", .inputs = {"x"}, .edge_weight = "e", .layer = GNN_SAGE(.in = D)},
+                 &plain),
+             GNN_EUNSUPPORTED, "step s: .edge_weight has rows on edges");
+    ck_fails(refused(&(gnn_step_t){.name = "s", .inputs = {"x"}, .layer = GNN_GCN(.in = D)}, &plain),
              GNN_EUNSUPPORTED, "self-loops");
     ck_fails(
-        refused(&(gnn_step_t){.name = "s", .input = "x", .receivers = "e", .layer = GNN_SAGE(.in = D)},
-                &with_e),
+        refused(
+            &(gnn_step_t){.name = "s", .inputs = {"x"}, .receivers = "e", .layer = GNN_SAGE(.in = D)},
+            &with_e),
         GNN_EUNSUPPORTED, "step s: its rows grow, but .receivers does not");
     ck_fails(
-        refused(&(gnn_step_t){.name = "s", .input = "x", .receivers = "e", .layer = GNN_SAGE(.in = D)},
-                &with_x),
+        refused(
+            &(gnn_step_t){.name = "s", .inputs = {"x"}, .receivers = "e", .layer = GNN_SAGE(.in = D)},
+            &with_x),
         GNN_EINVALID,
         "step s hears fixed rows: .fixed must have a graph of 1 segments in slot 0, and has none");
-    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .name = "s", .input = "e"}, &with_e),
+    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .name = "s", .inputs = {"e"}}, &with_e),
              GNN_EINVALID, "nothing that grows");
-    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .input = "x"}, &(gnn_state_config_t){0}),
+    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .inputs = {"x"}}, &(gnn_state_config_t){0}),
              GNN_EINVALID, ".capacity = 0");
 }
 END_TEST

@@ -64,7 +64,7 @@ static double learn(gnn_data_t *data, gnn_model_t *model, gnn_train_config_t *co
     config->targets = "y";
     config->splits = split;
     config->epochs = 150;
-    config->lr = (gnn_real_t)0.02;
+    config->optimizer.lr = (gnn_real_t)0.02;
     ck_ok(gnn_train(model, context, data, config, &result));
     ck_ok(gnn_evaluate_targets(model, context, data, "y", split, 0, GNN_VALIDATION, config->metric,
                                &value));
@@ -199,7 +199,7 @@ START_TEST(training_without_some_edges)
             (gnn_step_t[]){{.name = "heard",
                             .layer = GNN_GCN(.in = FEATURES, .out = 16, .activation = GNN_RELU),
                             .edge_weight = "weight"},
-                           {.kind = GNN_STEP_CONCAT, .second = "x"},
+                           {.kind = GNN_STEP_CONCAT, .inputs = {NULL, "x"}},
                            {.kind = GNN_STEP_LINEAR, .in = 16 + FEATURES, .out = 2}}));
         values[kind] = learn(data, model,
                              &(gnn_train_config_t){.loss = GNN_LOSS_MEAN_SQUARED,

@@ -12,7 +12,7 @@ START_TEST(early_stopping_restores_the_best_weights)
     gnn_source_t source = small_source(s);
     ck_ok(gnn_train_batches(s->model, context, &source,
                             &(gnn_train_config_t){.epochs = EPOCHS,
-                                                  .lr = (gnn_real_t)0.05,
+                                                  .optimizer.lr = (gnn_real_t)0.05,
                                                   .patience = 12,
                                                   .watch = watch,
                                                   .callback = write_down,
@@ -249,7 +249,8 @@ static gnn_real_t *trained(gnn_data_t *data, int threads, uint64_t seed, int64_t
         &with, &(gnn_context_config_t){.threads = threads, .seed = seed, .deterministic = GNN_ON}));
     gnn_model_t *gat = new_gat(with, gnn_data_features(data), gnn_data_classes(data));
     ck_ok(gnn_train(gat, with, data,
-                    &(gnn_train_config_t){.epochs = 12, .weight_decay = (gnn_real_t)5e-4}, NULL));
+                    &(gnn_train_config_t){.epochs = 12, .optimizer.weight_decay = (gnn_real_t)5e-4},
+                    NULL));
     ck_ok(gnn_evaluate(gat, with, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy));
     gnn_real_t *weights = weights_of(gat, count);
     gnn_model_free(gat);

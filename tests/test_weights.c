@@ -66,7 +66,7 @@ static gnn_model_t *steps(void)
 {
     gnn_model_t *model = NULL;
     gnn_step_t s[] = {
-        {.kind = GNN_STEP_EMBED, .name = "words", .input = "ids", .in = 9, .out = 6},
+        {.kind = GNN_STEP_EMBED, .name = "words", .inputs = {"ids"}, .in = 9, .out = 6},
         {.name = "a", .layer = awkward(GNN_PRESET_GATED_GRAPH)},
         {.name = "b \"quoted\" \xc3\xa9",
          .layer = awkward(GNN_PRESET_GATED_GRAPH),
@@ -82,10 +82,10 @@ static gnn_model_t *steps(void)
         {.name = "cross",
          .layer = awkward(GNN_PRESET_TRANSFORMER),
          .graph = 1,
-         .input = "words",
+         .inputs = {"words"},
          .receivers = "norm"},
-        {.kind = GNN_STEP_ADD, .second = "a"},
-        {.kind = GNN_STEP_CONCAT, .second = "a", .third = "words"},
+        {.kind = GNN_STEP_ADD, .inputs = {NULL, "a"}},
+        {.kind = GNN_STEP_CONCAT, .inputs = {NULL, "a", "words"}},
         {.kind = GNN_STEP_LINEAR, .name = "head", .in = 18, .out = 2},
     };
     ck_ok(gnn_model_from_steps(&model, context, sizeof s / sizeof s[0], s));
@@ -115,10 +115,10 @@ static void same_step(const gnn_model_t *a, const gnn_model_t *b, int64_t k)
     const gnn_step_t *s = gnn_model_step(a, k), *t = gnn_model_step(b, k);
     const gnn_layer_t *layer = gnn_model_layer(a, k);
     const char *const texts[][2] = {{s->name, t->name},
-                                    {s->input, t->input},
+                                    {s->inputs[0], t->inputs[0]},
                                     {s->receivers, t->receivers},
-                                    {s->second, t->second},
-                                    {s->third, t->third},
+                                    {s->inputs[1], t->inputs[1]},
+                                    {s->inputs[2], t->inputs[2]},
                                     {s->edge_features, t->edge_features},
                                     {s->edge_weight, t->edge_weight},
                                     {s->edge_bias, t->edge_bias},

@@ -13,7 +13,7 @@ static gnn_step_t hears(zoo_t *z, const char *query, const char *memory)
     return (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                         .query = query,
                         .key = memory,
-                        .input = memory,
+                        .inputs = {memory},
                         .layer = {.in = zoo_cols(z, "x"), .aggregator = gnn_aggregator_find("dot")}};
 }
 
@@ -113,12 +113,12 @@ START_TEST(external_global_rows)
                              .out = d,
                              .each_segment = GNN_ON,
                              .graph = 1});
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "both", .input = "x", .second = "rows"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "both", .inputs = {"x", "rows"}});
     zoo_add(&z, (gnn_step_t){.name = "y",
                              .layer = {.in = d,
                                        .heads = zoo_number(&z, "p.heads"),
                                        .aggregator = gnn_aggregator_find("dot"),
-                                       .update = GNN_UPDATE_LINEAR,
+                                       .update = &gnn_update_linear,
                                        .bias_out = GNN_OFF}});
     RUN(&z, places);
 }
@@ -128,7 +128,7 @@ static void add_product(zoo_t *z, const char *name, const char *input, int64_t d
 {
     zoo_add(z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                             .name = name,
-                            .input = input,
+                            .inputs = {input},
                             .in = d,
                             .out = d,
                             .bias = GNN_OFF});
@@ -178,15 +178,14 @@ START_TEST(all_attention)
     add_product(&z, "v", "x", d);
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mk", .rows = rows, .out = d});
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mv", .rows = rows, .out = d});
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "keys", .input = "k", .second = "mk"});
-    zoo_add(&z,
-            (gnn_step_t){.kind = GNN_STEP_STACK, .name = "messages", .input = "v", .second = "mv"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "keys", .inputs = {"k", "mk"}});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "messages", .inputs = {"v", "mv"}});
     gnn_step_t attention = hears(&z, "q", "keys");
-    attention.input = "messages";
+    attention.inputs[0] = "messages";
     attention.layer.heads = zoo_number(&z, "p.heads");
     zoo_add(&z, attention);
     add_product(&z, "o", NULL, d);
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_ADD, .second = "x"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {NULL, "x"}});
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_NORM,
                              .name = "y",
                              .norm = GNN_NORM_LAYER,
@@ -226,8 +225,9 @@ START_TEST(tied_embedding)
         small[k] = (int32_t)ids[k];
     z.values[z.n_values++] = (gnn_named_t){.name = "ids", .ids = small, .count = n};
     ck_ok(gnn_graph_complete(&z.graphs[z.n_graphs++], segments, lengths));
-    zoo_add(&z, (gnn_step_t){
-                    .kind = GNN_STEP_EMBED, .name = "word", .input = "ids", .in = words, .out = d});
+    zoo_add(&z,
+            (gnn_step_t){
+                .kind = GNN_STEP_EMBED, .name = "word", .inputs = {"ids"}, .in = words, .out = d});
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_SCALE, .factor = (gnn_real_t)sqrt((double)d)});
     zoo_add(&z, (gnn_step_t){.name = "layer",
                              .layer = GNN_TRANSFORMER(.in = d, .heads = zoo_number(&z, "p.heads"),
@@ -386,7 +386,7 @@ START_TEST(gps)
                                          .layer = {.in = zoo_cols(&z, "x"),
                                                    .message = gnn_message_find("none"),
                                                    .aggregator = gnn_aggregator_find("sum"),
-                                                   .update = GNN_UPDATE_LINEAR,
+                                                   .update = &gnn_update_linear,
                                                    .self_loops = GNN_ON}}));
     RUN(&z, places);
 }

@@ -17,9 +17,13 @@ static inline gnn_model_t *small_writer(gnn_context_t *context, int64_t words)
     ck_ok(gnn_model_from_steps(
         &model, context, 7,
         (gnn_step_t[]){
-            {.kind = GNN_STEP_EMBED, .name = "word", .input = "letters", .in = words, .out = SMALL_WIDTH},
-            {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = SMALL_PLACES, .out = SMALL_WIDTH},
-            {.kind = GNN_STEP_ADD, .input = "word", .second = "place"},
+            {.kind = GNN_STEP_EMBED, .name = "word", .inputs = {"letters"}, .in = words, .out = SMALL_WIDTH},
+            {.kind = GNN_STEP_EMBED,
+             .name = "place",
+             .inputs = {"places"},
+             .in = SMALL_PLACES,
+             .out = SMALL_WIDTH},
+            {.kind = GNN_STEP_ADD, .inputs = {"word", "place"}},
             {.layer = layer},
             {.layer = layer},
             {.kind = GNN_STEP_NORM, .in = SMALL_WIDTH, .norm = GNN_NORM_LAYER},

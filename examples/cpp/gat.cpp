@@ -10,7 +10,8 @@
 #include <random>
 #include <vector>
 
-namespace {
+namespace
+{
 
 constexpr int people = 300, links = 900, width = 8, groups = 3;
 
@@ -23,11 +24,14 @@ struct drawn {
     drawn() : group(people), train(people), validation(people), test(people)
     {
         std::mt19937 random(1);
-        const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+        const auto below = [&](int n) {
+            return static_cast<int>(random() % static_cast<unsigned>(n));
+        };
         for (int i = 0; i < people; i++) {
             group[static_cast<std::size_t>(i)] = i % groups;
             for (int f = 0; f < width; f++)
-                features(i, f) = static_cast<gnn_real_t>(below(100) + (f == i % groups ? 30 : 0)) / 100;
+                features(i, f) =
+                    static_cast<gnn_real_t>(below(100) + (f == i % groups ? 30 : 0)) / 100;
             (i < 30 ? train : i < 100 ? validation : test)[static_cast<std::size_t>(i)] = true;
         }
         for (int k = 0; k < links; k++) {
@@ -57,10 +61,12 @@ gnn::data make_data(const drawn &d)
 double classify(gnn::context &context, gnn::data &data)
 {
     gnn::steps steps; // "weight" is the set's edge array, which multiplies the messages
-    steps.add(gnn::step(gnn::gat().in(width).out(8).heads(4).activation(GNN_ELU)).edge_weight("weight"))
+    steps
+        .add(gnn::step(gnn::gat().in(width).out(8).heads(4).activation(GNN_ELU)).edge_weight("weight"))
         .add(gnn::step(gnn::gat().in(32).out(groups)).edge_weight("weight"));
     gnn::model gat(context, steps);
-    gat.train(context, data, gnn::train_config().epochs(100).lr(0.01));
+    gat.train(context, data,
+              gnn::train_config().epochs(100).optimizer(gnn::optimizer_config().lr(0.01)));
     return gat.evaluate(context, data, GNN_TEST);
 }
 

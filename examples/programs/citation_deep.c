@@ -129,8 +129,9 @@ static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
     char before[32], name[32];
     snprintf(before, sizeof before, "rows.%lld", (long long)k);
     snprintf(name, sizeof name, "rows.%lld", (long long)k + 1);
-    add(steps, (gnn_step_t){
-                   .kind = GNN_STEP_NORM, .input = before, .in = r->hidden, .norm = GNN_NORM_LAYER});
+    add(steps,
+        (gnn_step_t){
+            .kind = GNN_STEP_NORM, .inputs = {before}, .in = r->hidden, .norm = GNN_NORM_LAYER});
     if (preset == GNN_PRESET_NONE)
         add_linear(steps, NULL, r->hidden, r->hidden);
     else
@@ -142,7 +143,7 @@ static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
     add_dropout(steps, r);
     add_linear(steps, NULL, r->hidden, r->hidden);
     add_dropout(steps, r);
-    add(steps, (gnn_step_t){.kind = GNN_STEP_ADD, .name = name, .second = before});
+    add(steps, (gnn_step_t){.kind = GNN_STEP_ADD, .name = name, .inputs = {NULL, before}});
 }
 
 /* Residual blocks between two linear maps, as in Platonov et al. 2023. */

@@ -22,7 +22,7 @@ static gnn_layer_config_t mean_layer(int64_t width)
     return (gnn_layer_config_t){.in = width,
                                 .aggregator = &gnn_aggregator_mean,
                                 .message = &gnn_message_none,
-                                .update = GNN_UPDATE_NONE};
+                                .update = &gnn_update_none};
 }
 
 static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
@@ -32,7 +32,7 @@ static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
                                 .heads = heads,
                                 .aggregator = &gnn_aggregator_dot,
                                 .message = &gnn_message_linear,
-                                .update = GNN_UPDATE_LINEAR,
+                                .update = &gnn_update_linear,
                                 .bias_project = GNN_ON};
 }
 
@@ -44,7 +44,7 @@ static int new_bag(gnn_model_t **model, gnn_context_t *context, const classify_t
     const gnn_step_t steps[] = {
         {.kind = GNN_STEP_EMBED,
          .name = "word",
-         .input = "words",
+         .inputs = {"words"},
          .in = gnn_vocabulary_size(vocabulary),
          .out = o->width},
         {.name = "readout", .graph = 1, .layer = mean_layer(o->width)},
@@ -68,11 +68,15 @@ int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t
     gnn_step_t steps[MOST_LAYERS + 8] = {
         {.kind = GNN_STEP_EMBED,
          .name = "word",
-         .input = "words",
+         .inputs = {"words"},
          .in = gnn_vocabulary_size(vocabulary),
          .out = o->width},
-        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = o->max_length, .out = o->width},
-        {.kind = GNN_STEP_ADD, .name = "sum", .input = "word", .second = "place"},
+        {.kind = GNN_STEP_EMBED,
+         .name = "place",
+         .inputs = {"places"},
+         .in = o->max_length,
+         .out = o->width},
+        {.kind = GNN_STEP_ADD, .name = "sum", .inputs = {"word", "place"}},
         {.kind = GNN_STEP_DROPOUT, .name = "drop", .rate = (gnn_real_t)o->dropout}};
     int64_t n = 4;
     if (o->layers == 0)
@@ -85,11 +89,11 @@ int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t
     const char *words = steps[n - 1].name;
     if (o->node)
         steps[n++] = (gnn_step_t){
-            .kind = GNN_STEP_EMBED, .name = "query", .input = "queries", .in = 1, .out = o->width};
+            .kind = GNN_STEP_EMBED, .name = "query", .inputs = {"queries"}, .in = 1, .out = o->width};
     steps[n++] =
         (gnn_step_t){.name = "readout",
                      .graph = 1,
-                     .input = words,
+                     .inputs = {words},
                      .receivers = o->node ? "query" : NULL,
                      .layer = o->node ? attention_layer(o->width, o->heads) : mean_layer(o->width)};
     steps[n++] =

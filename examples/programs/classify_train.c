@@ -38,15 +38,15 @@ int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_
     gnn_source_t source = {
         .get = get_batch, .count = {train->packs->count, validation->packs->count, 0}, .user = both};
     gnn_train_config_t config = {.epochs = o->epochs,
-                                 .lr = (gnn_real_t)o->lr,
-                                 .weight_decay = (gnn_real_t)o->weight_decay,
                                  .patience = o->patience,
                                  .callback = show_progress,
                                  .stop = &program_stopped,
                                  .optimizer = {.kind = GNN_ADAMW,
                                                .clip_norm = 1,
                                                .groups = &fixed,
-                                               .n_groups = o->sinusoidal ? 1 : 0},
+                                               .n_groups = o->sinusoidal ? 1 : 0,
+                                               .lr = (gnn_real_t)o->lr,
+                                               .weight_decay = (gnn_real_t)o->weight_decay},
                                  .schedule = {.kind = GNN_SCHEDULE_COSINE,
                                               .warmup = 50,
                                               .period = o->epochs * train->packs->count,

@@ -42,8 +42,8 @@ static int train(subject_t *s, const options_t *o)
     program_catch_interrupt();
     GNN_TRY(gnn_train(s->model, s->context, s->data,
                       &(gnn_train_config_t){.epochs = o->epochs,
-                                            .lr = (gnn_real_t)o->lr,
-                                            .weight_decay = (gnn_real_t)o->weight_decay,
+                                            .optimizer.lr = (gnn_real_t)o->lr,
+                                            .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
                                             .stop = &program_stopped},
                       NULL));
     program_let_interrupt();

@@ -25,7 +25,7 @@ static void add_linear(const builder_t *b, const char *name, const char *input, 
 {
     add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                         .name = name,
-                        .input = input,
+                        .inputs = {input},
                         .in = b->options->hidden,
                         .out = out,
                         .bias = bias});
@@ -45,12 +45,12 @@ static void add_gin(const builder_t *b, int64_t k, const char *name, const char 
     const int64_t width = b->options->hidden;
     snprintf(hop, sizeof hop, "hop.%lld", (long long)k);
     add(b, (gnn_step_t){.name = hop,
-                        .input = input,
+                        .inputs = {input},
                         .layer = {.in = width,
                                   .out = width,
                                   .message = &gnn_message_linear,
                                   .aggregator = &gnn_aggregator_sum,
-                                  .update = GNN_UPDATE_NONE,
+                                  .update = &gnn_update_none,
                                   .self_loops = GNN_ON}});
     add_norm(b, NULL);
     add_linear(b, NULL, NULL, width, GNN_ON);
@@ -62,7 +62,7 @@ static void add_preset(const builder_t *b, const char *name, const char *input)
     const options_t *o = b->options;
     const gnn_preset_t preset = gnn_preset_find(o->layer);
     const int transformer = preset == GNN_PRESET_TRANSFORMER;
-    add(b, (gnn_step_t){.input = input,
+    add(b, (gnn_step_t){.inputs = {input},
                         .layer = {.preset = preset,
                                   .in = o->hidden,
                                   .out = transformer ? o->hidden : o->hidden / o->heads,
@@ -79,7 +79,7 @@ static void add_readout(const builder_t *b, const char *name, const char *input)
     if (aggregator)
         add(b, (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                             .name = name,
-                            .input = input,
+                            .inputs = {input},
                             .graph = 1,
                             .layer = {.in = o->hidden, .aggregator = aggregator}});
     else
@@ -104,7 +104,7 @@ static void add_score(const builder_t *b, int64_t k, int64_t first, const char *
     add_readout(b, readout, input);
     add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                         .name = score,
-                        .input = readout,
+                        .inputs = {readout},
                         .in = strcmp(readouts[b->options->readout], "set2set") == 0
                                   ? 2 * b->options->hidden
                                   : b->options->hidden,
@@ -113,7 +113,7 @@ static void add_score(const builder_t *b, int64_t k, int64_t first, const char *
     add(b, (gnn_step_t){
                .kind = GNN_STEP_DROPOUT, .name = score, .rate = (gnn_real_t)b->options->dropout});
     if (k > first)
-        add(b, (gnn_step_t){.kind = GNN_STEP_ADD, .name = sum, .second = before});
+        add(b, (gnn_step_t){.kind = GNN_STEP_ADD, .name = sum, .inputs = {NULL, before}});
 }
 
 static void add_steps(const builder_t *b, int64_t features)
@@ -123,7 +123,7 @@ static void add_steps(const builder_t *b, int64_t features)
     char name[32], before[32] = "rows.0";
     add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                         .name = before,
-                        .input = "x",
+                        .inputs = {"x"},
                         .in = features,
                         .out = o->hidden,
                         .bias = GNN_OFF});

@@ -101,8 +101,8 @@ static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t
     gnn_train_result_t result;
     const gnn_train_config_t config = {
         .epochs = o->epochs,
-        .lr = (gnn_real_t)o->lr,
-        .weight_decay = (gnn_real_t)o->weight_decay,
+        .optimizer.lr = (gnn_real_t)o->lr,
+        .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
         .schedule = {.kind = o->period ? GNN_SCHEDULE_STEP : GNN_SCHEDULE_CONSTANT,
                      .period = o->period * source.count[GNN_TRAIN],
                      .gamma = 0.5},

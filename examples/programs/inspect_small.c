@@ -56,9 +56,13 @@ static int make_model(gnn_model_t **model, gnn_context_t *context)
     return gnn_model_from_steps(
         model, context, 6,
         (gnn_step_t[]){
-            {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = language_size(), .out = WIDTH},
-            {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = MAX_WORDS, .out = WIDTH},
-            {.kind = GNN_STEP_ADD, .input = "word", .second = "place"},
+            {.kind = GNN_STEP_EMBED,
+             .name = "word",
+             .inputs = {"words"},
+             .in = language_size(),
+             .out = WIDTH},
+            {.kind = GNN_STEP_EMBED, .name = "place", .inputs = {"places"}, .in = MAX_WORDS, .out = WIDTH},
+            {.kind = GNN_STEP_ADD, .inputs = {"word", "place"}},
             {.kind = GNN_STEP_LAYER, .name = "layer.0", .layer = layer},
             {.kind = GNN_STEP_LAYER, .name = "layer.1", .layer = layer},
             {.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = 2}});
@@ -74,9 +78,8 @@ static int learn(gnn_model_t *model, gnn_context_t *context, small_t *batches, u
     }
     const gnn_source_t source = {.get = get_batch, .count = {BATCHES, 0, 0}, .user = batches};
     const gnn_train_config_t how = {.epochs = EPOCHS,
-                                    .lr = (gnn_real_t)0.003,
                                     .watch = GNN_WATCH_NONE,
-                                    .optimizer = {.clip_norm = 1}};
+                                    .optimizer = {.clip_norm = 1, .lr = (gnn_real_t)0.003}};
     return gnn_train_batches(model, context, &source, &how, NULL);
 }
 

@@ -24,7 +24,7 @@ static void add_transformer(gnn_steps_t *steps, const options_t *o, int64_t feat
 {
     gnn_steps_add(
         steps,
-        &(gnn_step_t){.kind = GNN_STEP_LINEAR, .input = "x", .in = features, .out = o->hidden});
+        &(gnn_step_t){.kind = GNN_STEP_LINEAR, .inputs = {"x"}, .in = features, .out = o->hidden});
     for (int64_t k = 0; k < o->layers; k++)
         gnn_steps_add(steps, &(gnn_step_t){.layer = {.preset = GNN_PRESET_TRANSFORMER,
                                                      .in = o->hidden,
@@ -42,7 +42,7 @@ static void add_hops(gnn_steps_t *steps, const options_t *o, int64_t features)
     for (int64_t k = 0; k < o->layers; k++) {
         const int last = k + 1 == o->layers;
         gnn_steps_add(steps, &(gnn_step_t){.name = last ? "rows" : NULL,
-                                           .input = k == 0 ? "x" : NULL,
+                                           .inputs = {k == 0 ? "x" : NULL},
                                            .layer = hop(o, k, k == 0 ? features : o->hidden,
                                                         last ? o->out : o->hidden)});
     }

@@ -59,8 +59,8 @@ static int train(const options_t *o, gnn_context_t *context, gnn_link_batches_t 
     gnn_train_result_t result;
     const gnn_train_config_t config = {.epochs = o->epochs,
                                        .patience = o->patience,
-                                       .lr = (gnn_real_t)o->lr,
-                                       .weight_decay = (gnn_real_t)o->weight_decay,
+                                       .optimizer.lr = (gnn_real_t)o->lr,
+                                       .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
                                        .watch = watches[o->watch],
                                        .metric = o->watch == WATCH_AP ? GNN_METRIC_AVERAGE_PRECISION
                                                                       : GNN_METRIC_ROC_AUC,

@@ -64,9 +64,9 @@ static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_bat
 static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layers)
 {
     gnn_step_t steps[16] = {
-        {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = language_size(), .out = WIDTH},
-        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = MAX_WORDS, .out = WIDTH},
-        {.kind = GNN_STEP_ADD, .input = "word", .second = "place"}};
+        {.kind = GNN_STEP_EMBED, .name = "word", .inputs = {"words"}, .in = language_size(), .out = WIDTH},
+        {.kind = GNN_STEP_EMBED, .name = "place", .inputs = {"places"}, .in = MAX_WORDS, .out = WIDTH},
+        {.kind = GNN_STEP_ADD, .inputs = {"word", "place"}}};
     int64_t n = 3;
     for (int64_t k = 0; k < layers; k++)
         steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER,
@@ -95,11 +95,10 @@ static int run(const options_t *options, gnn_context_t *context, gnn_model_t **m
         GNN_TRY(make_pack(&packs[k], *model, options, &state));
     gnn_source_t source = {.get = get_batch, .count = {TRAINING, HELD_OUT, 0}, .user = packs};
     gnn_train_config_t config = {.epochs = options->epochs,
-                                 .lr = (gnn_real_t)0.003,
                                  .watch = GNN_WATCH_LOSS,
                                  .callback = show_progress,
                                  .stop = &program_stopped,
-                                 .optimizer = {.clip_norm = 1},
+                                 .optimizer = {.clip_norm = 1, .lr = (gnn_real_t)0.003},
                                  .schedule = {.kind = GNN_SCHEDULE_COSINE,
                                               .warmup = TRAINING,
                                               .period = options->epochs * TRAINING}};

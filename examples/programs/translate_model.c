@@ -16,7 +16,7 @@ static void add_embedding(gnn_steps_t *steps, const translate_t *o, int64_t voca
 {
     const gnn_step_t words = {.kind = GNN_STEP_EMBED,
                               .name = decoder ? "decoder.words" : "words",
-                              .input = decoder ? "decoder_ids" : "ids",
+                              .inputs = {decoder ? "decoder_ids" : "ids"},
                               .in = vocabulary,
                               .out = o->width,
                               .share = decoder ? "words" : NULL};
@@ -25,11 +25,11 @@ static void add_embedding(gnn_steps_t *steps, const translate_t *o, int64_t voca
                                .factor = (gnn_real_t)sqrt((double)o->width)};
     const gnn_step_t places = {.kind = GNN_STEP_EMBED,
                                .name = decoder ? "decoder.places" : "places",
-                               .input = decoder ? "decoder_positions" : "positions",
+                               .inputs = {decoder ? "decoder_positions" : "positions"},
                                .in = o->max_length,
                                .out = o->width,
                                .share = decoder ? "places" : NULL};
-    const gnn_step_t sum = {.kind = GNN_STEP_ADD, .input = scaled.name, .second = places.name};
+    const gnn_step_t sum = {.kind = GNN_STEP_ADD, .inputs = {scaled.name, places.name}};
     const gnn_step_t dropout = {.kind = GNN_STEP_DROPOUT,
                                 .name = decoder ? "decoder.embedded" : "embedded",
                                 .rate = (gnn_real_t)o->train.dropout};

@@ -40,8 +40,7 @@ static void cosine(gnn_layer_config_t *c)
 static void location(gnn_layer_config_t *c)
 {
     c->scale = GNN_ZERO;
-    c->prior_0 = gnn_prior_find("place");
-    c->prior_0_options[0] = PLACES;
+    c->priors[0] = (gnn_layer_prior_t){.prior = gnn_prior_find("place"), .options = {PLACES}};
 }
 
 static void hard(gnn_layer_config_t *c)
@@ -59,7 +58,7 @@ static const char *add_places(gnn_steps_t *steps, const char *of, const gnn_laye
     snprintf(name, size, "%s:places", of);
     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
                                        .name = name,
-                                       .input = of,
+                                       .inputs = {of},
                                        .in = c->in,
                                        .out = c->heads * PLACES});
     return name;
@@ -70,16 +69,16 @@ void add_decoder_layer(gnn_steps_t *steps, const char *name, const gnn_layer_con
 {
     char cross_name[48], places[48];
     gnn_layer_config_t alone = *layer, cross = *layer;
-    alone.update = GNN_UPDATE_LINEAR;
+    alone.update = &gnn_update_linear;
     scores[score](&cross);
     gnn_steps_add(steps, &(gnn_step_t){.name = name, .graph = 1, .layer = alone});
     const char *numbers =
-        cross.prior_0 ? add_places(steps, name, &cross, places, sizeof places) : NULL;
+        cross.priors[0].prior ? add_places(steps, name, &cross, places, sizeof places) : NULL;
     snprintf(cross_name, sizeof cross_name, "%s:cross", name);
     gnn_steps_add(steps, &(gnn_step_t){.name = cross_name,
-                                       .input = "memory",
+                                       .inputs = {"memory"},
                                        .receivers = name,
                                        .graph = 2,
-                                       .prior_0 = numbers,
+                                       .priors = {numbers},
                                        .layer = cross});
 }

@@ -23,7 +23,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const write_t
     GNN_TRY(gnn_steps_new(&steps));
     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_EMBED,
                                        .name = "words",
-                                       .input = "ids",
+                                       .inputs = {"ids"},
                                        .in = vocabulary,
                                        .out = o->width});
     gnn_steps_add(

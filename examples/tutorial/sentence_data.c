@@ -83,9 +83,9 @@ int sentences_train(gnn_context_t *context, const gnn_layer_config_t *config, co
     if (code == GNN_OK)
         code = gnn_model_prepare(model, 0, graph, GNN_ON);
     if (code == GNN_OK)
-        code = gnn_train_batches(model, context,
-                                 &(gnn_source_t){.get = get, .count = {1, 1}, .user = &source},
-                                 &(gnn_train_config_t){.epochs = 150, .lr = 0.01f}, &result);
+        code = gnn_train_batches(
+            model, context, &(gnn_source_t){.get = get, .count = {1, 1}, .user = &source},
+            &(gnn_train_config_t){.epochs = 150, .optimizer.lr = 0.01f}, &result);
     if (code == GNN_OK)
         *accuracy = 100 * result.validation_metric;
     gnn_model_free(model);

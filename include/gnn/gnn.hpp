@@ -7,7 +7,8 @@
  *     gnn::model gat(context,
  *                    {gnn::gat().in(1433).out(8).heads(8).activation(GNN_ELU).dropout(0.6),
  *                     gnn::gat().in(64).out(7).dropout(0.6)});
- *     gat.train(context, cora, gnn::train_config().lr(0.005).patience(100));
+ *     gat.train(context, cora,
+ *               gnn::train_config().optimizer(gnn::optimizer_config().lr(0.005)).patience(100));
  *     double accuracy = gat.evaluate(context, cora, GNN_TEST, GNN_METRIC_ACCURACY);
  *
  * A handle converts to the pointer that C functions take, so that every function of gnn/gnn.h can
@@ -283,10 +284,11 @@ void set(T (&to)[N], F... from)
 } // namespace detail
 
 /* A chain over a struct of the C interface: its fields are functions that return the chain. */
-#define GNN_HPP_SETTER(field)                                     \
-    template <typename... A> auto &field(A &&...values)           \
+#define GNN_HPP_SETTER(field) GNN_HPP_SETTER_OF(field, field)
+#define GNN_HPP_SETTER_OF(name, place)                            \
+    template <typename... A> auto &name(A &&...values)            \
     {                                                             \
-        detail::set(c_.field, std::forward<A>(values)...);        \
+        detail::set(c_.place, std::forward<A>(values)...);        \
         return *this;                                             \
     }
 #define GNN_HPP_CHAIN(name, type)                                 \
@@ -306,8 +308,12 @@ public:
 class layer_config {
     GNN_HPP_CHAIN(layer_config, gnn_layer_config_t)
 #define GNN_FIELD(type, name, kind, initial, low, high, help) GNN_HPP_SETTER(name)
+#define GNN_FIELD_ARRAY(type, name, count)
+#define GNN_FIELD_AT(name, place, kind, initial, low, high, help) GNN_HPP_SETTER_OF(name, place)
 #include <gnn/tables/fields.def>
 #undef GNN_FIELD
+#undef GNN_FIELD_ARRAY
+#undef GNN_FIELD_AT
 };
 
 inline layer_config preset(gnn_preset_t which) { return layer_config().preset(which); }
@@ -327,12 +333,16 @@ class step {
     GNN_HPP_CHAIN(step, gnn_step_t)
     step(const layer_config &config) { c_.layer = config; }
     GNN_HPP_SETTER(layer)
+    GNN_HPP_SETTER(inputs)
+    GNN_HPP_SETTER(priors)
 #define GNN_STEP_TEXT(field) GNN_HPP_SETTER(field)
+#define GNN_STEP_ELEMENT(key, field, k)
 #define GNN_STEP_NUMBER(kind, field) GNN_HPP_SETTER(field)
 #define GNN_STEP_WORD(words, field) GNN_HPP_SETTER(field)
 #define GNN_STEP_ROW(table, field) GNN_HPP_SETTER(field)
 #include <gnn/tables/step_fields.def>
 #undef GNN_STEP_TEXT
+#undef GNN_STEP_ELEMENT
 #undef GNN_STEP_NUMBER
 #undef GNN_STEP_WORD
 #undef GNN_STEP_ROW
@@ -355,7 +365,7 @@ class step {
     X(clusters) X(seed) X(batch) X(roots) X(n_roots)
 #define GNN_HPP_FIELDS_gnn_sampling_t(X) X(sampler) X(batch) X(prefetch)
 #define GNN_HPP_FIELDS_gnn_train_config_t(X)                                                   \
-    X(epochs) X(optimizer) X(schedule) X(lr) X(weight_decay) X(patience) X(watch) X(metric)    \
+    X(epochs) X(optimizer) X(schedule) X(patience) X(watch) X(metric)                          \
     X(label_smoothing) X(class_weight) X(loss) X(split) X(callback) X(user) X(stop)            \
     X(checkpoint) X(checkpoint_every) X(resume) X(accumulate) X(sampling) X(targets) X(splits) \
     X(drop_edge) X(drop_node) X(links) X(typed)
@@ -754,6 +764,7 @@ private:
 };
 
 #undef GNN_HPP_SETTER
+#undef GNN_HPP_SETTER_OF
 #undef GNN_HPP_CHAIN
 
 } // namespace gnn

@@ -15,11 +15,12 @@
 extern "C" {
 #endif
 
-/** A layer: its config with every field filled in, and its parameters. */
+/** A layer: its resolved config and its parameters. */
 typedef struct gnn_layer gnn_layer_t;
 
 /**
- * What is made of the aggregate `a`: a row of the table of updates (lib/layer/updates.def).
+ * The update: h_i' from the aggregate `a` and the receiver's features x_i. An entry of
+ * lib/layer/updates.def.
  *
  *     none           a                                        (+ W_self x_i with self_term)
  *     linear         W_out a                                  (+ W_self x_i with self_term)
@@ -32,18 +33,13 @@ typedef struct gnn_layer gnn_layer_t;
  */
 typedef struct gnn_update {
     const char *name, *paper, *help;
-    const struct gnn__update_rules *rules; /**< what it does; the library's own */
+    const struct gnn__update_rules *rules; /**< its functions, internal to the library */
 } gnn_update_t;
 
-/* Every row is a constant: &gnn_update_mlp. */
+/* Every entry is a constant: &gnn_update_mlp. */
 #define GNN_UPDATE(name) GNN_API extern const gnn_update_t gnn_update_##name;
 #include <gnn/tables/updates.def>
 #undef GNN_UPDATE
-#define GNN_UPDATE_NONE (&gnn_update_none)
-#define GNN_UPDATE_LINEAR (&gnn_update_linear)
-#define GNN_UPDATE_MLP (&gnn_update_mlp)
-#define GNN_UPDATE_FEED_FORWARD (&gnn_update_feed_forward)
-#define GNN_UPDATE_GRU (&gnn_update_gru)
 
 /** Count of the updates in the library's table. */
 GNN_API size_t gnn_update_count(void);
@@ -54,10 +50,10 @@ GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
 /** How the outputs of heads are combined: concatenated, or averaged. */
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
-/** Where the norm stands: after each part of the update (post-norm), or before it (pre-norm). */
+/** Position of the norm: after each part of the update (post-norm), or before it (pre-norm). */
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
 
-/** GNN_PRESET_GCN, GNN_PRESET_SAGE, ...: rows of lib/layer/presets.def. */
+/** GNN_PRESET_GCN, GNN_PRESET_SAGE, ...: entries of lib/layer/presets.def. */
 typedef enum {
     GNN_PRESET_NONE = 0,
 #define GNN_PRESET(id, ...) GNN_PRESET_##id,
@@ -66,22 +62,33 @@ typedef enum {
     GNN_PRESET_COUNT
 } gnn_preset_t;
 
-/** Values of a row's options, in the row's order; 0: its initial value. */
+/** Values of an entry's options, in the entry's order; 0: the option's initial value. */
 typedef double gnn_options_t[GNN_ROW_OPTIONS];
 
-/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets
- * (gnn_prior_table). */
-typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;
+/** A prior of an attention layer: a term added to every score. {&gnn_prior_table, {32}} */
+typedef struct gnn_layer_prior {
+    const gnn_prior_t *prior; /**< an entry of lib/aggregate/priors.def; NULL: none */
+    gnn_options_t options;    /**< its options, in its order; 0: their initial values */
+    /** GNN_ON: its values are an input of the layer (gnn_score_vars_t, .priors of a step); GNN_OFF:
+     * they are parameters of the layer */
+    gnn_flag_t given;
+} gnn_layer_prior_t;
 
 /**
- * What a layer is: its sizes, the rows that it is made of, and their settings. Zero in a field
- * means the preset's choice, or the field's default where there is no preset; GNN_ZERO is a number
- * that is meant to be 0. docs/layer.md lists the fields with their defaults.
+ * The config of a layer: sizes, entries of tables, and their options. Zero in a field means the
+ * preset's choice, or the field's default where there is no preset; GNN_ZERO is a real that is
+ * meant to be 0. docs/layer.md lists the fields with their meaning, range and default.
  */
 typedef struct gnn_layer_config_s {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) type name;
+#define GNN_FIELD_ARRAY(type, name, count) type name[count];
+#define GNN_FIELD_AT(name, place, kind, initial, low, high, help)
 #include <gnn/tables/fields.def>
 #undef GNN_FIELD
+#undef GNN_FIELD_ARRAY
+#undef GNN_FIELD_AT
+    /** GNN_ON in a config that gnn_layer_config_resolve made: a real that is 0 is meant to be 0 */
+    gnn_flag_t resolved;
 } gnn_layer_config_t;
 
 /* Presets as config literals: GNN_GAT(.in = 64, .out = 7), or for any row of the list
@@ -111,7 +118,7 @@ typedef struct gnn_layer_config_s {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** The name of a preset, such as "gat"; NULL for GNN_PRESET_NONE and what is no preset. */
+/** The name of a preset, such as "gat"; NULL for GNN_PRESET_NONE and values that are not presets. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
 /** The preset of a name; GNN_PRESET_NONE if there is none, and gnn_error_message() then lists the
  * names. */
@@ -119,22 +126,22 @@ GNN_API gnn_preset_t gnn_preset_find(const char *name);
 
 /* ---- configs ----
  *
- * The struct grows at its end, and the library is told how long the program's is: what is marked
- * "inline" below passes the size on. */
+ * The struct grows at its end, and the library is given the size of the program's struct: functions
+ * marked "inline" below pass it on. */
 
-/** What is known of one field of a config. */
+/** The description of one field of a config. */
 typedef struct gnn_config_field {
     const char *name; /**< "heads" */
-    const char *kind; /**< of its values: "whole number", "rate", "flag", "activation", ... */
+    const char *kind; /**< of its values: "integer", "rate", "flag", "activation", ... */
     const char *help; /**< one line; in brackets, the default that follows from other fields */
-    double initial;   /**< the default, of an enum its value */
-    double low, high; /**< range of a number */
+    double initial;   /**< the default; of an enum its value */
+    double low, high; /**< range of an integer or a real */
 } gnn_config_field_t;
 
 GNN_API int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config, size_t size);
-/** Fills in every field of a config, as the layer will use it. GNN_EINVALID / GNN_ESHAPE with
- * the field's name and value. Inline. */
+/** Fills in every field of a config as the layer will use it: resolving the result again gives the
+ * same config. GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value. Inline. */
 static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config)
 {
@@ -150,19 +157,19 @@ static inline int gnn_layer_config_field(size_t index, gnn_config_field_t *field
 {
     return gnn_layer_config_field_sized(index, field, sizeof *field);
 }
-/** The name of index `index` among those that a field takes as its value ("relu"; the names of a
- * table's entries). NULL past the last, and for fields of numbers. */
+/** The name of an index among those that a field takes as its value ("relu"; the names of a table's
+ * entries). NULL past the last, and for fields of integers and reals. */
 GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 
 GNN_API int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
                                        const char *value);
 /**
  * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"),
- * ("residual", "on"), ("options", "0.5,2"). "default" is the preset's choice; a number that is
- * written 0 is meant. The config is unchanged after an error. Inline.
+ * ("residual", "on"), ("options", "0.5,2"), ("prior_0", "slope"). "default" is the preset's choice;
+ * a real that is written as 0 is meant to be 0. The config is unchanged after an error. Inline.
  *
- * @return GNN_OK; GNN_ENOTFOUND with the list of names, if no field, row or word is called so;
- * GNN_EINVALID for what is no number or lies outside the field's range.
+ * @return GNN_OK; GNN_ENOTFOUND with the list of names, if there is no field, entry or value of that
+ * name; GNN_EINVALID for a value that is not of the field's kind or lies outside its range.
  */
 static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
 {
@@ -181,7 +188,7 @@ static inline int gnn_layer_config_get(const gnn_layer_config_t *config, const c
 
 /* ---- layers ---- */
 
-/** What a layer reads in one call. Tensors are borrowed; NULL where there is none. */
+/** The inputs of a layer in one call. Tensors are borrowed; NULL where there is none. */
 typedef struct gnn_inputs {
     const gnn_tensor_t *x_dst; /**< (n_dst x in_dst); NULL: receivers are the first n_dst senders */
     const gnn_tensor_t *x_src; /**< (n_src x in) */
@@ -193,7 +200,7 @@ typedef struct gnn_inputs {
 
 GNN_API int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config, size_t size);
-/** Makes a layer with parameters of its own, drawn from the context's seed. Errors: as
+/** Makes a layer that owns its parameters, drawn from the context's seed. Errors: as
  * gnn_layer_config_resolve, GNN_EMEMORY. Inline. */
 static inline int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config)
@@ -203,11 +210,11 @@ static inline int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
 /** Frees a layer with the parameters that it owns; NULL is fine. Tapes that record it must not run
  * afterwards. */
 GNN_API void gnn_layer_free(gnn_layer_t *layer);
-/** The config of a layer with every field filled in, owned by the layer. */
+/** The resolved config of a layer, owned by the layer or by its model. */
 GNN_API const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer);
 /** Builds the view of `graph` that this layer needs; backward GNN_ON for training. */
 GNN_API int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward);
-/** The width of a layer's output: columns of what gnn_layer_forward writes. */
+/** The width of a layer's output: columns of gnn_layer_forward's `out`. */
 GNN_API int64_t gnn_layer_width(const gnn_layer_t *layer);
 
 /** Runs a layer for inference (no dropout): out (n_dst x width), caller's, overwritten. Threads:
@@ -216,29 +223,29 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
 
-/* The same in two halves: projections of senders may be kept and used again (a key/value cache). */
-/** Projected rows that may be kept and used again: keys, values and queries, or messages. */
+/* The same in two halves: projections of senders may be kept and reused (a KV cache). */
+/** Projected rows that may be kept and reused: keys, values and queries, or messages. */
 typedef struct gnn_projection gnn_projection_t;
-/** Makes room for the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
+/** Allocates the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
  * Errors: GNN_EINVALID (capacity < 0), GNN_EOVERFLOW, GNN_EMEMORY. */
 GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
                                int64_t capacity);
 /** Frees a projection; NULL is fine. */
 GNN_API void gnn_projection_free(gnn_projection_t *projection);
-/** Projects rows of x (dense) for one or both sides; fills the projection from row `at` on (0: from
- * the start). */
+/** Projects rows of x (dense) for one or both sides into the projection's rows `at` .. `at` + rows -
+ * 1. */
 GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                               gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
 /** Aggregates and updates from projected rows. `receivers` and `senders` may be the same
- * projection. inputs->x_src (or x_dst) are still what the update reads of h_i. */
+ * projection. The update still reads h_i from inputs->x_src (or x_dst). */
 GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_projection_t *receivers, const gnn_projection_t *senders,
                                 const gnn_tensor_t *out);
 
 /** Computes the attention weights of a layer on these inputs, after the softmax: per_edge (m x
- * heads) by the user's edge numbers and / or per_segment (for each segment heads x receivers x
- * senders, one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer does not attend. */
+ * heads) by the user's edge ids and / or per_segment (for each segment heads x receivers x senders,
+ * flattened one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer has no attention. */
 GNN_API int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
@@ -253,16 +260,16 @@ typedef struct gnn_layer_vars {
 GNN_API gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape,
                                    const gnn_graph_t *graph, const gnn_layer_vars_t *vars);
 
-/** What the scores of an attention layer read beside the rows that the layer projects; GNN_NONE
+/** Inputs of the scores of an attention layer in addition to the rows that it projects; GNN_NONE
  * where absent. */
 typedef struct gnn_score_vars {
     gnn_var_t gate;        /**< (n_dst x heads) multiplies the output of each head */
-    gnn_var_t prior_query; /**< (n_dst x heads*d_k) what priors multiply in place of the query */
-    /** the numbers of a prior whose field prior_K_given is on: as many as the row declares, or a
-     * row for each receiver or sender (gnn_prior_t.numbers) */
+    gnn_var_t prior_query; /**< (n_dst x heads*d_k) multiplied by priors in place of the query */
+    /** values of a prior whose .given is on: of the shape that the prior declares, or one row per
+     * receiver or sender (gnn_prior_t.numbers) */
     gnn_var_t prior[GNN_PRIORS];
 } gnn_score_vars_t;
-/** gnn_layer_record with what the scores of an attention layer read besides; NULL: nothing. */
+/** gnn_layer_record with additional inputs of the scores; NULL: none. */
 GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
                                           const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                           const gnn_score_vars_t *scores);

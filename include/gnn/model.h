@@ -14,7 +14,7 @@ extern "C" {
 /** A model: a list of steps, with their parameters and buffers. */
 typedef struct gnn_model gnn_model_t;
 
-/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... The table below says what each does. */
+/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... gnn_step_t says what each computes. */
 typedef enum {
 #define GNN_STEP(id, name) GNN_STEP_##id,
 #include <gnn/tables/steps.def>
@@ -23,87 +23,90 @@ typedef enum {
 } gnn_step_kind_t;
 
 /**
- * One step: what it is, what it reads by name, and its settings. Names are those of earlier steps,
- * or of inputs that come with each run. Zero in a field means its default; it must be zero where
- * the kind does not read it. Strings are copied.
+ * One step: its kind, the names of the values that it reads, and its settings. Names are those of
+ * earlier steps, or of inputs that are given with each call. Zero in a field means its default; a
+ * field that the kind does not read must be zero. Strings are copied.
  *
- *     kind          puts out                                      reads besides the names
- *     LAYER         one hop                                       layer, graph, share
- *     LINEAR        input W + b; W may be another step's table,   in, out, bias, share,
- *                   read transposed, or some rows of it           transposed, row, rows
- *     NORM          norm(input)                                   in, norm, eps, share
- *     ACTIVATION    activation(input)                             activation, options: slope of
+ *     kind          output                                        fields besides .inputs
+ *     LAYER         one hop                                       layer, graph, receivers, share,
+ *                                                                 edge_features, edge_weight,
+ *                                                                 edge_bias, gate, prior_query, priors
+ *     LINEAR        x W + b; W may be another step's table,       in, out, bias, share, transposed,
+ *                   transposed, or some rows of it                row, rows
+ *     NORM          norm(x)                                       in, norm, eps, share
+ *     ACTIVATION    activation(x)                                 activation, options: slope of
  *                                                                 the leaky relu [0.2]
- *     DROPOUT       dropout(input)                                rate
- *     ADD           input + factor second                         factor
- *     CONCAT        input, second, ... eighth side by side
+ *     DROPOUT       dropout(x)                                    rate
+ *     ADD           x + factor y                                  factor
+ *     CONCAT        up to 8 inputs, concatenated by columns
  *     EMBED         row ids[r] of a table                         in: rows of the table, out, share
  *     INPUT         the model's input of this name                out: its width [any]
- *     AGGREGATE     sum over j of w_ij m_j on rows that are       layer: how, its .in is the width
- *                   given: input (messages), query, key,          of a message; graph
- *                   receivers (their part of a message), gate,
- *                   edge_weight, edge_bias
- *     PARAMETER     learned rows, which hear no other row         rows, out, each_segment and
- *                                                                 graph, share
- *     STACK         input, second, ... eighth one under another
- *     VIEW          a block of the input                          row, rows, column, columns
- *     SCALE         factor input                                  factor
- *     MULTIPLY      input times second, element by element; the
- *                   second may be one row, column or number
- *     SCALE_HEADS   the input's heads times the columns of second
- *     MAXIMUM       the largest of input, second, ... eighth
- *     EDGE_ROWS     for each edge the input's row of its          graph, side
- *                   receiver or sender
- *     DETACH        input, through which no gradient passes
- *     OP            a named op (gnn/op.h), or one of your own,    op, options: its attributes;
- *                   on input, second, ... eighth                  graph, where the op reads one
+ *     AGGREGATE     sum over j of w_ij m_ij over given rows:      layer: how, its .in is the width
+ *                   inputs[0] (messages), query, key, receivers   of a message; graph; edge_weight,
+ *                   (their part of a message)                     edge_bias, gate, prior_query, priors
+ *     PARAMETER     learned rows; no inputs                       rows, out, each_segment and
+ *                                                                 graph, share, factor
+ *     STACK         up to 8 inputs, concatenated by rows
+ *     VIEW          a block of x                                  row, rows, column, columns
+ *     SCALE         factor x                                      factor
+ *     MULTIPLY      x y, element by element; y may be one row,
+ *                   column or value
+ *     SCALE_HEADS   the heads of x, each times a column of y
+ *     MAXIMUM       the largest of up to 8 inputs, by element
+ *     EDGE_ROWS     for each edge the row of x of its receiver    graph, side
+ *                   or sender
+ *     DETACH        x, without a gradient
+ *     OP            a named op (gnn/op.h), or an op of the        op, options: its attributes;
+ *                   program, on up to 8 inputs                    graph, where the op reads one
  */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
-    const char *name; /**< of its parameters and its output; NULL: its number, "0", "1", ... */
-    gnn_layer_config_t layer; /**< LAYER: its config. AGGREGATE: of it what says how to aggregate */
-    int graph;                /**< graph slot that the step runs on */
-    /** senders' features, or the op's input; NULL: the previous step's output, "x" for the first */
-    const char *input;
-    const char *receivers;      /**< receivers' features; NULL: the first n_dst senders */
-    const char *second, *third; /**< more inputs */
-    const char *edge_features, *edge_weight, *edge_bias;
-    /** this step's parameters whose field begins with `share_fields` are those of the step of this
-     * name */
-    const char *share;
-    /** NULL: all of them; fields that lie side by side in one matrix (docs/parameters.md) only
-     * together */
-    const char *share_fields;
-    int64_t in, out;
-    gnn_activation_t activation;
-    gnn_norm_t norm;
-    gnn_real_t eps, rate;
-
-    const char *fourth, *fifth, *sixth, *seventh, *eighth; /**< inputs after the third */
-    const char *query, *key,
-        *gate; /**< of AGGREGATE: (n_dst x heads*d_k), (n_src x kv_heads*d_k), (n_dst x heads) */
-    gnn_flag_t bias; /**< of LINEAR [on] */
-    /** LINEAR reads a shared matrix transposed [on where the matrix is a table of rows] */
-    gnn_flag_t transposed;
-    gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
-    gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
-    gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
-    /** of VIEW: the first row, and how many [all that follow]; of LINEAR: the rows of W that the
-     * input meets [all]; `rows` of PARAMETER */
-    int64_t row, rows;
-    int64_t column, columns; /**< of VIEW [all that follow] */
-    const gnn_op_t *op;      /**< of OP; one output */
-    /** of OP: what its functions read as attributes, (const double *)call->attributes */
-    double options[4];
-
-    /** LAYER, AGGREGATE: (n_dst x heads*d_k) what priors multiply in place of the query */
+    const char *name; /**< of its output and its parameters; NULL: its index, "0", "1", ... */
+    /** LAYER: its config. AGGREGATE: its config, of which it reads the fields about aggregation */
+    gnn_layer_config_t layer;
+    int graph; /**< graph slot of the kinds that run on a graph [0] */
+    /** the values that the step reads, in order: x, y, ...; of LAYER the senders' features, of
+     * AGGREGATE the messages. The first NULL: the previous step's output, "x" for the first step */
+    const char *inputs[8];
+    const char *receivers; /**< LAYER, AGGREGATE: (n_dst x ...); NULL: the first n_dst senders */
+    const char *edge_features; /**< LAYER: (m x layer.edge_dim); NULL: none */
+    const char *edge_weight;   /**< LAYER, AGGREGATE: (m x 1); NULL: none */
+    const char *edge_bias;     /**< LAYER, AGGREGATE: (m x 1) or (m x heads); NULL: none */
+    const char *query;         /**< AGGREGATE: (n_dst x heads*d_k), or (n_dst x heads) */
+    const char *key;           /**< AGGREGATE: (n_src x key_heads*d_k), or (n_src x heads) */
+    const char *gate;          /**< LAYER, AGGREGATE: (n_dst x heads) times the heads' outputs */
+    /** LAYER, AGGREGATE: (n_dst x heads*d_k) multiplied by priors in place of the query */
     const char *prior_query;
-    /** LAYER, AGGREGATE: the numbers of a prior as a value, which turns prior_K_given on: a table,
-     * or a row for each receiver or sender, as the prior's row says */
-    const char *prior_0, *prior_1, *prior_2;
+    /** LAYER, AGGREGATE: the values of layer.priors[k] as an input, which turns its .given on: a
+     * table, or one row per receiver or sender, as the prior declares; NULL: parameters */
+    const char *priors[GNN_PRIORS];
+    /** the earlier step whose parameters this step uses; NULL: it has its own */
+    const char *share;
+    /** `share` only parameters whose name begins so; NULL: all. Those that lie in one matrix
+     * (docs/parameters.md) are shared together */
+    const char *share_fields;
+    int64_t in;  /**< LINEAR, NORM: columns of the input. EMBED: rows of the table */
+    int64_t out; /**< LINEAR, EMBED, PARAMETER: columns of the output. INPUT: its columns [any] */
+    gnn_activation_t activation; /**< ACTIVATION [identity] */
+    gnn_norm_t norm;             /**< NORM; needed */
+    gnn_real_t eps;              /**< NORM: added to the variance [1e-5] */
+    gnn_real_t rate;             /**< DROPOUT: 0 to below 1 */
+    gnn_real_t factor; /**< ADD, SCALE: [1]. PARAMETER: initial value of all elements [Glorot] */
+    gnn_flag_t bias;   /**< LINEAR: [on] */
+    gnn_flag_t transposed;   /**< LINEAR with `share`: [on where the matrix is a table of rows] */
+    gnn_flag_t each_segment; /**< PARAMETER: the rows once per segment of the graph [off] */
+    gnn_sides_t side;        /**< EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS; needed */
+    int64_t row;        /**< VIEW: the first row. LINEAR: the first row of W that is multiplied */
+    int64_t rows;       /**< VIEW: [all that follow]. LINEAR: rows of W that are multiplied [all].
+                   * PARAMETER: count of the learned rows; needed */
+    int64_t column;     /**< VIEW: the first column */
+    int64_t columns;    /**< VIEW: [all that follow] */
+    const gnn_op_t *op; /**< OP; with one output; needed */
+    /** OP: its attributes, (const double *)call->attributes. ACTIVATION: see above */
+    double options[4];
 } gnn_step_t;
 
-/** The name of a kind of steps, such as "linear"; NULL for what is no kind. */
+/** The name of a kind of steps, such as "linear"; NULL for values that are not kinds. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
 GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
@@ -161,44 +164,45 @@ GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
 GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
 
 /**
- * Settings of a block. Its steps are called NAME.something, the last one NAME unless said
- * otherwise. The graph slots that a block runs on are `graph`, and graphs[0], graphs[1], ...: graph
- * + 1, graph + 2, ... where they are 0.
+ * Settings of a block. Its steps are named NAME.something, the last one NAME unless stated otherwise.
+ * A block runs on graph slot `graph`, and on graphs[0], graphs[1], ...: graph + 1, graph + 2, ...
+ * where they are 0.
  *
  *     decoder_layer      layer (a Transformer's config), input, memory; `graph` is causal,
  *                        graphs[0] goes from memory to input. Two layers, NAME and NAME:cross, the
  *                        second with the feed-forward block. Vaswani et al. 2017
  *     appnp              width, hops, factor [0.1]: z = (1 - factor) A z + factor input, on a
  *                        symmetrically normalised `graph`. Gasteiger et al. 2019
- *     gps                layer on `graph`, beside attention with `heads` on graphs[0]; each with
- *                        its residual (and layer.norm), added; an mlp of inner width `hidden`
- *                        [2 width]; dropout. Rampasek et al. 2022
- *     jumping_knowledge  `hops` layers of config `layer`; their outputs side by side, or with
+ *     gps                layer on `graph` plus attention with `heads` on graphs[0], each with its
+ *                        residual (and layer.norm); an mlp of inner width `hidden` [2 width];
+ *                        dropout. Rampasek et al. 2022
+ *     jumping_knowledge  `hops` layers of config `layer`; their outputs concatenated, or with
  *                        .maximum the largest of each element; at most 8. Xu et al. 2018
- *     mab                input hears memory over `graph`: width (of both), heads. Lee et al. 2019
+ *     mab                attention of input to memory over `graph`: width (of both), heads. Lee et
+ *                        al. 2019
  *     sab                mab of input with itself
- *     isab               `rows` learned rows hear input over `graph`, input hears them over
+ *     isab               `rows` learned rows attend to input over `graph`, input to them over
  *                        graphs[0]
- *     pma                `rows` learned rows hear relu(linear(input)) over `graph`
+ *     pma                `rows` learned rows attend to relu(linear(input)) over `graph`
  *     squeeze_excite     input * sigmoid(mlp(mean of the segment)): width, hidden [width / 4];
- *                        `graph` from rows to one row a segment, graphs[0] back. Hu et al. 2018
+ *                        `graph` from rows to one row per segment, graphs[0] back. Hu et al. 2018
  *     graph_network      input (width), edges (edge_width), globals (global_width): NAME.edges,
  *                        NAME.nodes, NAME (globals); `graph` of edges between nodes, graphs[0]
  *                        from edges to their receivers, graphs[1] from globals to their nodes,
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
  *
- * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG
- * each is. All read width and out [width].
+ * Layers of more than one step; docs/blocks.md has their formulas and the module of PyG that each
+ * corresponds to. All read width and out [width].
  *
  *     sage_project                       layer, whose senders pass relu(linear) first
  *     sgc ssg lg tag cheb arma mixhop    hops; ssg: factor [0.1]; arma: rows stacks; edge_weight
  *     le                                 one hop of differences
- *     deep_gcn                           gen's, with layer.norm and dropout before it
+ *     deep_gcn                           as gen, after layer.norm and dropout
  *     gcn2                               memory (the first features), factor [0.1], theta
  *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean], or
- *                                        factor, the first exponent of a power mean
- *     mf                                 hops: the largest degree that has weights of its own
+ *                                        factor, the initial exponent of a power mean
+ *     mf                                 hops: the largest degree with separate weights
  *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases,
  *                                        or heads blocks
  *     pinsage                            hidden, edge_weight
@@ -210,84 +214,113 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *   on a graph of all pairs:
  *     sgformer hop_decay graphormer      heads; edges (hops), memory (degrees), edge_width, rows
  *     multi_graph                        heads, hops groups of them on slots graph, graph + 1, ...
- *   on `graph`, from nodes to one row a segment:
+ *   on `graph`, from nodes to one row per segment:
  *     attentional set2set power_mean     set2set: hops
  *     lstm_readout set_transformer       set_transformer: heads, rows; `graph` complete, graphs[0]
  *                                        from nodes to its rows, graphs[1] complete among these
  *     graph_norm instance_norm           rows of nodes, normalised over each segment
- *     graph_layer_norm                   the same, all columns together
+ *     graph_layer_norm                   the same, over all columns together
  *   on pairs of nodes, by the inputs "sources" and "targets" (gnn/links.h):
- *     link_dot link_bilinear             one score a pair
+ *     link_dot link_bilinear             one score per pair
  *     link_distance
  *     link_product link_mlp              hidden [width], dropout, out [1]; link_mlp: edges,
  *                                        edge_width (rows of pairs)
- *   on nodes of several types (gnn/hetero.h), whose values are called input.TYPE ["x.TYPE"] and
+ *   on nodes of several types (gnn/hetero.h), with values named input.TYPE ["x.TYPE"] and
  *   NAME.TYPE; types, relations; a type's width is its own, else width:
- *     hgt                                heads; type t hears on slot graph + t (gnn_graph_towards)
+ *     hgt                                heads; receivers of type t on slot graph + t
+ *                                        (gnn_graph_towards)
  *     hetero_conv                        layer; relation r is slot graph + r (gnn_graph_relation);
  *                                        aggregators: sum, mean or max over relations [sum]
  *     hetero_linear                      layer.activation
  *   on rows, or labels:
- *     message_norm jumping_lstm          memory (messages); hops layers side by side, hidden
+ *     message_norm jumping_lstm          memory (messages); hops layers, concatenated, hidden
  *     label_propagation                  factor, hops
  *     correct_and_smooth                 memory (labels), globals (known), factor, hops, theta,
  *                                        rows
  */
 typedef struct gnn_block {
-    const char *name;  /**< needed */
-    const char *input; /**< NULL: the step before */
-    const char *memory, *edges, *globals;
-    int graph, graphs[4];
-    int64_t width, edge_width, global_width;
-    int64_t heads, hidden, rows, hops; /**< [1], as told, [1], [1] */
-    gnn_real_t factor, dropout;
-    gnn_flag_t maximum;
+    const char *name;  /**< of the block's steps; needed */
+    const char *input; /**< the value that it reads; NULL: the previous step's output */
+    /** the second value: decoder_layer, mab: rows to attend to. gcn2: the first features.
+     * message_norm: messages. graphormer: degrees. correct_and_smooth: labels */
+    const char *memory;
+    /** values on edges (m x edge_width), of the blocks whose list above names `edges`; graphormer,
+     * exphormer: ids below edge_width. link_mlp: rows of pairs */
+    const char *edges;
+    const char *globals; /**< graph_network: (segments x global_width). correct_and_smooth: (n x 1) */
+    int graph;           /**< the first graph slot [0] */
+    int graphs[4];       /**< further graph slots [graph + 1, graph + 2, ...] */
+    int64_t width;       /**< columns of input; needed, except by blocks that read layer.in */
+    int64_t edge_width;   /**< columns of edges, or count of their ids */
+    int64_t global_width; /**< graph_network: columns of globals */
+    int64_t heads;        /**< of attention [1]; rgcn: blocks of W_r. multi_graph: [hops] */
+    /** inner width of an mlp or LSTM: gps [2 width], squeeze_excite [width / 4], jumping_lstm [hops
+     * width / 2], pinsage, link_product, link_mlp [width], edgeconv, gen, deep_gcn [one product],
+     * nnconv: needed */
+    int64_t hidden;
+    /** learned rows: isab, pma, set_transformer [1]. arma: stacks [1]. gmm: kernels [1]. rgcn: bases
+     * [none]. graphormer: degrees; needed. correct_and_smooth: hops of smoothing [1] */
+    int64_t rows;
+    /** repetitions of a hop or a layer [1]. rgcn: relations. mf: the largest degree. multi_graph:
+     * groups of heads. exphormer: learned rows [0] */
+    int64_t hops;
+    /** weight of the input: appnp, gcn2, ssg [0.1]. label_propagation, correct_and_smooth: weight of
+     * the neighbours; needed. gen, power_mean: initial exponent [none, 1]. graph_layer_norm: eps
+     * [1e-5] */
+    gnn_real_t factor;
+    gnn_real_t dropout; /**< gps, deep_gcn, link_product, link_mlp: rate [0] */
+    gnn_flag_t maximum; /**< jumping_knowledge: the largest of each element [off] */
+    /** config of the block's layers: decoder_layer, gps, jumping_knowledge, sage_project,
+     * hetero_conv. Of others the member named in the list above */
     gnn_layer_config_t layer;
-    int64_t out;             /**< [width] */
-    const char *edge_weight; /**< of blocks that propagate: the value with them; NULL: none */
-    gnn_real_t theta;        /**< as told */
-    const gnn_aggregator_t *aggregators[4]; /**< as told */
-    const char *types;     /**< of nodes, with their width or without: "paper:128 author:64" */
-    const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
+    int64_t out;             /**< columns of the output [width; link_product, link_mlp: 1] */
+    const char *edge_weight; /**< blocks that propagate: the value with edge weights; NULL: none */
+    /** gcn2: weight of the product; needed. pna: mean of log(degree + 1); needed.
+     * correct_and_smooth: factor of smoothing; needed. graph_layer_norm: 1 adds eps to the
+     * deviation */
+    gnn_real_t theta;
+    const gnn_aggregator_t *aggregators[4]; /**< pna: up to 4; needed. hetero_conv: one [sum] */
+    const char *types; /**< hgt, hetero_*: node types, with or without width: "paper:128 author" */
+    const char *relations; /**< the same, FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);
-/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. Inline. */
+/** Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field. Inline. */
 static inline int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
 {
     return gnn_steps_block_sized(steps, block, settings, sizeof *settings,
                                  sizeof(gnn_layer_config_t));
 }
-/** Count of the blocks that gnn_steps_block knows. */
+/** Count of the blocks of gnn_steps_block. */
 GNN_API size_t gnn_block_count(void);
 /** The name of a block, such as "gps"; NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);
 
-/* ---- looking at a model ---- */
+/* ---- the parts of a model ---- */
 
 /** Count of the steps of a model; of a model of layers, of its layers. */
 GNN_API int64_t gnn_model_step_count(const gnn_model_t *model);
-/** A step of a model as it was given, owned by the model; NULL past the last. */
+/** A step of a model with its config resolved, owned by the model; NULL past the last. */
 GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index);
 /** The layer of a step, owned by the model; NULL for ops. */
 GNN_API gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index);
 /** The index of the step of a name, or -1. */
 GNN_API int64_t gnn_model_find(const gnn_model_t *model, const char *name);
-/** Columns that a step puts out; -1 where they are known only when it runs (they depend on those of
- * an input that is not declared). */
+/** Columns of a step's output; -1 where they are known only when it runs (they depend on those of an
+ * input that is not declared). */
 GNN_API int64_t gnn_model_width(const gnn_model_t *model, int64_t index);
-/** Count of the inputs that the model reads: names that no step has, or that GNN_STEP_INPUT
+/** Count of the inputs of a model: names that are not names of steps, or that GNN_STEP_INPUT
  * declares, in the order in which they are read. */
 GNN_API int64_t gnn_model_input_count(const gnn_model_t *model);
-/** The name of an input that the model reads, owned by the model; NULL past the last. */
+/** The name of an input of a model, owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_input_name(const gnn_model_t *model, int64_t index);
 /** The block that holds all parameters of a model, owned by the model. */
 GNN_API gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model);
 /** Count of the graph slots of a model. */
 GNN_API int gnn_model_graph_count(const gnn_model_t *model);
 
-/** Count of the fields of all steps, each called "STEP.FIELD" ("0.value.weight"); shared ones are
- * listed once, under their first step. */
+/** Count of the fields of all steps, named "STEP.FIELD" ("0.value.weight"); shared ones are listed
+ * once, under their first step. */
 GNN_API int64_t gnn_model_field_count(const gnn_model_t *model);
 /** The name of a field of a model, "STEP.FIELD", owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index);
@@ -295,8 +328,8 @@ GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index
  * GNN_ENOTFOUND if there is none of that name. */
 GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
-/** Count of the buffers: values that move in training but are not learned (batch norm's running
- * mean and variance), with names like those of fields. */
+/** Count of the buffers: values that training updates without a gradient (batch norm's running mean
+ * and variance), with names like those of fields. */
 GNN_API int64_t gnn_model_buffer_count(const gnn_model_t *model);
 /** The name of a buffer of a model, owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index);
@@ -317,31 +350,31 @@ typedef struct gnn_edge_list {
     gnn_ints_t type; /**< (n_edges) the relation of each edge, from 0; no array: none */
 } gnn_edge_list_t;
 
-/** What the graphs of a described model are made of. */
+/** The edges and sizes that the graphs of a described model are made from. */
 typedef struct gnn_slot_sources {
-    const gnn_edge_list_t *edges;
+    const gnn_edge_list_t *edges; /**< (n_edges) lists of edges */
     int64_t n_edges;
     const int64_t *lengths; /**< nodes of each graph of a batch; NULL: the nodes are one graph */
     int64_t n_lengths;
 } gnn_slot_sources_t;
 
 /**
- * How the graph of a slot is made, where the file that a model was loaded from says so.
+ * The kind of graph of a slot, if the model was loaded from a file that declares it.
  *
- * @param[out] source  the argument whose edges it is made of, owned by the model; NULL where it is
- *                     made of the graphs' sizes. The pointer may be NULL
- * @param[out] number  the relation, or how many learned rows a graph has. The pointer may be NULL
- * @return the word: "edges"; "relation" (the edges of one type); "incidence" (from edges to their
+ * @param[out] source  the argument whose edges it is made from, owned by the model; NULL where it is
+ *                     made from the graphs' sizes. The pointer may be NULL
+ * @param[out] number  the relation, or the count of learned rows per graph. The pointer may be NULL
+ * @return the kind: "edges"; "relation" (the edges of one type); "incidence" (from edges to their
  *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
  *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
- *         "among_seeds"; "beside" (the lists of edges that *source names, separated by blanks, each
- *         with senders of its own: gnn_graph_beside); "whole" (from all nodes to one row),
+ *         "among_seeds"; "beside" (the lists of edges that *source names, separated by whitespace,
+ *         each with its own senders: gnn_graph_beside); "whole" (from all nodes to one row),
  *         "whole_edges" (from all edges to one row); "carried" (from the edges before the last
  *         operation to those after it), "loops" (from nodes to the self-loops that it added).
- *         NULL: the file does not say
+ *         NULL: not declared
  *
  * Operations may follow the argument's name, each after a colon: "reverse", "without_loops",
- * "add_loops", "remaining" (a self-loop for each node in place of those that are there), "type=K".
+ * "add_loops", "remaining" (one self-loop per node in place of existing ones), "type=K".
  */
 GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
                                    int64_t *number);
@@ -352,16 +385,16 @@ GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const cha
  * @param[in]  backward  GNN_ON for training
  * @param[out] graphs    (gnn_model_graph_count), each the caller's, for gnn_graph_free; all NULL
  *                       after an error
- * @return GNN_OK; GNN_ENOTFOUND: the file does not say what a slot is, or edges of that name are
- *         not given; GNN_EINVALID: edges without types; else as the constructors of graphs
+ * @return GNN_OK; GNN_ENOTFOUND: a slot is not declared, or edges of that name are not given;
+ *         GNN_EINVALID: edges without types; else as the constructors of graphs
  *
  * Cost: O(n + m) time and memory for each slot.
  */
 GNN_API int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources,
                              gnn_flag_t backward, gnn_graph_t **graphs);
 
-/** A named input. Exactly one of dense, sparse, ids is given. An input on edges has rows for each
- * graph: where slots have graphs of their own there is one of its name for each slot. */
+/** A named input. Exactly one of dense, sparse, ids is given. An input on edges has one row per edge
+ * of a graph: where slots have different graphs, one input of its name is given per slot. */
 typedef struct gnn_named {
     const char *name;
     const gnn_tensor_t *dense;
@@ -372,7 +405,7 @@ typedef struct gnn_named {
     int slot;       /**< k + 1: for the steps on graph slot k alone; 0: for all */
 } gnn_named_t;
 
-/** What a model reads in one call: a graph per slot, and values by name. All are borrowed. */
+/** The inputs of a model in one call: a graph per slot, and values by name. All are borrowed. */
 typedef struct gnn_model_inputs {
     const gnn_graph_t *const *graphs; /**< one per slot */
     int64_t n_graphs;
@@ -384,7 +417,7 @@ typedef struct gnn_model_inputs {
 GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
 /**
- * What a step puts out, by its name: embeddings, a readout, any value inside the model. Only the
+ * The output of a step, by its name: embeddings, a readout, any value inside the model. Only the
  * steps that it needs are run, so only their inputs and graphs must be given.
  *
  * @param[in]  name  of a step
@@ -397,18 +430,18 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
                             const gnn_model_inputs_t *inputs, const char *name,
                             const gnn_tensor_t *out);
 /**
- * Inference step by step: each step runs over all its rows, a chunk at a time, before the next one
- * begins. A chunk's receivers hear all their senders, so the numbers are those of
- * gnn_model_forward, but for rounding; what it takes is memory for the values that later steps read
- * and for one chunk. For models that were trained on samples of a graph too large for one pass.
+ * Inference layer by layer: each step runs over all its rows, a chunk at a time, before the next
+ * step begins. A chunk's receivers aggregate all their senders, so the result is that of
+ * gnn_model_forward up to rounding; memory holds the values that later steps read, and one chunk.
+ * For models that were trained on samples of a graph too large for one pass.
  *
- * @param[in]  inputs        graphs of one part of edges, which need no preparation; every slot that
- *                           is used has one
+ * @param[in]  inputs        graphs of one part of edges, which need no preparation, one for each
+ *                           slot that is used
  * @param[in]  rows_at_once  rows of a chunk [0: 16,384]
  * @param[out] out           (rows x cols of the last step), caller's; overwritten
- * @return GNN_OK; GNN_EINVALID; GNN_ENOTFOUND, GNN_ESHAPE; GNN_EUNSUPPORTED names a step that is no
- *         matter of rows (a readout, stacked rows, values on edges), or a graph that cannot be
- *         sampled; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID; GNN_ENOTFOUND, GNN_ESHAPE; GNN_EUNSUPPORTED names a step that
+ *         cannot run by chunks of rows (a readout, stacked rows, values on edges), or a graph that
+ *         cannot be sampled; GNN_EMEMORY
  *
  * Cost: that of the steps, and for each layer the gathering of each chunk's senders. Threads: as
  * gnn_model_forward. Paper: Hamilton et al. 2017.
@@ -435,44 +468,45 @@ GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context
                                 const gnn_model_inputs_t *inputs, int64_t step,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
 
-/* ---- going on: rows that are appended (decoding with a key/value cache) ---- */
+/* ---- incremental decoding with a KV cache ---- */
 
-/** What a model keeps of the rows that it has seen: for each layer what they have sent, in the
- * layer's own projected form. */
+/** The KV cache of a model: for each layer the projected keys and values, or messages, of all rows so
+ * far. */
 typedef struct gnn_state gnn_state_t;
 
 /** Settings of a state. Zero means the default in brackets. */
 typedef struct gnn_state_config {
-    int64_t segments; /**< sequences that go on side by side [1] */
-    int64_t capacity; /**< rows that each of them may come to have; needed */
-    /** by graph slot: a row hears itself and so many rows before it, 0: all of them; NULL: all */
+    int64_t segments; /**< count of sequences [1] */
+    int64_t capacity; /**< most rows of a sequence; needed */
+    /** (n_windows) per graph slot: a row attends to itself and that many rows before it, 0: all;
+     * NULL: all */
     const int64_t *windows;
     int64_t n_windows;
-    /** inputs that do not grow (an encoder's words), and the graphs of what depends on them alone;
-     * NULL: none */
+    /** inputs that are not appended to (an encoder's tokens), and the graphs of the steps that depend
+     * on them alone; NULL: none */
     const gnn_model_inputs_t *fixed;
 } gnn_state_config_t;
 
 GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
                                 const gnn_state_config_t *config, size_t size);
 /**
- * A state without rows. Inputs that `fixed` does not have are those that grow. Steps that read
+ * Makes a state without rows. Inputs that are not in `fixed` are those that grow. Steps that read
  * fixed inputs alone (an encoder) are run here, once, and so are the senders' projections of layers
  * whose senders are fixed (a decoder's attention to the encoder).
  *
- * Graph slots: of a layer whose rows grow, the slot's graph is made by the state: a row hears the
- * rows of its sequence up to itself, or up to `windows` before. Of a layer that hears fixed rows,
- * `fixed` gives the slot's graph, with a segment for each sequence (its receivers may be any): a
- * row hears all senders of its segment. Of a step that is fixed itself, the graph is used as it is.
+ * Graph slots: for a layer whose senders grow, the state makes the graph: a row attends to the rows
+ * of its sequence up to itself, or to a window of them. For a layer with fixed senders, `fixed` gives
+ * the slot's graph, with one segment per sequence (its receivers may be any): a row attends to all
+ * senders of its segment. For a step that is itself fixed, the graph is used as it is.
  *
  * @param[in] model   borrowed until gnn_state_free; its parameters must not change in between
  * @param[in] config  borrowed during the call
- * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot go on row by row (stacked
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot run incrementally (stacked
  *         rows, edge inputs, self-loops or a norm that a graph's view adds); GNN_EMEMORY; else as
  *         gnn_model_forward
  *
- * Memory: segments * capacity rows of what each layer's senders send, made at the first
- * gnn_model_advance. Inline.
+ * Memory: segments * capacity projected rows per layer, allocated at the first gnn_model_advance.
+ * Inline.
  */
 static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
                                 gnn_context_t *context, const gnn_state_config_t *config)
@@ -481,34 +515,33 @@ static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
 }
 /** Frees a state; NULL is fine. The model stays. */
 GNN_API void gnn_state_free(gnn_state_t *state);
-/** Rows that a sequence has so far. */
+/** Count of the rows of a sequence. */
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
-/** Forgets the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
+/** Drops the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
 GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
-/** Sequences that the state has. */
+/** Count of the sequences of a state. */
 GNN_API int64_t gnn_state_segments(const gnn_state_t *state);
 /**
- * Chooses who goes on: sequence k becomes a copy of the one that was number from[k]. Sequences may
- * be left out, be taken several times and change places: a beam search keeps its best in this way,
- * and several texts begin with one that was read once.
+ * Reorders the sequences: sequence k becomes a copy of the former sequence from[k]. Sequences may be
+ * dropped, copied and permuted: a beam search keeps its best hypotheses in this way, and several
+ * texts continue one prompt.
  *
- * @param[in] count  sequences that there are from now on, at least 1
- * @param[in] from   (count) numbers of sequences
+ * @param[in] count  count of sequences after the call, at least 1
+ * @param[in] from   (count) indices of sequences
  * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW, GNN_EMEMORY: the state is as before
  *
- * Cost: O(rows of the sequences that move), with one sequence's rows of scratch; more sequences
- * than ever before copy the whole state. What is fixed (an encoder's rows) moves only where
- * sequence k comes from one that hears other fixed rows.
+ * Cost: O(rows of the sequences that move), with one sequence's rows of scratch; a count larger than
+ * any before copies the whole state. Fixed rows (an encoder's) move only where sequence k takes the
+ * place of one with other fixed rows.
  */
 GNN_API int gnn_state_select(gnn_state_t *state, int64_t count, const int64_t *from);
 /**
- * Appends rows to the sequences and puts out the model's output for them: the same numbers, up to
- * rounding, as the rows of a forward pass over the whole sequences on causal graphs, at the cost of
- * the new rows alone.
+ * Appends rows to the sequences and computes the model's output for them: up to rounding the rows of
+ * a forward pass over the whole sequences on causal graphs, at the cost of the new rows alone.
  *
  * @param[in]  counts  (segments) new rows of each sequence, 0 or more; NULL: one of each
- * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; graphs
- *                     are not read
+ * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; its
+ *                     graphs are ignored
  * @param[out] out     (new rows x width of the last step), caller's; overwritten
  * @return GNN_OK; GNN_ESHAPE: a sequence would have more than `capacity` rows, or a tensor does not
  *         fit; after an error the state is as before

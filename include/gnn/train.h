@@ -223,7 +223,6 @@ typedef struct gnn_train_config {
     int64_t epochs; /**< [200] */
     gnn_optimizer_config_t optimizer;
     gnn_schedule_t schedule;
-    gnn_real_t lr, weight_decay; /**< shorthand for optimizer.lr and optimizer.weight_decay */
     /** epochs without improvement of the watched value before stopping [0: unlimited]. Ties keep
      * the weights with the lower loss, without counting as improvement */
     int64_t patience;

@@ -4,7 +4,7 @@
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
 {
-    return &layer->config;
+    return layer->config;
 }
 
 gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
@@ -12,18 +12,28 @@ gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
     return layer->parameters;
 }
 
-int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
+int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *resolved)
 {
-    gnn_layer_t *made;
-    int rc;
-    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a layer"));
-    made->config = *config;
-    GNN_CHECK(gnn__config_resolve(&made->config));
-    gnn__layer_widths(&made->config, &made->width);
-    *layer = made;
+    GNN_TRY(gnn__new(layer, 1, sizeof **layer, "a layer"));
+    (*layer)->config = resolved;
+    gnn__layer_widths(resolved, &(*layer)->width);
     return GNN_OK;
-done:
-    gnn_layer_free(made);
+}
+
+/* Makes everything but the parameters, which the layer owns. */
+static int create_alone(gnn_layer_t **layer, const gnn_layer_config_t *config, size_t size)
+{
+    gnn_layer_config_t *own;
+    GNN_TRY(gnn__new(&own, 1, sizeof *own, "a layer's config"));
+    int rc = gnn__config_take(own, config, size);
+    if (rc == GNN_OK)
+        rc = gnn__config_resolve(own);
+    if (rc == GNN_OK)
+        rc = gnn__layer_create(layer, own);
+    if (rc == GNN_OK)
+        (*layer)->own_config = own;
+    else
+        gnn_free(own);
     return rc;
 }
 
@@ -33,12 +43,10 @@ int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
     GNN__NEED(layer);
     GNN__NEED(context);
     GNN__NEED(config);
-    gnn_layer_config_t full;
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
     int rc;
-    GNN_TRY(gnn__config_take(&full, config, size));
-    GNN_TRY(gnn__layer_create(&made, &full));
+    GNN_TRY(create_alone(&made, config, size));
     GNN_CHECK(gnn_parameters_new(&parameters));
     made->parameters = parameters;
     made->owns_parameters = true;
@@ -57,6 +65,7 @@ void gnn_layer_free(gnn_layer_t *layer)
         return;
     if (layer->owns_parameters)
         gnn_parameters_free(layer->parameters);
+    gnn_free(layer->own_config);
     for (int64_t k = 0; k < layer->n_buffers; k++)
         gnn_free(layer->buffers[k].values);
     gnn_free(layer->buffers);
@@ -69,7 +78,7 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
 {
     GNN__NEED(layer);
     GNN__NEED(graph);
-    return gnn__scores_prepare(&layer->config, graph, backward);
+    return gnn__scores_prepare(layer->config, graph, backward);
 }
 
 gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
@@ -121,16 +130,16 @@ static int check_inputs(const gnn_layer_t *layer, const gnn_graph_t *graph, cons
                           in->x_src ? "both" : "neither");
     int64_t rows = in->x_src ? in->x_src->rows : in->x_sparse->rows,
             cols = in->x_src ? in->x_src->cols : in->x_sparse->cols;
-    GNN_TRY(check_width("input features", layer->config.in, cols));
+    GNN_TRY(check_width("input features", layer->config->in, cols));
     GNN_TRY(check_rows("senders", gnn_graph_n_src(graph), rows));
     if (!in->x_dst) {
         if (gnn_graph_n_dst(graph) > gnn_graph_n_src(graph))
             return gnn__error(GNN_ESHAPE,
                               "the graph has %lld receivers and %lld senders: give .x_dst",
                               (long long)gnn_graph_n_dst(graph), (long long)gnn_graph_n_src(graph));
-        return check_width("receiver features (give .x_dst)", layer->config.in_dst, cols);
+        return check_width("receiver features (give .x_dst)", layer->config->in_dst, cols);
     }
-    GNN_TRY(check_width("receiver features", layer->config.in_dst, in->x_dst->cols));
+    GNN_TRY(check_width("receiver features", layer->config->in_dst, in->x_dst->cols));
     return check_rows("receivers", gnn_graph_n_dst(graph), in->x_dst->rows);
 }
 
@@ -174,10 +183,10 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN__NEED(graph);
     GNN__NEED(inputs);
     gnn_tape_t *tape;
-    if (!gnn__scored(&layer->config))
+    if (!gnn__scored(layer->config))
         return gnn__error(GNN_EUNSUPPORTED,
                           "aggregator %s does not attend: it has no attention weights",
-                          layer->config.aggregator->name);
+                          layer->config->aggregator->name);
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
@@ -241,7 +250,7 @@ int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gn
     GNN__NEED(p);
     gnn_tape_t *tape;
     bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS;
-    GNN_TRY(check_width("input features", receivers ? layer->config.in_dst : layer->config.in,
+    GNN_TRY(check_width("input features", receivers ? layer->config->in_dst : layer->config->in,
                         x->cols));
     if (at < 0 || x->rows > p->capacity || at > p->capacity - x->rows)
         return gnn__error(GNN_ESHAPE, "rows %lld to %lld do not lie in a projection of %lld rows",

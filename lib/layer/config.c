@@ -6,20 +6,21 @@
 
 #include <math.h>
 
-/* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant
- * becomes one. */
-static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
+/* The preset's value where the program left 0, else the default. GNN_ZERO becomes 0. */
+static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial, bool resolved)
 {
-    if (*value == 0)
+    if (*value == 0 && !resolved)
         *value = preset != 0 ? preset : (gnn_real_t)initial;
     if (fabs((double)*value) < 1e-30)
         *value = 0;
 }
 
-static void fill(const gnn__field_row_t *f, void *place, const void *preset)
+static void fill(const gnn__field_row_t *f, void *place, const void *preset, bool resolved)
 {
     switch (f->kind->stored) {
-    case GNN__STORED_REAL: fill_real(place, *(const gnn_real_t *)preset, f->initial); return;
+    case GNN__STORED_REAL:
+        fill_real(place, *(const gnn_real_t *)preset, f->initial, resolved);
+        return;
     case GNN__STORED_COUNT:
         if (*(int64_t *)place == 0)
             *(int64_t *)place =
@@ -41,7 +42,7 @@ static void fill_fields(gnn_layer_config_t *c, const gnn__preset_row_t *p)
 {
     const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
-        fill(f, (char *)c + f->offset, gnn__field_place(f, &p->config));
+        fill(f, (char *)c + f->offset, gnn__field_place(f, &p->config), c->resolved == GNN_ON);
 }
 
 /* Those that a preset names take the common rate where they have none of their own. */
@@ -50,7 +51,7 @@ static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
     gnn_real_t *const rates[] = {&c->dropout_in, &c->dropout_attention, &c->dropout_message,
                                  &c->dropout_out};
     for (unsigned k = 0; k < 4; k++)
-        if (*rates[k] == 0 && (which >> k & 1))
+        if (*rates[k] == 0 && (which >> k & 1) && c->resolved != GNN_ON)
             *rates[k] = c->dropout;
 }
 
@@ -85,7 +86,8 @@ static int check_shared_heads(const char *what, int64_t heads, int64_t shared)
 /* Widths of heads: out of one head, or out / heads where an output product mixes them. */
 static int fill_heads(gnn_layer_config_t *c)
 {
-    gnn__scores_fill(c);
+    c->key_heads = c->key_heads ? c->key_heads : c->heads;
+    c->value_heads = c->value_heads ? c->value_heads : c->heads;
     if (!gnn__scored(c)) {
         if (c->heads > 1)
             return gnn__error(
@@ -98,7 +100,7 @@ static int fill_heads(gnn_layer_config_t *c)
     GNN_TRY(check_shared_heads("value", c->heads, c->value_heads));
     if (c->key_heads != c->heads && c->aggregator->score_width == GNN_SCORE_PER_HEAD)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld",
+                          "%s scores have one key per head: .key_heads = %lld must equal .heads = %lld",
                           c->aggregator->name, (long long)c->key_heads, (long long)c->heads);
     const bool mixed = c->update->rules->mixes_heads;
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
@@ -133,7 +135,7 @@ static int fill_sizes(gnn_layer_config_t *c)
                     ? GNN_OK
                     : gnn__error(GNN_EOVERFLOW, "feed-forward width of %lld outputs",
                                  (long long)c->out));
-    if (c->scale == 0)
+    if (c->scale == 0 && c->resolved != GNN_ON)
         c->scale = (gnn_real_t)(1.0 / sqrt((double)(c->d_k ? c->d_k : 1)));
     return GNN_OK;
 }
@@ -154,7 +156,7 @@ static int check_combination(const gnn_layer_config_t *c)
             "shared weights need equal widths: receivers have %lld features, senders %lld",
             (long long)c->in_dst, (long long)c->in);
     if (c->share_weights == GNN_ON && c->key_heads != c->heads)
-        return gnn__error(GNN_ESHAPE, "shared weights need %lld keys, got .kv_heads = %lld",
+        return gnn__error(GNN_ESHAPE, "shared weights need %lld keys, got .key_heads = %lld",
                           (long long)c->heads, (long long)c->key_heads);
     if (c->edge_dim > 0 && gnn__scored(c) && w.edge != c->key_heads * c->d_k)
         return gnn__error(GNN_ESHAPE,
@@ -175,7 +177,7 @@ static int check_combination(const gnn_layer_config_t *c)
 
 int64_t gnn_layer_width(const gnn_layer_t *layer)
 {
-    return gnn__update_width(&layer->config, layer->width.aggregate);
+    return gnn__update_width(layer->config, layer->width.aggregate);
 }
 
 int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size)
@@ -200,7 +202,9 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     GNN_TRY(gnn__check_message(c->message));
     fill_rows(c);
     GNN_TRY(fill_sizes(c));
-    return check_combination(c);
+    GNN_TRY(check_combination(c));
+    c->resolved = GNN_ON;
+    return GNN_OK;
 }
 
 int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer_config_t *config,

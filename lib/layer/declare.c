@@ -146,7 +146,7 @@ void gnn__declare_linear(gnn__declare_t *d, const char *name, int64_t in, int64_
 
 void gnn__declare_norm(gnn__declare_t *d, const char *name, int64_t width)
 {
-    const gnn_norm_t norm = d->layer->config.norm;
+    const gnn_norm_t norm = d->layer->config->norm;
     if (norm == GNN_NORM_NONE || norm == GNN_NORM_L2)
         return;
     declare_part(d, name, ".gain", 1, width, GNN_INIT_ONES, 0, 0);
@@ -160,7 +160,7 @@ void gnn__declare_norm(gnn__declare_t *d, const char *name, int64_t width)
 
 bool gnn__layer_shares(const gnn_layer_t *layer)
 {
-    return layer->config.share_weights == GNN_ON && gnn__scored(&layer->config);
+    return layer->config->share_weights == GNN_ON && gnn__scored(layer->config);
 }
 
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer)
@@ -176,14 +176,14 @@ int64_t gnn__layer_source_cols(const gnn_layer_t *layer)
 /* d_k numbers for each head, which start as if each head's stood alone. */
 static void declare_head_vector(gnn__declare_t *d, const char *name)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     gnn__declare(d, name, 1, c->heads * (c->d_k ? c->d_k : 1), GNN_INIT_GLOROT, 0, c->heads, c->d_k);
 }
 
 /* One matrix a side; fields that lie side by side in it start as if each stood alone. */
 static void declare_projection(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     const gnn__widths_t *w = &d->layer->width;
     gnn__declare_linear(d, "source", c->in, gnn__layer_source_cols(d->layer),
                         w->own_key ? w->own_key : w->message, c->bias_project);
@@ -195,7 +195,7 @@ static void declare_projection(gnn__declare_t *d)
 static void declare_owned(gnn__declare_t *d)
 {
     gnn__row_piece_t owned[GNN__MOST_PIECES];
-    const int n = gnn__scores_pieces(&d->layer->config, owned);
+    const int n = gnn__scores_pieces(d->layer->config, owned);
     for (int k = 0; k < n; k++) {
         const gnn_piece_t *p = &owned[k].piece;
         gnn__declare(d, owned[k].name, p->rows, p->cols, p->init, p->init_argument, p->fan_in,
@@ -206,7 +206,7 @@ static void declare_owned(gnn__declare_t *d)
 /* The gains of the norms of queries and keys. */
 static void declare_query_key_norm(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     const bool by_head = c->qk_norm_heads == GNN_ON;
     if (c->qk_norm != GNN_ON)
         return;
@@ -217,7 +217,7 @@ static void declare_query_key_norm(gnn__declare_t *d)
 
 static void declare_scores(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     declare_query_key_norm(d);
     if (c->aggregator->score_width == GNN_SCORE_PER_HEAD) {
         declare_head_vector(d, "attention.receiver");
@@ -229,14 +229,14 @@ static void declare_scores(gnn__declare_t *d)
 
 static void declare_edges(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     const bool biased = c->message->edge_parts > 0 && !gnn__scored(c) && c->bias_project == GNN_ON;
     gnn__declare_linear(d, "edge", c->edge_dim, d->layer->width.edge, 0, biased ? GNN_ON : GNN_OFF);
 }
 
 static void declare_update(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     const int64_t out = gnn__update_width(c, d->layer->width.aggregate);
     if (c->update->rules->declare)
         c->update->rules->declare(d);
@@ -262,7 +262,7 @@ static void name_projection(gnn_layer_t *layer, bool bias)
     const gnn__widths_t *w = &layer->width;
     const int32_t source = gnn__layer_parameter(layer, "source", bias ? ".bias" : ".weight"),
                   target = gnn__layer_parameter(layer, "target", bias ? ".bias" : ".weight");
-    const bool gate = layer->config.message->src_parts == 2;
+    const bool gate = layer->config->message->src_parts == 2;
     add_field(layer, bias ? "query.bias" : "query.weight", target, 0, w->own_query);
     add_field(layer, bias ? "gate_receiver.bias" : "gate_receiver.weight", target, w->own_query,
               w->target_message);
@@ -299,7 +299,7 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
     layer->parameters = parameters;
     declare_projection(&d);
     declare_edges(&d);
-    if (gnn__scored(&layer->config))
+    if (gnn__scored(layer->config))
         declare_scores(&d);
     declare_owned(&d);
     declare_update(&d);

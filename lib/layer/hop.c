@@ -38,7 +38,7 @@ static gnn_tensor_t running(const gnn_layer_t *layer, const char *name)
 
 gnn_var_t gnn__hop_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     gnn_tensor_t statistics = running(hop->layer, name);
     return gnn_tape_norm(hop->tape, c->norm, x, part(hop, name, ".gain"), part(hop, name, ".shift"),
                          c->norm_eps, statistics.data ? &statistics : NULL, (gnn_real_t)0.1);
@@ -47,7 +47,7 @@ gnn_var_t gnn__hop_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x)
 /* One op where residual and norm are both there. */
 gnn_var_t gnn__hop_residual_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x, gnn_var_t u)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const bool after = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_AFTER;
     if (c->residual == GNN_ON && after && (c->norm == GNN_NORM_LAYER || c->norm == GNN_NORM_RMS))
         return gnn__tape_add_norm(
@@ -79,7 +79,7 @@ gnn_var_t gnn__hop_self_term(const gnn__hop_t *hop)
 
 gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z)
 {
-    const char *name = hop->layer->config.update->rules->first;
+    const char *name = hop->layer->config->update->rules->first;
     return hop->order.update_early ? gnn__hop_bias(hop, name, z) : gnn__hop_linear(hop, name, z);
 }
 

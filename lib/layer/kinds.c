@@ -16,7 +16,6 @@
 WORDS(flag_word, "default", "on", "off")
 WORDS(graph_norm_word, "default", "none", "symmetric", "row")
 WORDS(heads_word, "default", "concat", "average")
-WORDS(distance_word, "none", "slope", "table")
 WORDS(norm_word, "default", "none", "layer", "batch", "rms", "l2")
 WORDS(norm_position_word, "default", "after", "before")
 
@@ -77,7 +76,6 @@ const gnn__field_values_t
     gnn__kind_graph_norm = {"word", .stored = GNN__STORED_WORD, .word = graph_norm_word},
     gnn__kind_heads = {"word", .stored = GNN__STORED_WORD, .word = heads_word},
     gnn__kind_activation = {"activation", .stored = GNN__STORED_WORD, .word = activation_word},
-    gnn__kind_distance = {"word", .stored = GNN__STORED_WORD, .word = distance_word},
     gnn__kind_norm = {"word", .stored = GNN__STORED_WORD, .word = norm_word},
     gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD, .word = norm_position_word},
     gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
@@ -115,16 +113,21 @@ const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name)
 
 static const gnn__field_row_t fields[] = {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) \
-    {#name,                                                   \
-     help,                                                    \
-     &gnn__kind_##kind,                                       \
-     offsetof(gnn_layer_config_t, name),                      \
-     sizeof((gnn_layer_config_t *)NULL)->name,                \
-     initial,                                                 \
-     low,                                                     \
+    GNN_FIELD_AT(name, name, kind, initial, low, high, help)
+#define GNN_FIELD_ARRAY(type, name, count)
+#define GNN_FIELD_AT(name, place, kind, initial, low, high, help) \
+    {#name,                                                       \
+     help,                                                        \
+     &gnn__kind_##kind,                                           \
+     offsetof(gnn_layer_config_t, place),                         \
+     sizeof((gnn_layer_config_t *)NULL)->place,                   \
+     initial,                                                     \
+     low,                                                         \
      high},
 #include <lib/layer/fields.def>
 #undef GNN_FIELD
+#undef GNN_FIELD_ARRAY
+#undef GNN_FIELD_AT
 };
 
 enum { FIELDS = sizeof fields / sizeof *fields };

@@ -24,8 +24,8 @@ typedef struct gnn__field_values {
 
 extern const gnn__field_values_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
     gnn__kind_flag, gnn__kind_preset, gnn__kind_graph_norm, gnn__kind_heads, gnn__kind_activation,
-    gnn__kind_distance, gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message,
-    gnn__kind_aggregator, gnn__kind_update, gnn__kind_map, gnn__kind_weigher, gnn__kind_prior;
+    gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message, gnn__kind_aggregator,
+    gnn__kind_update, gnn__kind_map, gnn__kind_weigher, gnn__kind_prior;
 
 /* A row of fields.def. */
 typedef struct gnn__field_row {

@@ -23,7 +23,7 @@
 
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x)
 {
-    const gnn_layer_config_t *c = &layer->config;
+    const gnn_layer_config_t *c = layer->config;
     const gnn__hop_t hop = {.layer = layer, .tape = tape};
     const bool before = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE;
     return before ? gnn__hop_norm(&hop, "norm", x) : x;
@@ -52,7 +52,7 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
  * dropout and norm as senders. */
 static void take_features(gnn__hop_t *hop)
 {
-    const gnn_real_t rate = hop->layer->config.dropout_in;
+    const gnn_real_t rate = hop->layer->config->dropout_in;
     const bool both = hop->vars->x_dst == GNN_NONE;
     hop->x_src = gnn_tape_dropout(hop->tape, hop->vars->x_src, rate);
     hop->x_dst = both ? hop->x_src : gnn_tape_dropout(hop->tape, hop->vars->x_dst, rate);
@@ -96,7 +96,7 @@ static void message_inputs(const gnn__hop_t *hop, gnn_var_t *in)
                                   ? gnn__hop_columns(hop, hop->source, w->own_key, w->source_message)
                                   : hop->normed_src;
     in[GNN_AGGREGATE_SRC_MESSAGE] =
-        gnn_tape_dropout(hop->tape, message, hop->layer->config.dropout_message);
+        gnn_tape_dropout(hop->tape, message, hop->layer->config->dropout_message);
     if (w->target_message > 0)
         in[GNN_AGGREGATE_DST_MESSAGE] =
             gnn__hop_columns(hop, hop->target, w->own_query, w->target_message);
@@ -106,7 +106,7 @@ static void message_inputs(const gnn__hop_t *hop, gnn_var_t *in)
  * one op reads them once. */
 static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
 {
-    const int64_t heads = hop->layer->config.heads;
+    const int64_t heads = hop->layer->config->heads;
     const gnn_var_t sender = gnn__hop_parameter(hop, "attention.sender"),
                     receiver = gnn__hop_parameter(hop, "attention.receiver");
     if (*key != *query) {
@@ -125,7 +125,7 @@ static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
 /* Queries or keys behind their norm; NAME.gain is its parameter. */
 static gnn_var_t norm_rows(const gnn__hop_t *hop, const char *name, gnn_var_t x)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const gnn_var_t gain = gnn__hop_parameter(hop, name);
     if (gain == GNN_NONE || x == GNN_NONE)
         return x;
@@ -137,7 +137,7 @@ static gnn_var_t norm_rows(const gnn__hop_t *hop, const char *name, gnn_var_t x)
 /* Rows that the score reads: key of the senders, query of the receivers. */
 static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const gnn__widths_t *w = &hop->layer->width;
     const int64_t cols = gnn__layer_key_is_message(c) ? w->message : w->own_key;
     gnn_var_t key = gnn__hop_columns(hop, hop->source, 0, cols);
@@ -154,7 +154,7 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
 /* Features and .edge_dim go together: features that nothing reads would be lost without a word. */
 static int check_edge_features(const gnn__hop_t *hop)
 {
-    const long long wanted = hop->layer->config.edge_dim;
+    const long long wanted = hop->layer->config->edge_dim;
     const char *where = hop->tape->where && *hop->tape->where ? hop->tape->where : "layer";
     const gnn_var_t given = hop->vars->edge_features;
     if (given == GNN_NONE)
@@ -173,7 +173,7 @@ static int check_edge_features(const gnn__hop_t *hop)
  * per head: d_e x heads numbers do what d_e x heads d_k would. */
 static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const int rc = check_edge_features(hop);
     if (rc != GNN_OK) {
         (void)gnn_tape_fail(hop->tape, rc);
@@ -205,7 +205,7 @@ static gnn_var_t owned_value(const void *hop, const char *name)
 /* Where a product of the update comes first (reorder.c), this sums what it has made of the rows. */
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->extras);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
@@ -228,7 +228,7 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
 
 static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const struct gnn__update_rules *rules = c->update->rules;
     if (hop->order.paired)
         a = gnn_tape_add(hop->tape, a, hop->self, 1);
@@ -258,7 +258,7 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
                       .shared = GNN_NONE,
                       .self = GNN_NONE};
     hop.order = gnn__layer_order(&hop, projected);
-    hop.message = hop.order.senders_late ? &gnn_message_none : layer->config.message;
+    hop.message = hop.order.senders_late ? &gnn_message_none : layer->config->message;
     return hop;
 }
 

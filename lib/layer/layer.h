@@ -43,7 +43,8 @@ typedef struct gnn__widths {
 } gnn__widths_t;
 
 struct gnn_layer {
-    gnn_layer_config_t config; /* resolved */
+    const gnn_layer_config_t *config; /* resolved; that of a model's step, or own_config */
+    gnn_layer_config_t *own_config;   /* NULL: the layer is part of a model */
     gnn__widths_t width;
     gnn_parameters_t *parameters;
     bool owns_parameters;
@@ -96,8 +97,8 @@ bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
 int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size);
 /* As gnn_layer_config_resolve, in place. */
 int gnn__config_resolve(gnn_layer_config_t *config);
-/* A layer without parameters yet: config resolved, widths known. */
-int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config);
+/* Makes a layer without parameters. `resolved` is borrowed for the layer's life. */
+int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *resolved);
 /* What is asked of a hop besides its output while it is recorded. */
 typedef struct gnn__hop_extras {
     const gnn_tensor_t *per_edge; /* where its attention weights go; NULL: not wanted */

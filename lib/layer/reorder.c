@@ -23,7 +23,7 @@ static bool sums_rows(const gnn_layer_config_t *c)
 
 static bool senders_late(const gnn__hop_t *hop)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     return sums_rows(c) && c->message->projects && c->edge_dim == 0 &&
            gnn__layer_parameter(hop->layer, "source", ".bias") < 0 &&
            hop->layer->width.own_key == 0 && c->in < hop->layer->width.source_message &&
@@ -34,7 +34,7 @@ static bool senders_late(const gnn__hop_t *hop)
  * narrow ones. */
 static bool pairs(const gnn__hop_t *hop)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     return c->update->rules->first_is_all && c->self_term == GNN_ON &&
            gnn__layer_parameter(hop->layer, "self", ".bias") < 0 && hop->vars->x_dst == GNN_NONE &&
            gnn_graph_n_dst(hop->graph) == gnn_graph_n_src(hop->graph) &&
@@ -43,7 +43,7 @@ static bool pairs(const gnn__hop_t *hop)
 
 static bool update_early(const gnn__hop_t *hop, bool paired)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_layer_config_t *c = hop->layer->config;
     const char *first = c->update->rules->first;
     const bool normed = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE;
     if (!first || !sums_rows(c) || c->message->projects || normed)
@@ -70,7 +70,7 @@ static gnn_var_t weight_of(const gnn__hop_t *hop, const char *owner)
 
 void gnn__hop_map_early(gnn__hop_t *hop)
 {
-    const struct gnn__update_rules *rules = hop->layer->config.update->rules;
+    const struct gnn__update_rules *rules = hop->layer->config->update->rules;
     hop->x_i = hop->x_dst;
     if (!hop->order.update_early)
         return;

@@ -5,28 +5,7 @@
 #include <lib/aggregate/tables.h>
 #include <lib/tape/tape.h>
 
-void gnn__scores_fill(gnn_layer_config_t *c)
-{
-    c->kv_heads = c->kv_heads ? c->kv_heads : c->heads;
-    c->key_heads = c->key_heads ? c->key_heads : c->kv_heads;
-    c->value_heads = c->value_heads ? c->value_heads : c->kv_heads;
-}
-
 /* ---- the op's settings ---- */
-
-/* `distance` is a short form of the first. */
-gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p)
-{
-    static const gnn_prior_t *const by_distance[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
-    const gnn_prior_t *const rows[GNN_PRIORS] = {c->prior_0, c->prior_1, c->prior_2};
-    const double *const options[GNN_PRIORS] = {c->prior_0_options, c->prior_1_options,
-                                               c->prior_2_options};
-    gnn_prior_use_t use = {.row = rows[p]};
-    memcpy(use.options, options[p], sizeof use.options);
-    if (p == 0 && c->distance != GNN_DISTANCE_NONE)
-        use = (gnn_prior_use_t){by_distance[c->distance], {(double)c->distance_buckets}};
-    return use;
-}
 
 gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
                                      const gnn__hop_extras_t *extras)
@@ -53,18 +32,14 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
     memcpy(how.message_options, c->message_options, sizeof how.message_options);
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
-    for (int p = 0; p < GNN_PRIORS; p++)
-        how.priors[p] = gnn__scores_prior(c, p);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        how.priors[p].row = c->priors[p].prior;
+        memcpy(how.priors[p].options, c->priors[p].options, sizeof how.priors[p].options);
+    }
     return how;
 }
 
 /* ---- what rows own ---- */
-
-static bool is_given(const gnn_layer_config_t *c, int p)
-{
-    const gnn_flag_t given[GNN_PRIORS] = {c->prior_0_given, c->prior_1_given, c->prior_2_given};
-    return given[p] == GNN_ON;
-}
 
 static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 {
@@ -110,15 +85,12 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
         n += append(&sizes, w->declare, w->options, w->n_options, c->weigher_options,
                     GNN_AGGREGATE_WEIGHER_PARAMETERS, "", owned + n);
     for (int p = 0; p < GNN_PRIORS; p++) {
-        const gnn_prior_use_t use = gnn__scores_prior(c, p);
+        const gnn_prior_t *prior = c->priors[p].prior;
         char prefix[] = "prior_0.";
         prefix[6] = (char)('0' + p);
-        if (!use.row || is_given(c, p))
-            continue;
-        n += append(&sizes, use.row->declare, use.row->options, use.row->n_options, use.options,
-                    GNN_AGGREGATE_PRIOR_0 + p, prefix, owned + n);
-        if (p == 0 && c->distance != GNN_DISTANCE_NONE)
-            snprintf(owned[n - 1].name, sizeof owned[n - 1].name, "distance");
+        if (prior && c->priors[p].given != GNN_ON)
+            n += append(&sizes, prior->declare, prior->options, prior->n_options,
+                        c->priors[p].options, GNN_AGGREGATE_PRIOR_0 + p, prefix, owned + n);
     }
     return n;
 }
@@ -225,21 +197,20 @@ static int check_options(const char *row, const gnn_option_t *options, size_t n_
 
 static int check_prior(const gnn_layer_config_t *c, int p)
 {
-    const gnn_prior_use_t use = gnn__scores_prior(c, p);
-    if (!use.row)
+    const gnn_prior_t *prior = c->priors[p].prior;
+    if (!prior)
         return GNN_OK;
-    GNN_TRY(check_options(use.row->name, use.row->options, use.row->n_options, use.options));
-    if (use.row->numbers != GNN_PRIOR_SHARED && !is_given(c, p))
+    GNN_TRY(check_options(prior->name, prior->options, prior->n_options, c->priors[p].options));
+    if (prior->numbers != GNN_PRIOR_SHARED && c->priors[p].given != GNN_ON)
         return gnn__error(GNN_EINVALID,
-                          "prior %s reads a value with a row per node, which must be given: "
-                          ".prior_%d_given, or .prior_%d of a step",
-                          use.row->name, p, p);
-    if ((use.row->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) &&
+                          "prior %s reads one row per node, which must be an input: "
+                          ".priors[%d].given, or .priors[%d] of a step",
+                          prior->name, p, p);
+    if ((prior->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) &&
         c->aggregator->score_width != GNN_SCORE_PER_KEY)
-        return gnn__error(
-            GNN_EUNSUPPORTED,
-            "prior %s multiplies queries or keys of d_k numbers, %s has one number a head",
-            use.row->name, c->aggregator->name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "prior %s multiplies queries or keys of width d_k, %s has one value per head",
+                          prior->name, c->aggregator->name);
     return GNN_OK;
 }
 
@@ -266,12 +237,16 @@ static int check_declared(const gnn_layer_config_t *c)
 /* Without scores there is nothing to weigh. */
 static int check_unscored(const gnn_layer_config_t *c)
 {
-    const char *what = c->distance != GNN_DISTANCE_NONE         ? "distance bias"
-                       : c->prior_0 || c->prior_1 || c->prior_2 ? "prior"
-                       : c->map                                 ? "map"
-                       : c->weigher                             ? "weigher"
-                       : c->softcap > 0                         ? "softcap"
-                                                                : NULL;
+    const struct {
+        const char *name;
+        bool set;
+    } settings[] = {{"prior", c->priors[0].prior || c->priors[1].prior || c->priors[2].prior},
+                    {"map", c->map != NULL},
+                    {"weigher", c->weigher != NULL},
+                    {"softcap", c->softcap > 0}};
+    const char *what = NULL;
+    for (size_t k = 0; !what && k < sizeof settings / sizeof *settings; k++)
+        what = settings[k].set ? settings[k].name : NULL;
     return what ? gnn__error(GNN_EUNSUPPORTED, "a %s needs an attention aggregator, %s has no scores",
                              what, c->aggregator->name)
                 : GNN_OK;
@@ -284,11 +259,6 @@ int gnn__scores_check(const gnn_layer_config_t *c)
                           c->message_options));
     if (!gnn__scored(c))
         return check_unscored(c);
-    if (c->distance == GNN_DISTANCE_TABLE && c->distance_buckets < 1)
-        return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld",
-                          (long long)c->distance_buckets);
-    if (c->distance != GNN_DISTANCE_NONE && c->prior_0)
-        return gnn__error(GNN_EINVALID, ".distance is a short form of .prior_0: set one of them");
     if (c->weigher)
         GNN_TRY(check_options(c->weigher->name, c->weigher->options, c->weigher->n_options,
                               c->weigher_options));

@@ -14,8 +14,6 @@ typedef struct gnn__row_piece {
 
 enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
 
-/* Fills what is 0: heads of keys and of values. */
-void gnn__scores_fill(gnn_layer_config_t *c);
 /* Settings that do not go together, options out of range. */
 int gnn__scores_check(const gnn_layer_config_t *c);
 /* The attributes of the op; `extras` is NULL or says where attention weights go. */
@@ -24,8 +22,6 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
 /* What the rows of this config own; returns how many there are. */
 int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES]);
 
-/* Prior p of the config; its row is NULL where there is none. */
-gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p);
 /* Builds the views of the graph that the op reads. */
 int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_flag_t backward);
 

@@ -44,14 +44,15 @@ void gnn__steps_limit(gnn_steps_t *steps, int64_t most)
     steps->most = most;
 }
 
-static int append(gnn_steps_t *steps, const gnn_step_t *step)
+static int append(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
 {
     if (steps->most > 0 && steps->count == steps->most)
         return gnn__error(GNN_EFORMAT, "more than %lld steps", (long long)steps->most);
     GNN_TRY(gnn__room(&steps->list, steps->count, &steps->room, sizeof *steps->list,
                       "a list of steps"));
-    gnn_step_t *copy = &steps->list[steps->count++];
-    *copy = *step;
+    gnn_step_t *copy = &steps->list[steps->count];
+    GNN_TRY(gnn__step_take(copy, step, size, config_size));
+    steps->count++;
     GNN_TRY(gnn__step_copy_strings(copy));
     if (copy->name)
         return GNN_OK;
@@ -63,11 +64,9 @@ static int append(gnn_steps_t *steps, const gnn_step_t *step)
 
 int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
 {
-    gnn_step_t full;
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
-    int rc = gnn__step_take(&full, step, size, config_size);
-    return gnn__steps_fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
+    return gnn__steps_fail(steps, append(steps, step, size, config_size));
 }
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)

@@ -8,7 +8,7 @@ static const char *named(const gnn__model_step_t *s, int k)
 
 static bool is_main(const gnn__model_step_t *s, int k)
 {
-    return s->row->inputs[k].offset == offsetof(gnn_step_t, input);
+    return s->row->inputs[k].offset == offsetof(gnn_step_t, inputs[0]);
 }
 
 /* The input of this name, numbered after all steps; a new one if there is none yet. */
@@ -69,7 +69,7 @@ int gnn__step_expect(const gnn_model_t *model, const gnn__model_step_t *s, const
     if (in[k] < 0 || in[k] == expected)
         return GNN_OK;
     const gnn__model_step_t *from = &model->steps[s->in[k]];
-    const gnn_layer_config_t *c = from->layer ? &from->layer->config : NULL;
+    const gnn_layer_config_t *c = from->layer ? from->layer->config : NULL;
     if (c && c->heads > 1 && in[k] == c->heads * c->out)
         return gnn__error(GNN_ESHAPE, "%s expects %lld %s, %s puts out %lld (%lld heads of %lld)",
                           s->where, (long long)expected, what, from->where, (long long)in[k],

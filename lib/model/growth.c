@@ -1,5 +1,4 @@
 /* Which steps of a model grow when rows are appended, and whether they can. */
-#include <lib/layer/score_config.h>
 #include <lib/model/state.h>
 
 static bool is_fixed(const gnn_model_inputs_t *fixed, const char *name)
@@ -32,10 +31,10 @@ bool gnn__state_senders_grow(const gnn_state_t *state, const gnn__model_step_t *
 /* The numbers of a prior that is shared by all pairs are a table, whose rows stay as they are. */
 static bool is_table(const gnn__model_step_t *s, int i)
 {
-    const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+    const gnn_layer_config_t *c = &s->step.layer;
     const int p = i - s->row->priors;
-    return s->row->priors > 0 && p >= 0 && p < GNN_PRIORS && gnn__scores_prior(c, p).row &&
-           gnn__scores_prior(c, p).row->numbers == GNN_PRIOR_SHARED;
+    return s->row->priors > 0 && p >= 0 && p < GNN_PRIORS && c->priors[p].prior &&
+           c->priors[p].prior->numbers == GNN_PRIOR_SHARED;
 }
 
 /* Senders are all fixed or all growing; receivers grow; nothing lies on edges. */
@@ -59,17 +58,17 @@ static int check_inputs(const gnn_state_t *state, const gnn__model_step_t *s)
 
 static int check_config(const gnn__model_step_t *s)
 {
-    const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+    const gnn_layer_config_t *c = &s->step.layer;
     if (c->self_loops == GNN_ON || c->graph_norm != GNN_GRAPH_NORM_NONE)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s: self-loops and norms that a view adds do not grow with the rows",
                           s->where);
     for (int p = 0; p < GNN_PRIORS; p++) {
-        const gnn_prior_t *row = gnn__scores_prior(c, p).row;
-        if (row && row->numbers == GNN_PRIOR_PER_SENDER)
+        const gnn_prior_t *prior = c->priors[p].prior;
+        if (prior && prior->numbers == GNN_PRIOR_PER_SENDER)
             return gnn__error(GNN_EUNSUPPORTED,
                               "%s: numbers per sender (prior %s) are not kept as the rows grow",
-                              s->where, row->name);
+                              s->where, prior->name);
     }
     return GNN_OK;
 }

@@ -2,25 +2,53 @@
 #include <lib/model/blocks.h>
 #include <lib/tape/tape.h>
 
-static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t index, bool named)
+/* The steps that a model is made of. The program's structs may be shorter or longer than those of
+ * this library. */
+typedef struct {
+    const char *list; /* gnn_step_t, or with `layers` gnn_layer_config_t */
+    int64_t count;
+    size_t size, config_size; /* bytes of an element, and of the config in it */
+    bool layers;
+    bool strict; /* a field that the step's kind does not read must be 0 */
+} source_t;
+
+static int take_step(gnn_step_t *step, const source_t *from, int64_t index)
 {
-    to->step = *from;
-    to->step.name = NULL;
+    const void *element = from->list + (size_t)index * from->size;
+    if (from->layers)
+        return gnn__config_take(&step->layer, element, from->size);
+    GNN_TRY(gnn__step_take(step, element, from->size, from->config_size));
+    const int rc = from->strict ? gnn__step_check_unread(step) : GNN_OK;
+    if (rc == GNN_OK)
+        return rc;
+    return step->name ? gnn__error_prefix(rc, "step %s", step->name)
+                      : gnn__error_prefix(rc, "step %lld", (long long)index);
+}
+
+/* The step becomes the model's: copied once, with the strings of its own. */
+static int copy_step(gnn__model_step_t *to, const source_t *from, int64_t index)
+{
+    const int rc = take_step(&to->step, from, index);
+    if (rc != GNN_OK) {
+        to->step = (gnn_step_t){.kind = GNN_STEP_LAYER}; /* without borrowed strings */
+        return rc;
+    }
     GNN_TRY(gnn__step_copy_strings(&to->step));
-    GNN_TRY(from->name ? gnn__strdup(&to->name, from->name)
-                       : gnn__asprintf(&to->name, "%lld", (long long)index));
-    to->step.name = to->name;
-    return gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
+    if (!to->step.name) {
+        char *name = NULL;
+        GNN_TRY(gnn__asprintf(&name, "%lld", (long long)index));
+        to->step.name = name;
+    }
+    to->name = to->step.name;
+    return gnn__asprintf(&to->where, "%s %s", from->layers ? "layer" : "step", to->name);
 }
 
 static void free_step(gnn__model_step_t *s)
 {
-    s->step.name = NULL; /* the same as `name` */
     gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
     gnn_free(s->own);
-    gnn_free(s->name);
     gnn_free(s->where);
 }
 
@@ -43,20 +71,30 @@ void gnn_model_free(gnn_model_t *model)
     gnn_free(model);
 }
 
-/* A prior whose numbers a step names is given them; one that shall be given them must name them. */
+/* A prior whose values a step names is given them; one that is to be given them must name them. */
 static int take_priors(gnn__model_step_t *s)
 {
-    gnn_layer_config_t *c = &s->step.layer;
-    const char *const names[GNN_PRIORS] = {s->step.prior_0, s->step.prior_1, s->step.prior_2};
-    gnn_flag_t *const given[GNN_PRIORS] = {&c->prior_0_given, &c->prior_1_given, &c->prior_2_given};
     for (int p = 0; p < GNN_PRIORS; p++) {
-        if (*given[p] == GNN_ON && !names[p])
-            return gnn__error(GNN_EINVALID, "%s: prior_%d_given is on, but .prior_%d names no value",
+        gnn_flag_t *given = &s->step.layer.priors[p].given;
+        if (*given == GNN_ON && !s->step.priors[p])
+            return gnn__error(GNN_EINVALID,
+                              "%s: .layer.priors[%d].given is on, but .priors[%d] names no value",
                               s->where, p, p);
-        if (names[p])
-            *given[p] = GNN_ON;
+        if (s->step.priors[p])
+            *given = GNN_ON;
     }
     return GNN_OK;
+}
+
+/* Presets and defaults are filled in here and nowhere else: the step's layer, its views and its file
+ * read this config. */
+static int resolve_config(gnn__model_step_t *s)
+{
+    GNN_TRY(take_priors(s));
+    if (s->row->set_defaults)
+        s->row->set_defaults(&s->step.layer);
+    const int rc = gnn__config_resolve(&s->step.layer);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", s->where);
 }
 
 static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
@@ -69,7 +107,7 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
     if (s->row->has_config)
-        GNN_TRY(take_priors(s));
+        GNN_TRY(resolve_config(s));
     s->uses_graph = s->row->uses_graph;
     s->growth = s->row->growth;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))
@@ -105,16 +143,16 @@ static int check_size(const gnn_parameters_t *parameters, int64_t most)
     return GNN_OK;
 }
 
-static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps,
-                 bool named)
+static int build(gnn_model_t *model, gnn_context_t *context, const source_t *from)
 {
+    const int64_t count = from->count;
     GNN_TRY(gnn__new(&model->steps, count, sizeof *model->steps, "a model's steps"));
     GNN_TRY(gnn__new(&model->inputs, count * GNN__STEP_INPUTS, sizeof *model->inputs,
                      "a model's inputs"));
     GNN_TRY(gnn_parameters_new(&model->parameters));
     model->n_steps = count;
     for (int64_t k = 0; k < count; k++) {
-        GNN_TRY(copy_step(&model->steps[k], &steps[k], k, named));
+        GNN_TRY(copy_step(&model->steps[k], from, k));
         GNN_TRY(make_step(model, &model->steps[k]));
         model->n_made = k + 1;
     }
@@ -123,22 +161,31 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
     return gnn__model_name_fields(model);
 }
 
-int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                    const gnn_step_t *steps, bool named, int64_t most)
+static int make(gnn_model_t **model, gnn_context_t *context, const source_t *from, int64_t most)
 {
     gnn_model_t *made;
-    if (count < 1 || count > 100000)
+    if (from->count < 1 || from->count > 100000)
         return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed",
-                          (long long)count);
+                          (long long)from->count);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a model"));
     made->most = most;
-    int rc = build(made, context, count, steps, named);
+    const int rc = build(made, context, from);
     if (rc != GNN_OK) {
         gnn_model_free(made);
         return rc;
     }
     *model = made;
     return GNN_OK;
+}
+
+int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                    const gnn_step_t *steps, int64_t most)
+{
+    const source_t from = {.list = (const char *)steps,
+                           .count = count,
+                           .size = sizeof *steps,
+                           .config_size = sizeof steps->layer};
+    return make(model, context, &from, most);
 }
 
 int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size)
@@ -152,17 +199,6 @@ int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t
                       size);
 }
 
-static int take_step(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size,
-                     int64_t index)
-{
-    GNN_TRY(gnn__step_take(full, step, size, config_size));
-    const int rc = gnn__step_check_unread(full);
-    if (rc == GNN_OK)
-        return rc;
-    return full->name ? gnn__error_prefix(rc, "step %s", full->name)
-                      : gnn__error_prefix(rc, "step %lld", (long long)index);
-}
-
 int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                const gnn_step_t *steps, size_t size, size_t config_size)
 {
@@ -170,16 +206,12 @@ int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int6
     GNN__NEED(context);
     if (count > 0)
         GNN__NEED(steps);
-    gnn_step_t *full = NULL;
-    int rc = GNN_OK;
-    GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
-    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
-        rc = take_step(&full[k], (const void *)((const char *)steps + (size_t)k * size), size,
-                       config_size, k);
-    if (rc == GNN_OK)
-        rc = gnn__model_make(model, context, count, full, true, -1);
-    gnn_free(full);
-    return rc;
+    const source_t from = {.list = (const char *)steps,
+                           .count = count,
+                           .size = size,
+                           .config_size = config_size,
+                           .strict = true};
+    return make(model, context, &from, -1);
 }
 
 int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
@@ -189,16 +221,8 @@ int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t cou
     GNN__NEED(context);
     if (count > 0)
         GNN__NEED(layers);
-    gnn_step_t *steps = NULL;
-    int rc = GNN_OK;
-    GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));
-    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
-        rc = gnn__config_take(&steps[k].layer,
-                              (const void *)((const char *)layers + (size_t)k * size), size);
-    if (rc == GNN_OK)
-        rc = gnn__model_make(model, context, count, steps, false, -1);
-    gnn_free(steps);
-    return rc;
+    const source_t from = {.list = (const char *)layers, .count = count, .size = size, .layers = true};
+    return make(model, context, &from, -1);
 }
 
 int64_t gnn_model_step_count(const gnn_model_t *model)

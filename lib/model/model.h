@@ -27,7 +27,8 @@ typedef struct gnn__step_parameter {
 typedef struct {
     gnn_step_t step; /* strings are the model's own */
     const struct gnn__step_row *row;
-    char *name, *where;         /* "0" or the user's; "layer 0" or "step decoder" for messages */
+    const char *name;           /* the step's: "0", or that of the program */
+    char *where;                /* "layer 0" or "step decoder", for messages */
     gnn_layer_t *layer;         /* NULL for ops */
     gnn__step_parameter_t *own; /* of an op */
     int n_own;
@@ -99,10 +100,11 @@ int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t
 /* GNN_EINVALID with the name of a field that has a value, and that this kind of step does not
  * read. */
 int gnn__step_check_unread(const gnn_step_t *step);
-/* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is
- * allocated if there are over `most` parameters (-1: any). */
+/* As gnn_model_from_steps, for steps of this library: fields that a kind does not read may have a
+ * value. GNN_ESHAPE before anything large is allocated if there are over `most` parameters (-1:
+ * any). */
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                    const gnn_step_t *steps, bool named, int64_t most);
+                    const gnn_step_t *steps, int64_t most);
 /* The step's own parameter of this field; NULL: it has none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
 /* Where the numbers of a field lie: all rows and some columns of a parameter. GNN_ENOTFOUND. `kind`

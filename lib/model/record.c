@@ -219,7 +219,7 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
     GNN__NEED(inputs);
     gnn_tape_t *tape;
     const gnn__model_step_t *s = step >= 0 && step < model->n_steps ? &model->steps[step] : NULL;
-    const gnn_layer_config_t *c = !s ? NULL : s->layer ? &s->layer->config : &s->step.layer;
+    const gnn_layer_config_t *c = s ? &s->step.layer : NULL;
     if (!s || !s->row->attends || !gnn__scored(c))
         return gnn__error(GNN_EUNSUPPORTED, "step %lld does not attend", (long long)step);
     GNN_TRY(gnn__context_tape(context, &tape));

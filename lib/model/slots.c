@@ -256,7 +256,7 @@ static const char *adds_loops(const gnn_model_t *model, int slot)
 {
     for (int64_t k = 0; k < model->n_steps; k++) {
         const gnn__model_step_t *s = &model->steps[k];
-        const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+        const gnn_layer_config_t *c = &s->step.layer;
         if (s->uses_graph && s->step.graph == slot && c->self_loops == GNN_ON)
             return s->where;
     }

@@ -14,11 +14,13 @@ static int copy_string(const char **string)
 /* Where the strings of a step are. */
 static const size_t strings[] = {
 #define GNN_STEP_TEXT(field) offsetof(gnn_step_t, field),
+#define GNN_STEP_ELEMENT(key, field, k) offsetof(gnn_step_t, field[k]),
 #define GNN_STEP_NUMBER(kind, field)
 #define GNN_STEP_WORD(words, field)
 #define GNN_STEP_ROW(kind, field)
 #include <lib/model/step_fields.def>
 #undef GNN_STEP_TEXT
+#undef GNN_STEP_ELEMENT
 #undef GNN_STEP_NUMBER
 #undef GNN_STEP_WORD
 #undef GNN_STEP_ROW

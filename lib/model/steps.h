@@ -19,13 +19,13 @@ typedef struct gnn__step_input {
 #define GNN__INPUT(field) {#field, offsetof(gnn_step_t, field), false, false}
 #define GNN__NEEDED(field) {#field, offsetof(gnn_step_t, field), true, false}
 /* clang-format on */
-/* .input is always there: NULL means the step before. Lists of up to eight: any number of them, or
- * two and more. */
-#define GNN__OTHERS                                                              \
-    GNN__INPUT(third), GNN__INPUT(fourth), GNN__INPUT(fifth), GNN__INPUT(sixth), \
-        GNN__INPUT(seventh), GNN__INPUT(eighth)
-#define GNN__MANY_INPUTS GNN__INPUT(input), GNN__INPUT(second), GNN__OTHERS
-#define GNN__MANY_NEEDED GNN__INPUT(input), GNN__NEEDED(second), GNN__OTHERS
+/* inputs[0] NULL means the previous step's output. Lists of up to eight: any number of them, or at
+ * least two. */
+#define GNN__OTHERS                                                                             \
+    GNN__INPUT(inputs[2]), GNN__INPUT(inputs[3]), GNN__INPUT(inputs[4]), GNN__INPUT(inputs[5]), \
+        GNN__INPUT(inputs[6]), GNN__INPUT(inputs[7])
+#define GNN__MANY_INPUTS GNN__INPUT(inputs[0]), GNN__INPUT(inputs[1]), GNN__OTHERS
+#define GNN__MANY_NEEDED GNN__INPUT(inputs[0]), GNN__NEEDED(inputs[1]), GNN__OTHERS
 
 /* Fields that a kind of step reads, as their places: GNN__READS(GNN__AT(in), GNN__AT(out)). */
 typedef struct gnn__offsets {
@@ -42,9 +42,9 @@ typedef struct gnn__offsets {
 
 /* What scores read beside the rows that a step projects or is given: the last inputs of steps that
  * attend. */
-#define GNN__SCORE_INPUTS                                                                \
-    GNN__INPUT(gate), GNN__INPUT(prior_query), GNN__INPUT(prior_0), GNN__INPUT(prior_1), \
-        GNN__INPUT(prior_2)
+#define GNN__SCORE_INPUTS                                                                    \
+    GNN__INPUT(gate), GNN__INPUT(prior_query), GNN__INPUT(priors[0]), GNN__INPUT(priors[1]), \
+        GNN__INPUT(priors[2])
 enum { GNN__N_SCORE_INPUTS = 2 + GNN_PRIORS };
 
 /* What one run of a model onto a tape knows. */
@@ -74,8 +74,10 @@ typedef struct gnn__step_row {
     gnn__growth_t growth;        /* `declare` may say otherwise */
     unsigned senders;            /* where it hears: bit k, input k is the senders' */
     unsigned edges;              /* and bit k, input k is on edges */
-    int priors;   /* the input that is .prior_0, which the others follow; 0: there is none */
+    int priors;   /* the input that is .priors[0], which the others follow; 0: there is none */
     bool attends; /* can give its attention weights, where its aggregator has scores */
+    /* Sets defaults of .layer that differ from a layer's, before it is resolved; NULL: none. */
+    void (*set_defaults)(gnn_layer_config_t *config);
     /* Checks the step's own fields, and its widths where they stand in them; NULL: nothing to
      * check. */
     int (*check)(const gnn_model_t *model, const gnn__model_step_t *s);

@@ -12,12 +12,14 @@ static const struct {
 #define GNN_STEP_ANY(field) \
     {#field, offsetof(gnn_step_t, field), sizeof((gnn_step_t *)NULL)->field},
 #define GNN_STEP_TEXT(field) GNN_STEP_ANY(field)
+#define GNN_STEP_ELEMENT(key, field, k) GNN_STEP_ANY(field[k])
 #define GNN_STEP_NUMBER(kind, field) GNN_STEP_ANY(field)
 #define GNN_STEP_WORD(words, field) GNN_STEP_ANY(field)
 #define GNN_STEP_ROW(table, field) GNN_STEP_ANY(field)
 #include <lib/model/step_fields.def>
 #undef GNN_STEP_ANY
 #undef GNN_STEP_TEXT
+#undef GNN_STEP_ELEMENT
 #undef GNN_STEP_NUMBER
 #undef GNN_STEP_WORD
 #undef GNN_STEP_ROW
@@ -67,6 +69,7 @@ static int unread(const gnn__step_row_t *row, const char *before, const char *na
 static int check_config(const gnn__step_row_t *row, const gnn_layer_config_t *config)
 {
     gnn_layer_config_t own = *config, full;
+    own.resolved = GNN_FLAG_DEFAULT;
     const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         if (!is_listed(row->config_reads, f->offset))

@@ -11,7 +11,7 @@ int64_t gnn__attending(const gnn_model_t *model, int64_t from)
     for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
         const gnn_layer_t *layer = gnn_model_layer(model, k);
         const gnn_step_t *step = gnn_model_step(model, k);
-        if (!layer || !gnn__scored(&layer->config) || step->receivers)
+        if (!layer || !gnn__scored(layer->config) || step->receivers)
             continue;
         slot = slot < 0 ? step->graph : slot;
         if (k >= from && step->graph == slot)
@@ -24,7 +24,7 @@ int gnn__attending_sizes(const gnn_model_t *model, int64_t *layers, int64_t *hea
 {
     *layers = *heads = 0;
     for (int64_t k = gnn__attending(model, 0); k >= 0; k = gnn__attending(model, k + 1)) {
-        const int64_t own = gnn_model_layer(model, k)->config.heads;
+        const int64_t own = gnn_model_layer(model, k)->config->heads;
         if (*heads > 0 && own != *heads)
             return gnn__error(GNN_ESHAPE, "layers of %lld and of %lld heads: one number is expected",
                               (long long)*heads, (long long)own);

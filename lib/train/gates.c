@@ -29,7 +29,7 @@ struct gnn_gates {
 static bool attends(const gnn_model_t *model, int64_t k)
 {
     const gnn_layer_t *layer = gnn_model_layer(model, k);
-    return layer && gnn__scored(&layer->config);
+    return layer && gnn__scored(layer->config);
 }
 
 static int find_layers(gnn_gates_t *h, const gnn_model_t *model)
@@ -42,7 +42,8 @@ static int find_layers(gnn_gates_t *h, const gnn_model_t *model)
         gated_t *g = &h->layers[h->n_layers++];
         if (gnn_model_step(model, k)->gate)
             return gnn__error(GNN_EUNSUPPORTED, "%s has a gate already", model->steps[k].where);
-        *g = (gated_t){.step = k, .heads = gnn_model_layer(model, k)->config.heads, .first = h->count};
+        *g = (gated_t){
+            .step = k, .heads = gnn_model_layer(model, k)->config->heads, .first = h->count};
         GNN_TRY(gnn__asprintf(&g->name, "%s:gate", model->steps[k].name));
         h->count += g->heads;
     }
@@ -74,7 +75,7 @@ static int copy_model(gnn_gates_t *h, gnn_context_t *context, const gnn_model_t 
         steps[k] = *gnn_model_step(model, k);
     for (int64_t k = 0; k < h->n_layers; k++)
         steps[h->layers[k].step].gate = h->layers[k].name;
-    int rc = gnn__model_make(&h->model, context, n, steps, true, -1);
+    int rc = gnn__model_make(&h->model, context, n, steps, -1);
     gnn_free(steps);
     return rc == GNN_OK ? copy_numbers(h->model, model) : rc;
 }

@@ -367,10 +367,6 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
     if (c->checkpoint_every < 0)
         return gnn__error(GNN_EINVALID, "training: checkpoint_every is %lld, expected a number >= 0",
                           (long long)c->checkpoint_every);
-    if (c->lr != 0)
-        c->optimizer.lr = c->lr;
-    if (c->weight_decay != 0)
-        c->optimizer.weight_decay = c->weight_decay;
     if (c->epochs < 0 || c->patience < 0)
         return gnn__error(GNN_EINVALID,
                           "training: epochs is %lld, patience %lld, expected numbers >= 0",

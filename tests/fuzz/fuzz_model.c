@@ -45,7 +45,8 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
     c.update = gnn_update_at((size_t)fuzz_draw(b, (int64_t)gnn_update_count() + 1));
     c.in_dst = fuzz_draw(b, 3) ? 0 : draw_width(b);
-    c.kv_heads = fuzz_draw(b, 4);
+    c.key_heads = fuzz_draw(b, 4);
+    c.value_heads = fuzz_draw(b, 4);
     c.d_k = draw_width(b);
     c.d_v = draw_width(b);
     c.edge_dim = fuzz_draw(b, 3) ? 0 : IN_EDGES;
@@ -62,8 +63,8 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.bias_update = draw_flag(b);
     c.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
     c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT);
-    c.distance = (gnn_distance_bias_t)fuzz_draw(b, GNN_DISTANCE_TABLE + 1);
-    c.distance_buckets = fuzz_draw(b, 4);
+    c.priors[0].prior = gnn_prior_at((size_t)fuzz_draw(b, (int64_t)gnn_prior_count() + 1));
+    c.priors[0].options[0] = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
     c.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);
     c.norm_position = (gnn_norm_position_t)fuzz_draw(b, 3);
@@ -81,7 +82,7 @@ static void draw_more(fuzz_bytes_t *b, gnn_step_t *s)
     s->query = scored ? draw_name(b) : NULL;
     s->key = scored ? draw_name(b) : NULL;
     s->gate = fuzz_draw(b, 4) ? NULL : draw_name(b);
-    s->fourth = fuzz_draw(b, 2) ? NULL : draw_name(b);
+    s->inputs[3] = fuzz_draw(b, 2) ? NULL : draw_name(b);
     s->edge_weight = fuzz_draw(b, 4) ? NULL : "w";
     s->each_segment = draw_flag(b);
     s->side = (gnn_sides_t)fuzz_draw(b, 4);
@@ -97,7 +98,7 @@ static gnn_step_t draw_step(fuzz_bytes_t *b)
     static const char *const fields[] = {NULL, "value", "norm", "out", "mlp.0", "none"};
     gnn_step_t s = {.kind = (gnn_step_kind_t)(fuzz_draw(b, 2) ? GNN_STEP_LAYER
                                                               : fuzz_draw(b, GNN_STEP_COUNT + 1))};
-    s.input = draw_name(b);
+    s.inputs[0] = draw_name(b);
     s.graph = fuzz_draw(b, 3);
     if (s.kind == GNN_STEP_LAYER || s.kind == GNN_STEP_AGGREGATE)
         s.layer = draw_layer(b);
@@ -110,8 +111,8 @@ static gnn_step_t draw_step(fuzz_bytes_t *b)
         s.share_fields = fields[fuzz_draw(b, 6)];
         return s;
     }
-    s.second = draw_name(b);
-    s.third = draw_name(b);
+    s.inputs[1] = draw_name(b);
+    s.inputs[2] = draw_name(b);
     s.in = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
     s.out = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
     s.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);

@@ -48,7 +48,7 @@ static int run(gnn__explaining_t *e)
     bool any = false;
     for (int64_t k = 0; k < p->model->n_steps; k++) {
         const gnn__model_step_t *s = &p->model->steps[k];
-        const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+        const gnn_layer_config_t *c = &s->step.layer;
         if (!s->row->attends || !gnn__scored(c) || p->after[k] < 0 ||
             p->graphs[s->step.graph] != p->graph)
             continue;

@@ -71,11 +71,13 @@ static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED
 static const field_t step_fields[] = {
 #define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
 #define GNN_STEP_TEXT(field) GNN_STEP_NUMBER(TEXT, field)
+#define GNN_STEP_ELEMENT(key, field, k) {#key, TEXT, offsetof(gnn_step_t, field[k]), NULL},
 #define GNN_STEP_WORD(words, field) {#field, WORD, offsetof(gnn_step_t, field), &gnn__kind_##words},
 #define GNN_STEP_ROW(table, field) {#field, ROW, offsetof(gnn_step_t, field), &gnn__kind_##table},
 #include <lib/model/step_fields.def>
 #undef GNN_STEP_NUMBER
 #undef GNN_STEP_TEXT
+#undef GNN_STEP_ELEMENT
 #undef GNN_STEP_WORD
 #undef GNN_STEP_ROW
 };
@@ -292,8 +294,7 @@ static int write_step(json_t *list, const gnn_model_t *model, int64_t k)
     config = json_object();
     if (json_object_set_new(object, "layer", config) != 0)
         return gnn__error(GNN_EMEMORY, "no memory for the steps");
-    return write_fields(config, config_field,
-                        s->layer ? gnn_layer_config(s->layer) : &s->step.layer, false);
+    return write_fields(config, config_field, &s->step.layer, false);
 }
 
 int gnn__steps_write(char **text, const gnn_model_t *model)
@@ -416,8 +417,16 @@ static bool find_field(field_t *field, fields_t fields, const char *name)
     return false;
 }
 
-/* `inner`: keys that are read elsewhere, or NULL. */
-static int read_fields(void *to, fields_t fields, json_t *object, const char *const inner[2],
+static bool is_listed(const char *const *list, const char *key)
+{
+    for (; list && *list; list++)
+        if (strcmp(*list, key) == 0)
+            return true;
+    return false;
+}
+
+/* `elsewhere`: keys that are read by the caller, with NULL at the end; or NULL. */
+static int read_fields(void *to, fields_t fields, json_t *object, const char *const *elsewhere,
                        const gnn_rows_t *rows)
 {
     const char *key;
@@ -427,7 +436,7 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *co
         return wrong_type("an object", object);
     json_object_foreach(object, key, value)
     {
-        if (inner && (strcmp(key, inner[0]) == 0 || strcmp(key, inner[1]) == 0))
+        if (is_listed(elsewhere, key))
             continue;
         if (!find_field(&f, fields, key))
             return gnn__error(GNN_EFORMAT, "unknown field \"%.40s\"", key);
@@ -436,6 +445,49 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *co
             return gnn__error_prefix(rc, "field %s", key);
     }
     return GNN_OK;
+}
+
+/* Keys of configs before 0.2: kv_heads for keys and values, distance (none, slope, table) with
+ * distance_buckets for the first prior. */
+static const char *const former_keys[] = {"kv_heads", "distance", "distance_buckets", NULL};
+
+static int read_former_distance(gnn_layer_config_t *c, json_t *object)
+{
+    static const char *const names[] = {"none", "slope", "table"};
+    const json_t *value = json_object_get(object, "distance"),
+                 *buckets = json_object_get(object, "distance_buckets");
+    int64_t count = 0;
+    size_t which = 0;
+    if (buckets)
+        GNN_TRY(read_integer(&count, buckets, 0, INT32_MAX));
+    if (!value)
+        return GNN_OK;
+    while (which < 3 && (!json_is_string(value) || strcmp(json_string_value(value), names[which])))
+        which++;
+    if (which == 3)
+        return gnn__error(GNN_EFORMAT, "none, slope or table is expected");
+    if (which == 0)
+        return GNN_OK;
+    if (c->priors[0].prior || (which == 2 && count < 1))
+        return gnn__error(GNN_EFORMAT, "%s with %s", names[which],
+                          c->priors[0].prior ? "a field prior_0" : "distance_buckets = 0");
+    c->priors[0].prior = which == 1 ? &gnn_prior_slope : &gnn_prior_table;
+    c->priors[0].options[0] = which == 1 ? 0 : (double)count;
+    return GNN_OK;
+}
+
+static int read_config(gnn_layer_config_t *c, json_t *object, const gnn_rows_t *rows)
+{
+    int64_t heads = 0;
+    GNN_TRY(read_fields(c, config_field, object, former_keys, rows));
+    const json_t *shared = json_object_get(object, "kv_heads");
+    int rc = shared ? read_integer(&heads, shared, 0, INT64_MAX) : GNN_OK;
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "field kv_heads");
+    c->key_heads = c->key_heads ? c->key_heads : heads;
+    c->value_heads = c->value_heads ? c->value_heads : heads;
+    rc = read_former_distance(c, object);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field distance");
 }
 
 /* Counts that a program leaves at 0 for 1: a file that says 0 means it, and there is none. */
@@ -452,7 +504,7 @@ static int check_counts(json_t *object)
 
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
-    static const char *const inner[2] = {"layer", "layer"};
+    static const char *const inner[] = {"layer", NULL};
     GNN_TRY(read_fields(step, step_field, object, inner, rows));
     if (step->kind == GNN_STEP_ACTIVATION && json_object_get(object, "options") &&
         step->options[0] == 0)
@@ -463,7 +515,7 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
                           gnn_step_kind_name(step->kind), config ? "has" : "lacks");
     if (!config)
         return GNN_OK;
-    int rc = read_fields(&step->layer, config_field, config, NULL, rows);
+    int rc = read_config(&step->layer, config, rows);
     /* A config that version 0.1 wrote: its self-loops had features of 0. */
     if (json_object_get(config, "self_loops") && !json_object_get(config, "loop_features"))
         step->layer.loop_features = GNN_OFF;
@@ -472,13 +524,13 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 
 int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows)
 {
-    static const char *const inner[2] = {"layer", "block"};
+    static const char *const inner[] = {"layer", "block", NULL};
     json_t *config = json_object_get(object, "layer");
     GNN_TRY(read_fields(block, block_field, object, inner, rows));
     GNN_TRY(check_counts(object));
     if (!config)
         return GNN_OK;
-    const int rc = read_fields(&block->layer, config_field, config, NULL, rows);
+    const int rc = read_config(&block->layer, config, rows);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 

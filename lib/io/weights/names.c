@@ -188,10 +188,10 @@ static int check_absent(const import_t *import, const gnn__binding_t *b, const g
     use(import, array);
     GNN_TRY(check_numbers(array));
     gnn_real_t eps = (gnn_real_t)gnn_array_get(array, 0);
-    if (eps != b->layer->config.eps)
+    if (eps != b->layer->config->eps)
         return gnn__error(GNN_EINVALID,
                           "array %s is %.9g, the config's .eps is %.9g: set it, or .learn_eps",
-                          array->name, (double)eps, (double)b->layer->config.eps);
+                          array->name, (double)eps, (double)b->layer->config->eps);
     return GNN_OK;
 }
 

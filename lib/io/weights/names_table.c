@@ -31,7 +31,7 @@ static const char *const conventions[] = {[GNN_NAMES_OWN] = "libgnn",
 
 static int find_module(const gnn__binding_t *b)
 {
-    const gnn_layer_config_t *c = b->layer ? &b->layer->config : NULL;
+    const gnn_layer_config_t *c = b->layer ? b->layer->config : NULL;
     int kind = b->step && !c ? (int)b->step->step.kind : -1;
     bool cross = b->names == GNN_NAMES_PYTORCH_DECODER_CROSS,
          receivers = cross || (b->step && b->step->step.receivers);
@@ -52,7 +52,7 @@ int gnn__names_module(gnn__binding_t *b)
         return gnn__error(GNN_EINVALID, "there is no naming convention number %d", (int)b->names);
     b->module = b->names == GNN_NAMES_OWN ? -1 : find_module(b);
     if (b->names != GNN_NAMES_OWN && b->module < 0) {
-        const gnn_layer_config_t *c = &b->layer->config;
+        const gnn_layer_config_t *c = b->layer->config;
         const char *preset = gnn_preset_name(c->preset);
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s has no module for this layer (preset %s, message %s, aggregator %s)",
@@ -124,7 +124,7 @@ bool gnn__names_shared(const gnn__binding_t *b, const char *field)
 /* A bias over averaged heads has no heads left. */
 static int64_t heads_of(const gnn__binding_t *b, const char *field)
 {
-    const gnn_layer_config_t *c = b->layer ? &b->layer->config : NULL;
+    const gnn_layer_config_t *c = b->layer ? b->layer->config : NULL;
     bool averaged = c && c->combine == GNN_HEADS_AVERAGE && strcmp(field, "out.bias") == 0;
     return !c || averaged ? 1 : c->heads;
 }

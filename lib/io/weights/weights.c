@@ -115,7 +115,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arr
     int rc = gnn__steps_read(&steps, text, rows);
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "metadata \"" STEPS_KEY "\"");
-    rc = gnn__model_make(model, context, steps.count, steps.list, true, most);
+    rc = gnn__model_make(model, context, steps.count, steps.list, most);
     gnn__file_steps_free(&steps);
     return rc;
 }
@@ -167,12 +167,25 @@ static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
                       (long long)gnn_arrays_count(arrays), (long long)tensor_count(model));
 }
 
+/* The array of a field or buffer. Before 0.2 parameters of the first prior could be called
+ * STEP.distance. */
+static const gnn_array_t *find_array(const gnn_arrays_t *arrays, const char *name)
+{
+    const gnn_array_t *found = gnn_arrays_find(arrays, name);
+    const char *prior = strstr(name, ".prior_0.");
+    char former[256];
+    if (found || !prior || prior - name > 200)
+        return found;
+    snprintf(former, sizeof former, "%.*s.distance", (int)(prior - name), name);
+    return gnn_arrays_find(arrays, former);
+}
+
 static int fill(const gnn_model_t *model, const gnn_arrays_t *arrays)
 {
     gnn_tensor_t t = {0};
     for (int64_t k = 0; k < tensor_count(model); k++) {
         const char *name = tensor_at(model, k, &t);
-        const gnn_array_t *array = gnn_arrays_find(arrays, name);
+        const gnn_array_t *array = find_array(arrays, name);
         GNN_TRY(check_array(array, name, &t));
         for (int64_t i = 0; i < array->count; i++)
             gnn__row(&t, i / t.cols)[i % t.cols] = (gnn_real_t)gnn_array_get(array, i);

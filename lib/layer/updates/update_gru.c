@@ -15,7 +15,7 @@ static int check(const gnn_layer_config_t *c, const gnn__widths_t *w)
 
 static void declare(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
+    const gnn_layer_config_t *c = d->layer->config;
     gnn__declare_linear(d, "gru.input", d->layer->width.aggregate, 3 * c->out, c->out,
                         c->bias_update);
     gnn__declare_linear(d, "gru.hidden", c->out, 3 * c->out, c->out, c->bias_update);

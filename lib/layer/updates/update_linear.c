@@ -4,7 +4,7 @@
 static void declare(gnn__declare_t *d)
 {
     const gnn_layer_t *layer = d->layer;
-    gnn__declare_linear(d, "out", layer->width.aggregate, layer->config.out, 0, GNN_OFF);
+    gnn__declare_linear(d, "out", layer->width.aggregate, layer->config->out, 0, GNN_OFF);
 }
 
 static const struct gnn__update_rules rules = {.mixes_heads = true,

@@ -9,12 +9,12 @@ void gnn__block_agnn(gnn_steps_t *steps, const gnn_block_t *b)
     const char *unit = gnn__block_add(
                    steps, b, "unit",
                    (gnn_step_t){
-                       .kind = GNN_STEP_NORM, .input = x, .in = b->width, .norm = GNN_NORM_L2}),
+                       .kind = GNN_STEP_NORM, .inputs = {x}, .in = b->width, .norm = GNN_NORM_L2}),
                *beta = gnn__piece_constant(steps, b, "beta", 1, 1),
                *query = gnn__piece_multiply(steps, b, "query", unit, beta);
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                .input = x,
+                                .inputs = {x},
                                 .query = query,
                                 .key = unit,
                                 .graph = b->graph,

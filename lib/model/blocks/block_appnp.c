@@ -16,6 +16,6 @@ void gnn__block_appnp(gnn_steps_t *steps, const gnn_block_t *b)
         gnn__block_add(steps, b, part, (gnn_step_t){.kind = GNN_STEP_SCALE, .factor = 1 - alpha});
         snprintf(part, sizeof part, "%lld", (long long)k);
         z = gnn__block_add(steps, b, k < hops - 1 ? part : "",
-                           (gnn_step_t){.kind = GNN_STEP_ADD, .second = x, .factor = alpha});
+                           (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {NULL, x}, .factor = alpha});
     }
 }

@@ -21,7 +21,7 @@ void gnn__block_arma(gnn_steps_t *steps, const gnn_block_t *b)
             char part[48];
             snprintf(part, sizeof part, "%lld.%lld", (long long)s, (long long)t);
             h = gnn__block_add(steps, b, part,
-                               (gnn_step_t){.input = h,
+                               (gnn_step_t){.inputs = {h},
                                             .receivers = x,
                                             .graph = b->graph,
                                             .edge_weight = b->edge_weight,

@@ -10,11 +10,11 @@ void gnn__block_attentional(gnn_steps_t *steps, const gnn_block_t *b)
     const char *gate = gnn__piece_linear(steps, b, "gate_nn", x, b->width, 1, GNN_ON),
                *mean = gnn__piece_heard(steps, b, "mean", gate, &gnn_aggregator_mean, b->graph, 1),
                *query = gnn__block_add(steps, b, "query",
-                                       (gnn_step_t){.kind = GNN_STEP_DETACH, .input = mean});
+                                       (gnn_step_t){.kind = GNN_STEP_DETACH, .inputs = {mean}});
     gnn__block_add(
         steps, b, "",
         (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                     .input = x,
+                     .inputs = {x},
                      .query = query,
                      .key = gate,
                      .graph = b->graph,

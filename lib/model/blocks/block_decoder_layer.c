@@ -7,11 +7,11 @@ void gnn__block_decoder_layer(gnn_steps_t *steps, const gnn_block_t *b)
     gnn_layer_config_t alone = b->layer;
     const char *input = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "memory", b->memory);
-    alone.update = GNN_UPDATE_LINEAR;
-    const char *self =
-        gnn__block_add(steps, b, "", (gnn_step_t){.input = input, .graph = b->graph, .layer = alone});
+    alone.update = &gnn_update_linear;
+    const char *self = gnn__block_add(
+        steps, b, "", (gnn_step_t){.inputs = {input}, .graph = b->graph, .layer = alone});
     gnn__block_add(steps, b, ":cross",
-                   (gnn_step_t){.input = b->memory,
+                   (gnn_step_t){.inputs = {b->memory},
                                 .receivers = self,
                                 .graph = gnn__block_graph(b, 0),
                                 .layer = b->layer});

@@ -12,14 +12,14 @@ void gnn__block_deep_gcn(gnn_steps_t *steps, const gnn_block_t *b)
     conv.input = gnn__block_add(
         steps, b, "norm",
         (gnn_step_t){.kind = GNN_STEP_NORM,
-                     .input = x,
+                     .inputs = {x},
                      .in = b->width,
                      .norm = b->layer.norm > GNN_NORM_NONE ? b->layer.norm : GNN_NORM_LAYER});
     conv.input = gnn__piece_activation(steps, b, "act", conv.input, GNN_RELU);
     if (b->dropout > 0)
         conv.input = gnn__block_add(
             steps, b, "dropout",
-            (gnn_step_t){.kind = GNN_STEP_DROPOUT, .input = conv.input, .rate = b->dropout});
+            (gnn_step_t){.kind = GNN_STEP_DROPOUT, .inputs = {conv.input}, .rate = b->dropout});
     snprintf(name, sizeof name, "%s.conv", b->name);
     conv.name = name;
     conv.out = b->width;

@@ -14,7 +14,7 @@ void gnn__block_exphormer(gnn_steps_t *steps, const gnn_block_t *b)
     if (b->hops > 0) {
         const char *more = gnn__piece_rows(steps, b, "virtual", b->hops, d);
         x = gnn__block_add(steps, b, "rows",
-                           (gnn_step_t){.kind = GNN_STEP_STACK, .input = x, .second = more});
+                           (gnn_step_t){.kind = GNN_STEP_STACK, .inputs = {x, more}});
     }
     const char *q = gnn__piece_linear(steps, b, "query", x, d, d, GNN_OFF),
                *k = gnn__piece_linear(steps, b, "key", x, d, d, GNN_OFF),
@@ -22,7 +22,7 @@ void gnn__block_exphormer(gnn_steps_t *steps, const gnn_block_t *b)
                *kind = gnn__block_add(
                    steps, b, "kind",
                    (gnn_step_t){
-                       .kind = GNN_STEP_EMBED, .input = b->edges, .in = b->edge_width, .out = d});
+                       .kind = GNN_STEP_EMBED, .inputs = {b->edges}, .in = b->edge_width, .out = d});
     q = gnn__piece_ends(steps, b, "queries", q, GNN_SIDE_RECEIVERS);
     k = gnn__piece_ends(steps, b, "keys", k, GNN_SIDE_SENDERS);
     v = gnn__piece_ends(steps, b, "values", v, GNN_SIDE_SENDERS);

@@ -13,7 +13,7 @@ static const char *heard_by_kernel(gnn_steps_t *steps, const gnn_block_t *b, con
                    gnn__piece_columns(steps, b, gnn__numbered("sent.", k, "").text, z, k * out, out);
     return gnn__block_add(steps, b, gnn__numbered("heard.", k, "").text,
                           (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                       .input = sent,
+                                       .inputs = {sent},
                                        .edge_weight = weight,
                                        .graph = b->graph,
                                        .layer = {.in = out, .aggregator = &gnn_aggregator_mean}});

@@ -11,7 +11,7 @@ static const char *normed(gnn_steps_t *steps, const gnn_block_t *b, const char *
         return input;
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_NORM, .input = input, .in = width, .norm = kind});
+        (gnn_step_t){.kind = GNN_STEP_NORM, .inputs = {input}, .in = width, .norm = kind});
 }
 
 /* norm(x + dropout(f)) */
@@ -20,9 +20,8 @@ static const char *residual(gnn_steps_t *steps, const gnn_block_t *b, const char
 {
     if (b->dropout > 0)
         f = gnn__block_add(steps, b, parts[0],
-                           (gnn_step_t){.kind = GNN_STEP_DROPOUT, .input = f, .rate = b->dropout});
-    f = gnn__block_add(steps, b, parts[1],
-                       (gnn_step_t){.kind = GNN_STEP_ADD, .input = f, .second = x});
+                           (gnn_step_t){.kind = GNN_STEP_DROPOUT, .inputs = {f}, .rate = b->dropout});
+    f = gnn__block_add(steps, b, parts[1], (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {f, x}});
     return normed(steps, b, parts[2], f, width);
 }
 
@@ -30,7 +29,7 @@ static const char *mlp(gnn_steps_t *steps, const gnn_block_t *b, const char *x, 
 {
     const int64_t hidden = b->hidden > 0 ? b->hidden : 2 * width;
     gnn__block_add(steps, b, "mlp.0",
-                   (gnn_step_t){.kind = GNN_STEP_LINEAR, .input = x, .in = width, .out = hidden});
+                   (gnn_step_t){.kind = GNN_STEP_LINEAR, .inputs = {x}, .in = width, .out = hidden});
     gnn__block_add(steps, b, "mlp.relu",
                    (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU});
     if (b->dropout > 0)
@@ -48,22 +47,22 @@ void gnn__block_gps(gnn_steps_t *steps, const gnn_block_t *b)
     const gnn_layer_config_t everyone = {.preset = GNN_PRESET_TRANSFORMER,
                                          .in = width,
                                          .heads = b->heads,
-                                         .update = GNN_UPDATE_LINEAR,
+                                         .update = &gnn_update_linear,
                                          .residual = GNN_OFF,
                                          .norm = GNN_NORM_NONE};
     local.norm = GNN_NORM_NONE;
     local.in = width;
-    const char *heard = gnn__block_add(steps, b, "local",
-                                       (gnn_step_t){.input = x, .graph = b->graph, .layer = local});
+    const char *heard = gnn__block_add(
+        steps, b, "local", (gnn_step_t){.inputs = {x}, .graph = b->graph, .layer = local});
     heard = residual(steps, b, (const char *[]){"local.dropout", "local.sum", "local.norm"}, x,
                      heard, width);
-    const char *all =
-        gnn__block_add(steps, b, "attention",
-                       (gnn_step_t){.input = x, .graph = gnn__block_graph(b, 0), .layer = everyone});
+    const char *all = gnn__block_add(
+        steps, b, "attention",
+        (gnn_step_t){.inputs = {x}, .graph = gnn__block_graph(b, 0), .layer = everyone});
     all = residual(steps, b, (const char *[]){"attention.dropout", "attention.sum", "attention.norm"},
                    x, all, width);
-    const char *both = gnn__block_add(
-        steps, b, "sum", (gnn_step_t){.kind = GNN_STEP_ADD, .input = heard, .second = all});
+    const char *both =
+        gnn__block_add(steps, b, "sum", (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {heard, all}});
     const bool norms = b->layer.norm > GNN_NORM_NONE;
     residual(steps, b, (const char *[]){"mlp.last", norms ? "mlp.sum" : "", ""}, both,
              mlp(steps, b, both, width), width);

@@ -11,7 +11,7 @@ static const char *ends(gnn_steps_t *steps, const gnn_block_t *b, const char *pa
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_EDGE_ROWS, .input = input, .side = side, .graph = b->graph});
+        (gnn_step_t){.kind = GNN_STEP_EDGE_ROWS, .inputs = {input}, .side = side, .graph = b->graph});
 }
 
 static const char *gather(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
@@ -20,7 +20,7 @@ static const char *gather(gnn_steps_t *steps, const gnn_block_t *b, const char *
     return gnn__block_add(
         steps, b, part,
         (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                     .input = input,
+                     .inputs = {input},
                      .graph = gnn__block_graph(b, slot),
                      .layer = {.in = width, .aggregator = gnn_aggregator_find(aggregator)}});
 }
@@ -30,11 +30,7 @@ static const char *update(gnn_steps_t *steps, const gnn_block_t *b, const char *
                           const char *const in[4], int64_t width, int64_t out)
 {
     gnn__block_add(steps, b, parts[0],
-                   (gnn_step_t){.kind = GNN_STEP_CONCAT,
-                                .input = in[0],
-                                .second = in[1],
-                                .third = in[2],
-                                .fourth = in[3]});
+                   (gnn_step_t){.kind = GNN_STEP_CONCAT, .inputs = {in[0], in[1], in[2], in[3]}});
     gnn__block_add(steps, b, parts[1],
                    (gnn_step_t){.kind = GNN_STEP_LINEAR, .in = width, .out = out});
     return gnn__block_add(steps, b, parts[2],

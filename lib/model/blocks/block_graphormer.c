@@ -8,7 +8,8 @@ static const char *embed(gnn_steps_t *steps, const gnn_block_t *b, const char *p
                          const char *ids, int64_t rows, int64_t cols)
 {
     return gnn__block_add(
-        steps, b, part, (gnn_step_t){.kind = GNN_STEP_EMBED, .input = ids, .in = rows, .out = cols});
+        steps, b, part,
+        (gnn_step_t){.kind = GNN_STEP_EMBED, .inputs = {ids}, .in = rows, .out = cols});
 }
 
 void gnn__block_graphormer(gnn_steps_t *steps, const gnn_block_t *b)

@@ -17,7 +17,7 @@ static const char *along(const hetero_t *h, int r)
     const int from = list->relations[r].from, to = list->relations[r].to;
     const gnn__typed_name_t x = gnn__type_input(h->b, list->types[from].name),
                             receivers = gnn__type_input(h->b, list->types[to].name);
-    gnn_step_t step = {.input = x.text, .graph = h->b->graph + r, .layer = h->b->layer};
+    gnn_step_t step = {.inputs = {x.text}, .graph = h->b->graph + r, .layer = h->b->layer};
     step.layer.in = list->types[from].width;
     step.layer.out = h->out;
     if (from != to) {
@@ -33,7 +33,7 @@ static const char *together(const hetero_t *h, const char *part, const char *a, 
     if (h->b->aggregators[0] != &gnn_aggregator_max)
         return gnn__piece_add(h->steps, h->b, part, a, z, 1);
     return gnn__block_add(h->steps, h->b, part,
-                          (gnn_step_t){.kind = GNN_STEP_MAXIMUM, .input = a, .second = z});
+                          (gnn_step_t){.kind = GNN_STEP_MAXIMUM, .inputs = {a, z}});
 }
 
 static void combine(const hetero_t *h, int t)

@@ -57,10 +57,10 @@ static void relate(hgt_t *h, int r)
     const char *prior =
         gnn__piece_constant(h->steps, h->b, gnn__typed("p_rel.", name).text, h->heads, 1);
     h->values[r] = related(h, r, "said.", "v_rel.", h->value[from]);
-    h->keys[r] = gnn__block_add(h->steps, h->b, gnn__typed("told.", name).text,
-                                (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS,
-                                             .input = related(h, r, "known.", "k_rel.", h->key[from]),
-                                             .second = prior});
+    h->keys[r] = gnn__block_add(
+        h->steps, h->b, gnn__typed("told.", name).text,
+        (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS,
+                     .inputs = {related(h, r, "known.", "k_rel.", h->key[from]), prior}});
 }
 
 /* What a type hears along all relations that lead to it. */
@@ -81,7 +81,7 @@ static const char *hear(hgt_t *h, int t)
         (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                      .query = h->query[t],
                      .key = all[0],
-                     .input = all[1],
+                     .inputs = {all[1]},
                      .graph = h->b->graph + t,
                      .layer = {.in = h->out,
                                .heads = h->heads,

@@ -14,7 +14,7 @@ void gnn__block_jumping_knowledge(gnn_steps_t *steps, const gnn_block_t *b)
     for (int64_t k = 0; k < hops && k < MOST; k++) {
         snprintf(part, sizeof part, "%lld", (long long)k);
         heard[k] = input = gnn__block_add(
-            steps, b, part, (gnn_step_t){.input = input, .graph = b->graph, .layer = layer});
+            steps, b, part, (gnn_step_t){.inputs = {input}, .graph = b->graph, .layer = layer});
         if (layer.out > 0)
             layer.in = b->width > 0 ? b->width : layer.out;
     }

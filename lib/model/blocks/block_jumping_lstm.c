@@ -14,7 +14,7 @@ static const char *product(gnn_steps_t *steps, const gnn_block_t *b, const char 
     snprintf(part, sizeof part, n == 0 ? "%s.%s" : "%s.%s.%lld", side, what, (long long)n);
     return gnn__block_add(steps, b, part,
                           (gnn_step_t){.kind = GNN_STEP_LINEAR,
-                                       .input = x,
+                                       .inputs = {x},
                                        .in = in,
                                        .out = out,
                                        .bias = strcmp(what, "hh") == 0 ? GNN_OFF : GNN_ON,
@@ -75,6 +75,6 @@ void gnn__block_jumping_lstm(gnn_steps_t *steps, const gnn_block_t *b)
                *weights = gnn__piece_op(steps, b, "weights", &gnn_op_softmax_rows,
                                         (const char *[3]){all}, 0, 0);
     x = gnn__block_add(steps, b, "weighed",
-                       (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .input = x, .second = weights});
+                       (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .inputs = {x, weights}});
     gnn__piece_op(steps, b, "", &gnn_op_fold_heads, (const char *[3]){x}, (double)b->hops, 0);
 }

@@ -15,9 +15,6 @@ void gnn__block_lstm_readout(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_OP,
                                 .op = &gnn_op_lstm_senders,
-                                .input = x,
-                                .second = in,
-                                .third = own,
-                                .fourth = bias,
+                                .inputs = {x, in, own, bias},
                                 .graph = b->graph});
 }

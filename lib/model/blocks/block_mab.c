@@ -9,7 +9,7 @@ static const char *product(gnn_steps_t *steps, const gnn_block_t *b, const char 
     snprintf(part, sizeof part, "%s%s", prefix, what);
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_LINEAR, .input = input, .in = b->width, .out = b->width});
+        (gnn_step_t){.kind = GNN_STEP_LINEAR, .inputs = {input}, .in = b->width, .out = b->width});
 }
 
 static const char *heads(gnn_steps_t *steps, const gnn_block_t *b, const char *prefix,
@@ -21,7 +21,7 @@ static const char *heads(gnn_steps_t *steps, const gnn_block_t *b, const char *p
                           (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                        .query = rows[0],
                                        .key = rows[1],
-                                       .input = rows[2],
+                                       .inputs = {rows[2]},
                                        .graph = graph,
                                        .layer = {.in = b->width,
                                                  .heads = b->heads,
@@ -39,13 +39,13 @@ const char *gnn__block_attend(gnn_steps_t *steps, const gnn_block_t *b, const ch
     rows[2] = product(steps, b, prefix, "value", y);
     const char *heard = heads(steps, b, prefix, rows, graph);
     snprintf(part, sizeof part, "%ssum", prefix);
-    const char *sum = gnn__block_add(
-        steps, b, part, (gnn_step_t){.kind = GNN_STEP_ADD, .input = rows[0], .second = heard});
+    const char *sum = gnn__block_add(steps, b, part,
+                                     (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {rows[0], heard}});
     product(steps, b, prefix, "out", sum);
     snprintf(part, sizeof part, "%srelu", prefix);
     gnn__block_add(steps, b, part, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU});
     snprintf(part, sizeof part, "%.*s", (int)(strlen(prefix) - (*prefix != 0)), prefix);
-    return gnn__block_add(steps, b, part, (gnn_step_t){.kind = GNN_STEP_ADD, .second = sum});
+    return gnn__block_add(steps, b, part, (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {NULL, sum}});
 }
 
 const char *gnn__block_rows(gnn_steps_t *steps, const gnn_block_t *b, int graph)

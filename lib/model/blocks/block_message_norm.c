@@ -14,7 +14,7 @@ void gnn__block_message_norm(gnn_steps_t *steps, const gnn_block_t *b)
                    gnn__piece_op(steps, b, "length", &gnn_op_power, (const char *[3]){sum}, 0.5, 0),
                *unit = gnn__block_add(steps, b, "unit",
                                       (gnn_step_t){.kind = GNN_STEP_NORM,
-                                                   .input = b->memory,
+                                                   .inputs = {b->memory},
                                                    .in = b->width,
                                                    .norm = GNN_NORM_L2}),
                *as_long = gnn__piece_multiply(steps, b, "as_long", unit, length);

@@ -30,19 +30,13 @@ static const char *of_degree(gnn_steps_t *steps, const gnn_block_t *b, const cha
 static const char *place(gnn_steps_t *steps, const gnn_block_t *b, const char *const of[AT_ONCE],
                          int64_t d, double most)
 {
-    return gnn__block_add(steps, b, gnn__numbered("placed.", d, "").text,
-                          (gnn_step_t){.kind = GNN_STEP_OP,
-                                       .op = &gnn_op_place_by_degree,
-                                       .input = of[0],
-                                       .second = of[1],
-                                       .third = of[2],
-                                       .fourth = of[3],
-                                       .fifth = of[4],
-                                       .sixth = of[5],
-                                       .seventh = of[6],
-                                       .eighth = of[7],
-                                       .graph = b->graph,
-                                       .options = {(double)d, most}});
+    return gnn__block_add(
+        steps, b, gnn__numbered("placed.", d, "").text,
+        (gnn_step_t){.kind = GNN_STEP_OP,
+                     .op = &gnn_op_place_by_degree,
+                     .inputs = {of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7]},
+                     .graph = b->graph,
+                     .options = {(double)d, most}});
 }
 
 void gnn__block_mf(gnn_steps_t *steps, const gnn_block_t *b)

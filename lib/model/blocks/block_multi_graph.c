@@ -33,7 +33,7 @@ void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
                                   (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                                .query = rows[0],
                                                .key = rows[1],
-                                               .input = rows[2],
+                                               .inputs = {rows[2]},
                                                .graph = b->graph + (int)g,
                                                .layer = {.in = d / groups,
                                                          .heads = heads / groups,

@@ -12,19 +12,19 @@ void gnn__block_pinsage(gnn_steps_t *steps, const gnn_block_t *b)
     const char *sent = gnn__piece_linear(steps, b, "message", x, in, hidden, GNN_ON);
     sent = gnn__piece_activation(steps, b, "sent", sent, GNN_RELU);
     sent = gnn__block_add(steps, b, "heard",
-                          (gnn_step_t){.input = sent,
+                          (gnn_step_t){.inputs = {sent},
                                        .graph = b->graph,
                                        .edge_weight = b->edge_weight,
                                        .layer = {.in = hidden,
                                                  .out = hidden,
                                                  .message = &gnn_message_none,
                                                  .aggregator = &gnn_aggregator_sum,
-                                                 .update = GNN_UPDATE_NONE,
+                                                 .update = &gnn_update_none,
                                                  .graph_norm = GNN_GRAPH_NORM_ROW,
                                                  .bias_out = GNN_OFF}});
     x = gnn__piece_concat(steps, b, "both", (const char *[8]){x, sent});
     x = gnn__piece_linear(steps, b, "out", x, in + hidden, out, GNN_ON);
     x = gnn__piece_activation(steps, b, "rectified", x, GNN_RELU);
     gnn__block_add(steps, b, "",
-                   (gnn_step_t){.kind = GNN_STEP_NORM, .input = x, .in = out, .norm = GNN_NORM_L2});
+                   (gnn_step_t){.kind = GNN_STEP_NORM, .inputs = {x}, .in = out, .norm = GNN_NORM_L2});
 }

@@ -10,7 +10,7 @@ static const char *rows_of(gnn_steps_t *steps, const gnn_block_t *b, const char 
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_VIEW, .input = input, .row = row, .rows = rows});
+        (gnn_step_t){.kind = GNN_STEP_VIEW, .inputs = {input}, .row = row, .rows = rows});
 }
 
 /* What is heard along all relations; `weights`: a row of coefficients, or the matrices, of each. */

@@ -18,7 +18,7 @@ static const char *ask(gnn_steps_t *steps, const gnn_block_t *b, int64_t t, cons
             const char *z =
                 gnn__block_add(steps, b, t == 1 ? names[k] : gnn__numbered(names[k], t, "").text,
                                (gnn_step_t){.kind = GNN_STEP_LINEAR,
-                                            .input = inputs[k],
+                                            .inputs = {inputs[k]},
                                             .in = (2 - k) * b->width,
                                             .out = 4 * b->width,
                                             .bias = GNN_OFF,
@@ -55,7 +55,7 @@ void gnn__block_set2set(gnn_steps_t *steps, const gnn_block_t *b)
                                            b->width),
                    *r = gnn__block_add(steps, b, gnn__numbered("r.", t, "").text,
                                        (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                                    .input = x,
+                                                    .inputs = {x},
                                                     .query = q,
                                                     .key = x,
                                                     .graph = b->graph,

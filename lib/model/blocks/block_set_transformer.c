@@ -14,7 +14,7 @@ static const char *normed(gnn_steps_t *steps, const gnn_block_t *b, const char *
     snprintf(part, sizeof part, "%s.mab.layer_norm%d", prefix, number);
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_NORM, .input = x, .in = b->width, .norm = GNN_NORM_LAYER});
+        (gnn_step_t){.kind = GNN_STEP_NORM, .inputs = {x}, .in = b->width, .norm = GNN_NORM_LAYER});
 }
 
 /* The step PREFIX.mab.WHAT's name. */
@@ -32,12 +32,12 @@ static const char *attend(gnn_steps_t *steps, const gnn_block_t *b, const char *
     const gnn_layer_config_t heads = {.preset = GNN_PRESET_TRANSFORMER,
                                       .in = b->width,
                                       .heads = b->heads > 0 ? b->heads : 1,
-                                      .update = GNN_UPDATE_LINEAR,
+                                      .update = &gnn_update_linear,
                                       .residual = GNN_OFF,
                                       .norm = GNN_NORM_NONE};
     const char *z = gnn__block_add(
         steps, b, part_of(prefix, "attn").text,
-        (gnn_step_t){.input = y, .receivers = x == y ? NULL : x, .graph = graph, .layer = heads});
+        (gnn_step_t){.inputs = {y}, .receivers = x == y ? NULL : x, .graph = graph, .layer = heads});
     z = gnn__piece_add(steps, b, part_of(prefix, "sum").text, z, x, 1);
     x = normed(steps, b, prefix, 1, z);
     z = gnn__piece_linear(steps, b, part_of(prefix, "lin").text, x, b->width, b->width, GNN_ON);

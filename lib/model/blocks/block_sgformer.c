@@ -20,7 +20,7 @@ void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)
     k = gnn__piece_op(steps, b, "keys", &gnn_op_unit_heads, (const char *[3]){k}, (double)heads, 0);
     const char *heard = gnn__block_add(steps, b, "heard",
                                        (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                                    .input = v,
+                                                    .inputs = {v},
                                                     .query = q,
                                                     .key = k,
                                                     .graph = b->graph,
@@ -36,9 +36,8 @@ void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)
     mean =
         gnn__piece_op(steps, b, "sums", &gnn_op_head_sum, (const char *[3]){mean}, (double)heads, 0);
     mean = gnn__piece_op(steps, b, "factors", &gnn_op_power, (const char *[3]){mean}, -1, 1);
-    heard =
-        gnn__block_add(steps, b, "heads",
-                       (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .input = heard, .second = mean});
+    heard = gnn__block_add(steps, b, "heads",
+                           (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .inputs = {heard, mean}});
     heard = gnn__piece_op(steps, b, "sum", &gnn_op_fold_heads, (const char *[3]){heard},
                           (double)heads, 0);
     gnn__piece_scale(steps, b, "", heard, 1 / (gnn_real_t)heads);

@@ -5,7 +5,7 @@
 static gnn_step_t hear(const gnn_block_t *b, const char *aggregator, const char *input, int graph)
 {
     return (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                        .input = input,
+                        .inputs = {input},
                         .graph = graph,
                         .layer = {.in = b->width, .aggregator = gnn_aggregator_find(aggregator)}};
 }
@@ -26,6 +26,5 @@ void gnn__block_squeeze_excite(gnn_steps_t *steps, const gnn_block_t *b)
         steps, b, "gate", (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = GNN_SIGMOID});
     const char *spread =
         gnn__block_add(steps, b, "spread", hear(b, "sum", gate, gnn__block_graph(b, 0)));
-    gnn__block_add(steps, b, "",
-                   (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .input = x, .second = spread});
+    gnn__block_add(steps, b, "", (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .inputs = {x, spread}});
 }

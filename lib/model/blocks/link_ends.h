@@ -33,7 +33,7 @@ static inline void gnn__link_mlp(gnn_steps_t *steps, const gnn_block_t *b, const
     x = gnn__piece_activation(steps, b, "relu", x, GNN_RELU);
     if (b->dropout > 0)
         x = gnn__block_add(steps, b, "dropout",
-                           (gnn_step_t){.kind = GNN_STEP_DROPOUT, .input = x, .rate = b->dropout});
+                           (gnn_step_t){.kind = GNN_STEP_DROPOUT, .inputs = {x}, .rate = b->dropout});
     gnn__piece_linear(steps, b, "", x, hidden, b->out > 0 ? b->out : 1, GNN_ON);
 }
 

@@ -22,7 +22,7 @@ static inline const char *gnn__piece_linear(gnn_steps_t *steps, const gnn_block_
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_LINEAR, .input = input, .in = in, .out = out, .bias = bias});
+        (gnn_step_t){.kind = GNN_STEP_LINEAR, .inputs = {input}, .in = in, .out = out, .bias = bias});
 }
 
 /* A product of values side by side is the sum of products of each: rows row .. row + rows - 1 of
@@ -36,7 +36,7 @@ static inline const char *gnn__piece_part(gnn_steps_t *steps, const gnn_block_t 
     snprintf(owner, sizeof owner, "%s.%s", b->name, part);
     return gnn__block_add(steps, b, as ? as : part,
                           (gnn_step_t){.kind = GNN_STEP_LINEAR,
-                                       .input = input,
+                                       .inputs = {input},
                                        .in = in,
                                        .out = out,
                                        .row = row,
@@ -51,7 +51,7 @@ static inline const char *gnn__piece_activation(gnn_steps_t *steps, const gnn_bl
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .input = input, .activation = activation});
+        (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .inputs = {input}, .activation = activation});
 }
 
 /* input + factor second */
@@ -60,14 +60,14 @@ static inline const char *gnn__piece_add(gnn_steps_t *steps, const gnn_block_t *
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_ADD, .input = input, .second = second, .factor = factor});
+        (gnn_step_t){.kind = GNN_STEP_ADD, .inputs = {input, second}, .factor = factor});
 }
 
 static inline const char *gnn__piece_scale(gnn_steps_t *steps, const gnn_block_t *b,
                                            const char *part, const char *input, gnn_real_t factor)
 {
     return gnn__block_add(steps, b, part,
-                          (gnn_step_t){.kind = GNN_STEP_SCALE, .input = input, .factor = factor});
+                          (gnn_step_t){.kind = GNN_STEP_SCALE, .inputs = {input}, .factor = factor});
 }
 
 /* The value itself under another name: no op is run. */
@@ -81,7 +81,7 @@ static inline const char *gnn__piece_multiply(gnn_steps_t *steps, const gnn_bloc
                                               const char *part, const char *input, const char *second)
 {
     return gnn__block_add(steps, b, part,
-                          (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .input = input, .second = second});
+                          (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .inputs = {input, second}});
 }
 
 /* A step that reads up to eight values. */
@@ -89,16 +89,10 @@ static inline const char *gnn__piece_of_eight(gnn_steps_t *steps, const gnn_bloc
                                               const char *part, gnn_step_kind_t kind,
                                               const char *const in[8])
 {
-    return gnn__block_add(steps, b, part,
-                          (gnn_step_t){.kind = kind,
-                                       .input = in[0],
-                                       .second = in[1],
-                                       .third = in[2],
-                                       .fourth = in[3],
-                                       .fifth = in[4],
-                                       .sixth = in[5],
-                                       .seventh = in[6],
-                                       .eighth = in[7]});
+    return gnn__block_add(
+        steps, b, part,
+        (gnn_step_t){.kind = kind,
+                     .inputs = {in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7]}});
 }
 
 /* Side by side; one value alone stays as it is. */
@@ -116,7 +110,7 @@ static inline const char *gnn__piece_columns(gnn_steps_t *steps, const gnn_block
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_VIEW, .input = input, .column = column, .columns = columns});
+        (gnn_step_t){.kind = GNN_STEP_VIEW, .inputs = {input}, .column = column, .columns = columns});
 }
 
 /* Learned rows. */
@@ -150,7 +144,7 @@ static inline const char *gnn__piece_ends(gnn_steps_t *steps, const gnn_block_t 
 {
     return gnn__block_add(
         steps, b, part,
-        (gnn_step_t){.kind = GNN_STEP_EDGE_ROWS, .input = input, .side = side, .graph = b->graph});
+        (gnn_step_t){.kind = GNN_STEP_EDGE_ROWS, .inputs = {input}, .side = side, .graph = b->graph});
 }
 
 /* What is heard over a slot, without scores: rows of `width`. */
@@ -160,7 +154,7 @@ static inline const char *gnn__piece_heard(gnn_steps_t *steps, const gnn_block_t
 {
     return gnn__block_add(steps, b, part,
                           (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                       .input = input,
+                                       .inputs = {input},
                                        .graph = graph,
                                        .layer = {.in = width, .aggregator = aggregator}});
 }
@@ -179,10 +173,10 @@ static inline const char *gnn__piece_weigh(gnn_steps_t *steps, const gnn_block_t
     const char *mean =
                    gnn__piece_heard(steps, b, name[0], scores, &gnn_aggregator_mean, edges, heads),
                *query = gnn__block_add(steps, b, name[1],
-                                       (gnn_step_t){.kind = GNN_STEP_DETACH, .input = mean});
+                                       (gnn_step_t){.kind = GNN_STEP_DETACH, .inputs = {mean}});
     return gnn__block_add(steps, b, part,
                           (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                                       .input = values,
+                                       .inputs = {values},
                                        .query = query,
                                        .key = scores,
                                        .graph = edges,
@@ -198,14 +192,14 @@ static inline const char *gnn__piece_hop(gnn_steps_t *steps, const gnn_block_t *
                                          const char *input, int64_t width, gnn_flag_t self_loops)
 {
     return gnn__block_add(steps, b, part,
-                          (gnn_step_t){.input = input,
+                          (gnn_step_t){.inputs = {input},
                                        .graph = b->graph,
                                        .edge_weight = b->edge_weight,
                                        .layer = {.in = width,
                                                  .out = width,
                                                  .message = &gnn_message_none,
                                                  .aggregator = &gnn_aggregator_sum,
-                                                 .update = GNN_UPDATE_NONE,
+                                                 .update = &gnn_update_none,
                                                  .self_loops = self_loops,
                                                  .graph_norm = GNN_GRAPH_NORM_SYMMETRIC,
                                                  .bias_out = GNN_OFF}});
@@ -217,13 +211,13 @@ static inline void gnn__piece_attend(gnn_steps_t *steps, const gnn_block_t *b, c
                                      const char *bias)
 {
     gnn__block_add(steps, b, "",
-                   (gnn_step_t){.input = x,
+                   (gnn_step_t){.inputs = {x},
                                 .graph = b->graph,
                                 .edge_bias = bias,
                                 .layer = {.preset = GNN_PRESET_TRANSFORMER,
                                           .in = b->width,
                                           .heads = b->heads > 0 ? b->heads : 1,
-                                          .update = GNN_UPDATE_LINEAR,
+                                          .update = &gnn_update_linear,
                                           .residual = GNN_OFF,
                                           .norm = GNN_NORM_NONE,
                                           .bias_project = GNN_OFF,
@@ -238,9 +232,7 @@ static inline const char *gnn__piece_op(gnn_steps_t *steps, const gnn_block_t *b
     return gnn__block_add(steps, b, part,
                           (gnn_step_t){.kind = GNN_STEP_OP,
                                        .op = op,
-                                       .input = in[0],
-                                       .second = in[1],
-                                       .third = in[2],
+                                       .inputs = {in[0], in[1], in[2]},
                                        .graph = b->graph,
                                        .options = {option_0, option_1}});
 }

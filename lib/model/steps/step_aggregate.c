@@ -8,7 +8,7 @@
 enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, SCORES };
 
 static const gnn__step_input_t inputs[] = {
-    GNN__INPUT(input),       GNN__INPUT(receivers), GNN__INPUT(query), GNN__INPUT(key),
+    GNN__INPUT(inputs[0]),   GNN__INPUT(receivers), GNN__INPUT(query), GNN__INPUT(key),
     GNN__INPUT(edge_weight), GNN__INPUT(edge_bias), GNN__SCORE_INPUTS};
 
 static int check_rows(const gnn__model_step_t *s, const gnn_layer_config_t *c)
@@ -16,7 +16,7 @@ static int check_rows(const gnn__model_step_t *s, const gnn_layer_config_t *c)
     if (gnn__scored(c) != (s->step.query && s->step.key))
         return gnn__error(GNN_EINVALID, "%s: aggregator %s %s .query and .key", s->where,
                           c->aggregator->name, gnn__scored(c) ? "needs" : "has no scores: no");
-    if (c->update != GNN_UPDATE_NONE)
+    if (c->update != &gnn_update_none)
         return gnn__error(GNN_EUNSUPPORTED, "%s: an aggregation has no update", s->where);
     if (c->edge_dim > 0)
         return gnn__error(GNN_EUNSUPPORTED,
@@ -24,14 +24,15 @@ static int check_rows(const gnn__model_step_t *s, const gnn_layer_config_t *c)
     return GNN_OK;
 }
 
-static int declare(gnn_model_t *model, gnn__model_step_t *s)
+static void set_defaults(gnn_layer_config_t *c)
 {
-    gnn_layer_config_t *c = &s->step.layer;
     if (!c->message && c->preset == GNN_PRESET_NONE)
         c->message = &gnn_message_none;
-    int rc = gnn_layer_config_resolve(c, c);
-    if (rc != GNN_OK)
-        return gnn__error_prefix(rc, "%s", s->where);
+}
+
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
     GNN_TRY(check_rows(s, c));
     gnn__row_piece_t owned[GNN__MOST_PIECES];
     const int n = gnn__scores_pieces(c, owned);
@@ -117,20 +118,21 @@ const gnn__step_row_t gnn__step_kind_aggregate = {
     .n_inputs = SCORES + GNN__N_SCORE_INPUTS,
     .uses_graph = true,
     .has_config = true,
+    .set_defaults = set_defaults,
     .config_reads = GNN__READS(
         GNN__CONFIG_AT(preset), GNN__CONFIG_AT(in), GNN__CONFIG_AT(out), GNN__CONFIG_AT(heads),
-        GNN__CONFIG_AT(kv_heads), GNN__CONFIG_AT(d_k), GNN__CONFIG_AT(d_v),
-        GNN__CONFIG_AT(edge_dim), GNN__CONFIG_AT(message), GNN__CONFIG_AT(aggregator),
-        GNN__CONFIG_AT(update), GNN__CONFIG_AT(options), GNN__CONFIG_AT(self_loops),
-        GNN__CONFIG_AT(graph_norm), GNN__CONFIG_AT(combine), GNN__CONFIG_AT(slope),
-        GNN__CONFIG_AT(scale), GNN__CONFIG_AT(distance), GNN__CONFIG_AT(distance_buckets),
-        GNN__CONFIG_AT(dropout), GNN__CONFIG_AT(dropout_attention), GNN__CONFIG_AT(dropout_message),
-        GNN__CONFIG_AT(key_heads), GNN__CONFIG_AT(value_heads), GNN__CONFIG_AT(message_options),
-        GNN__CONFIG_AT(map), GNN__CONFIG_AT(map_options), GNN__CONFIG_AT(weigher),
-        GNN__CONFIG_AT(weigher_options), GNN__CONFIG_AT(softcap), GNN__CONFIG_AT(prior_0),
-        GNN__CONFIG_AT(prior_0_options), GNN__CONFIG_AT(prior_0_given), GNN__CONFIG_AT(prior_1),
-        GNN__CONFIG_AT(prior_1_options), GNN__CONFIG_AT(prior_1_given), GNN__CONFIG_AT(prior_2),
-        GNN__CONFIG_AT(prior_2_options), GNN__CONFIG_AT(prior_2_given), GNN__CONFIG_AT(loop_weight)),
+        GNN__CONFIG_AT(d_k), GNN__CONFIG_AT(d_v), GNN__CONFIG_AT(edge_dim), GNN__CONFIG_AT(message),
+        GNN__CONFIG_AT(aggregator), GNN__CONFIG_AT(update), GNN__CONFIG_AT(options),
+        GNN__CONFIG_AT(self_loops), GNN__CONFIG_AT(graph_norm), GNN__CONFIG_AT(combine),
+        GNN__CONFIG_AT(slope), GNN__CONFIG_AT(scale), GNN__CONFIG_AT(dropout),
+        GNN__CONFIG_AT(dropout_attention), GNN__CONFIG_AT(dropout_message), GNN__CONFIG_AT(key_heads),
+        GNN__CONFIG_AT(value_heads), GNN__CONFIG_AT(message_options), GNN__CONFIG_AT(map),
+        GNN__CONFIG_AT(map_options), GNN__CONFIG_AT(weigher), GNN__CONFIG_AT(weigher_options),
+        GNN__CONFIG_AT(softcap), GNN__CONFIG_AT(priors[0].prior), GNN__CONFIG_AT(priors[0].options),
+        GNN__CONFIG_AT(priors[0].given), GNN__CONFIG_AT(priors[1].prior),
+        GNN__CONFIG_AT(priors[1].options), GNN__CONFIG_AT(priors[1].given),
+        GNN__CONFIG_AT(priors[2].prior), GNN__CONFIG_AT(priors[2].options),
+        GNN__CONFIG_AT(priors[2].given), GNN__CONFIG_AT(loop_weight)),
     .attends = true,
     .declare = declare,
     .width = width,

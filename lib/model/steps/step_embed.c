@@ -1,7 +1,7 @@
 /* A step of kind `embed`: for each id of its input a row of a table. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0])};
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {

@@ -3,7 +3,7 @@
 
 enum { SENDERS, RECEIVERS, EDGE_FEATURES, EDGE_WEIGHT, EDGE_BIAS, SCORES };
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input),         GNN__INPUT(receivers),
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0]),     GNN__INPUT(receivers),
                                            GNN__INPUT(edge_features), GNN__INPUT(edge_weight),
                                            GNN__INPUT(edge_bias),     GNN__SCORE_INPUTS};
 
@@ -11,15 +11,12 @@ static const gnn__step_input_t inputs[] = {GNN__INPUT(input),         GNN__INPUT
  * fill. */
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {
-    gnn_layer_config_t c;
-    gnn__widths_t width = {0};
-    int rc = gnn_layer_config_resolve(&c, &s->step.layer);
-    if (rc != GNN_OK)
-        return gnn__error_prefix(rc, "%s", s->where);
-    gnn__layer_widths(&c, &width);
-    if (c.norm != GNN_NORM_BATCH)
+    const gnn_layer_config_t *c = &s->step.layer;
+    gnn__widths_t width;
+    if (c->norm != GNN_NORM_BATCH)
         return GNN_OK;
-    return gnn__step_check_running(model, s, gnn__max(gnn__max(c.in_dst, c.out), width.aggregate));
+    gnn__layer_widths(c, &width);
+    return gnn__step_check_running(model, s, gnn__max(gnn__max(c->in_dst, c->out), width.aggregate));
 }
 
 static const gnn_layer_t *find_layer(const gnn_model_t *model, const char *name)
@@ -38,18 +35,16 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
     if (t->share && !share)
         return gnn__error(GNN_ENOTFOUND, "%s: no earlier layer step %s to share parameters with",
                           s->where, t->share);
-    int rc = gnn__layer_create(&s->layer, &t->layer);
-    if (rc != GNN_OK)
-        return gnn__error_prefix(rc, "%s", s->where);
+    GNN_TRY(gnn__layer_create(&s->layer, &t->layer));
     GNN_TRY(gnn__asprintf(&prefix, "%s.", s->name));
-    rc = gnn__layer_declare(s->layer, model->parameters, prefix, share, t->share_fields);
+    const int rc = gnn__layer_declare(s->layer, model->parameters, prefix, share, t->share_fields);
     gnn_free(prefix);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", s->where);
 }
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
-    const gnn_layer_config_t *c = &s->layer->config;
+    const gnn_layer_config_t *c = s->layer->config;
     GNN_TRY(gnn__step_expect(model, s, in, SENDERS, c->in, "input features"));
     GNN_TRY(gnn__step_expect(model, s, in, RECEIVERS, c->in_dst, "receiver features"));
     if (c->edge_dim == 0 && s->step.edge_features)
@@ -66,7 +61,7 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
 static int check_receivers(const gnn__model_step_t *s, const gnn_tape_t *tape, int64_t n_dst,
                            gnn_var_t x_dst)
 {
-    const gnn_layer_config_t *c = &s->layer->config;
+    const gnn_layer_config_t *c = s->layer->config;
     if (gnn_tape_cols(tape, x_dst) != c->in_dst)
         return gnn__error(GNN_ESHAPE, "%s expects %lld receiver features, the tensor has %lld",
                           s->where, (long long)c->in_dst, (long long)gnn_tape_cols(tape, x_dst));
@@ -79,7 +74,7 @@ static int check_receivers(const gnn__model_step_t *s, const gnn_tape_t *tape, i
 static int check_rows(const gnn__model_step_t *s, const gnn_tape_t *tape, const gnn_graph_t *graph,
                       const gnn_layer_vars_t *vars)
 {
-    const gnn_layer_config_t *c = &s->layer->config;
+    const gnn_layer_config_t *c = s->layer->config;
     int64_t cols = gnn_tape_cols(tape, vars->x_src), rows = gnn_tape_rows(tape, vars->x_src),
             n_dst = gnn_graph_n_dst(graph);
     if (cols != c->in)
@@ -105,7 +100,7 @@ static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gn
     const bool both = s->in[RECEIVERS] == GNN__NOT_READ;
     const gnn_var_t x = both ? gnn__layer_prenorm(s->layer, r->tape, in[SENDERS]) : in[SENDERS];
     sent[0] = gnn__layer_project_source(s->layer, r->tape, x);
-    sent[1] = s->layer->config.message->projects ? GNN_NONE : x;
+    sent[1] = s->layer->config->message->projects ? GNN_NONE : x;
 }
 
 /* The receivers' half, where the senders' is kept. */

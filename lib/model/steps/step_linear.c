@@ -4,7 +4,7 @@
  * product of values side by side is the sum of such products of each. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0])};
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {

@@ -2,13 +2,14 @@
  * column or one number. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0]), GNN__NEEDED(inputs[1])};
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
     s->width = in[0];
-    return in[0] < 0 || in[1] == 1 ? GNN_OK
-                                   : gnn__step_expect(model, s, in, 1, in[0], "columns in .second");
+    return in[0] < 0 || in[1] == 1
+               ? GNN_OK
+               : gnn__step_expect(model, s, in, 1, in[0], "columns in .inputs[1]");
 }
 
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)

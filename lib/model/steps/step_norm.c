@@ -1,7 +1,7 @@
 /* A step of kind `norm`: layer, rms, batch or l2 norm of its input. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0])};
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {

@@ -1,7 +1,7 @@
 /* A step of kind `scale`: factor times its input. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0])};
 
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
 {

@@ -2,7 +2,7 @@
  * gates of heads. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0]), GNN__NEEDED(inputs[1])};
 
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
 {

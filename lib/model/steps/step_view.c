@@ -1,7 +1,7 @@
 /* A step of kind `view`: rows .row .. and columns .column .. of its input, in place. */
 #include <lib/model/steps.h>
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+static const gnn__step_input_t inputs[] = {GNN__INPUT(inputs[0])};
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {

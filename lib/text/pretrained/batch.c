@@ -276,7 +276,8 @@ int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *valu
     int64_t rows = INT32_MAX;
     for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
         const gnn_step_t *step = gnn_model_step(model, k);
-        if (step->kind == GNN_STEP_EMBED && step->input && strcmp(step->input, value->name) == 0)
+        if (step->kind == GNN_STEP_EMBED && step->inputs[0] &&
+            strcmp(step->inputs[0], value->name) == 0)
             rows = gnn__min(rows, step->in);
     }
     for (int64_t k = 0; k < value->count; k++)

@@ -77,7 +77,7 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     GNN_CHECK(gnn_steps_new(&steps));
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
     GNN_CHECK(gnn__model_make(&made->model, context, gnn_steps_count(steps), gnn_steps_list(steps),
-                              true, most_numbers(parts, n_parts)));
+                              most_numbers(parts, n_parts)));
     GNN_CHECK(weights_of(made, context, parts, n_parts, keep));
 done:
     gnn_steps_free(steps);
