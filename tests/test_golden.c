@@ -294,7 +294,7 @@ START_TEST(layers_equal_pytorch_and_pyg)
         s->layer = sized(&c.file, with_rows(l->config, l->file), "w.");
         s->edge_features = golden_has(&c.file, "e") ? "e" : NULL;
         s->edge_weight = golden_has(&c.file, "ew") ? "ew" : NULL;
-        s->input = l->topology == CROSS ? "mem" : NULL;
+        s->inputs[0] = l->topology == CROSS ? "mem" : NULL;
         s->receivers = l->topology == CROSS ? "x" : NULL;
         s->share = k > 0 ? "0" : NULL;
         s->share_fields = "gru";
@@ -318,11 +318,11 @@ static void add_decoder(golden_case_t *c, gnn_layer_config_t config, const char 
                         const char *input, const char *memory)
 {
     gnn_step_t *self = add_step(c, "%s", name), *cross = add_step(c, "%s:cross", name);
-    self->input = input;
+    self->inputs[0] = input;
     self->graph = CAUSAL_GRAPH;
     self->layer = config;
     self->layer.update = &gnn_update_linear;
-    cross->input = memory;
+    cross->inputs[0] = memory;
     cross->receivers = self->name;
     cross->graph = CROSS_GRAPH;
     cross->layer = config;
@@ -385,7 +385,7 @@ START_TEST(transformers_equal_pytorch)
     add_three_graphs(&c);
     for (int64_t k = 0; k < count_layers(&c.file, "encoder"); k++) {
         gnn_step_t *s = add_step(&c, "encoder.layers.%lld", (long long)k);
-        s->input = k == 0 ? "mem" : NULL;
+        s->inputs[0] = k == 0 ? "mem" : NULL;
         s->graph = MEMORY_GRAPH;
         s->layer = config;
     }

@@ -361,7 +361,7 @@ START_TEST(an_error_leaves_the_state_as_it_was)
              "sequence 0 has 4 rows of at most 12: 12 more do not fit");
     ck_fails(gnn_model_advance(model, context, state, less, &in, &y), GNN_ESHAPE, "-1 more");
     ck_fails(gnn_model_advance(model, context, state, NULL, &in, &y), GNN_ESHAPE,
-             "step place: 3 new rows are expected in .input, got 2");
+             "step place: 3 new rows are expected in .inputs[0], got 2");
     ck_fails(gnn_model_advance(model, context, state, NULL, &in, &narrow), GNN_ESHAPE, "2");
     ck_fails(gnn_model_advance(other, context, state, NULL, &in, &y), GNN_EINVALID, "another model");
     ck_fails(gnn_model_advance(model, context, state, NULL, &(gnn_model_inputs_t){0}, &y),
