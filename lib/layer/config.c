@@ -121,7 +121,8 @@ static int fill_heads(gnn_layer_config_t *c)
     return GNN_OK;
 }
 
-static int fill_sizes(gnn_layer_config_t *c)
+/* `scaled`: .scale is set, to GNN_ZERO too, which is 0 by now. */
+static int fill_sizes(gnn_layer_config_t *c, bool scaled)
 {
     if (!c->in_dst)
         c->in_dst = c->in;
@@ -135,7 +136,7 @@ static int fill_sizes(gnn_layer_config_t *c)
                     ? GNN_OK
                     : gnn__error(GNN_EOVERFLOW, "feed-forward width of %lld outputs",
                                  (long long)c->out));
-    if (c->scale == 0 && c->resolved != GNN_ON)
+    if (!scaled)
         c->scale = (gnn_real_t)(1.0 / sqrt((double)(c->d_k ? c->d_k : 1)));
     return GNN_OK;
 }
@@ -196,12 +197,13 @@ int gnn__config_resolve(gnn_layer_config_t *c)
 {
     GNN_TRY(check_fields(c));
     const gnn__preset_row_t *p = gnn__preset_row(c->preset);
+    const bool scaled = c->scale != 0 || c->resolved == GNN_ON;
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
     GNN_TRY(gnn__check_aggregator(c->aggregator));
     GNN_TRY(gnn__check_message(c->message));
     fill_rows(c);
-    GNN_TRY(fill_sizes(c));
+    GNN_TRY(fill_sizes(c, scaled));
     GNN_TRY(check_combination(c));
     c->resolved = GNN_ON;
     return GNN_OK;
