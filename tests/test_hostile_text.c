@@ -154,8 +154,12 @@ START_TEST(ids_are_dense)
             "\"b\": 16777215}}}");
     ck_no_tokenizer("v.json", &p, GNN_EFORMAT, "token \"b\" has the number 16777215");
     say(&p, "{\"added_tokens\": [{\"id\": 16777215, \"content\": \"c\"}], " MODEL "}");
-    ck_no_tokenizer("v.json", &p, GNN_EFORMAT, "ids below 65542 are expected");
-    say(&p, "{\"added_tokens\": [{\"id\": 65000, \"content\": \"c\"}], " MODEL "}");
+    ck_no_tokenizer("v.json", &p, GNN_EUNSUPPORTED, "has the id 16777215, 2 is expected");
+    say(&p, "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"a\", \"vocab\": {\"a\": 0, "
+            "\"b\": 70000}}}");
+    ck_no_tokenizer("v.json", &p, GNN_EFORMAT, "ids below 65540 are expected");
+    say(&p, "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"a\", \"vocab\": {\"a\": 0, "
+            "\"c\": 65000}}}");
     ck_ok(open_page(&t, "v.json", &p));
     ck_assert_int_eq(gnn_tokenizer_size(t), 65001);
     ck_assert_int_eq(gnn_tokenizer_find(t, "c"), 65000);

@@ -119,7 +119,7 @@ SMALL = "--write" in sys.argv  # vocabularies that fit into a golden file
 def pieces(kind, size=420, **how):
     """The bytes of a SentencePiece model."""
     if SMALL:
-        size, how = {"unigram": 90, "bpe": 330 if how.get("byte_fallback") else 110}[kind], {"normalization_rule_name": "identity", **how}
+        size, how = {"unigram": 350 if how.get("byte_fallback") else 90, "bpe": 330 if how.get("byte_fallback") else 110}[kind], {"normalization_rule_name": "identity", **how}
     key = ("spm", kind, size, tuple(sorted((k, str(v)) for k, v in how.items())))
     if key not in CACHE:
         import io

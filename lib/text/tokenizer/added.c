@@ -12,7 +12,21 @@ int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)
     return GNN_OK;
 }
 
-static int read_one(gnn_tokenizer_t *t, const json_t *json)
+/* The package numbers added tokens itself: one of the model's keeps its id, the others follow on
+ * the count of the model's tokens. `most`: the largest id so far, -1: none. */
+static int check_id(const gnn_tokenizer_t *t, gnn__string_t text, int64_t id, int64_t of_model,
+                    int64_t most)
+{
+    const int32_t known = gnn__token_find(t, text, (gnn__string_t){"", 0});
+    const int64_t expected = known >= 0 ? known : most >= of_model ? most + 1 : of_model;
+    if (id == expected)
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED, "\"%.60s\" has the id %lld, %lld is expected%s", text.at,
+                      (long long)id, (long long)expected,
+                      known >= 0 ? ", as in the model" : ": ids follow on each other");
+}
+
+static int read_one(gnn_tokenizer_t *t, const json_t *json, int64_t of_model, int64_t *most)
 {
     gnn__added_t token = {0};
     int64_t id = 0;
@@ -26,7 +40,11 @@ static int read_one(gnn_tokenizer_t *t, const json_t *json)
     GNN_TRY(gnn__json_bool(json, "lstrip", &token.strip_left));
     GNN_TRY(gnn__json_bool(json, "rstrip", &token.strip_right));
     token.id = (int32_t)gnn__min(id, INT32_MAX);
-    return token.text.length > 0 ? gnn__added_add(t, token) : GNN_OK;
+    if (token.text.length == 0)
+        return GNN_OK;
+    GNN_TRY(check_id(t, token.text, id, of_model, *most));
+    *most = gnn__max(*most, id);
+    return gnn__added_add(t, token);
 }
 
 int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
@@ -37,8 +55,10 @@ int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
         return gnn__error(GNN_EFORMAT, "\"added_tokens\" is %s, a list is expected",
                           gnn__json_type(list));
     t->expected = t->count + (int64_t)json_array_size(list);
+    const int64_t of_model = t->count;
+    int64_t most = -1;
     for (size_t k = 0; k < json_array_size(list); k++) {
-        int rc = read_one(t, json_array_get(list, k));
+        int rc = read_one(t, json_array_get(list, k), of_model, &most);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "added token %lld", (long long)k);
     }
@@ -58,6 +78,18 @@ static int keep_normal(gnn_tokenizer_t *t, int32_t which, const gnn__flow_t *tex
     memcpy(token->normal, text->at, (size_t)text->n);
     t->written[token->id] = (gnn__string_t){token->normal, text->n};
     return GNN_OK;
+}
+
+static int check_only(const gnn_tokenizer_t *t, int32_t which, const gnn__flow_t *text)
+{
+    const int32_t other =
+        t->normalised_added.nodes > 0 ? gnn__trie_find(&t->normalised_added, text->at, text->n) : -1;
+    if (other < 0 || t->added[other].id == t->added[which].id)
+        return GNN_OK;
+    return gnn__error(
+        GNN_EUNSUPPORTED, "\"%.60s\" is \"%.60s\" behind the normalizers, as is added token %d",
+        t->added[which].text.at,
+        t->added[other].normal ? t->added[other].normal : t->added[other].text.at, (int)other);
 }
 
 /* A token that is looked for behind the normalisers goes through them too. */
@@ -81,6 +113,8 @@ static int normalise(gnn_tokenizer_t *t, int32_t which)
     if (rc == GNN_OK &&
         (work.text.n != text.length || memcmp(work.text.at, text.at, (size_t)text.length) != 0))
         rc = keep_normal(t, which, &work.text);
+    if (rc == GNN_OK)
+        rc = check_only(t, which, &work.text);
     if (rc == GNN_OK && work.text.n > 0)
         rc = gnn__trie_add(&t->normalised_added, work.text.at, work.text.n, which);
     gnn__work_free(&work);

@@ -19,6 +19,26 @@ static const char *type_of(const json_t *model)
                                                                 : "WordLevel";
 }
 
+/* ByteLevel is undone when the vocabulary is read, so that nothing may come between. */
+static int check_bytewise(const gnn_tokenizer_t *t)
+{
+    const int64_t n = t->splitters.n;
+    if (!t->rules.bytewise)
+        return GNN_OK;
+    if (t->splitters.at[n - 1].row != &gnn__text_step_byte_level)
+        return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" stands after ByteLevel",
+                          t->splitters.at[n - 1].row->type);
+    for (int64_t k = 0; k < n - 1; k++)
+        if (t->splitters.at[k].row == &gnn__text_step_byte_level)
+            return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: ByteLevel stands there twice");
+    return t->kind == &gnn__token_kind_byte_pairs || t->kind == &gnn__token_kind_word_level
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED,
+                            "pre_tokenizer: ByteLevel before a model of type %s, BPE or WordLevel "
+                            "is expected",
+                            t->kind->name);
+}
+
 static int read_model(gnn_tokenizer_t *t)
 {
     const json_t *model = json_object_get(t->root, "model");
@@ -80,6 +100,21 @@ static int check_root(gnn_tokenizer_t *t)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "truncation or padding");
 }
 
+/* What ends a word stands nowhere else in a token. */
+static int check_suffix(const gnn_tokenizer_t *t)
+{
+    const char *suffix = t->speech.suffix;
+    for (int64_t id = 0; *suffix && id < t->size; id++) {
+        const char *text = t->tokens[id].at, *found = text ? strstr(text, suffix) : NULL;
+        if (found && found[strlen(suffix)])
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "decoder: \"suffix\" is \"%.20s\", which token %lld has inside: "
+                              "\"%.60s\"",
+                              suffix, (long long)id, text);
+    }
+    return GNN_OK;
+}
+
 int gnn__tokenizer_build(gnn_tokenizer_t *t)
 {
     const json_t *root = t->root;
@@ -90,14 +125,17 @@ int gnn__tokenizer_build(gnn_tokenizer_t *t)
                                "normalizer", GNN__NORMALISES));
     GNN_TRY(gnn__pipeline_read(&t->splitters, json_object_get(root, "pre_tokenizer"),
                                "pretokenizers", "pre_tokenizer", GNN__SPLITS));
-    for (int64_t k = 0; k < t->splitters.n && t->normalisers.n > 0; k++)
-        t->needs_origins = t->needs_origins || t->splitters.at[k].by_origin;
+    for (int64_t k = 0; k < t->splitters.n; k++)
+        t->needs_origins =
+            t->needs_origins || (t->splitters.at[k].by_origin && t->normalisers.n + k > 0);
     t->rules.bytewise = has_step(&t->splitters, &gnn__text_step_byte_level);
     GNN_TRY(read_model(t));
+    GNN_TRY(check_bytewise(t));
     GNN_TRY(gnn__added_read(t, json_object_get(root, "added_tokens")));
     GNN_TRY(gnn__added_prepare(t));
     GNN_TRY(gnn__template_read(t, json_object_get(root, "post_processor")));
     GNN_TRY(gnn__speech_read(&t->speech, json_object_get(root, "decoder")));
+    GNN_TRY(check_suffix(t));
     return t->speech.bytewise && !t->rules.bytewise
                ? gnn__error(GNN_EUNSUPPORTED, "\"decoder\" is ByteLevel, \"pre_tokenizer\" is not")
                : GNN_OK;

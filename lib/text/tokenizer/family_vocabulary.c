@@ -360,10 +360,13 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Tokens beside a SentencePiece model that runs as it is are special and have no other flag. */
+/* Tokens beside a SentencePiece model that runs as it is are special, have no other flag, and no
+ * blank at an end. */
 static bool is_plain(const json_t *token)
 {
-    return json_is_true(json_object_get(token, "special")) &&
+    const char *text = json_string_value(json_object_get(token, "content"));
+    const bool bare = text && *text != ' ' && (!*text || text[strlen(text) - 1] != ' ');
+    return bare && json_is_true(json_object_get(token, "special")) &&
            !json_is_true(json_object_get(token, "lstrip")) &&
            !json_is_true(json_object_get(token, "rstrip")) &&
            !json_is_true(json_object_get(token, "single_word"));
@@ -386,7 +389,7 @@ static int add_decoder(gnn__family_vocabulary_t *v, const gnn__family_t *f, json
         if (f->source >= GNN__OF_SENTENCEPIECE && !is_plain(token))
             rc = gnn__error(GNN_EUNSUPPORTED,
                             "tokenizer_config.json: added_tokens_decoder: \"%.20s\" is not a special "
-                            "token without further flags",
+                            "token without further flags and blanks at its ends",
                             keys[k]);
         if (rc != GNN_OK)
             break;

@@ -158,8 +158,7 @@ static void cut(gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *t
         if (found < 0)
             return;
         add_added(work, text, found, match);
-        start = match.end;
-        at = gnn__max(at, start);
+        start = match.end; /* as in the package, what it strips may be another token still */
     }
 }
 

@@ -5,7 +5,7 @@ static int read_wordpiece(gnn__speech_t *s, const json_t *json)
 {
     gnn__string_t prefix = {"##", 2};
     GNN_TRY(gnn__json_string(json, "prefix", false, &prefix));
-    s->spaced = true;
+    s->spaced = prefix.length > 0; /* every token begins with an empty one */
     s->tidy = true;
     s->prefix = prefix.at;
     return gnn__json_bool(json, "cleanup", &s->tidy);

@@ -17,6 +17,7 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn_tokenizer_free(t->cutter);
     gnn_free(t->numbering);
     gnn_free(t->rules.scores);
+    gnn_free(t->rules.letters);
     gnn_free(t->single.at);
     gnn_free(t->pair.at);
     for (int64_t k = 0; k < t->n_added; k++)

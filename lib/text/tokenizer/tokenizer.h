@@ -260,7 +260,8 @@ extern const gnn__token_kind_t gnn__token_kind_numbered;
 /* What the models need, each some of it. */
 typedef struct gnn__rules {
     int32_t unknown;             /* token of what is not known; -1: none */
-    int32_t bytes[256];          /* tokens of single bytes; -1: none */
+    int32_t bytes[256];          /* tokens "<0x00>" and on; -1: none */
+    int32_t *letters;            /* (256) tokens of one byte, bytewise; -1: none. May be NULL */
     gnn__pair_table_t merges;    /* two neighbours: rank and the token that they become */
     double *scores;              /* of each token */
     double unknown_score, most;  /* what an unknown character costs; the largest score */

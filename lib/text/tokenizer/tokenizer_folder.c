@@ -273,6 +273,29 @@ static int check_wordpieces(const gnn_tokenizer_t *t, const gnn__family_t *famil
                  : GNN_OK;
 }
 
+/* Llama's and Gemma's steps are fixed, too; where blanks are put follows "legacy". */
+static int check_pairs(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family)
+{
+    if (!family || family->source != GNN__OF_PAIRS)
+        return GNN_OK;
+    const json_t *blanks = step_of(t, "pre_tokenizer", "Metaspace"),
+                 *blank = json_object_get(blanks, "replacement"),
+                 *scheme = json_object_get(blanks, "prepend_scheme");
+    if (json_is_true(said(f, "legacy")) && json_is_string(scheme) &&
+        strcmp(json_string_value(scheme), "first") == 0)
+        return disagrees("legacy", said(f, "legacy"), "false");
+    const char *fault =
+        !t->rules.byte_fallback                ? "model: \"byte_fallback\" is not true"
+        : *t->rules.prefix || *t->rules.suffix ? "model: tokens have a prefix or a suffix"
+        : blank && strcmp(json_string_value(blank), GNN__BLANK) != 0
+            ? "\"pre_tokenizer\" writes blanks otherwise than U+2581"
+        : strcmp(t->speech.blank, GNN__BLANK) != 0 || !t->speech.byte_tokens || t->speech.spaced
+            ? "\"decoder\" is not of Replace (U+2581 by a blank), ByteFallback and Fuse"
+            : NULL;
+    return fault ? gnn__error(GNN_EUNSUPPORTED, "tokenizer.json: %s, which the class expects", fault)
+                 : GNN_OK;
+}
+
 /* ---- special tokens ---- */
 
 static int index_added(folder_t *f, const gnn_tokenizer_t *t)
@@ -410,6 +433,8 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
         rc = check_unknown(f, t);
     if (rc == GNN_OK)
         rc = check_wordpieces(t, family);
+    if (rc == GNN_OK)
+        rc = check_pairs(f, t, family);
     if (rc == GNN_OK)
         rc = check_tokens(f, t, own, family);
     if (rc == GNN_OK)

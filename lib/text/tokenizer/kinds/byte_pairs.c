@@ -12,13 +12,14 @@ typedef struct candidate {
     int32_t rank, at, id; /* the left of the two symbols, and the token that they would become */
 } candidate_t;
 
-enum { UNKNOWN = -1, GONE = -2 };
+enum { UNKNOWN = -1, GONE = -2, MOST_AFFIX = 32 };
 
 typedef struct word {
     const gnn_tokenizer_t *t;
-    symbol_t *symbols; /* (n) */
-    candidate_t *heap; /* (3 n) */
+    symbol_t *symbols; /* (room) */
+    candidate_t *heap; /* (3 room) */
     int32_t n, waiting;
+    symbol_t unknown; /* still grows; id UNKNOWN: there is none */
 } word_t;
 
 /* ---- the heap ---- */
@@ -126,16 +127,78 @@ static int64_t symbol_end(const gnn_tokenizer_t *t, const char *word, int64_t k,
     return k;
 }
 
+static void add_symbol(word_t *w, int32_t id, int64_t begin, int64_t end)
+{
+    w->symbols[w->n] = (symbol_t){id, w->n - 1, w->n + 1, (int32_t)begin, (int32_t)end};
+    w->n++;
+}
+
+static void end_unknown(word_t *w)
+{
+    if (w->unknown.id >= 0)
+        add_symbol(w, w->unknown.id, w->unknown.begin, w->unknown.end);
+    w->unknown.id = UNKNOWN;
+}
+
+/* As in the package, it comes before the next known character, behind bytes of those between. */
+static void add_unknown(word_t *w, int64_t begin, int64_t end)
+{
+    if (w->unknown.id >= 0 && w->t->rules.fuse_unknown) {
+        w->unknown.end = (int32_t)end;
+        return;
+    }
+    end_unknown(w);
+    w->unknown = (symbol_t){.id = w->t->rules.unknown, .begin = (int32_t)begin, .end = (int32_t)end};
+}
+
+/* The bytes of a character as the vocabulary would have it, with its prefix and suffix; false: not
+ * all of them have tokens. */
+static bool add_bytes(word_t *w, const char *word, int64_t k, int64_t end, int64_t n)
+{
+    const gnn__rules_t *r = &w->t->rules;
+    char letter[4];
+    const int64_t length =
+        r->bytewise ? gnn__utf8_put(letter, gnn__character_of((unsigned char)word[k])) : end - k;
+    const gnn__string_t parts[3] = {{r->prefix, k > 0 ? (int64_t)strlen(r->prefix) : 0},
+                                    {r->bytewise ? letter : word + k, length},
+                                    {r->suffix, end == n ? (int64_t)strlen(r->suffix) : 0}};
+    for (int part = 0; part < 3; part++)
+        for (int64_t b = 0; b < parts[part].length; b++)
+            if (r->bytes[(unsigned char)parts[part].at[b]] < 0)
+                return false;
+    for (int part = 0; part < 3; part++)
+        for (int64_t b = 0; b < parts[part].length; b++)
+            add_symbol(w, r->bytes[(unsigned char)parts[part].at[b]], k, end);
+    return true;
+}
+
 static void find_symbols(word_t *w, const char *word, int64_t n)
 {
+    const gnn__rules_t *r = &w->t->rules;
+    w->unknown.id = UNKNOWN;
     for (int64_t k = 0, end; k < n; k = end) {
         end = symbol_end(w->t, word, k, n);
-        const int32_t id = w->t->rules.bytewise ? w->t->rules.bytes[(unsigned char)word[k]]
-                                                : token_of(w->t, word, k, end, n);
-        w->symbols[w->n] = (symbol_t){id, w->n - 1, w->n + 1, (int32_t)k, (int32_t)end};
-        w->n++;
+        const int32_t id =
+            r->letters ? r->letters[(unsigned char)word[k]] : token_of(w->t, word, k, end, n);
+        if (id >= 0) {
+            end_unknown(w);
+            add_symbol(w, id, k, end);
+        } else if (!(r->byte_fallback && add_bytes(w, word, k, end, n)) && r->unknown >= 0) {
+            add_unknown(w, k, end);
+        }
     }
-    w->symbols[w->n - 1].after = -1;
+    end_unknown(w);
+    if (w->n > 0)
+        w->symbols[w->n - 1].after = -1;
+}
+
+/* The most symbols that a word of n bytes may have. */
+static int64_t most_symbols(const gnn__rules_t *r, int64_t n)
+{
+    if (!r->byte_fallback)
+        return n;
+    const int64_t each = 1 + r->bytewise + (int64_t)strlen(r->prefix);
+    return n * each + (int64_t)strlen(r->suffix);
 }
 
 static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
@@ -145,20 +208,17 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         gnn__add_token(work, whole, 0, n);
         return;
     }
+    const int64_t room = most_symbols(&t->rules, n);
     word_t w = {.t = t,
-                .symbols = gnn__work_scratch(work, n, sizeof(symbol_t) + 3 * sizeof(candidate_t))};
+                .symbols = gnn__work_scratch(work, room, sizeof(symbol_t) + 3 * sizeof(candidate_t))};
     if (!w.symbols)
         return;
-    w.heap = (candidate_t *)(w.symbols + n);
+    w.heap = (candidate_t *)(w.symbols + room);
     find_symbols(&w, word, n);
     merge_all(&w);
-    for (int32_t k = 0; k < w.n; k++) {
-        const symbol_t *s = &w.symbols[k];
-        if (s->id >= 0)
-            gnn__add_token(work, s->id, s->begin, s->end);
-        else if (s->id == UNKNOWN)
-            gnn__add_unknown(work, word, s->begin, s->end);
-    }
+    for (int32_t k = 0; k < w.n; k++)
+        if (w.symbols[k].id >= 0)
+            gnn__add_token(work, w.symbols[k].id, w.symbols[k].begin, w.symbols[k].end);
 }
 
 /* ---- reading ---- */
@@ -231,6 +291,26 @@ static int check_dropout(const json_t *model)
                             json_number_value(dropout));
 }
 
+/* Bytes of GPT-2's writing are those of the text only where they are printable ASCII. */
+static int check_affix(const char *key, gnn__string_t affix, bool bytewise)
+{
+    bool plain = affix.length <= MOST_AFFIX;
+    for (int64_t k = 0; k < affix.length && bytewise; k++)
+        plain = plain && affix.at[k] > ' ' && affix.at[k] <= '~';
+    return plain
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED, "\"%s\" is \"%.40s\", at most %d bytes%s are expected",
+                            key, affix.at, MOST_AFFIX, bytewise ? " of printable ASCII" : "");
+}
+
+static int find_letters(gnn_tokenizer_t *t)
+{
+    GNN_TRY(gnn__new(&t->rules.letters, 256, sizeof *t->rules.letters, "tokens of bytes"));
+    for (int b = 0; b < 256; b++)
+        t->rules.letters[b] = gnn__trie_find(&t->pieces, &(char){(char)b}, 1);
+    return GNN_OK;
+}
+
 static int read(gnn_tokenizer_t *t, const json_t *model)
 {
     gnn__rules_t *r = &t->rules;
@@ -243,11 +323,13 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     GNN_TRY(check_dropout(model));
     r->prefix = prefix.at;
     r->suffix = suffix.at;
+    GNN_TRY(check_affix("continuing_subword_prefix", prefix, r->bytewise));
+    GNN_TRY(check_affix("end_of_word_suffix", suffix, r->bytewise));
     GNN_TRY(gnn__vocabulary_of(t, model));
     GNN_TRY(gnn__unknown_read(t, model, NULL));
     gnn__byte_tokens_find(t);
-    for (int b = 0; b < 256 && r->bytewise; b++)
-        r->bytes[b] = gnn__trie_find(&t->pieces, &(char){(char)b}, 1);
+    if (r->bytewise && prefix.length + suffix.length == 0)
+        GNN_TRY(find_letters(t));
     return read_merges(t, model);
 }
 

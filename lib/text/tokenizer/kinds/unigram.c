@@ -109,6 +109,20 @@ static int read_piece(gnn_tokenizer_t *t, const json_t *piece, int64_t id)
     return json_string_length(text) > 0 ? gnn__piece_add(t, (int32_t)id) : GNN_OK;
 }
 
+/* Runs of unknown characters are of bytes or unknown as a whole. */
+static int check_bytes(const gnn__rules_t *rules)
+{
+    int count = 0;
+    for (int b = 0; b < 256; b++)
+        count += rules->bytes[b] >= 0;
+    return !rules->byte_fallback || count == 0 || count == 256
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED,
+                            "\"byte_fallback\" is true, but \"vocab\" has %d of the 256 pieces "
+                            "<0x00> to <0xFF>",
+                            count);
+}
+
 static int read(gnn_tokenizer_t *t, const json_t *model)
 {
     const json_t *pieces = json_object_get(model, "vocab");
@@ -128,6 +142,7 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     t->rules.fuse_unknown = true;
     gnn__byte_tokens_find(t);
     GNN_TRY(gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback));
+    GNN_TRY(check_bytes(&t->rules));
     return unknown >= 0 || t->rules.byte_fallback
                ? GNN_OK
                : gnn__error(GNN_EUNSUPPORTED, "\"unk_id\" is %s, the number of a piece is expected",

@@ -14,8 +14,12 @@ static int read_pattern(options_t *o, const json_t *json)
     gnn__string_t regex = {0};
     GNN_TRY(gnn__json_closed(pattern, json_object_get(pattern, "Regex") ? "Regex" : "String"));
     GNN_TRY(gnn__json_string(pattern, "Regex", false, &regex));
-    if (!regex.at)
-        return gnn__json_string(pattern, "String", true, &o->from);
+    if (!regex.at) {
+        GNN_TRY(gnn__json_string(pattern, "String", true, &o->from));
+        return o->from.length > 0
+                   ? GNN_OK
+                   : gnn__error(GNN_EUNSUPPORTED, "a string is expected that has characters");
+    }
     o->blanks = strcmp(regex.at, " {2,}") == 0 ? 2 : strcmp(regex.at, " +") == 0 ? 1 : 0;
     return o->blanks ? GNN_OK : gnn__regex_new(&o->regex, regex);
 }
