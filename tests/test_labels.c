@@ -156,6 +156,84 @@ START_TEST(targets_stand_in_a_file_once)
 }
 END_TEST
 
+/* ---- texts ---- */
+
+/* A label file of four nodes: as CSV beside a set, and as OGB's. */
+static const struct {
+    const char *text;
+    gnn_label_kind_t kind;
+    int cols; /* of the targets, or classes */
+    gnn_real_t last;
+} texts[] = {{"1,0,1\n0,1,1\n1,1,0\n0,0,1\n", GNN_LABELS_SEVERAL, 3, 1},
+             {"1.0,0.0\n1.0,1.0\n0.0,0.0\n0.0,1.0\n", GNN_LABELS_SEVERAL, 2, 1},
+             {"0.5\n-2\n3\n1e6\n", GNN_LABELS_REAL, 1, 1000000},
+             {"0.5,1\n-2,2\n3,3\n7,-4.25\n", GNN_LABELS_REAL, 2, (gnn_real_t)-4.25},
+             {"1,0\n0,1\n1,0\n0,1\n", GNN_LABELS_CLASSES, 2, 1},
+             {"0\n2\n1\n1\n", GNN_LABELS_CLASSES, 3, 1}};
+
+static void ck_labels(const gnn_data_t *data, int which)
+{
+    ck_assert_int_eq(gnn_data_label_kind(data), texts[which].kind);
+    if (texts[which].kind == GNN_LABELS_CLASSES) {
+        ck_assert_int_eq(gnn_data_classes(data), texts[which].cols);
+        ck_assert_int_eq(gnn_data_labels(data)[3], (int)texts[which].last);
+        return;
+    }
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    ck_assert_int_eq(gnn_data_classes(data), 0);
+    ck_assert_int_eq(gnn_data_labels(data)[3], -1);
+    ck_assert(targets->rows == 4 && targets->cols == texts[which].cols);
+    ck_assert(gnn__row(targets, 3)[targets->cols - 1] == texts[which].last);
+}
+
+START_TEST(labels_of_csv_by_what_they_are)
+{
+    gnn_data_t *data = opened(write_tiny(0, NULL));
+    char headed[128];
+    ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", texts[_i].text)));
+    ck_labels(data, _i);
+    /* again, above other labels, with a header, after the nodes have another order */
+    ck_ok(gnn_data_reorder(data));
+    snprintf(headed, sizeof headed, "%.*s\n%s", texts[_i].kind ? texts[_i].cols * 2 - 1 : 1,
+             "a,b,c", texts[_i].text);
+    if (texts[_i].kind == GNN_LABELS_CLASSES)
+        snprintf(headed, sizeof headed, "%s", texts[_i].text);
+    ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", headed)));
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    for (int64_t r = 0; r < 4 && texts[_i].kind != GNN_LABELS_CLASSES; r++)
+        if (gnn_data_order(data) ? gnn_data_order(data)[r] == 3 : r == 3)
+            ck_assert(gnn__row(targets, r)[targets->cols - 1] == texts[_i].last);
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(labels_of_ogb_by_what_they_are)
+{
+    gnn_data_t *data = opened(write_ogb("raw/node-label.csv.gz", texts[_i].text));
+    ck_labels(data, _i);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[0], 1);
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(labels_of_texts_that_are_none_of_these)
+{
+    static const struct {
+        const char *text;
+        int code;
+        const char *words;
+    } bad[] = {{"1,2\n0,1\n1,0\n1,1\n", GNN_EFORMAT, "2 at row 0, column 1 of integers"},
+               {"1,0\n0,1\n1\n1,1\n", GNN_EFORMAT, "1 numbers, the lines before have 2"},
+               {"0.5\nnan\n1\n2\n", GNN_ENUMERIC, "line 2, column 1"},
+               {"0.5,1\n1,2\n", GNN_ESHAPE, "2 "}};
+    gnn_data_t *data = opened(write_tiny(0, NULL));
+    ck_fails(gnn_data_add_csv(data, NULL, write_text("y.csv", bad[_i].text)), bad[_i].code,
+             bad[_i].words);
+    ck_assert_int_eq(gnn_data_classes(data), 3);
+    gnn_data_free(data);
+}
+END_TEST
+
 /* ---- direction ---- */
 
 /* Links 0 -> 1 (twice), 1 -> 2, 2 -> 1 and a loop, in three forms. */
@@ -273,6 +351,9 @@ int main(void)
     tcase_add_test(tests, splits_of_sets_without_classes_are_drawn);
     tcase_add_loop_test(tests, labels_that_are_none_of_these, 0, 5);
     tcase_add_test(tests, targets_stand_in_a_file_once);
+    tcase_add_loop_test(tests, labels_of_csv_by_what_they_are, 0, 6);
+    tcase_add_loop_test(tests, labels_of_ogb_by_what_they_are, 0, 6);
+    tcase_add_loop_test(tests, labels_of_texts_that_are_none_of_these, 0, 4);
     tcase_add_loop_test(tests, one_rule_of_direction_for_all_forms, 0, 4);
     tcase_add_test(tests, edge_lists_keep_their_direction);
     tcase_add_loop_test(tests, matrix_market, 0, 4);

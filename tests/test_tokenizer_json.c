@@ -15,7 +15,7 @@ static void add_text(golden_t *g, const char *json)
     static char list[1 << 12];
     json_t *root = NULL;
     ck_assert_int_lt(g->n_texts, MOST_TEXTS);
-    snprintf(list, sizeof list, "[%s]", json);
+    ck_assert_int_lt(snprintf(list, sizeof list, "[%s]", json), (int)sizeof list);
     ck_ok(gnn__json_parse(&root, list, (int64_t)strlen(list), GNN__JSON_NUL, 4));
     const size_t n = json_string_length(json_array_get(root, 0));
     char *text = malloc(n + 1);
@@ -71,7 +71,8 @@ static void try_file(golden_t *g, char *line)
     ck_assert_int_lt(n, ROOM);
     const int rc = gnn_tokenizer_open(&t, write_file("drawn.json", json, (size_t)n));
     if (strcmp(hashes + 1, "refused") == 0) {
-        ck_assert_msg(rc == GNN_EUNSUPPORTED || rc == GNN_EFORMAT, "%d: %s: %s", rc, model, parts + 1);
+        ck_assert_msg(rc == GNN_EUNSUPPORTED || rc == GNN_EFORMAT, "%d: %s: %s", rc, model,
+                      parts + 1);
         g->refused++;
         return;
     }

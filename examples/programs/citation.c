@@ -139,8 +139,10 @@ static int open_set(gnn_data_t **data, options_t *o, gnn_context_t *context)
     return diffuse(data, context, o);
 }
 
-static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *measured)
 {
+    options_t *o = options;
+    study_t *study = measured;
     GNN_TRY(open_set(data, o, context));
     GNN_TRY(recipe_choose(o, *data));
     if (!o->load)
@@ -284,6 +286,11 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     return diffusion_fits(&o->diffusion, o->recipe);
 }
 
+static void release(void *measured)
+{
+    citation_study_free(measured);
+}
+
 int citation_main(int argc, char **argv)
 {
     options_t options = {.layer = "gat",
@@ -292,22 +299,15 @@ int citation_main(int argc, char **argv)
                          .each = {20, 30},
                          .diffusion = {.alpha = 0.05, .time = 3},
                          .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
-    gnn_context_t *context = NULL;
-    gnn_data_t *data = NULL;
     study_t study = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    program_catch_interrupt();
-    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
-    if (rc == GNN_OK)
-        rc = run(&options, context, &data, &study);
-    program_fails("citation", rc);
-    if (rc == GNN_OK)
-        rc = gnn_profile_write(context, stderr);
-    citation_study_free(&study);
-    gnn_data_free(data);
-    gnn_context_free(context);
-    return program_ends_with("citation", rc);
+    return program_run(&(program_run_t){.name = "citation",
+                                        .options = &options,
+                                        .measured = &study,
+                                        .run = run,
+                                        .release = release},
+                       options.threads);
 }

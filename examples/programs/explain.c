@@ -99,12 +99,16 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
                                .usage = "[OPTION]...",
                                .options = rows,
                                .n_options = (int)(sizeof rows / sizeof *rows)};
-    if (!options_read(&program, argc, argv, status))
-        return 0;
-    *status = 2;
+    return options_read(&program, argc, argv, status);
+}
+
+/* The masks of all links are measured, whatever a table shows. */
+static int check(const options_t *o, int *status)
+{
     if (o->fidelity == 0 || !options_gave("top") || strcmp(o->method, "gnn_explainer") != 0)
         return 1;
     fprintf(stderr, "--top: has no effect with --fidelity and --method gnn_explainer\n");
+    *status = 2;
     return 0;
 }
 
@@ -126,7 +130,7 @@ int explain_main(int argc, char **argv)
                          .mask_entropy = 1};
     subject_t subject = {0};
     int status;
-    if (!read_options(&options, argc, argv, &status))
+    if (!read_options(&options, argc, argv, &status) || !check(&options, &status))
         return status;
     options.say = options.json ? stderr : stdout;
     const int rc = run(&options, &subject);

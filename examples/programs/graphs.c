@@ -44,8 +44,10 @@ static int choose_protocol(options_t *o, const gnn_data_t *data)
     return GNN_OK;
 }
 
-static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *measured)
 {
+    options_t *o = options;
+    study_t *study = measured;
     GNN_TRY(open_set(o, data));
     GNN_TRY(choose_protocol(o, *data));
     GNN_TRY(graphs_study_run(study, o, context, *data));
@@ -125,6 +127,11 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     return options_read(&program, argc, argv, status);
 }
 
+static void release(void *measured)
+{
+    graphs_study_free(measured);
+}
+
 int graphs_main(int argc, char **argv)
 {
     options_t options = {.data = "motifs",
@@ -138,22 +145,13 @@ int graphs_main(int argc, char **argv)
                          .period = 50,
                          .lr = 0.01,
                          .dropout = 0.5};
-    gnn_context_t *context = NULL;
-    gnn_data_t *data = NULL;
     study_t study = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    program_catch_interrupt();
-    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
-    if (rc == GNN_OK)
-        rc = run(&options, context, &data, &study);
-    program_fails("graphs", rc);
-    if (rc == GNN_OK)
-        rc = gnn_profile_write(context, stderr);
-    graphs_study_free(&study);
-    gnn_data_free(data);
-    gnn_context_free(context);
-    return program_ends_with("graphs", rc);
+    return program_run(
+        &(program_run_t){
+            .name = "graphs", .options = &options, .measured = &study, .run = run, .release = release},
+        options.threads);
 }

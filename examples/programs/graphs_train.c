@@ -191,6 +191,7 @@ static int make_study(study_t *s, const options_t *o)
 {
     s->epochs = o->epochs;
     s->folds = calloc((size_t)o->folds, sizeof *s->folds);
+    s->room = o->folds;
     s->mean_curve = calloc((size_t)s->epochs, sizeof *s->mean_curve);
     s->mean_loss = calloc((size_t)s->epochs, sizeof *s->mean_loss);
     s->index = calloc((size_t)s->epochs, sizeof *s->index);
@@ -258,7 +259,7 @@ int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn
 
 void graphs_study_free(study_t *s)
 {
-    for (int64_t f = 0; s->folds && f < s->count; f++) {
+    for (int64_t f = 0; s->folds && f < s->room; f++) {
         free(s->folds[f].curve);
         free(s->folds[f].loss);
     }

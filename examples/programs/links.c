@@ -25,8 +25,10 @@ static int open_set(const options_t *o, gnn_data_t **data)
     return keep_words_sparsely(*data);
 }
 
-static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *measured)
 {
+    const options_t *o = options;
+    study_t *study = measured;
     GNN_TRY(open_set(o, data));
     GNN_TRY(links_study_run(study, o, context, *data));
     if (o->curve)
@@ -96,6 +98,11 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     return options_read(&program, argc, argv, status);
 }
 
+static void release(void *measured)
+{
+    links_study_free(measured);
+}
+
 int links_main(int argc, char **argv)
 {
     options_t options = {.data = "karate",
@@ -110,22 +117,13 @@ int links_main(int argc, char **argv)
                          .validation_share = 0.05,
                          .test_share = 0.1,
                          .seeds = 1};
-    gnn_context_t *context = NULL;
-    gnn_data_t *data = NULL;
     study_t study = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    program_catch_interrupt();
-    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
-    if (rc == GNN_OK)
-        rc = run(&options, context, &data, &study);
-    program_fails("links", rc);
-    if (rc == GNN_OK)
-        rc = gnn_profile_write(context, stderr);
-    links_study_free(&study);
-    gnn_data_free(data);
-    gnn_context_free(context);
-    return program_ends_with("links", rc);
+    return program_run(
+        &(program_run_t){
+            .name = "links", .options = &options, .measured = &study, .run = run, .release = release},
+        options.threads);
 }

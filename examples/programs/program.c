@@ -230,6 +230,23 @@ int program_ends_with(const char *program, int rc)
                                                       : EXIT_FAILURE);
 }
 
+int program_run(const program_run_t *program, int64_t threads)
+{
+    gnn_context_t *context = NULL;
+    gnn_data_t *data = NULL;
+    program_catch_interrupt();
+    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)threads});
+    if (rc == GNN_OK)
+        rc = program->run(program->options, context, &data, program->measured);
+    program_fails(program->name, rc);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
+    program->release(program->measured);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return program_ends_with(program->name, rc);
+}
+
 /* ---- Ctrl-C ---- */
 
 volatile int program_stopped;

@@ -69,6 +69,16 @@ int program_ends(const char *program, int status);
 /* The same for a code of the library: 0 for GNN_OK, 130 for GNN_ESTOPPED, else 1. */
 int program_ends_with(const char *program, int rc);
 
+/* A run on one set: `run` opens it and measures, `release` frees what was measured. */
+typedef struct {
+    const char *name; /* of the program */
+    void *options, *measured;
+    int (*run)(void *options, gnn_context_t *context, gnn_data_t **data, void *measured);
+    void (*release)(void *measured);
+} program_run_t;
+/* Runs it until Ctrl-C with a context of its own, whose profile is written. The exit status. */
+int program_run(const program_run_t *program, int64_t threads);
+
 /* After program_catch_interrupt, Ctrl-C (or SIGTERM) sets program_stopped, the `.stop` of
  * trainings; a second one exits at once with 130. After program_let_interrupt it ends the program
  * again. */

@@ -219,21 +219,26 @@ static int run(run_t *r, const translate_t *o)
              "a token that translations begin with, as mBART, M2M-100 and NLLB have them",         \
              "TOKEN", .where = "model")
 
+/* Pairs of files whose lines are translations of each other. */
+#define PARALLEL_TEXTS(o)                                                              \
+    INPUT("source", &(o)->source, "to learn from [numbers in German]", "FILE",         \
+          .where = "target !load|model"),                                              \
+        INPUT("target", &(o)->target, "its translation, line by line", "FILE",         \
+              .where = "source !load|model"),                                          \
+        INPUT("validation-source", &(o)->validation_source,                            \
+              "held out: the best epoch's weights are kept", "FILE",                   \
+              .where = "source validation-target"),                                    \
+        INPUT("validation-target", &(o)->validation_target, "its translation", "FILE", \
+              .where = "validation-source"),                                           \
+        INPUT("test-source", &(o)->test_source, "translated for BLEU", "FILE",         \
+              .where = "test-target"),                                                 \
+        INPUT("test-target", &(o)->test_target, "its translation", "FILE", .where = "test-source")
+
 static int read_options(translate_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         HEADING("Texts: one sentence a line, gzipped or not"),
-        INPUT("source", &o->source, "to learn from [numbers in German]", "FILE",
-              .where = "target !load|model"),
-        INPUT("target", &o->target, "its translation, line by line", "FILE",
-              .where = "source !load|model"),
-        INPUT("validation-source", &o->validation_source,
-              "held out: the best epoch's weights are kept", "FILE",
-              .where = "source validation-target"),
-        INPUT("validation-target", &o->validation_target, "its translation", "FILE",
-              .where = "validation-source"),
-        INPUT("test-source", &o->test_source, "translated for BLEU", "FILE", .where = "test-target"),
-        INPUT("test-target", &o->test_target, "its translation", "FILE", .where = "test-source"),
+        PARALLEL_TEXTS(o),
         INPUT("input", &o->input, "translated to standard output; - is standard input", "FILE|-"),
         OUTPUT("output", &o->output, "translations of the test text", "FILE"),
         HEADING("Model"),

@@ -94,14 +94,16 @@ typedef struct gnn_answers {
  * Finds answers to questions in contexts. Start and end logits are normalised over the tokens of
  * the context (and the first token of the text, which means that there is no answer); the score of
  * an answer is the product, and it has at most `longest` tokens.
+ * A context that does not fit into the model is read in windows, each of which repeats 128 tokens
+ * of the previous one (or half of what the model takes) and is normalised by itself.
  *
  * @param[in]  questions  a text each
  * @param[in]  contexts   as many
  * @param[in]  top        maximum answers per question
  * @param[in]  longest    maximum tokens of an answer; 0: 15
  * @param[out] answers    the caller's, for gnn_answers_free; NULL after an error
- * @return GNN_OK; GNN_EINVALID: `top` is below 1; GNN_EUNSUPPORTED: the model has no tokenizer or
- *         no logits of answers; else as gnn_model_forward
+ * @return GNN_OK; GNN_EINVALID: `top` is below 1, or a question leaves no room for its context;
+ *         GNN_EUNSUPPORTED: the model has no tokenizer or no logits of answers; else as gnn_model_forward
  */
 GNN_API int gnn_pretrained_answer(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                                   const gnn_texts_t *questions, const gnn_texts_t *contexts,

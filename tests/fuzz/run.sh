@@ -10,7 +10,7 @@ build=${2:-$root/build-fuzz}
     -Db_sanitize=address,undefined \
     "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all" -Dtests=disabled
 ninja -C "$build" libgnn.a libgnn-igraph.a
-[ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml gml csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
+[ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml gml csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer tokenizer_json merges pieces folder config keys index description model graph tape
 for target; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \

@@ -19,7 +19,8 @@ from sentences import CONFIG, tokenizer, write
 
 TEXTS = ["the film is good", "a bad film", "Good about film", "is the film a film a bad film"]
 MASKED = ["the [MASK] is good", "a [MASK] [MASK]"]
-CONTEXTS = ["the film is good about a film", "a bad film", "is a good bad film about the film"]
+CONTEXTS = ["the film is good about a film", "a bad film", "is a good bad film about the film",
+            "the good film is about a bad film the film is good a film is about the bad good film the bad is a film about good"]
 CLASSES = ["film", "good bad", "a"]
 LABELS = {"ForTokenClassification": ["O", "B-PER", "I-PER", "LOC"], "ForSequenceClassification": ["contradiction", "neutral", "ENTAILMENT"]}
 FILES = dict(tokenizer_class="PreTrainedTokenizerFast", model_max_length=24, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
@@ -27,11 +28,22 @@ FILES = dict(tokenizer_class="PreTrainedTokenizerFast", model_max_length=24, unk
 
 
 def answers(net, tok, question, context, top, longest):
-    e = tok(question, context, return_tensors="pt", return_offsets_mapping=True)
-    inside = np.array([s == 1 for s in e.sequence_ids(0)])
-    offsets = e.pop("offset_mapping")[0].numpy()
+    """Over all windows; of an answer that stands in two, the better one."""
+    most = tok.model_max_length
+    e = tok(question, context, truncation="only_second", max_length=most, stride=min(most // 2, 128, most - len(tok(question, "")["input_ids"]) - 1),
+            return_overflowing_tokens=True, return_offsets_mapping=True)
+    found = {}
+    for k in range(len(e["input_ids"])):
+        for begin, end, score in window(net, tok, e, k, top, longest):
+            found[begin, end] = max(score, found.get((begin, end), 0))
+    return sorted(([b, c, s] for (b, c), s in found.items()), key=lambda a: -a[2])[:top]
+
+
+def window(net, tok, e, number, top, longest):
+    inside = np.array([s == 1 for s in e.sequence_ids(number)])
+    offsets = e["offset_mapping"][number]
     with torch.no_grad():
-        r = net(**e)
+        r = net(**{key: torch.tensor([e[key][number]]) for key in tok.model_input_names})
     shares = []
     for logits in (r.start_logits, r.end_logits):
         x = np.where(inside | (np.arange(len(inside)) == 0), logits[0].double().numpy(), -10000.0)

@@ -1,4 +1,4 @@
-/* Features and labels as CSV, a line a node. What is read goes into a set of its own, and into the
+/* Features and labels as CSV, a line per node. What is read goes into a set of its own, and into the
  * caller's once nothing can fail. */
 #include <lib/io/data/data.h>
 
@@ -111,15 +111,28 @@ static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *
                : gnn__data_class_words(made, text, fields, count, made->labels);
 }
 
+static int read_classes(gnn_data_t *made, gnn__text_t *text, int64_t n)
+{
+    lines_t lines = {0};
+    int rc = read_lines(&lines, text);
+    if (rc == GNN_OK)
+        rc = take_lines(made, text, &lines, n);
+    gnn_free(lines.fields);
+    return rc;
+}
+
 static int read_labels(gnn_data_t *made, const char *path, int64_t n)
 {
+    const int64_t nodes = made->n;
     gnn__text_t text;
-    lines_t lines = {0};
+    bool taken;
     GNN_TRY(gnn__text_open(&text, path));
-    int rc = read_lines(&lines, &text);
-    if (rc == GNN_OK)
-        rc = take_lines(made, &text, &lines, n);
-    gnn_free(lines.fields);
+    int rc = gnn__data_text_labels(made, &text, true, &taken);
+    if (rc == GNN_OK && !taken)
+        rc = read_classes(made, &text, n);
+    if (rc == GNN_OK && nodes > 0 && made->n != nodes)
+        rc = gnn__error(GNN_ESHAPE, "%s: labels of %lld nodes, the features have %lld", text.name,
+                        (long long)made->n, (long long)nodes);
     gnn__text_free(&text);
     return rc;
 }
@@ -177,7 +190,7 @@ static int follow(gnn_data_t *made, const gnn_data_t *data)
     for (int64_t r = 0; r < made->n; r++)
         made->order[r] = r < data->n ? data->order[r] : r;
     int rc = gnn__data_arrange(&arranged, made, made->order);
-    if (rc == GNN_OK && made->graph)
+    if (rc == GNN_OK && made->n_arrays > 0)
         rc = gnn__data_arrange_arrays(&arranged, made, made->order, NULL);
     if (rc == GNN_OK)
         SWAP(gnn_data_t, arranged, *made);
@@ -207,9 +220,22 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
     return data->order ? follow(made, data) : GNN_OK;
 }
 
+/* Labels that are targets replace those of before, which labels that are classes leave. */
+static void commit_targets(gnn_data_t *data, gnn_data_t *made)
+{
+    int64_t k = 0;
+    while (k < data->n_arrays && (data->arrays[k].place != GNN_ON_NODES ||
+                                  strcmp(data->arrays[k].array.name, "targets") != 0))
+        k++;
+    data->n_arrays += k == data->n_arrays;
+    SWAP(gnn__data_array_t, data->arrays[k], made->arrays[0]);
+}
+
 /* What was made goes into the set, what it replaces into `made`, to be freed. */
 static void commit(gnn_data_t *data, gnn_data_t *made)
 {
+    if (made->n_arrays > 0)
+        commit_targets(data, made);
     if (made->graph)
         SWAP(gnn_graph_t *, data->graph, made->graph);
     if (made->order)
@@ -237,6 +263,9 @@ int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels)
         return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a data set"));
     int rc = read_made(made, data, features, labels);
+    if (rc == GNN_OK)
+        rc = gnn__room(&data->arrays, data->n_arrays, &data->arrays_room, sizeof *data->arrays,
+                       "a list of arrays");
     if (rc == GNN_OK)
         commit(data, made);
     gnn_data_free(made);

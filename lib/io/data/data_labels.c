@@ -1,4 +1,4 @@
-/* Labels of a .npz by what they are: one class of each node, several labels of each node (0 or 1 in
+/* Labels of nodes by what they are: one class of each node, several labels of each node (0 or 1 in
  * a column each), or real values. The last two become the array "targets" on nodes. */
 #include <lib/io/data/layouts.h>
 
@@ -81,16 +81,10 @@ static int read_one_hot(gnn_data_t *data, const gnn_array_t *labels, const look_
 
 /* ---- targets ---- */
 
-static int read_targets(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *labels,
-                        const look_t *l)
+static int read_targets(gnn_data_t *data, const gnn_array_t *labels, const look_t *l)
 {
     gnn_array_t made = *labels;
     gnn_real_t *values;
-    if (gnn_arrays_find(arrays, "node.targets"))
-        return gnn__error(GNN_EFORMAT,
-                          "%s: it becomes the array \"targets\", and the file has "
-                          "node.targets, too",
-                          labels->name);
     for (int64_t i = 0; i < data->n; i++)
         data->labels[i] = -1;
     GNN_TRY(gnn__new(&values, labels->count, sizeof *values, labels->name));
@@ -107,9 +101,8 @@ static int read_targets(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_
 }
 
 /* Values that are not what any kind of label holds. */
-static int refuse(const gnn_array_t *labels, const look_t *l)
+static int refuse(const gnn_array_t *labels, const look_t *l, bool integer)
 {
-    const bool integer = gnn__element(labels->dtype)->integer;
     const int64_t k = integer ? l->other : l->missing;
     if (!integer)
         return gnn__error(GNN_ENUMERIC,
@@ -117,12 +110,13 @@ static int refuse(const gnn_array_t *labels, const look_t *l)
                           "a node without one is left out of the masks",
                           labels->name, gnn_array_get(labels, k), (long long)(k / l->cols),
                           (long long)(k % l->cols));
-    return gnn__error(GNN_EFORMAT,
-                      "%s: %lld at row %lld, column %lld of %s: several labels of a "
-                      "node are 0 or 1 each, real values of a floating type, and "
-                      "classes stand in one column",
-                      labels->name, (long long)gnn__array_int(labels, k), (long long)(k / l->cols),
-                      (long long)(k % l->cols), gnn__element(labels->dtype)->name);
+    return gnn__error(
+        GNN_EFORMAT,
+        "%s: %.17g at row %lld, column %lld of %s: several labels of a "
+        "node are 0 or 1 each, real values of a floating type, and "
+        "classes stand in one column",
+        labels->name, gnn_array_get(labels, k), (long long)(k / l->cols), (long long)(k % l->cols),
+        gnn__element(labels->dtype)->integer ? gnn__element(labels->dtype)->name : "integers");
 }
 
 static int check_shape(const gnn_array_t *labels)
@@ -136,16 +130,10 @@ static int check_shape(const gnn_array_t *labels)
     return GNN_OK;
 }
 
-int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
+/* `integer`: whatever type holds them, the values are integers. */
+static int take_labels(gnn_data_t *data, const gnn_array_t *labels, bool integer)
 {
-    const gnn_array_t *labels = gnn__layout_find(arrays, names);
-    if (!labels)
-        return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||
-                                                   gnn_arrays_find(arrays, "edges")
-                                               ? names[1]
-                                               : names[0]);
     GNN_TRY(check_shape(labels));
-    const bool integer = gnn__element(labels->dtype)->integer;
     const look_t l = look_at(labels);
     data->n = l.rows;
     GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
@@ -154,8 +142,88 @@ int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
     if (l.one_each)
         return read_one_hot(data, labels, &l);
     if (integer ? !l.bits : l.missing >= 0)
-        return refuse(labels, &l);
-    return read_targets(data, arrays, labels, &l);
+        return refuse(labels, &l, integer);
+    return read_targets(data, labels, &l);
+}
+
+int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    const gnn_array_t *labels = gnn__layout_find(arrays, names);
+    if (!labels)
+        return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||
+                                                   gnn_arrays_find(arrays, "edges")
+                                               ? names[1]
+                                               : names[0]);
+    GNN_TRY(take_labels(data, labels, gnn__element(labels->dtype)->integer));
+    if (gnn_data_array_find(data, GNN_ON_NODES, "targets") && gnn_arrays_find(arrays, "node.targets"))
+        return gnn__error(GNN_EFORMAT,
+                          "%s: it becomes the array \"targets\", and the file has "
+                          "node.targets, too",
+                          labels->name);
+    return GNN_OK;
+}
+
+/* ---- of texts ---- */
+
+/* What the fields of a text of labels are. */
+typedef struct {
+    int64_t cols;                 /* of the first line that is no header */
+    bool words, points, fraction; /* some field is a word or empty; is spelled as a real value; is
+                                     one between two integers */
+} fields_t;
+
+static int look_at_line(gnn__text_t *text, fields_t *f)
+{
+    gnn__text_field_t field;
+    gnn_real_t value;
+    int64_t cols = 0;
+    GNN_TRY(gnn__text_field(text, &field));
+    for (; field.at; cols++) {
+        const gnn__field_kind_t kind = gnn__field_kind(&field);
+        f->words = f->words || kind == GNN__WORD || kind == GNN__NOTHING;
+        f->points = f->points || kind == GNN__REAL;
+        if (kind == GNN__REAL) {
+            GNN_TRY(gnn__text_real(text, &field, "a value", &value));
+            f->fraction = f->fraction || value != floor(value);
+        }
+        GNN_TRY(gnn__text_field(text, &field));
+    }
+    f->cols = f->cols ? f->cols : cols;
+    return GNN_OK;
+}
+
+/* `header`: the first line may be one. */
+static int look_at_text(gnn__text_t *text, bool header, fields_t *f)
+{
+    fields_t first = {0};
+    *f = first;
+    if (!gnn__text_line(text))
+        return GNN_OK;
+    gnn__text_guess_delimiter(text, "\t;,", ',');
+    GNN_TRY(look_at_line(text, &first));
+    *f = header && first.words ? *f : first;
+    while (gnn__text_line(text))
+        GNN_TRY(look_at_line(text, f));
+    return GNN_OK;
+}
+
+int gnn__data_text_labels(gnn_data_t *data, gnn__text_t *text, bool header, bool *taken)
+{
+    gnn_real_t *values = NULL;
+    gnn_array_t array = {.name = text->name, .dtype = GNN__REAL_DTYPE, .ndim = 2};
+    fields_t f;
+    int rc = look_at_text(text, header, &f);
+    *taken = rc == GNN_OK && !f.words && (f.cols > 1 || f.fraction);
+    gnn__text_rewind(text);
+    if (rc != GNN_OK || !*taken)
+        return rc;
+    rc = gnn__text_matrix(text, header, &values, &array.shape[0], &array.shape[1]);
+    array.count = array.shape[0] * array.shape[1];
+    array.data = values;
+    if (rc == GNN_OK)
+        rc = take_labels(data, &array, !f.points);
+    gnn_free(values);
+    return rc;
 }
 
 /* ---- what a set has to learn ---- */

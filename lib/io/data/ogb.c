@@ -40,9 +40,8 @@ static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, i
     return GNN_OK;
 }
 
-static int read_labels(gnn_data_t *data, const char *folder, gnn__text_t *text)
+static int read_classes(gnn_data_t *data, gnn__text_t *text)
 {
-    (void)folder;
     int64_t lines = gnn__text_count_lines(text);
     int64_t most = lines > GNN__MOST_CLASSES ? lines : GNN__MOST_CLASSES;
     gnn__text_field_t field;
@@ -61,6 +60,14 @@ static int read_labels(gnn_data_t *data, const char *folder, gnn__text_t *text)
     }
     return data->classes > 0 ? GNN_OK
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
+}
+
+static int read_labels(gnn_data_t *data, const char *folder, gnn__text_t *text)
+{
+    bool taken;
+    (void)folder;
+    GNN_TRY(gnn__data_text_labels(data, text, false, &taken));
+    return taken ? GNN_OK : read_classes(data, text);
 }
 
 static int read_count(gnn_data_t *data, const char *folder, gnn__text_t *text)
@@ -220,7 +227,7 @@ static int mark(void *user, int part, gnn__text_t *text)
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_only_field(text, &field));
         GNN_TRY(index_of_node(text, &field, data->n, &node));
-        if (data->labels[node] < 0)
+        if (data->classes > 0 && data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
         gnn__split_marks(data->split, part, split->number)[node] = 1;
     }

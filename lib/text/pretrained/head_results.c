@@ -66,15 +66,22 @@ static int check_head(const gnn_pretrained_t *p, const char *head, const char *w
     return GNN_OK;
 }
 
+static int run_tokens(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
+                      int64_t width, take_t take, void *user)
+{
+    logits_t logits = {p, context, width, NULL, 0, take, user};
+    const int rc = gnn__pretrained_in_parts(p, tokens, width, 0, take_some, &logits);
+    gnn_free(logits.values);
+    return rc;
+}
+
 static int run_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                      const gnn_texts_t *second, int64_t width, take_t take, void *user)
 {
     gnn_tokens_t *tokens = NULL;
     const gnn_encoding_t how = {.places = GNN_ON, .max_length = gnn__pretrained_most(p)};
     GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second, &how, &tokens));
-    logits_t logits = {p, context, width, NULL, 0, take, user};
-    const int rc = gnn__pretrained_in_parts(p, tokens, width, 0, take_some, &logits);
-    gnn_free(logits.values);
+    const int rc = run_tokens(p, context, tokens, width, take, user);
     gnn_tokens_free(tokens);
     return rc;
 }
@@ -278,10 +285,116 @@ void gnn_fills_free(gnn_fills_t *fills)
     gnn_free(fills);
 }
 
+/* ---- contexts that are longer than the model ---- */
+
+enum { MOST_OVERLAP = 128 };
+
+/* Pairs whose context does not fit stand in several windows: the question, and tokens of the context
+ * that overlap those of the window before. */
+typedef struct windows {
+    const gnn_tokens_t *of;
+    int64_t most; /* tokens of a window; 0: any */
+    gnn_tokens_t tokens;
+    int64_t *lengths, *pairs; /* (windows) */
+    int32_t *ids, *types, *positions;
+    int64_t *begin, *end;
+} windows_t;
+
+static void close_windows(windows_t *w)
+{
+    gnn_free(w->lengths);
+    gnn_free(w->pairs);
+    gnn_free(w->ids);
+    gnn_free(w->types);
+    gnn_free(w->positions);
+    gnn_free(w->begin);
+    gnn_free(w->end);
+}
+
+/* The tokens from .. to of a pair, which begins at `row`, follow in the window that is open. */
+static void copy_tokens(windows_t *w, int64_t row, int64_t from, int64_t to)
+{
+    const gnn_tokens_t *of = w->of;
+    const int64_t at = w->tokens.rows, n = to - from;
+    if (w->ids && n > 0) {
+        memcpy(w->ids + at, of->ids + row + from, (size_t)n * sizeof *w->ids);
+        memcpy(w->types + at, of->types + row + from, (size_t)n * sizeof *w->types);
+        memcpy(w->begin + at, of->begin + row + from, (size_t)n * sizeof *w->begin);
+        memcpy(w->end + at, of->end + row + from, (size_t)n * sizeof *w->end);
+        for (int64_t k = 0; k < n; k++)
+            w->positions[at + k] = (int32_t)(w->lengths[w->tokens.sentences] + k);
+        w->lengths[w->tokens.sentences] += n;
+    }
+    w->tokens.rows += n;
+}
+
+/* Of the pair's n tokens, first .. last are the context's. Counts only where there is no room yet. */
+static int cut_pair(windows_t *w, int64_t pair, int64_t row, int64_t first, int64_t last)
+{
+    const int64_t n = w->of->lengths[pair], room = w->most > 0 ? w->most - (n - (last - first)) : n,
+                  overlap = gnn__min(gnn__min(w->most / 2, MOST_OVERLAP), room - 1);
+    if (w->most > 0 && n > w->most && room < 1)
+        return gnn__error(GNN_EINVALID,
+                          "question %lld has %lld tokens, which leave none of the %lld that the "
+                          "model takes to the context",
+                          (long long)pair, (long long)(n - (last - first)), (long long)w->most);
+    for (int64_t from = first, to = first;; from += room - overlap) {
+        to = gnn__min(from + room, last);
+        if (w->pairs)
+            w->pairs[w->tokens.sentences] = pair;
+        copy_tokens(w, row, 0, first);
+        copy_tokens(w, row, from, to);
+        copy_tokens(w, row, last, n);
+        w->tokens.sentences++;
+        if (to == last)
+            return GNN_OK;
+    }
+}
+
+static int cut_pairs(windows_t *w)
+{
+    const gnn_tokens_t *of = w->of;
+    w->tokens.sentences = w->tokens.rows = 0;
+    for (int64_t pair = 0, row = 0; pair < of->sentences; row += of->lengths[pair++]) {
+        const piece_t piece = {of, pair, row, of->lengths[pair], {0}};
+        int64_t first = piece.length, last = 0;
+        for (int64_t k = 0, texts = 0, inside = 0; k < piece.length; k++) {
+            const int64_t around = is_around(&piece, k);
+            texts += !around && !inside;
+            inside = !around;
+            if (inside && texts == 2) {
+                first = gnn__min(first, k);
+                last = k + 1;
+            }
+        }
+        GNN_TRY(cut_pair(w, pair, row, gnn__min(first, gnn__max(last, first)), gnn__max(last, first)));
+    }
+    return GNN_OK;
+}
+
+static int open_windows(windows_t *w)
+{
+    GNN_TRY(cut_pairs(w));
+    const int64_t rows = w->tokens.rows, count = w->tokens.sentences;
+    GNN_TRY(gnn__new(&w->lengths, count, sizeof *w->lengths, "windows"));
+    GNN_TRY(gnn__new(&w->pairs, count, sizeof *w->pairs, "windows"));
+    GNN_TRY(gnn__new(&w->types, rows, sizeof *w->types, "windows"));
+    GNN_TRY(gnn__new(&w->positions, rows, sizeof *w->positions, "windows"));
+    GNN_TRY(gnn__new(&w->begin, rows, sizeof *w->begin, "windows"));
+    GNN_TRY(gnn__new(&w->end, rows, sizeof *w->end, "windows"));
+    GNN_TRY(gnn__new(&w->ids, rows, sizeof *w->ids, "windows"));
+    GNN_TRY(cut_pairs(w));
+    w->tokens =
+        (gnn_tokens_t){count, rows, w->lengths, w->ids, w->types, w->positions, w->begin, w->end};
+    return GNN_OK;
+}
+
 /* ---- answers ---- */
 
 typedef struct finder {
     const int64_t top, longest;
+    const int64_t *pairs;  /* of windows */
+    int64_t first;         /* answer of the pair */
     double *starts, *ends; /* (room) of the tokens of a pair */
     bool *taken;           /* (room) may an answer begin and end there? */
     int64_t room;
@@ -330,9 +443,26 @@ static void share(const piece_t *piece, int64_t column, const bool *taken, doubl
         out[k] = k == 0 ? 0 : out[k] / sum;
 }
 
+/* Windows overlap: of an answer that stands in two, the better one counts. True: it is there. */
+static bool drop_same(finder_t *f, int64_t first, const gnn_answer_t *answer)
+{
+    for (int64_t k = first; k < f->n_answers; k++) {
+        if (f->answers[k].begin != answer->begin || f->answers[k].end != answer->end)
+            continue;
+        if (f->answers[k].score >= answer->score)
+            return true;
+        memmove(f->answers + k, f->answers + k + 1,
+                (size_t)(f->n_answers - k - 1) * sizeof *f->answers);
+        f->n_answers--;
+    }
+    return false;
+}
+
 /* Puts an answer among the best of its pair, which begin at `first`. */
 static int put_answer(finder_t *f, int64_t first, const gnn_answer_t *answer)
 {
+    if (drop_same(f, first, answer))
+        return GNN_OK;
     int64_t at = f->n_answers;
     if (f->n_answers - first < f->top) {
         GNN_TRY(gnn__one_more(&f->answers, f->n_answers, sizeof *f->answers, "answers"));
@@ -349,7 +479,9 @@ static int put_answer(finder_t *f, int64_t first, const gnn_answer_t *answer)
 static int find_answers(void *user, const piece_t *piece)
 {
     finder_t *f = user;
-    const int64_t first = f->n_answers;
+    const int64_t pair = f->pairs[piece->text];
+    if (piece->text == 0 || f->pairs[piece->text - 1] != pair)
+        f->first = f->n_answers;
     GNN_TRY(make_room(f, piece->length));
     mark_context(f, piece);
     share(piece, 0, f->taken, f->starts);
@@ -358,8 +490,8 @@ static int find_answers(void *user, const piece_t *piece)
         for (int64_t e = k; f->taken[k] && e < gnn__min(k + f->longest, piece->length); e++) {
             if (!f->taken[e])
                 break;
-            GNN_TRY(put_answer(f, first,
-                               &(gnn_answer_t){piece->text, piece->tokens->begin[piece->row + k],
+            GNN_TRY(put_answer(f, f->first,
+                               &(gnn_answer_t){pair, piece->tokens->begin[piece->row + k],
                                                piece->tokens->end[piece->row + e],
                                                f->starts[k] * f->ends[e]}));
         }
@@ -382,15 +514,24 @@ int gnn_pretrained_answer(const gnn_pretrained_t *pretrained, gnn_context_t *con
                           (long long)longest);
     GNN_TRY(check_head(pretrained, "ForQuestionAnswering", "answers", &width));
     finder_t f = {.top = top, .longest = longest ? longest : 15};
+    windows_t windows = {.most = gnn__pretrained_most(pretrained)};
+    gnn_tokens_t *tokens = NULL;
     int rc = width == 2
                  ? GNN_OK
                  : gnn__error(GNN_ESHAPE, "%lld logits of a token, 2 are expected", (long long)width);
     GNN_CHECK(rc);
-    GNN_CHECK(run_texts(pretrained, context, questions, contexts, width, find_answers, &f));
+    GNN_CHECK(gnn_tokenizer_encode(pretrained->tokenizer, questions, contexts,
+                                   &(gnn_encoding_t){.places = GNN_ON}, &tokens));
+    windows.of = tokens;
+    GNN_CHECK(open_windows(&windows));
+    f.pairs = windows.pairs;
+    GNN_CHECK(run_tokens(pretrained, context, &windows.tokens, width, find_answers, &f));
     GNN_CHECK(gnn__new(answers, 1, sizeof **answers, "answers"));
     **answers = (gnn_answers_t){f.n_answers, f.answers};
     f.answers = NULL;
 done:
+    close_windows(&windows);
+    gnn_tokens_free(tokens);
     gnn_free(f.answers);
     gnn_free(f.starts);
     gnn_free(f.ends);
