@@ -171,7 +171,7 @@ static const struct {
              {"1,0\n0,1\n1,0\n0,1\n", GNN_LABELS_CLASSES, 2, 1},
              {"0\n2\n1\n1\n", GNN_LABELS_CLASSES, 3, 1}};
 
-static void ck_labels(const gnn_data_t *data, int which)
+static void ck_read_as(const gnn_data_t *data, int which)
 {
     ck_assert_int_eq(gnn_data_label_kind(data), texts[which].kind);
     if (texts[which].kind == GNN_LABELS_CLASSES) {
@@ -191,7 +191,7 @@ START_TEST(labels_of_csv_by_what_they_are)
     gnn_data_t *data = opened(write_tiny(0, NULL));
     char headed[128];
     ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", texts[_i].text)));
-    ck_labels(data, _i);
+    ck_read_as(data, _i);
     /* again, above other labels, with a header, after the nodes have another order */
     ck_ok(gnn_data_reorder(data));
     snprintf(headed, sizeof headed, "%.*s\n%s", texts[_i].kind ? texts[_i].cols * 2 - 1 : 1,
@@ -210,7 +210,7 @@ END_TEST
 START_TEST(labels_of_ogb_by_what_they_are)
 {
     gnn_data_t *data = opened(write_ogb("raw/node-label.csv.gz", texts[_i].text));
-    ck_labels(data, _i);
+    ck_read_as(data, _i);
     ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[0], 1);
     gnn_data_free(data);
 }

@@ -103,7 +103,8 @@ typedef struct gnn_answers {
  * @param[in]  longest    maximum tokens of an answer; 0: 15
  * @param[out] answers    the caller's, for gnn_answers_free; NULL after an error
  * @return GNN_OK; GNN_EINVALID: `top` is below 1, or a question leaves no room for its context;
- *         GNN_EUNSUPPORTED: the model has no tokenizer or no logits of answers; else as gnn_model_forward
+ *         GNN_EUNSUPPORTED: the model has no tokenizer or no logits of answers; else as
+ *         gnn_model_forward
  */
 GNN_API int gnn_pretrained_answer(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                                   const gnn_texts_t *questions, const gnn_texts_t *contexts,

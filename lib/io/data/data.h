@@ -112,9 +112,9 @@ int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
  * -1 where it is empty. data->class_names and data->classes come from it. */
 int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,
                           int64_t count, int32_t *labels);
-/* Labels of a text of numbers that are no classes in one column: several labels of each node, or
- * real values; `header`: words may stand above them. *taken is false, and the text rewound, where it
- * holds something else. */
+/* Labels of a text of numbers that are not classes in one column: several labels of each node, or
+ * real values; `header`: words may stand above them. *taken is false, and the text rewound, where
+ * it holds something else. */
 int gnn__data_text_labels(gnn_data_t *data, gnn__text_t *text, bool header, bool *taken);
 /* The optional arrays class_names and class_name_offsets. */
 int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);

@@ -1,5 +1,5 @@
-/* Features and labels as CSV, a line per node. What is read goes into a set of its own, and into the
- * caller's once nothing can fail. */
+/* Features and labels as CSV, a line per node. What is read goes into a set of its own, and into
+ * the caller's once nothing can fail. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>

@@ -289,8 +289,8 @@ void gnn_fills_free(gnn_fills_t *fills)
 
 enum { MOST_OVERLAP = 128 };
 
-/* Pairs whose context does not fit stand in several windows: the question, and tokens of the context
- * that overlap those of the window before. */
+/* Pairs whose context does not fit stand in several windows: the question, and tokens of the
+ * context that overlap those of the window before. */
 typedef struct windows {
     const gnn_tokens_t *of;
     int64_t most; /* tokens of a window; 0: any */
@@ -328,7 +328,8 @@ static void copy_tokens(windows_t *w, int64_t row, int64_t from, int64_t to)
     w->tokens.rows += n;
 }
 
-/* Of the pair's n tokens, first .. last are the context's. Counts only where there is no room yet. */
+/* Of the pair's n tokens, first .. last are the context's. Only counts where there is no room
+ * yet. */
 static int cut_pair(windows_t *w, int64_t pair, int64_t row, int64_t first, int64_t last)
 {
     const int64_t n = w->of->lengths[pair], room = w->most > 0 ? w->most - (n - (last - first)) : n,

@@ -343,6 +343,20 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
                : GNN_OK;
 }
 
+/* The class takes over the token of padding that the file names. */
+static int check_padding(const folder_t *f, const gnn_tokenizer_t *t)
+{
+    const json_t *own = json_object_get(json_object_get(t->root, "padding"), "pad_token");
+    const char *text = json_string_value(own);
+    const gnn__added_t *token = text ? added_of(f, t, text) : NULL;
+    if (!text || said(f, "pad_token") || (token && token->special))
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "tokenizer.json: padding: \"pad_token\" is \"%.60s\", a special token is "
+                      "expected",
+                      text);
+}
+
 static int check_tokens(const folder_t *f, const gnn_tokenizer_t *t, const json_t *family,
                         const gnn__family_t *row)
 {
@@ -437,6 +451,8 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
         rc = check_pairs(f, t, family);
     if (rc == GNN_OK)
         rc = check_tokens(f, t, own, family);
+    if (rc == GNN_OK)
+        rc = check_padding(f, t);
     if (rc == GNN_OK)
         rc = check_around(f, t, family, own);
     if (rc == GNN_OK)
