@@ -1,10 +1,10 @@
 """Changes and drops every key of every architecture's config, one at a time and in pairs, and says what the library makes of it.
 
-    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [NAME...]
+    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [--heads] [NAME...]
 
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
-counts. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
 ["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step]; then for each change of a file
@@ -80,6 +80,7 @@ def rewrite(net, folder):
     path = os.path.join(folder, "model.safetensors")
     made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers()}
     made |= {f"{n}.weight" for n, m in net.named_modules() if "Sinusoidal" in type(m).__name__}
+    made |= {n.replace("decoder.bias", "bias") for n, _ in net.named_parameters() if n.endswith("decoder.bias")}  # the same, or unused
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
     save_file(arrays, path, metadata={"format": "pt"})
     return {n: list(a.shape) for n, a in arrays.items()}
@@ -255,7 +256,35 @@ class Table:
             self.line("!", file, change, next((k for k in words if k in why), ""))
 
 
-def sweep(case, root, library, table):
+HEADS = ("MASKED_LM", "CAUSAL_LM", "QUESTION_ANSWERING", "TOKEN_CLASSIFICATION", "SEQUENCE_CLASSIFICATION", "PRETRAINING", "NEXT_SENTENCE_PREDICTION",
+         "SEQ_TO_SEQ_CAUSAL_LM")
+
+
+def heads_of(case):
+    """The case with each head, and where it has logits of words with its embeddings tied and not."""
+    from transformers.models.auto import modeling_auto as auto
+    names = {"PRETRAINING": "MODEL_FOR_PRETRAINING_MAPPING_NAMES"}
+    seen = set()
+    for head in HEADS:
+        cls = getattr(auto, names.get(head, f"MODEL_FOR_{head}_MAPPING_NAMES"), {}).get(case["config"].model_type)
+        if not isinstance(cls, str) or cls in seen or not hasattr(T, cls):
+            continue
+        seen.add(cls)
+        for tied in (True, False) if "LM" in head or head == "PRETRAINING" else (None,):
+            config = copy.deepcopy(case["config"])
+            for key, value in LABELS.items():
+                if "CLASSIFICATION" in head:
+                    setattr(config, key, value)
+            if "QUESTION" in head:
+                config.num_labels = 2
+            if tied is not None:
+                config.tie_word_embeddings = tied
+            if getattr(config, "pad_token_id", None) is None and "SEQUENCE" in head:
+                config.pad_token_id = 0
+            yield {**case, "name": f"{case['name']}.{cls}" + ("" if tied is None else ".tied" if tied else ".untied"), "cls": cls, "config": config}
+
+
+def sweep(case, root, library, table, base_only=False):
     """Counts of verdicts, and a line for each that is not as it should be."""
     folder = os.path.join(root, "keys_" + case["name"])
     shutil.rmtree(folder, ignore_errors=True)
@@ -271,15 +300,16 @@ def sweep(case, root, library, table):
     base = {k: v for k, v in base.items() if k not in ("transformers_version", "dtype")}
     defaults = {k: v for k, v in type(case["config"])().to_dict().items() if k not in ("id2label", "label2id", "layer_types")}
     count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
-    for what, key, change in [("base", "", {})] + list(changes(base, defaults)):
+    for what, key, change in [("base", "", {})] + ([] if base_only else list(changes(base, defaults))):
         json.dump(changed(base, change), open(path, "w"))
         result, why = verdict(library, case["cls"], folder, case, a, key)
         count[result] += 1
-        if what == "base":
+        if what == "base" and (not base_only or result == "equal"):
             inputs = {k: np.asarray(v).ravel().tolist() if k != "pixels" else list(v.shape) for k, v in a.items()}
             inputs["rows"] = len(library.values_now)
             table.checkpoint(case["name"], {"config.json": base}, {"model.safetensors": shapes}, inputs, library.step.decode())
-        table.change(result, "config.json", change, why, library.values_now)
+        if not base_only or result == "equal":
+            table.change(result, "config.json", change, why, library.values_now)
         if result in ("silent", "unnamed", "lax") or (what == "base" and result != "equal"):
             print(result.upper() if what != "base" else "BASE", case["name"], what, json.dumps(change)[:120], "|", why[:200], flush=True)
     shutil.rmtree(folder, ignore_errors=True)
@@ -288,6 +318,8 @@ def sweep(case, root, library, table):
 
 def main():
     args, given = sys.argv[1:], {"--write": None, "--seconds": "inf"}
+    heads = "--heads" in args
+    args = [a for a in args if a != "--heads"]
     for name in given:
         if name in args:
             k = args.index(name)
@@ -299,6 +331,16 @@ def main():
         first.setdefault(case["config"].model_type, case["name"])
     for case in sorted(ALL, key=lambda c: c["name"] not in first.values()):
         if only and case["name"] not in only or time.monotonic() - start > float(given["--seconds"]):
+            continue
+        if heads:
+            for headed in heads_of(case) if first[case["config"].model_type] == case["name"] else ():
+                try:
+                    kind, count = sweep(headed, root, library, table, True)
+                except Exception as e:
+                    print("BUILD", headed["name"], type(e).__name__, str(e)[:150], flush=True)
+                    continue
+                kinds.add(kind)
+                sums = {k: sums.get(k, 0) + n for k, n in count.items()}
             continue
         kind, count = sweep(case, root, library, table)
         kinds.add(kind)

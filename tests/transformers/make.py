@@ -53,7 +53,7 @@ def run(net, inputs):
         states = r.decoder_hidden_states if "decoder_input_ids" in inputs else r.hidden_states
         hidden = states[-1]
     maps = getattr(r, "attentions", None)
-    logits = torch.stack([r.start_logits, r.end_logits], -1) if "start_logits" in r else getattr(r, "logits", None)
+    logits = torch.stack([r.start_logits, r.end_logits], -1) if "start_logits" in r else r.prediction_logits if "prediction_logits" in r else getattr(r, "logits", None)
     return hidden[0], logits, maps
 
 
