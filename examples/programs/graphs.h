@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
     fold_t *folds;
-    int64_t room, count, epochs; /* folds that are allocated, folds that ran */
+    int64_t room, count, epochs;            /* folds that are allocated, folds that ran */
     double *mean_curve, *mean_loss, *index; /* (epochs) mean over folds; 1, 2, ... */
     double mean, deviation; /* of the test results; over folds, with n in the denominator */
 } study_t;

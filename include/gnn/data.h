@@ -267,8 +267,9 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
  * more line than nodes). Features: decimal values with a point, in every locale. Labels: one field
- * per line, a class index (negative or "": no label) or a class name ("": no label). New labels
- * come with a new split, drawn as in gnn_data_open. A set of links only grows to the count of
+ * per line, a class index (negative or "": no label) or a class name ("": no label); or several
+ * columns of numbers, or real values, which become targets as those of a .npz do. New labels come
+ * with a new split, drawn as in gnn_data_open. A set of links only grows to the count of
  * lines, since an edge list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and
  * GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
  */
