@@ -83,7 +83,7 @@ static gnn_var_t values(task_t *t, const settings_t *s, gnn_aggregate_t *how)
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
     gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_find("dot"),
+        .aggregator = &gnn_aggregator_attention,
         .message = gnn_message_find("none"),
         .shape = {
             .heads = s->heads, .d_k = s->width, .d_v = s->width, .softcap = s->softcap ? 50 : 0}};

@@ -5,8 +5,9 @@
 
 #include <graphs/graph.h>
 #include <lib/aggregate/aggregate.h>
+#include <lib/aggregate/tables.h>
 
-#include "support.h"
+#include "combinations.h"
 
 /* ---- running the op by hand ---- */
 
@@ -21,7 +22,9 @@ typedef struct job {
     gnn_aggregate_t how;
     gnn_tensor_t in[GNN_AGGREGATE_INPUTS]; /* data NULL and rows 0: absent */
     bool present[GNN_AGGREGATE_INPUTS];
-    gnn_aggregator_t row; /* a copy, so that its kernels can be taken away */
+    combination_t combination;
+    gnn_aggregator_t copy; /* of its aggregator: kernels do not know it */
+    bool generic;          /* the copy is what runs */
 } job_t;
 
 static inline void *block(size_t bytes)
@@ -36,7 +39,9 @@ static inline int run_op(run_t *r, job_t *job, gnn_context_t *context, bool reco
 {
     gnn_op_call_t *c = &r->call;
     memset(r, 0, sizeof *r);
-    job->how.aggregator = &job->row;
+    job->copy = *job->combination.aggregator;
+    job->how.aggregator = job->generic ? &job->copy : job->combination.aggregator;
+    job->how.score = job->combination.score;
     *c = (gnn_op_call_t){.context = context,
                          .attributes = &job->how,
                          .n_in = GNN_AGGREGATE_INPUTS,
@@ -116,12 +121,12 @@ static inline void compare(const run_t *a, const run_t *b, const job_t *job, con
                            double out, double grad)
 {
     double e = error_of(a->memory[0], b->memory[0], a->call.out[0].rows * a->call.out[0].cols);
-    ck_assert_msg(e <= out, "%s %s: outputs differ by %g", what, job->row.name, e);
+    ck_assert_msg(e <= out, "%s %s: outputs differ by %g", what, job->combination.name, e);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         if (!a->grads[k] || !b->grads[k])
             continue;
         e = error_of(a->grads[k], b->grads[k], job->in[k].rows * job->in[k].cols);
-        ck_assert_msg(e <= grad, "%s %s: gradients of %s differ by %g", what, job->row.name,
+        ck_assert_msg(e <= grad, "%s %s: gradients of %s differ by %g", what, job->combination.name,
                       gnn_aggregate_input_name(k), e);
     }
 }
@@ -142,15 +147,16 @@ static inline void give(job_t *job, int k, int64_t rows, int64_t cols)
 static inline job_t job_new(const gnn_graph_t *g, const char *message, const char *aggregator,
                             sizes_t s, bool edges)
 {
-    job_t job = {.row = *gnn_aggregator_find(aggregator)};
+    job_t job = {.combination = combination_of(aggregator)};
+    const gnn_score_t *const score = job.combination.score;
     const gnn_message_t *m = gnn_message_find(message);
     const int64_t n_dst = gnn_graph_n_dst(g), n_src = gnn_graph_n_src(g),
                   n_edges = gnn_graph_n_edges(g);
-    const bool scored = job.row.flags & GNN_AGGREGATOR_SCORED;
+    const bool scored = score != NULL;
     if (!scored)
         s.heads = s.kv_heads = 1;
     const int64_t width = s.kv_heads * s.d_v,
-                  key = job.row.score_width == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
+                  key = gnn__scores_keys(score) ? s.kv_heads * s.d_k : s.heads;
     job.how = (gnn_aggregate_t){
         .message = m,
         .graph = g,
@@ -162,11 +168,13 @@ static inline job_t job_new(const gnn_graph_t *g, const char *message, const cha
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {
         give(&job, GNN_AGGREGATE_QUERY, n_dst,
-             job.row.score_width == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
+             gnn__scores_keys(score) ? s.heads * s.d_k : s.heads);
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
-    if (job.row.declare)
-        give(&job, GNN_AGGREGATE_PARAMETERS, 1, scored ? s.heads * s.d_k : 1);
+    if (job.combination.aggregator->declare)
+        give(&job, GNN_AGGREGATE_PARAMETERS, 1, 1);
+    if (scored && score->declare)
+        give(&job, GNN_AGGREGATE_SCORE_PARAMETERS, 1, s.heads * s.d_k);
     if (edges)
         give(&job, GNN_AGGREGATE_EDGE_WEIGHT, n_edges, 1);
     if (edges && scored)

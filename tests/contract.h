@@ -3,6 +3,7 @@
 #ifndef GNN_TESTS_CONTRACT_H
 #define GNN_TESTS_CONTRACT_H
 
+#include "combinations.h"
 #include "oracle.h"
 #include "support.h"
 
@@ -43,6 +44,7 @@ typedef enum { BIAS_NONE, BIAS_SHARED, BIAS_PER_HEAD } edge_bias_t;
 typedef struct contract_case {
     const gnn_message_t *message;
     const gnn_aggregator_t *aggregator;
+    const gnn_score_t *score; /* NULL without scores */
     gnn_graph_t *graph;
     const char *graph_name;
     int64_t heads, kv_heads, d_k,

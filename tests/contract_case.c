@@ -71,6 +71,7 @@ static void row_extents(const contract_case_t *c, extent_t *x)
     const double none[GNN_ROW_OPTIONS] = {0};
     x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
     x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
+    x[GNN_AGGREGATE_SCORE_PARAMETERS] = declared(c->score ? c->score->declare : NULL, c, none);
     x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
         declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
     for (int p = 0; p < GNN_PRIORS; p++) {
@@ -98,7 +99,7 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     row_extents(c, x);
     if (!contract_scored(c))
         return;
-    bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
+    bool per_head = gnn__scores_heads(c->score);
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
 }
@@ -159,9 +160,9 @@ static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
 static void widen(contract_run_t *r, draw_t *d)
 {
     const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],
-                       *p = &r->in[GNN_AGGREGATE_PARAMETERS];
-    int64_t per_head = r->c.aggregator->score_width == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
-    bool dot = strcmp(r->c.aggregator->name, "dot") == 0;
+                       *p = &r->in[GNN_AGGREGATE_SCORE_PARAMETERS];
+    int64_t per_head = gnn__scores_heads(r->c.score) ? 1 : r->c.d_k;
+    bool dot = r->c.score == &gnn_score_dot;
     bool complete = gnn_graph_n_pairs(r->c.graph) == q->rows * k->rows;
     int64_t dominant = complete ? k->rows - 1 : 0;
     for (int64_t i = 0; i < q->rows; i++)
@@ -195,6 +196,7 @@ static void settings(contract_run_t *r)
 {
     const contract_case_t *c = &r->c;
     r->how = (gnn_aggregate_t){.aggregator = c->aggregator,
+                               .score = c->score,
                                .message = c->message,
                                .graph = c->graph,
                                .view = c->view,

@@ -33,7 +33,7 @@ void contract_failure(const contract_case_t *c, const char *format, ...)
         "%s), heads %lld/%lld, d_k %lld, d_v %lld, seed %llu\n"
         "  features %d (loops %d, width %d) weight %d (loops %d) bias %d message_bias %d gate %d "
         "map %s priors %s %s %s (query %d) weigher %s softcap %g value heads %lld shared %d strided %d loops %s norm %s dropout %g scale %g\n",
-        words, c->message->name, c->aggregator->name, c->graph_name,
+        words, c->message->name, c->score ? c->score->name : c->aggregator->name, c->graph_name,
         (long long)gnn_graph_n_dst(c->graph), (long long)gnn_graph_n_src(c->graph),
         (long long)gnn_graph_n_pairs(c->graph), (long long)gnn_graph_n_parts(c->graph),
         contract_has_spans(c->graph) ? "spans" : "edges", (long long)c->heads,

@@ -3,7 +3,7 @@
 
 bool contract_scored(const contract_case_t *c)
 {
-    return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+    return c->score != NULL;
 }
 
 int64_t contract_value_heads(const contract_case_t *c)
@@ -44,7 +44,7 @@ static gnn_prior_use_t draw_prior(draw_t *d)
 static void draw_map(contract_case_t *c, draw_t *d)
 {
     int64_t even = c->d_k / 2 * 2;
-    if (c->aggregator->score_width != GNN_SCORE_PER_KEY || even == 0 || !draw_once_in(d, 3))
+    if (!gnn__scores_keys(c->score) || even == 0 || !draw_once_in(d, 3))
         return;
     if (draw_once_in(d, 4)) {
         c->map = &gnn_map_l2;
@@ -80,12 +80,12 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
         if (draw_once_in(d, 2)) {
             const gnn_prior_use_t use = draw_prior(d);
             if (!(use.row->flags & GNN_PRIOR_READS_KEY) ||
-                c->aggregator->score_width == GNN_SCORE_PER_KEY)
+                gnn__scores_keys(c->score))
                 c->priors[p] = use;
         }
     for (int p = 0; p < GNN_PRIORS; p++)
         if (c->priors[p].row && (c->priors[p].row->flags & GNN_PRIOR_READS_QUERY))
-            c->prior_query |= c->aggregator->score_width == GNN_SCORE_PER_HEAD || draw_once_in(d, 2);
+            c->prior_query |= gnn__scores_heads(c->score) || draw_once_in(d, 2);
     if (plain)
         return;
     if (draw_once_in(d, 2))
@@ -112,8 +112,10 @@ static void draw_view(contract_case_t *c, draw_t *d)
 contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
                               const char *name, uint64_t seed)
 {
+    const combination_t combination = combination_at(aggregator);
     contract_case_t c = {.message = gnn_message_at(message),
-                         .aggregator = gnn_aggregator_at(aggregator),
+                         .aggregator = combination.aggregator,
+                         .score = combination.score,
                          .graph = graph,
                          .graph_name = name,
                          .seed = seed,
@@ -131,10 +133,7 @@ contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *gr
 contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *g, const char *name,
                                  uint64_t seed)
 {
-    size_t a = 0;
-    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
-        a++;
-    return contract_case(0, a, g, name, seed);
+    return contract_case(0, combination_index(aggregator), g, name, seed);
 }
 
 void contract_draw_switches(contract_case_t *c, bool edge_inputs)

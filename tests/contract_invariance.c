@@ -63,7 +63,7 @@ static void infect_at(gnn_precision_t level)
 {
     contract_open_at(1, level);
     for (size_t kind = 0; kind < gnn_topology_count(); kind++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (int64_t scale = 1; scale <= (test_small() ? 2 : 22); scale += scale > 3 ? 18 : 1) {
                 gnn_graph_t *g = sentences(kind, scale);
                 check_infection(contract_case(0, a, g, contract_graph_name(kind), 7 + kind));
@@ -76,7 +76,7 @@ START_TEST(nan_sentence_leaves_its_neighbours_bits_alone)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (size_t kind = 0; kind < gnn_topology_count(); kind++)
                 for (int64_t scale = 1; scale <= (test_small() ? m == 0 ? 21 : 1 : 41); scale += 20) {
                     gnn_graph_t *g = sentences(kind, scale);
@@ -171,7 +171,7 @@ START_TEST(renumbering_nodes_renumbers_the_answer)
     const int64_t n = 13;
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
                 gnn_graph_t *g = contract_random_edges(n, n, 40, test_seed() + variant);
                 contract_case_t c =
@@ -356,7 +356,7 @@ START_TEST(spans_refuse_edge_inputs)
     ck_ok(gnn_graph_prepare(both, &(gnn_view_t){GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}));
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             check_refusal(both, m, a);
     contract_close();
     gnn_graph_free(spans);

@@ -2,11 +2,14 @@
  * need not compute everything. */
 #include "contract.h"
 
+#include <lib/aggregate/hints.h>
 #include <lib/kernels/attention/attention.h>
 
-static bool has_kernels(const gnn_aggregator_t *row)
+static bool has_kernels(combination_t c)
 {
-    return row->fast != 0;
+    const gnn__hints_t hints =
+        gnn__hints_of(c.aggregator, &gnn_message_linear, c.score, &gnn_weigher_softmax);
+    return c.score ? hints.score != GNN__SCORE_OTHER : hints.reduction != GNN__REDUCTION_OTHER;
 }
 
 /* ---- sizes around tiles ---- */
@@ -18,8 +21,8 @@ START_TEST(kernels_at_every_size_and_width)
     static const int64_t sizes[] = {63, 64, 65, 127, 128, 129, 257}, widths[] = {1, 3, 6, 8, 64};
     size_t turn = 0;
     contract_open(2);
-    for (size_t a = 0; a < gnn_aggregator_count(); a++)
-        for (size_t k = 0; has_kernels(gnn_aggregator_at(a)) && k < 35; k++, turn++) {
+    for (size_t a = 0; a < combination_count(); a++)
+        for (size_t k = 0; has_kernels(combination_at(a)) && k < 35; k++, turn++) {
             uint64_t seed = test_seed() + 1000 * a + k;
             int64_t n = sizes[k % 7];
             if (test_small() && (turn % 4 != 0 || n > 65))
@@ -27,7 +30,7 @@ START_TEST(kernels_at_every_size_and_width)
             size_t kind = turn % contract_graph_count();
             contract_case_t c = contract_case(k % 2, a, contract_graph(kind, n, seed),
                                               contract_graph_name(kind), seed);
-            ck_assert(c.message->is_sender);
+            ck_assert(gnn__message_is_sender(c.message));
             c.d_v = widths[k % 5];
             c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
             c.heads = contract_scored(&c) ? 1 << turn % 3 : 1;
@@ -86,8 +89,8 @@ START_TEST(chunks_meet)
 {
     contract_open(2);
     for (int which = 0; which < (test_small() ? 0 : 5); which++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++) {
-            if (which != 3 || a < 2 || strcmp(gnn_aggregator_at(a)->name, "dot") == 0)
+        for (size_t a = 0; a < combination_count(); a++) {
+            if (which != 3 || a < 2 || strcmp(combination_at(a).name, "dot") == 0)
                 check_long(which, a % 2, a);
             if (which != 3)
                 check_long(which, 2 + (a + (size_t)which) % (gnn_message_count() - 2), a);
@@ -152,7 +155,7 @@ static gnn_graph_t *threads_graph(uint64_t variant, uint64_t seed)
 START_TEST(same_bits_with_one_two_and_four_threads)
 {
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
                 if (test_small() && (m + a + variant) % 4 != 0)
                     continue;
@@ -388,7 +391,7 @@ START_TEST(inference_gives_the_bits_of_training_without_dropout)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 6; variant++)
                 compare_inference(drawn_case(m, a, variant));
     contract_close();
@@ -438,7 +441,7 @@ START_TEST(each_gradient_alone_is_the_gradient_among_all)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++)
                 compare_alone(drawn_case(m, a, variant));
     contract_close();

@@ -5,7 +5,7 @@
 static void each_row(void (*check)(size_t message, size_t aggregator))
 {
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t a = 0; a < combination_count(); a++)
             check(m, a);
 }
 
@@ -70,7 +70,7 @@ static void check_wide(size_t m, size_t a)
 {
     int (*const builds[])(gnn_graph_t **, int64_t, const int64_t *) = {gnn_graph_complete,
                                                                        gnn_graph_causal};
-    for (int k = 0; k < 4 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
+    for (int k = 0; k < 4 && combination_at(a).score; k++) {
         int64_t n = k < 2 ? 17 : test_small() && m > 0 ? 9 : 70;
         contract_case_t c = contract_case(m, a, of_lengths(builds[k % 2], n, 0), "one sentence",
                                           test_seed() + 3 * m + a + (uint64_t)k);
@@ -93,7 +93,7 @@ static void deviation_of(double centre, double x, double *out, double *grad)
     gnn_graph_t *g = NULL;
     ck_ok(gnn_graph_bipartite(&g, 1, (const int64_t[]){1}, (const int64_t[]){2}));
     size_t std = 0, none = 0;
-    while (strcmp(gnn_aggregator_at(std)->name, "std") != 0)
+    while (strcmp(combination_at(std).name, "std") != 0)
         std++;
     while (strcmp(gnn_message_at(none)->name, "none") != 0)
         none++;
@@ -312,7 +312,7 @@ END_TEST
 static void check_long_rows(size_t m, size_t a)
 {
     const int64_t n = test_small() ? 3 : 12;
-    for (int k = 0; k < 12 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
+    for (int k = 0; k < 12 && combination_at(a).score; k++) {
         uint64_t seed = test_seed() + 5 * m + 17 * a + 100 * (uint64_t)k;
         contract_case_t c =
             contract_case(m, a, contract_random_edges(n, n, 150 * n + k, seed), "many edges", seed);
@@ -397,7 +397,7 @@ static void check_weights_of(contract_case_t c)
 static void check_weights(size_t m, size_t a)
 {
     for (size_t kind = 0;
-         kind < contract_graph_count() && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED);
+         kind < contract_graph_count() && combination_at(a).score;
          kind++)
         for (uint64_t variant = 0; variant < 2; variant++) {
             uint64_t seed = test_seed() + 5 * m + 17 * a + 100 * kind + variant;

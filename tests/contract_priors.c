@@ -99,7 +99,7 @@ START_TEST(priors_in_tiles_and_rows)
         c.graph = edges;
         c.weight = turn % 2;
         c.bias = (edge_bias_t)(turn % 3);
-        c.aggregator = gnn_aggregator_find(turn % 4 ? "dot" : "additive");
+        c.score = turn % 4 ? &gnn_score_dot : &gnn_score_additive;
         ck_ok(gnn_graph_prepare(edges, &c.view));
         check_way(&c, "[by_row]");
         gnn_graph_free(edges);
@@ -162,7 +162,7 @@ START_TEST(keys_in_tiles_and_rows)
         c.weight = turn % 2;
         c.bias = (edge_bias_t)(turn % 3);
         if (turn % 4 == 0) {
-            c.aggregator = gnn_aggregator_find("additive");
+            c.score = &gnn_score_additive;
             c.prior_query = true;
         }
         ck_ok(gnn_graph_prepare(edges, &c.view));
@@ -187,9 +187,9 @@ START_TEST(caps_in_tiles_and_rows)
             memset(c.priors, 0, sizeof c.priors);
         check_way(&c, way_of_kind(kind));
         c.graph = edges;
-        c.aggregator = gnn_aggregator_find(turn % 3 == 0   ? "additive"
-                                           : turn % 3 == 1 ? "additive_v2"
-                                                           : "dot");
+        c.score = turn % 3 == 0   ? &gnn_score_additive
+                  : turn % 3 == 1 ? &gnn_score_additive_v2
+                                  : &gnn_score_dot;
         ck_ok(gnn_graph_prepare(edges, &c.view));
         check_way(&c, "[by_row]");
         gnn_graph_free(edges);
@@ -291,8 +291,7 @@ START_TEST(gates_behind_every_way)
         c.gate = true;
         c.strided = turn % 2;
         c.weight = strcmp(ways[k].way, "[by_row]") == 0;
-        c.map =
-            turn % 4 == 3 && c.aggregator->score_width == GNN_SCORE_PER_KEY ? &gnn_map_rope : NULL;
+        c.map = turn % 4 == 3 && gnn__scores_keys(c.score) ? &gnn_map_rope : NULL;
         ck_ok(gnn_graph_prepare(g, &c.view));
         const bool lanes = strstr(ways[k].way, "lane") != NULL,
                    extreme = strstr(ways[k].way, "extreme") != NULL;

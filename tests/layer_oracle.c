@@ -3,6 +3,8 @@
 #include "oracle.h"
 #include "support.h"
 
+#include <lib/aggregate/tables.h>
+
 typedef struct {
     int64_t rows, cols; /* cols 0: there is none */
     double *at;
@@ -264,7 +266,7 @@ static matrix_t head_norms(oracle_call_t *o, matrix_t x, matrix_t gain)
 
 static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t *in)
 {
-    const bool per_head = o->c->aggregator->score_width == GNN_SCORE_PER_HEAD;
+    const bool per_head = gnn__scores_heads(o->c->score);
     matrix_t key = keys(o, src), edge = field(o, "edge.weight"),
              query = o->c->share_weights == GNN_ON ? keys(o, dst)
                                                    : linear(o, dst, "query.weight", "query.bias");
@@ -278,7 +280,7 @@ static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t 
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = edge;
-    in[GNN_AGGREGATE_PARAMETERS] = field(o, "attention.vector");
+    in[GNN_AGGREGATE_SCORE_PARAMETERS] = field(o, "attention.vector");
     in[GNN_AGGREGATE_WEIGHER_PARAMETERS] = field(o, "attention.sink");
     in[GNN_AGGREGATE_PRIOR_0] = field(o, "distance");
     for (int p = 0; p < GNN_PRIORS; p++) {
@@ -303,6 +305,7 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
                            .message = c->message,
                            .graph = o->graph,
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
+                           .score = c->score,
                            .map = c->map,
                            .weigher = c->weigher};
     memcpy(how.message_options, c->message_options, sizeof how.message_options);

@@ -40,9 +40,11 @@ static void sizes(oracle_t *o)
 {
     const gnn_aggregate_shape_t *s = &o->how.shape;
     o->message = (oracle_message_t)find(o->how.message->name, message_names, ORACLE_MESSAGES);
-    o->aggregator =
-        (oracle_aggregator_t)find(o->how.aggregator->name, aggregator_names, ORACLE_AGGREGATORS);
     o->scored = (o->how.aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+    const char *name = !o->scored     ? o->how.aggregator->name
+                       : o->how.score ? o->how.score->name
+                                      : "dot";
+    o->aggregator = (oracle_aggregator_t)find(name, aggregator_names, ORACLE_AGGREGATORS);
     o->weigher = o->how.weigher
                      ? (oracle_weigher_t)find(o->how.weigher->name, weigher_names, ORACLE_WEIGHERS)
                      : ORACLE_SOFTMAX;

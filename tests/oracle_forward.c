@@ -112,7 +112,7 @@ static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
 static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
 {
     const term_t *q = o->query;
-    const double *parameters = o->in[GNN_AGGREGATE_PARAMETERS].value;
+    const double *parameters = o->in[GNN_AGGREGATE_SCORE_PARAMETERS].value;
     if (o->aggregator == ORACLE_ADDITIVE)
         return leaky(o, a, plus(q[a], key[a]));
     int64_t kv = a / (o->heads / o->key_heads);

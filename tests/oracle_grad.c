@@ -77,7 +77,7 @@ static double leaky_slope(const oracle_t *o, double x)
 static void raw_score_grad(oracle_t *o, const term_t *key, term_t *d_key, int64_t a, term_t d)
 {
     const term_t *q = o->query;
-    oracle_array_t *parameters = &o->in[GNN_AGGREGATE_PARAMETERS];
+    oracle_array_t *parameters = &o->in[GNN_AGGREGATE_SCORE_PARAMETERS];
     if (o->aggregator == ORACLE_ADDITIVE) {
         term_t both = scaled(leaky_slope(o, q[a].v + key[a].v), d);
         add_to(&o->d_query[a], both);

@@ -1,6 +1,7 @@
 /* Draws configs of layers, and graphs that they may run on. */
 #include "random_config.h"
 
+#include <lib/aggregate/tables.h>
 #include <lib/layer/kinds.h>
 
 enum { GLOBALS = 3 };
@@ -58,7 +59,7 @@ static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
 static const gnn_prior_t *draw_prior(const gnn_layer_config_t *c, uint64_t *seed)
 {
     const gnn_prior_t *row = gnn_prior_at((size_t)test_below(seed, (int64_t)gnn_prior_count()));
-    const bool has_query = c->aggregator->score_width == GNN_SCORE_PER_KEY;
+    const bool has_query = gnn__scores_keys(c->score);
     const bool fits =
         row->numbers == GNN_PRIOR_SHARED && (has_query || !(row->flags & GNN_PRIOR_READS_QUERY));
     return fits ? row : NULL;
@@ -75,7 +76,7 @@ static void draw_scores(gnn_layer_config_t *c, uint64_t *seed)
         last->prior && last->prior->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
     c->weigher = gnn_weigher_at((size_t)test_below(seed, 2 * (int64_t)gnn_weigher_count()));
     c->softcap = test_below(seed, 2) ? (gnn_real_t)0.9 : 0;
-    if (c->aggregator->score_width == GNN_SCORE_PER_KEY && c->d_k % 2 == 0 && c->d_k > 0) {
+    if (gnn__scores_keys(c->score) && c->d_k % 2 == 0 && c->d_k > 0) {
         c->map = &gnn_map_rope;
         c->map_options[3] = (double)test_below(seed, 2);
     }
@@ -96,6 +97,8 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.weigher = NULL;
     for (int p = 0; p < GNN_PRIORS; p++)
         c.priors[p] = (gnn_layer_prior_t){NULL};
+    if (!(c.aggregator->flags & GNN_AGGREGATOR_SCORED))
+        c.score = NULL;
     c.in = widths[test_below(seed, 3)];
     c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)

@@ -10,7 +10,7 @@ static void run_on(run_t *r, job_t *job, const gnn_graph_t *g, gnn_context_t *co
                    bool training)
 {
     job->how.graph = g;
-    job->row.fast = generic ? 0 : gnn_aggregator_find(job->row.name)->fast;
+    job->generic = generic;
     ck_ok(run_op(r, job, context, true, training));
     run_backward(r, job);
 }
@@ -22,7 +22,7 @@ static void check_kernels(gnn_graph_t *g, const char *aggregator, sizes_t s, gnn
         job_t job = job_new(g, "linear", aggregator, s, turn < 2 && !has_spans(g));
         const int training = turn == 1;
         job.how.dropout = (gnn_real_t)0.4;
-        if (turn == 3 && !(job.row.flags & GNN_AGGREGATOR_SCORED))
+        if (turn == 3 && !job.combination.score)
             job.in[GNN_AGGREGATE_SRC_MESSAGE].data[s.d_v - 1] = (gnn_real_t)NAN;
         run_t own, generic;
         run_on(&own, &job, g, context, false, training);
@@ -37,14 +37,17 @@ static void check_kernels(gnn_graph_t *g, const char *aggregator, sizes_t s, gnn
 START_TEST(kernels_equal_driver)
 {
     gnn_context_t *context = context_new(1);
-    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i / GRAPHS);
-    for (int n = 0; n < SIZES && row->fast; n++) {
+    const combination_t row = combination_at((size_t)_i / GRAPHS);
+    const gnn__hints_t hints = gnn__hints_of(row.aggregator, &gnn_message_linear, row.score, NULL);
+    const bool known =
+        row.score ? hints.score != GNN__SCORE_OTHER : hints.reduction != GNN__REDUCTION_OTHER;
+    for (int n = 0; n < SIZES && known; n++) {
         if (test_small() && test_sizes[n] > 20)
             continue;
         gnn_graph_t *g = graph_at(_i % GRAPHS, test_sizes[n]);
         prepare(g);
         for (int w = 0; w < WIDTHS; w++)
-            check_kernels(g, row->name, test_widths[w], context);
+            check_kernels(g, row.name, test_widths[w], context);
         gnn_graph_free(g);
     }
     gnn_context_free(context);
@@ -76,8 +79,8 @@ START_TEST(spans_equal_edges)
     prepare(g);
     prepare(edges);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
-            check_forms(g, edges, gnn_message_at(m)->name, gnn_aggregator_at(a)->name, context);
+        for (size_t a = 0; a < combination_count(); a++)
+            check_forms(g, edges, gnn_message_at(m)->name, combination_at(a).name, context);
     gnn_graph_free(g);
     gnn_graph_free(edges);
     gnn_context_free(context);
@@ -86,7 +89,7 @@ END_TEST
 
 START_TEST(same_bits_with_any_threads)
 {
-    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i);
+    const combination_t row = combination_at((size_t)_i);
     static const int graphs[] = {0, 1, 3, 6};
     for (size_t k = 0; k < sizeof graphs / sizeof *graphs; k++)
         for (int generic = 0; generic < 2; generic++) {
@@ -96,7 +99,7 @@ START_TEST(same_bits_with_any_threads)
                                 has_spans(g) ? "linear"
                                 : generic    ? "linear_edge"
                                              : "none",
-                                row->name, (sizes_t){8, 8, 8, 8, generic ? 3 : 0}, !has_spans(g));
+                                row.name, (sizes_t){8, 8, 8, 8, generic ? 3 : 0}, !has_spans(g));
             job.how.dropout = (gnn_real_t)0.5;
             run_t runs[3];
             for (int t = 0; t < 3; t++) {
@@ -116,14 +119,14 @@ END_TEST
 /* A sentence full of NaN must not change a bit of the others. */
 START_TEST(nan_stays_in_its_sentence)
 {
-    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i);
+    const combination_t row = combination_at((size_t)_i);
     const int64_t lengths[] = {7, 40, 16, 90}, poisoned = 47, until = 63, n = 153;
     gnn_context_t *context = context_new(1);
     for (int which = 0; which < 2; which++) {
         gnn_graph_t *g;
         ck_ok(which ? gnn_graph_causal(&g, 4, lengths) : gnn_graph_complete(&g, 4, lengths));
         prepare(g);
-        job_t job = job_new(g, "linear", row->name, (sizes_t){2, 2, 8, 8, 0}, false);
+        job_t job = job_new(g, "linear", row.name, (sizes_t){2, 2, 8, 8, 0}, false);
         run_t clean, dirty;
         run_on(&clean, &job, g, context, false, false);
         for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
@@ -133,20 +136,20 @@ START_TEST(nan_stays_in_its_sentence)
         run_on(&dirty, &job, g, context, false, false);
         ck_assert(dirty.memory[0][poisoned * dirty.call.out[0].cols] !=
                       dirty.memory[0][poisoned * dirty.call.out[0].cols] ||
-                  strcmp(row->name, "std") == 0);
+                  strcmp(row.name, "std") == 0);
         for (int64_t i = 0; i < n; i++) {
             if (i >= poisoned && i < until)
                 continue;
             int64_t w = clean.call.out[0].cols;
             ck_assert_msg(memcmp(clean.memory[0] + i * w, dirty.memory[0] + i * w,
                                  sizeof(gnn_real_t) * (size_t)w) == 0,
-                          "%s: row %d changed", row->name, (int)i);
+                          "%s: row %d changed", row.name, (int)i);
             for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
                 if (job.present[k])
                     ck_assert_msg(memcmp(clean.grads[k] + i * job.in[k].cols,
                                          dirty.grads[k] + i * job.in[k].cols,
                                          sizeof(gnn_real_t) * (size_t)job.in[k].cols) == 0,
-                                  "%s: gradient %d of row %d changed", row->name, k, (int)i);
+                                  "%s: gradient %d of row %d changed", row.name, k, (int)i);
         }
         run_free(&clean);
         run_free(&dirty);
@@ -214,7 +217,7 @@ static void check_shared(const char *aggregator, bool generic, int64_t shift)
     const int64_t rows = 400, width = 12, numbers = (rows + shift) * width;
     run_t apart, shared;
     run_on(&apart, &job, g, context, generic, false);
-    job.row.fast = generic ? 0 : gnn_aggregator_find(aggregator)->fast;
+    job.generic = generic;
     ck_ok(run_op(&shared, &job, context, true, false));
     gnn_real_t *both = test_reals(numbers, 3), *expected = test_reals(numbers, 3);
     for (int64_t k = 0; k < rows * width; k++)
@@ -278,10 +281,10 @@ END_TEST
 START_TEST(gradients_add_up)
 {
     gnn_context_t *context = context_new(1);
-    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i / 2);
+    const combination_t row = combination_at((size_t)_i / 2);
     gnn_graph_t *g = graph_at(0, 30);
     prepare(g);
-    job_t job = job_new(g, "linear", row->name, (sizes_t){2, 2, 4, 4, 0}, _i % 2);
+    job_t job = job_new(g, "linear", row.name, (sizes_t){2, 2, 4, 4, 0}, _i % 2);
     run_t once;
     run_on(&once, &job, g, context, false, false);
     const gnn_operand_t *in = once.call.in;
@@ -344,14 +347,14 @@ int main(void)
     Suite *suite = suite_create("aggregate");
     TCase *kernels = tcase_create("kernels");
     tcase_set_timeout(kernels, 600);
-    tcase_add_loop_test(kernels, kernels_equal_driver, 0, (int)gnn_aggregator_count() * GRAPHS);
+    tcase_add_loop_test(kernels, kernels_equal_driver, 0, (int)combination_count() * GRAPHS);
     tcase_add_loop_test(kernels, spans_equal_edges, 0, GRAPHS);
-    tcase_add_loop_test(kernels, same_bits_with_any_threads, 0, (int)gnn_aggregator_count());
-    tcase_add_loop_test(kernels, nan_stays_in_its_sentence, 0, (int)gnn_aggregator_count());
+    tcase_add_loop_test(kernels, same_bits_with_any_threads, 0, (int)combination_count());
+    tcase_add_loop_test(kernels, nan_stays_in_its_sentence, 0, (int)combination_count());
     tcase_add_loop_test(kernels, nan_stays_in_its_window, 0, 6);
     tcase_add_test(kernels, gradients_may_share_memory);
     tcase_add_test(kernels, keys_may_be_values);
-    tcase_add_loop_test(kernels, gradients_add_up, 0, 2 * (int)gnn_aggregator_count());
+    tcase_add_loop_test(kernels, gradients_add_up, 0, 2 * (int)combination_count());
     tcase_add_test(kernels, infinite_bias_is_a_mask);
     suite_add_tcase(suite, kernels);
     return test_main(suite);

@@ -20,7 +20,7 @@ static const refusal_t refusals[] = {
     {"dot", "linear", GNN_AGGREGATE_SRC_MESSAGE, 13, 7, GNN_ESHAPE,
      "width 7 cannot be split into 2 heads"},
     {"additive", "linear", GNN_AGGREGATE_QUERY, 10, 3, GNN_ESHAPE, "query is 10 x 3, expected 10 x 2"},
-    {"additive_v2", "linear", GNN_AGGREGATE_PARAMETERS, 1, 9, GNN_ESHAPE,
+    {"additive_v2", "linear", GNN_AGGREGATE_SCORE_PARAMETERS, 1, 9, GNN_ESHAPE,
      "parameters is 1 x 9, expected 1 x 8"},
     {"sum", "linear", GNN_AGGREGATE_QUERY, 10, 4, GNN_EUNSUPPORTED, "sum takes no query"},
     {"sum", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 1, GNN_EUNSUPPORTED, "sum takes no edge_bias"},
@@ -112,8 +112,8 @@ static void set_key_heads(gnn_aggregate_t *how)
 static const setting_t settings[] = {
     {"dot", 4, set_softcap, GNN_EINVALID, "softcap must be 0 or above, got nan"},
     {"dot", 5, set_rope, GNN_EINVALID,
-     "map rope: it turns pairs, so the width must be even (d_k is 5)"},
-    {"dot", 4, set_wide_rope, GNN_EINVALID, "map rope: it turns more numbers than a head has"},
+     "map rope: it rotates pairs, so the width must be even (d_k is 5)"},
+    {"dot", 4, set_wide_rope, GNN_EINVALID, "map rope: it rotates more values than a head has"},
     {"dot", 4, set_base, GNN_EINVALID, "rope: option base is -1, expected 1 to 1e+12"},
     {"additive", 4, set_rope, GNN_EUNSUPPORTED, "map rope needs queries and keys of d_k numbers"},
     {"additive", 4, set_keys, GNN_EINVALID, "prior keys needs prior_query"},
@@ -255,7 +255,7 @@ START_TEST(rows_of_your_own)
         ck_ok(run_op(&one, &job, context, true, false));
         run_backward(&one, &job);
         job.how.graph = edges;
-        job.row.fast = 0;
+        job.generic = true;
         ck_ok(run_op(&other, &job, context, true, false));
         run_backward(&other, &job);
         compare(&one, &other, &job, "rows of your own", 1e-5, 1e-4);
@@ -301,6 +301,8 @@ START_TEST(tables_find_their_rows)
         ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
     for (size_t k = 0; k < gnn_message_count(); k++)
         ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
+    for (size_t k = 0; k < gnn_score_count(); k++)
+        ck_assert_ptr_eq(gnn_score_find(gnn_score_at(k)->name), gnn_score_at(k));
     for (size_t k = 0; k < gnn_prior_count(); k++)
         ck_assert_ptr_eq(gnn_prior_find(gnn_prior_at(k)->name), gnn_prior_at(k));
     for (size_t k = 0; k < gnn_weigher_count(); k++)
@@ -311,6 +313,13 @@ START_TEST(tables_find_their_rows)
     ck_assert_ptr_null(gnn_aggregator_find("median"));
     ck_assert_ptr_nonnull(
         strstr(gnn_error_message(), "no aggregator is called \"median\"; expected sum, mean, max"));
+    ck_assert_ptr_null(gnn_aggregator_find("dot"));
+    ck_assert_ptr_nonnull(strstr(gnn_error_message(), "dot is a score: set .aggregator = attention"));
+    ck_assert_ptr_null(gnn_score_find("sum"));
+    ck_assert_ptr_nonnull(strstr(
+        gnn_error_message(),
+        "no score is called \"sum\"; expected dot, additive, additive_v2 or additive_tanh"));
+    ck_assert_ptr_null(gnn_score_at(gnn_score_count()));
     ck_assert_ptr_null(gnn_message_find(NULL));
     ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));
     ck_assert_ptr_null(gnn_message_at(gnn_message_count()));

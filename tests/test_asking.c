@@ -73,11 +73,29 @@ START_TEST(a_config_is_filled_in)
 {
     gnn_layer_config_t full;
     ck_ok(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 12, .out = 8, .heads = 4)));
-    ck_assert_str_eq(full.aggregator->name, "additive");
+    ck_assert_str_eq(full.aggregator->name, "attention");
+    ck_assert_str_eq(full.score->name, "additive");
     ck_assert_int_eq(full.self_loops, GNN_ON);
     ck_assert_int_eq(full.key_heads, 4);
     ck_assert_int_eq(full.in_dst, 12);
     ck_fails(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 0, .out = 8)), GNN_EINVALID, "in");
+}
+END_TEST
+
+START_TEST(a_score_goes_with_attention)
+{
+    gnn_layer_config_t full;
+    ck_ok(gnn_layer_config_resolve(&full,
+                                   &GNN_CONFIG(.in = 4, .aggregator = &gnn_aggregator_attention)));
+    ck_assert_ptr_eq(full.score, &gnn_score_dot);
+    ck_ok(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 4, .score = &gnn_score_dot)));
+    ck_assert_ptr_eq(full.score, &gnn_score_dot);
+    ck_ok(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 4, .aggregator = &gnn_aggregator_mean)));
+    ck_assert_ptr_null(full.score);
+    ck_ok(gnn_layer_config_resolve(&full, &full));
+    ck_assert_ptr_null(full.score);
+    ck_fails(gnn_layer_config_resolve(&full, &GNN_SAGE(.in = 4, .score = &gnn_score_dot)),
+             GNN_EUNSUPPORTED, "a score needs an attention aggregator, mean has no scores");
 }
 END_TEST
 
@@ -88,7 +106,6 @@ START_TEST(a_model_with_a_row_from_outside_is_loaded)
     gnn_aggregator_t mine = *gnn_aggregator_find("mean");
     gnn_model_t *model, *loaded;
     mine.name = "mine";
-    mine.fast = 0;
     const gnn_row_t row = {"aggregator", &mine};
     ck_ok(gnn_model_new(&model, context, 1,
                         &(gnn_layer_config_t){.in = 3, .out = 2, .aggregator = &mine}));
@@ -183,6 +200,7 @@ int main(void)
     tcase_add_test(t, a_model_knows_widths_and_inputs);
     tcase_add_test(t, tables_name_their_rows);
     tcase_add_test(t, a_config_is_filled_in);
+    tcase_add_test(t, a_score_goes_with_attention);
     tcase_add_test(t, a_model_with_a_row_from_outside_is_loaded);
     tcase_add_test(t, a_maximum_and_its_gradient);
     tcase_add_test(t, rows_are_repeated_and_their_gradients_added);

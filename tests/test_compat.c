@@ -135,6 +135,64 @@ START_TEST(keys_of_former_versions_make_the_same_model)
 }
 END_TEST
 
+/* Saved while scores stood among the aggregators: GAT's, GATv2's, a Transformer's and
+ * additive_tanh's, and dot scores in a step of its own. `expected`: what that library computed. */
+START_TEST(a_model_whose_scores_were_aggregators_loads_and_computes_the_same)
+{
+    static const double expected[] = {
+        -1.15070176, 0.164693996, -1.09195149, 0.882789552, -1.05933094,  0.185678944,
+        -1.10824931, 0.83450979,  -0.962649226, 0.199121833, -1.13075519, 0.809123933,
+        -0.858600497, 0.209730059, -1.14544833, 0.783603251};
+    static const gnn_score_t *const scores[] = {&gnn_score_additive, &gnn_score_additive_v2,
+                                                &gnn_score_dot, &gnn_score_additive_tanh,
+                                                &gnn_score_dot};
+    enum { N = 4, IN = 3, OUT = 4 };
+    gnn_model_t *model, *again;
+    gnn_graph_t *graph;
+    gnn_real_t features[N * IN], out[2][N * OUT];
+    char path[64];
+    const gnn_tensor_t x = gnn_tensor(features, N, IN);
+    for (int k = 0; k < N * IN; k++)
+        features[k] = (gnn_real_t)(k % 7) / 8 - (gnn_real_t)0.25;
+    ck_ok(gnn_model_load(&model, context,
+                         GNN_SOURCE_ROOT "/tests/golden/attention_by_name.safetensors"));
+    for (int64_t k = 0; k < 5; k++) {
+        const gnn_layer_config_t *c = &gnn_model_step(model, k)->layer;
+        ck_assert_ptr_eq(c->aggregator, &gnn_aggregator_attention);
+        ck_assert_ptr_eq(c->score, scores[k]);
+    }
+    snprintf(path, sizeof path, "/tmp/gnn-compat-%d.safetensors", (int)getpid());
+    ck_ok(gnn_model_save(model, path));
+    ck_ok(gnn_model_load(&again, context, path));
+    remove(path);
+    ck_ok(gnn_graph_causal(&graph, 1, (int64_t[]){N}));
+    for (int k = 0; k < 2; k++) {
+        gnn_model_t *m = k ? again : model;
+        const gnn_tensor_t y = gnn_tensor(out[k], N, OUT);
+        ck_ok(gnn_model_prepare(m, 0, graph, GNN_OFF));
+        ck_ok(gnn_model_predict(m, context, graph, &x, NULL, &y));
+        for (int64_t c = 0; c < N * OUT; c++)
+            ck_assert_double_eq_tol((double)out[k][c], expected[c], 1e-5);
+        gnn_model_free(m);
+    }
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(scores_that_were_aggregators_are_set_by_name)
+{
+    gnn_layer_config_t c = GNN_CONFIG(.in = 4), shorter = GNN_CONFIG(.in = 4);
+    for (size_t k = 0; k < gnn_score_count(); k++) {
+        ck_ok(gnn_layer_config_set(&c, "aggregator", gnn_score_at(k)->name));
+        ck_assert_ptr_eq(c.aggregator, &gnn_aggregator_attention);
+        ck_assert_ptr_eq(c.score, gnn_score_at(k));
+    }
+    ck_fails(gnn_layer_config_set_sized(&shorter, offsetof(gnn_layer_config_t, score),
+                                        "aggregator", "additive"),
+             GNN_EUNSUPPORTED, "needs .score, which is newer");
+}
+END_TEST
+
 /* ---- structs ---- */
 
 /* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
@@ -356,6 +414,8 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_model_of_version_0_1_loads_and_computes_the_same);
     tcase_add_test(tests, keys_of_former_versions_make_the_same_model);
+    tcase_add_test(tests, a_model_whose_scores_were_aggregators_loads_and_computes_the_same);
+    tcase_add_test(tests, scores_that_were_aggregators_are_set_by_name);
     tcase_add_test(tests, a_shorter_config_has_defaults_behind_its_end);
     tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
     tcase_add_test(tests, models_take_configs_of_other_lengths);

@@ -39,7 +39,7 @@ static void check_rows(size_t kind, int64_t n, int64_t width, uint64_t seed)
 {
     gnn_graph_t *g = contract_graph(kind, n, seed);
     for (size_t m = 0; m < gnn_message_count(); m++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++) {
+        for (size_t a = 0; a < combination_count(); a++) {
             contract_case_t c =
                 contract_case(m, a, g, contract_graph_name(kind), seed + 64 * m + 1024 * a);
             size_t variants = !contract_scored(&c) || test_small()
@@ -144,7 +144,7 @@ START_TEST(larger_sizes_drawn_pairwise)
     uint64_t seed = test_seed();
     contract_open(2);
     for (int round = 0; round < (test_small() ? 1 : 3); round++) {
-        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(),
+        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)combination_count(),
                                    (int64_t)contract_graph_count(), 7, 5, 5}};
         for (int f = 0; f < FACTORS; f++)
             ck_assert_int_le(plan.levels[f], LEVELS);

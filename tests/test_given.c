@@ -64,7 +64,7 @@ static gnn_step_t attends(const char *name)
     return (gnn_step_t){.kind = GNN_STEP_LAYER,
                         .name = name,
                         .inputs = {"x"},
-                        .layer = {.aggregator = &gnn_aggregator_dot,
+                        .layer = {.aggregator = &gnn_aggregator_attention,
                                   .in = HEADS,
                                   .heads = HEADS,
                                   .d_k = 2,

@@ -258,7 +258,8 @@ START_TEST(halves_share_weights_beside_gates)
             &layer, context,
             &(gnn_layer_config_t){.in = 12,
                                   .message = gnn_message_find("gate"),
-                                  .aggregator = gnn_aggregator_find(scored ? "additive" : "sum"),
+                                  .aggregator = gnn_aggregator_find(scored ? "attention" : "sum"),
+                                  .score = scored ? &gnn_score_additive : NULL,
                                   .share_weights = GNN_ON}));
         ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
         ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));

@@ -248,7 +248,7 @@ START_TEST(heads_without_columns)
     gnn_graph_t *g = triangle();
     gnn_real_t none[1];
     const gnn_tensor_t empty = gnn_tensor(none, 3, 0);
-    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+    gnn_aggregate_t how = {.aggregator = &gnn_aggregator_attention,
                            .message = gnn_message_find("linear"),
                            .graph = g,
                            .shape = {.heads = INT32_MAX, .key_heads = 1, .value_heads = 1}};

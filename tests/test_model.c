@@ -106,7 +106,6 @@ static gnn_aggregator_t own_sum(void)
 {
     gnn_aggregator_t row = *gnn_aggregator_find("sum");
     row.name = "my_sum";
-    row.fast = 0;
     return row;
 }
 
@@ -130,7 +129,7 @@ enum { EVERY = 18 };
 /* All kinds but those of other suites (embed, norm, dropout), and rows of the user's. */
 static void every_kind(gnn_step_t *steps, const gnn_aggregator_t *mine)
 {
-    const gnn_layer_config_t dot = {.in = D, .heads = 2, .aggregator = gnn_aggregator_find("dot")};
+    const gnn_layer_config_t dot = {.in = D, .heads = 2, .aggregator = &gnn_aggregator_attention};
     const gnn_step_t list[EVERY] = {
         {.kind = GNN_STEP_INPUT, .name = "x", .out = D},
         {.kind = GNN_STEP_INPUT, .name = "e"},
@@ -236,12 +235,12 @@ START_TEST(widths_are_checked_when_a_model_is_made)
                                        .layer = {.in = D,
                                                  .heads = 2,
                                                  .d_k = 3,
-                                                 .aggregator = gnn_aggregator_find("dot")}}}),
+                                                 .aggregator = &gnn_aggregator_attention}}}),
              GNN_ESHAPE, "step a expects 6 columns in .query, step x puts out 4");
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_AGGREGATE,
                                        .name = "a",
-                                       .layer = {.in = D, .aggregator = gnn_aggregator_find("dot")}}}),
-             GNN_EINVALID, "step a: aggregator dot needs .query and .key");
+                                       .layer = {.in = D, .aggregator = &gnn_aggregator_attention}}}),
+             GNN_EINVALID, "step a: aggregator attention needs .query and .key");
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_OP}}), GNN_EINVALID, "needs .op");
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_EDGE_ROWS}}), GNN_EINVALID, ".side");
     ck_fails(refuse(1, (gnn_step_t[]){{.kind = GNN_STEP_PARAMETER, .out = 2}}), GNN_EINVALID,

@@ -29,10 +29,9 @@ static gnn_var_t record_aggregate(gnn_tape_t *t, const world_t *world, const lin
         inputs[k] = GNN_NONE;
     inputs[GNN_AGGREGATE_SRC_MESSAGE] = attends ? in[2] : in[0];
     gnn_aggregate_t how = {.message = gnn_message_find("none"), .graph = world->graphs[line->graph]};
-    how.aggregator = gnn_aggregator_find(!attends ? sums[line->choice % 4]
-                                         : dot    ? "dot"
-                                                  : "additive");
+    how.aggregator = gnn_aggregator_find(attends ? "attention" : sums[line->choice % 4]);
     if (attends) {
+        how.score = dot ? &gnn_score_dot : &gnn_score_additive;
         inputs[GNN_AGGREGATE_QUERY] = in[0];
         inputs[GNN_AGGREGATE_KEY] = in[1];
         how.shape.heads = HEADS;

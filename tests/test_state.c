@@ -102,7 +102,7 @@ static void given_rows(gnn_steps_t *steps)
                       .query = "q",
                       .key = "k",
                       .inputs = {"x"},
-                      .layer = {.in = D, .heads = 2, .aggregator = gnn_aggregator_find("dot")}});
+                      .layer = {.in = D, .heads = 2, .aggregator = &gnn_aggregator_attention}});
     gnn_steps_add(steps,
                   &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                 .graph = 1,
@@ -150,7 +150,7 @@ static void scores(gnn_steps_t *steps)
                                        .inputs = {"x"},
                                        .layer = {.in = D,
                                                  .heads = 2,
-                                                 .aggregator = gnn_aggregator_find("dot"),
+                                                 .aggregator = &gnn_aggregator_attention,
                                                  .map = gnn_map_find("rope"),
                                                  .weigher = gnn_weigher_find("sigmoid"),
                                                  .priors = {{gnn_prior_find("slope")}}}});

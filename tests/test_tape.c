@@ -367,7 +367,7 @@ static gnn_real_t *attend(const gnn_graph_t *sentence, const gnn_tensor_t *q, co
     in[GNN_AGGREGATE_QUERY] = gnn_tape_input(f.tape, q, 1);
     in[GNN_AGGREGATE_KEY] = keys;
     in[GNN_AGGREGATE_SRC_MESSAGE] = values;
-    const gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+    const gnn_aggregate_t how = {.aggregator = &gnn_aggregator_attention,
                                  .message = gnn_message_find("none"),
                                  .graph = sentence,
                                  .shape = {.heads = 4}};

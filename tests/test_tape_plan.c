@@ -329,7 +329,7 @@ static gnn_graph_t *spans_of(void)
 }
 
 typedef struct {
-    const char *aggregator;
+    const char *score;
     int64_t heads, d;
     int64_t gap; /* between the rows of y */
     gnn_activation_t f;
@@ -341,7 +341,7 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
                    gnn_real_t *memory, gnn_real_t *out)
 {
     const int64_t cols = how->heads * how->d,
-                  keys = strcmp(how->aggregator, "additive") == 0 ? how->heads : cols;
+                  keys = strcmp(how->score, "additive") == 0 ? how->heads : cols;
     const gnn_tensor_t q = gnn_tensor(memory, NODES, keys),
                        k = gnn_tensor(memory + 100, NODES, keys),
                        v = gnn_tensor(memory + 200, NODES, cols),
@@ -354,7 +354,8 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     in[GNN_AGGREGATE_QUERY] = gnn_tape_input(f.tape, &q, 0);
     in[GNN_AGGREGATE_KEY] = gnn_tape_input(f.tape, &k, 0);
     in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &v, 0);
-    const gnn_aggregate_t attention = {.aggregator = gnn_aggregator_find(how->aggregator),
+    const gnn_aggregate_t attention = {.aggregator = &gnn_aggregator_attention,
+                                       .score = gnn_score_find(how->score),
                                        .message = gnn_message_find("none"),
                                        .graph = graph,
                                        .shape = {.heads = how->heads, .d_v = how->d}};
@@ -385,7 +386,7 @@ START_TEST(attention_finishes_its_rows)
     gnn_real_t *memory = test_reals(300 + NODES * 64, 4), *out = test_reals(2 * MOST, 5);
     for (int g = 0; g < 3; g++)
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-            if (g == 2 && strcmp(all[k].aggregator, "dot") == 0)
+            if (g == 2 && strcmp(all[k].score, "dot") == 0)
                 continue; /* tiles finish nothing */
             const int64_t numbers = NODES * (all[k].heads * all[k].d + all[k].gap) - all[k].gap;
             memcpy(out + MOST, out, MOST * sizeof *out); /* what lies in the gaps stays */

@@ -131,8 +131,7 @@ static void lose_function(gnn_aggregator_t *row, int which)
     case 4: row->accumulate_grad = NULL; break;
     case 5: row->name = NULL; break;
     case 6: row->n_options = 1; break;
-    case 7: row->declare = too_many; break;
-    default: row->flags = GNN_AGGREGATOR_SCORED; break;
+    default: row->declare = too_many; break;
     }
 }
 
@@ -148,7 +147,6 @@ START_TEST(an_aggregator_that_lacks_something_is_refused)
         "aggregator without a name",
         "aggregator scaled_sum: .n_options is 1 and .options NULL",
         "aggregator scaled_sum: a row declares 9 pieces, at most 8",
-        "aggregator scaled_sum has no function .scores",
     };
     gnn_context_t *context;
     gnn_layer_t *layer;
@@ -174,13 +172,222 @@ START_TEST(a_message_that_lacks_something_is_refused)
 }
 END_TEST
 
+/* ---- attention ---- */
+
+/* -scale |q_i - k_j|^2 / 2, which is dot but for a term per side. */
+static void distance_score(const gnn_aggregate_shape_t *shape, const gnn_score_rows_t *rows,
+                           gnn_real_t *scores)
+{
+    for (int64_t a = 0; a < shape->heads; a++) {
+        scores[a] = 0;
+        for (int64_t at = a * shape->d_k; at < (a + 1) * shape->d_k; at++) {
+            const gnn_real_t d = rows->query[at] - rows->key[at];
+            scores[a] -= shape->parameters.data[0] * d * d / 2;
+        }
+    }
+}
+
+static void distance_score_grad(const gnn_aggregate_shape_t *shape, const gnn_score_rows_t *rows,
+                                const gnn_real_t *d_scores, gnn_score_grad_t *grad)
+{
+    for (int64_t at = 0; at < shape->heads * shape->d_k; at++) {
+        const gnn_real_t d = rows->query[at] - rows->key[at], g = d_scores[at / shape->d_k];
+        if (grad->query)
+            grad->query[at] -= g * shape->parameters.data[0] * d;
+        if (grad->key)
+            grad->key[at] += g * shape->parameters.data[0] * d;
+        if (grad->parameters.data)
+            grad->parameters.data[0] -= g * d * d / 2;
+    }
+}
+
+static size_t declare_width(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    (void)shape;
+    pieces[0] =
+        (gnn_piece_t){.name = "score.width", .rows = 1, .cols = 1, .init = GNN_INIT_ONES};
+    return 1;
+}
+
+static const gnn_score_t distance = {.name = "distance",
+                                     .declare = declare_width,
+                                     .score = distance_score,
+                                     .score_grad = distance_score_grad};
+
+/* Sum of y times the matrix that `run` takes for the gradient of y. */
+static double weighed_sum(const result_t *r)
+{
+    gnn_real_t *d = test_reals(r->n_y, 9);
+    double sum = 0;
+    for (int64_t k = 0; k < r->n_y; k++)
+        sum += (double)r->y[k] * (double)d[k];
+    free(d);
+    return sum;
+}
+
+/* The gradient by the width is compared with a difference quotient. */
+START_TEST(a_score_owns_parameters_in_a_layer)
+{
+    const int64_t n = N;
+    gnn_context_t *context;
+    gnn_graph_t *graph;
+    gnn_layer_t *layer;
+    gnn_real_t *features = test_reals(N * IN, 3);
+    const gnn_tensor_t x = gnn_tensor(features, N, IN);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 4}));
+    ck_ok(gnn_graph_causal(&graph, 1, &n));
+    ck_ok(gnn_layer_new(&layer, context,
+                        &(gnn_layer_config_t){.in = IN,
+                                              .out = OUT,
+                                              .heads = 2,
+                                              .aggregator = &gnn_aggregator_attention,
+                                              .score = &distance}));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+    gnn_tensor_t width, d_width;
+    ck_ok(gnn_layer_field(layer, "score.width", &width, &d_width));
+    ck_assert(width.rows == 1 && width.cols == 1 && width.data[0] == 1);
+    result_t r = run(layer, context, graph, &x);
+    const double slope = (double)d_width.data[0], step = 0.02;
+    double sums[2];
+    for (int side = 0; side < 2; side++) {
+        width.data[0] = (gnn_real_t)(side ? 1 + step : 1 - step);
+        result_t moved = run(layer, context, graph, &x);
+        sums[side] = weighed_sum(&moved);
+        free_result(&moved);
+    }
+    ck_assert_double_gt(fabs(slope), 1e-3);
+    ck_assert_double_eq_tol(slope, (sums[1] - sums[0]) / (2 * step), 0.02 * fabs(slope) + 1e-4);
+    free_result(&r);
+    gnn_layer_free(layer);
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(features);
+}
+END_TEST
+
+/* Messages times 2, summed by attention weights: twice what attention makes. */
+static void double_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *y,
+                              const gnn_edge_t *edge)
+{
+    gnn_aggregator_attention.accumulate(shape, y, edge);
+    gnn_aggregator_attention.accumulate(shape, y, edge);
+}
+
+static void double_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *d_out,
+                                   const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+{
+    gnn_aggregator_attention.accumulate_grad(shape, d_out, edge, grad);
+    gnn_aggregator_attention.accumulate_grad(shape, d_out, edge, grad);
+}
+
+START_TEST(an_aggregator_of_the_program_has_scores)
+{
+    const int64_t n = N;
+    gnn_context_t *context;
+    gnn_graph_t *graph;
+    gnn_layer_t *layer;
+    gnn_aggregator_t mine = gnn_aggregator_attention;
+    mine.name = "double";
+    mine.accumulate = double_accumulate;
+    mine.accumulate_grad = double_accumulate_grad;
+    gnn_real_t *features = test_reals(N * IN, 3);
+    const gnn_tensor_t x = gnn_tensor(features, N, IN);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 4}));
+    ck_ok(gnn_graph_causal(&graph, 1, &n));
+    const gnn_aggregator_t *rows[2] = {&gnn_aggregator_attention, &mine};
+    result_t r[2];
+    for (int k = 0; k < 2; k++) {
+        ck_ok(gnn_layer_new(
+            &layer, context,
+            &(gnn_layer_config_t){
+                .in = IN, .out = OUT, .heads = 2, .aggregator = rows[k], .bias_out = GNN_OFF}));
+        ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+        for (int32_t id = 0; id < gnn_parameters_count(gnn_layer_parameters(layer)); id++) {
+            const gnn_tensor_t p = gnn_parameters_value(gnn_layer_parameters(layer), id);
+            for (int64_t c = 0; c < p.rows * p.cols; c++)
+                p.data[c] = (gnn_real_t)((c * 7 + id) % 13 - 6) / 16;
+        }
+        r[k] = run(layer, context, graph, &x);
+        gnn_layer_free(layer);
+    }
+    for (int64_t k = 0; k < N * 2 * OUT; k++)
+        ck_assert_double_eq_tol((double)r[1].y[k], 2 * (double)r[0].y[k], 1e-4);
+    for (int64_t k = 0; k < N * IN; k++)
+        ck_assert_double_eq_tol((double)r[1].dx[k], 2 * (double)r[0].dx[k], 1e-4);
+    for (int k = 0; k < 2; k++)
+        free_result(&r[k]);
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(features);
+}
+END_TEST
+
+static size_t wide_state(const gnn_aggregate_shape_t *shape)
+{
+    return (size_t)shape->width + 1;
+}
+
+START_TEST(a_score_that_lacks_something_is_refused)
+{
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    ck_ok(gnn_context_new(&context, NULL));
+    for (int k = 0; k < 4; k++) {
+        static const char *const words[] = {
+            "score distance has no function .score", "score distance has no function .score_grad",
+            "score distance: .width is 7, expected a gnn_score_width_t",
+            "score distance: a row declares 9 pieces, at most 8"};
+        gnn_score_t row = distance;
+        row.score = k == 0 ? NULL : row.score;
+        row.score_grad = k == 1 ? NULL : row.score_grad;
+        row.width = k == 2 ? (gnn_score_width_t)7 : row.width;
+        row.declare = k == 3 ? too_many : row.declare;
+        ck_fails(gnn_layer_new(&layer, context,
+                               &GNN_CONFIG(.in = IN, .out = OUT,
+                                           .aggregator = &gnn_aggregator_attention, .score = &row)),
+                 GNN_EINVALID, words[k]);
+    }
+    gnn_context_free(context);
+}
+END_TEST
+
+/* With scores the state is the output row. */
+START_TEST(another_state_with_scores_is_refused)
+{
+    const int64_t n = N;
+    gnn_context_t *context;
+    gnn_graph_t *graph;
+    gnn_layer_t *layer;
+    gnn_aggregator_t mine = gnn_aggregator_attention;
+    gnn_real_t *features = test_reals(N * IN, 3), *out = test_reals(N * OUT, 3);
+    const gnn_tensor_t x = gnn_tensor(features, N, IN), y = gnn_tensor(out, N, OUT);
+    mine.name = "mine";
+    mine.state = wide_state;
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_graph_causal(&graph, 1, &n));
+    ck_ok(gnn_layer_new(&layer, context, &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &mine)));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+    ck_fails(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &y),
+             GNN_EINVALID, "is the output row of 6 values, got 7");
+    gnn_layer_free(layer);
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(features);
+    free(out);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("user_rows");
     TCase *c = tcase_create("user_rows");
     tcase_add_test(c, an_aggregator_owns_parameters_in_a_layer);
-    tcase_add_loop_test(c, an_aggregator_that_lacks_something_is_refused, 0, 9);
+    tcase_add_loop_test(c, an_aggregator_that_lacks_something_is_refused, 0, 8);
     tcase_add_test(c, a_message_that_lacks_something_is_refused);
+    tcase_add_test(c, a_score_owns_parameters_in_a_layer);
+    tcase_add_test(c, a_score_that_lacks_something_is_refused);
+    tcase_add_test(c, an_aggregator_of_the_program_has_scores);
+    tcase_add_test(c, another_state_with_scores_is_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -14,7 +14,7 @@ static gnn_step_t hears(zoo_t *z, const char *query, const char *memory)
                         .query = query,
                         .key = memory,
                         .inputs = {memory},
-                        .layer = {.in = zoo_cols(z, "x"), .aggregator = gnn_aggregator_find("dot")}};
+                        .layer = {.in = zoo_cols(z, "x"), .aggregator = &gnn_aggregator_attention}};
 }
 
 START_TEST(luong)
@@ -117,7 +117,7 @@ START_TEST(external_global_rows)
     zoo_add(&z, (gnn_step_t){.name = "y",
                              .layer = {.in = d,
                                        .heads = zoo_number(&z, "p.heads"),
-                                       .aggregator = gnn_aggregator_find("dot"),
+                                       .aggregator = &gnn_aggregator_attention,
                                        .update = &gnn_update_linear,
                                        .bias_out = GNN_OFF}});
     RUN(&z, places);

@@ -15,7 +15,7 @@ static gnn_var_t memory(zoo_t *z)
     ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
     const gnn_var_t mem = input(z, "mem", SAME);
     z->x = input(z, "x", SAME);
-    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_attention,
                                .message = &gnn_message_none,
                                .graph = z->graph,
                                .shape = {.heads = 1, .scale = 1}};
@@ -28,12 +28,12 @@ static void concat(zoo_t *z)
 {
     const gnn_var_t mem = memory(z), w = input(z, "w.W", SAME);
     const int64_t rows = gnn_tape_rows(z->tape, w), d = gnn_tape_cols(z->tape, z->x);
-    z->how.aggregator = &gnn_aggregator_additive_tanh;
+    z->how.score = &gnn_score_additive_tanh;
     z->in[GNN_AGGREGATE_QUERY] =
         gnn_tape_linear_transposed(z->tape, z->x, gnn_tape_view(z->tape, w, 0, rows, 0, d), GNN_NONE);
     z->in[GNN_AGGREGATE_KEY] =
         gnn_tape_linear_transposed(z->tape, mem, gnn_tape_view(z->tape, w, 0, rows, d, d), GNN_NONE);
-    z->in[GNN_AGGREGATE_PARAMETERS] = input(z, "w.v", ONE_ROW);
+    z->in[GNN_AGGREGATE_SCORE_PARAMETERS] = input(z, "w.v", ONE_ROW);
 }
 
 /* The score is what the receiver says of the sender's place, and nothing else: the rest is 0. */
@@ -110,14 +110,15 @@ static gnn_var_t words_at(zoo_t *z, const decoder_t *d, int64_t t, int32_t *ids)
 
 static gnn_var_t hears(zoo_t *z, const decoder_t *d, gnn_var_t state)
 {
-    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_additive_tanh,
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_attention,
+                               .score = &gnn_score_additive_tanh,
                                .message = &gnn_message_none,
                                .graph = d->one,
                                .shape = {.heads = 1}};
     z->in[GNN_AGGREGATE_QUERY] = gnn_tape_linear_transposed(z->tape, state, d->from_state, GNN_NONE);
     z->in[GNN_AGGREGATE_KEY] = d->keys;
     z->in[GNN_AGGREGATE_SRC_MESSAGE] = d->mem;
-    z->in[GNN_AGGREGATE_PARAMETERS] = d->vector;
+    z->in[GNN_AGGREGATE_SCORE_PARAMETERS] = d->vector;
     return gnn_tape_aggregate(z->tape, &z->how, z->in);
 }
 

@@ -115,7 +115,7 @@ static inline bool zoo_start(zoo_t *z, const char *name)
 static inline void rows_attend(zoo_t *z)
 {
     z->x = input(z, "x", SAME);
-    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_attention,
                                .message = &gnn_message_none,
                                .graph = z->graph,
                                .shape = {.heads = number(z, "p.heads")}};

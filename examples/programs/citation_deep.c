@@ -168,7 +168,7 @@ int build_residual(gnn_model_t **model, gnn_context_t *context, const recipe_t *
                    const gnn_data_t *data)
 {
     const gnn_layer_config_t layer =
-        GNN_TRANSFORMER(.in = r->hidden, .heads = r->heads, .aggregator = &gnn_aggregator_additive,
+        GNN_TRANSFORMER(.in = r->hidden, .heads = r->heads, .score = &gnn_score_additive,
                         .feed_forward = 2 * r->hidden, .hidden_activation = GNN_GELU,
                         .norm_position = GNN_NORM_BEFORE, .self_loops = GNN_ON,
                         .dropout_out = (gnn_real_t)r->dropout);

@@ -30,7 +30,7 @@ static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
     return (gnn_layer_config_t){.in = width,
                                 .out = width,
                                 .heads = heads,
-                                .aggregator = &gnn_aggregator_dot,
+                                .aggregator = &gnn_aggregator_attention,
                                 .message = &gnn_message_linear,
                                 .update = &gnn_update_linear,
                                 .bias_project = GNN_ON};

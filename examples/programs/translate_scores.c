@@ -27,7 +27,7 @@ static void general(gnn_layer_config_t *c)
 
 static void additive(gnn_layer_config_t *c)
 {
-    c->aggregator = gnn_aggregator_find("additive_tanh");
+    c->score = &gnn_score_additive_tanh;
 }
 
 static void cosine(gnn_layer_config_t *c)

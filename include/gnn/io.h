@@ -133,7 +133,7 @@ GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
 /** A table entry of the program's own: the name of its table ("aggregator", "message", "update",
- * "map", "weigher", "prior" or "op"), and its address. */
+ * "map", "weigher", "prior", "score" or "op"), and its address. */
 typedef struct gnn_row {
     const char *table;
     const void *row;

@@ -1,13 +1,12 @@
 /**
- * The parts of an attention weight:
+ * Four tables that attention weights are made of (gnn_aggregator_attention, aggregate.h):
  *
  *     w_ij = weigher( cap( score(map(q_i), map(k_j)) ) + sum of priors(i, j) + edge bias )
  *     y_i  = sum over j of w_ij m_ij
  *
- * The score is an aggregator's (aggregate.h). This header has the other three tables. maps:
- * transforms of queries and keys before the score. priors: terms that the positions of i and j add
- * to the score. weighers: the weights of scores. An entry of your own works on every graph, forward
- * and backward, like those of the library.
+ * scores: how a query and a key are compared. maps: what becomes of rows of queries and keys before
+ * that. priors: terms by the positions of i and j. weighers: from scores to weights. A program's
+ * own entry works on every graph, forward and backward, like the library's.
  */
 #ifndef GNN_SCORE_H
 #define GNN_SCORE_H
@@ -18,9 +17,48 @@
 extern "C" {
 #endif
 
+/* ---- scores ---- */
+
+/** Width of the rows that a score compares. */
+typedef enum {
+    GNN_SCORE_PER_KEY = 0, /**< heads * d_k of the query, key_heads * d_k of the key */
+    GNN_SCORE_PER_HEAD     /**< one value per head on either side */
+} gnn_score_width_t;
+
+/** The rows of one pair, as the map leaves them. */
+typedef struct gnn_score_rows {
+    const gnn_real_t *query; /**< the receiver's */
+    const gnn_real_t *key;   /**< the sender's, projected edge features added */
+} gnn_score_rows_t;
+
+/** Targets of the derivatives of one pair; each is ADDED to; NULL where it is not wanted. */
+typedef struct gnn_score_grad {
+    gnn_real_t *query, *key;
+    gnn_tensor_t parameters; /**< like shape->parameters; data NULL: not wanted */
+} gnn_score_grad_t;
+
+/** The sender's one projection serves as key and as message where their widths agree (GAT,
+ * GATv2). */
+#define GNN_SCORE_KEY_IS_MESSAGE 1u
+
+/** How a query and a key are compared: one score per head. */
+typedef struct gnn_score {
+    const char *name, *paper, *help;
+    unsigned flags; /**< GNN_SCORE_KEY_IS_MESSAGE; 0: none */
+    gnn_score_width_t width;
+    const gnn_option_t *options;
+    size_t n_options;
+    gnn_row_declare_t *declare; /**< NULL: the entry owns no parameters */
+    /** The scores (heads) of one pair. */
+    void (*score)(const gnn_aggregate_shape_t *shape, const gnn_score_rows_t *rows,
+                  gnn_real_t *scores);
+    void (*score_grad)(const gnn_aggregate_shape_t *shape, const gnn_score_rows_t *rows,
+                       const gnn_real_t *d_scores, gnn_score_grad_t *grad);
+} gnn_score_t;
+
 /* ---- maps ---- */
 
-/** A transform of queries and keys, applied to each head separately. */
+/** What becomes of a row of queries or keys, head by head. */
 typedef struct gnn_map {
     const char *name, *paper, *help;
     const gnn_option_t *options;
@@ -28,34 +66,34 @@ typedef struct gnn_map {
     /** Returns what is wrong with these widths and options as text, or NULL. The member may be
      * NULL. */
     const char *(*wrong)(const gnn_aggregate_shape_t *shape);
-    /** Count of the values that are precomputed per position (such as angles), which all rows of
-     * one position share. NULL: the map reads no positions. */
+    /** Count of the values that a position has (angles, say): all rows at one position share them.
+     * NULL: the entry reads no positions. */
     int64_t (*numbers)(const gnn_aggregate_shape_t *shape);
     void (*prepare)(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers);
     /** x (heads * d_k) -> y. NULL: identity. */
     void (*apply)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                   const gnn_real_t *x, gnn_real_t *y);
-    /** Adds the gradient of d_y to d_x. */
+    /** d_x += the derivatives of d_y. */
     void (*apply_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *d_x);
 } gnn_map_t;
 
 /* ---- priors ---- */
 
-/** The sharing of a prior's values. */
+/** Whose values a prior reads. */
 typedef enum {
     GNN_PRIOR_SHARED = 0,   /**< shared by all pairs: parameters, or an input of that shape */
     GNN_PRIOR_PER_RECEIVER, /**< one row per receiver, an input (n_dst x cols) */
     GNN_PRIOR_PER_SENDER    /**< one row per sender, an input (n_src x cols) */
 } gnn_prior_numbers_t;
 
-/** The prior multiplies the query (n_dst x heads * d_k): that of the score, after the map, or the
- * input prior_query. */
+/** The prior multiplies the query (n_dst x heads * d_k): the score's own, as the map leaves it, or
+ * the input prior_query. */
 #define GNN_PRIOR_READS_QUERY 1u
 /** The prior needs the distance of a pair (the position of the sender in its segment minus the
  * receiver's) or the sender's position. */
 #define GNN_PRIOR_READS_DISTANCE 2u
-/** The prior multiplies the key (n_src x key_heads * d_k), after the map. */
+/** The prior multiplies the key (n_src x key_heads * d_k), as the map leaves it. */
 #define GNN_PRIOR_READS_KEY 4u
 
 /** One pair as a prior sees it. */
@@ -66,18 +104,18 @@ typedef struct gnn_prior_pair {
     int64_t place;           /**< the sender's position in its segment */
 } gnn_prior_pair_t;
 
-/** Derivatives, to be added to. `parameters` is like shape->parameters; data NULL, or NULL: not
- * wanted. */
+/** Targets of derivatives: they are ADDED. `parameters` is like shape->parameters; data NULL, or
+ * NULL: not wanted. */
 typedef struct gnn_prior_grad {
     gnn_tensor_t parameters;
     gnn_real_t *query, *key;
 } gnn_prior_grad_t;
 
 /**
- * A term added to the score of a pair. A prior has either `score` and `score_grad`; or, if it
- * depends on distance and head alone, `strip` and `strip_grad`; or, if it is the query times a key
- * of the distance, `key_row` and `key_column`. Fast kernels add strips to whole tiles of scores,
- * and multiply whole tiles of queries with the keys.
+ * A term that the positions of a pair add to its score. An entry has either `score` and
+ * `score_grad`, or, if distance and head alone decide, `strip` and `strip_grad`, or, if the query
+ * times a key of the distance does, `key_row` and `key_column`: fast kernels add strips to whole
+ * tiles of scores, and multiply whole tiles of queries with the keys.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;
@@ -85,27 +123,27 @@ typedef struct gnn_prior {
     gnn_prior_numbers_t numbers;
     const gnn_option_t *options;
     size_t n_options;
-    /** Declares exactly one parameter; with values per node only its columns count. */
+    /** Exactly one piece; of a prior with a row per node only the columns count. */
     gnn_row_declare_t *declare;
-    /** Adds the prior of this pair to scores (heads). */
+    /** scores (heads) += the prior's terms for this pair. */
     void (*score)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                   gnn_real_t *scores);
     void (*score_grad)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                        const gnn_real_t *d_scores, gnn_prior_grad_t *grad);
-    /** Adds the prior of head `head` at distance first + c to out[c], for c = 0 .. count - 1. */
+    /** out[c] += the term of head `head` at distance first + c, for c = 0 .. count - 1. */
     void (*strip)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first, int64_t count,
                   gnn_real_t *out);
-    /** Adds the gradient of such a strip to d_parameters. */
+    /** d_parameters += the derivatives of such a strip. */
     void (*strip_grad)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first,
                        int64_t count, const gnn_real_t *d_strip, const gnn_tensor_t *d_parameters);
-    /** For priors of the form shape->scale * query . key, both of width shape->d_k: the parameter
-     * row that holds the keys of a distance, and the first column of a head's key. Such a prior has
-     * the flags READS_QUERY and READS_DISTANCE, and its values are SHARED. */
+    /** The prior is shape->scale * query . key, both of shape->d_k values: the row of the
+     * parameters that holds the keys of a distance, and the column where a head's key begins. Such
+     * an entry has the flags READS_QUERY and READS_DISTANCE, and its values are SHARED. */
     int64_t (*key_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
     int64_t (*key_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_prior_t;
 
-/** A prior with the values of its options (0: initial ones). Row NULL: none. */
+/** A prior at work: an entry and the values of its options (0: initial ones). Row NULL: none. */
 typedef struct gnn_prior_use {
     const gnn_prior_t *row;
     double options[GNN_ROW_OPTIONS];
@@ -131,41 +169,38 @@ typedef enum {
 
 /* ---- weighers ---- */
 
-/** Maximum elements of a weigher's state per receiver and head. */
+/** Most values that a weigher keeps per receiver and head. */
 #define GNN_WEIGHER_STATE 12
 
 /**
- * Turns scores into weights. The scores of a receiver enter its state one after another, over all
- * parts of the graph; then the state is settled, and every weight is a function of it and the
- * pair's score.
+ * From scores to weights. Scores of a receiver enter its state one after another, whatever part of
+ * the graph they are from; then the state settles, and every weight follows from it and the pair's
+ * score.
  */
 typedef struct gnn_weigher {
     const char *name, *paper, *help;
     const gnn_option_t *options;
     size_t n_options;
-    gnn_row_declare_t *declare; /**< NULL: no parameters */
-    int64_t state; /**< elements per receiver and head, 0 .. GNN_WEIGHER_STATE; they start at 0 */
-    /** Adds one score to the state. NULL: a weight depends on its score alone. */
+    gnn_row_declare_t *declare; /**< NULL: the entry owns no parameters */
+    int64_t state; /**< values per receiver and head, 0 .. GNN_WEIGHER_STATE; they start at 0 */
+    /** Adds one score to the state. NULL: a weight follows from its score alone. */
     void (*enter)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                   gnn_real_t score);
-    /** Called after the last score. May be NULL. */
+    /** All scores are in. May be NULL: the state stays as it is. */
     void (*settle)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state);
     /** The weight of one score, from the settled state. */
     gnn_real_t (*weight)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                          gnn_real_t score);
-    /** The derivative of the loss by one score: d_weight is the derivative by the weight, and delta
-     * the sum of weight * d_weight over all senders of the receiver. */
+    /** The derivative of the loss by one score: d_weight is that by the weight, and delta is the
+     * sum of weight * d_weight over all senders of the receiver. */
     gnn_real_t (*weight_grad)(const gnn_aggregate_shape_t *shape, int64_t head,
                               const gnn_real_t *state, gnn_real_t score, gnn_real_t weight,
                               gnn_real_t d_weight, gnn_real_t delta);
-    /** Adds the gradient of one receiver to d_parameters. NULL without parameters. */
+    /** d_parameters += the derivatives of one receiver. NULL for entries without parameters. */
     void (*settle_grad)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                         gnn_real_t delta, const gnn_tensor_t *d_parameters);
-    /** Id of the weigher in the library's fast kernels; 0 for weighers of your own. */
-    int fast;
-    /** The weight used in the backward pass, if it differs from `weight` (straight-through):
-     * weight_grad gets this one, and delta is the sum over it. NULL: `weight`.
-     */
+    /** The weight that stands for `weight` in the derivatives by scores (straight-through):
+     * weight_grad gets this one, and delta is the sum over it. NULL: `weight` itself. */
     gnn_real_t (*weight_backward)(const gnn_aggregate_shape_t *shape, int64_t head,
                                   const gnn_real_t *state, gnn_real_t score);
 } gnn_weigher_t;
@@ -173,6 +208,9 @@ typedef struct gnn_weigher {
 /* ---- the library's entries ---- */
 
 /* clang-format off */
+#define GNN_SCORE(name) GNN_API extern const gnn_score_t gnn_score_##name;
+#include <gnn/tables/scores.def>
+#undef GNN_SCORE
 #define GNN_MAP(name) GNN_API extern const gnn_map_t gnn_map_##name;
 #include <gnn/tables/maps.def>
 #undef GNN_MAP
@@ -184,6 +222,12 @@ typedef struct gnn_weigher {
 #undef GNN_WEIGHER
 /* clang-format on */
 
+/** Count of the scores in the library's table. */
+GNN_API size_t gnn_score_count(void);
+/** The score of an index, 0 to gnn_score_count() - 1; NULL past the last. */
+GNN_API const gnn_score_t *gnn_score_at(size_t index);
+/** The score of a name; NULL if there is none, and gnn_error_message() then lists the names. */
+GNN_API const gnn_score_t *gnn_score_find(const char *name);
 /** Count of the maps in the library's table. */
 GNN_API size_t gnn_map_count(void);
 /** The map of an index, 0 to gnn_map_count() - 1; NULL past the last. */

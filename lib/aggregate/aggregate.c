@@ -3,6 +3,7 @@
  * the way that carries it out. */
 #include <lib/aggregate/gate_rows.h>
 #include <lib/aggregate/map_rows.h>
+#include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 
 static int shape(gnn_op_call_t *call)
@@ -115,7 +116,7 @@ static void work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
     const gnn_aggregate_t *how = call->attributes;
     const double pairs = (double)gnn_graph_n_pairs(how->graph), width = (double)call->out[0].cols,
                  heads = how->shape.heads > 0 ? (double)how->shape.heads : 1,
-                 score = how->aggregator->score_width == GNN_SCORE_PER_KEY
+                 score = !how->score || gnn__scores_keys(how->score)
                              ? 2 * heads * (double)how->shape.d_k
                              : 4 * heads;
     const bool scored = how->aggregator->flags & GNN_AGGREGATOR_SCORED;

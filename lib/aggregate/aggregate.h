@@ -6,6 +6,7 @@
 
 #include <gnn/aggregate.h>
 #include <graphs/graph.h>
+#include <lib/aggregate/hints.h>
 #include <lib/base/base.h>
 #include <lib/ops/traits.h>
 
@@ -15,12 +16,15 @@ typedef struct gnn__plan {
     const gnn_aggregate_t *how;
     const gnn_aggregator_t *aggregator;
     const gnn_message_t *message;
+    const gnn_score_t *score; /* NULL: the aggregator has no scores */
     const gnn_weigher_t *weigher;
+    gnn__hints_t hints; /* what fast strategies know of these four */
     const gnn_graph_t *graph;
     const gnn__built_view_t *view;
     const struct gnn__way *way; /* that runs it */
     /* The same sizes, with defaults filled in, and each row's own options and parameters. */
-    gnn_aggregate_shape_t shape, message_shape, weigher_shape, map_shape, prior_shape[GNN_PRIORS];
+    gnn_aggregate_shape_t shape, message_shape, score_shape, weigher_shape, map_shape,
+        prior_shape[GNN_PRIORS];
     const gnn_map_t *map;                 /* NULL: rows of queries and keys stay as they are */
     const gnn_prior_t *prior[GNN_PRIORS]; /* NULL: none */
     bool has_priors;

@@ -116,7 +116,7 @@ static int resolve_scores(gnn__plan_t *plan)
             return gnn__error(GNN_EINVALID, "aggregate: aggregator %s needs %s",
                               plan->aggregator->name, k == GNN_AGGREGATE_QUERY ? "query" : "key");
     int64_t cols = plan->in[GNN_AGGREGATE_QUERY].cols;
-    if (plan->aggregator->score_width == GNN_SCORE_PER_KEY) {
+    if (gnn__scores_keys(plan->score)) {
         if (cols % s->heads != 0 || (s->d_k != 0 && s->d_k != cols / s->heads))
             return gnn__error(GNN_ESHAPE,
                               "aggregate: query has %lld columns, expected %lld heads of width %lld",
@@ -138,6 +138,7 @@ static int resolve_rows(gnn__plan_t *plan)
 {
     const gnn_aggregate_t *how = plan->how;
     plan->weigher = how->weigher ? how->weigher : &gnn_weigher_softmax;
+    plan->hints = gnn__hints_of(plan->aggregator, plan->message, plan->score, plan->weigher);
     plan->map = how->map && how->map->apply ? how->map : NULL;
     plan->by_distance = (plan->message->flags & GNN_MESSAGE_READS_DISTANCE) != 0;
     for (int p = 0; p < GNN_PRIORS; p++) {
@@ -175,6 +176,10 @@ static int resolve_shapes(gnn__plan_t *plan)
                           GNN_AGGREGATE_MESSAGE_PARAMETERS, &plan->message_shape));
     GNN_TRY(resolve_shape(plan, w->name, w->options, w->n_options, how->weigher_options,
                           GNN_AGGREGATE_WEIGHER_PARAMETERS, &plan->weigher_shape));
+    if (plan->score)
+        GNN_TRY(resolve_shape(plan, plan->score->name, plan->score->options, plan->score->n_options,
+                              how->score_options, GNN_AGGREGATE_SCORE_PARAMETERS,
+                              &plan->score_shape));
     if (plan->map)
         GNN_TRY(resolve_shape(plan, plan->map->name, plan->map->options, plan->map->n_options,
                               how->map_options, -1, &plan->map_shape));
@@ -214,6 +219,10 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     plan->graph = how->graph;
     plan->shape = how->shape;
     plan->scored = (plan->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+    if (plan->scored) {
+        plan->score = how->score ? how->score : &gnn_score_dot;
+        GNN_TRY(gnn__check_score(plan->score));
+    }
     plan->context = call->context;
     plan->threads = gnn__most_threads(call->context, call->threads);
     plan->recording = call->recording != 0;
@@ -230,6 +239,12 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     GNN_TRY(resolve_rows(plan));
     GNN_TRY(resolve_shapes(plan));
     GNN_TRY(gnn__plan_inputs(plan));
+    if (plan->scored && (int64_t)plan->aggregator->state(&plan->shape) != plan->out_width)
+        return gnn__error(GNN_EINVALID,
+                          "aggregate: the state of %s, which has scores, is the output row of %lld "
+                          "values, got %zu",
+                          plan->aggregator->name, (long long)plan->out_width,
+                          plan->aggregator->state(&plan->shape));
 
     if (!(how->dropout >= 0 && how->dropout < 1))
         return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",

@@ -15,6 +15,7 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "edge_bias",
                                                         "parameters",
                                                         "message_parameters",
+                                                        "score_parameters",
                                                         "weigher_parameters",
                                                         "prior_0",
                                                         "prior_1",
@@ -86,6 +87,7 @@ static int check_scored(const gnn__plan_t *plan)
                                        GNN_AGGREGATE_KEY,
                                        GNN_AGGREGATE_EDGE_KEY_WEIGHT,
                                        GNN_AGGREGATE_EDGE_BIAS,
+                                       GNN_AGGREGATE_SCORE_PARAMETERS,
                                        GNN_AGGREGATE_WEIGHER_PARAMETERS,
                                        GNN_AGGREGATE_PRIOR_0,
                                        GNN_AGGREGATE_PRIOR_1,
@@ -99,12 +101,15 @@ static int check_scored(const gnn__plan_t *plan)
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
                           name);
-    if (plan->has_priors || plan->map || plan->how->weigher || plan->shape.softcap > 0)
+    const char *const what = plan->how->score         ? "score"
+                             : plan->has_priors       ? "prior"
+                             : plan->map              ? "map"
+                             : plan->how->weigher     ? "weigher"
+                             : plan->shape.softcap > 0 ? "softcap"
+                                                      : NULL;
+    if (what)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no scores, so it takes no %s", name,
-                          plan->has_priors     ? "prior"
-                          : plan->map          ? "map"
-                          : plan->how->weigher ? "weigher"
-                                               : "softcap");
+                          what);
     return GNN_OK;
 }
 
@@ -166,6 +171,12 @@ static bool has_scores(const gnn_prior_t *row)
     return row->strip ? row->strip_grad != NULL : row->score && row->score_grad;
 }
 
+/* What messages call the entry whose rows a prior or a map reads. */
+static const char *name_of(const gnn__plan_t *plan)
+{
+    return plan->score ? plan->score->name : plan->aggregator->name;
+}
+
 static int check_prior(const gnn__plan_t *plan, int p)
 {
     const gnn_prior_t *row = plan->prior[p];
@@ -179,15 +190,15 @@ static int check_prior(const gnn__plan_t *plan, int p)
                           "or key_row and key_column",
                           row->name);
     if ((row->flags & GNN_PRIOR_READS_QUERY) && !plan->has[GNN_AGGREGATE_PRIOR_QUERY] &&
-        plan->aggregator->score_width != GNN_SCORE_PER_KEY)
+        !gnn__scores_keys(plan->score))
         return gnn__error(GNN_EINVALID,
-                          "aggregate: prior %s needs prior_query: queries of %s have one number a head",
-                          row->name, plan->aggregator->name);
-    if ((row->flags & GNN_PRIOR_READS_KEY) && plan->aggregator->score_width != GNN_SCORE_PER_KEY)
+                          "aggregate: prior %s needs prior_query: queries of %s have one value per head",
+                          row->name, name_of(plan));
+    if ((row->flags & GNN_PRIOR_READS_KEY) && !gnn__scores_keys(plan->score))
         return gnn__error(
             GNN_EUNSUPPORTED,
-            "aggregate: prior %s multiplies keys of d_k numbers, %s has one number a head",
-            row->name, plan->aggregator->name);
+            "aggregate: prior %s multiplies keys of d_k values, %s has one value per head",
+            row->name, name_of(plan));
     GNN_TRY(gnn__declared_size(row->declare, &plan->prior_shape[p], &rows, &cols));
     GNN_TRY(need(plan, input, row->name));
     if (row->numbers != GNN_PRIOR_SHARED)
@@ -202,6 +213,9 @@ static int check_rows(const gnn__plan_t *plan)
                         GNN_AGGREGATE_PARAMETERS));
     GNN_TRY(check_owned(plan, plan->message->name, plan->message->declare, &plan->message_shape,
                         GNN_AGGREGATE_MESSAGE_PARAMETERS));
+    if (plan->scored)
+        GNN_TRY(check_owned(plan, plan->score->name, plan->score->declare, &plan->score_shape,
+                            GNN_AGGREGATE_SCORE_PARAMETERS));
     if (plan->scored)
         GNN_TRY(check_owned(plan, plan->weigher->name, plan->weigher->declare, &plan->weigher_shape,
                             GNN_AGGREGATE_WEIGHER_PARAMETERS));
@@ -218,7 +232,7 @@ static int check_rows(const gnn__plan_t *plan)
 
 static int check_map(const gnn__plan_t *plan)
 {
-    const int rc = gnn__check_map(plan->map, plan->aggregator, &plan->map_shape);
+    const int rc = gnn__check_map(plan->map, plan->score, &plan->map_shape);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "aggregate");
 }
 

@@ -6,6 +6,7 @@
 
 #define GNN_MESSAGE(name) &gnn_message_##name,
 #define GNN_AGGREGATOR(name) &gnn_aggregator_##name,
+#define GNN_SCORE(name) &gnn_score_##name,
 #define GNN_MAP(name) &gnn_map_##name,
 #define GNN_PRIOR(name) &gnn_prior_##name,
 #define GNN_WEIGHER(name) &gnn_weigher_##name,
@@ -14,6 +15,9 @@ static const gnn_message_t *const messages[] = {
 };
 static const gnn_aggregator_t *const aggregators[] = {
 #include <lib/aggregate/aggregators.def>
+};
+static const gnn_score_t *const scores[] = {
+#include <lib/aggregate/scores.def>
 };
 static const gnn_map_t *const maps[] = {
 #include <lib/aggregate/maps.def>
@@ -34,6 +38,11 @@ static void not_found(const char *kind, const char *name, size_t count,
         gnn__append_name(names, sizeof names, k + 1 == count ? " or " : ", ", name_at(k));
     (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name ? name : "",
                      names);
+    for (size_t k = 0; name && strcmp(kind, "aggregator") == 0 && k < gnn_score_count(); k++)
+        if (strcmp(gnn_score_at(k)->name, name) == 0)
+            (void)gnn__error(GNN_ENOTFOUND,
+                             "%s is a score: set .aggregator = attention and .score = %s", name,
+                             name);
 }
 
 /* The three public functions of one table. */
@@ -60,6 +69,7 @@ static void not_found(const char *kind, const char *name, size_t count,
     }
 
 TABLE(message, messages)
+TABLE(score, scores)
 TABLE(aggregator, aggregators)
 TABLE(map, maps)
 TABLE(prior, priors)
@@ -99,11 +109,8 @@ static int check_row(const char *kind, const char *name, const char *lacks,
 
 int gnn__check_aggregator(const gnn_aggregator_t *a)
 {
-    const bool scored = (a->flags & GNN_AGGREGATOR_SCORED) != 0;
     const char *lacks = NULL;
-    if (scored)
-        lacks = !a->scores ? "scores" : !a->scores_grad ? "scores_grad" : NULL;
-    else if (!a->state || !a->accumulate || !a->finish)
+    if (!a->state || !a->accumulate || !a->finish)
         lacks = !a->state ? "state" : !a->accumulate ? "accumulate" : "finish";
     else if (!a->finish_grad || !a->accumulate_grad)
         lacks = !a->finish_grad ? "finish_grad" : "accumulate_grad";
@@ -116,15 +123,24 @@ int gnn__check_message(const gnn_message_t *m)
     return check_row("message", m->name, lacks, m->options, m->n_options);
 }
 
-int gnn__check_map(const gnn_map_t *map, const gnn_aggregator_t *aggregator,
+int gnn__check_score(const gnn_score_t *s)
+{
+    const char *lacks = !s->score ? "score" : !s->score_grad ? "score_grad" : NULL;
+    if (s->width != GNN_SCORE_PER_KEY && s->width != GNN_SCORE_PER_HEAD)
+        return gnn__error(GNN_EINVALID, "score %s: .width is %d, expected a gnn_score_width_t",
+                          s->name ? s->name : "", (int)s->width);
+    return check_row("score", s->name, lacks, s->options, s->n_options);
+}
+
+int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score,
                    const gnn_aggregate_shape_t *shape)
 {
     if (!map || !map->apply)
         return GNN_OK;
-    if (aggregator->score_width != GNN_SCORE_PER_KEY)
+    if (!gnn__scores_keys(score))
         return gnn__error(GNN_EUNSUPPORTED,
-                          "map %s needs queries and keys of d_k numbers a head, %s has one",
-                          map->name, aggregator->name);
+                          "map %s needs queries and keys of d_k values per head, %s has one",
+                          map->name, score ? score->name : "an aggregator without scores");
     const char *wrong = map->wrong ? map->wrong(shape) : NULL;
     return wrong ? gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", map->name, wrong,
                               (long long)shape->d_k)

@@ -55,16 +55,34 @@ static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
             *rates[k] = c->dropout;
 }
 
+/* A preset's score goes with its aggregator: where the config has another without scores, there is
+ * none. `given`: the program has set one itself. */
+static void fill_score(gnn_layer_config_t *c, bool given)
+{
+    if (gnn__scored(c) && !c->score)
+        c->score = &gnn_score_dot;
+    if (!gnn__scored(c) && !given)
+        c->score = NULL;
+}
+
+/* Options have the initial values of their entry. */
+static void fill_options(double *given, const gnn_option_t *options, size_t n_options)
+{
+    for (size_t k = 0; k < GNN_ROW_OPTIONS && k < n_options; k++)
+        if (given[k] == 0)
+            given[k] = options[k].initial;
+}
+
 static void fill_rows(gnn_layer_config_t *c)
 {
     /* TransformerConv adds projected edge features to keys and values alike. */
-    if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
-        !(c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE) && c->message->projects &&
-        c->message->is_sender)
+    if (c->edge_dim > 0 && gnn__scores_keys(c->score) &&
+        !(c->score->flags & GNN_SCORE_KEY_IS_MESSAGE) && c->message->projects &&
+        gnn__message_is_sender(c->message))
         c->message = &gnn_message_linear_edge;
-    for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
-        if (c->options[k] == 0)
-            c->options[k] = c->aggregator->options[k].initial;
+    fill_options(c->options, c->aggregator->options, c->aggregator->n_options);
+    if (c->score)
+        fill_options(c->score_options, c->score->options, c->score->n_options);
 }
 
 static int check_fields(const gnn_layer_config_t *c)
@@ -98,10 +116,10 @@ static int fill_heads(gnn_layer_config_t *c)
     }
     GNN_TRY(check_shared_heads("key", c->heads, c->key_heads));
     GNN_TRY(check_shared_heads("value", c->heads, c->value_heads));
-    if (c->key_heads != c->heads && c->aggregator->score_width == GNN_SCORE_PER_HEAD)
+    if (c->key_heads != c->heads && gnn__scores_heads(c->score))
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s scores have one key per head: .key_heads = %lld must equal .heads = %lld",
-                          c->aggregator->name, (long long)c->key_heads, (long long)c->heads);
+                          c->score->name, (long long)c->key_heads, (long long)c->heads);
     const bool mixed = c->update->rules->mixes_heads;
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
         return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features",
@@ -198,9 +216,13 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     GNN_TRY(check_fields(c));
     const gnn__preset_row_t *p = gnn__preset_row(c->preset);
     const bool scaled = c->scale != 0 || c->resolved == GNN_ON;
+    const bool score_given = c->score != NULL;
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
     GNN_TRY(gnn__check_aggregator(c->aggregator));
+    fill_score(c, score_given);
+    if (c->score)
+        GNN_TRY(gnn__check_score(c->score));
     GNN_TRY(gnn__check_message(c->message));
     fill_rows(c);
     GNN_TRY(fill_sizes(c, scaled));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* ---- what fields there are ---- */
@@ -149,7 +150,13 @@ int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const ch
         return gnn__error(
             GNN_EUNSUPPORTED,
             "config field .%s is newer than the headers that the program was built with", name);
-    GNN_TRY(set(f, (char *)&changed + f->offset, value));
+    if (strcmp(name, "aggregator") != 0 || !gnn__config_old_aggregator(&changed, value))
+        GNN_TRY(set(f, (char *)&changed + f->offset, value));
+    if (changed.score && size < offsetof(gnn_layer_config_t, score) + sizeof changed.score)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "config field .aggregator = %s needs .score, which is newer than the "
+                          "headers that the program was built with",
+                          value);
     GNN_TRY(gnn__config_check(f, &changed));
     gnn__sized_give(config, size, &changed, sizeof changed);
     return GNN_OK;

@@ -219,7 +219,7 @@ static void declare_scores(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = d->layer->config;
     declare_query_key_norm(d);
-    if (c->aggregator->score_width == GNN_SCORE_PER_HEAD) {
+    if (gnn__scores_heads(c->score)) {
         declare_head_vector(d, "attention.receiver");
         declare_head_vector(d, "attention.sender");
         if (c->edge_dim > 0)

@@ -44,6 +44,11 @@ static const void *aggregator_row(size_t index)
     return gnn_aggregator_at(index);
 }
 
+static const void *score_row(size_t index)
+{
+    return gnn_score_at(index);
+}
+
 static const void *update_row(size_t index)
 {
     return gnn_update_at(index);
@@ -80,6 +85,7 @@ const gnn__field_values_t
     gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD, .word = norm_position_word},
     gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
     gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW, .row = aggregator_row},
+    gnn__kind_score = {"score", .stored = GNN__STORED_ROW, .row = score_row},
     gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row},
     gnn__kind_map = {"map", .stored = GNN__STORED_ROW, .row = map_row},
     gnn__kind_weigher = {"weigher", .stored = GNN__STORED_ROW, .row = weigher_row},
@@ -107,6 +113,18 @@ const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name)
     else
         gnn__set_message("unknown %s \"%.40s\"", kind->name, name);
     return NULL;
+}
+
+bool gnn__config_old_aggregator(gnn_layer_config_t *config, const char *name)
+{
+    static const char *const old[] = {"dot", "additive", "additive_v2", "additive_tanh"};
+    for (size_t k = 0; k < sizeof old / sizeof *old; k++)
+        if (strcmp(old[k], name) == 0) {
+            config->aggregator = &gnn_aggregator_attention;
+            config->score = gnn_score_find(name);
+            return true;
+        }
+    return false;
 }
 
 /* ---- the fields ---- */

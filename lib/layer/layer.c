@@ -145,7 +145,7 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
                                               : gnn__hop_columns(hop, hop->target, 0, w->own_query);
     key = norm_rows(hop, "key_norm.gain", key);
     query = norm_rows(hop, "query_norm.gain", query);
-    if (c->aggregator->score_width == GNN_SCORE_PER_HEAD)
+    if (gnn__scores_heads(c->score))
         head_dots(hop, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
@@ -191,7 +191,7 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     }
     if (gnn__scored(c))
         in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] =
-            c->aggregator->score_width == GNN_SCORE_PER_HEAD
+            gnn__scores_heads(c->score)
                 ? gnn_tape_head_dot(hop->tape, weight, gnn__hop_parameter(hop, "attention.edge"),
                                     c->heads)
                 : weight;

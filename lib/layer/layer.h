@@ -33,7 +33,7 @@ typedef struct gnn__statistics {
 /* Widths that follow from a config. */
 typedef struct gnn__widths {
     int64_t message;   /* of one message: value_heads * d_v under attention */
-    int64_t key;       /* of a key row: key_heads * d_k, heads (additive), 0 (not scored) */
+    int64_t key;       /* of a key row: key_heads * d_k, heads (additive), 0 (no scores) */
     int64_t query;     /* heads * d_k, heads, 0 */
     int64_t own_key;   /* key columns of `source` that are not the message itself */
     int64_t own_query; /* query columns of `target` */
@@ -73,6 +73,7 @@ const gnn__preset_row_t *gnn__preset_row(gnn_preset_t preset);
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */
 bool gnn__layer_key_is_message(const gnn_layer_config_t *config);
+/* The aggregator has scores: a resolved config then has one in .score, else NULL. */
 static inline bool gnn__scored(const gnn_layer_config_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;

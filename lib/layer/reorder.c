@@ -11,6 +11,7 @@
  *   ... and the self term's      in one product [W | W_self], which reads the rows once
  *
  * The answer is the same up to rounding; only the time differs. */
+#include <lib/aggregate/hints.h>
 #include <lib/layer/update.h>
 
 /* Is the aggregate a linear function of the senders' rows, projected by one product of their own or
@@ -18,7 +19,7 @@
 static bool sums_rows(const gnn_layer_config_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_LINEAR) && !gnn__scored(c) &&
-           c->message->is_sender && c->dropout_message == 0;
+           gnn__message_is_sender(c->message) && c->dropout_message == 0;
 }
 
 static bool senders_late(const gnn__hop_t *hop)

@@ -17,6 +17,7 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
                            .edge_weights_out = extras ? extras->per_edge : NULL,
                            .segment_weights_out = extras ? extras->per_segment : NULL,
                            .dropout = c->dropout_attention,
+                           .score = c->score,
                            .map = c->map,
                            .weigher = c->weigher};
     if (gnn__scored(c))
@@ -30,6 +31,7 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
                                             .softcap = c->softcap};
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     memcpy(how.message_options, c->message_options, sizeof how.message_options);
+    memcpy(how.score_options, c->score_options, sizeof how.score_options);
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
     for (int p = 0; p < GNN_PRIORS; p++) {
@@ -76,9 +78,13 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
     const gnn_aggregate_shape_t sizes = sizes_of(c);
     const gnn_aggregator_t *a = c->aggregator;
     const gnn_message_t *m = c->message;
+    const gnn_score_t *s = c->score;
     const gnn_weigher_t *w = c->weigher;
     int n = append(&sizes, a->declare, a->options, a->n_options, c->options,
                    GNN_AGGREGATE_PARAMETERS, "", owned);
+    if (s)
+        n += append(&sizes, s->declare, s->options, s->n_options, c->score_options,
+                    GNN_AGGREGATE_SCORE_PARAMETERS, "", owned + n);
     n += append(&sizes, m->declare, m->options, m->n_options, c->message_options,
                 GNN_AGGREGATE_MESSAGE_PARAMETERS, "", owned + n);
     if (w)
@@ -207,31 +213,32 @@ static int check_prior(const gnn_layer_config_t *c, int p)
                           ".priors[%d].given, or .priors[%d] of a step",
                           prior->name, p, p);
     if ((prior->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) &&
-        c->aggregator->score_width != GNN_SCORE_PER_KEY)
+        !gnn__scores_keys(c->score))
         return gnn__error(GNN_EUNSUPPORTED,
                           "prior %s multiplies queries or keys of width d_k, %s has one value per head",
-                          prior->name, c->aggregator->name);
+                          prior->name, c->score->name);
     return GNN_OK;
 }
 
 static int check_map(const gnn_layer_config_t *c)
 {
     gnn_aggregate_shape_t shape = sizes_of(c);
-    if (c->map && c->map->apply && c->aggregator->score_width == GNN_SCORE_PER_KEY)
+    if (c->map && c->map->apply && gnn__scores_keys(c->score))
         GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options,
                                      c->map_options, shape.options));
-    return gnn__check_map(c->map, c->aggregator, &shape);
+    return gnn__check_map(c->map, c->score, &shape);
 }
 
-/* A row of the program's own may declare more than there is room for. */
-static int check_declared(const gnn_layer_config_t *c)
+/* An entry of the program's own may declare more than there is room for. */
+static int check_declared(const gnn_layer_config_t *c, const char *kind, const char *name,
+                          const gnn_option_t *options, size_t n_options, const double *given,
+                          gnn_row_declare_t *declare)
 {
-    const gnn_aggregator_t *a = c->aggregator;
     gnn_aggregate_shape_t shape = sizes_of(c);
     int64_t rows, cols;
-    GNN_TRY(gnn__resolve_options(a->name, a->options, a->n_options, c->options, shape.options));
-    int rc = gnn__declared_size(a->declare, &shape, &rows, &cols);
-    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "aggregator %s", a->name);
+    GNN_TRY(gnn__resolve_options(name, options, n_options, given, shape.options));
+    int rc = gnn__declared_size(declare, &shape, &rows, &cols);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s %s", kind, name);
 }
 
 /* Without scores there is nothing to weigh. */
@@ -241,6 +248,7 @@ static int check_unscored(const gnn_layer_config_t *c)
         const char *name;
         bool set;
     } settings[] = {{"prior", c->priors[0].prior || c->priors[1].prior || c->priors[2].prior},
+                    {"score", c->score != NULL},
                     {"map", c->map != NULL},
                     {"weigher", c->weigher != NULL},
                     {"softcap", c->softcap > 0}};
@@ -254,11 +262,16 @@ static int check_unscored(const gnn_layer_config_t *c)
 
 int gnn__scores_check(const gnn_layer_config_t *c)
 {
-    GNN_TRY(check_declared(c));
+    const gnn_aggregator_t *a = c->aggregator;
+    const gnn_score_t *s = c->score;
+    GNN_TRY(check_declared(c, "aggregator", a->name, a->options, a->n_options, c->options,
+                           a->declare));
     GNN_TRY(check_options(c->message->name, c->message->options, c->message->n_options,
                           c->message_options));
     if (!gnn__scored(c))
         return check_unscored(c);
+    GNN_TRY(check_declared(c, "score", s->name, s->options, s->n_options, c->score_options,
+                           s->declare));
     if (c->weigher)
         GNN_TRY(check_options(c->weigher->name, c->weigher->options, c->weigher->n_options,
                               c->weigher_options));

@@ -3,6 +3,8 @@
 #ifndef GNN_LIB_LAYER_SCORE_CONFIG_H
 #define GNN_LIB_LAYER_SCORE_CONFIG_H
 
+#include <lib/aggregate/hints.h>
+#include <lib/aggregate/tables.h>
 #include <lib/layer/layer.h>
 
 /* A parameter that a row owns, or a piece of one. */
@@ -12,7 +14,7 @@ typedef struct gnn__row_piece {
     gnn_piece_t piece;
 } gnn__row_piece_t;
 
-enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
+enum { GNN__MOST_PIECES = (4 + GNN_PRIORS) * GNN_ROW_PIECES };
 
 /* Settings that do not go together, options out of range. */
 int gnn__scores_check(const gnn_layer_config_t *c);

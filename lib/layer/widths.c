@@ -1,15 +1,17 @@
 /* Widths of rows that follow from a config. */
+#include <lib/aggregate/tables.h>
 #include <lib/layer/layer.h>
 
 bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
 {
     return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
-           c->key_heads == c->value_heads && (c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE);
+           c->key_heads == c->value_heads && c->score &&
+           (c->score->flags & GNN_SCORE_KEY_IS_MESSAGE);
 }
 
 void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
 {
-    bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
+    bool scored = gnn__scored(c), per_head = gnn__scores_heads(c->score);
     bool from_message = scored && gnn__layer_key_is_message(c);
     memset(w, 0, sizeof *w);
     w->message = scored                 ? c->value_heads * c->d_v

@@ -114,6 +114,7 @@ static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
         .weigher_options = {fuzz_draw(b, 3)},
         .map_options = {0, fuzz_draw(b, 4)}};
     how.priors[0].row = gnn_prior_at((size_t)fuzz_draw(b, 2 * (int)gnn_prior_count()));
+    how.score = gnn_score_at((size_t)fuzz_draw(b, 2 * (int)gnn_score_count()));
     how.weigher = gnn_weigher_at((size_t)fuzz_draw(b, 2 * (int)gnn_weigher_count()));
     how.map = gnn_map_at((size_t)fuzz_draw(b, 2 * (int)gnn_map_count()));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)

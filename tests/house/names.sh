@@ -9,9 +9,9 @@ cd "$root" || exit 2
 # Folders whose guards bear old names. This list may only become shorter.
 old_guards='lib/kernels'
 
-# An entry of a table is called what it is, and its folder says of which table: messages/none.c,
-# maps/none.c.
-tables='aggregators|arch|blocks|maps|messages|priors|steps|updates|weighers'
+# An entry that has a file of its own is called what it is, and its folder says of which table:
+# blocks/block_gen.c.
+tables='arch|blocks|steps|updates'
 
 # Prints "NAME: FOLDERS" for names of files, without endings, that stand in two folders; reads
 # paths.
@@ -34,7 +34,7 @@ defined_twice() {
 
 # Prints "FILE: ROW" for rows of a table that stand in it twice, by macro and name; reads paths.
 rows_twice() {
-    rows='BLOCK|STEP|SAMPLER|TOPOLOGY|AGGREGATOR|MESSAGE|MAP|PRIOR|WEIGHER|UPDATE|PRESET|ACTIVATION|OP'
+    rows='BLOCK|STEP|SAMPLER|TOPOLOGY|AGGREGATOR|MESSAGE|SCORE|MAP|PRIOR|WEIGHER|UPDATE|PRESET|ACTIVATION|OP'
     while read -r table; do
         grep -oE "^GNN_($rows)\([A-Za-z_0-9]+" "$table" | sort | uniq -d | sed "s|^|$table: |"
     done

@@ -2,21 +2,9 @@
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/fast.h>
 
-/* Scores that kernels know; false: the row has others, or none. */
-static bool find_score(const gnn_aggregator_t *row, gnn__score_t *score)
-{
-    switch (row->fast) {
-    case GNN__FAST_DOT: *score = GNN__SCORE_DOT; return true;
-    case GNN__FAST_ADDITIVE: *score = GNN__SCORE_ADDITIVE; return true;
-    case GNN__FAST_ADDITIVE_V2: *score = GNN__SCORE_ADDITIVE_V2; return true;
-    default: return false;
-    }
-}
-
 bool gnn__attention_is_fast(const gnn__plan_t *plan)
 {
-    gnn__score_t score;
-    return find_score(plan->aggregator, &score) && gnn__reads_rows(plan) &&
+    return plan->hints.score != GNN__SCORE_OTHER && gnn__reads_rows(plan) &&
            plan->view->n_parts > 0 && plan->shape.d_k > 0 && plan->shape.d_v > 0;
 }
 
@@ -27,17 +15,17 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 
 gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
 {
-    gnn__attention_t a = {.heads = plan->shape.heads,
+    gnn__attention_t a = {.score = plan->hints.score,
+                          .heads = plan->shape.heads,
                           .kv_heads = plan->shape.key_heads,
                           .d_k = plan->shape.d_k,
                           .d_v = plan->shape.d_v};
-    find_score(plan->aggregator, &a.score);
     a.scale = plan->shape.scale;
     a.level = gnn__attention_level(plan->context);
     a.softcap = plan->shape.softcap;
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
-    a.a = plan->shape.parameters.data;
+    a.a = plan->score_shape.parameters.data;
     a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
     a.k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
     a.v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);

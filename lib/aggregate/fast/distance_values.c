@@ -31,9 +31,9 @@ void gnn__distance_values_fill(const gnn__plan_t *plan, const gnn__distance_valu
     gnn__distance_places(plan, &first, &count);
     for (int64_t k = 0; k < count; k++)
         values->row[GNN__PRIOR_MARGIN + k] =
-            (int32_t)plan->message->value_row(&plan->message_shape, first + k);
+            (int32_t)gnn__message_distance_row(&plan->message_shape, first + k);
     for (int64_t h = 0; h < plan->shape.value_heads; h++)
-        values->column[h] = plan->message->value_column(&plan->message_shape, h);
+        values->column[h] = gnn__message_distance_column(&plan->message_shape, h);
     a->values =
         (gnn__key_table_t){table->data, table->stride, table->cols, values->row, values->column, 0};
 }

@@ -17,9 +17,7 @@ static inline bool gnn__priors_by_distance(const gnn__plan_t *plan)
 /* Is the message the sender's row plus one by distance? */
 static inline bool gnn__values_by_distance(const gnn__plan_t *plan)
 {
-    const gnn_message_t *m = plan->message;
-    return m->value_row && m->value_column && m->declare && m->src_parts == 1 &&
-           m->dst_parts == 0 && m->edge_parts == 0 && (m->flags & GNN_MESSAGE_READS_DISTANCE);
+    return plan->hints.message == GNN__MESSAGE_PLUS_DISTANCE;
 }
 
 /* Kernels read senders' rows in place, and may sum edges' rows, and those of distances, apart;
@@ -27,10 +25,10 @@ static inline bool gnn__values_by_distance(const gnn__plan_t *plan)
  * for are the generic driver's. */
 static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
-    return (plan->message->is_sender || plan->message->adds_edge || gnn__values_by_distance(plan)) &&
-           plan->has[GNN_AGGREGATE_SRC_MESSAGE] && gnn__priors_by_distance(plan) &&
-           (plan->weigher->fast == GNN__FAST_SOFTMAX ||
-            plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
+    return plan->hints.message != GNN__MESSAGE_OTHER && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
+           gnn__priors_by_distance(plan) &&
+           (plan->hints.weigher == GNN__WEIGHER_SOFTMAX ||
+            plan->hints.weigher == GNN__WEIGHER_SOFTMAX_SINK) &&
            plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
            !plan->how->segment_weights_out;
 }

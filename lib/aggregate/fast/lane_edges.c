@@ -10,30 +10,30 @@ enum { TERM_ROW = 16, TOGETHER = 8 };
 
 bool gnn__lane_edge_terms(const gnn__plan_t *plan)
 {
-    return plan->aggregator->fast == GNN__FAST_ADDITIVE &&
+    return plan->hints.score == GNN__SCORE_ADDITIVE &&
            (plan->edge_key || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
 }
 
 bool gnn__lane_edge_rows(const gnn__plan_t *plan)
 {
-    return plan->aggregator->fast == GNN__FAST_DOT && (plan->edge_key || plan->edge_message);
+    return plan->hints.score == GNN__SCORE_DOT && (plan->edge_key || plan->edge_message);
 }
 
 bool gnn__lane_edge_keys(const gnn__plan_t *plan)
 {
-    return plan->aggregator->fast == GNN__FAST_ADDITIVE_V2 && plan->edge_key;
+    return plan->hints.score == GNN__SCORE_ADDITIVE_V2 && plan->edge_key;
 }
 
 bool gnn__lane_edges_in_products(const gnn__plan_t *plan)
 {
-    return plan->aggregator->fast != GNN__FAST_ADDITIVE &&
+    return plan->hints.score != GNN__SCORE_ADDITIVE &&
            (plan->edge_key || plan->edge_message || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
 }
 
 /* The gradient of a dot score's bias is found by dividing by the scale. */
 bool gnn__lane_edges_taken(const gnn__plan_t *plan)
 {
-    if (plan->aggregator->fast == GNN__FAST_DOT)
+    if (plan->hints.score == GNN__SCORE_DOT)
         return !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] &&
                (!plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->shape.scale != 0);
     return plan->edge_width == 0;
@@ -202,7 +202,7 @@ static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums,
 static void add_bent(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn__lanes_t *l)
 {
     const gnn_tensor_t *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
-    const gnn_real_t *a = plan->in[GNN_AGGREGATE_PARAMETERS].data;
+    const gnn_real_t *a = plan->in[GNN_AGGREGATE_SCORE_PARAMETERS].data;
     const int64_t d = plan->shape.d_k;
     const int lanes = l->layout == GNN__COLUMNS ? 16 : 1; /* whose sums are to be added up */
     for (int64_t f = 0; f < plan->d_e; f++, sums += l->key_numbers)

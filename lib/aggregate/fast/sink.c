@@ -8,7 +8,7 @@
 
 bool gnn__has_sink(const gnn__plan_t *plan)
 {
-    return plan->weigher->fast == GNN__FAST_SOFTMAX_SINK;
+    return plan->hints.weigher == GNN__WEIGHER_SOFTMAX_SINK;
 }
 
 /* log(exp(l) + exp(s)) */

@@ -115,7 +115,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
-            gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
+            gnn__carve(&carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__SEND), sizeof *run->tiles);
     } else {
         const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;
@@ -156,7 +156,7 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
     const bool parameters =
-        pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
+        pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS);
     const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0,
                   keys = pass == GNN__RECEIVE && run->keys.row_partials ? run->keys.parameters : 0,
                   values = pass == GNN__RECEIVE && run->values.partials ? run->values.parameters : 0;
@@ -175,7 +175,7 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
             kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
     }
     if (parameters)
-        gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+        gnn__add_partials(&plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks, width);
     if (sums)
         gnn__distance_prior_add(plan, &run->prior, chunks, false);
     if (keys)
@@ -266,7 +266,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                              run.keys.row_partials || a.keys.d_q.at,
                by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || by_distance,
                by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || by_distance ||
-                             gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
+                             gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__RECEIVE, threads);
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)

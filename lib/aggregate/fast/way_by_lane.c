@@ -16,10 +16,10 @@ static bool takes(const gnn__plan_t *plan)
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
         s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
         plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->by_distance ||
-        plan->shape.softcap > 0 || plan->weigher->fast != GNN__FAST_SOFTMAX ||
+        plan->shape.softcap > 0 || plan->hints.weigher != GNN__WEIGHER_SOFTMAX ||
         !gnn__lane_edges_taken(plan))
         return false;
-    const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
+    const bool dot = plan->hints.score == GNN__SCORE_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__part_t *part = &plan->view->parts[p];
         if (part->scale_row || part->scale_col ||
@@ -43,7 +43,7 @@ enum {
 
 /* How one call runs. */
 typedef struct choice {
-    gnn__score_t score;
+    gnn__score_kind_t score;
     int width; /* of a pattern of heads */
     gnn__layout_t layout;
     int64_t value_numbers, key_numbers; /* in a row of values, of keys */
@@ -210,7 +210,7 @@ static void carve_both(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t 
     run->q = matrix(carve, c->copies_keys, n_dst, c->key_numbers);
     run->k = matrix(carve, c->copies_keys, n_src, c->key_numbers);
     run->v = matrix(carve, c->copies_values && !c->one_matrix, n_src, c->value_numbers);
-    run->weights = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], 1, c->key_numbers);
+    run->weights = matrix(carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS], 1, c->key_numbers);
 }
 
 static void carve_forward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
@@ -234,7 +234,7 @@ static void carve_backward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_ru
     l->records.stride =
         (c->score == GNN__SCORE_ADDITIVE ? 3 : 2) * c->width + (columns ? s->d_k + s->d_v : 0);
     l->records.at = matrix(carve, true, n_dst, l->records.stride);
-    run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], gnn__most_chunks(plan->view),
+    run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS], gnn__most_chunks(plan->view),
                       s->heads * s->d_k);
     l->groups = c->groups;
     l->sender_numbers = columns ? s->d_k : c->key_numbers;
@@ -320,7 +320,7 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
-        const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];
+        const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_SCORE_PARAMETERS];
         const gnn__matrix_t flat = {a->data, a->rows * a->cols};
         gnn__matrix_t to;
         pack(&flat, 1, d_k, run->l.key_numbers, run, run->weights, &to, 1);
@@ -339,7 +339,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                whole = run->l.d_senders || run->l.edge_keys, /* receivers make all of d_a */
-        parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
+        parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS) &&
                      (pass == GNN__RECEIVE || (transposed && !whole)),
                edges = gnn__lane_edge_weights_wanted(plan) &&
                        pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
@@ -371,7 +371,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     if (both)
         run->l.groups = chunks; /* as many as there are */
     if (parameters)
-        gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+        gnn__add_partials(&plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks, width);
     if (edges)
         gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
 }
@@ -460,7 +460,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
     const bool additive = run.choice.score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
                collects = once && run.l.same_gradient,
-               parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS),
+               parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS),
                rows = grad->k.at || grad->v.at,
                by_receiver = !additive && (grad->q.at || parameters || collects || edge_rows),
                by_sender = once ? rows && !collects : rows || parameters || terms;

@@ -6,8 +6,8 @@
 static bool takes(const gnn__plan_t *plan)
 {
     const gnn__part_t *part = plan->view->parts;
-    const int fast = plan->aggregator->fast;
-    return (fast == GNN__FAST_MAX || fast == GNN__FAST_MIN) && gnn__is_plain(plan) &&
+    const gnn__reduction_t kind = plan->hints.reduction;
+    return (kind == GNN__REDUCTION_MAX || kind == GNN__REDUCTION_MIN) && gnn__is_plain(plan) &&
            gnn__neighbour_extreme_kernels() && !plan->has[GNN_AGGREGATE_EDGE_WEIGHT] &&
            plan->view->n_parts == 1 && gnn__pairs_form(&part->pairs) == GNN__EDGES &&
            part->pairs.n_rows == plan->graph->n_dst && part->pairs.n_cols == plan->graph->n_src &&
@@ -52,7 +52,7 @@ static gnn__neighbour_extreme_t extreme_of(const gnn__plan_t *plan, const extrem
     const gnn_tensor_t *x = &plan->in[GNN_AGGREGATE_SRC_MESSAGE];
     return (gnn__neighbour_extreme_t){.pairs = plan->view->parts->pairs,
                                       .width = plan->out_width,
-                                      .sign = plan->aggregator->fast == GNN__FAST_MIN ? -1 : 1,
+                                      .sign = plan->hints.reduction == GNN__REDUCTION_MIN ? -1 : 1,
                                       .other = x->data,
                                       .ldother = x->stride,
                                       .own = plan->out.data,

@@ -47,8 +47,8 @@ static bool is_cheaper(const gnn__plan_t *plan, int64_t p)
 
 static bool takes(const gnn__plan_t *plan)
 {
-    bool all = plan->aggregator->fast == GNN__FAST_DOT && plan->weigher->fast == GNN__FAST_LINEAR &&
-               plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
+    bool all = plan->hints.score == GNN__SCORE_DOT && plan->hints.weigher == GNN__WEIGHER_LINEAR &&
+               plan->hints.message == GNN__MESSAGE_SENDER && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
                plan->shape.key_heads == plan->shape.value_heads && plan->shape.softcap == 0 &&
                !plan->has_priors && !plan->dropping && !plan->how->edge_weights_out &&
                !plan->how->segment_weights_out && plan->edge_width == 0 && !plan->edge_key &&

@@ -17,7 +17,7 @@ typedef struct sum_run {
 
 static bool is_mean(const gnn__plan_t *plan)
 {
-    return plan->aggregator->fast == GNN__FAST_MEAN;
+    return plan->hints.reduction == GNN__REDUCTION_MEAN;
 }
 
 static int sum_memory(const gnn__plan_t *plan, void *scratch, sum_run_t *run, size_t *bytes)
@@ -212,8 +212,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 static bool takes(const gnn__plan_t *plan)
 {
-    const int fast = plan->aggregator->fast;
-    return (fast == GNN__FAST_SUM || fast == GNN__FAST_MEAN) && gnn__is_plain(plan);
+    return (plan->hints.reduction == GNN__REDUCTION_SUM || is_mean(plan)) && gnn__is_plain(plan);
 }
 
 /* Rows that are done after one part. */

@@ -15,6 +15,7 @@ static void lay_out_shared(const gnn__plan_t *plan, gnn__driver_run_t *run)
                                  GNN_AGGREGATE_EDGE_KEY_WEIGHT,
                                  GNN_AGGREGATE_PARAMETERS,
                                  GNN_AGGREGATE_MESSAGE_PARAMETERS,
+                                 GNN_AGGREGATE_SCORE_PARAMETERS,
                                  GNN_AGGREGATE_PRIOR_0,
                                  GNN_AGGREGATE_PRIOR_1,
                                  GNN_AGGREGATE_PRIOR_2};
@@ -111,7 +112,7 @@ static void row_grad(const gnn__listener_t *listener, const gnn__driver_run_t *r
 static gnn__wanted_t wanted_by_receiver(const gnn__plan_t *plan)
 {
     static const int of_scores[] = {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_PRIOR_QUERY,
-                                    GNN_AGGREGATE_PARAMETERS, GNN_AGGREGATE_EDGE_BIAS};
+                                    GNN_AGGREGATE_SCORE_PARAMETERS, GNN_AGGREGATE_EDGE_BIAS};
     const bool features = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES);
     gnn__wanted_t w = {0};
     w.weight = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_WEIGHT);
@@ -136,7 +137,8 @@ static gnn__wanted_t wanted_by_receiver(const gnn__plan_t *plan)
  * rows reads none. */
 static bool is_silent(const gnn__plan_t *plan)
 {
-    return (plan->aggregator->fast == GNN__FAST_SUM || plan->aggregator->fast == GNN__FAST_MEAN) &&
+    return (plan->hints.reduction == GNN__REDUCTION_SUM ||
+            plan->hints.reduction == GNN__REDUCTION_MEAN) &&
            !gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_WEIGHT);
 }
 

@@ -19,22 +19,6 @@ static void settle(const gnn__plan_t *plan, gnn_real_t *state)
         w->settle(&plan->weigher_shape, a, state + a * w->state);
 }
 
-/* What is dropped, or weighs nothing, is not there: 0 x NaN would be NaN. */
-static void add_message(const gnn__plan_t *plan, const gnn__pair_t *pair, const gnn_real_t *state,
-                        const gnn_real_t *scores, gnn_real_t *out)
-{
-    const gnn_weigher_t *w = plan->weigher;
-    const int64_t d_v = plan->shape.d_v;
-    for (int64_t a = 0; a < plan->shape.heads; a++, out += d_v) {
-        const gnn_real_t weight =
-            w->weight(&plan->weigher_shape, a, state + a * w->state, scores[a]) *
-            (pair->keep ? pair->weight * pair->keep[a] : pair->weight);
-        const gnn_real_t *v = pair->message + gnn__value_head(&plan->shape, a) * d_v;
-        for (int64_t c = 0; weight != 0 && c < d_v; c++)
-            out[c] += weight * v[c];
-    }
-}
-
 /* The scores of pair `at`: where they are kept, or worked out anew. */
 static const gnn_real_t *scores_again(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                                       const gnn_real_t *kept, gnn__pair_t *pair)
@@ -78,7 +62,8 @@ static void add_messages(const gnn__listener_t *listener, const gnn__driver_run_
         const gnn_real_t *scores =
             scores_again(plan, scratch, kept ? kept + (at - from) * plan->shape.heads : NULL, &pair);
         gnn__pair_load(listener, scratch, &pair);
-        add_message(plan, &pair, gnn__driver_state(run, node), scores, out);
+        gnn__pair_weights(plan, scratch, gnn__driver_state(run, node), scores, &pair);
+        plan->aggregator->accumulate(&plan->shape, out, &pair.edge);
     }
 }
 
@@ -117,12 +102,15 @@ void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, i
         memset(gnn__row(&plan->out, i), 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
     if (parts == 1) {
         gnn__driver_visit(plan, run, 0, false, threads, attend_row);
-        return;
+    } else {
+        for (int64_t p = 0; p < parts; p++)
+            gnn__driver_visit(plan, run, p, false, threads, enter_row);
+        for (int64_t i = 0; i < n; i++)
+            settle(plan, gnn__driver_state(run, i));
+        for (int64_t p = 0; p < parts; p++)
+            gnn__driver_visit(plan, run, p, false, threads, add_row);
     }
-    for (int64_t p = 0; p < parts; p++)
-        gnn__driver_visit(plan, run, p, false, threads, enter_row);
     for (int64_t i = 0; i < n; i++)
-        settle(plan, gnn__driver_state(run, i));
-    for (int64_t p = 0; p < parts; p++)
-        gnn__driver_visit(plan, run, p, false, threads, add_row);
+        if (plan->view->degree[i] > 0)
+            plan->aggregator->finish(&plan->shape, gnn__row(&plan->out, i), gnn__row(&plan->out, i));
 }

@@ -15,7 +15,10 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
     const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
     const gnn_tensor_t *d_parameters = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
     for (int64_t i = 0; i < plan->graph->n_dst; i++) {
-        const gnn_real_t *out = gnn__row(&plan->out, i), *d_out = gnn__row(&plan->d_out, i);
+        const gnn_real_t *out = gnn__row(&plan->out, i);
+        gnn_real_t *d_out = gnn__row(&plan->d_out, i);
+        if (plan->view->degree[i] > 0)
+            plan->aggregator->finish_grad(&plan->shape, d_out, out, d_out);
         for (int64_t a = 0; a < heads; a++) {
             gnn_real_t delta = 0;
             for (int64_t c = a * d_v; c < (a + 1) * d_v; c++)
@@ -30,15 +33,17 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
 
 /* ---- straight-through ---- */
 
-static gnn_real_t message_product(const gnn__plan_t *plan, const gnn__pair_t *pair, int64_t a)
+/* scratch->d_weights: the derivatives by the weights, which are dY . m; adds to d_message and to
+ * `parameters` unless they are NULL. */
+static void weight_grads(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                         const gnn__pair_t *pair, gnn_real_t *d_message, gnn_tensor_t parameters)
 {
-    const int64_t d_v = plan->shape.d_v;
-    const gnn_real_t *d_out = gnn__row(&plan->d_out, pair->i) + a * d_v,
-                     *m = pair->message + gnn__value_head(&plan->shape, a) * d_v;
-    gnn_real_t dot = 0;
-    for (int64_t c = 0; c < d_v; c++)
-        dot += d_out[c] * m[c];
-    return dot;
+    gnn_edge_grad_t grad = {
+        .message = d_message,
+        .weights = gnn__zeroed(scratch->d_weights, plan->shape.heads, true),
+        .parameters = parameters};
+    plan->aggregator->accumulate_grad(&plan->shape, gnn__row(&plan->d_out, pair->i), &pair->edge,
+                                      &grad);
 }
 
 static gnn_real_t believed(const gnn__plan_t *plan, int64_t a, const gnn_real_t *state,
@@ -62,13 +67,15 @@ static void add_delta(const gnn__listener_t *listener, const gnn__driver_run_t *
         gnn__pair_meet(listener, node, at, &pair);
         gnn__pair_scores(plan, scratch, &pair);
         gnn__pair_load(listener, scratch, &pair);
+        gnn__pair_weights(plan, scratch, gnn__driver_state(run, node), scratch->scores, &pair);
+        weight_grads(plan, scratch, &pair, NULL, (gnn_tensor_t){0});
         for (int64_t a = 0; a < heads; a++) {
-            const gnn_real_t factor = pair.keep ? pair.weight * pair.keep[a] : pair.weight;
+            const gnn_real_t factor = gnn__pair_factor(&pair, a);
             const gnn_real_t weight =
                 w->weight_backward(&plan->weigher_shape, a,
                                    gnn__driver_state(run, node) + a * w->state, scratch->scores[a]);
             if (weight != 0 && factor != 0)
-                run->delta[node * heads + a] += weight * factor * message_product(plan, &pair, a);
+                run->delta[node * heads + a] += weight * factor * scratch->d_weights[a];
         }
     }
 }
@@ -84,29 +91,25 @@ void gnn__driver_attend_believe(const gnn__plan_t *plan, const gnn__driver_run_t
 
 /* ---- pairs ---- */
 
-/* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0
- * x NaN is NaN: messages that weigh nothing are not read. */
+/* Fills scratch->d_scores; adds to d_message (message_width), d_weight and `parameters`, unless
+ * they are NULL. 0 x NaN is NaN: derivatives by weights of dropped messages are not read. */
 static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                         const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
-                         gnn_real_t *d_message, gnn_real_t *d_weight)
+                         const gnn__pair_scratch_t *scratch, gnn__pair_t *pair,
+                         gnn_real_t *d_message, gnn_real_t *d_weight, gnn_tensor_t parameters)
 {
-    const gnn_weigher_t *row = plan->weigher;
-    const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
-    const gnn_real_t *d_out = gnn__row(&plan->d_out, pair->i);
-    for (int64_t a = 0; a < heads; a++, d_out += d_v) {
-        const gnn_real_t *state = gnn__driver_state(run, pair->i) + a * row->state,
-                         keep = pair->keep ? pair->keep[a] : 1, factor = pair->weight * keep;
-        const int64_t at = gnn__value_head(&plan->shape, a) * d_v;
-        const gnn_real_t w = row->weight(&plan->weigher_shape, a, state, scratch->scores[a]);
-        gnn_real_t dot = 0;
-        for (int64_t c = 0; (factor != 0 || d_weight) && c < d_v; c++)
-            dot += d_out[c] * pair->message[at + c];
-        for (int64_t c = 0; d_message && w != 0 && factor != 0 && c < d_v; c++)
-            d_message[at + c] += w * factor * d_out[c];
+    const gnn_weigher_t *weigher = plan->weigher;
+    const int64_t heads = plan->shape.heads;
+    const gnn_real_t *states = gnn__driver_state(run, pair->i);
+    gnn__pair_weights(plan, scratch, states, scratch->scores, pair);
+    weight_grads(plan, scratch, pair, d_message, parameters);
+    for (int64_t a = 0; a < heads; a++) {
+        const gnn_real_t *state = states + a * weigher->state, score = scratch->scores[a],
+                         keep = pair->keep ? pair->keep[a] : 1, factor = pair->weight * keep,
+                         dot = scratch->d_weights[a];
+        const gnn_real_t w = weigher->weight(&plan->weigher_shape, a, state, score);
         if (d_weight && w != 0 && keep != 0)
             *d_weight += w * keep * dot;
-        const gnn_real_t score = scratch->scores[a];
-        scratch->d_scores[a] = row->weight_grad(
+        scratch->d_scores[a] = weigher->weight_grad(
             &plan->weigher_shape, a, state, score, believed(plan, a, state, score, w),
             factor != 0 ? factor * dot : 0, run->delta[pair->i * heads + a]);
     }
@@ -134,30 +137,30 @@ static gnn_prior_grad_t prior_grad(const gnn__plan_t *plan, const gnn__driver_ru
 }
 
 static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                         const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
-                         gnn_real_t *sums)
+                         const gnn__pair_scratch_t *scratch, gnn__pair_t *pair, gnn_real_t *sums)
 {
     const gnn__wanted_t *wanted = &run->wanted;
     gnn_real_t d_weight = 0;
     weights_grad(plan, run, scratch, pair,
                  gnn__zeroed(scratch->d_message, plan->message_width, wanted->message),
-                 wanted->weight ? &d_weight : NULL);
+                 wanted->weight ? &d_weight : NULL,
+                 gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums));
     if (wanted->message)
         gnn__driver_message_grad(plan, run, scratch, pair, NULL, sums);
     if (wanted->score) {
-        gnn__scores_grad_t grad = {
-            .edge.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
-            .edge.key = wanted->key
+        gnn__pair_scores_grad_t grad = {
+            .score.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
+            .score.key = wanted->key
                             ? gnn__zeroed(gnn__driver_free_row(&scratch->d_key, plan->key_width),
                                           plan->key_width, true)
                             : NULL,
-            .edge.parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums),
+            .score.parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_SCORE_PARAMETERS, sums),
             .bias = gnn__users_edge(plan, pair->number)
                         ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
                         : NULL};
         for (int p = 0; p < GNN_PRIORS; p++) {
             grad.prior[p] = prior_grad(plan, run, p, pair->i, sums);
-            grad.prior[p].key = grad.edge.key;
+            grad.prior[p].key = grad.score.key;
         }
         gnn__pair_scores_grad(plan, scratch, pair, &grad);
     }
@@ -169,20 +172,21 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
 }
 
 static void send_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                      const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair)
+                      const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
 {
     const bool message = gnn__wants_gradient(plan, GNN_AGGREGATE_SRC_MESSAGE);
-    gnn__scores_grad_t grad = {.edge.key = own_row(plan, GNN_AGGREGATE_KEY, pair->j)};
-    bool scores = grad.edge.key != NULL;
+    gnn__pair_scores_grad_t grad = {.score.key = own_row(plan, GNN_AGGREGATE_KEY, pair->j)};
+    bool scores = grad.score.key != NULL;
     for (int p = 0; p < GNN_PRIORS; p++) {
-        grad.prior[p].key = grad.edge.key;
+        grad.prior[p].key = grad.score.key;
         if (gnn__prior_numbers(plan, GNN_AGGREGATE_PRIOR_0 + p) == GNN_PRIOR_PER_SENDER) {
             grad.prior[p].parameters = plan->d[GNN_AGGREGATE_PRIOR_0 + p];
             scores |= grad.prior[p].parameters.data != NULL;
         }
     }
     weights_grad(plan, run, scratch, pair,
-                 gnn__zeroed(scratch->d_message, plan->message_width, message), NULL);
+                 gnn__zeroed(scratch->d_message, plan->message_width, message), NULL,
+                 (gnn_tensor_t){0});
     if (message)
         gnn__driver_send_message_grad(plan, scratch, pair);
     if (scores)

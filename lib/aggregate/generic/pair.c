@@ -32,6 +32,8 @@ static gnn__pair_scratch_t lay_out(const gnn__plan_t *plan, gnn__carve_t *c)
     s.scores = numbers(c, plan->scored ? heads : 0);
     s.d_scores = numbers(c, plan->scored ? heads : 0);
     s.capped = numbers(c, plan->scored ? heads : 0);
+    s.weights = numbers(c, plan->scored ? heads : 0);
+    s.d_weights = numbers(c, plan->scored ? heads : 0);
     s.keep = numbers(c, gnn__round_up(heads, 8));
     s.d_out = numbers(c, plan->out_width);
     s.kept = numbers(c, plan->scored ? GNN__KEPT_SCORES : 0);
@@ -103,8 +105,8 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
             gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, scratch->edge);
         pair->rows.edge = scratch->edge;
     }
-    pair->message = silent ? NULL : plan->message->is_sender ? pair->rows.src : scratch->message;
-    if (silent || plan->message->is_sender)
+    pair->message = silent ? NULL : plan->hints.message == GNN__MESSAGE_SENDER ? pair->rows.src : scratch->message;
+    if (silent || plan->hints.message == GNN__MESSAGE_SENDER)
         return;
     plan->message->message(&plan->message_shape, &pair->rows, scratch->message);
 }

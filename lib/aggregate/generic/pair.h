@@ -28,6 +28,7 @@ typedef struct gnn__pair_scratch {
     gnn__waiting_t d_edge, d_key;               /* rows of edge_width and of key_width */
     gnn_real_t *message, *weighted, *d_message; /* message_width */
     gnn_real_t *scores, *d_scores, *capped;     /* heads; capped: before priors were added */
+    gnn_real_t *weights, *d_weights;            /* heads, of scored rows */
     gnn_real_t *keep;                           /* heads, rounded up to 8 */
     gnn_real_t *d_out;                          /* out_width */
     gnn_real_t *kept;                           /* GNN__KEPT_SCORES, of scored rows */
@@ -67,6 +68,7 @@ void gnn__listener_far_rows(gnn__listener_t *listener, const gnn_tensor_t *rows)
 
 typedef struct gnn__pair {
     gnn_edge_t edge;
+    gnn_score_rows_t compared; /* query and key, of scored rows */
     int64_t i, j, number, distance, place; /* number: of the edge, -1 on spans */
     gnn_message_rows_t rows;
     const gnn_real_t *message; /* not weighted yet */
@@ -90,15 +92,26 @@ void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_r
 void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair);
 
 /* Where the derivatives of a pair's scores go; NULL, or data NULL, where they are not wanted. */
-typedef struct gnn__scores_grad {
-    gnn_edge_grad_t edge;
+typedef struct gnn__pair_scores_grad {
+    gnn_score_grad_t score;
     gnn_real_t *bias; /* (heads) */
     gnn_prior_grad_t prior[GNN_PRIORS];
-} gnn__scores_grad_t;
+} gnn__pair_scores_grad_t;
 
 /* Of scratch->d_scores, after gnn__pair_scores; d_scores are used up. */
 void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
-                           const gnn__pair_t *pair, gnn__scores_grad_t *grad);
+                           const gnn__pair_t *pair, gnn__pair_scores_grad_t *grad);
+
+/* The weights of a pair from its scores and its receiver's settled state, times dropout and the
+ * edge's weight: scratch->weights, which pair->edge then reads. gnn__pair_load comes before. */
+void gnn__pair_weights(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                       const gnn_real_t *state, const gnn_real_t *scores, gnn__pair_t *pair);
+
+/* Dropout of head a times the edge's weight. */
+static inline gnn_real_t gnn__pair_factor(const gnn__pair_t *pair, int64_t a)
+{
+    return pair->keep ? pair->weight * pair->keep[a] : pair->weight;
+}
 
 /* What input `input` projects features with. */
 static inline gnn__feature_weight_t gnn__pair_projection(const gnn__plan_t *plan, int input)

@@ -1,4 +1,4 @@
-/* The score of a pair: cap(the aggregator's) + edge bias + priors; and its derivatives. */
+/* The score of a pair: cap(score(q, k)) + edge bias + priors; and its derivatives. */
 #include <lib/aggregate/generic/pair.h>
 #include <lib/kernels/simd/real_math.h>
 
@@ -6,13 +6,13 @@
 
 static void load_rows(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
 {
-    pair->edge.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
-    pair->edge.key = gnn__row(&plan->in[GNN_AGGREGATE_KEY], pair->j);
+    pair->compared.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
+    pair->compared.key = gnn__row(&plan->in[GNN_AGGREGATE_KEY], pair->j);
     if (!plan->edge_key || !gnn__has_features(plan, pair->number))
         return;
-    memcpy(scratch->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
+    memcpy(scratch->key, pair->compared.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
     gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_KEY_WEIGHT, scratch->key);
-    pair->edge.key = scratch->key;
+    pair->compared.key = scratch->key;
 }
 
 static void cap(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch)
@@ -26,8 +26,8 @@ static gnn_prior_pair_t prior_pair(const gnn__plan_t *plan, const gnn__pair_t *p
 {
     const gnn_real_t *query = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
                                   ? gnn__row(&plan->in[GNN_AGGREGATE_PRIOR_QUERY], pair->i)
-                                  : pair->edge.query;
-    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query, pair->edge.key, pair->place};
+                                  : pair->compared.query;
+    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query, pair->compared.key, pair->place};
 }
 
 /* Where the key of head a stands at the pair's distance, in a matrix like the parameters. */
@@ -69,7 +69,7 @@ void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
 {
     const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
     load_rows(plan, scratch, pair);
-    plan->aggregator->scores(&plan->shape, &pair->edge, scratch->scores);
+    plan->score->score(&plan->score_shape, &pair->compared, scratch->scores);
     if (plan->shape.softcap > 0)
         cap(plan, scratch);
     if (plan->has[GNN_AGGREGATE_EDGE_BIAS] && gnn__users_edge(plan, pair->number))
@@ -81,6 +81,17 @@ void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
     for (int p = 0; p < GNN_PRIORS; p++)
         if (plan->prior[p])
             add_prior(plan->prior[p], &plan->prior_shape[p], &seen, scratch->scores);
+}
+
+void gnn__pair_weights(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                       const gnn_real_t *state, const gnn_real_t *scores, gnn__pair_t *pair)
+{
+    const gnn_weigher_t *w = plan->weigher;
+    for (int64_t a = 0; a < plan->shape.heads; a++)
+        scratch->weights[a] =
+            w->weight(&plan->weigher_shape, a, state + a * w->state, scores[a]) *
+            gnn__pair_factor(pair, a);
+    pair->edge = (gnn_edge_t){.message = pair->message, .weights = scratch->weights};
 }
 
 /* ---- backward ---- */
@@ -118,7 +129,7 @@ static void prior_grad(const gnn_prior_t *row, const gnn_aggregate_shape_t *shap
 }
 
 void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
-                           const gnn__pair_t *pair, gnn__scores_grad_t *grad)
+                           const gnn__pair_t *pair, gnn__pair_scores_grad_t *grad)
 {
     const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
     gnn_real_t *d = scratch->d_scores;
@@ -136,5 +147,5 @@ void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *s
             const gnn_real_t t = scratch->capped[a] / plan->shape.softcap;
             d[a] *= 1 - t * t;
         }
-    plan->aggregator->scores_grad(&plan->shape, &pair->edge, d, &grad->edge);
+    plan->score->score_grad(&plan->score_shape, &pair->compared, d, &grad->score);
 }

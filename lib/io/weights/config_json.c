@@ -144,8 +144,8 @@ static bool block_field(size_t index, field_t *field)
 int gnn__own_rows_check(const gnn_rows_t *rows)
 {
     static const gnn__field_values_t *const tables[] = {
-        &gnn__kind_aggregator, &gnn__kind_message, &gnn__kind_update, &gnn__kind_map,
-        &gnn__kind_weigher,    &gnn__kind_prior,   &gnn__kind_op};
+        &gnn__kind_aggregator, &gnn__kind_message, &gnn__kind_score, &gnn__kind_update,
+        &gnn__kind_map,        &gnn__kind_weigher, &gnn__kind_prior, &gnn__kind_op};
     const size_t n_tables = sizeof tables / sizeof *tables;
     for (int64_t k = 0; rows && k < rows->count; k++) {
         const gnn_row_t *r = rows->list ? &rows->list[k] : NULL;
@@ -438,6 +438,14 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *co
     {
         if (is_listed(elsewhere, key))
             continue;
+        if (fields == config_field && strcmp(key, "aggregator") == 0 && json_is_string(value) &&
+            gnn__config_old_aggregator(to, json_string_value(value))) {
+            if (json_object_get(object, "score"))
+                return gnn__error(GNN_EFORMAT,
+                                  "field aggregator: %.40s is a score, but there is a field score",
+                                  json_string_value(value));
+            continue;
+        }
         if (!find_field(&f, fields, key))
             return gnn__error(GNN_EFORMAT, "unknown field \"%.40s\"", key);
         int rc = read_value(&f, (char *)to + f.offset, value, rows);

@@ -48,7 +48,12 @@
 
 #include <lib/kernels/neighbours/pairs.h>
 
-typedef enum { GNN__SCORE_DOT, GNN__SCORE_ADDITIVE, GNN__SCORE_ADDITIVE_V2 } gnn__score_t;
+typedef enum {
+    GNN__SCORE_OTHER, /* kernels have none for it */
+    GNN__SCORE_DOT,
+    GNN__SCORE_ADDITIVE,
+    GNN__SCORE_ADDITIVE_V2
+} gnn__score_kind_t;
 
 /* A matrix as a pointer and a stride. */
 typedef struct gnn__matrix {
@@ -127,7 +132,7 @@ typedef struct gnn__attention_grads {
 } gnn__attention_grads_t;
 
 typedef struct gnn__attention {
-    gnn__score_t score;
+    gnn__score_kind_t score;
     int64_t heads, kv_heads, d_k, d_v;
     gnn_real_t scale;      /* dot */
     gnn_precision_t level; /* dot: of products inside tiles */

@@ -19,7 +19,7 @@ void gnn__block_agnn(gnn_steps_t *steps, const gnn_block_t *b)
                                 .key = unit,
                                 .graph = b->graph,
                                 .layer = {.in = b->width,
-                                          .aggregator = &gnn_aggregator_dot,
+                                          .aggregator = &gnn_aggregator_attention,
                                           .self_loops = GNN_ON,
                                           .scale = 1}});
 }

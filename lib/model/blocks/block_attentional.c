@@ -18,5 +18,8 @@ void gnn__block_attentional(gnn_steps_t *steps, const gnn_block_t *b)
                      .query = query,
                      .key = gate,
                      .graph = b->graph,
-                     .layer = {.in = b->width, .aggregator = &gnn_aggregator_additive, .slope = 1}});
+                     .layer = {.in = b->width,
+                               .aggregator = &gnn_aggregator_attention,
+                               .score = &gnn_score_additive,
+                               .slope = 1}});
 }

@@ -85,7 +85,7 @@ static const char *hear(hgt_t *h, int t)
                      .graph = h->b->graph + t,
                      .layer = {.in = h->out,
                                .heads = h->heads,
-                               .aggregator = &gnn_aggregator_dot,
+                               .aggregator = &gnn_aggregator_attention,
                                .scale = (gnn_real_t)(1 / sqrt((double)(h->out / h->heads)))}});
 }
 

@@ -25,7 +25,7 @@ static const char *heads(gnn_steps_t *steps, const gnn_block_t *b, const char *p
                                        .graph = graph,
                                        .layer = {.in = b->width,
                                                  .heads = b->heads,
-                                                 .aggregator = gnn_aggregator_find("dot"),
+                                                 .aggregator = &gnn_aggregator_attention,
                                                  .scale = 1 / (gnn_real_t)sqrt((double)b->width)}});
 }
 

@@ -37,7 +37,7 @@ void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
                                                .graph = b->graph + (int)g,
                                                .layer = {.in = d / groups,
                                                          .heads = heads / groups,
-                                                         .aggregator = &gnn_aggregator_dot}});
+                                                         .aggregator = &gnn_aggregator_attention}});
     }
     x = gnn__piece_concat(steps, b, "heard", heard);
     gnn__piece_same(steps, b, "", gnn__piece_linear(steps, b, "out", x, d, d, GNN_OFF));

@@ -60,7 +60,7 @@ void gnn__block_set2set(gnn_steps_t *steps, const gnn_block_t *b)
                                                     .key = x,
                                                     .graph = b->graph,
                                                     .layer = {.in = b->width,
-                                                              .aggregator = &gnn_aggregator_dot,
+                                                              .aggregator = &gnn_aggregator_attention,
                                                               .scale = 1}});
         read = gnn__piece_concat(steps, b, t < hops - 1 ? gnn__numbered("read.", t, "").text : "",
                                  (const char *[8]){q, r});

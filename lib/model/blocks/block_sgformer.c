@@ -26,7 +26,7 @@ void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)
                                                     .graph = b->graph,
                                                     .layer = {.in = d,
                                                               .heads = heads,
-                                                              .aggregator = &gnn_aggregator_dot,
+                                                              .aggregator = &gnn_aggregator_attention,
                                                               .weigher = &gnn_weigher_linear,
                                                               .scale = 1}}),
                *mean = gnn__piece_heard(steps, b, "mean_key", k, &gnn_aggregator_mean, b->graph, d);

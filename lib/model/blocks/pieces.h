@@ -182,7 +182,8 @@ static inline const char *gnn__piece_weigh(gnn_steps_t *steps, const gnn_block_t
                                        .graph = edges,
                                        .layer = {.in = width,
                                                  .heads = heads,
-                                                 .aggregator = &gnn_aggregator_additive,
+                                                 .aggregator = &gnn_aggregator_attention,
+                                                 .score = &gnn_score_additive,
                                                  .slope = 1}});
 }
 

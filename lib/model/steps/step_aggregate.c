@@ -45,7 +45,7 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
     const gnn_layer_config_t *c = &s->step.layer;
-    const bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
+    const bool scored = gnn__scored(c), per_head = gnn__scores_heads(c->score);
     const int64_t message = scored ? c->value_heads * c->d_v : c->in;
     if (c->message->src_parts > 0)
         GNN_TRY(gnn__step_expect(model, s, in, MESSAGES, c->message->src_parts * message,
@@ -122,7 +122,8 @@ const gnn__step_row_t gnn__step_kind_aggregate = {
     .config_reads = GNN__READS(
         GNN__CONFIG_AT(preset), GNN__CONFIG_AT(in), GNN__CONFIG_AT(out), GNN__CONFIG_AT(heads),
         GNN__CONFIG_AT(d_k), GNN__CONFIG_AT(d_v), GNN__CONFIG_AT(edge_dim), GNN__CONFIG_AT(message),
-        GNN__CONFIG_AT(aggregator), GNN__CONFIG_AT(update), GNN__CONFIG_AT(options),
+        GNN__CONFIG_AT(aggregator), GNN__CONFIG_AT(score), GNN__CONFIG_AT(score_options),
+        GNN__CONFIG_AT(update), GNN__CONFIG_AT(options),
         GNN__CONFIG_AT(self_loops), GNN__CONFIG_AT(graph_norm), GNN__CONFIG_AT(combine),
         GNN__CONFIG_AT(slope), GNN__CONFIG_AT(scale), GNN__CONFIG_AT(dropout),
         GNN__CONFIG_AT(dropout_attention), GNN__CONFIG_AT(dropout_message), GNN__CONFIG_AT(key_heads),

@@ -1,11 +1,12 @@
-/* Which row of a table a distance reads. */
-#ifndef GNN_AGGREGATE_PRIORS_BUCKET_H
-#define GNN_AGGREGATE_PRIORS_BUCKET_H
+/* Buckets of distances: which row of a table a distance reads. Shared by the priors and messages
+ * that own such tables. */
+#ifndef GNN_AGGREGATE_BUCKETS_H
+#define GNN_AGGREGATE_BUCKETS_H
 
 #include <lib/aggregate/tables.h>
 
-/* The options that every table by distance has, in this order. */
-enum { BUCKETS, RULE, REACH };
+/* The options that every table by distance begins with. */
+enum { GNN__BUCKET_COUNT, GNN__BUCKET_RULE, GNN__BUCKET_REACH };
 
 /* clang-format off */
 #define GNN__BUCKET_OPTIONS \
@@ -14,7 +15,7 @@ enum { BUCKETS, RULE, REACH };
     {"reach", 128, 1, 1 << 30, "logarithmic rules: from this distance on there is one row"}
 /* clang-format on */
 
-/* priors/bucket.c */
+/* The row that these options, with defaults filled in, give a distance. */
 int64_t gnn__bucket(const double *options, int64_t distance);
 
 #endif

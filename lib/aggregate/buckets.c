@@ -1,5 +1,5 @@
 /* The rules of gnn_bucket_t. */
-#include <lib/aggregate/priors/bucket.h>
+#include <lib/aggregate/buckets.h>
 #include <lib/base/base.h>
 #include <math.h>
 
@@ -36,15 +36,15 @@ static int64_t clip(int64_t row, int64_t n)
 
 int64_t gnn__bucket(const double *options, int64_t distance)
 {
-    const int64_t n = (int64_t)options[BUCKETS], half = n / 2;
-    switch ((gnn_bucket_t)options[RULE]) {
+    const int64_t n = (int64_t)options[GNN__BUCKET_COUNT], half = n / 2;
+    switch ((gnn_bucket_t)options[GNN__BUCKET_RULE]) {
     case GNN_BUCKET_CLIP_CAUSAL: return clip(distance + n - 1, n);
     case GNN_BUCKET_LOG:
         return (distance > 0 ? half : 0) +
-               by_logarithm(gnn__max(half, 1), options[REACH], distance < 0 ? -distance : distance);
-    case GNN_BUCKET_LOG_CAUSAL: return by_logarithm(n, options[REACH], gnn__max(-distance, 0));
+               by_logarithm(gnn__max(half, 1), options[GNN__BUCKET_REACH], distance < 0 ? -distance : distance);
+    case GNN_BUCKET_LOG_CAUSAL: return by_logarithm(n, options[GNN__BUCKET_REACH], gnn__max(-distance, 0));
     case GNN_BUCKET_CLIP_BACK: return clip(half - distance, n);
-    case GNN_BUCKET_LOG_BACK: return clip(by_logarithm_back(n, options[REACH], distance), n);
+    case GNN_BUCKET_LOG_BACK: return clip(by_logarithm_back(n, options[GNN__BUCKET_REACH], distance), n);
     default: return clip(distance + half, n);
     }
 }

@@ -1,0 +1,52 @@
+/* What the fast strategies know of the library's own entries, found by their addresses. A program's
+ * own entry, or a copy of the library's, is OTHER everywhere: the reference runs it. */
+#ifndef GNN_AGGREGATE_HINTS_H
+#define GNN_AGGREGATE_HINTS_H
+
+#include <gnn/aggregate.h>
+#include <lib/kernels/attention/attention.h>
+
+/* How messages are combined. */
+typedef enum {
+    GNN__REDUCTION_OTHER,
+    GNN__REDUCTION_SUM,
+    GNN__REDUCTION_MEAN,
+    GNN__REDUCTION_MAX,
+    GNN__REDUCTION_MIN,
+    GNN__REDUCTION_ATTENTION
+} gnn__reduction_t;
+
+/* A message that kernels need not make. */
+typedef enum {
+    GNN__MESSAGE_OTHER,
+    GNN__MESSAGE_SENDER,       /* the sender's row itself, read in place */
+    GNN__MESSAGE_PLUS_EDGE,    /* the sender's row plus the edge's, summed apart */
+    GNN__MESSAGE_PLUS_DISTANCE /* the sender's row plus one by distance, summed apart */
+} gnn__message_kind_t;
+
+typedef enum {
+    GNN__WEIGHER_OTHER,
+    GNN__WEIGHER_SOFTMAX,
+    GNN__WEIGHER_SOFTMAX_SINK,
+    GNN__WEIGHER_LINEAR
+} gnn__weigher_kind_t;
+
+typedef struct gnn__hints {
+    gnn__reduction_t reduction;
+    gnn__message_kind_t message;
+    gnn__score_kind_t score; /* OTHER unless the reduction is attention */
+    gnn__weigher_kind_t weigher;
+} gnn__hints_t;
+
+/* `score` and `weigher` may be NULL: there is none. */
+gnn__hints_t gnn__hints_of(const gnn_aggregator_t *aggregator, const gnn_message_t *message,
+                           const gnn_score_t *score, const gnn_weigher_t *weigher);
+/* The message is the sender's row itself. */
+bool gnn__message_is_sender(const gnn_message_t *message);
+
+/* Of the message by_distance: the row of its table for a distance, and the column where a value
+ * head's d_v values begin. messages.c */
+int64_t gnn__message_distance_row(const gnn_aggregate_shape_t *shape, int64_t distance);
+int64_t gnn__message_distance_column(const gnn_aggregate_shape_t *shape, int64_t head);
+
+#endif

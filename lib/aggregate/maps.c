@@ -1,0 +1,267 @@
+/* The maps: what becomes of rows of queries and keys before they are compared. One entry after
+ * another. */
+#include <lib/aggregate/tables.h>
+#include <lib/ops/unit_rows.h>
+#include <math.h>
+#include <stdbool.h>
+
+/* ---- none ---- */
+
+const gnn_map_t gnn_map_none = {.name = "none", .help = "rows stay as they are"};
+
+/* ---- rotation of pairs of values of every head: shared by the rope entries ---- */
+
+/* Pairs of a head are (at, at + apart); the next pair begins `step` values later. */
+typedef struct rope_layout {
+    int64_t pairs, step, apart;
+} rope_layout_t;
+
+/* Rotates one head by its angles times `sign`. `numbers`: the cosines of all pairs, then the sines.
+ * u and v: the first and the second values of the pairs. Callers pass constants for `step` and
+ * `add` where speed counts. */
+static inline void rotate_head(int64_t pairs, int64_t step, const gnn_real_t *restrict numbers,
+                               gnn_real_t sign, const gnn_real_t *restrict u,
+                               const gnn_real_t *restrict v, bool add, gnn_real_t *restrict y_u,
+                               gnn_real_t *restrict y_v)
+{
+#pragma omp simd
+    for (int64_t t = 0; t < pairs; t++) {
+        const int64_t at = t * step;
+        const gnn_real_t c = numbers[t], s = sign * numbers[pairs + t];
+        y_u[at] = (add ? y_u[at] : 0) + u[at] * c - v[at] * s;
+        y_v[at] = (add ? y_v[at] : 0) + u[at] * s + v[at] * c;
+    }
+}
+
+static inline void rotate(const gnn_aggregate_shape_t *shape, rope_layout_t l, int64_t heads,
+                          const gnn_real_t *numbers, gnn_real_t sign, const gnn_real_t *x, bool add,
+                          gnn_real_t *y)
+{
+    const int64_t d = shape->d_k;
+    for (int64_t a = 0; a < heads; a++, x += d, y += d) {
+        if (l.step == 1 && !add)
+            rotate_head(l.pairs, 1, numbers, sign, x, x + l.apart, false, y, y + l.apart);
+        else
+            rotate_head(l.pairs, l.step, numbers, sign, x, x + l.apart, add, y, y + l.apart);
+        for (int64_t at = 2 * l.pairs; at < d; at++)
+            y[at] = (add ? y[at] : 0) + x[at];
+    }
+}
+
+/* ---- rope: pair t is rotated by position / factor * base^(-2t / width) ---- */
+
+enum { BASE, WIDTH, FACTOR, ADJACENT };
+
+static const gnn_option_t rope_options[] = {
+    {"base", 10000, 1, 1e12, "of the frequencies"},
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
+    {"factor", 1, 1e-6, 1e6, "positions are divided by it (position interpolation)"},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"}};
+
+static int64_t rope_width(const gnn_aggregate_shape_t *shape)
+{
+    return shape->options[WIDTH] > 0 ? (int64_t)shape->options[WIDTH] : shape->d_k;
+}
+
+static const char *rope_wrong(const gnn_aggregate_shape_t *shape)
+{
+    if (rope_width(shape) > shape->d_k)
+        return "it rotates more values than a head has";
+    return rope_width(shape) % 2 != 0 ? "it rotates pairs, so the width must be even" : NULL;
+}
+
+static void rope_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
+{
+    const int64_t width = rope_width(shape);
+    const double ratio = width > 0 ? pow(shape->options[BASE], -2 / (double)width) : 1;
+    double angle = (double)position / shape->options[FACTOR];
+    for (int64_t t = 0; t < width / 2; t++) {
+        numbers[t] = (gnn_real_t)cos(angle);
+        numbers[width / 2 + t] = (gnn_real_t)sin(angle);
+        angle *= ratio;
+    }
+}
+
+static rope_layout_t rope_layout(const gnn_aggregate_shape_t *shape)
+{
+    const int64_t pairs = rope_width(shape) / 2;
+    const bool adjacent = shape->options[ADJACENT] > 0;
+    return (rope_layout_t){pairs, adjacent ? 2 : 1, adjacent ? 1 : pairs};
+}
+
+static void rope_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
+                       const gnn_real_t *x, gnn_real_t *y)
+{
+    rotate(shape, rope_layout(shape), heads, numbers, 1, x, false, y);
+}
+
+static void rope_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
+                            const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
+                            gnn_real_t *d_x)
+{
+    (void)x;
+    rotate(shape, rope_layout(shape), heads, numbers, -1, d_y, true, d_x);
+}
+
+const gnn_map_t gnn_map_rope = {
+    .name = "rope",
+    .paper = "Su et al. 2021 (RoFormer), eq. 34",
+    .help = "pairs of values are rotated by angles in proportion to the position",
+    .options = rope_options,
+    .n_options = sizeof rope_options / sizeof *rope_options,
+    .wrong = rope_wrong,
+    .numbers = rope_width,
+    .prepare = rope_prepare,
+    .apply = rope_apply,
+    .apply_grad = rope_apply_grad,
+};
+
+/* ---- rope_llama3, rope_yarn: rotary angles for texts longer than those of the first training. All
+ * of a head, pairs (t, t + d_k / 2), with scaled frequencies ---- */
+
+enum { SCALED_BASE, SCALED_FACTOR };
+
+static int64_t whole_head(const gnn_aggregate_shape_t *shape)
+{
+    return shape->d_k;
+}
+
+static const char *odd_head(const gnn_aggregate_shape_t *shape)
+{
+    return shape->d_k % 2 != 0 ? "it rotates pairs, so the width must be even" : NULL;
+}
+
+/* Pair t keeps kept(options, t, frequency), from 0 to 1, of its frequency; the remainder is divided
+ * by the option `factor`. */
+static void prepare_scaled(const gnn_aggregate_shape_t *shape, int64_t position,
+                           double (*kept)(const double *options, double t, double frequency),
+                           gnn_real_t *numbers)
+{
+    const double *o = shape->options, ratio = pow(o[SCALED_BASE], -2 / (double)shape->d_k);
+    double frequency = 1;
+    for (int64_t t = 0; t < shape->d_k / 2; t++, frequency *= ratio) {
+        const double share = fmin(fmax(kept(o, (double)t, frequency), 0), 1);
+        const double angle =
+            (double)position * frequency * (share + (1 - share) / o[SCALED_FACTOR]);
+        numbers[t] = (gnn_real_t)cos(angle);
+        numbers[shape->d_k / 2 + t] = (gnn_real_t)sin(angle);
+    }
+}
+
+static rope_layout_t whole_layout(const gnn_aggregate_shape_t *shape)
+{
+    return (rope_layout_t){shape->d_k / 2, 1, shape->d_k / 2};
+}
+
+static void apply_whole(const gnn_aggregate_shape_t *shape, int64_t heads,
+                        const gnn_real_t *numbers, const gnn_real_t *x, gnn_real_t *y)
+{
+    rotate(shape, whole_layout(shape), heads, numbers, 1, x, false, y);
+}
+
+static void apply_whole_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
+                             const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
+                             gnn_real_t *d_x)
+{
+    (void)x;
+    rotate(shape, whole_layout(shape), heads, numbers, -1, d_y, true, d_x);
+}
+
+enum { LONG = SCALED_FACTOR + 1, SHORT };
+
+static const gnn_option_t llama3_options[] = {
+    {"base", 500000, 1, 1e12, "of the frequencies"},
+    {"factor", 8, 1, 1e6, "long waves are stretched by it"},
+    {"long", 8192, 1e-3, 1e12, "waves of this length and above are stretched"},
+    {"short", 2048, 1e-3, 1e12, "waves of this length and below stay"}};
+
+static double llama3_kept(const double *o, double t, double frequency)
+{
+    const double two_pi = 6.283185307179586, lowest = two_pi / o[LONG], highest = two_pi / o[SHORT];
+    (void)t;
+    return (frequency - lowest) / (highest - lowest);
+}
+
+static const char *llama3_wrong(const gnn_aggregate_shape_t *shape)
+{
+    return shape->options[LONG] > shape->options[SHORT] ? odd_head(shape) : "it needs .long > .short";
+}
+
+static void llama3_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
+{
+    prepare_scaled(shape, position, llama3_kept, numbers);
+}
+
+const gnn_map_t gnn_map_rope_llama3 = {
+    .name = "rope_llama3",
+    .paper = "Grattafiori et al. 2024 (Llama 3)",
+    .help = "rope whose long waves are stretched, for longer texts",
+    .options = llama3_options,
+    .n_options = sizeof llama3_options / sizeof *llama3_options,
+    .wrong = llama3_wrong,
+    .numbers = whole_head,
+    .prepare = llama3_prepare,
+    .apply = apply_whole,
+    .apply_grad = apply_whole_grad,
+};
+
+enum { FIRST = SCALED_FACTOR + 1, LAST };
+
+static const gnn_option_t yarn_options[] = {
+    {"base", 10000, 1, 1e12, "of the frequencies"},
+    {"factor", 1, 1, 1e6, "slow pairs are slowed down by it"},
+    {"first", 0, 0, 1 << 24, "pairs up to this index stay"},
+    {"last", 0, 0, 1 << 24, "pairs from this index on are slowed down"}};
+
+static double yarn_kept(const double *o, double t, double frequency)
+{
+    (void)frequency;
+    return 1 - (t - o[FIRST]) / (o[LAST] > o[FIRST] ? o[LAST] - o[FIRST] : 1e-3);
+}
+
+static void yarn_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
+{
+    prepare_scaled(shape, position, yarn_kept, numbers);
+}
+
+const gnn_map_t gnn_map_rope_yarn = {
+    .name = "rope_yarn",
+    .paper = "Peng et al. 2024 (YaRN)",
+    .help = "rope whose slow pairs are slowed down, for longer texts",
+    .options = yarn_options,
+    .n_options = sizeof yarn_options / sizeof *yarn_options,
+    .wrong = odd_head,
+    .numbers = whole_head,
+    .prepare = yarn_prepare,
+    .apply = apply_whole,
+    .apply_grad = apply_whole_grad,
+};
+
+/* ---- l2: every head divided by its length ---- */
+
+static void l2_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
+                     const gnn_real_t *x, gnn_real_t *y)
+{
+    const int64_t d = shape->d_k;
+    (void)numbers;
+    for (int64_t a = 0; a < heads; a++)
+        gnn__unit_head(x + a * d, d, y + a * d);
+}
+
+static void l2_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
+                          const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
+                          gnn_real_t *d_x)
+{
+    const int64_t d = shape->d_k;
+    (void)numbers;
+    for (int64_t a = 0; a < heads; a++)
+        gnn__unit_head_grad(x + a * d, d_y + a * d, d, true, d_x + a * d);
+}
+
+const gnn_map_t gnn_map_l2 = {
+    .name = "l2",
+    .paper = "Graves, Wayne, Danihelka 2014, eq. 6; Henry et al. 2020",
+    .help = "every head divided by its length: a dot score becomes a cosine",
+    .apply = l2_apply,
+    .apply_grad = l2_apply_grad,
+};
