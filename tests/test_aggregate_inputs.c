@@ -115,7 +115,7 @@ static const setting_t settings[] = {
      "map rope: it rotates pairs, so the width must be even (d_k is 5)"},
     {"dot", 4, set_wide_rope, GNN_EINVALID, "map rope: it rotates more values than a head has"},
     {"dot", 4, set_base, GNN_EINVALID, "rope: option base is -1, expected 1 to 1e+12"},
-    {"additive", 4, set_rope, GNN_EUNSUPPORTED, "map rope needs queries and keys of d_k numbers"},
+    {"additive", 4, set_rope, GNN_EUNSUPPORTED, "map rope needs queries and keys of d_k values"},
     {"additive", 4, set_keys, GNN_EINVALID, "prior keys needs prior_query"},
     {"dot", 4, set_keys, GNN_EINVALID, "keys needs prior_1"},
     {"dot", 4, set_rule, GNN_EINVALID, "table: option rule is 6, expected 0 to 5"},

@@ -43,9 +43,9 @@ const gnn__field_row_t *gnn__config_find(const char *name);
 int gnn__kind_word(const gnn__field_values_t *kind, const char *word);
 /* The row of a name in the kind's table; NULL with a message that lists the names. */
 const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name);
-/* Aggregator names of files and settings that are older than the table of scores: "dot", "additive",
- * "additive_v2" and "additive_tanh" set .aggregator to attention and .score to the entry of that
- * name. False: it is not such a name, nothing is set. */
+/* Names of aggregators in files and settings that are older than the table of scores: "dot",
+ * "additive", "additive_v2" and "additive_tanh" set .aggregator to attention and .score to the
+ * entry of that name. False: it is not such a name, nothing is set. */
 bool gnn__config_old_aggregator(gnn_layer_config_t *config, const char *name);
 /* GNN_OK, or GNN_EINVALID with the field's name, value and range. */
 int gnn__config_check(const gnn__field_row_t *field, const gnn_layer_config_t *config);
