@@ -167,8 +167,7 @@ static inline job_t job_new(const gnn_graph_t *g, const char *message, const cha
     if (m->dst_parts)
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {
-        give(&job, GNN_AGGREGATE_QUERY, n_dst,
-             gnn__scores_keys(score) ? s.heads * s.d_k : s.heads);
+        give(&job, GNN_AGGREGATE_QUERY, n_dst, gnn__scores_keys(score) ? s.heads * s.d_k : s.heads);
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
     if (job.combination.aggregator->declare)

@@ -79,8 +79,7 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
     for (int p = 0; !plain && p < GNN_PRIORS; p++)
         if (draw_once_in(d, 2)) {
             const gnn_prior_use_t use = draw_prior(d);
-            if (!(use.row->flags & GNN_PRIOR_READS_KEY) ||
-                gnn__scores_keys(c->score))
+            if (!(use.row->flags & GNN_PRIOR_READS_KEY) || gnn__scores_keys(c->score))
                 c->priors[p] = use;
         }
     for (int p = 0; p < GNN_PRIORS; p++)

@@ -396,9 +396,7 @@ static void check_weights_of(contract_case_t c)
 
 static void check_weights(size_t m, size_t a)
 {
-    for (size_t kind = 0;
-         kind < contract_graph_count() && combination_at(a).score;
-         kind++)
+    for (size_t kind = 0; kind < contract_graph_count() && combination_at(a).score; kind++)
         for (uint64_t variant = 0; variant < 2; variant++) {
             uint64_t seed = test_seed() + 5 * m + 17 * a + 100 * kind + variant;
             gnn_graph_t *g = contract_graph(kind, variant ? 14 : 6, seed),

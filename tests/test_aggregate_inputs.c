@@ -316,9 +316,9 @@ START_TEST(tables_find_their_rows)
     ck_assert_ptr_null(gnn_aggregator_find("dot"));
     ck_assert_ptr_nonnull(strstr(gnn_error_message(), "dot is a score: set .aggregator = attention"));
     ck_assert_ptr_null(gnn_score_find("sum"));
-    ck_assert_ptr_nonnull(strstr(
-        gnn_error_message(),
-        "no score is called \"sum\"; expected dot, additive, additive_v2 or additive_tanh"));
+    ck_assert_ptr_nonnull(
+        strstr(gnn_error_message(),
+               "no score is called \"sum\"; expected dot, additive, additive_v2 or additive_tanh"));
     ck_assert_ptr_null(gnn_score_at(gnn_score_count()));
     ck_assert_ptr_null(gnn_message_find(NULL));
     ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));

@@ -139,10 +139,10 @@ END_TEST
  * additive_tanh's, and dot scores in a step of its own. `expected`: what that library computed. */
 START_TEST(a_model_whose_scores_were_aggregators_loads_and_computes_the_same)
 {
-    static const double expected[] = {
-        -1.15070176, 0.164693996, -1.09195149, 0.882789552, -1.05933094,  0.185678944,
-        -1.10824931, 0.83450979,  -0.962649226, 0.199121833, -1.13075519, 0.809123933,
-        -0.858600497, 0.209730059, -1.14544833, 0.783603251};
+    static const double expected[] = {-1.15070176,  0.164693996, -1.09195149, 0.882789552,
+                                      -1.05933094,  0.185678944, -1.10824931, 0.83450979,
+                                      -0.962649226, 0.199121833, -1.13075519, 0.809123933,
+                                      -0.858600497, 0.209730059, -1.14544833, 0.783603251};
     static const gnn_score_t *const scores[] = {&gnn_score_additive, &gnn_score_additive_v2,
                                                 &gnn_score_dot, &gnn_score_additive_tanh,
                                                 &gnn_score_dot};
@@ -187,8 +187,8 @@ START_TEST(scores_that_were_aggregators_are_set_by_name)
         ck_assert_ptr_eq(c.aggregator, &gnn_aggregator_attention);
         ck_assert_ptr_eq(c.score, gnn_score_at(k));
     }
-    ck_fails(gnn_layer_config_set_sized(&shorter, offsetof(gnn_layer_config_t, score),
-                                        "aggregator", "additive"),
+    ck_fails(gnn_layer_config_set_sized(&shorter, offsetof(gnn_layer_config_t, score), "aggregator",
+                                        "additive"),
              GNN_EUNSUPPORTED, "needs .score, which is newer");
 }
 END_TEST

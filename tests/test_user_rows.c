@@ -204,8 +204,7 @@ static void distance_score_grad(const gnn_aggregate_shape_t *shape, const gnn_sc
 static size_t declare_width(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
     (void)shape;
-    pieces[0] =
-        (gnn_piece_t){.name = "score.width", .rows = 1, .cols = 1, .init = GNN_INIT_ONES};
+    pieces[0] = (gnn_piece_t){.name = "score.width", .rows = 1, .cols = 1, .init = GNN_INIT_ONES};
     return 1;
 }
 

@@ -178,8 +178,7 @@ static int resolve_shapes(gnn__plan_t *plan)
                           GNN_AGGREGATE_WEIGHER_PARAMETERS, &plan->weigher_shape));
     if (plan->score)
         GNN_TRY(resolve_shape(plan, plan->score->name, plan->score->options, plan->score->n_options,
-                              how->score_options, GNN_AGGREGATE_SCORE_PARAMETERS,
-                              &plan->score_shape));
+                              how->score_options, GNN_AGGREGATE_SCORE_PARAMETERS, &plan->score_shape));
     if (plan->map)
         GNN_TRY(resolve_shape(plan, plan->map->name, plan->map->options, plan->map->n_options,
                               how->map_options, -1, &plan->map_shape));

@@ -15,8 +15,7 @@ static size_t one_row(const gnn_aggregate_shape_t *shape)
     return (size_t)shape->width;
 }
 
-static void sum_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *sum,
-                           const gnn_edge_t *edge)
+static void sum_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, const gnn_edge_t *edge)
 {
     gnn__elementwise_kernels()->scale(shape->width, 1, edge->message, true, sum);
 }
@@ -245,8 +244,8 @@ static void var_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_re
 }
 
 /* The factor is 2 d_out / count. */
-static void var_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
-                            const gnn_real_t *d_out)
+static void var_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s,
+                            const gnn_real_t *out, const gnn_real_t *d_out)
 {
     (void)out;
     for (int64_t c = 0; c < shape->width; c++)
@@ -279,8 +278,8 @@ static void std_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_re
 }
 
 /* The factor is d_out / (count * std). */
-static void std_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
-                            const gnn_real_t *d_out)
+static void std_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s,
+                            const gnn_real_t *out, const gnn_real_t *d_out)
 {
     (void)out;
     gnn_real_t *squares = s + 1 + shape->width;

@@ -40,11 +40,13 @@ int64_t gnn__bucket(const double *options, int64_t distance)
     switch ((gnn_bucket_t)options[GNN__BUCKET_RULE]) {
     case GNN_BUCKET_CLIP_CAUSAL: return clip(distance + n - 1, n);
     case GNN_BUCKET_LOG:
-        return (distance > 0 ? half : 0) +
-               by_logarithm(gnn__max(half, 1), options[GNN__BUCKET_REACH], distance < 0 ? -distance : distance);
-    case GNN_BUCKET_LOG_CAUSAL: return by_logarithm(n, options[GNN__BUCKET_REACH], gnn__max(-distance, 0));
+        return (distance > 0 ? half : 0) + by_logarithm(gnn__max(half, 1), options[GNN__BUCKET_REACH],
+                                                        distance < 0 ? -distance : distance);
+    case GNN_BUCKET_LOG_CAUSAL:
+        return by_logarithm(n, options[GNN__BUCKET_REACH], gnn__max(-distance, 0));
     case GNN_BUCKET_CLIP_BACK: return clip(half - distance, n);
-    case GNN_BUCKET_LOG_BACK: return clip(by_logarithm_back(n, options[GNN__BUCKET_REACH], distance), n);
+    case GNN_BUCKET_LOG_BACK:
+        return clip(by_logarithm_back(n, options[GNN__BUCKET_REACH], distance), n);
     default: return clip(distance + half, n);
     }
 }

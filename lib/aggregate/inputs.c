@@ -101,12 +101,12 @@ static int check_scored(const gnn__plan_t *plan)
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
                           name);
-    const char *const what = plan->how->score         ? "score"
-                             : plan->has_priors       ? "prior"
-                             : plan->map              ? "map"
-                             : plan->how->weigher     ? "weigher"
+    const char *const what = plan->how->score          ? "score"
+                             : plan->has_priors        ? "prior"
+                             : plan->map               ? "map"
+                             : plan->how->weigher      ? "weigher"
                              : plan->shape.softcap > 0 ? "softcap"
-                                                      : NULL;
+                                                       : NULL;
     if (what)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no scores, so it takes no %s", name,
                           what);
@@ -191,9 +191,10 @@ static int check_prior(const gnn__plan_t *plan, int p)
                           row->name);
     if ((row->flags & GNN_PRIOR_READS_QUERY) && !plan->has[GNN_AGGREGATE_PRIOR_QUERY] &&
         !gnn__scores_keys(plan->score))
-        return gnn__error(GNN_EINVALID,
-                          "aggregate: prior %s needs prior_query: queries of %s have one value per head",
-                          row->name, name_of(plan));
+        return gnn__error(
+            GNN_EINVALID,
+            "aggregate: prior %s needs prior_query: queries of %s have one value per head",
+            row->name, name_of(plan));
     if ((row->flags & GNN_PRIOR_READS_KEY) && !gnn__scores_keys(plan->score))
         return gnn__error(
             GNN_EUNSUPPORTED,

@@ -141,8 +141,7 @@ static void prepare_scaled(const gnn_aggregate_shape_t *shape, int64_t position,
     double frequency = 1;
     for (int64_t t = 0; t < shape->d_k / 2; t++, frequency *= ratio) {
         const double share = fmin(fmax(kept(o, (double)t, frequency), 0), 1);
-        const double angle =
-            (double)position * frequency * (share + (1 - share) / o[SCALED_FACTOR]);
+        const double angle = (double)position * frequency * (share + (1 - share) / o[SCALED_FACTOR]);
         numbers[t] = (gnn_real_t)cos(angle);
         numbers[shape->d_k / 2 + t] = (gnn_real_t)sin(angle);
     }

@@ -132,8 +132,7 @@ int gnn__check_score(const gnn_score_t *s)
     return check_row("score", s->name, lacks, s->options, s->n_options);
 }
 
-int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score,
-                   const gnn_aggregate_shape_t *shape)
+int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score, const gnn_aggregate_shape_t *shape)
 {
     if (!map || !map->apply)
         return GNN_OK;

@@ -220,8 +220,7 @@ static gnn_real_t best_weight(const gnn_aggregate_shape_t *shape, int64_t head,
     for (int64_t k = 0; k < held; k++)
         sum += gnn__exp(best[k] - best[0]);
     const gnn_real_t own = gnn__exp(score - best[0]) / sum;
-    return score > best[held - 1] ? own
-                                  : own * (gnn_real_t)equal_to_last(best, held) / state[TIES];
+    return score > best[held - 1] ? own : own * (gnn_real_t)equal_to_last(best, held) / state[TIES];
 }
 
 const gnn_weigher_t gnn_weigher_best = {

@@ -212,8 +212,7 @@ static int check_prior(const gnn_layer_config_t *c, int p)
                           "prior %s reads one row per node, which must be an input: "
                           ".priors[%d].given, or .priors[%d] of a step",
                           prior->name, p, p);
-    if ((prior->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) &&
-        !gnn__scores_keys(c->score))
+    if ((prior->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) && !gnn__scores_keys(c->score))
         return gnn__error(GNN_EUNSUPPORTED,
                           "prior %s multiplies queries or keys of width d_k, %s has one value per head",
                           prior->name, c->score->name);
@@ -264,8 +263,8 @@ int gnn__scores_check(const gnn_layer_config_t *c)
 {
     const gnn_aggregator_t *a = c->aggregator;
     const gnn_score_t *s = c->score;
-    GNN_TRY(check_declared(c, "aggregator", a->name, a->options, a->n_options, c->options,
-                           a->declare));
+    GNN_TRY(
+        check_declared(c, "aggregator", a->name, a->options, a->n_options, c->options, a->declare));
     GNN_TRY(check_options(c->message->name, c->message->options, c->message->n_options,
                           c->message_options));
     if (!gnn__scored(c))

@@ -114,8 +114,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     gnn__distance_values_carve(plan, &carve, backward, most, &run->values);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
-        run->d_a =
-            gnn__carve(&carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
+        run->d_a = gnn__carve(&carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS] ? sums : 0,
+                              sizeof *run->d_a);
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__SEND), sizeof *run->tiles);
     } else {
         const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;

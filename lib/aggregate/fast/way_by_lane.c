@@ -234,8 +234,8 @@ static void carve_backward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_ru
     l->records.stride =
         (c->score == GNN__SCORE_ADDITIVE ? 3 : 2) * c->width + (columns ? s->d_k + s->d_v : 0);
     l->records.at = matrix(carve, true, n_dst, l->records.stride);
-    run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS], gnn__most_chunks(plan->view),
-                      s->heads * s->d_k);
+    run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_SCORE_PARAMETERS],
+                      gnn__most_chunks(plan->view), s->heads * s->d_k);
     l->groups = c->groups;
     l->sender_numbers = columns ? s->d_k : c->key_numbers;
     l->d_senders = matrix(carve, l->groups > 0, l->groups * n_src, l->sender_numbers);

@@ -38,10 +38,9 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
 static void weight_grads(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                          const gnn__pair_t *pair, gnn_real_t *d_message, gnn_tensor_t parameters)
 {
-    gnn_edge_grad_t grad = {
-        .message = d_message,
-        .weights = gnn__zeroed(scratch->d_weights, plan->shape.heads, true),
-        .parameters = parameters};
+    gnn_edge_grad_t grad = {.message = d_message,
+                            .weights = gnn__zeroed(scratch->d_weights, plan->shape.heads, true),
+                            .parameters = parameters};
     plan->aggregator->accumulate_grad(&plan->shape, gnn__row(&plan->d_out, pair->i), &pair->edge,
                                       &grad);
 }
@@ -151,9 +150,9 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
         gnn__pair_scores_grad_t grad = {
             .score.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
             .score.key = wanted->key
-                            ? gnn__zeroed(gnn__driver_free_row(&scratch->d_key, plan->key_width),
-                                          plan->key_width, true)
-                            : NULL,
+                             ? gnn__zeroed(gnn__driver_free_row(&scratch->d_key, plan->key_width),
+                                           plan->key_width, true)
+                             : NULL,
             .score.parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_SCORE_PARAMETERS, sums),
             .bias = gnn__users_edge(plan, pair->number)
                         ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)

@@ -105,7 +105,9 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
             gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, scratch->edge);
         pair->rows.edge = scratch->edge;
     }
-    pair->message = silent ? NULL : plan->hints.message == GNN__MESSAGE_SENDER ? pair->rows.src : scratch->message;
+    pair->message = silent                                       ? NULL
+                    : plan->hints.message == GNN__MESSAGE_SENDER ? pair->rows.src
+                                                                 : scratch->message;
     if (silent || plan->hints.message == GNN__MESSAGE_SENDER)
         return;
     plan->message->message(&plan->message_shape, &pair->rows, scratch->message);

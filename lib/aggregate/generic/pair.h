@@ -68,7 +68,7 @@ void gnn__listener_far_rows(gnn__listener_t *listener, const gnn_tensor_t *rows)
 
 typedef struct gnn__pair {
     gnn_edge_t edge;
-    gnn_score_rows_t compared; /* query and key, of scored rows */
+    gnn_score_rows_t compared;             /* query and key, of scored rows */
     int64_t i, j, number, distance, place; /* number: of the edge, -1 on spans */
     gnn_message_rows_t rows;
     const gnn_real_t *message; /* not weighted yet */

@@ -27,7 +27,8 @@ static gnn_prior_pair_t prior_pair(const gnn__plan_t *plan, const gnn__pair_t *p
     const gnn_real_t *query = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
                                   ? gnn__row(&plan->in[GNN_AGGREGATE_PRIOR_QUERY], pair->i)
                                   : pair->compared.query;
-    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query, pair->compared.key, pair->place};
+    return (gnn_prior_pair_t){pair->i,    pair->j, pair->distance, query, pair->compared.key,
+                              pair->place};
 }
 
 /* Where the key of head a stands at the pair's distance, in a matrix like the parameters. */
@@ -88,9 +89,8 @@ void gnn__pair_weights(const gnn__plan_t *plan, const gnn__pair_scratch_t *scrat
 {
     const gnn_weigher_t *w = plan->weigher;
     for (int64_t a = 0; a < plan->shape.heads; a++)
-        scratch->weights[a] =
-            w->weight(&plan->weigher_shape, a, state + a * w->state, scores[a]) *
-            gnn__pair_factor(pair, a);
+        scratch->weights[a] = w->weight(&plan->weigher_shape, a, state + a * w->state, scores[a]) *
+                              gnn__pair_factor(pair, a);
     pair->edge = (gnn_edge_t){.message = pair->message, .weights = scratch->weights};
 }
 

@@ -11,15 +11,14 @@ void gnn__block_attentional(gnn_steps_t *steps, const gnn_block_t *b)
                *mean = gnn__piece_heard(steps, b, "mean", gate, &gnn_aggregator_mean, b->graph, 1),
                *query = gnn__block_add(steps, b, "query",
                                        (gnn_step_t){.kind = GNN_STEP_DETACH, .inputs = {mean}});
-    gnn__block_add(
-        steps, b, "",
-        (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                     .inputs = {x},
-                     .query = query,
-                     .key = gate,
-                     .graph = b->graph,
-                     .layer = {.in = b->width,
-                               .aggregator = &gnn_aggregator_attention,
-                               .score = &gnn_score_additive,
-                               .slope = 1}});
+    gnn__block_add(steps, b, "",
+                   (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                                .inputs = {x},
+                                .query = query,
+                                .key = gate,
+                                .graph = b->graph,
+                                .layer = {.in = b->width,
+                                          .aggregator = &gnn_aggregator_attention,
+                                          .score = &gnn_score_additive,
+                                          .slope = 1}});
 }
