@@ -151,7 +151,7 @@ typedef struct gnn_aggregate {
     gnn_aggregate_shape_t shape;
     double message_options[GNN_ROW_OPTIONS];
     gnn_real_t dropout; /**< on the attention weights */
-    /* What follows is for aggregators with scores only. */
+    /* The members below are for aggregators with scores only. */
     const gnn_score_t *score; /**< NULL: dot */
     double score_options[GNN_ROW_OPTIONS];
     const gnn_map_t *map; /**< NULL: none */

@@ -41,7 +41,7 @@ typedef struct gnn_score_grad {
  * GATv2). */
 #define GNN_SCORE_KEY_IS_MESSAGE 1u
 
-/** How a query and a key are compared: one score per head. */
+/** A comparison of a query and a key: one score per head. */
 typedef struct gnn_score {
     const char *name, *paper, *help;
     unsigned flags; /**< GNN_SCORE_KEY_IS_MESSAGE; 0: none */
@@ -58,7 +58,7 @@ typedef struct gnn_score {
 
 /* ---- maps ---- */
 
-/** What becomes of a row of queries or keys, head by head. */
+/** A function of a row of queries or keys, applied head by head. */
 typedef struct gnn_map {
     const char *name, *paper, *help;
     const gnn_option_t *options;
@@ -66,7 +66,7 @@ typedef struct gnn_map {
     /** Returns what is wrong with these widths and options as text, or NULL. The member may be
      * NULL. */
     const char *(*wrong)(const gnn_aggregate_shape_t *shape);
-    /** Count of the values that a position has (angles, say): all rows at one position share them.
+    /** Count of the values that a position has (angles, for instance): all rows at one position share them.
      * NULL: the entry reads no positions. */
     int64_t (*numbers)(const gnn_aggregate_shape_t *shape);
     void (*prepare)(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers);
@@ -80,7 +80,7 @@ typedef struct gnn_map {
 
 /* ---- priors ---- */
 
-/** Whose values a prior reads. */
+/** The owner of the values that a prior reads. */
 typedef enum {
     GNN_PRIOR_SHARED = 0,   /**< shared by all pairs: parameters, or an input of that shape */
     GNN_PRIOR_PER_RECEIVER, /**< one row per receiver, an input (n_dst x cols) */
