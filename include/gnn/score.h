@@ -66,7 +66,7 @@ typedef struct gnn_map {
     /** Returns what is wrong with these widths and options as text, or NULL. The member may be
      * NULL. */
     const char *(*wrong)(const gnn_aggregate_shape_t *shape);
-    /** Count of the values that a position has, such as angles: all rows at one position share them.
+    /** Count of the values of a position, such as angles: all rows at one position share them.
      * NULL: the entry reads no positions. */
     int64_t (*numbers)(const gnn_aggregate_shape_t *shape);
     void (*prepare)(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers);
