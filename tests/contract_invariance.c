@@ -72,7 +72,7 @@ static void infect_at(gnn_precision_t level)
     contract_close();
 }
 
-START_TEST(nan_sentence_leaves_its_neighbours_bits_alone)
+START_TEST(nan_in_a_sentence_changes_no_bit_of_others)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
@@ -166,7 +166,7 @@ static void check_renumbered(contract_case_t c, int64_t n)
     gnn_graph_free(d.graph);
 }
 
-START_TEST(renumbering_nodes_renumbers_the_answer)
+START_TEST(permuted_nodes_permute_the_output)
 {
     const int64_t n = 13;
     contract_open(1);
@@ -220,7 +220,7 @@ static bool same_output(const contract_run_t *a, const contract_run_t *b)
     return same;
 }
 
-START_TEST(dropout_is_keyed_by_what_it_is_for)
+START_TEST(dropout_is_keyed_by_its_use)
 {
     gnn_graph_t *g = NULL, *edges = NULL, *twice = NULL;
     ck_ok(gnn_graph_complete(&g, 1, (const int64_t[]){40}));
@@ -251,7 +251,7 @@ START_TEST(dropout_is_keyed_by_what_it_is_for)
 }
 END_TEST
 
-START_TEST(two_aggregations_of_one_program_draw_apart)
+START_TEST(two_aggregations_of_one_program_draw_independently)
 {
     gnn_graph_t *g = NULL;
     ck_ok(gnn_graph_complete(&g, 1, (const int64_t[]){30}));
@@ -369,10 +369,10 @@ TCase *contract_invariance_tests(void)
 {
     TCase *t = tcase_create("invariance");
     tcase_set_timeout(t, 600);
-    tcase_add_test(t, nan_sentence_leaves_its_neighbours_bits_alone);
-    tcase_add_test(t, renumbering_nodes_renumbers_the_answer);
-    tcase_add_test(t, dropout_is_keyed_by_what_it_is_for);
-    tcase_add_test(t, two_aggregations_of_one_program_draw_apart);
+    tcase_add_test(t, nan_in_a_sentence_changes_no_bit_of_others);
+    tcase_add_test(t, permuted_nodes_permute_the_output);
+    tcase_add_test(t, dropout_is_keyed_by_its_use);
+    tcase_add_test(t, two_aggregations_of_one_program_draw_independently);
     tcase_add_test(t, dropout_of_long_runs_is_that_of_their_pairs);
     tcase_add_test(t, spans_refuse_edge_inputs);
     return t;

@@ -85,7 +85,7 @@ static void check_long(int which, size_t m, size_t a)
     gnn_graph_free(c.graph);
 }
 
-START_TEST(chunks_meet)
+START_TEST(chunk_boundaries_give_the_same_rows)
 {
     contract_open(2);
     for (int which = 0; which < (test_small() ? 0 : 5); which++)
@@ -214,7 +214,7 @@ static void check_small_heads(contract_case_t c)
     gnn_graph_free(c.graph);
 }
 
-START_TEST(one_head_of_a_few_numbers)
+START_TEST(one_narrow_head)
 {
     static const int64_t widths[] = {1, 2, 3, 7, 8, 15, 16, 17};
     for (size_t turn = 0; turn < 96; turn += test_small() ? 5 : 1) {
@@ -387,7 +387,7 @@ static void compare_inference(contract_case_t c)
 }
 
 /* Inference saves nothing for a backward pass and drops nothing. */
-START_TEST(inference_gives_the_bits_of_training_without_dropout)
+START_TEST(inference_equals_training_without_dropout)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
@@ -401,7 +401,7 @@ END_TEST
 
 /* Where rows are long, weights are not made of scores one by one; training keeps some of them,
  * inference none. */
-START_TEST(inference_on_long_rows_gives_the_bits_of_training)
+START_TEST(inference_on_long_rows_equals_training)
 {
     static const int64_t shapes[][2] = {{8, 8}, {1, 2}, {1, 5}, {1, 14}, {1, 1}, {8, 3}, {7, 8}};
     contract_open(2);
@@ -437,7 +437,7 @@ static void compare_alone(contract_case_t c)
 }
 
 /* A gradient does not depend on which other gradients are asked for. */
-START_TEST(each_gradient_alone_is_the_gradient_among_all)
+START_TEST(single_gradients_equal_those_of_all)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
@@ -450,7 +450,7 @@ START_TEST(each_gradient_alone_is_the_gradient_among_all)
 END_TEST
 
 /* Nor where keys are values and nodes have many pairs, whose gradients may come from one pass. */
-START_TEST(each_gradient_of_many_pairs_alone)
+START_TEST(single_gradients_of_many_pairs)
 {
     static const int64_t shapes[][2] = {{8, 8}, {7, 8}, {1, 2}, {1, 16}};
     contract_open(2);
@@ -477,19 +477,19 @@ TCase *contract_kernel_tests(void)
     TCase *t = tcase_create("kernels");
     tcase_set_timeout(t, 600);
     tcase_add_test(t, kernels_at_every_size_and_width);
-    tcase_add_test(t, chunks_meet);
+    tcase_add_test(t, chunk_boundaries_give_the_same_rows);
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
     tcase_add_test(t, keys_same_bits_on_all_threads);
-    tcase_add_test(t, one_head_of_a_few_numbers);
+    tcase_add_test(t, one_narrow_head);
     tcase_add_test(t, small_heads_that_share_registers);
     tcase_add_test(t, scores_of_rows_in_every_layout);
     tcase_add_loop_test(t, bf16_is_near_the_oracle_and_the_same_on_all_threads, GNN_PRECISION_HIGH,
                         GNN_PRECISION_MEDIUM + 1);
     tcase_add_loop_test(t, bf16_is_used_where_the_processor_has_it, GNN_PRECISION_HIGH,
                         GNN_PRECISION_MEDIUM + 1);
-    tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
-    tcase_add_test(t, inference_on_long_rows_gives_the_bits_of_training);
-    tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
-    tcase_add_test(t, each_gradient_of_many_pairs_alone);
+    tcase_add_test(t, inference_equals_training_without_dropout);
+    tcase_add_test(t, inference_on_long_rows_equals_training);
+    tcase_add_test(t, single_gradients_equal_those_of_all);
+    tcase_add_test(t, single_gradients_of_many_pairs);
     return t;
 }

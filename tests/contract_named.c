@@ -226,7 +226,7 @@ static void check_silence(size_t m, size_t a)
     }
 }
 
-START_TEST(hearing_nobody_gives_zero_and_never_nan)
+START_TEST(receivers_without_senders_give_zero)
 {
     run_each_row(check_silence, "hearing nobody");
 }
@@ -262,7 +262,7 @@ static void check_masked(size_t m, size_t a)
     }
 }
 
-START_TEST(bias_of_minus_infinity_silences_an_edge)
+START_TEST(bias_of_minus_infinity_masks_an_edge)
 {
     run_each_row(check_masked, "masked edges");
 }
@@ -299,7 +299,7 @@ static void check_heavy(size_t m, size_t a)
     }
 }
 
-START_TEST(heavy_receiver_hears_everybody_three_times)
+START_TEST(parallel_edges_count_three_times)
 {
     run_each_row(check_heavy, "a heavy receiver");
 }
@@ -413,7 +413,7 @@ static void check_weights(size_t m, size_t a)
         }
 }
 
-START_TEST(attention_weights_are_the_oracles)
+START_TEST(attention_weights_match_oracle)
 {
     run_each_row(check_weights, "attention weights");
 }
@@ -427,10 +427,10 @@ TCase *contract_named_tests(void)
     tcase_add_test(t, scores_over_a_hundred_with_one_dominant);
     tcase_add_test(t, deviation_is_zero_below_its_clamp);
     tcase_add_test(t, equal_messages);
-    tcase_add_test(t, hearing_nobody_gives_zero_and_never_nan);
-    tcase_add_test(t, bias_of_minus_infinity_silences_an_edge);
-    tcase_add_test(t, heavy_receiver_hears_everybody_three_times);
+    tcase_add_test(t, receivers_without_senders_give_zero);
+    tcase_add_test(t, bias_of_minus_infinity_masks_an_edge);
+    tcase_add_test(t, parallel_edges_count_three_times);
     tcase_add_test(t, long_rows_of_many_heads);
-    tcase_add_test(t, attention_weights_are_the_oracles);
+    tcase_add_test(t, attention_weights_match_oracle);
     return t;
 }

@@ -214,7 +214,7 @@ static void compare_outside(const contract_run_t *a, const contract_run_t *b, in
 }
 
 /* A query that is not a number breaks its own receiver and what that one hears, and no more. */
-START_TEST(keys_beside_a_broken_query)
+START_TEST(keys_with_a_nan_query)
 {
     const int64_t n = 150, reach = 40, broken = 100;
     gnn_graph_t *g = NULL;
@@ -273,7 +273,7 @@ END_TEST
 /* ---- gates ---- */
 
 /* A gate multiplies what any way has made. */
-START_TEST(gates_behind_every_way)
+START_TEST(gates_after_every_implementation)
 {
     static const struct {
         const char *aggregator, *way;
@@ -313,7 +313,7 @@ END_TEST
 
 /* Keys of distances that no pair has may be anything, and so may queries that hear nothing of a
  * tile. */
-START_TEST(keys_of_distances_that_no_pair_has)
+START_TEST(keys_of_absent_distances)
 {
     const int64_t n = 150, reach = 40;
     gnn_graph_t *g = NULL;
@@ -339,7 +339,7 @@ END_TEST
 
 /* Starts so far apart that the numbers of all distances would need more memory than the graph are
  * left to the generic driver. */
-START_TEST(distances_too_many_to_write_down)
+START_TEST(distances_too_many_to_materialise)
 {
     const int64_t lengths[] = {9, 6};
     gnn_graph_t *g = NULL;
@@ -460,12 +460,12 @@ TCase *contract_prior_tests(void)
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_in_tiles_and_rows);
     tcase_add_test(t, caps_in_tiles_and_rows);
-    tcase_add_loop_test(t, keys_beside_a_broken_query, 0, 2);
+    tcase_add_loop_test(t, keys_with_a_nan_query, 0, 2);
     tcase_add_test(t, values_by_distance_in_rows);
-    tcase_add_test(t, gates_behind_every_way);
+    tcase_add_test(t, gates_after_every_implementation);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
-    tcase_add_test(t, keys_of_distances_that_no_pair_has);
-    tcase_add_test(t, distances_too_many_to_write_down);
+    tcase_add_test(t, keys_of_absent_distances);
+    tcase_add_test(t, distances_too_many_to_materialise);
     tcase_add_test(t, edge_terms_in_lanes);
     tcase_add_test(t, edge_rows_in_lanes);
     tcase_add_test(t, edge_keys_in_lanes);

@@ -236,7 +236,7 @@ END_TEST
 
 /* A weigher and two priors from outside the library: spans and edges agree, and so do the kernels
  * that add the priors as strips and as products with keys. */
-START_TEST(rows_of_your_own)
+START_TEST(entries_of_the_program)
 {
     gnn_context_t *context = context_new(2);
     int even_moved = 0;
@@ -295,7 +295,7 @@ START_TEST(spans_refuse_edge_inputs)
 }
 END_TEST
 
-START_TEST(tables_find_their_rows)
+START_TEST(tables_find_their_entries)
 {
     for (size_t k = 0; k < gnn_aggregator_count(); k++)
         ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
@@ -332,10 +332,10 @@ int main(void)
     TCase *inputs = tcase_create("inputs");
     tcase_add_loop_test(inputs, wrong_inputs_are_named, 0, sizeof refusals / sizeof *refusals);
     tcase_add_loop_test(inputs, wrong_settings_are_named, 0, sizeof settings / sizeof *settings);
-    tcase_add_test(inputs, rows_of_your_own);
+    tcase_add_test(inputs, entries_of_the_program);
     tcase_add_test(inputs, keys_without_their_flags);
     tcase_add_loop_test(inputs, spans_refuse_edge_inputs, 0, 3);
-    tcase_add_test(inputs, tables_find_their_rows);
+    tcase_add_test(inputs, tables_find_their_entries);
     suite_add_tcase(suite, inputs);
     return test_main(suite);
 }

@@ -16,7 +16,7 @@ static void tear_down(void)
     gnn_context_free(context);
 }
 
-START_TEST(a_list_of_steps_keeps_what_was_added)
+START_TEST(a_list_of_steps_keeps_its_steps)
 {
     gnn_steps_t *steps;
     char name[] = "first";
@@ -54,7 +54,7 @@ START_TEST(a_model_knows_widths_and_inputs)
 }
 END_TEST
 
-START_TEST(tables_name_their_rows)
+START_TEST(tables_name_their_entries)
 {
     ck_assert_str_eq(gnn_step_kind_name(GNN_STEP_LINEAR), "linear");
     ck_assert_ptr_null(gnn_step_kind_name(GNN_STEP_COUNT));
@@ -69,7 +69,7 @@ START_TEST(tables_name_their_rows)
 }
 END_TEST
 
-START_TEST(a_config_is_filled_in)
+START_TEST(defaults_of_a_config_are_resolved)
 {
     gnn_layer_config_t full;
     ck_ok(gnn_layer_config_resolve(&full, &GNN_GAT(.in = 12, .out = 8, .heads = 4)));
@@ -99,7 +99,7 @@ START_TEST(a_score_goes_with_attention)
 }
 END_TEST
 
-START_TEST(a_model_with_a_row_from_outside_is_loaded)
+START_TEST(a_model_with_an_entry_of_the_program_is_loaded)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/gnn-asking-%d.safetensors", (int)getpid());
@@ -174,7 +174,7 @@ START_TEST(rows_are_repeated_and_their_gradients_added)
 }
 END_TEST
 
-START_TEST(the_first_error_of_a_tape_stays)
+START_TEST(a_tape_keeps_its_first_error)
 {
     gnn_real_t x[4];
     gnn_var_t a;
@@ -196,15 +196,15 @@ int main(void)
     Suite *suite = suite_create("asking");
     TCase *t = tcase_create("asking");
     tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, a_list_of_steps_keeps_what_was_added);
+    tcase_add_test(t, a_list_of_steps_keeps_its_steps);
     tcase_add_test(t, a_model_knows_widths_and_inputs);
-    tcase_add_test(t, tables_name_their_rows);
-    tcase_add_test(t, a_config_is_filled_in);
+    tcase_add_test(t, tables_name_their_entries);
+    tcase_add_test(t, defaults_of_a_config_are_resolved);
     tcase_add_test(t, a_score_goes_with_attention);
-    tcase_add_test(t, a_model_with_a_row_from_outside_is_loaded);
+    tcase_add_test(t, a_model_with_an_entry_of_the_program_is_loaded);
     tcase_add_test(t, a_maximum_and_its_gradient);
     tcase_add_test(t, rows_are_repeated_and_their_gradients_added);
-    tcase_add_test(t, the_first_error_of_a_tape_stays);
+    tcase_add_test(t, a_tape_keeps_its_first_error);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

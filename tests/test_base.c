@@ -171,7 +171,7 @@ START_TEST(messages_are_per_thread)
 }
 END_TEST
 
-START_TEST(a_region_asked_for_two_threads_runs_on_two)
+START_TEST(a_region_for_two_threads_runs_on_two)
 {
     int ran = 0;
 #pragma omp parallel num_threads(2)
@@ -181,7 +181,7 @@ START_TEST(a_region_asked_for_two_threads_runs_on_two)
 }
 END_TEST
 
-START_TEST(shares_cover_everything_once)
+START_TEST(shares_cover_each_index_once)
 {
     for (int threads = 1; threads < 9; threads++)
         for (int64_t n = 0; n < 40; n++) {
@@ -193,7 +193,7 @@ START_TEST(shares_cover_everything_once)
 }
 END_TEST
 
-START_TEST(build_info_names_what_was_found)
+START_TEST(build_info_names_libraries)
 {
     ck_assert_str_eq(gnn_version(), GNN_VERSION);
     ck_assert_ptr_nonnull(strstr(gnn_build_info(), "BLAS"));
@@ -202,7 +202,7 @@ START_TEST(build_info_names_what_was_found)
 END_TEST
 
 /* Elements that are there stay, new ones are 0, and n of them take log2 n allocations. */
-START_TEST(lists_double)
+START_TEST(lists_grow_by_doubling)
 {
     enum { N = 1000 };
     int64_t *list = NULL, *bare = NULL, room = 0;
@@ -260,10 +260,10 @@ int main(void)
     tcase_add_test(c, arenas_hand_out_aligned_memory_once);
     tcase_add_test(c, a_context_uses_its_allocator);
     tcase_add_test(c, messages_are_per_thread);
-    tcase_add_test(c, a_region_asked_for_two_threads_runs_on_two);
-    tcase_add_test(c, shares_cover_everything_once);
-    tcase_add_test(c, build_info_names_what_was_found);
-    tcase_add_test(c, lists_double);
+    tcase_add_test(c, a_region_for_two_threads_runs_on_two);
+    tcase_add_test(c, shares_cover_each_index_once);
+    tcase_add_test(c, build_info_names_libraries);
+    tcase_add_test(c, lists_grow_by_doubling);
     tcase_add_test(c, buffers_of_products_are_counted_for_the_process);
     suite_add_tcase(suite, c);
     return test_main(suite);

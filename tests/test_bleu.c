@@ -38,7 +38,7 @@ static void ck_bleu(const gnn_bleu_t *b, double score, double brevity, int64_t l
     ck_assert_int_eq(b->reference_length, reference_length);
 }
 
-START_TEST(a_corpus_as_sacrebleu)
+START_TEST(corpus_bleu_matches_sacrebleu)
 {
     static const int64_t hits[2][4] = {{71, 56, 46, 36}, {77, 61, 50, 39}};
     static const int64_t totals[4] = {90, 81, 73, 65};
@@ -56,7 +56,7 @@ START_TEST(a_corpus_as_sacrebleu)
 }
 END_TEST
 
-START_TEST(single_lines_as_sacrebleu)
+START_TEST(sentence_bleu_matches_sacrebleu)
 {
     static const struct {
         double score, brevity;
@@ -103,7 +103,7 @@ START_TEST(lower_case_beyond_ascii)
 }
 END_TEST
 
-START_TEST(bytes_that_are_no_text_and_faults)
+START_TEST(invalid_utf8_and_faults)
 {
     gnn_bleu_t b;
     ck_ok(gnn_bleu(&b, 1, (const char *[]){"\xff\xc3 a b \xe2\x82"},
@@ -211,11 +211,11 @@ int main(void)
 {
     Suite *suite = suite_create("bleu");
     TCase *scores = tcase_create("scores"), *files = tcase_create("lines");
-    tcase_add_test(scores, a_corpus_as_sacrebleu);
-    tcase_add_test(scores, single_lines_as_sacrebleu);
+    tcase_add_test(scores, corpus_bleu_matches_sacrebleu);
+    tcase_add_test(scores, sentence_bleu_matches_sacrebleu);
     tcase_add_test(scores, precisions_without_a_hit_are_smoothed);
     tcase_add_test(scores, lower_case_beyond_ascii);
-    tcase_add_test(scores, bytes_that_are_no_text_and_faults);
+    tcase_add_test(scores, invalid_utf8_and_faults);
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_add_loop_test(files, blank_lines_are_lines, 0, 2);
     tcase_add_test(files, faults_of_lines);

@@ -100,7 +100,7 @@ static int train_with(gnn_data_t *data, gnn_train_config_t config)
     return rc;
 }
 
-START_TEST(class_weights_are_numbers)
+START_TEST(class_weights_must_be_finite)
 {
     gnn_data_t *data = small_set(false);
     const gnn_real_t nan[] = {(gnn_real_t)NAN, 1}, none[] = {0, 0}, negative[] = {-1, 1},
@@ -208,7 +208,7 @@ static void *load_on_a_small_stack(void *unused)
     return NULL;
 }
 
-START_TEST(models_are_flat_and_have_an_end)
+START_TEST(model_files_are_flat_and_bounded)
 {
     enum { DEEP = 2047, STEPS = 10001 };
     char *text = malloc(STEPS * 32 + 64);
@@ -237,7 +237,7 @@ END_TEST
 
 /* A model that does nothing hands its input on: where that is sparse, or ids, there are no numbers
  * to read. */
-START_TEST(a_model_that_does_nothing_to_a_sparse_input)
+START_TEST(sparse_inputs_passed_through_are_refused)
 {
     const int64_t indptr[] = {0, 1, 2};
     const int32_t indices[] = {0, 1}, labels[] = {0, 1};
@@ -274,11 +274,11 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, a_child_of_fork_computes);
-    tcase_add_test(tests, class_weights_are_numbers);
+    tcase_add_test(tests, class_weights_must_be_finite);
     tcase_add_test(tests, resuming_needs_the_same_data);
     tcase_add_test(tests, checkpoints_that_cannot_be_written);
-    tcase_add_test(tests, models_are_flat_and_have_an_end);
-    tcase_add_test(tests, a_model_that_does_nothing_to_a_sparse_input);
+    tcase_add_test(tests, model_files_are_flat_and_bounded);
+    tcase_add_test(tests, sparse_inputs_passed_through_are_refused);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

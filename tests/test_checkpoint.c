@@ -76,7 +76,7 @@ static trial_t *run(const char *path, gnn_optimizer_kind_t kind, int64_t epochs,
     return t;
 }
 
-START_TEST(n_and_m_epochs_equal_all_at_once)
+START_TEST(resumed_epochs_equal_an_uninterrupted_run)
 {
     make_folder();
     for (gnn_optimizer_kind_t kind = GNN_SGD; kind <= GNN_RMSPROP; kind++) {
@@ -102,7 +102,7 @@ START_TEST(n_and_m_epochs_equal_all_at_once)
 END_TEST
 
 /* The flag is set during every step of three epochs: within an epoch, and after its last step. */
-START_TEST(a_training_stopped_after_any_step_goes_on)
+START_TEST(a_training_stopped_after_any_step_resumes)
 {
     make_folder();
     gnn_train_result_t all, half, both;
@@ -149,7 +149,7 @@ START_TEST(a_finished_training_is_not_trained_again)
 }
 END_TEST
 
-START_TEST(without_a_file_a_training_starts_anew)
+START_TEST(without_a_file_a_training_starts_from_scratch)
 {
     make_folder();
     trial_t *t = trial_new(3, HIDDEN, 0.3);
@@ -230,7 +230,7 @@ static void refuses(int64_t hidden, double rate, gnn_optimizer_kind_t kind, doub
     loader_free(&l, true);
 }
 
-START_TEST(a_checkpoint_of_something_else_is_refused_in_words)
+START_TEST(a_checkpoint_of_another_model_is_refused)
 {
     make_checkpoint();
     loader_t fits = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02);
@@ -253,7 +253,7 @@ START_TEST(a_checkpoint_of_something_else_is_refused_in_words)
 }
 END_TEST
 
-START_TEST(cut_short_or_changed_anywhere_it_is_refused)
+START_TEST(truncated_or_changed_checkpoints_are_refused)
 {
     make_checkpoint();
     bytes_t whole;
@@ -309,7 +309,7 @@ static void forge(const char *array, int64_t at, double value, const char *left_
     gnn_arrays_free(file);
 }
 
-START_TEST(a_forged_file_with_the_right_checksum_is_checked_too)
+START_TEST(a_forged_file_with_a_valid_checksum_is_refused)
 {
     make_checkpoint();
     const struct {
@@ -337,7 +337,7 @@ START_TEST(a_forged_file_with_the_right_checksum_is_checked_too)
 }
 END_TEST
 
-START_TEST(a_foreign_optimizer_or_a_bad_number_is_not_saved)
+START_TEST(another_optimizer_or_a_nan_is_not_saved)
 {
     make_checkpoint();
     loader_t l = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02),
@@ -355,7 +355,7 @@ START_TEST(a_foreign_optimizer_or_a_bad_number_is_not_saved)
 }
 END_TEST
 
-START_TEST(when_memory_runs_out_nothing_is_changed)
+START_TEST(failed_allocations_change_nothing)
 {
     make_checkpoint();
     loader_t l = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02);
@@ -380,7 +380,7 @@ START_TEST(when_memory_runs_out_nothing_is_changed)
 }
 END_TEST
 
-START_TEST(what_killed_writers_left_is_removed_and_nothing_else)
+START_TEST(only_temporary_files_of_killed_writers_are_removed)
 {
     gnn_train_result_t result;
     const unsigned here = gnn__process_place();
@@ -411,16 +411,16 @@ int main(void)
     Suite *suite = suite_create("checkpoint");
     TCase *tests = tcase_create("checkpoint");
     tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, n_and_m_epochs_equal_all_at_once);
-    tcase_add_test(tests, a_training_stopped_after_any_step_goes_on);
+    tcase_add_test(tests, resumed_epochs_equal_an_uninterrupted_run);
+    tcase_add_test(tests, a_training_stopped_after_any_step_resumes);
     tcase_add_test(tests, a_finished_training_is_not_trained_again);
-    tcase_add_test(tests, without_a_file_a_training_starts_anew);
-    tcase_add_test(tests, a_checkpoint_of_something_else_is_refused_in_words);
-    tcase_add_test(tests, cut_short_or_changed_anywhere_it_is_refused);
-    tcase_add_test(tests, a_forged_file_with_the_right_checksum_is_checked_too);
-    tcase_add_test(tests, a_foreign_optimizer_or_a_bad_number_is_not_saved);
-    tcase_add_test(tests, when_memory_runs_out_nothing_is_changed);
-    tcase_add_test(tests, what_killed_writers_left_is_removed_and_nothing_else);
+    tcase_add_test(tests, without_a_file_a_training_starts_from_scratch);
+    tcase_add_test(tests, a_checkpoint_of_another_model_is_refused);
+    tcase_add_test(tests, truncated_or_changed_checkpoints_are_refused);
+    tcase_add_test(tests, a_forged_file_with_a_valid_checksum_is_refused);
+    tcase_add_test(tests, another_optimizer_or_a_nan_is_not_saved);
+    tcase_add_test(tests, failed_allocations_change_nothing);
+    tcase_add_test(tests, only_temporary_files_of_killed_writers_are_removed);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -229,13 +229,13 @@ static void kill_and_compare(int most, int64_t epochs_in_all)
     remove_folder();
 }
 
-START_TEST(killed_twenty_times_the_weights_are_the_same)
+START_TEST(a_training_killed_twenty_times_has_the_same_weights)
 {
     kill_and_compare(KILLS, EPOCHS);
 }
 END_TEST
 
-START_TEST(killed_on_samples_the_weights_are_the_same)
+START_TEST(a_sampled_training_killed_has_the_same_weights)
 {
     what = "--train-sampled";
     kill_and_compare(sampled_kills(), SAMPLED_EPOCHS);
@@ -257,10 +257,11 @@ int main(int argc, char **argv)
 {
     program = argv[0];
     if (argc != 3 || strncmp(argv[1], "--train", 7) != 0) {
-        Suite *suite = suite_of("checkpoint_kill", killed_twenty_times_the_weights_are_the_same);
+        Suite *suite =
+            suite_of("checkpoint_kill", a_training_killed_twenty_times_has_the_same_weights);
         TCase *sampled = tcase_create("checkpoint_kill_sampled");
         tcase_set_timeout(sampled, 600);
-        tcase_add_test(sampled, killed_on_samples_the_weights_are_the_same);
+        tcase_add_test(sampled, a_sampled_training_killed_has_the_same_weights);
         suite_add_tcase(suite, sampled);
         return test_main(suite);
     }

@@ -57,7 +57,7 @@ static const struct {
     {"1\n1 0 5\n0 0\n", "more than is expected"},
 };
 
-START_TEST(a_text_that_is_wrong)
+START_TEST(wrong_texts_are_refused)
 {
     gnn_data_t *data = (gnn_data_t *)1;
     write_text("bad.txt", bad_texts[_i].text);
@@ -114,7 +114,7 @@ static const struct {
     {"node_attributes", "1\n2\n", "node_attributes: 2 lines, expected are 7"},
 };
 
-START_TEST(a_tu_folder_that_is_wrong)
+START_TEST(wrong_tu_folders_are_refused)
 {
     gnn_data_t *data = NULL;
     const char *path = write_tu(bad_folders[_i].part, bad_folders[_i].text);
@@ -211,7 +211,7 @@ static gnn_split_t *split_of(const int8_t *part, int64_t graphs)
     return split;
 }
 
-START_TEST(batches_give_what_the_whole_gives)
+START_TEST(batches_equal_the_whole)
 {
     enum { GRAPHS = 25, CLASSES = 3 };
     gnn_data_t *data;
@@ -355,7 +355,7 @@ static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model,
     gnn_graph_batches_free(batches);
 }
 
-START_TEST(batches_refuse_what_they_cannot_do)
+START_TEST(unsupported_batches_are_refused)
 {
     gnn_data_t *data;
     gnn_graph_batches_t *batches = NULL;
@@ -396,11 +396,11 @@ static const struct {
             {"graph-classification/PROTEINS.txt", 1113, 43471, 162088, 3},
             {"graph-classification/IMDBBINARY.txt", 1000, 19773, 193062, 136}};
 
-START_TEST(sets_that_people_have)
+START_TEST(common_sets_open)
 {
     const char *path = test_data(sets[_i].file);
     if (!path) {
-        test_skip("sets_that_people_have", sets[_i].file);
+        test_skip("common_sets_open", sets[_i].file);
         return;
     }
     gnn_data_t *data = opened(path);
@@ -441,18 +441,18 @@ int main(void)
     tcase_add_checked_fixture(tests, open_context, close_context);
     tcase_add_test(tests, a_text_of_many_graphs);
     tcase_add_test(tests, a_text_with_attributes);
-    tcase_add_loop_test(tests, a_text_that_is_wrong, 0, sizeof bad_texts / sizeof *bad_texts);
+    tcase_add_loop_test(tests, wrong_texts_are_refused, 0, sizeof bad_texts / sizeof *bad_texts);
     tcase_add_test(tests, a_tu_folder);
-    tcase_add_loop_test(tests, a_tu_folder_that_is_wrong, 0,
+    tcase_add_loop_test(tests, wrong_tu_folders_are_refused, 0,
                         sizeof bad_folders / sizeof *bad_folders);
     tcase_add_test(tests, a_description_counts_the_graphs);
     tcase_add_test(tests, readers_survive_failing_allocations);
     tcase_add_test(tests, graphs_are_cut_where_no_edge_passes);
-    tcase_add_test(tests, batches_give_what_the_whole_gives);
+    tcase_add_test(tests, batches_equal_the_whole);
     tcase_add_test(tests, an_epoch_holds_each_graph_once);
     tcase_add_test(tests, motifs_are_learned);
-    tcase_add_test(tests, batches_refuse_what_they_cannot_do);
-    tcase_add_loop_test(tests, sets_that_people_have, 0, sizeof sets / sizeof *sets);
+    tcase_add_test(tests, unsupported_batches_are_refused);
+    tcase_add_loop_test(tests, common_sets_open, 0, sizeof sets / sizeof *sets);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -35,7 +35,7 @@ static void check_places(const int64_t *order, int64_t n)
     free(seen);
 }
 
-START_TEST(communities_stand_together)
+START_TEST(communities_are_contiguous)
 {
     enum { TOWNS = 7, OF = 6 };
     gnn_graph_t *g = make_towns(TOWNS);
@@ -72,7 +72,7 @@ START_TEST(communities_of_parts)
 END_TEST
 
 /* A town alone, spans, no edges. */
-START_TEST(without_communities_degrees_fall)
+START_TEST(without_communities_degrees_descend)
 {
     gnn_graph_t *graphs[3] = {make_towns(1)};
     ck_ok(make_spans(&graphs[1]));
@@ -92,7 +92,7 @@ END_TEST
 
 /* Communities that hear much and little take turns: any half of the rows has about half of the
  * work. */
-START_TEST(rows_are_equal_work)
+START_TEST(rows_are_balanced)
 {
     enum { OF = 8, TOWNS = 20, N = OF * TOWNS };
     int64_t m = 0, heard = 0, order[N], *src = zeros(N * OF, sizeof *src),
@@ -119,7 +119,7 @@ START_TEST(rows_are_equal_work)
 }
 END_TEST
 
-START_TEST(every_node_has_a_place)
+START_TEST(orders_are_permutations)
 {
     for (int k = 0; k < ZOO; k++) {
         gnn_graph_t *g;
@@ -155,11 +155,11 @@ int main(void)
 {
     Suite *suite = suite_create("communities");
     TCase *tests = tcase_create("communities");
-    tcase_add_test(tests, communities_stand_together);
+    tcase_add_test(tests, communities_are_contiguous);
     tcase_add_test(tests, communities_of_parts);
-    tcase_add_test(tests, without_communities_degrees_fall);
-    tcase_add_test(tests, rows_are_equal_work);
-    tcase_add_test(tests, every_node_has_a_place);
+    tcase_add_test(tests, without_communities_degrees_descend);
+    tcase_add_test(tests, rows_are_balanced);
+    tcase_add_test(tests, orders_are_permutations);
     tcase_add_test(tests, failures_are_named);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -197,7 +197,7 @@ END_TEST
 
 /* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
  * read. */
-START_TEST(a_shorter_config_has_defaults_behind_its_end)
+START_TEST(a_shorter_config_has_defaults_after_its_end)
 {
     const size_t size = offsetof(gnn_layer_config_t, dropout_out);
     gnn_layer_config_t config = GNN_TRANSFORMER(.in = 4, .heads = 2, .dropout = (gnn_real_t)0.5),
@@ -219,7 +219,7 @@ typedef struct {
     int64_t later;
 } newer_t;
 
-START_TEST(a_longer_config_may_set_only_what_the_library_knows)
+START_TEST(unknown_fields_of_a_longer_config_must_be_zero)
 {
     newer_t newer = {GNN_GCN(.in = 4), 0}, resolved;
     memset(&resolved, 0x33, sizeof resolved);
@@ -298,7 +298,7 @@ START_TEST(blocks_take_settings_of_other_lengths)
 }
 END_TEST
 
-START_TEST(fields_by_name_end_where_the_config_does)
+START_TEST(fields_by_name_respect_the_config_size)
 {
     const size_t size = offsetof(gnn_layer_config_t, dropout_out);
     gnn_layer_config_t config = GNN_GCN(.in = 4);
@@ -416,12 +416,12 @@ int main(void)
     tcase_add_test(tests, keys_of_former_versions_make_the_same_model);
     tcase_add_test(tests, a_model_whose_scores_were_aggregators_loads_and_computes_the_same);
     tcase_add_test(tests, scores_that_were_aggregators_are_set_by_name);
-    tcase_add_test(tests, a_shorter_config_has_defaults_behind_its_end);
-    tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
+    tcase_add_test(tests, a_shorter_config_has_defaults_after_its_end);
+    tcase_add_test(tests, unknown_fields_of_a_longer_config_must_be_zero);
     tcase_add_test(tests, models_take_configs_of_other_lengths);
     tcase_add_test(tests, steps_take_configs_of_other_lengths);
     tcase_add_test(tests, blocks_take_settings_of_other_lengths);
-    tcase_add_test(tests, fields_by_name_end_where_the_config_does);
+    tcase_add_test(tests, fields_by_name_respect_the_config_size);
     tcase_add_loop_test(tests, fields_of_a_newer_program_are_refused_if_they_are_set, 0,
                         sizeof takers / sizeof *takers);
     tcase_add_test(tests, fields_that_an_older_program_lacks_are_defaults);

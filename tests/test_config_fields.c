@@ -39,7 +39,7 @@ START_TEST(every_kind_of_field_is_set_by_name)
 END_TEST
 
 /* A zero that is written is meant: it is not the preset's choice. */
-START_TEST(a_written_zero_is_meant)
+START_TEST(an_explicit_zero_is_not_a_default)
 {
     gnn_layer_config_t resolved;
     char text[32];
@@ -107,7 +107,7 @@ static const struct {
     {"preset", "gta", GNN_ENOTFOUND, "no preset is called \"gta\"; there are: none, gcn, sage"},
 };
 
-START_TEST(wrong_values_are_refused_in_words_and_change_nothing)
+START_TEST(wrong_values_are_refused_and_change_nothing)
 {
     gnn_layer_config_t before;
     config.heads = 3;
@@ -143,7 +143,7 @@ START_TEST(every_field_comes_back_from_its_text)
 }
 END_TEST
 
-START_TEST(a_short_place_is_refused)
+START_TEST(a_short_buffer_is_refused)
 {
     char text[4];
     config.heads = 1234;
@@ -155,7 +155,7 @@ START_TEST(a_short_place_is_refused)
 }
 END_TEST
 
-START_TEST(the_list_is_whole)
+START_TEST(the_list_of_fields_is_complete)
 {
     gnn_config_field_t field;
     const size_t count = gnn_layer_config_field_count();
@@ -201,13 +201,13 @@ int main(void)
     TCase *tests = tcase_create("config_fields");
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_add_test(tests, every_kind_of_field_is_set_by_name);
-    tcase_add_test(tests, a_written_zero_is_meant);
+    tcase_add_test(tests, an_explicit_zero_is_not_a_default);
     tcase_add_test(tests, a_resolved_config_resolves_to_itself);
-    tcase_add_loop_test(tests, wrong_values_are_refused_in_words_and_change_nothing, 0,
+    tcase_add_loop_test(tests, wrong_values_are_refused_and_change_nothing, 0,
                         sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(tests, every_field_comes_back_from_its_text, 0, 3);
-    tcase_add_test(tests, a_short_place_is_refused);
-    tcase_add_test(tests, the_list_is_whole);
+    tcase_add_test(tests, a_short_buffer_is_refused);
+    tcase_add_test(tests, the_list_of_fields_is_complete);
     tcase_add_test(tests, updates_are_found_by_name);
     suite_add_tcase(suite, tests);
     return test_main(suite);

@@ -282,7 +282,7 @@ static void release_layer(trial_t *t)
     gnn_layer_free(t->layer);
 }
 
-START_TEST(a_config_gives_the_same_every_way)
+START_TEST(all_forms_of_a_config_are_equal)
 {
     uint64_t seed = test_seed();
     int wanted = test_small() ? 30 : 600;
@@ -372,7 +372,7 @@ static void draw_edge_inputs(const trial_t *t, uint64_t *seed, gnn_tensor_t *inp
         inputs[EDGE_WEIGHT].data[e] = (gnn_real_t)1.5 + inputs[EDGE_WEIGHT].data[e];
 }
 
-START_TEST(two_lists_of_edges_give_what_one_does)
+START_TEST(two_edge_lists_equal_one)
 {
     uint64_t seed = test_seed();
     int wanted = test_small() ? 30 : 600;
@@ -420,8 +420,8 @@ int main(void)
     Suite *suite = suite_create("configs");
     TCase *c = tcase_create("configs");
     tcase_set_timeout(c, 600);
-    tcase_add_test(c, a_config_gives_the_same_every_way);
-    tcase_add_test(c, two_lists_of_edges_give_what_one_does);
+    tcase_add_test(c, all_forms_of_a_config_are_equal);
+    tcase_add_test(c, two_edge_lists_equal_one);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -56,7 +56,7 @@ static void check_rows(size_t kind, int64_t n, int64_t width, uint64_t seed)
     gnn_graph_free(g);
 }
 
-START_TEST(every_row_on_every_topology)
+START_TEST(every_entry_on_every_topology)
 {
     static const int64_t sizes[] = {0, 1, 2, 15, 16, 17}, widths[] = {1, 3, 8};
     size_t kind = (size_t)_i;
@@ -161,7 +161,7 @@ int main(void)
     Suite *suite = suite_create("contract");
     TCase *product = tcase_create("product");
     tcase_set_timeout(product, 1200);
-    tcase_add_loop_test(product, every_row_on_every_topology, 0, (int)contract_graph_count());
+    tcase_add_loop_test(product, every_entry_on_every_topology, 0, (int)contract_graph_count());
     tcase_add_test(product, larger_sizes_drawn_pairwise);
     suite_add_tcase(suite, contract_numeric_tests());
     suite_add_tcase(suite, contract_named_tests());

@@ -47,7 +47,7 @@ START_TEST(a_curve_goes_through_its_points)
 }
 END_TEST
 
-START_TEST(gaps_panels_and_nothing_at_all)
+START_TEST(gaps_panels_and_empty_curves)
 {
     const double y[] = {1, NAN, 3, 4, INFINITY}, high[] = {1e300, -1e300}, x[] = {10, 20};
     const char *const names[] = {"loss", "accuracy"};
@@ -138,7 +138,7 @@ static gnn_real_t *cloud(double directions[2][D], double spread[2])
     return x;
 }
 
-START_TEST(the_plane_has_the_two_main_directions)
+START_TEST(pca_matches_the_covariance_eigenvectors)
 {
     double directions[2][D], spread[2] = {5, 2}, share[2];
     gnn_real_t *x = cloud(directions, spread), points[2 * N];
@@ -241,11 +241,11 @@ int main(void)
     TCase *tests = tcase_create("curves");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_curve_goes_through_its_points);
-    tcase_add_test(tests, gaps_panels_and_nothing_at_all);
+    tcase_add_test(tests, gaps_panels_and_empty_curves);
     tcase_add_test(tests, a_long_curve_does_not_make_a_long_page);
     tcase_add_test(tests, wrong_curves_are_refused);
     tcase_add_test(tests, a_full_disk_is_reported);
-    tcase_add_test(tests, the_plane_has_the_two_main_directions);
+    tcase_add_test(tests, pca_matches_the_covariance_eigenvectors);
     tcase_add_test(tests, no_direction_has_more_variance);
     tcase_add_test(tests, small_and_flat_and_wrong_matrices);
     suite_add_tcase(suite, tests);

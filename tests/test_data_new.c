@@ -95,7 +95,7 @@ START_TEST(edge_features_become_an_array_and_follow_their_link)
 }
 END_TEST
 
-START_TEST(links_are_heard_at_both_ends)
+START_TEST(both_ways_makes_two_edges_per_link)
 {
     gnn_data_config_t config = plain_config();
     config.both_ways = GNN_ON;
@@ -137,7 +137,7 @@ START_TEST(borrowed_arrays_are_not_copied_and_not_written)
 }
 END_TEST
 
-START_TEST(a_graph_is_taken_over_on_success_only)
+START_TEST(a_graph_changes_owner_on_success_only)
 {
     int count = 0;
     const gnn_owner_t owner = {released, &count};
@@ -193,7 +193,7 @@ END_TEST
 
 /* ---- arrays by name ---- */
 
-START_TEST(arrays_have_names_and_places)
+START_TEST(arrays_have_names_and_domains)
 {
     gnn_data_t *data = made(plain_config());
     const int32_t year[N] = {1990, 1991, 1992, 1993, 1994};
@@ -363,7 +363,7 @@ static double loss_of(gnn_data_t *data, const char *edge_weight)
     return result.train_loss;
 }
 
-START_TEST(training_reads_arrays_that_steps_name)
+START_TEST(training_reads_named_arrays)
 {
     gnn_data_config_t config = plain_config();
     gnn_split_t *other = split_of(test, validation, test);
@@ -453,14 +453,14 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, edges_stay_as_they_are_given);
     tcase_add_test(tests, edge_features_become_an_array_and_follow_their_link);
-    tcase_add_test(tests, links_are_heard_at_both_ends);
+    tcase_add_test(tests, both_ways_makes_two_edges_per_link);
     tcase_add_test(tests, borrowed_arrays_are_not_copied_and_not_written);
-    tcase_add_test(tests, a_graph_is_taken_over_on_success_only);
+    tcase_add_test(tests, a_graph_changes_owner_on_success_only);
     tcase_add_test(tests, wrong_arrays_are_refused);
-    tcase_add_test(tests, arrays_have_names_and_places);
+    tcase_add_test(tests, arrays_have_names_and_domains);
     tcase_add_test(tests, arrays_on_nodes_follow_a_new_order);
     tcase_add_test(tests, arrays_on_edges_follow_a_new_order);
-    tcase_add_test(tests, training_reads_arrays_that_steps_name);
+    tcase_add_test(tests, training_reads_named_arrays);
     tcase_add_test(tests, a_graph_of_mapped_files);
     tcase_add_test(tests, files_that_cannot_be_mapped);
     tcase_add_test(tests, arrays_are_saved_and_opened);

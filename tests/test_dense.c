@@ -235,7 +235,7 @@ START_TEST(levels_differ)
 }
 END_TEST
 
-START_TEST(a_level_that_gains_nothing_runs_at_highest)
+START_TEST(a_level_without_gain_runs_at_highest)
 {
     gnn_context_t *context = context_at(GNN_PRECISION_DEFAULT, false);
     ck_assert_int_eq(gnn_context_precision_used(context), GNN_PRECISION_HIGHEST);
@@ -274,7 +274,7 @@ END_TEST
 
 /* More shapes than are kept, twice: dropped primitives are made again, and give the same bits. Each
  * is compiled, for which valgrind takes a second: there at one level, and the first ones twice. */
-START_TEST(shapes_come_and_go)
+START_TEST(alternating_shapes_give_the_same_results)
 {
     enum { SHAPES = 70, N = 70, K = 200 };
     if (test_small() && _i != GNN_PRECISION_HIGH)
@@ -426,9 +426,10 @@ int main(void)
 #endif
     tcase_add_loop_test(tc, small_products_equal_plain_loops, 0, 2);
     tcase_add_test(tc, levels_differ);
-    tcase_add_test(tc, a_level_that_gains_nothing_runs_at_highest);
+    tcase_add_test(tc, a_level_without_gain_runs_at_highest);
     tcase_add_loop_test(tc, nan_stays_in_its_row, GNN_PRECISION_HIGHEST, GNN_PRECISION_MEDIUM + 1);
-    tcase_add_loop_test(tc, shapes_come_and_go, GNN_PRECISION_HIGHEST, GNN_PRECISION_MEDIUM + 1);
+    tcase_add_loop_test(tc, alternating_shapes_give_the_same_results, GNN_PRECISION_HIGHEST,
+                        GNN_PRECISION_MEDIUM + 1);
 #if HAS_ONEDNN
     tcase_add_test(tc, onednn_takes_products_with_avx2);
     tcase_add_test(tc, bf16_rounds_to_nearest);

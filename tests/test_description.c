@@ -45,7 +45,7 @@ static gnn_array_t matrix(const char *name, int64_t rows, int64_t cols, const fl
 static const float weights[] = {1, 10}, bias[] = {100};
 
 /* 2 (x_0 + 10 x_1 + 100) of the one sender; saved and loaded again, the model does the same. */
-START_TEST(a_text_and_two_arrays_are_a_model)
+START_TEST(a_description_and_two_arrays_make_a_model)
 {
     described_t d = {0};
     const int64_t src[] = {0}, dst[] = {1};
@@ -108,7 +108,7 @@ static const struct {
     {STEPS("{\"block\": \"rgcn\", \"name\": \"a\", \"width\": 2, \"edge_weight\": \"w\"}"), EDGES,
      "block a (rgcn) reads no .edge_weight", GNN_EINVALID}};
 
-START_TEST(a_wrong_description_is_refused_in_words)
+START_TEST(wrong_descriptions_are_refused)
 {
     described_t d = {0};
     const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
@@ -121,7 +121,7 @@ START_TEST(a_wrong_description_is_refused_in_words)
 }
 END_TEST
 
-START_TEST(graphs_of_slots_need_what_they_are_made_of)
+START_TEST(graphs_of_slots_need_their_sources)
 {
     described_t d = {0};
     gnn_graph_t *graph = NULL;
@@ -150,7 +150,7 @@ START_TEST(graphs_of_slots_need_what_they_are_made_of)
 END_TEST
 
 /* A factor and a slope of 0 are no defaults, which would be 1 and 0.2. */
-START_TEST(a_zero_of_a_file_is_meant)
+START_TEST(a_zero_in_a_file_is_not_a_default)
 {
     described_t d = {0};
     gnn_real_t x[] = {-3, 4}, y[2];
@@ -394,7 +394,7 @@ START_TEST(two_self_loops_of_a_node_are_refused_where_a_step_adds_them)
 }
 END_TEST
 
-START_TEST(five_modules_compute_what_pyg_does)
+START_TEST(five_modules_match_pyg)
 {
     ck_assert_int_eq(compare_all(GNN_SOURCE_ROOT "/tests/pyg/modules"), 6);
 }
@@ -415,17 +415,16 @@ int main(void)
     Suite *suite = suite_create("description");
     TCase *c = tcase_create("description");
     tcase_set_timeout(c, 120);
-    tcase_add_test(c, a_text_and_two_arrays_are_a_model);
-    tcase_add_loop_test(c, a_wrong_description_is_refused_in_words, 0,
-                        (int)(sizeof wrong / sizeof *wrong));
-    tcase_add_test(c, graphs_of_slots_need_what_they_are_made_of);
+    tcase_add_test(c, a_description_and_two_arrays_make_a_model);
+    tcase_add_loop_test(c, wrong_descriptions_are_refused, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_test(c, graphs_of_slots_need_their_sources);
     tcase_add_loop_test(c, values_follow_the_edges_that_operations_make, 0,
                         (int)(sizeof derived / sizeof *derived));
     tcase_add_loop_test(c, an_unknown_operation_on_edges_is_refused, 0,
                         (int)(sizeof wrong_slots / sizeof *wrong_slots));
-    tcase_add_test(c, a_zero_of_a_file_is_meant);
+    tcase_add_test(c, a_zero_in_a_file_is_not_a_default);
     tcase_add_test(c, two_self_loops_of_a_node_are_refused_where_a_step_adds_them);
-    tcase_add_test(c, five_modules_compute_what_pyg_does);
+    tcase_add_test(c, five_modules_match_pyg);
     tcase_add_test(c, modules_of_another_folder);
     suite_add_tcase(suite, c);
     return test_main(suite);

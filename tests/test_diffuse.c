@@ -61,7 +61,7 @@ static void same_as_case(golden_t *g, const char *name, const gnn_graph_t *graph
     golden_same(g, array, &ours, GOLDEN_OUT);
 }
 
-START_TEST(diffusion_is_gdc_of_pyg)
+START_TEST(diffusion_matches_gdc_of_pyg)
 {
     golden_t g;
     gnn_tensor_t edge_weight;
@@ -86,7 +86,7 @@ END_TEST
 
 /* A walk that ends at once stays where it is; one that a large tolerance cuts reaches neighbours
  * alone; and a complete graph of spans is the same graph as its edges. */
-START_TEST(walks_are_cut_and_spans_are_edges)
+START_TEST(diffusion_is_sparsified_and_accepts_spans)
 {
     const int64_t four = 4, src[] = {0, 1, 2, 3}, dst[] = {1, 2, 3, 4};
     gnn_graph_t *line, *spans, *edges, *out, *other;
@@ -123,7 +123,7 @@ END_TEST
 /* More nodes than are kept before weak pairs go: a ring of 3,000 keeps the 6,000 strongest of its
  * pairs, which are those of the threshold between them and the rest; a mean that the walks do not
  * reach keeps all; and a threshold and the strongest of a row hold beside the mean. */
-START_TEST(mean_of_senders_is_a_threshold)
+START_TEST(average_degree_sets_the_threshold)
 {
     enum { N = 3000 };
     int64_t src[N], dst[N], counts[4] = {0};
@@ -181,7 +181,7 @@ static const struct {
              {{.norm_in = GNN_GRAPH_NORM_NONE}, 1, GNN_EINVALID, "needs .norm_in"},
              {{.top = 3}, -1, GNN_ENUMERIC, "weight[0] = -1"}};
 
-START_TEST(settings_that_cannot_be_are_refused_in_words)
+START_TEST(invalid_settings_are_refused)
 {
     const int64_t zero = 0, one = 1;
     gnn_graph_t *graph, *out;
@@ -206,11 +206,10 @@ int main(void)
     Suite *suite = suite_create("diffuse");
     TCase *c = tcase_create("diffuse");
     tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, diffusion_is_gdc_of_pyg, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(c, walks_are_cut_and_spans_are_edges);
-    tcase_add_test(c, mean_of_senders_is_a_threshold);
-    tcase_add_loop_test(c, settings_that_cannot_be_are_refused_in_words, 0,
-                        sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(c, diffusion_matches_gdc_of_pyg, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(c, diffusion_is_sparsified_and_accepts_spans);
+    tcase_add_test(c, average_degree_sets_the_threshold);
+    tcase_add_loop_test(c, invalid_settings_are_refused, 0, sizeof wrong / sizeof *wrong);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -154,7 +154,7 @@ START_TEST(csv_leaves_weights_with_their_edges)
 }
 END_TEST
 
-START_TEST(ogb_keeps_what_is_known_of_links)
+START_TEST(ogb_keeps_arrays_on_edges)
 {
     write_ogb(NULL, NULL);
     write_text("tiny_ogb/raw/edge-feat.csv", "1,2\n3,4\n5,6\n7,8\n");
@@ -190,7 +190,7 @@ int main(void)
     tcase_add_test(tests, scipy_matrices_as_ppnp_keeps_them);
     tcase_add_test(tests, weights_are_saved_and_opened);
     tcase_add_test(tests, csv_leaves_weights_with_their_edges);
-    tcase_add_test(tests, ogb_keeps_what_is_known_of_links);
+    tcase_add_test(tests, ogb_keeps_arrays_on_edges);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

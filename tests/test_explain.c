@@ -9,7 +9,7 @@ static double logit(bed_t *b, int64_t row, int64_t column)
     return (double)out[row * 3 + column];
 }
 
-START_TEST(saliency_of_features_is_the_slope)
+START_TEST(saliency_of_features_is_the_derivative)
 {
     const double step = GNN_DOUBLE ? 1e-6 : 1e-2, bound = GNN_DOUBLE ? 1e-7 : 2e-3;
     bed_t b;
@@ -66,7 +66,7 @@ static double masked_gcn(const bed_t *b, const double *mask, int64_t row, int64_
     return h[row][column];
 }
 
-START_TEST(saliency_of_edges_is_the_slope_of_the_mask)
+START_TEST(saliency_of_edges_is_the_derivative_by_the_mask)
 {
     const double step = 1e-6;
     double mask[EDGES];
@@ -127,7 +127,7 @@ static void row_by_hand(const bed_t *b, const double *mask, int64_t row, double 
         logits[c] = masked_gcn(b, mask, row, c);
 }
 
-START_TEST(occlusion_is_what_is_lost)
+START_TEST(occlusion_is_the_loss_of_probability)
 {
     double mask[EDGES], logits[3];
     bed_t b;
@@ -151,7 +151,7 @@ START_TEST(occlusion_is_what_is_lost)
 }
 END_TEST
 
-START_TEST(fidelity_by_hand)
+START_TEST(fidelity_matches_masked_runs)
 {
     double keep[EDGES] = {0}, leave[EDGES], all[EDGES], kept[3], left[3], whole[3], kl = 0;
     gnn_fidelity_t f;
@@ -197,7 +197,7 @@ END_TEST
 
 /* Where a mask is learned, edges that matter stay and what is out of reach is 0; weights and their
  * gradients are not touched. */
-START_TEST(gnn_explainer_leaves_the_model_alone)
+START_TEST(gnn_explainer_changes_no_weight)
 {
     int64_t length;
     bed_t b;
@@ -231,7 +231,7 @@ END_TEST
 
 /* The neighbourhood gives what the whole graph gives, and the edges keep the user's numbers however
  * they are shuffled. */
-START_TEST(edges_keep_their_numbers)
+START_TEST(edges_keep_their_ids)
 {
     static const int64_t order[EDGES] = {7, 2, 11, 0, 15, 4, 9, 1, 13, 6, 3, 12, 10, 5, 14, 8};
     int64_t src[EDGES], dst[EDGES];
@@ -261,7 +261,7 @@ START_TEST(edges_keep_their_numbers)
 END_TEST
 
 /* Weights of every hop by the user's numbers; self-loops take what they leave of 1. */
-START_TEST(attention_by_the_users_edges)
+START_TEST(attention_is_by_edge_id)
 {
     gnn_real_t weights[EDGES * 2];
     bed_t b;
@@ -296,14 +296,14 @@ int main(void)
 {
     Suite *suite = suite_create("explain");
     TCase *t = tcase_create("explain");
-    tcase_add_loop_test(t, saliency_of_features_is_the_slope, 0, 3);
-    tcase_add_test(t, saliency_of_edges_is_the_slope_of_the_mask);
+    tcase_add_loop_test(t, saliency_of_features_is_the_derivative, 0, 3);
+    tcase_add_test(t, saliency_of_edges_is_the_derivative_by_the_mask);
     tcase_add_loop_test(t, integrated_gradients_add_up, 0, 3);
-    tcase_add_test(t, occlusion_is_what_is_lost);
-    tcase_add_test(t, fidelity_by_hand);
-    tcase_add_loop_test(t, gnn_explainer_leaves_the_model_alone, 0, 3);
-    tcase_add_loop_test(t, edges_keep_their_numbers, 0, 3);
-    tcase_add_test(t, attention_by_the_users_edges);
+    tcase_add_test(t, occlusion_is_the_loss_of_probability);
+    tcase_add_test(t, fidelity_matches_masked_runs);
+    tcase_add_loop_test(t, gnn_explainer_changes_no_weight, 0, 3);
+    tcase_add_loop_test(t, edges_keep_their_ids, 0, 3);
+    tcase_add_test(t, attention_is_by_edge_id);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
     return test_main(suite);

@@ -97,7 +97,7 @@ START_TEST(sparse_features_and_common_masks)
 }
 END_TEST
 
-START_TEST(errors_say_what_is_wrong)
+START_TEST(errors_name_the_fault)
 {
     gnn_explanation_t *why = (gnn_explanation_t *)1;
     gnn_fidelity_t f;
@@ -151,7 +151,7 @@ int main(void)
     tcase_add_test(t, a_graph_is_explained);
     tcase_add_test(t, an_edge_is_explained);
     tcase_add_test(t, sparse_features_and_common_masks);
-    tcase_add_test(t, errors_say_what_is_wrong);
+    tcase_add_test(t, errors_name_the_fault);
     tcase_set_timeout(t, 60);
     suite_add_tcase(suite, t);
     return test_main(suite);

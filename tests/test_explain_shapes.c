@@ -86,7 +86,7 @@ START_TEST(gnn_explainer_finds_the_houses)
 }
 END_TEST
 
-START_TEST(shapes_are_what_they_say)
+START_TEST(ba_shapes_match_their_definition)
 {
     gnn_data_t *data, *same;
     ck_ok(gnn_data_ba_shapes(&data, &(gnn_ba_shapes_t){.nodes = 20, .houses = 3, .seed = 7}));
@@ -118,7 +118,7 @@ int main(void)
     Suite *suite = suite_create("explain_shapes");
     TCase *t = tcase_create("shapes");
     tcase_add_test(t, gnn_explainer_finds_the_houses);
-    tcase_add_test(t, shapes_are_what_they_say);
+    tcase_add_test(t, ba_shapes_match_their_definition);
     tcase_set_timeout(t, 600);
     suite_add_tcase(suite, t);
     return test_main(suite);

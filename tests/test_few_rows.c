@@ -147,7 +147,7 @@ static void multiply(gnn_context_t *context, const trial_t *t)
 
 /* Through the seam, in pieces that threads take: the same bits on one thread and two, and for a row
  * alone. */
-START_TEST(threads_and_other_rows_change_no_bits)
+START_TEST(threads_and_batch_size_change_no_bit)
 {
     enum { OUTPUTS = 700, K = 203 };
     gnn_context_t *one, *two;
@@ -183,7 +183,7 @@ int main(void)
     Suite *suite = suite_create("few_rows");
     TCase *c = tcase_create("few_rows");
     tcase_add_loop_test(c, kernels_equal_plain_loops, 0, 4);
-    tcase_add_test(c, threads_and_other_rows_change_no_bits);
+    tcase_add_test(c, threads_and_batch_size_change_no_bit);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -94,7 +94,7 @@ static void remove_saved(const char *path)
 
 /* ---- training, saving, loading ---- */
 
-START_TEST(learns_and_comes_back)
+START_TEST(fine_tuning_learns_and_reloads)
 {
     tuned_t t = open_new(0);
     gnn_real_t before[TEXTS * CLASSES], after[TEXTS * CLASSES];
@@ -155,7 +155,7 @@ START_TEST(pairs_of_texts)
 END_TEST
 
 /* Two batches of four that make one step are one batch of eight: all losses are means. */
-START_TEST(accumulated_batches_are_one)
+START_TEST(accumulated_batches_equal_one)
 {
     gnn_real_t *one, *two;
     int64_t n, m;
@@ -178,7 +178,7 @@ START_TEST(accumulated_batches_are_one)
 END_TEST
 
 /* Frozen depths keep their bits, others move; rates fall with the depth. */
-START_TEST(depths_have_rates)
+START_TEST(learning_rates_follow_depth)
 {
     tuned_t t = open_new(0);
     const gnn_model_t *model = gnn_pretrained_model(t.p);
@@ -213,7 +213,7 @@ START_TEST(depths_have_rates)
 }
 END_TEST
 
-START_TEST(order_changes_with_the_epoch)
+START_TEST(batches_are_shuffled_per_epoch)
 {
     tuned_t t = open_new(0);
     gnn_text_source_t *source = NULL;
@@ -251,7 +251,7 @@ static const char *const folders[] = {
     "zoo/models/deberta_v2"};
 
 /* Fields are halved before they are written: what comes back are those numbers, not the file's. */
-START_TEST(written_folders_are_read)
+START_TEST(saved_folders_open)
 {
     gnn_context_t *context = NULL;
     gnn_pretrained_t *p = NULL, *q = NULL;
@@ -368,12 +368,12 @@ int main(void)
     Suite *suite = suite_create("finetune");
     TCase *c = tcase_create("finetune");
     tcase_add_checked_fixture(c, make_folder, NULL);
-    tcase_add_test(c, learns_and_comes_back);
+    tcase_add_test(c, fine_tuning_learns_and_reloads);
     tcase_add_test(c, pairs_of_texts);
-    tcase_add_test(c, accumulated_batches_are_one);
-    tcase_add_test(c, depths_have_rates);
-    tcase_add_test(c, order_changes_with_the_epoch);
-    tcase_add_loop_test(c, written_folders_are_read, 0, sizeof folders / sizeof *folders);
+    tcase_add_test(c, accumulated_batches_equal_one);
+    tcase_add_test(c, learning_rates_follow_depth);
+    tcase_add_test(c, batches_are_shuffled_per_epoch);
+    tcase_add_loop_test(c, saved_folders_open, 0, sizeof folders / sizeof *folders);
     tcase_add_test(c, bad_settings_are_named);
     tcase_add_test(c, nulls_are_refused);
     tcase_set_timeout(c, 300);

@@ -50,7 +50,7 @@ static void ck_probabilities(gnn_generation_t how, const int32_t *history, int64
                       (double)p[k], weights[k] / sum);
 }
 
-START_TEST(probabilities_by_formula)
+START_TEST(probabilities_match_the_formula)
 {
     double all[8], warm[8], three[8] = {0}, repeated[8], half[8] = {0};
     for (int k = 0; k < 8; k++) {
@@ -172,7 +172,7 @@ static void ck_written(const gnn_written_t *w, int64_t samples, const gnn_genera
     }
 }
 
-START_TEST(a_state_writes_what_forward_passes_do)
+START_TEST(incremental_decoding_equals_forward_passes)
 {
     const gnn_generation_t how[] = {
         {.length = LENGTH},
@@ -189,7 +189,7 @@ START_TEST(a_state_writes_what_forward_passes_do)
 END_TEST
 
 /* Long beginnings are read in pieces; the tokens of a text do not depend on others beside it. */
-START_TEST(many_texts_at_once)
+START_TEST(many_texts_equal_single_ones)
 {
     enum { MANY = 300 };
     int64_t lengths[MANY];
@@ -297,7 +297,7 @@ static gnn_tokenizer_t *learn_bytes(void)
     return t;
 }
 
-START_TEST(pieces_make_up_the_text)
+START_TEST(streamed_pieces_concatenate_to_the_text)
 {
     gnn_tokenizer_t *t = learn_bytes();
     const char *texts[] = {"caf\xc3\xa9", "na"};
@@ -364,7 +364,7 @@ static int refused(const gnn_sequences_t *from, gnn_generation_t how)
     return rc;
 }
 
-START_TEST(what_is_refused)
+START_TEST(invalid_settings_are_refused)
 {
     gnn_written_t *w;
     const int64_t lengths[] = {3, 0}, many = SMALL_PLACES;
@@ -402,16 +402,16 @@ int main(void)
     TCase *c = tcase_create("generate");
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_set_timeout(c, 600);
-    tcase_add_test(c, probabilities_by_formula);
+    tcase_add_test(c, probabilities_match_the_formula);
     tcase_add_loop_test(c, draws_have_the_probabilities, 0, 3);
     tcase_add_test(c, faults_of_one_token);
-    tcase_add_loop_test(c, a_state_writes_what_forward_passes_do, 0, 4);
-    tcase_add_test(c, many_texts_at_once);
+    tcase_add_loop_test(c, incremental_decoding_equals_forward_passes, 0, 4);
+    tcase_add_test(c, many_texts_equal_single_ones);
     tcase_add_test(c, same_text_on_one_and_four_threads);
     tcase_add_test(c, ends_of_texts);
-    tcase_add_test(c, pieces_make_up_the_text);
+    tcase_add_test(c, streamed_pieces_concatenate_to_the_text);
     tcase_add_test(c, the_caller_may_stop);
-    tcase_add_test(c, what_is_refused);
+    tcase_add_test(c, invalid_settings_are_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

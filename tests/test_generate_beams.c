@@ -55,7 +55,7 @@ static void try_all(best_t *b, int64_t n, double log_p)
 }
 
 /* With as many beams as there are beginnings of texts, the search is exhaustive. */
-START_TEST(wide_beams_find_the_best_of_all)
+START_TEST(wide_beams_find_the_optimum)
 {
     static const double penalties[] = {1, 0.5, 2, 0};
     const double penalty = penalties[_i];
@@ -123,7 +123,7 @@ static void search_plainly(const int32_t *prompt, int64_t n_prompt, plain_t *bes
     *best = running[0];
 }
 
-START_TEST(a_state_that_is_reordered_finds_the_same)
+START_TEST(reordered_states_decode_the_same)
 {
     gnn_written_t *w = NULL;
     ck_ok(gnn_generate(&writer, context, &prompts,
@@ -158,7 +158,7 @@ START_TEST(one_beam_is_greedy)
 END_TEST
 
 /* Of one place and four words there are four texts, however many are asked for. */
-START_TEST(texts_that_are_not_there)
+START_TEST(missing_texts_of_a_beam_search)
 {
     gnn_written_t *w = NULL;
     ck_ok(gnn_generate(&writer, context, &prompts,
@@ -179,10 +179,10 @@ int main(void)
     TCase *c = tcase_create("generate_beams");
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_set_timeout(c, 600);
-    tcase_add_loop_test(c, wide_beams_find_the_best_of_all, 0, 4);
-    tcase_add_test(c, a_state_that_is_reordered_finds_the_same);
+    tcase_add_loop_test(c, wide_beams_find_the_optimum, 0, 4);
+    tcase_add_test(c, reordered_states_decode_the_same);
     tcase_add_test(c, one_beam_is_greedy);
-    tcase_add_test(c, texts_that_are_not_there);
+    tcase_add_test(c, missing_texts_of_a_beam_search);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -89,7 +89,7 @@ static bool of_this_checkpoint(const gnn_arrays_t *cases, const char *folder)
     return same;
 }
 
-START_TEST(what_transformers_writes)
+START_TEST(generation_matches_transformers)
 {
     char path[1200], own[1200];
     int32_t ids[64], start[64];
@@ -137,7 +137,7 @@ int main(void)
     Suite *suite = suite_create("generate_pretrained");
     TCase *c = tcase_create("generate_pretrained");
     tcase_set_timeout(c, 600);
-    tcase_add_loop_test(c, what_transformers_writes, 0, NAMES);
+    tcase_add_loop_test(c, generation_matches_transformers, 0, NAMES);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

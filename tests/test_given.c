@@ -171,7 +171,7 @@ END_TEST
 
 /* A number per receiver and one per sender are what a bias on every edge says; _i: where they
  * stand. */
-START_TEST(numbers_of_nodes_are_a_bias_on_edges)
+START_TEST(node_values_are_a_bias_on_edges)
 {
     gnn_step_t by_edge = attends("y"), by_node = attends("y");
     by_edge.edge_bias = "bias";
@@ -194,7 +194,7 @@ END_TEST
 
 /* The same through the layer's own function, on a tape: a gate of 2 everywhere doubles what the
  * layer puts out. */
-START_TEST(a_layer_takes_what_scores_read)
+START_TEST(a_layer_reads_inputs_of_scores)
 {
     const gnn_step_t step = attends("y");
     gnn_real_t twos[N * HEADS];
@@ -291,7 +291,7 @@ static int refuse(const gnn_step_t *step)
     return rc;
 }
 
-START_TEST(numbers_that_are_not_given_are_refused)
+START_TEST(missing_prior_values_are_refused)
 {
     gnn_step_t step = attends("y");
     step.layer.priors[1].prior = &gnn_prior_sender;
@@ -303,7 +303,7 @@ START_TEST(numbers_that_are_not_given_are_refused)
 END_TEST
 
 /* A table of its own, or from a step, does not grow; numbers of senders are not kept. */
-START_TEST(rows_that_grow_take_tables_and_no_numbers_of_senders)
+START_TEST(incremental_rows_support_tables_but_not_sender_values)
 {
     gnn_state_t *state = NULL;
     gnn_step_t by_sender = attends("y"), by_table = attends("y");
@@ -332,13 +332,13 @@ int main(void)
     TCase *c = tcase_create("given");
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, a_table_may_be_the_value_of_a_step);
-    tcase_add_loop_test(c, numbers_of_nodes_are_a_bias_on_edges, 0, 2);
+    tcase_add_loop_test(c, node_values_are_a_bias_on_edges, 0, 2);
     tcase_add_test(c, a_gate_multiplies_each_head);
-    tcase_add_test(c, a_layer_takes_what_scores_read);
+    tcase_add_test(c, a_layer_reads_inputs_of_scores);
     tcase_add_test(c, priors_may_multiply_another_query);
     tcase_add_test(c, edge_weights_are_normalised_on_given_rows);
-    tcase_add_test(c, numbers_that_are_not_given_are_refused);
-    tcase_add_test(c, rows_that_grow_take_tables_and_no_numbers_of_senders);
+    tcase_add_test(c, missing_prior_values_are_refused);
+    tcase_add_test(c, incremental_rows_support_tables_but_not_sender_values);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

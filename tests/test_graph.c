@@ -84,7 +84,7 @@ START_TEST(topologies_equal_their_definitions)
 }
 END_TEST
 
-START_TEST(silent_receivers_move_only_where_they_must)
+START_TEST(receivers_without_senders_keep_the_order_of_spans)
 {
     gnn_graph_t *g;
     const int64_t length = 5;
@@ -103,7 +103,7 @@ START_TEST(silent_receivers_move_only_where_they_must)
 }
 END_TEST
 
-START_TEST(bipartite_joins_segments_of_two_sides)
+START_TEST(bipartite_connects_segments)
 {
     gnn_graph_t *g;
     ck_ok(make_bipartite(&g));
@@ -119,7 +119,7 @@ START_TEST(bipartite_joins_segments_of_two_sides)
 }
 END_TEST
 
-START_TEST(every_row_of_the_table_builds_and_reads_its_options)
+START_TEST(every_topology_builds_and_reads_its_options)
 {
     const int64_t lengths[] = {6, 0, 3};
     gnn_graph_t *g, *same;
@@ -160,7 +160,7 @@ END_TEST
 
 /* ---- edges ---- */
 
-START_TEST(edges_are_sorted_stably_and_keep_their_numbers)
+START_TEST(edges_are_sorted_stably_and_keep_their_ids)
 {
     gnn_graph_t *g;
     int64_t src[7], dst[7], edge[7];
@@ -425,10 +425,10 @@ int main(void)
     TCase *tests = tcase_create("graph");
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, topologies_equal_their_definitions);
-    tcase_add_test(tests, silent_receivers_move_only_where_they_must);
-    tcase_add_test(tests, bipartite_joins_segments_of_two_sides);
-    tcase_add_test(tests, every_row_of_the_table_builds_and_reads_its_options);
-    tcase_add_test(tests, edges_are_sorted_stably_and_keep_their_numbers);
+    tcase_add_test(tests, receivers_without_senders_keep_the_order_of_spans);
+    tcase_add_test(tests, bipartite_connects_segments);
+    tcase_add_test(tests, every_topology_builds_and_reads_its_options);
+    tcase_add_test(tests, edges_are_sorted_stably_and_keep_their_ids);
     tcase_add_test(tests, to_edges_holds_the_same_multiset_of_pairs);
     tcase_add_test(tests, views_equal_brute_force);
     tcase_add_test(tests, transpose_of_random_monotone_spans_equals_brute_force);

@@ -2,7 +2,7 @@
 #include "graph_zoo.h"
 
 /* Every row says what gnn_graph_pairs says, in all graphs of the zoo. */
-START_TEST(rows_are_the_pairs)
+START_TEST(rows_match_pairs)
 {
     int (*const make[])(gnn_graph_t **) = {
         make_csr,    make_edges,    make_sampled,   make_empty,         make_spans,
@@ -42,7 +42,7 @@ static void count_release(void *user)
     ++*(int *)user;
 }
 
-START_TEST(borrowed_edges_stay_where_they_are)
+START_TEST(borrowed_edges_are_not_copied)
 {
     const int64_t indptr[] = {0, 2, 2, 3}, falls[] = {0, 2, 1, 3}, none[] = {0, 0, 0, 0};
     const int32_t indices[] = {2, 0, 1};
@@ -78,8 +78,8 @@ int main(void)
 {
     Suite *suite = suite_create("graph_rows");
     TCase *tests = tcase_create("graph_rows");
-    tcase_add_test(tests, rows_are_the_pairs);
-    tcase_add_test(tests, borrowed_edges_stay_where_they_are);
+    tcase_add_test(tests, rows_match_pairs);
+    tcase_add_test(tests, borrowed_edges_are_not_copied);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -28,7 +28,7 @@ static void check_block(const int *whole, int64_t width, const gnn_graph_t *part
     free(own);
 }
 
-START_TEST(batch_stands_side_by_side)
+START_TEST(batch_is_a_disjoint_union)
 {
     const maker_t makers[] = {make_edges,         make_window,  make_csr,
                               make_window_global, make_nothing, make_spans};
@@ -83,7 +83,7 @@ START_TEST(batch_of_one_kind_has_one_part)
 }
 END_TEST
 
-START_TEST(merge_numbers_edges_part_after_part)
+START_TEST(merge_offsets_edge_ids_by_part)
 {
     gnn_graph_t *a, *b, *merged;
     int64_t src[14], dst[14], own_src[7], own_dst[7];
@@ -406,9 +406,9 @@ int main(void)
     Suite *suite = suite_create("graph_use");
     TCase *tests = tcase_create("graph_use");
     tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, batch_stands_side_by_side);
+    tcase_add_test(tests, batch_is_a_disjoint_union);
     tcase_add_test(tests, batch_of_one_kind_has_one_part);
-    tcase_add_test(tests, merge_numbers_edges_part_after_part);
+    tcase_add_test(tests, merge_offsets_edge_ids_by_part);
     tcase_add_test(tests, distances_follow_segments_and_starts);
     tcase_add_test(tests, chunks_cover_all_rows_and_are_full);
     tcase_add_test(tests, wrong_edges_are_named);

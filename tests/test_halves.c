@@ -26,7 +26,7 @@ static double value_of(uint16_t h, bool bf16)
 }
 
 /* All finite numbers of a kind, in pieces that no register divides. */
-START_TEST(every_number_is_widened_exactly)
+START_TEST(every_16_bit_value_converts_exactly)
 {
     enum { PIECE = 1021 };
     const bool bf16 = _i;
@@ -138,7 +138,7 @@ START_TEST(products_equal_plain_loops)
 }
 END_TEST
 
-START_TEST(turned_matrices_are_widened)
+START_TEST(transposed_matrices_are_converted)
 {
     enum { ROWS = 37, COLS = 70, STRIDE = 75 };
     gnn_context_t *context;
@@ -163,9 +163,9 @@ int main(void)
 {
     Suite *suite = suite_create("halves");
     TCase *c = tcase_create("halves");
-    tcase_add_loop_test(c, every_number_is_widened_exactly, 0, 2);
+    tcase_add_loop_test(c, every_16_bit_value_converts_exactly, 0, 2);
     tcase_add_loop_test(c, products_equal_plain_loops, 0, 8);
-    tcase_add_loop_test(c, turned_matrices_are_widened, 0, 2);
+    tcase_add_loop_test(c, transposed_matrices_are_converted, 0, 2);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);
     return test_main(suite);

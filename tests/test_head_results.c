@@ -64,7 +64,7 @@ static void close_published(published_t *t)
     json_decref(t->line);
 }
 
-START_TEST(tags_are_those_of_the_pipeline)
+START_TEST(tags_match_the_pipeline)
 {
     published_t t;
     gnn_tags_t *tags;
@@ -85,7 +85,7 @@ START_TEST(tags_are_those_of_the_pipeline)
 }
 END_TEST
 
-START_TEST(words_for_masks_are_those_of_the_pipeline)
+START_TEST(masked_tokens_match_the_pipeline)
 {
     published_t t;
     gnn_fills_t *fills;
@@ -108,7 +108,7 @@ START_TEST(words_for_masks_are_those_of_the_pipeline)
 }
 END_TEST
 
-START_TEST(answers_are_those_of_the_pipeline)
+START_TEST(answers_match_the_pipeline)
 {
     published_t t;
     gnn_answers_t *answers;
@@ -132,7 +132,7 @@ START_TEST(answers_are_those_of_the_pipeline)
 }
 END_TEST
 
-START_TEST(classes_without_training_are_those_of_the_pipeline)
+START_TEST(zero_shot_matches_the_pipeline)
 {
     published_t t;
     gnn_real_t numbers[MOST_TEXTS * MOST_TEXTS];
@@ -191,10 +191,10 @@ int main(void)
     Suite *suite = suite_create("head_results");
     TCase *heads = tcase_create("heads");
     tcase_add_unchecked_fixture(heads, make_folder, remove_folder);
-    tcase_add_test(heads, tags_are_those_of_the_pipeline);
-    tcase_add_test(heads, words_for_masks_are_those_of_the_pipeline);
-    tcase_add_test(heads, answers_are_those_of_the_pipeline);
-    tcase_add_test(heads, classes_without_training_are_those_of_the_pipeline);
+    tcase_add_test(heads, tags_match_the_pipeline);
+    tcase_add_test(heads, masked_tokens_match_the_pipeline);
+    tcase_add_test(heads, answers_match_the_pipeline);
+    tcase_add_test(heads, zero_shot_matches_the_pipeline);
     tcase_add_test(heads, other_heads_are_refused);
     tcase_set_timeout(heads, 300);
     suite_add_tcase(suite, heads);

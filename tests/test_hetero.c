@@ -96,7 +96,7 @@ START_TEST(one_graph_has_a_part_for_each_relation)
 END_TEST
 
 /* Senders of papers: authors 0 and 1, the venue as 2, papers as 3 to 5. */
-START_TEST(a_type_hears_each_relation_from_senders_of_its_own)
+START_TEST(each_relation_has_its_own_senders)
 {
     static const int64_t src[] = {0, 1, 1, 2, 2, 5, 3}, dst[] = {0, 0, 2, 1, 2, 1, 1};
     library_t l;
@@ -142,7 +142,7 @@ static const struct {
     {GNN_ESHAPE, "type paper has 3 nodes, its features 2 rows"},
     {GNN_ESHAPE, "type paper: a split of 2 rows for 3 nodes"}};
 
-START_TEST(a_description_that_cannot_be_is_refused_in_words)
+START_TEST(wrong_descriptions_are_refused)
 {
     gnn_split_t *fewer;
     ck_ok(gnn_split_new(&fewer, 2, 1));
@@ -166,7 +166,7 @@ START_TEST(a_description_that_cannot_be_is_refused_in_words)
 }
 END_TEST
 
-START_TEST(a_set_has_the_features_of_all_types_side_by_side)
+START_TEST(features_of_types_are_concatenated)
 {
     static const gnn_real_t expected[] = {1, 2, 1, 0, 0, 0, 3, 4, 1, 0, 0, 0, 0, 0, 0, 5, 1, 0,
                                           0, 0, 0, 6, 1, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0, 1};
@@ -229,7 +229,7 @@ static void stack_types(zoo_t *z)
     zoo_add(z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "y", .inputs = {"w.author", "w.paper"}});
 }
 
-START_TEST(hgt_is_that_of_pyg)
+START_TEST(hgt_matches_pyg)
 {
     zoo_t z;
     gnn_node_type_t of[3];
@@ -256,7 +256,7 @@ static const struct {
             {"pyg/hetero_mean", &gnn_aggregator_mean},
             {"pyg/hetero_max", &gnn_aggregator_max}};
 
-START_TEST(hetero_conv_is_that_of_pyg)
+START_TEST(hetero_conv_matches_pyg)
 {
     zoo_t z;
     gnn_node_type_t of[3];
@@ -279,7 +279,7 @@ END_TEST
 
 /* A module of two HGTConv and a HeteroConv, as examples/from_pyg.py exports it, computes what it
  * computed in PyG. */
-START_TEST(a_whole_module_is_that_of_pyg)
+START_TEST(a_whole_module_matches_pyg)
 {
     golden_t g;
     gnn_model_t *model;
@@ -347,7 +347,7 @@ static const struct {
     {"a:2 b:3", "a__r__b a__r__b", ".relations: \"a__r__b\" comes twice", 1},
     {"a:2", "a__r__a", "block w needs .heads that divide .out", 3}};
 
-START_TEST(settings_that_cannot_be_are_refused_in_words)
+START_TEST(invalid_settings_are_refused)
 {
     gnn_steps_t *steps;
     const gnn_block_t b = {.name = "w",
@@ -402,15 +402,13 @@ int main(void)
     tcase_add_checked_fixture(c, make_split, free_split);
     tcase_set_timeout(c, 600);
     tcase_add_test(c, one_graph_has_a_part_for_each_relation);
-    tcase_add_test(c, a_type_hears_each_relation_from_senders_of_its_own);
-    tcase_add_loop_test(c, a_description_that_cannot_be_is_refused_in_words, 0,
-                        sizeof wrong / sizeof *wrong);
-    tcase_add_test(c, a_set_has_the_features_of_all_types_side_by_side);
-    tcase_add_test(c, hgt_is_that_of_pyg);
-    tcase_add_loop_test(c, hetero_conv_is_that_of_pyg, 0, sizeof sums / sizeof *sums);
-    tcase_add_test(c, a_whole_module_is_that_of_pyg);
-    tcase_add_loop_test(c, settings_that_cannot_be_are_refused_in_words, 0,
-                        sizeof refused / sizeof *refused);
+    tcase_add_test(c, each_relation_has_its_own_senders);
+    tcase_add_loop_test(c, wrong_descriptions_are_refused, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(c, features_of_types_are_concatenated);
+    tcase_add_test(c, hgt_matches_pyg);
+    tcase_add_loop_test(c, hetero_conv_matches_pyg, 0, sizeof sums / sizeof *sums);
+    tcase_add_test(c, a_whole_module_matches_pyg);
+    tcase_add_loop_test(c, invalid_settings_are_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_test(c, many_relations_and_names_with_underscores);
     suite_add_tcase(suite, c);
     return test_main(suite);

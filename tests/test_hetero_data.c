@@ -58,7 +58,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     return GNN_OK;
 }
 
-START_TEST(a_model_of_types_learns_what_only_the_other_type_knows)
+START_TEST(a_heterogeneous_model_learns_from_the_other_type)
 {
     static papers_t p;
     gnn_context_t *context;
@@ -176,7 +176,7 @@ static const char *const typed_blocks[] = {"rgcn", "hetero_conv", "hgt"};
 
 /* gnn_train takes the set as it takes any other; weights are those of gnn_train_batches on the same
  * graphs and features, bit for bit. */
-START_TEST(a_set_of_types_is_trained_as_any_other)
+START_TEST(gnn_train_runs_heterogeneous_sets)
 {
     static papers_t p;
     static described_t d;
@@ -247,7 +247,7 @@ END_TEST
 
 /* One call on typed samples: with every sender of two hops and all seeds at once it learns as on
  * the whole graph, and in small samples it learns, too. */
-START_TEST(typed_samples_are_learnt_from_in_one_call)
+START_TEST(gnn_train_runs_typed_samples)
 {
     static papers_t p;
     static described_t d;
@@ -295,7 +295,7 @@ START_TEST(typed_samples_are_learnt_from_in_one_call)
 }
 END_TEST
 
-START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
+START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
 {
     static papers_t p;
     static described_t d;
@@ -364,10 +364,10 @@ int main(void)
     Suite *suite = suite_create("hetero_data");
     TCase *c = tcase_create("hetero_data");
     tcase_set_timeout(c, 600);
-    tcase_add_test(c, a_model_of_types_learns_what_only_the_other_type_knows);
-    tcase_add_loop_test(c, a_set_of_types_is_trained_as_any_other, 0, 3);
-    tcase_add_loop_test(c, typed_samples_are_learnt_from_in_one_call, 0, 3);
-    tcase_add_test(c, what_a_set_of_types_cannot_do_is_refused_in_words);
+    tcase_add_test(c, a_heterogeneous_model_learns_from_the_other_type);
+    tcase_add_loop_test(c, gnn_train_runs_heterogeneous_sets, 0, 3);
+    tcase_add_loop_test(c, gnn_train_runs_typed_samples, 0, 3);
+    tcase_add_test(c, unsupported_calls_on_heterogeneous_sets_are_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

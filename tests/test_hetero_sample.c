@@ -61,7 +61,7 @@ static gnn_hetero_sample_t *drawn(const library_t *l, gnn_hetero_sampler_t **sam
 }
 
 /* Drawn pairs are the relation's edges, different ones, as many as the fan-out or as there are. */
-START_TEST(edges_are_those_of_the_relation_and_no_more_than_the_fan_out)
+START_TEST(edges_belong_to_the_relation_and_respect_fan_outs)
 {
     static library_t l;
     static const int32_t seeds[] = {5, 17, 42, 199};
@@ -129,7 +129,7 @@ static bool same(const gnn_hetero_sample_t *a, const gnn_hetero_sample_t *b)
     return equal;
 }
 
-START_TEST(any_number_of_threads_draws_the_same)
+START_TEST(draws_do_not_depend_on_the_thread_count)
 {
     static library_t l;
     int32_t seeds[PAPERS];
@@ -252,7 +252,7 @@ static gnn_real_t *run(const gnn_model_t *model, gnn_context_t *context, gnn_gra
 
 static const char *const blocks[] = {"rgcn", "hetero_conv", "hgt"};
 
-START_TEST(seeds_get_the_whole_graphs_numbers_where_all_is_drawn)
+START_TEST(full_fan_outs_equal_the_whole_graph)
 {
     static library_t l;
     static const int32_t seeds[] = {42, 5, 133};
@@ -301,7 +301,7 @@ START_TEST(seeds_get_the_whole_graphs_numbers_where_all_is_drawn)
 }
 END_TEST
 
-START_TEST(what_cannot_be_drawn_is_refused_in_words)
+START_TEST(invalid_draws_are_refused)
 {
     static library_t l;
     static const int64_t below[] = {1, 1, -2, 1, 1};
@@ -357,10 +357,10 @@ int main(void)
     Suite *suite = suite_create("hetero_sample");
     TCase *c = tcase_create("hetero_sample");
     tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, edges_are_those_of_the_relation_and_no_more_than_the_fan_out, 0, 2);
-    tcase_add_test(c, any_number_of_threads_draws_the_same);
-    tcase_add_loop_test(c, seeds_get_the_whole_graphs_numbers_where_all_is_drawn, 0, 3);
-    tcase_add_test(c, what_cannot_be_drawn_is_refused_in_words);
+    tcase_add_loop_test(c, edges_belong_to_the_relation_and_respect_fan_outs, 0, 2);
+    tcase_add_test(c, draws_do_not_depend_on_the_thread_count);
+    tcase_add_loop_test(c, full_fan_outs_equal_the_whole_graph, 0, 3);
+    tcase_add_test(c, invalid_draws_are_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -127,7 +127,7 @@ START_TEST(no_line_is_read_that_was_not_counted)
 }
 END_TEST
 
-START_TEST(graphml_is_what_it_seems)
+START_TEST(unusual_graphml_is_refused)
 {
 #if GNN_WITH_IGRAPH
     gnn_data_t *data;
@@ -202,7 +202,7 @@ int main(void)
     tcase_add_test(tests, gzipped_bombs_are_refused_early);
     tcase_add_test(tests, blank_lines_take_no_memory);
     tcase_add_test(tests, no_line_is_read_that_was_not_counted);
-    tcase_add_test(tests, graphml_is_what_it_seems);
+    tcase_add_test(tests, unusual_graphml_is_refused);
     tcase_add_test(tests, splits_of_ogb_are_folders_and_few);
     tcase_add_test(tests, columns_need_numbers);
     tcase_add_test(tests, names_do_not_steer_terminals);

@@ -75,7 +75,7 @@ static void say_bomb(page_t *p, const char *added)
     say(p, "]}, %s" MODEL "}", added);
 }
 
-START_TEST(steps_make_a_bounded_text)
+START_TEST(expansion_of_texts_is_bounded)
 {
     gnn_tokenizer_t *t;
     gnn_tokens_t *tokens = NULL;
@@ -98,7 +98,7 @@ START_TEST(steps_make_a_bounded_text)
 END_TEST
 
 /* Each part between added tokens is short, and gets as long a prefix. */
-START_TEST(parts_of_a_text_share_its_budget)
+START_TEST(parts_of_a_text_share_its_limit)
 {
     gnn_tokenizer_t *t;
     gnn_tokens_t *tokens = NULL;
@@ -169,7 +169,7 @@ END_TEST
 
 /* Lists double: as many allocations as the count has bits, and no bytes that are copied again and
  * again. */
-START_TEST(added_tokens_cost_a_constant_each)
+START_TEST(added_tokens_cost_constant_time_each)
 {
     enum { ADDED = 20000 };
     gnn_tokenizer_t *t;
@@ -252,7 +252,7 @@ static void say_template(page_t *p, const char *item, int times)
     say(p, "]}}}, " MODEL "}");
 }
 
-START_TEST(templates_are_short)
+START_TEST(templates_are_bounded)
 {
     gnn_tokenizer_t *t;
     page_t p = {0};
@@ -284,7 +284,7 @@ static void ck_cut(const gnn_tokenizer_t *t, const char *first, const char *seco
     gnn_tokens_free(cut);
 }
 
-START_TEST(what_is_cut_is_not_tokenized)
+START_TEST(truncated_text_is_not_tokenized)
 {
     gnn_tokenizer_t *t;
     gnn_tokens_t *tokens;
@@ -385,7 +385,7 @@ static void write_config(const char *part, const char *other)
     free(p.at);
 }
 
-START_TEST(a_config_does_not_speak_for_the_reader)
+START_TEST(malformed_sizes_in_a_config_are_refused)
 {
     write_all();
     static const char *const sizes[] = {"\"hidden_size\": {\"absent\": 5}",
@@ -501,17 +501,17 @@ int main(void)
     TCase *c = tcase_create("hostile_text");
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
-    tcase_add_test(c, steps_make_a_bounded_text);
-    tcase_add_test(c, parts_of_a_text_share_its_budget);
+    tcase_add_test(c, expansion_of_texts_is_bounded);
+    tcase_add_test(c, parts_of_a_text_share_its_limit);
     tcase_add_test(c, tokens_are_of_at_most_4096_bytes);
     tcase_add_test(c, ids_are_dense);
-    tcase_add_test(c, added_tokens_cost_a_constant_each);
+    tcase_add_test(c, added_tokens_cost_constant_time_each);
     tcase_add_test(c, folders_of_many_added_tokens);
-    tcase_add_test(c, templates_are_short);
-    tcase_add_test(c, what_is_cut_is_not_tokenized);
+    tcase_add_test(c, templates_are_bounded);
+    tcase_add_test(c, truncated_text_is_not_tokenized);
     tcase_add_test(c, a_file_that_cannot_be_read_is_not_a_missing_one);
     tcase_add_test(c, parts_of_a_data_set_that_cannot_be_read);
-    tcase_add_test(c, a_config_does_not_speak_for_the_reader);
+    tcase_add_test(c, malformed_sizes_in_a_config_are_refused);
     tcase_add_test(c, shapes_are_compared_before_memory_is_taken);
     tcase_add_test(c, a_flipped_bit_in_a_model_file_changes_no_weight);
     tcase_add_test(c, model_files_without_a_checksum_load);

@@ -163,7 +163,7 @@ START_TEST(the_karate_club_is_igraphs)
 }
 END_TEST
 
-START_TEST(every_code_of_igraph_has_words)
+START_TEST(every_igraph_code_has_a_description)
 {
     for (int code = 1; code <= IGRAPH_ENOSOL; code++)
         if (code != 11) /* is not used */
@@ -245,7 +245,7 @@ static void free_own(int *what)
     freed += *what;
 }
 
-START_TEST(callers_handlers_and_temporaries_are_left_alone)
+START_TEST(error_handlers_and_temporary_files_are_unchanged)
 {
     igraph_error_handler_t *before = igraph_set_error_handler(own_handler);
     gnn_graph_t *g;
@@ -334,9 +334,9 @@ int main(void)
     tcase_add_test(tests, attributes_follow_the_edge_map);
     tcase_add_test(tests, named_graphs);
     tcase_add_test(tests, the_karate_club_is_igraphs);
-    tcase_add_test(tests, every_code_of_igraph_has_words);
+    tcase_add_test(tests, every_igraph_code_has_a_description);
     tcase_add_loop_test(tests, spanning_trees_are_igraphs, 0, 20);
-    tcase_add_test(tests, callers_handlers_and_temporaries_are_left_alone);
+    tcase_add_test(tests, error_handlers_and_temporary_files_are_unchanged);
     tcase_add_test(tests, calls_from_many_threads_take_turns);
     tcase_add_test(tests, failing_allocations_leave_no_igraph_behind);
 #endif

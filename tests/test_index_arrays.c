@@ -28,7 +28,7 @@ static gnn_ints_t either(int wide, const int64_t *of64, const int32_t *of32)
     return wide ? gnn_ints(of64) : gnn_ints(of32);
 }
 
-START_TEST(graphs_take_each_array_in_either_type)
+START_TEST(graphs_accept_int32_and_int64)
 {
     gnn_graph_t *graph;
     ck_ok(gnn_graph_from_csr(&graph, N, N, indptr32, indices32)); /* SciPy */
@@ -53,7 +53,7 @@ START_TEST(graphs_take_each_array_in_either_type)
 }
 END_TEST
 
-START_TEST(pointers_of_every_kind_pick_their_type)
+START_TEST(pointer_types_select_element_types)
 {
     long long *far = NULL;
     const long near[] = {0};
@@ -69,7 +69,7 @@ START_TEST(pointers_of_every_kind_pick_their_type)
 }
 END_TEST
 
-START_TEST(spans_orders_and_globals_take_either_type)
+START_TEST(spans_orders_and_globals_accept_int32_and_int64)
 {
     const int64_t lo64[] = {0, 1, 2}, hi64[] = {2, 3, 3}, order64[] = {2, 0, 1};
     const int32_t lo32[] = {0, 1, 2}, hi32[] = {2, 3, 3}, order32[] = {2, 0, 1};
@@ -99,7 +99,7 @@ START_TEST(spans_orders_and_globals_take_either_type)
 END_TEST
 
 /* 2^32 + 1 is 1 in 32 bits. */
-START_TEST(values_beyond_32_bits_are_refused_with_their_place)
+START_TEST(values_beyond_32_bits_are_refused_with_their_index)
 {
     const int64_t far[] = {0, 1, 4294967297, 2, 1}, lo[] = {0, 4294967296}, hi[] = {1, 4294967297};
     gnn_graph_t *graph = NULL;
@@ -163,7 +163,7 @@ START_TEST(sparse_features_of_any_types_become_views)
 }
 END_TEST
 
-START_TEST(seeds_take_either_type)
+START_TEST(seeds_accept_int32_and_int64)
 {
     const int64_t fan_outs[] = {2}, far[] = {4294967297};
     gnn_graph_t *graph;
@@ -190,7 +190,7 @@ START_TEST(seeds_take_either_type)
 }
 END_TEST
 
-START_TEST(data_sets_and_relations_take_either_type)
+START_TEST(data_sets_and_relations_accept_int32_and_int64)
 {
     const int64_t labels64[N] = {0, 1, -100, 2};
     const int32_t labels32[N] = {0, 1, -1, 2}, cites32[] = {1, 0};
@@ -224,14 +224,14 @@ int main(void)
 {
     Suite *suite = suite_create("index_arrays");
     TCase *tests = tcase_create("index_arrays");
-    tcase_add_test(tests, graphs_take_each_array_in_either_type);
-    tcase_add_test(tests, pointers_of_every_kind_pick_their_type);
-    tcase_add_test(tests, spans_orders_and_globals_take_either_type);
-    tcase_add_test(tests, values_beyond_32_bits_are_refused_with_their_place);
+    tcase_add_test(tests, graphs_accept_int32_and_int64);
+    tcase_add_test(tests, pointer_types_select_element_types);
+    tcase_add_test(tests, spans_orders_and_globals_accept_int32_and_int64);
+    tcase_add_test(tests, values_beyond_32_bits_are_refused_with_their_index);
     tcase_add_test(tests, other_types_of_elements_are_refused);
     tcase_add_test(tests, sparse_features_of_any_types_become_views);
-    tcase_add_test(tests, seeds_take_either_type);
-    tcase_add_test(tests, data_sets_and_relations_take_either_type);
+    tcase_add_test(tests, seeds_accept_int32_and_int64);
+    tcase_add_test(tests, data_sets_and_relations_accept_int32_and_int64);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

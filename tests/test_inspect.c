@@ -8,7 +8,7 @@
 
 /* The second word is pieces 1 and 2: what is sent to it adds up, what it sends is their mean; rows
  * keep their sum. */
-START_TEST(pieces_become_words)
+START_TEST(subword_tokens_merge_into_words)
 {
     gnn_real_t pieces[] = {(gnn_real_t)0.2, (gnn_real_t)0.3, (gnn_real_t)0.5,
                            (gnn_real_t)0.6, (gnn_real_t)0.1, (gnn_real_t)0.3,
@@ -193,7 +193,7 @@ END_TEST
 /* ---- trees and syntax ---- */
 
 /* By the sum 0-2 (1.1) and 0-1 (1) are heaviest, by the largest 0-1 (1) and 1-2 (0.9). */
-START_TEST(trees_join_what_is_heaviest)
+START_TEST(spanning_trees_are_maximal)
 {
     gnn_graph_t *graph;
     const int64_t n = 3;
@@ -221,7 +221,7 @@ START_TEST(trees_join_what_is_heaviest)
 END_TEST
 
 /* Of four nodes in a ring of light edges, the two that a heavy one joins lie closest. */
-START_TEST(heavy_edges_are_short)
+START_TEST(heavy_edges_are_shorter_in_layouts)
 {
     gnn_graph_t *graph;
     const int64_t src[] = {0, 1, 2, 3}, dst[] = {1, 2, 3, 0};
@@ -244,7 +244,7 @@ START_TEST(heavy_edges_are_short)
 END_TEST
 
 /* The scores by hand: words are pieces here, marks are none, trees by trying all of them. */
-START_TEST(heads_are_held_against_trees)
+START_TEST(attachment_scores_match_hand_counts)
 {
     opened_t o = open_small();
     gnn_treebank_t *bank;
@@ -365,7 +365,7 @@ START_TEST(importance_is_the_gradient_of_gates)
 }
 END_TEST
 
-START_TEST(closed_heads_are_silent)
+START_TEST(metrics_with_masked_heads_match)
 {
     opened_t o = open_small();
     gnn_gates_t *gates;
@@ -431,17 +431,17 @@ int main(void)
     TCase *c = tcase_create("inspect");
     tcase_add_checked_fixture(c, make_folder, NULL);
     tcase_set_timeout(c, 120);
-    tcase_add_test(c, pieces_become_words);
+    tcase_add_test(c, subword_tokens_merge_into_words);
     tcase_add_test(c, texts_have_attention);
     tcase_add_test(c, one_sentence_is_expected);
     tcase_add_test(c, the_grid_shows_every_head);
     tcase_add_test(c, the_page_holds_any_word);
     tcase_add_test(c, heavy_edges_are_wide);
-    tcase_add_test(c, trees_join_what_is_heaviest);
-    tcase_add_test(c, heavy_edges_are_short);
-    tcase_add_test(c, heads_are_held_against_trees);
+    tcase_add_test(c, spanning_trees_are_maximal);
+    tcase_add_test(c, heavy_edges_are_shorter_in_layouts);
+    tcase_add_test(c, attachment_scores_match_hand_counts);
     tcase_add_test(c, importance_is_the_gradient_of_gates);
-    tcase_add_test(c, closed_heads_are_silent);
+    tcase_add_test(c, metrics_with_masked_heads_match);
     tcase_add_test(c, models_without_attention_are_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -45,7 +45,7 @@ static void compare_sweeps(int isa, const gnn_real_t *x)
     ck_assert_double_lt(test_error(a, b, WIDTH), TOLERANCE_OUT);
 }
 
-START_TEST(sweeps_agree)
+START_TEST(optimizer_sweeps_agree)
 {
     gnn_real_t *x = test_reals(WIDTH, 9);
     for (int isa = 0; isa < test_instruction_sets(); isa++)
@@ -152,7 +152,7 @@ static void compare_sparse(int isa, const gnn_sparse_t *x, double rate)
     }
 }
 
-START_TEST(dropout_of_stored_numbers_is_the_same_with_all)
+START_TEST(dropout_of_sparse_values_is_the_same_with_all)
 {
     for (int ones = 0; ones < 2; ones++) {
         gnn_sparse_t few = stored_numbers(90, 43, ones), many = stored_numbers(8, 1700, ones);
@@ -205,9 +205,9 @@ int main(void)
     Suite *suite = suite_create("instruction_sets");
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 300);
-    tcase_add_test(all, sweeps_agree);
+    tcase_add_test(all, optimizer_sweeps_agree);
     tcase_add_test(all, dropout_of_a_matrix_is_the_same_with_all);
-    tcase_add_test(all, dropout_of_stored_numbers_is_the_same_with_all);
+    tcase_add_test(all, dropout_of_sparse_values_is_the_same_with_all);
     tcase_add_test(all, dropout_of_pairs_is_the_same_with_all);
     suite_add_tcase(suite, all);
     return test_main(suite);

@@ -108,7 +108,7 @@ START_TEST(npz_versions_and_spellings)
 }
 END_TEST
 
-START_TEST(npz_fortran_order_is_turned)
+START_TEST(npz_fortran_order_is_transposed)
 {
     static bytes_t b;
     int32_t stored[24];
@@ -126,7 +126,7 @@ START_TEST(npz_fortran_order_is_turned)
 }
 END_TEST
 
-START_TEST(npz_leaves_out_what_is_no_number)
+START_TEST(npz_skips_non_numeric_arrays)
 {
     static const char *const types[] = {
         "'|O'",      "'<U7'", "'|S3'",  "[('a', '<i4'), ('b', '<f8', (2,))]",
@@ -333,8 +333,8 @@ int main(void)
     tcase_add_test(tests, npy_round_trip);
     tcase_add_test(tests, npy_that_is_not_written);
     tcase_add_test(tests, npz_versions_and_spellings);
-    tcase_add_test(tests, npz_fortran_order_is_turned);
-    tcase_add_test(tests, npz_leaves_out_what_is_no_number);
+    tcase_add_test(tests, npz_fortran_order_is_transposed);
+    tcase_add_test(tests, npz_skips_non_numeric_arrays);
     tcase_add_test(tests, npz_bad_headers);
     tcase_add_test(tests, npz_bad_prefixes);
     tcase_add_test(tests, npz_bad_entries);

@@ -95,7 +95,7 @@ START_TEST(random_bytes_in_random_places)
 }
 END_TEST
 
-START_TEST(files_that_are_none)
+START_TEST(paths_that_are_not_files)
 {
     reader_t read = readers[_i];
     gnn_arrays_t *arrays = (gnn_arrays_t *)1;
@@ -116,7 +116,7 @@ START_TEST(files_that_are_none)
 END_TEST
 
 /* A file whose terabyte is really declared, with nothing behind it. */
-START_TEST(a_terabyte_of_nothing_is_refused)
+START_TEST(a_sparse_terabyte_file_is_refused)
 {
     static bytes_t b;
     gnn_arrays_t *arrays;
@@ -227,7 +227,7 @@ START_TEST(writers_leave_the_old_file_when_they_fail)
 }
 END_TEST
 
-START_TEST(elements_as_numbers)
+START_TEST(elements_convert_to_double)
 {
     static const struct {
         gnn_dtype_t dtype;
@@ -278,12 +278,12 @@ int main(void)
     tcase_add_loop_test(tests, truncated_at_every_byte, 0, 2);
     tcase_add_loop_test(tests, every_byte_damaged, 0, 2);
     tcase_add_loop_test(tests, random_bytes_in_random_places, 0, 2);
-    tcase_add_loop_test(tests, files_that_are_none, 0, 2);
-    tcase_add_test(tests, a_terabyte_of_nothing_is_refused);
+    tcase_add_loop_test(tests, paths_that_are_not_files, 0, 2);
+    tcase_add_test(tests, a_sparse_terabyte_file_is_refused);
     tcase_add_loop_test(tests, every_allocation_fails_once, 0, 2);
     tcase_add_loop_test(tests, writers_refuse, 0, 2);
     tcase_add_test(tests, writers_leave_the_old_file_when_they_fail);
-    tcase_add_test(tests, elements_as_numbers);
+    tcase_add_test(tests, elements_convert_to_double);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

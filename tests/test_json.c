@@ -17,7 +17,7 @@ static void ck_like_jansson(const char *text, size_t n)
     json_decref(theirs);
 }
 
-START_TEST(json_is_what_jansson_says_it_is)
+START_TEST(json_parses_as_jansson_does)
 {
     static const char *const texts[] = {"",
                                         " ",
@@ -89,7 +89,7 @@ START_TEST(json_is_what_jansson_says_it_is)
 }
 END_TEST
 
-START_TEST(damaged_json_is_what_jansson_says_it_is)
+START_TEST(damaged_json_fails_as_jansson_does)
 {
     static const char whole[] = "{\"k\": [1, -2.5e3, true, null, \"\\u00e9\\ud83d\\ude00x\\n\"], "
                                 "\"l\": {\"m\": \"\xc3\xa9\", \"n\": [[], {}]}}",
@@ -138,8 +138,8 @@ int main(void)
 {
     Suite *suite = suite_create("json");
     TCase *c = tcase_create("json");
-    tcase_add_test(c, json_is_what_jansson_says_it_is);
-    tcase_add_test(c, damaged_json_is_what_jansson_says_it_is);
+    tcase_add_test(c, json_parses_as_jansson_does);
+    tcase_add_test(c, damaged_json_fails_as_jansson_does);
     tcase_add_test(c, json_with_flags);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -236,7 +236,7 @@ static const char *const tables[] = {"tests/golden/keys.jsonl.gz",
                                      "tests/golden/generations.jsonl.gz",
                                      "tests/golden/sentences.jsonl.gz"};
 
-START_TEST(every_key_is_obeyed_harmless_or_refused)
+START_TEST(every_key_is_used_harmless_or_refused)
 {
     char path[1024];
     gnn_text_lines_t *lines;
@@ -269,7 +269,7 @@ int main(void)
     Suite *suite = suite_create("keys");
     TCase *keys = tcase_create("keys");
     tcase_add_unchecked_fixture(keys, make_folder, remove_folder);
-    tcase_add_loop_test(keys, every_key_is_obeyed_harmless_or_refused, 0,
+    tcase_add_loop_test(keys, every_key_is_used_harmless_or_refused, 0,
                         sizeof tables / sizeof *tables);
     tcase_set_timeout(keys, 900);
     suite_add_tcase(suite, keys);

@@ -97,7 +97,7 @@ START_TEST(real_values_of_a_node)
 }
 END_TEST
 
-START_TEST(whole_reals_are_values_and_are_told)
+START_TEST(integer_valued_reals_are_regression_targets)
 {
     const gnn_array_t labels = FLOAT32("labels", 4, 0, 2, 1, 3);
     gnn_data_t *data = with_labels(&labels);
@@ -121,7 +121,7 @@ START_TEST(splits_of_sets_without_classes_are_drawn)
 }
 END_TEST
 
-START_TEST(labels_that_are_none_of_these)
+START_TEST(invalid_labels_are_refused)
 {
     const struct {
         gnn_array_t labels;
@@ -146,7 +146,7 @@ START_TEST(labels_that_are_none_of_these)
 }
 END_TEST
 
-START_TEST(targets_stand_in_a_file_once)
+START_TEST(targets_are_stored_once)
 {
     const gnn_array_t both[] = {FLOAT64("labels", 4, 0.5, 2, 3, 4),
                                 FLOAT64("node.targets", 4, 1, 2, 3, 4)};
@@ -314,7 +314,7 @@ START_TEST(matrix_market)
 }
 END_TEST
 
-START_TEST(matrix_market_that_is_no_graph)
+START_TEST(wrong_matrix_market_is_refused)
 {
     static const struct {
         const char *text;
@@ -347,17 +347,17 @@ int main(void)
     tcase_add_test(tests, a_row_of_zeros_among_one_hot_rows_has_no_class);
     tcase_add_test(tests, several_labels_of_a_node);
     tcase_add_test(tests, real_values_of_a_node);
-    tcase_add_test(tests, whole_reals_are_values_and_are_told);
+    tcase_add_test(tests, integer_valued_reals_are_regression_targets);
     tcase_add_test(tests, splits_of_sets_without_classes_are_drawn);
-    tcase_add_loop_test(tests, labels_that_are_none_of_these, 0, 5);
-    tcase_add_test(tests, targets_stand_in_a_file_once);
+    tcase_add_loop_test(tests, invalid_labels_are_refused, 0, 5);
+    tcase_add_test(tests, targets_are_stored_once);
     tcase_add_loop_test(tests, labels_of_csv_by_what_they_are, 0, 6);
     tcase_add_loop_test(tests, labels_of_ogb_by_what_they_are, 0, 6);
     tcase_add_loop_test(tests, labels_of_texts_that_are_none_of_these, 0, 4);
     tcase_add_loop_test(tests, one_rule_of_direction_for_all_forms, 0, 4);
     tcase_add_test(tests, edge_lists_keep_their_direction);
     tcase_add_loop_test(tests, matrix_market, 0, 4);
-    tcase_add_loop_test(tests, matrix_market_that_is_no_graph, 0, 10);
+    tcase_add_loop_test(tests, wrong_matrix_market_is_refused, 0, 10);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -202,7 +202,7 @@ START_TEST(a_moved_linear_map_changes_nothing)
 }
 END_TEST
 
-START_TEST(two_halves_make_the_whole)
+START_TEST(project_and_aggregate_equal_forward)
 {
     const int64_t lengths[] = {4, 7}, n = 11;
     gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
@@ -243,7 +243,7 @@ START_TEST(two_halves_make_the_whole)
 END_TEST
 
 /* Receivers' rows hold what the senders' weights make of them, and gates of their own. */
-START_TEST(halves_share_weights_beside_gates)
+START_TEST(projections_share_weights_with_gates)
 {
     const int64_t n = 11;
     gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
@@ -393,7 +393,7 @@ static void forward_of(const gnn_layer_t *layer, const gnn_graph_t *graph, const
 
 /* Where nothing is recorded the aggregation adds the bias and activates: short rows, long ones, one
  * head of few numbers and several. */
-START_TEST(attention_finishes_its_rows)
+START_TEST(attention_fuses_its_epilogue)
 {
     const int64_t lengths[] = {3, 5, 200}, n = 208;
     gnn_real_t *memory = test_reals(n * 12, 6), *a = test_reals(n * 12, 1),
@@ -436,12 +436,12 @@ int main(void)
     tcase_add_test(c, threads_change_no_bit);
     tcase_add_test(c, sparse_features_equal_dense_ones);
     tcase_add_test(c, a_moved_linear_map_changes_nothing);
-    tcase_add_test(c, two_halves_make_the_whole);
-    tcase_add_test(c, halves_share_weights_beside_gates);
+    tcase_add_test(c, project_and_aggregate_equal_forward);
+    tcase_add_test(c, projections_share_weights_with_gates);
     tcase_add_test(c, batch_norms_have_widths_of_their_own);
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);
-    tcase_add_test(c, attention_finishes_its_rows);
+    tcase_add_test(c, attention_fuses_its_epilogue);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -108,7 +108,7 @@ START_TEST(negatives_are_the_same_on_one_and_four_threads)
 END_TEST
 
 /* Targets of a source: none that it is linked to, none that it is itself, every other one. */
-START_TEST(targets_of_a_source_are_no_neighbours)
+START_TEST(negative_targets_are_not_neighbours)
 {
     enum { N = 12, EACH = 400 };
     gnn_graph_t *graph = drawn_graph(N, 0.5, false, 11);
@@ -151,7 +151,7 @@ START_TEST(a_source_that_is_linked_to_all_has_no_targets)
 }
 END_TEST
 
-START_TEST(graphs_without_such_pairs_are_refused)
+START_TEST(graphs_without_negatives_are_refused)
 {
     const int64_t all_src[] = {0, 1}, all_dst[] = {1, 0};
     gnn_graph_t *graph;
@@ -179,7 +179,7 @@ END_TEST
 
 /* Each link once, in one part; the training's graph has both directions of its own and no
  * others. */
-START_TEST(links_are_shared_out_whole)
+START_TEST(both_directions_of_a_link_share_a_split)
 {
     enum { N = 40 };
     const bool directed = _i;
@@ -258,7 +258,7 @@ START_TEST(pairs_of_validation_and_test_are_different)
 END_TEST
 
 /* Edge ids lead back to the same ends; self-loops and parallel edges stay with their like. */
-START_TEST(kept_edges_have_their_numbers)
+START_TEST(kept_edges_have_their_ids)
 {
     const int64_t src[] = {0, 1, 2, 0, 3, 1, 2, 2, 4, 0}, dst[] = {1, 0, 0, 2, 3, 0, 1, 4, 2, 4};
     int64_t from[10], to[10], edge[10];
@@ -332,7 +332,7 @@ static double slow_precision(const gnn_real_t *s, const int32_t *y, int64_t n)
     return sum;
 }
 
-START_TEST(ranks_agree_with_counting)
+START_TEST(ranks_match_counting)
 {
     enum { N = 80, K = 7 };
     uint64_t seed = 31 + (uint64_t)_i;
@@ -382,14 +382,14 @@ int main(void)
     tcase_add_checked_fixture(tests, open_context, close_context);
     tcase_add_loop_test(tests, negatives_are_uniform_over_pairs_without_an_edge, 0, 4);
     tcase_add_test(tests, negatives_are_the_same_on_one_and_four_threads);
-    tcase_add_test(tests, targets_of_a_source_are_no_neighbours);
+    tcase_add_test(tests, negative_targets_are_not_neighbours);
     tcase_add_test(tests, a_source_that_is_linked_to_all_has_no_targets);
-    tcase_add_test(tests, graphs_without_such_pairs_are_refused);
-    tcase_add_loop_test(tests, links_are_shared_out_whole, 0, 2);
+    tcase_add_test(tests, graphs_without_negatives_are_refused);
+    tcase_add_loop_test(tests, both_directions_of_a_link_share_a_split, 0, 2);
     tcase_add_test(tests, pairs_of_validation_and_test_are_different);
-    tcase_add_test(tests, kept_edges_have_their_numbers);
+    tcase_add_test(tests, kept_edges_have_their_ids);
     tcase_add_test(tests, ties_are_counted_as_scikit_learn_does);
-    tcase_add_loop_test(tests, ranks_agree_with_counting, 0, 5);
+    tcase_add_loop_test(tests, ranks_match_counting, 0, 5);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -203,7 +203,7 @@ static int save_tokenizer(result_t *result)
     return rc;
 }
 
-START_TEST(a_tokenizer_that_is_learnt_and_saved)
+START_TEST(a_trained_tokenizer_is_saved)
 {
     each_fails("learning a tokenizer", save_tokenizer);
 }
@@ -384,7 +384,7 @@ int main(void)
     if (INTERPOSED) {
         tcase_add_test(c, json_of_every_form);
         tcase_add_test(c, tokenizers_of_every_kind);
-        tcase_add_test(c, a_tokenizer_that_is_learnt_and_saved);
+        tcase_add_test(c, a_trained_tokenizer_is_saved);
         tcase_add_test(c, a_folder_opens_embeds_and_is_saved);
         tcase_add_test(c, data_sets_and_a_step_of_training);
     }

@@ -20,7 +20,7 @@ START_TEST(wrong_gml_is_refused)
 }
 END_TEST
 
-START_TEST(gml_that_asks_for_more_than_it_fills)
+START_TEST(gml_with_oversized_counts_is_refused)
 {
     enum { KEYS = 12000, NODES = 30000 };
     static char text[KEYS * 16 + NODES * 32];
@@ -75,7 +75,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
 #if GNN_WITH_IGRAPH
     tcase_add_test(tests, wrong_gml_is_refused);
-    tcase_add_test(tests, gml_that_asks_for_more_than_it_fills);
+    tcase_add_test(tests, gml_with_oversized_counts_is_refused);
 #endif
     tcase_add_test(tests, formats_that_only_igraph_reads_are_named);
     suite_add_tcase(suite, tests);

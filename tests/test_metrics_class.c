@@ -17,7 +17,7 @@ static void fill(gnn_real_t logits[ROWS * CLASSES])
                                                       : (gnn_real_t)(-c);
 }
 
-START_TEST(counts_are_those_made_by_hand)
+START_TEST(class_metrics_match_hand_counts)
 {
     gnn_real_t logits[ROWS * CLASSES], cells[CLASSES * CLASSES];
     fill(logits);
@@ -41,7 +41,7 @@ START_TEST(counts_are_those_made_by_hand)
 }
 END_TEST
 
-START_TEST(masked_rows_do_not_count_and_one_column_is_two_classes)
+START_TEST(masked_rows_are_excluded_and_one_column_is_two_classes)
 {
     const uint8_t mask[ROWS] = {0, 1, 0, 0, 0, 0, 1, 1};
     gnn_real_t logits[ROWS * CLASSES], column[3] = {1, -1, 1};
@@ -79,8 +79,8 @@ int main(void)
 {
     Suite *suite = suite_create("metrics_class");
     TCase *tests = tcase_create("metrics_class");
-    tcase_add_test(tests, counts_are_those_made_by_hand);
-    tcase_add_test(tests, masked_rows_do_not_count_and_one_column_is_two_classes);
+    tcase_add_test(tests, class_metrics_match_hand_counts);
+    tcase_add_test(tests, masked_rows_are_excluded_and_one_column_is_two_classes);
     tcase_add_test(tests, wrong_arguments_are_refused);
     suite_add_tcase(suite, tests);
     return test_main(suite);

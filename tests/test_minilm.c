@@ -111,7 +111,7 @@ static void ck_minilm_numbers(trial_t *t, const gnn_texts_t *texts, const gnn_to
     ck_assert_double_le(difference(t, "embedding", out.data), 1e-6);
 }
 
-START_TEST(minilm_same_as_sentence_transformers)
+START_TEST(minilm_matches_sentence_transformers)
 {
     trial_t t;
     gnn_tokens_t *tokens = NULL;
@@ -231,7 +231,7 @@ int main(void)
 {
     Suite *suite = suite_create("minilm");
     TCase *tests = tcase_create("minilm");
-    tcase_add_test(tests, minilm_same_as_sentence_transformers);
+    tcase_add_test(tests, minilm_matches_sentence_transformers);
     tcase_add_test(tests, complete_graphs_as_edges);
     tcase_set_timeout(tests, 600);
     suite_add_tcase(suite, tests);

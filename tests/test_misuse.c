@@ -311,7 +311,7 @@ START_TEST(unknown_options)
 END_TEST
 
 /* Nobody's parameter, and operands that are not there. */
-START_TEST(operands_that_are_none)
+START_TEST(missing_operands)
 {
     gnn_tape_t *tape;
     gnn_layer_t *layer;
@@ -335,7 +335,7 @@ START_TEST(operands_that_are_none)
 }
 END_TEST
 
-START_TEST(graphs_that_are_none)
+START_TEST(missing_graphs)
 {
     gnn_graph_t *g;
     ck_fails(gnn_graph_from_csr(&g, 3, 3, ((int64_t[]){0, 2, 1, 3}), ((int32_t[]){0, 1, 2})),
@@ -371,7 +371,7 @@ START_TEST(edge_inputs_on_spans)
 }
 END_TEST
 
-START_TEST(features_that_are_not_numbers)
+START_TEST(non_finite_features)
 {
     gnn_real_t x[6] = {1, 2, 3, 4, (gnn_real_t)NAN, 6};
     gnn_tensor_t t = gnn_tensor(x, 2, 3);
@@ -385,7 +385,7 @@ START_TEST(features_that_are_not_numbers)
 }
 END_TEST
 
-START_TEST(attention_is_asked_of_layers_that_attend)
+START_TEST(attention_needs_attention_layers)
 {
     gnn_layer_t *layer;
     gnn_graph_t *g = triangle();
@@ -414,11 +414,11 @@ int main(void)
     tcase_add_test(c, heads_that_do_not_divide);
     tcase_add_test(c, heads_without_columns);
     tcase_add_test(c, unknown_options);
-    tcase_add_test(c, operands_that_are_none);
-    tcase_add_test(c, graphs_that_are_none);
+    tcase_add_test(c, missing_operands);
+    tcase_add_test(c, missing_graphs);
     tcase_add_test(c, edge_inputs_on_spans);
-    tcase_add_test(c, features_that_are_not_numbers);
-    tcase_add_test(c, attention_is_asked_of_layers_that_attend);
+    tcase_add_test(c, non_finite_features);
+    tcase_add_test(c, attention_needs_attention_layers);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

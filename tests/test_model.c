@@ -156,7 +156,7 @@ static void every_kind(gnn_step_t *steps, const gnn_aggregator_t *mine)
     memcpy(steps, list, sizeof list);
 }
 
-START_TEST(every_kind_comes_back_from_a_file)
+START_TEST(every_kind_survives_saving)
 {
     const gnn_aggregator_t mine = own_sum();
     const gnn_row_t rows[] = {{"op", &shift}, {"aggregator", &mine}};
@@ -189,7 +189,7 @@ END_TEST
 
 /* ---- names and widths ---- */
 
-START_TEST(declared_inputs_are_all_there_are)
+START_TEST(undeclared_inputs_are_refused)
 {
     gnn_step_t steps[] = {{.kind = GNN_STEP_INPUT, .name = "x", .out = D},
                           {.kind = GNN_STEP_LINEAR, .name = "a", .in = D, .out = D},
@@ -303,7 +303,7 @@ END_TEST
 
 /* ---- values by name ---- */
 
-START_TEST(a_value_runs_what_it_needs)
+START_TEST(a_value_runs_only_the_steps_it_needs)
 {
     gnn_model_t *model = make(
         3,
@@ -325,7 +325,7 @@ END_TEST
 
 /* ---- blocks ---- */
 
-START_TEST(the_first_error_of_a_list_stays)
+START_TEST(a_list_keeps_its_first_error)
 {
     gnn_steps_t *steps;
     gnn_model_t *model = NULL;
@@ -350,7 +350,7 @@ START_TEST(the_first_error_of_a_list_stays)
 END_TEST
 
 /* A block without its settings says what it needs, or its model does; none has steps to run. */
-START_TEST(blocks_say_what_they_need)
+START_TEST(blocks_name_missing_settings)
 {
     for (size_t k = 0; k < gnn_block_count(); k++) {
         gnn_steps_t *steps;
@@ -405,7 +405,7 @@ START_TEST(appnp_propagates)
 }
 END_TEST
 
-START_TEST(knowledge_jumps)
+START_TEST(jumping_knowledge_combines_layers)
 {
     const gnn_layer_config_t layer = {.preset = GNN_PRESET_SAGE, .in = D, .out = D};
     gnn_model_t *model = build("jumping_knowledge",
@@ -479,16 +479,16 @@ int main(void)
     tcase_set_timeout(c, 600);
     tcase_add_test(c, a_model_outlives_the_context_that_it_was_made_with);
     tcase_add_test(c, kinds_have_names);
-    tcase_add_test(c, every_kind_comes_back_from_a_file);
-    tcase_add_test(c, declared_inputs_are_all_there_are);
+    tcase_add_test(c, every_kind_survives_saving);
+    tcase_add_test(c, undeclared_inputs_are_refused);
     tcase_add_test(c, inputs_are_listed);
     tcase_add_test(c, widths_are_checked_when_a_model_is_made);
     tcase_add_test(c, a_matrix_is_one_parameter);
-    tcase_add_test(c, a_value_runs_what_it_needs);
-    tcase_add_test(c, the_first_error_of_a_list_stays);
-    tcase_add_test(c, blocks_say_what_they_need);
+    tcase_add_test(c, a_value_runs_only_the_steps_it_needs);
+    tcase_add_test(c, a_list_keeps_its_first_error);
+    tcase_add_test(c, blocks_name_missing_settings);
     tcase_add_test(c, appnp_propagates);
-    tcase_add_loop_test(c, knowledge_jumps, 0, 2);
+    tcase_add_loop_test(c, jumping_knowledge_combines_layers, 0, 2);
     tcase_add_test(c, a_decoder_layer_is_two_layers);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -211,7 +211,7 @@ START_TEST(ops_over_a_graph_by_hand)
 }
 END_TEST
 
-START_TEST(blocks_are_multiplied_apart)
+START_TEST(diagonal_blocks_multiply_separately)
 {
     gnn_real_t numbers[] = {1, 2, 3, 4}, weights[] = {1, 10, 100, 1000};
     const gnn_tensor_t x = gnn_tensor(numbers, 1, 4), w = gnn_tensor(weights, 4, 1);
@@ -252,7 +252,7 @@ static const struct {
     {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0}, GNN_ESHAPE, "input 2 of 5 x 1"},
 };
 
-START_TEST(wrong_inputs_are_refused_in_words)
+START_TEST(wrong_inputs_are_refused)
 {
     const case_t *c = &refused[_i].wrong;
     gnn_graph_t *graph = three_receivers();
@@ -295,7 +295,7 @@ END_TEST
 
 /* ---- graphs made from others ---- */
 
-START_TEST(edges_lead_to_their_receivers)
+START_TEST(incidence_leads_to_receivers)
 {
     const int64_t src[] = {2, 0, 1, 2}, dst[] = {0, 1, 0, 2};
     gnn_graph_t *graph = NULL, *spans = three_receivers(), *edges = NULL;
@@ -313,7 +313,7 @@ START_TEST(edges_lead_to_their_receivers)
 }
 END_TEST
 
-START_TEST(parts_come_apart)
+START_TEST(parts_are_extracted)
 {
     const int64_t src[2][2] = {{2, 0}, {1, 2}}, dst[2][2] = {{0, 1}, {0, 2}};
     gnn_graph_t *one[2] = {NULL}, *both = NULL, *part = NULL;
@@ -335,7 +335,7 @@ START_TEST(parts_come_apart)
 }
 END_TEST
 
-START_TEST(nearest_rows_are_heard)
+START_TEST(nearest_rows_match_brute_force)
 {
     gnn_real_t at[] = {0, 1, 5, 6, 10, 100, 101};
     const int64_t lengths[] = {5, 2},
@@ -362,13 +362,12 @@ int main(void)
     tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, ops_over_a_graph_by_hand);
-    tcase_add_test(c, blocks_are_multiplied_apart);
-    tcase_add_loop_test(c, wrong_inputs_are_refused_in_words, 0,
-                        (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(c, diagonal_blocks_multiply_separately);
+    tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
-    tcase_add_test(c, edges_lead_to_their_receivers);
-    tcase_add_test(c, parts_come_apart);
-    tcase_add_test(c, nearest_rows_are_heard);
+    tcase_add_test(c, incidence_leads_to_receivers);
+    tcase_add_test(c, parts_are_extracted);
+    tcase_add_test(c, nearest_rows_match_brute_force);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -92,7 +92,7 @@ START_TEST(a_linear_is_transposed)
 }
 END_TEST
 
-START_TEST(heads_first_becomes_heads_side_by_side)
+START_TEST(heads_first_becomes_heads_concatenated)
 {
     gnn_layer_t *layer =
         layer_of((gnn_layer_config_t){.preset = GNN_PRESET_GAT, .in = 3, .out = 2, .heads = 2}, 1);
@@ -211,7 +211,7 @@ static bool same_fields(const gnn_layer_t *a, const gnn_layer_t *b)
     return true;
 }
 
-START_TEST(what_goes_out_comes_in)
+START_TEST(exported_names_import)
 {
     gnn_layer_t *from = layer_of(round_trips[_i].config, 1),
                 *to = layer_of(round_trips[_i].config, 2);
@@ -325,7 +325,7 @@ START_TEST(wrong_arrays_change_nothing)
 }
 END_TEST
 
-START_TEST(layers_that_have_no_name_there_are_refused)
+START_TEST(layers_without_foreign_names_are_refused)
 {
     gnn_layer_t *plain = layer_of((gnn_layer_config_t){.in = 3, .out = 2}, 1),
                 *layer = layer_of(gcn, 1);
@@ -401,12 +401,12 @@ int main(void)
     TCase *tc = tcase_create("names");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, a_linear_is_transposed);
-    tcase_add_test(tc, heads_first_becomes_heads_side_by_side);
+    tcase_add_test(tc, heads_first_becomes_heads_concatenated);
     tcase_add_test(tc, stacked_projections_are_split);
-    tcase_add_loop_test(tc, what_goes_out_comes_in, 0, sizeof round_trips / sizeof round_trips[0]);
+    tcase_add_loop_test(tc, exported_names_import, 0, sizeof round_trips / sizeof round_trips[0]);
     tcase_add_test(tc, steps_share_arrays_of_one_prefix);
     tcase_add_loop_test(tc, wrong_arrays_change_nothing, 0, sizeof refusals / sizeof refusals[0]);
-    tcase_add_test(tc, layers_that_have_no_name_there_are_refused);
+    tcase_add_test(tc, layers_without_foreign_names_are_refused);
     tcase_add_test(tc, a_fixed_eps_must_agree);
     tcase_add_test(tc, failed_allocations_change_nothing);
     suite_add_tcase(suite, tc);

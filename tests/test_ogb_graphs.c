@@ -86,7 +86,7 @@ START_TEST(several_splits_unpacked_files_and_no_features)
 }
 END_TEST
 
-START_TEST(labels_that_are_no_classes)
+START_TEST(non_class_labels_are_refused)
 {
     static const struct {
         const char *text;
@@ -219,7 +219,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, a_folder_of_many_graphs);
     tcase_add_test(tests, several_splits_unpacked_files_and_no_features);
-    tcase_add_test(tests, labels_that_are_no_classes);
+    tcase_add_test(tests, non_class_labels_are_refused);
     tcase_add_loop_test(tests, wrong_folders_are_named, 0, (int)(sizeof wrong / sizeof wrong[0]));
     tcase_add_test(tests, nodes_without_features_are_bounded_by_the_files);
     tcase_add_test(tests, every_allocation_fails_once);

@@ -149,7 +149,7 @@ START_TEST(norms)
 END_TEST
 
 /* norm(x + z): each part's gradient is overwritten or added to on its own, and may be unwanted. */
-START_TEST(both_parts_of_a_normed_sum_get_its_gradient)
+START_TEST(both_summands_of_a_normed_sum_get_its_gradient)
 {
     gnn_context_t *c = context_new(2, false);
     for (int how = 0; how < 16; how++) {
@@ -405,7 +405,7 @@ START_TEST(same_bits_on_one_two_and_four_threads)
 }
 END_TEST
 
-START_TEST(messages_carry_the_numbers)
+START_TEST(error_messages_have_both_sizes)
 {
     gnn_context_t *c = context_new(1, false);
     trial_t t = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
@@ -438,14 +438,14 @@ int main(void)
     tcase_add_test(ops, every_activation);
     tcase_add_test(ops, activations_at_the_edges);
     tcase_add_test(ops, norms);
-    tcase_add_test(ops, both_parts_of_a_normed_sum_get_its_gradient);
+    tcase_add_test(ops, both_summands_of_a_normed_sum_get_its_gradient);
     tcase_add_test(ops, batch_norm_moves_running_statistics);
     tcase_add_test(ops, dropout);
     tcase_add_test(ops, gathers);
     tcase_add_test(ops, weight_norms);
     tcase_add_test(ops, losses);
     tcase_add_test(ops, sparse_linear_equals_dense);
-    tcase_add_test(ops, messages_carry_the_numbers);
+    tcase_add_test(ops, error_messages_have_both_sizes);
     tcase_add_loop_test(numbers, same_bits_on_one_two_and_four_threads, 2, 5);
     suite_add_tcase(suite, ops);
     suite_add_tcase(suite, numbers);

@@ -210,7 +210,7 @@ START_TEST(rows_of_both_ends_of_edges)
 }
 END_TEST
 
-START_TEST(those_who_share_the_maximum_share_its_gradient)
+START_TEST(ties_of_the_maximum_share_its_gradient)
 {
     const gnn_real_t values[3][4] = {{1, 2, 5, 0}, {1, 3, 5, (gnn_real_t)NAN}, {0, 3, 5, 1}},
                      expected[3][4] = {{0.5, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0, 0.5, 0, 0}};
@@ -347,7 +347,7 @@ START_TEST(shapes_that_do_not_fit_are_named)
 }
 END_TEST
 
-START_TEST(edges_that_are_not_there_are_named)
+START_TEST(missing_edges_are_named)
 {
     gnn_graph_t *graph = two_parts(false), *spans;
     ck_ok(gnn_graph_complete(&spans, 1, (int64_t[]){3}));
@@ -399,10 +399,10 @@ int main(void)
     tcase_add_test(values, rows_stacked_and_repeated);
     tcase_add_test(values, products_with_a_transposed_weight);
     tcase_add_test(values, rows_of_both_ends_of_edges);
-    tcase_add_test(values, those_who_share_the_maximum_share_its_gradient);
+    tcase_add_test(values, ties_of_the_maximum_share_its_gradient);
     tcase_add_loop_test(others, small_ops_have_the_same_bits_on_any_threads, 2, 5);
     tcase_add_test(others, shapes_that_do_not_fit_are_named);
-    tcase_add_test(others, edges_that_are_not_there_are_named);
+    tcase_add_test(others, missing_edges_are_named);
     tcase_add_test(others, lists_of_ids_are_refused);
     suite_add_tcase(suite, values);
     suite_add_tcase(suite, others);

@@ -72,7 +72,7 @@ static void pass_back(gnn_parameters_t *p, int uses, bool through_view)
 }
 
 /* Memory that holds something else in between is as good as memory that is set to 0. */
-START_TEST(zeroed_gradients_start_anew)
+START_TEST(zeroed_gradients_read_as_zero)
 {
     gnn_real_t once[ALL], twice[ALL], got[ALL];
     int64_t length;
@@ -220,7 +220,7 @@ START_TEST(optimizers_follow_their_formulas)
 }
 END_TEST
 
-START_TEST(optimizer_names_the_bad_gradient_and_moves_nothing)
+START_TEST(optimizer_names_a_nan_gradient_and_changes_nothing)
 {
     gnn_parameters_t *p = three_parameters();
     gnn_optimizer_t *o;
@@ -267,7 +267,7 @@ START_TEST(optimizer_refuses_what_is_out_of_range)
 }
 END_TEST
 
-START_TEST(clipping_brings_the_norm_down_and_never_up)
+START_TEST(clipping_only_reduces_the_norm)
 {
     gnn_parameters_t *p = three_parameters();
     gnn_real_t before[ALL], after[ALL];
@@ -397,10 +397,10 @@ int main(void)
     tcase_add_checked_fixture(c, open_context, close_context);
     tcase_add_loop_test(c, optimizers_follow_their_formulas, 0,
                         2 * (int)(sizeof optimizers / sizeof *optimizers));
-    tcase_add_test(c, zeroed_gradients_start_anew);
-    tcase_add_test(c, optimizer_names_the_bad_gradient_and_moves_nothing);
+    tcase_add_test(c, zeroed_gradients_read_as_zero);
+    tcase_add_test(c, optimizer_names_a_nan_gradient_and_changes_nothing);
     tcase_add_test(c, optimizer_refuses_what_is_out_of_range);
-    tcase_add_test(c, clipping_brings_the_norm_down_and_never_up);
+    tcase_add_test(c, clipping_only_reduces_the_norm);
     tcase_add_test(c, schedules_follow_their_formulas);
     tcase_add_loop_test(c, metrics_equal_brute_force, 0, 20);
     tcase_add_test(c, metrics_of_odd_inputs);

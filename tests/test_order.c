@@ -85,7 +85,7 @@ static void check_renumbered(const gnn_graph_t *old, const gnn_graph_t *new, con
 
 /* ---- graphs ---- */
 
-START_TEST(degrees_fall_and_equals_keep_their_order)
+START_TEST(degree_order_is_descending_and_stable)
 {
     for (int k = 0; k <= ZOO; k++) {
         gnn_graph_t *g;
@@ -113,7 +113,7 @@ START_TEST(degrees_fall_and_equals_keep_their_order)
 }
 END_TEST
 
-START_TEST(pairs_are_the_same_under_new_numbers)
+START_TEST(renumbering_preserves_pairs)
 {
     const maker_t makers[] = {make_csr, make_edges, make_empty, make_spans, make_parts};
     for (int k = 0; k < 100; k++) {
@@ -229,7 +229,7 @@ static void compare_layer(gnn_context_t *context, const gnn_layer_config_t *conf
     gnn_graph_free(new);
 }
 
-START_TEST(layers_give_the_same_rows)
+START_TEST(renumbered_layers_give_permuted_rows)
 {
     const gnn_layer_config_t mixed[] = {GNN_GCN(.in = 6, .out = 6), GNN_SAGE(.in = 6, .out = 6),
                                         GNN_GAT(.in = 6, .out = 3, .heads = 2),
@@ -308,7 +308,7 @@ static void check_saved(const gnn_data_t *data, const gnn_data_t *file)
     gnn_data_free(again);
 }
 
-START_TEST(a_set_follows_and_is_saved_as_it_was)
+START_TEST(a_reordered_set_is_saved_in_file_order)
 {
     gnn_data_t *file = open_star(_i), *data = open_star(_i);
     ck_assert_ptr_null(gnn_data_order(data));
@@ -350,7 +350,7 @@ START_TEST(csv_lines_are_the_files_nodes)
 }
 END_TEST
 
-START_TEST(links_alone_grow_behind_the_others)
+START_TEST(isolated_nodes_are_appended)
 {
     for (int k = 0; k < 2; k++) {
         gnn_data_t *file = opened(write_text("a.edges", "0 4\n4 1\n4 2\n")),
@@ -375,7 +375,7 @@ START_TEST(links_alone_grow_behind_the_others)
 }
 END_TEST
 
-START_TEST(wrong_rows_are_named_by_the_file)
+START_TEST(errors_use_file_order)
 {
     gnn_data_t *data = open_star(false);
     ck_ok(gnn_data_reorder(data));
@@ -435,7 +435,7 @@ START_TEST(a_set_survives_any_failing_allocation)
 }
 END_TEST
 
-START_TEST(a_training_without_dropout_is_the_same)
+START_TEST(reordering_preserves_training_without_dropout)
 {
     double loss[2];
     gnn_context_t *context;
@@ -469,17 +469,17 @@ int main(void)
     TCase *tests = tcase_create("order");
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, degrees_fall_and_equals_keep_their_order);
-    tcase_add_test(tests, pairs_are_the_same_under_new_numbers);
+    tcase_add_test(tests, degree_order_is_descending_and_stable);
+    tcase_add_test(tests, renumbering_preserves_pairs);
     tcase_add_test(tests, wrong_orders_are_named);
     tcase_add_test(tests, renumbering_survives_any_failing_allocation);
-    tcase_add_test(tests, layers_give_the_same_rows);
-    tcase_add_loop_test(tests, a_set_follows_and_is_saved_as_it_was, 0, 2);
+    tcase_add_test(tests, renumbered_layers_give_permuted_rows);
+    tcase_add_loop_test(tests, a_reordered_set_is_saved_in_file_order, 0, 2);
     tcase_add_loop_test(tests, csv_lines_are_the_files_nodes, 0, 2);
-    tcase_add_test(tests, links_alone_grow_behind_the_others);
-    tcase_add_test(tests, wrong_rows_are_named_by_the_file);
+    tcase_add_test(tests, isolated_nodes_are_appended);
+    tcase_add_test(tests, errors_use_file_order);
     tcase_add_loop_test(tests, a_set_survives_any_failing_allocation, 0, 6);
-    tcase_add_loop_test(tests, a_training_without_dropout_is_the_same, 0, 2);
+    tcase_add_loop_test(tests, reordering_preserves_training_without_dropout, 0, 2);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -81,7 +81,7 @@ static int count_wrong(const char *name, const char *steps, const char *hashes, 
     return wrong;
 }
 
-START_TEST(published_pre_tokenizers_cut_as_the_package_does)
+START_TEST(published_pre_tokenizers_match_the_package)
 {
     static texts_t texts;
     FILE *file = open_golden();
@@ -116,7 +116,7 @@ int main(void)
     TCase *c = tcase_create("patterns");
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
-    tcase_add_test(c, published_pre_tokenizers_cut_as_the_package_does);
+    tcase_add_test(c, published_pre_tokenizers_match_the_package);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -71,7 +71,7 @@ static void ck_spectrum(const gnn_graph_t *graph, double tolerance)
     free(x);
 }
 
-START_TEST(eigenvectors_are_some)
+START_TEST(laplacian_eigenvectors_match)
 {
     static const int64_t sizes[] = {7, 60, 400, 401, 3000};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] - (test_small() ? 1 : 0); k++) {
@@ -84,7 +84,7 @@ END_TEST
 
 /* A directed graph and self-loops make no difference to both directions; a complete graph is a
  * graph as any other. */
-START_TEST(directions_and_forms_make_no_difference)
+START_TEST(eigenvectors_ignore_direction_and_storage)
 {
     static const int64_t src[] = {0, 1, 2, 3, 1, 2}, dst[] = {1, 2, 3, 4, 1, 0}, both = 12, five = 5;
     int64_t s[12], d[12];
@@ -154,7 +154,7 @@ START_TEST(golden_eigenvectors)
 END_TEST
 
 /* Powers of the matrix, written out. */
-START_TEST(walks_are_diagonals_of_powers)
+START_TEST(walk_positions_are_diagonals_of_powers)
 {
     enum { N = 21 };
     static const int64_t extra_src[] = {0, 0, 5, 20}, extra_dst[] = {0, 3, 5, 4};
@@ -278,14 +278,14 @@ static void ck_grid_is_seen(int64_t side)
     free(src);
 }
 
-START_TEST(steps_in_a_grid_are_distances_on_the_page)
+START_TEST(layout_distances_follow_grid_steps)
 {
     ck_grid_is_seen(8);
 }
 END_TEST
 
 /* Two rings without an edge between them stay on the page, apart from each other. */
-START_TEST(components_neither_fly_apart_nor_overlap)
+START_TEST(components_stay_close_without_overlap)
 {
     enum { RING = 10, N = 2 * RING };
     int64_t src[N], dst[N];
@@ -312,7 +312,7 @@ START_TEST(components_neither_fly_apart_nor_overlap)
 END_TEST
 
 /* More nodes than push each other pair by pair. */
-START_TEST(large_graphs_are_laid_out_by_a_tree)
+START_TEST(large_layouts_keep_grid_distances)
 {
     ck_grid_is_seen(test_small() ? 18 : 31);
 }
@@ -367,14 +367,14 @@ int main(void)
     Suite *suite = suite_create("positions");
     TCase *c = tcase_create("positions");
     tcase_set_timeout(c, 300);
-    tcase_add_test(c, eigenvectors_are_some);
-    tcase_add_test(c, directions_and_forms_make_no_difference);
+    tcase_add_test(c, laplacian_eigenvectors_match);
+    tcase_add_test(c, eigenvectors_ignore_direction_and_storage);
     tcase_add_test(c, golden_eigenvectors);
-    tcase_add_test(c, walks_are_diagonals_of_powers);
+    tcase_add_test(c, walk_positions_are_diagonals_of_powers);
     tcase_add_test(c, layout_is_the_same_for_a_seed_and_spreads_nodes);
-    tcase_add_test(c, steps_in_a_grid_are_distances_on_the_page);
-    tcase_add_test(c, components_neither_fly_apart_nor_overlap);
-    tcase_add_test(c, large_graphs_are_laid_out_by_a_tree);
+    tcase_add_test(c, layout_distances_follow_grid_steps);
+    tcase_add_test(c, components_stay_close_without_overlap);
+    tcase_add_test(c, large_layouts_keep_grid_distances);
     tcase_add_test(c, weights_and_allocations_of_layouts);
     tcase_add_test(c, bad_arguments);
     suite_add_tcase(suite, c);

@@ -68,7 +68,7 @@ static bool lays_out(gnn_precision_t level)
 }
 
 /* A weight that is changed by hand, against the promise, shows that the product did not read it. */
-START_TEST(weights_are_laid_out_once)
+START_TEST(weights_are_packed_once)
 {
     const gnn_precision_t level = levels[_i];
     for (int64_t rows = FEW; rows <= MANY; rows += MANY - FEW) {
@@ -106,7 +106,7 @@ static void *work(void *user)
     return NULL;
 }
 
-START_TEST(many_threads_share_them)
+START_TEST(threads_share_packed_weights)
 {
     bed_t b = bed_new(levels[_i]);
     pthread_t threads[THREADS];
@@ -126,7 +126,7 @@ START_TEST(many_threads_share_them)
 }
 END_TEST
 
-START_TEST(they_are_not_trained)
+START_TEST(packed_weights_cannot_be_trained)
 {
     bed_t b = bed_new(GNN_PRECISION_HIGHEST);
     gnn_tape_t *tape;
@@ -149,9 +149,9 @@ int main(void)
 {
     Suite *suite = suite_create("prepacked");
     TCase *c = tcase_create("prepacked");
-    tcase_add_loop_test(c, weights_are_laid_out_once, 0, LEVELS);
-    tcase_add_loop_test(c, many_threads_share_them, 0, LEVELS);
-    tcase_add_test(c, they_are_not_trained);
+    tcase_add_loop_test(c, weights_are_packed_once, 0, LEVELS);
+    tcase_add_loop_test(c, threads_share_packed_weights, 0, LEVELS);
+    tcase_add_test(c, packed_weights_cannot_be_trained);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

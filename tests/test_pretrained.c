@@ -255,7 +255,7 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "longformer_answers",
                                           "led"};
 
-START_TEST(same_as_transformers)
+START_TEST(outputs_match_transformers)
 {
     trial_t t;
     if (!trial_open(&t, checkpoints[_i]))
@@ -312,7 +312,7 @@ static bool write_on(trial_t *t, const writing_t *w, gnn_state_t *state, int64_t
     return true;
 }
 
-START_TEST(a_state_writes_what_the_whole_has)
+START_TEST(incremental_logits_equal_the_forward_pass)
 {
     trial_t t;
     gnn_state_t *state = NULL;
@@ -345,7 +345,7 @@ END_TEST
 
 /* Longformer's classes have the first token global by themselves; a folder without a head has none
  * unless the caller names it. Other models have no such tokens. */
-START_TEST(global_tokens_are_those_that_are_named)
+START_TEST(only_named_tokens_are_global)
 {
     trial_t t;
     if (!trial_open(&t, "zoo/models/longformer"))
@@ -397,7 +397,7 @@ START_TEST(another_table_of_positions_is_refused)
 }
 END_TEST
 
-START_TEST(what_does_not_write_is_refused)
+START_TEST(encoders_cannot_decode)
 {
     trial_t t;
     gnn_state_t *state = NULL;
@@ -410,7 +410,7 @@ START_TEST(what_does_not_write_is_refused)
 }
 END_TEST
 
-START_TEST(tokens_that_do_not_fit_leave_the_state)
+START_TEST(oversized_tokens_leave_the_state)
 {
     trial_t t;
     gnn_state_t *state = NULL;
@@ -444,13 +444,14 @@ int main(void)
 {
     Suite *suite = suite_create("pretrained");
     TCase *models = tcase_create("models");
-    tcase_add_loop_test(models, same_as_transformers, 0, sizeof checkpoints / sizeof *checkpoints);
-    tcase_add_loop_test(models, a_state_writes_what_the_whole_has, 0,
+    tcase_add_loop_test(models, outputs_match_transformers, 0,
+                        sizeof checkpoints / sizeof *checkpoints);
+    tcase_add_loop_test(models, incremental_logits_equal_the_forward_pass, 0,
                         sizeof writers / sizeof *writers);
-    tcase_add_test(models, global_tokens_are_those_that_are_named);
+    tcase_add_test(models, only_named_tokens_are_global);
     tcase_add_test(models, another_table_of_positions_is_refused);
-    tcase_add_test(models, what_does_not_write_is_refused);
-    tcase_add_test(models, tokens_that_do_not_fit_leave_the_state);
+    tcase_add_test(models, encoders_cannot_decode);
+    tcase_add_test(models, oversized_tokens_leave_the_state);
     tcase_set_timeout(models, 600);
     suite_add_tcase(suite, models);
     return test_main(suite);

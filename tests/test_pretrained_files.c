@@ -89,7 +89,7 @@ START_TEST(bad_config)
 END_TEST
 
 /* Files whose numbers of tokens are not the model's are refused, not taken as they are. */
-START_TEST(files_of_other_numbers)
+START_TEST(files_of_other_sizes)
 {
     static const char *const names[] = {"sentencepiece.bpe.model", "source.spm"};
     for (int k = 0; k < 2; k++) {
@@ -538,7 +538,7 @@ int main(void)
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
-    tcase_add_test(c, files_of_other_numbers);
+    tcase_add_test(c, files_of_other_sizes);
     tcase_add_test(c, weights_of_other_programs);
     tcase_add_test(c, packed_weights);
     tcase_add_test(c, cut_files);

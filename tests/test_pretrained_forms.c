@@ -34,7 +34,7 @@ static void write_halves(gnn_dtype_t dtype)
     write_weights();
 }
 
-START_TEST(weights_of_16_bits_are_the_same_numbers)
+START_TEST(fp16_and_bf16_weights_convert_exactly)
 {
     gnn_real_t whole[ROWS * WIDTH];
     write_all();
@@ -67,7 +67,7 @@ START_TEST(names_with_prefix_and_old_norms)
 END_TEST
 
 /* A blank at the end of the header moves all numbers to odd addresses: they cannot be mapped. */
-START_TEST(numbers_at_odd_addresses)
+START_TEST(unaligned_arrays)
 {
     static bytes_t b;
     gnn_real_t whole[ROWS * WIDTH];
@@ -214,7 +214,7 @@ static void ck_near(const gnn_real_t *expected)
     ck_assert_double_le(test_error(out, expected, ROWS * WIDTH), 1e-6);
 }
 
-START_TEST(electra_is_bert_where_words_are_as_wide_as_layers)
+START_TEST(electra_with_equal_widths_equals_bert)
 {
     gnn_real_t whole[ROWS * WIDTH];
     write_all();
@@ -262,7 +262,7 @@ static void rename_to_albert(void)
         }
 }
 
-START_TEST(albert_is_bert_where_all_layers_are_equal)
+START_TEST(albert_equals_bert_with_shared_layers)
 {
     gnn_real_t whole[ROWS * WIDTH];
     write_all();
@@ -341,13 +341,13 @@ int main(void)
     Suite *suite = suite_create("pretrained_forms");
     TCase *c = tcase_create("pretrained_forms");
     tcase_add_unchecked_fixture(c, make_folder, NULL);
-    tcase_add_test(c, weights_of_16_bits_are_the_same_numbers);
-    tcase_add_test(c, numbers_at_odd_addresses);
+    tcase_add_test(c, fp16_and_bf16_weights_convert_exactly);
+    tcase_add_test(c, unaligned_arrays);
     tcase_add_test(c, names_with_prefix_and_old_norms);
     tcase_add_loop_test(c, classes_of_a_sentence, 0, 2);
     tcase_add_loop_test(c, masked_words, 0, 2);
-    tcase_add_test(c, electra_is_bert_where_words_are_as_wide_as_layers);
-    tcase_add_test(c, albert_is_bert_where_all_layers_are_equal);
+    tcase_add_test(c, electra_with_equal_widths_equals_bert);
+    tcase_add_test(c, albert_equals_bert_with_shared_layers);
     tcase_add_test(c, bad_batches);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);

@@ -147,7 +147,7 @@ START_TEST(a_small_bert)
 END_TEST
 
 /* Queries of one kind among keys and values of another are widened, like all of float32. */
-START_TEST(kinds_are_mixed)
+START_TEST(mixed_weight_types_load)
 {
     write_all();
     write_halves_of(test_folder, GNN_DTYPE_BFLOAT16, true);
@@ -160,7 +160,7 @@ START_TEST(kinds_are_mixed)
 }
 END_TEST
 
-START_TEST(what_needs_all_numbers_is_refused)
+START_TEST(calls_that_need_fp32_weights_are_refused)
 {
     static const int64_t four = 4;
     gnn_optimizer_t *optimizer = NULL;
@@ -188,7 +188,7 @@ START_TEST(what_needs_all_numbers_is_refused)
 }
 END_TEST
 
-START_TEST(numbers_that_are_not_finite)
+START_TEST(non_finite_weights)
 {
     gnn_pretrained_t *p;
     write_all();
@@ -209,7 +209,7 @@ START_TEST(numbers_that_are_not_finite)
 END_TEST
 
 /* Published shapes, whole and token by token. */
-START_TEST(models_that_write)
+START_TEST(decoders_match_with_fp16_and_bf16_weights)
 {
     static const char *const names[] = {"gpt2", "llama"};
     char path[1200];
@@ -298,11 +298,11 @@ static int64_t write_large(void)
 }
 
 /* Pages of the mapped file are released once they are copied: the model is there once. */
-START_TEST(opening_takes_the_file_once)
+START_TEST(opening_reads_the_file_once)
 {
     gnn_pretrained_t *p;
     const int64_t bytes = write_large();
-    if (!measurable("opening_takes_the_file_once"))
+    if (!measurable("opening_reads_the_file_once"))
         return;
     forget_peak();
     const size_t before = status_bytes("VmRSS");
@@ -320,11 +320,11 @@ int main(void)
     TCase *c = tcase_create("pretrained_halves");
     tcase_add_unchecked_fixture(c, open_context, close_context);
     tcase_add_loop_test(c, a_small_bert, 0, 2);
-    tcase_add_test(c, kinds_are_mixed);
-    tcase_add_test(c, what_needs_all_numbers_is_refused);
-    tcase_add_test(c, numbers_that_are_not_finite);
-    tcase_add_loop_test(c, models_that_write, 0, 2);
-    tcase_add_test(c, opening_takes_the_file_once);
+    tcase_add_test(c, mixed_weight_types_load);
+    tcase_add_test(c, calls_that_need_fp32_weights_are_refused);
+    tcase_add_test(c, non_finite_weights);
+    tcase_add_loop_test(c, decoders_match_with_fp16_and_bf16_weights, 0, 2);
+    tcase_add_test(c, opening_reads_the_file_once);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);
     return test_main(suite);

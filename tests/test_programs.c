@@ -317,7 +317,7 @@ static void world_free(world_t *world)
     tear_down(&world->f);
 }
 
-START_TEST(a_plan_changes_no_number)
+START_TEST(planned_programs_equal_single_ops)
 {
     const int programs = test_small() ? 100 : 4000;
     const uint64_t seed = test_seed();
@@ -348,7 +348,7 @@ int main(void)
     Suite *suite = suite_create("programs");
     TCase *c = tcase_create("programs");
     tcase_set_timeout(c, 600);
-    tcase_add_test(c, a_plan_changes_no_number);
+    tcase_add_test(c, planned_programs_equal_single_ops);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

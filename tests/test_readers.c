@@ -29,7 +29,7 @@ START_TEST(linqs_by_either_file)
 }
 END_TEST
 
-START_TEST(linqs_with_blanks_and_windows_ends)
+START_TEST(linqs_with_whitespace_and_crlf)
 {
     static const int32_t labels[] = {1, 0};
     write_text("w.content", "\xef\xbb\xbf"
@@ -186,7 +186,7 @@ START_TEST(csv_in_all_forms)
 }
 END_TEST
 
-START_TEST(links_alone_grow_to_the_lines_of_csv)
+START_TEST(sets_of_links_grow_to_csv_lines)
 {
     gnn_data_t *data = opened(write_text("a.edges", "0 1\n"));
     ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", "\"\"\none\ntwo\none\n")));
@@ -300,7 +300,7 @@ static void saved_and_back(gnn_data_t *data)
     gnn_data_free(data);
 }
 
-START_TEST(what_is_saved_is_opened)
+START_TEST(saved_sets_open)
 {
     write_text("tiny.content", CONTENT);
     write_text("tiny.cites", CITES);
@@ -410,7 +410,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, linqs_by_either_file, 0, 2);
-    tcase_add_test(tests, linqs_with_blanks_and_windows_ends);
+    tcase_add_test(tests, linqs_with_whitespace_and_crlf);
     tcase_add_test(tests, an_ogb_folder);
     tcase_add_test(tests, ogb_unpacked_with_slashes_and_without_splits);
     tcase_add_loop_test(tests, edge_lists, 0, 7);
@@ -420,11 +420,11 @@ int main(void)
     tcase_add_loop_test(tests, graphml_by_ending_and_by_content, 0, 3);
 #endif
     tcase_add_loop_test(tests, csv_in_all_forms, 0, 4);
-    tcase_add_test(tests, links_alone_grow_to_the_lines_of_csv);
+    tcase_add_test(tests, sets_of_links_grow_to_csv_lines);
     tcase_add_test(tests, a_comma_locale_changes_nothing);
     tcase_add_test(tests, standardised_over_all_nodes);
     tcase_add_test(tests, standardised_over_training_nodes);
-    tcase_add_test(tests, what_is_saved_is_opened);
+    tcase_add_test(tests, saved_sets_open);
     tcase_add_test(tests, several_splits_are_saved);
     tcase_add_test(tests, the_graph_of_packages_keeps_its_class_names);
     tcase_add_loop_test(tests, class_names_of_arrays, 0,

@@ -87,7 +87,7 @@ START_TEST(wrong_edge_lists_are_named)
 }
 END_TEST
 
-START_TEST(zero_bytes_are_no_text)
+START_TEST(zero_bytes_are_refused)
 {
     ck_refused(write_bytes("z.edges",
                            "0 1\n1 \0"
@@ -184,7 +184,7 @@ END_TEST
 
 /* Every attribute has a place for every node in igraph: half a megabyte must not become
  * gigabytes. */
-START_TEST(graphml_that_asks_for_more_than_it_fills)
+START_TEST(graphml_with_oversized_counts_is_refused)
 {
     enum { KEYS = 12000, NODES = 30000 };
     static char text[KEYS * 64 + NODES * 32];
@@ -418,7 +418,7 @@ START_TEST(every_allocation_of_ogb_and_saving_fails_once)
 }
 END_TEST
 
-START_TEST(what_is_no_file)
+START_TEST(unreadable_paths_are_errors)
 {
     static const char *const names[] = {"t.content", "t.edges",  "t.graphml",
                                         "t.npz",     "t.csv.gz", "t"};
@@ -465,16 +465,16 @@ int main(void)
     LOOP(wrong_csv_is_named, csv);
 #if GNN_WITH_IGRAPH
     LOOP(wrong_graphml_is_refused, graphml);
-    tcase_add_test(tests, graphml_that_asks_for_more_than_it_fills);
+    tcase_add_test(tests, graphml_with_oversized_counts_is_refused);
 #endif
-    tcase_add_test(tests, zero_bytes_are_no_text);
+    tcase_add_test(tests, zero_bytes_are_refused);
     tcase_add_test(tests, damaged_gzip);
     tcase_add_test(tests, csv_without_a_set_or_a_path);
     tcase_add_loop_test(tests, truncated_at_every_byte, 0, FORMS);
     tcase_add_loop_test(tests, every_byte_changed, 0, FORMS);
     tcase_add_loop_test(tests, every_allocation_fails_once, 0, FORMS);
     tcase_add_test(tests, every_allocation_of_ogb_and_saving_fails_once);
-    tcase_add_test(tests, what_is_no_file);
+    tcase_add_test(tests, unreadable_paths_are_errors);
     tcase_add_test(tests, a_huge_sparse_file_is_refused);
     suite_add_tcase(suite, tests);
     return test_main(suite);

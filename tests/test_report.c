@@ -3,7 +3,7 @@
 
 /* ---- heat maps ---- */
 
-START_TEST(cells_have_the_colour_and_number_of_their_value)
+START_TEST(cells_have_colour_and_text_of_their_value)
 {
     gnn_real_t values[] = {0, (gnn_real_t)0.25, (gnn_real_t)0.5, 1, 1, (gnn_real_t)-0.001};
     gnn_heatmap_t map = plain(values, 2, 3);
@@ -140,7 +140,7 @@ START_TEST(labels_are_escaped)
 END_TEST
 
 /* What follows each "x": how many replacement characters it must become. */
-START_TEST(what_xml_cannot_hold_is_replaced)
+START_TEST(invalid_xml_characters_are_replaced)
 {
     static const struct {
         const char *text;
@@ -176,7 +176,7 @@ START_TEST(what_xml_cannot_hold_is_replaced)
 }
 END_TEST
 
-START_TEST(long_labels_are_cut_and_long_subtitles_broken)
+START_TEST(long_labels_are_truncated_and_subtitles_wrapped)
 {
     char word[2001];
     memset(word, 'w', 2000);
@@ -196,7 +196,7 @@ START_TEST(long_labels_are_cut_and_long_subtitles_broken)
 }
 END_TEST
 
-START_TEST(the_marked_cell_is_framed)
+START_TEST(heatmap_frames_marked_cell)
 {
     gnn_real_t values[4] = {1, 2, 3, 4};
     gnn_heatmap_t map = plain(values, 2, 2);
@@ -222,7 +222,7 @@ START_TEST(the_marked_cell_is_framed)
 }
 END_TEST
 
-START_TEST(numbers_are_left_out_where_they_do_not_fit)
+START_TEST(cell_values_are_omitted_if_too_wide)
 {
     gnn_real_t *values = test_reals(100 * 100, 1);
     gnn_heatmap_t map = plain(values, 100, 100);
@@ -310,7 +310,7 @@ START_TEST(classes_beyond_the_palette_change_shape_and_the_legend_ends)
 }
 END_TEST
 
-START_TEST(lines_join_points_and_share_one_scale)
+START_TEST(lines_connect_points_on_one_scale)
 {
     /* A right angle: with one scale for both axes its two sides of length 10 and 1 keep their
      * ratio. */
@@ -331,7 +331,7 @@ START_TEST(lines_join_points_and_share_one_scale)
 }
 END_TEST
 
-START_TEST(points_that_are_not_finite_are_left_out_and_counted)
+START_TEST(non_finite_points_are_skipped_and_counted)
 {
     gnn_real_t points[] = {0, 0, (gnn_real_t)NAN, 1, 1, (gnn_real_t)INFINITY, 1, 1};
     const int64_t from[] = {0, 0}, to[] = {1, 3};
@@ -351,7 +351,7 @@ START_TEST(points_that_are_not_finite_are_left_out_and_counted)
 }
 END_TEST
 
-START_TEST(a_scatter_of_nothing_is_a_picture_too)
+START_TEST(an_empty_scatter_is_valid)
 {
     gnn_real_t none[1] = {0};
     gnn_scatter_t plot = {.points = gnn_tensor(none, 0, 2), .title = "nothing"};
@@ -400,7 +400,7 @@ static int write_at_most(size_t bytes, const gnn_heatmap_t *map, const gnn_scatt
     return code;
 }
 
-START_TEST(a_failed_write_is_reported_wherever_it_happens)
+START_TEST(failed_writes_are_reported_at_every_position)
 {
     gnn_real_t values[] = {1, 2, 3, 4};
     gnn_heatmap_t map = plain(values, 2, 2);
@@ -437,7 +437,7 @@ START_TEST(a_full_disk_and_a_closed_file_are_reported)
 }
 END_TEST
 
-START_TEST(numbers_do_not_follow_the_locale)
+START_TEST(output_does_not_depend_on_the_locale)
 {
     gnn_real_t values[] = {(gnn_real_t)0.125, (gnn_real_t)0.5, (gnn_real_t)0.75, 1};
     gnn_heatmap_t map = plain(values, 2, 2);
@@ -446,7 +446,8 @@ START_TEST(numbers_do_not_follow_the_locale)
     if (!comma_locale()) {
         setlocale(LC_NUMERIC,
                   "C"); /* then this test only says that the same call gives the same bytes */
-        test_skip("numbers_do_not_follow_the_locale", "no locale with a decimal comma could be made");
+        test_skip("output_does_not_depend_on_the_locale",
+                  "no locale with a decimal comma could be made");
     }
     char *heat_comma = heat(&map), *scatter_comma = scatter(&plot);
     ck_assert_str_eq(heat_c, heat_comma);
@@ -461,7 +462,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {cells_have_the_colour_and_number_of_their_value,
+    const TTest *const tests[] = {cells_have_colour_and_text_of_their_value,
                                   neighbours_of_one_value_are_one_rectangle,
                                   rows_are_a_stride_apart,
                                   a_given_scale_holds_and_clamps,
@@ -469,20 +470,20 @@ int main(void)
                                   extreme_and_constant_values_keep_finite_coordinates,
                                   empty_matrices_are_pictures_too,
                                   labels_are_escaped,
-                                  what_xml_cannot_hold_is_replaced,
-                                  long_labels_are_cut_and_long_subtitles_broken,
-                                  the_marked_cell_is_framed,
-                                  numbers_are_left_out_where_they_do_not_fit,
+                                  invalid_xml_characters_are_replaced,
+                                  long_labels_are_truncated_and_subtitles_wrapped,
+                                  heatmap_frames_marked_cell,
+                                  cell_values_are_omitted_if_too_wide,
                                   wrong_heat_maps_are_refused,
                                   points_and_legend_have_the_colours_of_their_classes,
                                   classes_beyond_the_palette_change_shape_and_the_legend_ends,
-                                  lines_join_points_and_share_one_scale,
-                                  points_that_are_not_finite_are_left_out_and_counted,
-                                  a_scatter_of_nothing_is_a_picture_too,
+                                  lines_connect_points_on_one_scale,
+                                  non_finite_points_are_skipped_and_counted,
+                                  an_empty_scatter_is_valid,
                                   wrong_scatters_are_refused,
-                                  a_failed_write_is_reported_wherever_it_happens,
+                                  failed_writes_are_reported_at_every_position,
                                   a_full_disk_and_a_closed_file_are_reported,
-                                  numbers_do_not_follow_the_locale};
+                                  output_does_not_depend_on_the_locale};
     TCase *pictures = tcase_create("pictures");
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++)
         tcase_add_test(pictures, tests[k]);

@@ -169,7 +169,7 @@ static int64_t threads_with(const machine_t *m, const gnn_data_t *data, gnn_flag
 }
 
 /* Left open, a thread of its own draws where a processor is left for it. */
-START_TEST(prefetch_is_on_where_a_processor_is_left)
+START_TEST(prefetch_is_on_with_a_free_processor)
 {
     gnn_data_t *data = make_data();
     const int processors = gnn__processors();
@@ -214,7 +214,7 @@ static int stop_in_second_epoch(void *user, const gnn_progress_t *now)
     return 0;
 }
 
-START_TEST(a_stopped_training_goes_on_with_the_same_bits)
+START_TEST(a_stopped_training_resumes_with_the_same_bits)
 {
     char path[64] = "/tmp/gnn-sampled-XXXXXX";
     const gnn_sampling_t sampling = sampling_of("neighbours", GNN_ON);
@@ -250,7 +250,7 @@ END_TEST
 
 /* ---- all neighbours: the whole graph's step ---- */
 
-START_TEST(all_neighbours_train_as_the_whole_graph)
+START_TEST(full_neighbourhoods_train_like_the_whole_graph)
 {
     static const int64_t all[] = {-1, -1};
     const int kind = _i % KINDS;
@@ -274,7 +274,7 @@ START_TEST(all_neighbours_train_as_the_whole_graph)
 }
 END_TEST
 
-START_TEST(samples_teach)
+START_TEST(training_on_samples_learns)
 {
     const char *method = gnn_sampler_method_at((size_t)_i)->name;
     const gnn_sampling_t sampling = sampling_of(method, GNN_ON);
@@ -293,7 +293,7 @@ END_TEST
 
 /* ---- inference by chunks ---- */
 
-START_TEST(chunks_infer_what_one_pass_infers)
+START_TEST(chunked_inference_equals_one_pass)
 {
     const int64_t rows_at_once = (int64_t[]){0, 1, 37}[_i % 3];
     gnn_data_t *data = make_data();
@@ -310,7 +310,7 @@ START_TEST(chunks_infer_what_one_pass_infers)
 }
 END_TEST
 
-START_TEST(chunks_refuse)
+START_TEST(invalid_chunks_are_refused)
 {
     gnn_data_t *data = make_data();
     machine_t m = machine(SAGE, 1, true, 0);
@@ -340,7 +340,7 @@ START_TEST(chunks_refuse)
 }
 END_TEST
 
-START_TEST(batches_refuse)
+START_TEST(invalid_batches_are_refused)
 {
     gnn_sampling_t sampling = sampling_of("neighbours", GNN_OFF);
     gnn_train_config_t config = {.sampling = &sampling};
@@ -440,14 +440,14 @@ int main(void)
         methods++;
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, threads_and_prefetch_train_the_same_weights, 0, methods * KINDS);
-    tcase_add_test(tests, prefetch_is_on_where_a_processor_is_left);
+    tcase_add_test(tests, prefetch_is_on_with_a_free_processor);
     tcase_add_test(tests, prefetch_is_off_on_one_processor);
-    tcase_add_test(tests, a_stopped_training_goes_on_with_the_same_bits);
-    tcase_add_loop_test(tests, all_neighbours_train_as_the_whole_graph, 0, 2 * KINDS);
-    tcase_add_loop_test(tests, samples_teach, 0, methods);
-    tcase_add_loop_test(tests, chunks_infer_what_one_pass_infers, 0, 3 * KINDS);
-    tcase_add_test(tests, chunks_refuse);
-    tcase_add_test(tests, batches_refuse);
+    tcase_add_test(tests, a_stopped_training_resumes_with_the_same_bits);
+    tcase_add_loop_test(tests, full_neighbourhoods_train_like_the_whole_graph, 0, 2 * KINDS);
+    tcase_add_loop_test(tests, training_on_samples_learns, 0, methods);
+    tcase_add_loop_test(tests, chunked_inference_equals_one_pass, 0, 3 * KINDS);
+    tcase_add_test(tests, invalid_chunks_are_refused);
+    tcase_add_test(tests, invalid_batches_are_refused);
     tcase_add_loop_test(tests, warm_batches_allocate_nothing, 0, KINDS);
     tcase_add_test(tests, failed_allocations);
     suite_add_tcase(suite, tests);

@@ -79,7 +79,7 @@ static double whole_sum(const town_t *t, int64_t node)
     return sum;
 }
 
-START_TEST(layers_keep_the_means_of_sums)
+START_TEST(layerwise_sums_are_unbiased)
 {
     const int64_t fan_outs[] = {(int64_t[]){1, 4, 9, 4}[_i], 3}, seeds = 5;
     town_t t;
@@ -135,7 +135,7 @@ END_TEST
 /* ---- walks ---- */
 
 /* Over batches that were not counted: sums over nodes, and what nodes that came sum up. */
-START_TEST(walks_keep_the_means_of_sums)
+START_TEST(walk_sums_are_unbiased)
 {
     enum { ROOTS = 12, BATCH = 4 };
     int32_t roots[ROOTS];
@@ -192,7 +192,7 @@ END_TEST
 
 /* ---- clusters ---- */
 
-START_TEST(clusters_come_whole)
+START_TEST(clusters_are_complete)
 {
     int32_t cluster_of[NODES];
     bool in[NODES] = {0};
@@ -391,7 +391,7 @@ static double loss_of(gnn_context_t *context, gnn_loss_t loss, gnn_real_t *gradi
 
 /* A row of weight 2 counts as two rows: so do the class's weights, where each row has a class of
  * its own; a weight of 0 leaves the row out. */
-START_TEST(rows_weigh)
+START_TEST(row_weights_scale_the_loss)
 {
     gnn_context_t *context;
     gnn_real_t a[9], b[9];
@@ -429,14 +429,14 @@ int main(void)
     Suite *suite = suite_create("samplers");
     TCase *tests = tcase_create("samplers");
     tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, layers_keep_the_means_of_sums, 0, 4);
+    tcase_add_loop_test(tests, layerwise_sums_are_unbiased, 0, 4);
     tcase_add_loop_test(tests, large_layers_are_exact, 0, 2);
-    tcase_add_loop_test(tests, walks_keep_the_means_of_sums, 0, 2);
-    tcase_add_test(tests, clusters_come_whole);
+    tcase_add_loop_test(tests, walk_sums_are_unbiased, 0, 2);
+    tcase_add_test(tests, clusters_are_complete);
     tcase_add_test(tests, metis_finds_clusters);
     tcase_add_test(tests, settings_are_checked);
     tcase_add_loop_test(tests, failed_allocations, 0, 3);
-    tcase_add_test(tests, rows_weigh);
+    tcase_add_test(tests, row_weights_scale_the_loss);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -83,7 +83,7 @@ static void count_draws(const gnn_sampler_config_t *config, int64_t count[STAR])
     gnn_graph_free(graph);
 }
 
-START_TEST(neighbours_are_drawn_alike)
+START_TEST(neighbours_are_drawn_uniformly)
 {
     const int64_t fan_out = (int64_t[]){1, 4, 29, 4}[_i];
     const bool replace = _i == 3;
@@ -160,7 +160,7 @@ static void same_samples(const gnn_sample_t *a, const gnn_sample_t *b, int64_t g
     ck_assert_int_eq(equal, same);
 }
 
-START_TEST(threads_draw_the_same)
+START_TEST(draws_do_not_depend_on_threads)
 {
     const char *method = gnn_sampler_method_at((size_t)_i)->name;
     static int32_t cluster_of[NODES];
@@ -196,7 +196,7 @@ END_TEST
 /* ---- layers on blocks ---- */
 
 /* With all neighbours a model on blocks gives what the same model gives on the whole graph. */
-START_TEST(whole_neighbourhoods_give_the_whole_graph_s_rows)
+START_TEST(full_neighbourhoods_equal_the_whole_graph)
 {
     static const char *const presets[] = {"gcn", "sage", "gin", "gat", "gatv2", "transformer"};
     const int64_t fan_outs[] = {-1, -1};
@@ -379,11 +379,11 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, blocks_are_parts_of_the_graph, 0, 8);
     tcase_add_test(tests, a_neighbourhood_has_all_edges_between_its_nodes);
-    tcase_add_loop_test(tests, neighbours_are_drawn_alike, 0, 4);
+    tcase_add_loop_test(tests, neighbours_are_drawn_uniformly, 0, 4);
     tcase_add_loop_test(tests, neighbours_are_drawn_by_weight, 0, 2);
     tcase_add_test(tests, weights_without_replacement);
-    tcase_add_loop_test(tests, threads_draw_the_same, 0, methods);
-    tcase_add_loop_test(tests, whole_neighbourhoods_give_the_whole_graph_s_rows, 0, 6);
+    tcase_add_loop_test(tests, draws_do_not_depend_on_threads, 0, methods);
+    tcase_add_loop_test(tests, full_neighbourhoods_equal_the_whole_graph, 0, 6);
     tcase_add_test(tests, warm_samples_allocate_nothing);
     tcase_add_test(tests, failed_allocations);
     tcase_add_test(tests, refusals);

@@ -32,7 +32,7 @@ static void ck_near(const char *what, const gnn_real_t *a, const gnn_real_t *b, 
 }
 
 /* Rows of the preset: additive scores with one number a head, and with a vector a head. */
-START_TEST(loops_that_are_there_are_as_those_that_are_added)
+START_TEST(stored_and_added_loops_are_equal)
 {
     const gnn_layer_config_t configs[] = {
         GNN_GAT(.in = IN, .out = 4, .heads = 2, .edge_dim = EDGE_DIM),
@@ -61,7 +61,7 @@ START_TEST(loops_that_are_there_are_as_those_that_are_added)
 END_TEST
 
 /* Edge features that a config wants and that are not given are named as the config names them. */
-START_TEST(edge_features_that_are_not_given_are_named)
+START_TEST(missing_edge_features_are_named)
 {
     const gnn_layer_config_t configs[] = {
         GNN_GAT(.in = IN, .out = 4, .edge_dim = EDGE_DIM),
@@ -88,7 +88,7 @@ END_TEST
 
 /* Features that nothing reads, or as many as were not expected, are named when the model is made or
  * when it runs. */
-START_TEST(edge_features_that_do_not_fit_are_named)
+START_TEST(edge_features_of_wrong_width_are_named)
 {
     gnn_step_t step = {.layer = GNN_GAT(.in = IN, .out = 4), .edge_features = "features"};
     gnn_context_t *context;
@@ -124,9 +124,9 @@ int main(void)
 {
     Suite *suite = suite_create("self_loops");
     TCase *c = tcase_create("self_loops");
-    tcase_add_loop_test(c, loops_that_are_there_are_as_those_that_are_added, 0, 2);
-    tcase_add_loop_test(c, edge_features_that_are_not_given_are_named, 0, 4);
-    tcase_add_test(c, edge_features_that_do_not_fit_are_named);
+    tcase_add_loop_test(c, stored_and_added_loops_are_equal, 0, 2);
+    tcase_add_loop_test(c, missing_edge_features_are_named, 0, 4);
+    tcase_add_test(c, edge_features_of_wrong_width_are_named);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -188,7 +188,7 @@ static void first_rows(const gnn_source_t *s, int64_t epoch, int32_t out[8])
     memcpy(out, input(&batch, "ids")->ids, 8 * sizeof *out);
 }
 
-START_TEST(the_order_is_the_seeds_and_the_epochs)
+START_TEST(order_depends_on_seed_and_epoch)
 {
     task_t *t = make_task(100, 6);
     gnn_context_t *context;
@@ -217,7 +217,7 @@ START_TEST(the_order_is_the_seeds_and_the_epochs)
 }
 END_TEST
 
-START_TEST(pieces_of_one_long_sequence)
+START_TEST(windows_of_one_long_sequence)
 {
     enum { LONG = 103, WINDOW = 10 };
     int32_t ids[LONG];
@@ -325,7 +325,7 @@ static int64_t right(const gnn_model_t *model, gnn_context_t *context, const tas
     return hits;
 }
 
-START_TEST(digits_are_reversed)
+START_TEST(an_encoder_decoder_learns_to_reverse_digits)
 {
     task_t *t = make_task(test_small() ? 100 : 800, 7), *held_out = make_task(100, 8);
     gnn_context_t *context;
@@ -454,7 +454,7 @@ START_TEST(faults)
 END_TEST
 
 /* A window that is longer than the text leaves one shorter piece. */
-START_TEST(a_short_text_is_one_piece)
+START_TEST(a_short_text_is_one_window)
 {
     int64_t length = 5;
     int32_t ids[] = {1, 2, 3, 4, 5};
@@ -485,12 +485,12 @@ int main(void)
     TCase *tests = tcase_create("sequences");
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, an_epoch_has_each_pair_once);
-    tcase_add_test(tests, the_order_is_the_seeds_and_the_epochs);
-    tcase_add_test(tests, pieces_of_one_long_sequence);
-    tcase_add_test(tests, digits_are_reversed);
+    tcase_add_test(tests, order_depends_on_seed_and_epoch);
+    tcase_add_test(tests, windows_of_one_long_sequence);
+    tcase_add_test(tests, an_encoder_decoder_learns_to_reverse_digits);
     tcase_add_test(tests, a_resumed_training_gives_the_same_bits);
     tcase_add_test(tests, faults);
-    tcase_add_test(tests, a_short_text_is_one_piece);
+    tcase_add_test(tests, a_short_text_is_one_window);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

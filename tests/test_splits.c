@@ -27,7 +27,7 @@ static int part_of(const gnn_split_t *split, int64_t index, int64_t i)
 
 /* ---- made of what programs have ---- */
 
-START_TEST(masks_indices_and_parts_say_the_same)
+START_TEST(masks_indices_and_parts_are_equivalent)
 {
     enum { N = 5 };
     /* Split 0 is a row of each mask; in `columns` it is a column, as PyG's masks of several. */
@@ -59,7 +59,7 @@ START_TEST(masks_indices_and_parts_say_the_same)
 }
 END_TEST
 
-START_TEST(rows_that_are_none_are_refused_with_their_place)
+START_TEST(invalid_rows_are_refused_with_their_index)
 {
     gnn_split_t *split;
     ck_ok(gnn_split_new(&split, 3, 2));
@@ -115,7 +115,7 @@ START_TEST(a_split_follows_its_rule)
 }
 END_TEST
 
-START_TEST(shares_are_of_each_class)
+START_TEST(fractions_are_per_class)
 {
     int32_t labels[ROWS];
     gnn_split_t *split;
@@ -175,7 +175,7 @@ START_TEST(folds_are_even_in_every_class)
 }
 END_TEST
 
-START_TEST(a_set_takes_splits_of_its_nodes)
+START_TEST(a_set_accepts_splits_of_its_nodes)
 {
     const int64_t labels[] = {0, 1, -100, 1}; /* PyTorch's ignore_index */
     gnn_split_t *split, *fewer;
@@ -198,7 +198,7 @@ START_TEST(a_set_takes_splits_of_its_nodes)
 }
 END_TEST
 
-START_TEST(nodes_get_drawn_splits_by_the_files_numbers)
+START_TEST(drawn_splits_depend_on_file_ids)
 {
     gnn_data_t *data[2];
     for (int k = 0; k < 2; k++) {
@@ -228,13 +228,13 @@ int main(void)
 {
     Suite *suite = suite_create("splits");
     TCase *tests = tcase_create("splits");
-    tcase_add_test(tests, masks_indices_and_parts_say_the_same);
-    tcase_add_test(tests, rows_that_are_none_are_refused_with_their_place);
-    tcase_add_test(tests, a_set_takes_splits_of_its_nodes);
+    tcase_add_test(tests, masks_indices_and_parts_are_equivalent);
+    tcase_add_test(tests, invalid_rows_are_refused_with_their_index);
+    tcase_add_test(tests, a_set_accepts_splits_of_its_nodes);
     tcase_add_test(tests, a_split_follows_its_rule);
-    tcase_add_test(tests, shares_are_of_each_class);
+    tcase_add_test(tests, fractions_are_per_class);
     tcase_add_test(tests, folds_are_even_in_every_class);
-    tcase_add_test(tests, nodes_get_drawn_splits_by_the_files_numbers);
+    tcase_add_test(tests, drawn_splits_depend_on_file_ids);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

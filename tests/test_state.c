@@ -253,7 +253,7 @@ static void go_on(const gnn_model_t *model, gnn_state_t *state, const int64_t *c
     copies_go_on(model, state, (const int64_t[]){0, 1, 2}, counts, whole);
 }
 
-START_TEST(word_by_word_is_the_whole)
+START_TEST(token_by_token_equals_the_whole)
 {
     gnn_model_t *model = make(models[_i]);
     gnn_real_t whole[TOTAL * WORDS];
@@ -274,7 +274,7 @@ START_TEST(word_by_word_is_the_whole)
 END_TEST
 
 /* Several words at once, none for some sequences, words that are taken back. */
-START_TEST(any_pieces_are_the_whole)
+START_TEST(any_chunks_equal_the_whole)
 {
     state_of_draws += (uint64_t)_i;
     gnn_model_t *model = make(models[_i % MODELS]);
@@ -314,7 +314,7 @@ static void choose(gnn_state_t *state, int64_t count, int64_t *who)
 }
 
 /* Sequences are copied, dropped and change places between the words, as many or more or fewer. */
-START_TEST(chosen_sequences_go_on)
+START_TEST(selected_sequences_continue)
 {
     state_of_draws += 77 + (uint64_t)_i;
     gnn_model_t *model = make(models[_i % MODELS]);
@@ -389,7 +389,7 @@ static int refused(const gnn_step_t *last, const gnn_state_config_t *config)
     return rc;
 }
 
-START_TEST(what_cannot_grow_is_named)
+START_TEST(non_incremental_steps_are_named)
 {
     const gnn_named_t e = {.name = "e", .dense = &source}, x = {.name = "x", .dense = &source};
     const gnn_model_inputs_t fixed_e = {.values = &e, .n_values = 1},
@@ -429,11 +429,11 @@ int main(void)
     TCase *c = tcase_create("state");
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_set_timeout(c, 600);
-    tcase_add_loop_test(c, word_by_word_is_the_whole, 0, MODELS);
-    tcase_add_loop_test(c, any_pieces_are_the_whole, 0, 3 * MODELS);
-    tcase_add_loop_test(c, chosen_sequences_go_on, 0, 4 * MODELS);
+    tcase_add_loop_test(c, token_by_token_equals_the_whole, 0, MODELS);
+    tcase_add_loop_test(c, any_chunks_equal_the_whole, 0, 3 * MODELS);
+    tcase_add_loop_test(c, selected_sequences_continue, 0, 4 * MODELS);
     tcase_add_test(c, an_error_leaves_the_state_as_it_was);
-    tcase_add_test(c, what_cannot_grow_is_named);
+    tcase_add_test(c, non_incremental_steps_are_named);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

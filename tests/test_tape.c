@@ -65,7 +65,7 @@ static void check_slopes(fixture_t *f, const gnn_tensor_t *x, const gnn_real_t *
     }
 }
 
-START_TEST(gradients_meet_in_views_and_shared_values)
+START_TEST(gradients_add_up_in_views_and_shared_values)
 {
     fixture_t f = set_up();
     gnn_real_t *memory = test_reals(7 * 6, 1), *seed = test_reals(5 * 3, 2), dx[7 * 6], dw[6 * 6];
@@ -177,7 +177,7 @@ START_TEST(sparse_values_go_into_linear_only)
 }
 END_TEST
 
-START_TEST(two_products_of_one_dropped_sparse_input_see_one_mask)
+START_TEST(products_of_one_dropped_sparse_input_share_a_mask)
 {
     fixture_t f = set_up();
     int64_t indptr[41];
@@ -290,7 +290,7 @@ static void profile_of(const fixture_t *f, char *text, size_t size)
 }
 
 /* A line for each op and pass, with its calls; nothing unless it was asked for. */
-START_TEST(a_profile_counts_what_ran)
+START_TEST(a_profile_counts_ops)
 {
     gnn_real_t *memory = test_reals(7 * 6, 4);
     gnn_tensor_t x = gnn_tensor(memory, 7, 6);
@@ -324,7 +324,7 @@ START_TEST(a_profile_counts_what_ran)
 }
 END_TEST
 
-START_TEST(a_half_of_an_input_that_nobody_reached_has_gradient_0)
+START_TEST(an_unread_half_of_an_input_has_gradient_0)
 {
     enum { ROWS = 5, COLS = 4 };
     gnn_real_t *memory = test_reals(ROWS * 2 * COLS, 4);
@@ -413,16 +413,16 @@ int main(void)
 {
     Suite *suite = suite_create("tape");
     TCase *c = tcase_create("tape");
-    tcase_add_test(c, gradients_meet_in_views_and_shared_values);
+    tcase_add_test(c, gradients_add_up_in_views_and_shared_values);
     tcase_add_test(c, recycled_memory_gives_the_same_bits);
     tcase_add_test(c, nothing_is_allocated_after_the_first_run);
     tcase_add_test(c, the_first_error_sticks);
     tcase_add_test(c, sparse_values_go_into_linear_only);
-    tcase_add_test(c, two_products_of_one_dropped_sparse_input_see_one_mask);
+    tcase_add_test(c, products_of_one_dropped_sparse_input_share_a_mask);
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
-    tcase_add_test(c, a_profile_counts_what_ran);
+    tcase_add_test(c, a_profile_counts_ops);
     tcase_add_test(c, a_bias_and_its_activation_are_one_op);
-    tcase_add_test(c, a_half_of_an_input_that_nobody_reached_has_gradient_0);
+    tcase_add_test(c, an_unread_half_of_an_input_has_gradient_0);
     tcase_add_test(c, parts_that_overlap_add_up_their_gradients);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -55,7 +55,7 @@ static void run_dropped(builder_t build, bool joined, int64_t z_rows, int64_t z_
     tear_down(&f);
 }
 
-START_TEST(factors_take_a_dropout_over)
+START_TEST(factors_apply_a_fused_dropout)
 {
     static const struct {
         builder_t build;
@@ -117,7 +117,7 @@ END_TEST
 
 /* ---- values without gradients, tables read twice ---- */
 
-START_TEST(what_is_detached_passes_no_gradient)
+START_TEST(detached_values_pass_no_gradient)
 {
     gnn_real_t *memory = test_reals(NUMBERS, 4);
     const gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS);
@@ -172,7 +172,7 @@ static double tied(fixture_t *f, const int32_t *ids, int64_t count, bool recordi
     return sum;
 }
 
-START_TEST(a_table_is_tied_to_the_outputs)
+START_TEST(tied_embeddings_get_both_gradients)
 {
     enum { WORDS = 5, WIDTH = 3 };
     const int32_t ids[] = {4, 0, 0, 2};
@@ -201,10 +201,10 @@ int main(void)
 {
     Suite *suite = suite_create("tape_ops");
     TCase *c = tcase_create("tape_ops");
-    tcase_add_test(c, factors_take_a_dropout_over);
+    tcase_add_test(c, factors_apply_a_fused_dropout);
     tcase_add_test(c, an_op_takes_thousands_of_inputs);
-    tcase_add_test(c, what_is_detached_passes_no_gradient);
-    tcase_add_test(c, a_table_is_tied_to_the_outputs);
+    tcase_add_test(c, detached_values_pass_no_gradient);
+    tcase_add_test(c, tied_embeddings_get_both_gradients);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -56,7 +56,7 @@ static void run_dropping(const dropping_t *how, bool joined, gnn_real_t *memory,
     tear_down(&f);
 }
 
-START_TEST(what_drops_in_passing_draws_the_same_mask)
+START_TEST(fused_dropout_draws_the_same_mask)
 {
     const dropping_t all[] = {{GNN_ACTIVATION_DEFAULT, false, false},
                               {GNN_GELU, false, false},
@@ -88,7 +88,7 @@ START_TEST(what_drops_in_passing_draws_the_same_mask)
 END_TEST
 
 /* One op, until somebody wants to see what lies between; then two, and the same values. */
-START_TEST(ops_are_joined_anew_with_every_plan)
+START_TEST(ops_are_fused_again_in_every_plan)
 {
     gnn_real_t *memory = test_reals(40 * 8, 4), first[40 * 8];
     const gnn_tensor_t x = gnn_tensor(memory, 40, 8);
@@ -260,7 +260,7 @@ static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, b
     return at - out;
 }
 
-START_TEST(an_aggregation_finishes_its_rows)
+START_TEST(aggregation_fuses_its_epilogue)
 {
     const finishing_t all[] = {{"sum", GNN_RELU, (gnn_real_t)0.4, true, true},
                                {"mean", GNN_ELU, (gnn_real_t)0.4, true, true},
@@ -282,7 +282,7 @@ START_TEST(an_aggregation_finishes_its_rows)
 END_TEST
 
 /* One receiver: its row and the bias have one shape, and f follows all the same. */
-START_TEST(one_receiver_is_finished_too)
+START_TEST(one_receiver_fuses_its_epilogue)
 {
     enum { SENDERS = 5 };
     const int64_t src[SENDERS] = {0, 1, 2, 3, 4}, dst[SENDERS] = {0};
@@ -373,7 +373,7 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
 
 /* Rows of few pairs and of many, in lists and in spans; heads that fill registers, share them, or
  * stand in copies; rows that follow one another in memory or not. */
-START_TEST(attention_finishes_its_rows)
+START_TEST(attention_fuses_its_epilogue)
 {
     enum { GAP = 3, MOST = NODES * (64 + GAP) };
     const attending_t all[] = {
@@ -402,7 +402,7 @@ START_TEST(attention_finishes_its_rows)
 END_TEST
 
 /* The second product is added to the first one's. */
-START_TEST(a_sum_of_two_products_is_made_in_one_place)
+START_TEST(a_sum_of_two_products_shares_memory)
 {
     gnn_real_t *memory = test_reals(NODES * 12, 4), results[2][2 * NODES * 6 + 36 + 6];
     const gnn_tensor_t x = gnn_tensor(memory, NODES, 6), z = gnn_tensor(memory + NODES * 6, NODES, 6);
@@ -441,7 +441,7 @@ END_TEST
 
 /* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it
  * wrote. */
-START_TEST(a_result_may_take_an_inputs_place)
+START_TEST(elementwise_results_reuse_memory_of_inputs)
 {
     gnn_graph_t *graph = graph_of(EDGES);
     gnn_real_t *memory = test_reals(NODES * WIDE, 4), expected[NODES * WIDE];
@@ -467,14 +467,14 @@ int main(void)
 {
     Suite *suite = suite_create("tape_plan");
     TCase *c = tcase_create("plan");
-    tcase_add_test(c, what_drops_in_passing_draws_the_same_mask);
-    tcase_add_test(c, ops_are_joined_anew_with_every_plan);
+    tcase_add_test(c, fused_dropout_draws_the_same_mask);
+    tcase_add_test(c, ops_are_fused_again_in_every_plan);
     tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
-    tcase_add_test(c, an_aggregation_finishes_its_rows);
-    tcase_add_test(c, one_receiver_is_finished_too);
-    tcase_add_test(c, attention_finishes_its_rows);
-    tcase_add_test(c, a_sum_of_two_products_is_made_in_one_place);
-    tcase_add_test(c, a_result_may_take_an_inputs_place);
+    tcase_add_test(c, aggregation_fuses_its_epilogue);
+    tcase_add_test(c, one_receiver_fuses_its_epilogue);
+    tcase_add_test(c, attention_fuses_its_epilogue);
+    tcase_add_test(c, a_sum_of_two_products_shares_memory);
+    tcase_add_test(c, elementwise_results_reuse_memory_of_inputs);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -91,7 +91,7 @@ START_TEST(several_labels_of_a_node_are_learned)
 END_TEST
 
 /* Of an error the smallest is kept: patience that took the largest would end at once. */
-START_TEST(numbers_are_learned)
+START_TEST(regression_targets_are_learned)
 {
     gnn_data_t *data = ring_set(true);
     for (int kind = 0; kind < 2; kind++) {
@@ -147,7 +147,7 @@ END_TEST
 
 /* About as many edges stay as are to; both directions fall together; the same for the same
  * epoch. */
-START_TEST(edges_fall_by_chance_and_in_both_directions)
+START_TEST(edges_are_dropped_in_both_directions)
 {
     gnn_data_t *data = ring_set(true);
     const gnn_graph_t *whole = gnn_data_graph(data);
@@ -217,7 +217,7 @@ END_TEST
 
 /* ---- metrics: figures of scikit-learn ---- */
 
-START_TEST(metrics_of_targets_are_scikit_learns)
+START_TEST(metrics_of_targets_match_scikit_learn)
 {
     const gnn_tensor_t
         logits = gnn_tensor((gnn_real_t[]){(gnn_real_t)0.5, -1, 2, (gnn_real_t)-0.2,
@@ -250,11 +250,11 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, open_context, close_context);
     tcase_add_test(tests, several_labels_of_a_node_are_learned);
-    tcase_add_test(tests, numbers_are_learned);
+    tcase_add_test(tests, regression_targets_are_learned);
     tcase_add_test(tests, careless_targets_are_refused);
-    tcase_add_loop_test(tests, edges_fall_by_chance_and_in_both_directions, 0, 2);
+    tcase_add_loop_test(tests, edges_are_dropped_in_both_directions, 0, 2);
     tcase_add_test(tests, training_without_some_edges);
-    tcase_add_test(tests, metrics_of_targets_are_scikit_learns);
+    tcase_add_test(tests, metrics_of_targets_match_scikit_learn);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -36,7 +36,7 @@ START_TEST(words_follow_the_rules)
 END_TEST
 
 /* Splitting what was split before changes nothing. */
-START_TEST(words_split_again_are_the_same)
+START_TEST(splitting_words_is_idempotent)
 {
     gnn_words_t *once, *twice;
     char joined[2000] = "";
@@ -217,7 +217,7 @@ START_TEST(vocabulary_counts_and_finds)
 }
 END_TEST
 
-START_TEST(vocabulary_there_and_back)
+START_TEST(vocabulary_survives_saving)
 {
     gnn_vocabulary_t *v = vocabulary_of(WORDS, 1), *again;
     ck_ok(gnn_vocabulary_save(v, in_folder("w")));
@@ -285,7 +285,7 @@ START_TEST(packs_hold_every_sentence_once)
 END_TEST
 
 /* Held-out sentences number their classes in another order, or have one that is not known. */
-START_TEST(classes_of_packs_meet_by_name)
+START_TEST(classes_of_packs_match_by_name)
 {
     gnn_corpus_t *train = read_ok("b\tone\na\ttwo\nc\tthree\n"), *other = read_ok("c\tx\nb\ty\n"),
                  *unknown = read_ok("b\tx\nd\ty\n");
@@ -456,16 +456,16 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_add_test(tests, words_follow_the_rules);
-    tcase_add_test(tests, words_split_again_are_the_same);
+    tcase_add_test(tests, splitting_words_is_idempotent);
     tcase_add_test(tests, corpus_forms);
     tcase_add_test(tests, corpus_bad_files);
     tcase_add_test(tests, corpus_long_lines_and_many_labels);
     tcase_add_test(tests, corpus_cut_at_every_byte);
     tcase_add_test(tests, labels_of_a_vocabulary);
     tcase_add_test(tests, vocabulary_counts_and_finds);
-    tcase_add_test(tests, vocabulary_there_and_back);
+    tcase_add_test(tests, vocabulary_survives_saving);
     tcase_add_test(tests, packs_hold_every_sentence_once);
-    tcase_add_test(tests, classes_of_packs_meet_by_name);
+    tcase_add_test(tests, classes_of_packs_match_by_name);
     tcase_add_test(tests, word_dropout_does_not_depend_on_packs);
     tcase_add_test(tests, sinusoidal_positions);
     tcase_add_test(tests, every_allocation_may_fail);

@@ -70,7 +70,7 @@ START_TEST(quotas_of_version_2)
 END_TEST
 
 /* In a container the group's path may be the host's; what is mounted is the container's own. */
-START_TEST(quotas_at_the_top_of_what_is_mounted)
+START_TEST(quotas_at_the_mounted_root)
 {
     root_new();
     put("/proc/self/cgroup", "0::/kubepods/pod1/c2\n");
@@ -184,7 +184,7 @@ static void use_in_child(void *user)
     gnn_context_free(own);
 }
 
-START_TEST(a_forked_child_works)
+START_TEST(a_forked_child_computes)
 {
     forked_t f = {.x = test_reals(SIDE * SIDE, 3)};
     ck_ok(gnn_context_new(&f.context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON}));
@@ -281,11 +281,11 @@ int main(int count, char **arguments)
     Suite *suite = suite_create("threads");
     TCase *c = tcase_create("threads");
     tcase_add_test(c, quotas_of_version_2);
-    tcase_add_test(c, quotas_at_the_top_of_what_is_mounted);
+    tcase_add_test(c, quotas_at_the_mounted_root);
     tcase_add_test(c, quotas_of_version_1);
     tcase_add_test(c, all_threads_are_those_of_the_cpuset);
     tcase_set_timeout(c, 300);
-    tcase_add_test(c, a_forked_child_works);
+    tcase_add_test(c, a_forked_child_computes);
     tcase_add_test(c, no_memory_for_threads_is_an_error);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -56,7 +56,7 @@ static void ck_cut(const gnn__word_rules_t *rules, const char *text, const char 
 #define TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define HEAD "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
 
-START_TEST(words_as_the_regular_expressions_cut_them)
+START_TEST(words_match_the_regular_expressions)
 {
     const gnn__word_rules_t *llama3 = gnn__word_rules_find(HEAD "\\p{N}{1,3}" TAIL),
                             *qwen2 = gnn__word_rules_find(HEAD "\\p{N}" TAIL);
@@ -111,7 +111,7 @@ START_TEST(wordpiece_of_berts_tests)
 }
 END_TEST
 
-START_TEST(places_pairs_and_cuts)
+START_TEST(offsets_pairs_and_truncation)
 {
     gnn_tokenizer_t *t = open_text("vocab.txt", BERT);
     const char *first[] = {" UNwant\xc3\xa9"
@@ -202,7 +202,7 @@ START_TEST(byte_pairs_with_added_tokens)
 }
 END_TEST
 
-START_TEST(bytes_wait_until_they_are_characters)
+START_TEST(incomplete_characters_are_held_back)
 {
     gnn_tokenizer_t *t = open_text(
         "tokenizer.json",
@@ -229,7 +229,7 @@ END_TEST
 
 /* A word of a megabyte takes about a hundred times as long as one of ten kilobytes, not ten
  * thousand times. */
-START_TEST(long_words_take_no_square_of_time)
+START_TEST(long_words_take_linear_time)
 {
     enum { N = 1 << 20 };
     gnn_tokenizer_t *pairs =
@@ -311,7 +311,7 @@ END_TEST
 /* At -60,000 floats lie 1/256 apart, and a and b end where ab does; past -100,000 sums count from 0
  * again. A piece that began before keeps its lead. The ids are those of the package sentencepiece
  * 0.2.3. */
-START_TEST(sums_of_long_texts_count_anew)
+START_TEST(sums_of_long_texts_are_reset)
 {
     gnn_tokenizer_t *t = open_pieces(
         1, 5,
@@ -417,7 +417,7 @@ static const char *pieces_of(const char *pattern, const char *behavior, const ch
 }
 
 /* As the library tokenizers 0.23.3 cuts them. */
-START_TEST(patterns_cut_as_oniguruma_does)
+START_TEST(patterns_match_oniguruma)
 {
     static const struct {
         const char *pattern, *behavior, *invert, *text, *pieces;
@@ -457,7 +457,7 @@ START_TEST(patterns_have_a_limit)
 END_TEST
 
 /* An added token that must stand alone and does not is text, and so is what surrounds it. */
-START_TEST(added_words_that_do_not_stand_alone)
+START_TEST(added_tokens_inside_words)
 {
     gnn_tokenizer_t *t = open_text(
         "a.json", "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, "
@@ -473,7 +473,7 @@ END_TEST
 
 /* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or
  * not. */
-START_TEST(learned_merges_and_a_saved_copy)
+START_TEST(trained_merges_survive_saving)
 {
     static const char *const texts[] = {"low low low", "lot lot"}, *const special[] = {"<end>"};
     gnn_tokenizer_t *t, *again;
@@ -520,7 +520,7 @@ static int32_t packed_find(const gnn__packed_trie_t *t, const char *at, int64_t 
     return node >= 0 ? t->at[node].value : -1;
 }
 
-START_TEST(packed_trees_find_the_same)
+START_TEST(packed_tries_find_the_same)
 {
     gnn__trie_t trie = {0};
     gnn__packed_trie_t packed;
@@ -558,22 +558,22 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, broken_utf8_is_replaced_as_python_does);
-    tcase_add_test(c, words_as_the_regular_expressions_cut_them);
+    tcase_add_test(c, words_match_the_regular_expressions);
     tcase_add_test(c, wordpiece_of_berts_tests);
-    tcase_add_test(c, places_pairs_and_cuts);
+    tcase_add_test(c, offsets_pairs_and_truncation);
     tcase_add_test(c, bert_vocabulary);
     tcase_add_test(c, byte_pairs_with_added_tokens);
-    tcase_add_test(c, bytes_wait_until_they_are_characters);
-    tcase_add_test(c, long_words_take_no_square_of_time);
+    tcase_add_test(c, incomplete_characters_are_held_back);
+    tcase_add_test(c, long_words_take_linear_time);
     tcase_add_test(c, sentencepiece_unigram_and_merges);
-    tcase_add_test(c, sums_of_long_texts_count_anew);
+    tcase_add_test(c, sums_of_long_texts_are_reset);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
-    tcase_add_test(c, patterns_cut_as_oniguruma_does);
+    tcase_add_test(c, patterns_match_oniguruma);
     tcase_add_test(c, patterns_have_a_limit);
-    tcase_add_test(c, added_words_that_do_not_stand_alone);
-    tcase_add_test(c, learned_merges_and_a_saved_copy);
-    tcase_add_test(c, packed_trees_find_the_same);
+    tcase_add_test(c, added_tokens_inside_words);
+    tcase_add_test(c, trained_merges_survive_saving);
+    tcase_add_test(c, packed_tries_find_the_same);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -10,7 +10,7 @@ static void ck_bad(const char *name, const void *data, size_t n, int code, const
 #define CK_BAD(name, text, words) ck_bad(name, text, sizeof(text) - 1, GNN_EFORMAT, words)
 #define CK_UNKNOWN(name, text, words) ck_bad(name, text, sizeof(text) - 1, GNN_EUNSUPPORTED, words)
 
-START_TEST(bad_arguments_and_places)
+START_TEST(bad_arguments_and_offsets)
 {
     gnn_tokenizer_t *t;
     gnn_tokens_t *tokens;
@@ -251,7 +251,7 @@ int main(void)
     TCase *c = tcase_create("tokenizer_files");
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
-    tcase_add_test(c, bad_arguments_and_places);
+    tcase_add_test(c, bad_arguments_and_offsets);
     tcase_add_test(c, bad_json);
     tcase_add_test(c, bad_text_files);
     tcase_add_test(c, bad_models);

@@ -215,7 +215,7 @@ static gnn_tokenizer_t *open_words(const char *config)
     return t;
 }
 
-START_TEST(the_side_that_is_cut_is_the_folders)
+START_TEST(truncation_side_is_the_folders)
 {
     clear_folder();
     gnn_tokenizer_t *t = open_words("{}");
@@ -269,7 +269,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, published_forms_have_the_ids_of_transformers);
-    tcase_add_test(c, the_side_that_is_cut_is_the_folders);
+    tcase_add_test(c, truncation_side_is_the_folders);
     tcase_add_test(c, a_folder_without_a_tokenizer);
     tcase_add_test(c, failing_allocations_of_a_folder);
     suite_add_tcase(suite, c);

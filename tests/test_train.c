@@ -32,7 +32,7 @@ START_TEST(early_stopping_restores_the_best_weights)
 }
 END_TEST
 
-START_TEST(equal_metrics_are_decided_by_the_loss)
+START_TEST(ties_of_metrics_are_broken_by_the_loss)
 {
     small_t *s = small_new(5);
     gnn__best_t best;
@@ -48,7 +48,7 @@ START_TEST(equal_metrics_are_decided_by_the_loss)
 }
 END_TEST
 
-START_TEST(callback_stops_and_the_best_weights_stay)
+START_TEST(callback_stops_with_the_best_weights)
 {
     small_t *s = small_new(5);
     diary_t diary = {.small = s, .stop_at = 7};
@@ -102,7 +102,7 @@ static void bad_loss(small_t *s, const char *words)
     free(before);
 }
 
-START_TEST(bad_numbers_are_named_and_the_last_good_weights_kept)
+START_TEST(nan_losses_are_named_and_the_best_weights_kept)
 {
     small_t *s = small_new(5);
     gnn_tensor_t weight = gnn_parameters_value(gnn_model_parameters(s->model), 0);
@@ -160,7 +160,7 @@ START_TEST(nothing_is_allocated_after_the_second_epoch)
 }
 END_TEST
 
-START_TEST(loop_refuses_what_makes_no_sense)
+START_TEST(invalid_settings_of_the_loop_are_refused)
 {
     small_t *s = small_new(5);
     gnn_source_t source = small_source(s), blind = source, empty = source;
@@ -356,12 +356,12 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, open_context, close_context);
     tcase_add_loop_test(c, early_stopping_restores_the_best_weights, 0, 30);
-    tcase_add_test(c, equal_metrics_are_decided_by_the_loss);
-    tcase_add_test(c, callback_stops_and_the_best_weights_stay);
+    tcase_add_test(c, ties_of_metrics_are_broken_by_the_loss);
+    tcase_add_test(c, callback_stops_with_the_best_weights);
     tcase_add_loop_test(c, stop_flag_finishes_the_step, 0, 2);
-    tcase_add_test(c, bad_numbers_are_named_and_the_last_good_weights_kept);
+    tcase_add_test(c, nan_losses_are_named_and_the_best_weights_kept);
     tcase_add_test(c, nothing_is_allocated_after_the_second_epoch);
-    tcase_add_test(c, loop_refuses_what_makes_no_sense);
+    tcase_add_test(c, invalid_settings_of_the_loop_are_refused);
     tcase_add_test(c, same_seed_same_bits_on_one_two_and_four_threads);
     tcase_add_loop_test(c, node_training_allocates_nothing_after_the_second_epoch, 0, 2);
     tcase_add_test(c, results_have_the_size_of_the_program);

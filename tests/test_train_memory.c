@@ -134,12 +134,12 @@ static void hold_against(const char *preset, const gnn_sampling_t *sampling)
     gnn_context_free(context);
 }
 
-START_TEST(a_training_takes_what_was_said)
+START_TEST(a_training_uses_the_estimated_memory)
 {
     static const char *const presets[] = {"gcn", "sage", "gat"};
     static const int64_t fan_outs[] = {10, 5};
     const gnn_sampling_t sampling = {.sampler = {.hops = 2, .fan_outs = fan_outs}, .batch = 1024};
-    if (!measurable("a_training_takes_what_was_said"))
+    if (!measurable("a_training_uses_the_estimated_memory"))
         return;
     hold_against(presets[_i % 3], _i < 3 ? NULL : &sampling);
 }
@@ -219,7 +219,7 @@ int main(void)
     Suite *suite = suite_create("train_memory");
     TCase *measured = tcase_create("measured"), *formulas = tcase_create("formulas");
     tcase_set_timeout(measured, 300);
-    tcase_add_loop_test(measured, a_training_takes_what_was_said, 0, 6);
+    tcase_add_loop_test(measured, a_training_uses_the_estimated_memory, 0, 6);
     tcase_add_test(formulas, weights_follow_from_optimiser_and_parameters);
     tcase_add_test(formulas, nothing_is_changed_but_views);
     tcase_add_test(formulas, bad_inputs_are_errors);

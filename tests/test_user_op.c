@@ -153,7 +153,7 @@ START_TEST(another_shape_is_not_written_over)
 }
 END_TEST
 
-START_TEST(an_op_fails_with_its_own_words)
+START_TEST(an_op_fails_with_its_own_message)
 {
     fixture_t f = set_up();
     gnn_tape_reset(f.tape, 0, 0);
@@ -291,7 +291,7 @@ static int pair_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-START_TEST(threads_come_with_the_call)
+START_TEST(calls_carry_the_thread_count)
 {
     const gnn_op_t pair = {
         .name = "pair", .shape = pair_shape, .forward = half_forward, .backward = pair_backward};
@@ -324,11 +324,11 @@ int main(void)
     TCase *c = tcase_create("user_op");
     tcase_add_test(c, an_elementwise_op_of_a_user_writes_over_its_input);
     tcase_add_test(c, another_shape_is_not_written_over);
-    tcase_add_test(c, an_op_fails_with_its_own_words);
+    tcase_add_test(c, an_op_fails_with_its_own_message);
     tcase_add_test(c, an_op_counts_its_own_work);
     tcase_add_test(c, an_op_reads_the_sparse_inputs_that_it_names);
     tcase_add_test(c, attributes_may_be_long);
-    tcase_add_test(c, threads_come_with_the_call);
+    tcase_add_test(c, calls_carry_the_thread_count);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

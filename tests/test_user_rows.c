@@ -136,7 +136,7 @@ static void lose_function(gnn_aggregator_t *row, int which)
 }
 
 /* A row that lacks something is refused when the layer is made, not called later. */
-START_TEST(an_aggregator_that_lacks_something_is_refused)
+START_TEST(an_incomplete_aggregator_is_refused)
 {
     static const char *const words[] = {
         "aggregator scaled_sum has no function .state",
@@ -159,7 +159,7 @@ START_TEST(an_aggregator_that_lacks_something_is_refused)
 }
 END_TEST
 
-START_TEST(a_message_that_lacks_something_is_refused)
+START_TEST(an_incomplete_message_is_refused)
 {
     gnn_context_t *context;
     gnn_layer_t *layer;
@@ -381,8 +381,8 @@ int main(void)
     Suite *suite = suite_create("user_rows");
     TCase *c = tcase_create("user_rows");
     tcase_add_test(c, an_aggregator_owns_parameters_in_a_layer);
-    tcase_add_loop_test(c, an_aggregator_that_lacks_something_is_refused, 0, 8);
-    tcase_add_test(c, a_message_that_lacks_something_is_refused);
+    tcase_add_loop_test(c, an_incomplete_aggregator_is_refused, 0, 8);
+    tcase_add_test(c, an_incomplete_message_is_refused);
     tcase_add_test(c, a_score_owns_parameters_in_a_layer);
     tcase_add_test(c, a_score_that_lacks_something_is_refused);
     tcase_add_test(c, an_aggregator_of_the_program_has_scores);

@@ -189,13 +189,13 @@ static void save_and_compare(gnn_model_t *model)
     gnn_model_free(model);
 }
 
-START_TEST(every_bit_comes_back)
+START_TEST(saving_preserves_every_bit)
 {
     save_and_compare(_i ? steps() : chain());
 }
 END_TEST
 
-START_TEST(every_preset_comes_back)
+START_TEST(every_preset_survives_saving)
 {
     gnn_model_t *model = NULL;
     gnn_layer_config_t config = awkward((gnn_preset_t)_i);
@@ -229,7 +229,7 @@ START_TEST(predictions_are_the_same_bits)
 }
 END_TEST
 
-START_TEST(negative_widths_are_refused_before_there_is_a_file)
+START_TEST(negative_widths_are_refused_before_saving)
 {
     gnn_model_t *model = NULL;
     const gnn_step_t list[] = {{.kind = GNN_STEP_ACTIVATION, .activation = GNN_TANH},
@@ -392,7 +392,7 @@ END_TEST
 
 /* ---- what is not saved ---- */
 
-START_TEST(what_cannot_be_loaded_is_not_saved)
+START_TEST(unloadable_models_are_not_saved)
 {
     gnn_model_t *model = NULL;
     gnn_tensor_t t;
@@ -446,14 +446,14 @@ int main(void)
     TCase *tc = tcase_create("weights");
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, every_bit_comes_back, 0, 2);
-    tcase_add_loop_test(tc, every_preset_comes_back, GNN_PRESET_NONE, GNN_PRESET_COUNT);
+    tcase_add_loop_test(tc, saving_preserves_every_bit, 0, 2);
+    tcase_add_loop_test(tc, every_preset_survives_saving, GNN_PRESET_NONE, GNN_PRESET_COUNT);
     tcase_add_test(tc, predictions_are_the_same_bits);
-    tcase_add_test(tc, negative_widths_are_refused_before_there_is_a_file);
+    tcase_add_test(tc, negative_widths_are_refused_before_saving);
     tcase_add_loop_test(tc, wrong_arrays_are_refused, 0,
                         sizeof wrong_arrays / sizeof wrong_arrays[0]);
     tcase_add_test(tc, either_precision_is_read);
-    tcase_add_test(tc, what_cannot_be_loaded_is_not_saved);
+    tcase_add_test(tc, unloadable_models_are_not_saved);
     tcase_add_test(tc, failed_allocations_leave_nothing);
     suite_add_tcase(suite, tc);
     return test_main(suite);

@@ -55,7 +55,7 @@ static int load(const char *text)
 #define LAYER(fields) STEPS("{\"kind\": \"layer\", \"layer\": {" fields "}}")
 #define GCN "\"preset\": \"gcn\", \"in\": 3, \"out\": 2"
 
-START_TEST(the_least_config_is_enough)
+START_TEST(a_minimal_config_is_enough)
 {
     ck_ok(load(LAYER(GCN)));
     ck_ok(load(LAYER(
@@ -66,7 +66,7 @@ END_TEST
 
 /* Programs may not set such fields any more; files that have them were written when they could, and
  * are written again as they were. */
-START_TEST(fields_that_a_step_does_not_read_may_stand_in_files)
+START_TEST(unread_fields_in_files_are_accepted)
 {
     gnn_model_t *model = NULL;
     write_steps(STEPS("{\"kind\": \"layer\", \"eps\": 1, \"layer\": {" GCN "}}, "
@@ -252,7 +252,7 @@ START_TEST(truncated_files_are_refused)
 END_TEST
 
 /* Whatever one wrong byte in the header does, it ends in a model or an error in words. */
-START_TEST(damaged_headers_do_no_harm)
+START_TEST(damaged_headers_load_or_fail_cleanly)
 {
     static const unsigned char damage[] = {'"', '9', '{', 0, 0xff, 'e', '-'};
     gnn_model_t *model = small(), *loaded = NULL;
@@ -282,13 +282,13 @@ int main(void)
     TCase *tc = tcase_create("weights_config");
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, the_least_config_is_enough);
-    tcase_add_test(tc, fields_that_a_step_does_not_read_may_stand_in_files);
+    tcase_add_test(tc, a_minimal_config_is_enough);
+    tcase_add_test(tc, unread_fields_in_files_are_accepted);
     tcase_add_loop_test(tc, wrong_configs_are_refused, 0, sizeof wrong / sizeof wrong[0]);
     tcase_add_test(tc, deep_nesting_is_refused);
     tcase_add_test(tc, too_many_steps_are_refused);
     tcase_add_test(tc, truncated_files_are_refused);
-    tcase_add_test(tc, damaged_headers_do_no_harm);
+    tcase_add_test(tc, damaged_headers_load_or_fail_cleanly);
     suite_add_tcase(suite, tc);
     return test_main(suite);
 }

@@ -7,7 +7,7 @@
 
 #define WHAT_TO_DO "link gnn-igraph and call gnn_igraph_use()"
 
-START_TEST(files_for_igraph_say_what_to_do)
+START_TEST(igraph_files_need_the_second_library)
 {
     static const struct {
         const char *path, *text, *words;
@@ -23,7 +23,7 @@ START_TEST(files_for_igraph_say_what_to_do)
 }
 END_TEST
 
-START_TEST(writing_graphml_says_what_to_do_and_leaves_no_file)
+START_TEST(writing_graphml_needs_the_second_library)
 {
     gnn_graph_t *graph;
     struct stat s;
@@ -36,7 +36,7 @@ START_TEST(writing_graphml_says_what_to_do_and_leaves_no_file)
 }
 END_TEST
 
-START_TEST(eigenvectors_of_many_nodes_say_what_to_do)
+START_TEST(eigenvectors_of_many_nodes_need_the_second_library)
 {
     enum { N = 20001 };
     int64_t *src = malloc(2 * N * sizeof *src), *dst = src + N;
@@ -66,7 +66,7 @@ START_TEST(another_builds_library_is_refused)
 }
 END_TEST
 
-START_TEST(igraphs_codes_have_words)
+START_TEST(igraph_codes_have_descriptions)
 {
     ck_assert_ptr_nonnull(strstr(gnn_build_info(), "igraph not in use"));
     ck_assert_str_eq(gnn_error_string(4), "igraph: invalid value");
@@ -82,11 +82,11 @@ int main(void)
     Suite *suite = suite_create("without igraph");
     TCase *tests = tcase_create("without igraph");
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
-    tcase_add_test(tests, files_for_igraph_say_what_to_do);
-    tcase_add_test(tests, writing_graphml_says_what_to_do_and_leaves_no_file);
-    tcase_add_test(tests, eigenvectors_of_many_nodes_say_what_to_do);
+    tcase_add_test(tests, igraph_files_need_the_second_library);
+    tcase_add_test(tests, writing_graphml_needs_the_second_library);
+    tcase_add_test(tests, eigenvectors_of_many_nodes_need_the_second_library);
     tcase_add_test(tests, another_builds_library_is_refused);
-    tcase_add_test(tests, igraphs_codes_have_words);
+    tcase_add_test(tests, igraph_codes_have_descriptions);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
