@@ -1,5 +1,5 @@
-/* What test_aggregate.c runs: the op `aggregate` called by hand, inputs for it, and graphs of every
- * kind. */
+/* Shared by test_aggregate.c and related suites: direct calls of the op `aggregate`, inputs for it,
+ * and graphs of every kind. */
 #ifndef GNN_TESTS_AGGREGATE_RUN_H
 #define GNN_TESTS_AGGREGATE_RUN_H
 
@@ -29,7 +29,7 @@ typedef struct job {
 
 static inline void *block(size_t bytes)
 {
-    /* Garbage on purpose: whoever reads before writing gets NaN. */
+    /* Filled with NaN on purpose, so that reads before writes are seen. */
     void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
     memset(memory, 0xff, (bytes + 127) / 64 * 64);
     return memory;
@@ -100,10 +100,9 @@ static inline void run_free(run_t *r)
         free(r->memory[k]);
 }
 
-/* As test_error, but the largest number counts as 0.2 at least: a softmax over one sender has the
- * gradient 0 up to rounding, which is that of the terms that cancel there: numbers of some tens,
- * one unit in whose last place is 3e-6. Where products and sums are fused (ARM), three of these
- * were seen. */
+/* As test_error, but relative to at least 0.2: the gradient of a softmax over one sender is 0 up to
+ * the rounding of terms that cancel, of some tens with an ulp of 3e-6. With fused multiply-adds
+ * (ARM) errors of three ulps occur. */
 static inline double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
 {
     double largest = 0.2, worst = 0;
@@ -209,7 +208,7 @@ static inline void prepare(gnn_graph_t *g)
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
 }
 
-/* Random edges; some nodes hear nobody, some pairs occur twice. */
+/* Random edges; some nodes have no senders, some pairs are duplicated. */
 static inline gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed)
 {
     gnn_graph_t *g;

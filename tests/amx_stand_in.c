@@ -1,7 +1,6 @@
-/* AMX for processors that have none: preloaded (LD_PRELOAD), it says that they do, and carries out
- * the instructions on tiles that they refuse as illegal. The machine code of the library is tested
- * so, and what the processor would refuse of it ends the program: shapes that do not match, tiles
- * before their shapes.
+/* An emulation of AMX for processors without it: preloaded (LD_PRELOAD), it reports AMX and
+ * executes its illegal instructions. So the library's machine code is tested, and invalid uses end
+ * the program: shapes that do not match, tiles before their configuration.
  *
  * Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters on LDTILECFG,
  * TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBF16PS. */
@@ -46,7 +45,7 @@ static void demand(bool yes, const char *why)
         refuse(why);
 }
 
-/* ---- what the processor and the system say ---- */
+/* ---- CPUID and the system call ---- */
 
 const struct cpuid_feature *__x86_get_cpuid_feature_leaf(unsigned leaf)
 {
@@ -81,7 +80,7 @@ long syscall(long number, ...)
 
 /* ---- instructions ---- */
 
-/* One with a three-byte VEX prefix: numbers of registers, and where memory is. */
+/* Decodes an instruction with a three-byte VEX prefix: register ids and the memory operand. */
 typedef struct {
     int prefix, opcode, reg, rm, other;
     bool in_memory;

@@ -1,4 +1,4 @@
-/* A folder with a BERT of a few numbers, for the suites of pretrained models to damage. */
+/* A folder with a tiny BERT, which the suites of pretrained models damage. */
 #ifndef GNN_TESTS_BERT_SMALL_H
 #define GNN_TESTS_BERT_SMALL_H
 
@@ -112,7 +112,7 @@ static const int64_t lengths[] = {4, 1, 0, 3};
 static const int32_t ids[] = {1, 2, 3, 4, 10, 5, 6, 7};
 enum { ROWS = 8 };
 
-/* A step's value for those sentences; rows x cols numbers. */
+/* A step's value for those sentences (rows x cols). */
 static inline int value_of(const char *name, int64_t rows, int64_t cols, gnn_real_t *out)
 {
     gnn_context_t *context = NULL;

@@ -1,5 +1,5 @@
-/* What the contract suite is made of: graphs, cases (one setting of the op `aggregate` on one
- * graph with drawn inputs), and comparing the library with the oracle. */
+/* Shared by the files of the contract suite: graphs, cases (one setting of the op `aggregate` on
+ * one graph with random inputs), and the comparison with the oracle. */
 #ifndef GNN_TESTS_CONTRACT_H
 #define GNN_TESTS_CONTRACT_H
 
@@ -77,10 +77,10 @@ contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *gr
 contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *graph, const char *name,
                                  uint64_t seed);
 /* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and
- * `edge_inputs` says so. */
+ * `edge_inputs` is set. */
 void contract_draw_switches(contract_case_t *c, bool edge_inputs);
 
-/* One case with its numbers. */
+/* One case with its inputs and results. */
 typedef struct contract_run {
     contract_case_t c;
     gnn_aggregate_t how;
@@ -111,7 +111,7 @@ void contract_run_free(contract_run_t *r);
 gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS]);
 /* Forward and backward by the library into out and grad. */
 void contract_library(contract_run_t *r);
-/* The oracle on the same numbers; `kinks`: gradients are not sent where a kink is nearer. Before
+/* Runs the oracle on the same inputs; `kinks`: gradients are 0 where a kink is closer. Before
  * contract_library. */
 void contract_oracle(contract_run_t *r, double kinks);
 /* Library against oracle, one library run against another of the same inputs. Failures are
@@ -121,8 +121,8 @@ void contract_compare_runs(const contract_run_t *a, const contract_run_t *b);
 /* All of it for one case; the second frees the run. */
 contract_run_t *contract_run(const contract_case_t *c);
 void contract_check(const contract_case_t *c);
-/* Fails the running test if any comparison did since the last call; prints how many numbers were
- * compared. */
+/* Fails the running test if any comparison failed since the last call; prints the count of compared
+ * elements. */
 void contract_assert(const char *what);
 /* The least error that is allowed, where it is more than usual. */
 void contract_allow(double error);

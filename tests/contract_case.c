@@ -50,7 +50,7 @@ typedef struct {
     int64_t rows, cols;
 } extent_t;
 
-/* What the rows of the tables own. */
+/* Parameters owned by table entries. */
 static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
 {
     const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
@@ -154,9 +154,9 @@ static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
     return t;
 }
 
-/* Scores over +-100: one sender that everybody hears dominates by 40, the last where all hear all
- * (so that what came before must be scaled down), else the first. Only the first column of queries
- * and keys (and of the parameters) is heard. */
+/* Scores over +-100: one sender of all receivers dominates by 40, the last one in complete graphs
+ * (so that earlier sums must be rescaled), else the first. Only the first column of queries and
+ * keys (and of the parameters) is non-zero. */
 static void widen(contract_run_t *r, draw_t *d)
 {
     const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],

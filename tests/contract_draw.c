@@ -40,7 +40,7 @@ static gnn_prior_use_t draw_prior(draw_t *d)
     return use;
 }
 
-/* Turns all that can be turned of a head's numbers, or two of them. */
+/* Rotates all columns of a head that can be rotated, or two of them. */
 static void draw_map(contract_case_t *c, draw_t *d)
 {
     int64_t even = c->d_k / 2 * 2;

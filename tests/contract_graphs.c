@@ -70,7 +70,7 @@ static int by_number(const void *a, const void *b)
     return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
 }
 
-/* Two sorted lists of numbers in 0..n_src, the smaller of each pair first: monotone runs with
+/* Two sorted lists of integers in 0..n_src, the smaller of each pair first: monotone spans with
  * empty ones at both ends and in between. */
 gnn_graph_t *contract_random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 {

@@ -1,5 +1,5 @@
-/* What must not change anything: NaN in another sentence, renumbering nodes, threads, the form
- * of the graph for dropout; and what is refused. */
+/* Invariances: NaN in another sentence, permuted nodes, thread count, the storage of the graph with
+ * dropout; and refused inputs. */
 #include "contract.h"
 
 /* ---- a NaN sentence ---- */
@@ -138,7 +138,7 @@ static bool by_node(int k)
     return k <= GNN_AGGREGATE_KEY || k == GNN_AGGREGATE_GATE;
 }
 
-/* The run of c, its numbers renumbered in place, becomes comparable with the run of d. */
+/* Permutes the results of c in place, so that they are comparable with those of d. */
 static void check_renumbered(contract_case_t c, int64_t n)
 {
     contract_case_t d = c;
@@ -192,8 +192,8 @@ END_TEST
 
 /* ---- dropout ---- */
 
-/* Everybody says 1 and all scores are equal: the output of receiver i is (its kept pairs) scale
- * / n. */
+/* All messages are 1 and all scores are equal: the output of receiver i is (its kept pairs) scale /
+ * n. */
 static contract_run_t *uniform_run(gnn_graph_t *g, uint64_t seed, uint32_t step, uint32_t model_step)
 {
     contract_case_t c = contract_case_of("dot", g, "uniform", seed);

@@ -231,8 +231,8 @@ START_TEST(one_narrow_head)
 }
 END_TEST
 
-/* Small heads that fill registers together may be read where they are; shapes that almost do, and
- * dense graphs, are not. Nodes that hear, or are heard by, more than a block of others. */
+/* Narrow heads that together fill registers may be read in place; shapes that almost do, and dense
+ * graphs, may not. Nodes with more than a block of senders or receivers. */
 static gnn_graph_t *shared_graph(size_t turn, uint64_t seed)
 {
     const int64_t n = test_small() ? 9 : 60;
@@ -260,9 +260,8 @@ START_TEST(small_heads_that_share_registers)
 }
 END_TEST
 
-/* Scores made of rows: one head of few numbers has pairs in the lanes of registers where nodes have
- * many, heads that fill four registers stay in them; and shapes next to these. Keys may be the
- * values. */
+/* Dot and additive-v2 scores: one narrow head has pairs in SIMD lanes if degrees are large, heads
+ * that fill four registers stay in registers; and neighbouring shapes. Keys may be the values. */
 START_TEST(scores_of_rows_in_every_layout)
 {
     static const int64_t shapes[][3] = {{1, 2, 2},  {1, 1, 1}, {1, 3, 7}, {1, 16, 16}, {1, 17, 2},
@@ -399,8 +398,8 @@ START_TEST(inference_equals_training_without_dropout)
 }
 END_TEST
 
-/* Where rows are long, weights are not made of scores one by one; training keeps some of them,
- * inference none. */
+/* For receivers of large degree, weights are not computed from scores one by one; training keeps
+ * some of them, inference none. */
 START_TEST(inference_on_long_rows_equals_training)
 {
     static const int64_t shapes[][2] = {{8, 8}, {1, 2}, {1, 5}, {1, 14}, {1, 1}, {8, 3}, {7, 8}};

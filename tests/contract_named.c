@@ -1,4 +1,4 @@
-/* The cases with names: ties, wide scores, deviations, receivers that hear nobody or everybody,
+/* Named cases: ties, scores of large range, standard deviations, receivers with no senders or all,
  * attention weights on request. */
 #include "contract.h"
 
@@ -87,7 +87,7 @@ END_TEST
 
 /* ---- deviations ---- */
 
-/* One receiver hears two senders at +-x around `centre`: variance x^2. */
+/* One receiver with two senders at +-x around `centre`: variance x^2. */
 static void deviation_of(double centre, double x, double *out, double *grad)
 {
     gnn_graph_t *g = NULL;
@@ -126,7 +126,7 @@ START_TEST(deviation_is_zero_below_its_clamp)
 }
 END_TEST
 
-/* Constant columns: what everybody says is the same, in every form. */
+/* Constant columns: all messages are equal, in every storage. */
 static void check_constant(size_t m, size_t a)
 {
     const bool differs = gnn_message_at(m)->flags & GNN_MESSAGE_READS_DISTANCE;
@@ -162,10 +162,10 @@ START_TEST(equal_messages)
 }
 END_TEST
 
-/* ---- receivers that hear nobody ---- */
+/* ---- receivers without senders ---- */
 
-/* Spans in which receivers 0, 1 and the last hear nobody, edges in which 0 and the last do, and
- * both in one graph, where receiver 1 hears by edges alone. */
+/* Spans without senders for receivers 0, 1 and the last, edges without senders for 0 and the last,
+ * and both in one graph, in which receiver 1 has edges only. */
 static gnn_graph_t *silent_graph(int which)
 {
     gnn_graph_t *spans = NULL, *edges = NULL, *both = NULL;
@@ -232,7 +232,7 @@ START_TEST(receivers_without_senders_give_zero)
 }
 END_TEST
 
-/* Edge biases of minus infinity: a third of all edges, and everything that receiver 2 hears. */
+/* Edge biases of minus infinity: a third of all edges, and all edges of receiver 2. */
 static void check_masked(size_t m, size_t a)
 {
     for (uint64_t variant = 0; variant < 4; variant++) {
@@ -270,7 +270,7 @@ END_TEST
 
 /* ---- a heavy receiver ---- */
 
-/* Receiver 0 hears everybody three times, the others one neighbour. */
+/* Receiver 0 has every sender three times, the others one neighbour. */
 static gnn_graph_t *heavy_graph(int64_t n)
 {
     int64_t m = 4 * n, *src = malloc(sizeof *src * (size_t)m), *dst = malloc(sizeof *dst * (size_t)m);
@@ -307,8 +307,8 @@ END_TEST
 
 /* ---- rows too long for a handful, of eight heads ---- */
 
-/* Numbers from -2 to 2 make scores that are 0, wide ones are out of the range of what kernels may
- * keep of e^x. */
+/* Values from -2 to 2 give scores of 0; large ones exceed the range in which kernels may keep
+ * e^x. */
 static void check_long_rows(size_t m, size_t a)
 {
     const int64_t n = test_small() ? 3 : 12;

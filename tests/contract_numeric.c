@@ -108,7 +108,7 @@ static void shift(gnn_tensor_t *x, const gnn_real_t *direction, double step)
 }
 
 /* Along one random direction per input; the program stays on the tape and runs again on changed
- * numbers. */
+ * values. */
 static void check_library(const contract_case_t *c)
 {
     const double step = 1e-6;

@@ -1,6 +1,6 @@
-/* What is added to scores, through the kernels that take it: by distance in tiles on spans, row by
- * row on edges and where distances do not run straight, at every precision; by edge in lanes. The
- * way that ran is the one that was meant. */
+/* Terms added to scores in the kernels that support them: by distance in tiles on spans, row by row
+ * on edges and for irregular distances, at every precision; by edge in the by-lane kernels. Checks
+ * that the intended implementation ran. */
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
@@ -9,7 +9,7 @@
 
 /* ---- which way ran ---- */
 
-/* Is there a row of the profile whose name says `way`? */
+/* Does the profile have a line for implementation `way`? */
 static bool profile_says(const char *way)
 {
     const gnn__profile_t *profile = contract_tape()->context->profile;
@@ -174,7 +174,7 @@ START_TEST(keys_in_tiles_and_rows)
 }
 END_TEST
 
-/* Scores that are capped before priors are added, alone and with numbers by distance. */
+/* Scores that are capped before priors are added, without and with priors by distance. */
 START_TEST(caps_in_tiles_and_rows)
 {
     static const int64_t sizes[] = {5, 63, 64, 65, 130, 257};
@@ -199,7 +199,7 @@ START_TEST(caps_in_tiles_and_rows)
 }
 END_TEST
 
-/* Everything but what receiver `broken` hears and is: rows outside of low .. broken. */
+/* All rows except receiver `broken` and its senders: those outside of low .. broken. */
 static void compare_outside(const contract_run_t *a, const contract_run_t *b, int input,
                             int64_t low, int64_t broken)
 {
@@ -213,7 +213,7 @@ static void compare_outside(const contract_run_t *a, const contract_run_t *b, in
     contract_judge(&a->c, contract_input_name(input), worst, 1e-4, "beside a broken query");
 }
 
-/* A query that is not a number breaks its own receiver and what that one hears, and no more. */
+/* A NaN query affects its receiver and that receiver's senders only. */
 START_TEST(keys_with_a_nan_query)
 {
     const int64_t n = 150, reach = 40, broken = 100;
@@ -311,8 +311,7 @@ START_TEST(keys_in_bf16)
 }
 END_TEST
 
-/* Keys of distances that no pair has may be anything, and so may queries that hear nothing of a
- * tile. */
+/* Keys of absent distances may have any value, and so may queries without senders in a tile. */
 START_TEST(keys_of_absent_distances)
 {
     const int64_t n = 150, reach = 40;
@@ -337,8 +336,8 @@ START_TEST(keys_of_absent_distances)
 }
 END_TEST
 
-/* Starts so far apart that the numbers of all distances would need more memory than the graph are
- * left to the generic driver. */
+/* Starts so far apart that a table of all distances would need more memory than the graph: the
+ * generic driver runs. */
 START_TEST(distances_too_many_to_materialise)
 {
     const int64_t lengths[] = {9, 6};

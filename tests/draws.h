@@ -1,4 +1,4 @@
-/* What draws.kernel.c has for each instruction set; n pairs, at most 64, and i and j readable up to
+/* Functions of draws.kernel.c per instruction set; n pairs, at most 64, with i and j readable up to
  * the next multiple of 16. */
 #ifndef DRAWS_H
 #define DRAWS_H

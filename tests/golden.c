@@ -58,7 +58,7 @@ static void *own(golden_t *g, void *memory)
     return g->owned[g->n_owned++] = memory;
 }
 
-/* Filled with NaN: what nobody writes fails every comparison. */
+/* Filled with NaN: elements that are not written fail every comparison. */
 gnn_real_t *golden_reals(golden_t *g, int64_t count)
 {
     gnn_real_t *x = own(g, malloc(sizeof *x * (size_t)(count + 1)));

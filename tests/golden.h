@@ -4,8 +4,8 @@
 
 #include "support.h"
 
-/* What counts as equal (the golden files' own README): in a double build, the rounding of the
- * stored file is left. */
+/* Tolerances (README of the golden files): in a double build only the rounding of the stored file
+ * remains. */
 #define GOLDEN_OUT (GNN_DOUBLE ? 1e-6 : 1e-5)
 #define GOLDEN_GRAD (GNN_DOUBLE ? 1e-6 : 1e-4)
 
@@ -24,12 +24,12 @@ void golden_close(golden_t *g);
 bool golden_has(const golden_t *g, const char *name);
 /* The array must be there. */
 const gnn_array_t *golden_array(const golden_t *g, const char *name);
-/* Its numbers as a matrix: rows are the first dimension, columns all others. Memory until
+/* The array as a matrix: rows are the first dimension, columns all others. Valid until
  * golden_close. */
 gnn_tensor_t golden_tensor(golden_t *g, const char *name);
 gnn_real_t *golden_reals(golden_t *g, int64_t count);
 int64_t *golden_integers(golden_t *g, const char *name, int64_t *count);
-/* Ours against array `name`, relative to its largest number; a gradient that is noise in the file
+/* Compares with array `name`, relative to its largest element; a gradient that is noise in the file
  * must be noise here. */
 void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, double tolerance);
 /* The graph of `src` and `dst` over `n` nodes. */

@@ -11,7 +11,7 @@ static inline void *zeros(int64_t n, size_t element)
     return calloc((size_t)(n > 0 ? n : 1), element);
 }
 
-/* How often receiver i hears sender j: an (n_dst x n_src) table. */
+/* Multiplicities of pairs (i, j): an (n_dst x n_src) table. */
 static inline int *table(const gnn_graph_t *g)
 {
     int64_t m = gnn_graph_n_pairs(g), *src = zeros(m, sizeof *src), *dst = zeros(m, sizeof *dst);

@@ -58,7 +58,7 @@ static inline void make_folder(void)
     ck_assert_ptr_nonnull(mkdtemp(test_folder));
 }
 
-/* Number of files in the folder; removes them if asked. */
+/* Count of the files in the folder; optionally removes them. */
 static inline int count_files(int remove_them)
 {
     int count = 0;

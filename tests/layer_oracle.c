@@ -10,7 +10,7 @@ typedef struct {
     double *at;
 } matrix_t;
 
-/* One call's numbers, released together. */
+/* Memory of one call, released together. */
 typedef struct {
     const gnn_layer_t *layer;
     const gnn_layer_config_t *c;
@@ -177,9 +177,9 @@ static matrix_t norm(oracle_call_t *o, matrix_t x, const char *gain_name, const 
     return y;
 }
 
-/* ---- what is heard ---- */
+/* ---- aggregation ---- */
 
-/* w_ij over what receivers, or both ends, hear in weights. */
+/* w_ij over the in-degree of receivers, or of both ends, in weights. */
 static matrix_t normed_weights(oracle_call_t *o, matrix_t w)
 {
     const int64_t m = w.rows, n = gnn_graph_n_dst(o->graph),
@@ -216,7 +216,7 @@ static matrix_t ones(oracle_call_t *o, int64_t rows)
     return y;
 }
 
-/* A loop, added or there, has the mean of what its node hears of others. */
+/* A self-loop, added or stored, has the mean of the features of its node's other incoming edges. */
 static matrix_t with_loops(oracle_call_t *o, matrix_t e)
 {
     const int64_t m = e.rows, n = gnn_graph_n_dst(o->graph), d = e.cols;
@@ -420,7 +420,7 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t normed, matrix_t a
     return sum(o, 1, y, field(o, "out.bias"));
 }
 
-/* f(g) * u, number by number. */
+/* f(g) * u, elementwise. */
 static matrix_t gate(oracle_call_t *o, matrix_t g, matrix_t u)
 {
     matrix_t y = matrix(o, u.rows, u.cols);

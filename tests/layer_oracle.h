@@ -1,6 +1,6 @@
-/* What a layer puts out in inference, from the formulas alone: every product where it is written,
- * in double precision, the aggregation by the contract's oracle. It knows nothing of products that
- * go first, stand side by side or are shared. */
+/* The output of a layer in inference, from the formulas alone, in double precision, with the
+ * aggregation by the contract's oracle. Products are neither reordered nor concatenated nor
+ * shared. */
 #ifndef GNN_TESTS_LAYER_ORACLE_H
 #define GNN_TESTS_LAYER_ORACLE_H
 

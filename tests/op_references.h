@@ -64,7 +64,7 @@ static void reference_bias(const trial_t *t, double *const in[], double *out)
         out[e] = activation(how->kind, (double)how->slope, in[0][e] + in[1][e % COLS]);
 }
 
-/* The mask of a sparse matrix is that of its rows' stored numbers, counted from 0. */
+/* The mask of a sparse matrix is keyed by the index of the stored value in its row. */
 static void drop_dense(const trial_t *t, const gnn_sparse_t *x, gnn_real_t rate)
 {
     for (int64_t r = 0; r < x->rows; r++)
@@ -80,7 +80,7 @@ static void reference_dropout(const trial_t *t, double *const in[], double *out)
         out[e] = in[0][e] * (t->call.training ? multiplier(t, rate, e / COLS, e % COLS) : 1);
 }
 
-/* One line of `count` numbers, `step` apart. */
+/* A vector of `count` elements with stride `step`. */
 static void normalise(const double *x, int64_t count, int64_t step, bool rms, double eps, double *y)
 {
     double mean = 0, square = 0;
@@ -179,7 +179,7 @@ static void reference_gru(const trial_t *t, double *const in[], double *out)
     }
 }
 
-/* The graph of the test: edges 0->1, 2->1, 1->1, 1->2, 2->0, 0->1 again; node 3 hears nobody. */
+/* The graph of the test: edges 0->1, 2->1, 1->1, 1->2, 2->0, 0->1 again; node 3 has no senders. */
 static const int64_t graph_src[] = {0, 2, 1, 1, 2, 0}, graph_dst[] = {1, 1, 1, 2, 0, 1};
 enum { NODES = 4, EDGES = 6 };
 

@@ -74,8 +74,7 @@ static void sizes(oracle_t *o)
 
 /* ---- pairs ---- */
 
-/* Offset inside the segment plus the segment's start; the number of the node where the graph has
- * no segments. */
+/* Offset inside the segment plus the segment's start; the node id if the graph has no segments. */
 static double position(const int64_t *segments, const int64_t *starts, int64_t n, int64_t node)
 {
     for (int64_t s = 0; segments && s < n; s++)
@@ -113,7 +112,7 @@ static int64_t list_pairs(oracle_t *o, oracle_pair_t *list)
     return m;
 }
 
-/* D^-1/2 A D^-1/2 or D^-1 A, where D counts what a node hears. */
+/* D^-1/2 A D^-1/2 or D^-1 A with in-degrees D. */
 static void scale_pairs(const oracle_t *o, oracle_pair_t *list)
 {
     double *degree = array(o->n_dst, sizeof *degree);

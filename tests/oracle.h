@@ -1,6 +1,6 @@
 /* The oracle of the contract test: the op `aggregate` written from its formulas alone, in double
- * precision, as plain loops over an explicit list of pairs. It knows nothing of parts, tiles,
- * states or saved numbers.
+ * precision, as plain loops over an explicit list of pairs. It has no parts, tiles, states or saved
+ * values.
  *
  * Every quantity is a term: its value, and the bound B that the same formula gives when each
  * term and each difference is replaced by the sum of absolute values. Rounding in any order of
@@ -97,8 +97,8 @@ typedef struct oracle_array {
     term_t *grad;
 } oracle_array_t;
 
-/* i hears j. `edge`: the user's number, n_edges + i for an added self-loop, -1 for a pair of a
- * span. */
+/* A pair of receiver i and sender j. `edge`: the edge id, n_edges + i for an added self-loop, -1
+ * for a pair of a span. */
 typedef struct oracle_pair {
     int64_t i, j, edge;
     double scale;    /* of the view's norm */
@@ -129,8 +129,8 @@ typedef struct oracle {
     /* results */
     term_t *out;
     double *weights; /* n_pairs x heads: after the softmax, before dropout and edge weights */
-    /* n_dst x out_width: how far what this number hears is from the nearest kink, relative to B;
-     * exact zeros and exact ties are not counted. */
+    /* (n_dst x out_width) distance of the inputs of each element from the nearest kink, relative to
+     * B; exact zeros and exact ties are excluded. */
     double *margin;
     /* of the receiver at hand: one row per pair ... */
     term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score,
@@ -155,8 +155,8 @@ void oracle_free(oracle_t *o);
 void oracle_run(oracle_t *o);
 /* The output alone. */
 void oracle_forward(oracle_t *o);
-/* After oracle_forward: no gradient is sent into numbers whose margin is below `least`, where
- * two correct programs may differ. Returns their share. */
+/* After oracle_forward: sets the gradient of elements with a margin below `least` to 0, since two
+ * correct programs may differ there. Returns their fraction. */
 double oracle_leave_kinks_out(oracle_t *o, double least);
 /* The attention matrix of every segment, in the layout of segment_weights_out. `n` receives its
  * length; malloc'd. */
@@ -171,13 +171,13 @@ static inline double oracle__option(double given, double initial)
 {
     return given != 0 ? given : initial;
 }
-/* Which row of its table of n a prior by distance reads: the rules by their papers. */
+/* The row of a prior by distance in its table of n: the rules by their papers. */
 int64_t oracle__bucket(const double *options, double distance);
-/* Of a message by distance: where its table has what is added to number c. */
+/* Of a message by distance: the position in its table of the term added to element c. */
 int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c);
-/* rope: number c of a row of heads of d_k numbers, turned by `sign` times the position's angle. */
+/* rope: element c of a row of heads of width d_k, rotated by `sign` times the position's angle. */
 term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign);
-/* d_row[c] is what the map's result gives to number c of the row it was made of. */
+/* d_row[c]: the gradient of the map's result for element c of its input row. */
 term_t oracle__map_grad(const oracle_t *o, const term_t *row, const term_t *d_mapped, int64_t c,
                         double position);
 /* Columns of a receiver's row for one head of the prior `place`, and the sender's column. */

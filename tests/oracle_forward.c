@@ -1,4 +1,4 @@
-/* What receiver i hears and what is made of it, formula by formula. */
+/* Messages and aggregation of receiver i, formula by formula. */
 #include "oracle.h"
 #include "support.h"
 
@@ -13,7 +13,7 @@ static void lower(double *margin, double x)
         *margin = x;
 }
 
-/* How near x is to a kink at 0. An exact 0 is 0 in every arithmetic. */
+/* Distance of x from a kink at 0. An exact 0 is 0 in every arithmetic. */
 static double off_zero(term_t x)
 {
     return x.v == 0 ? 1 : fabs(x.v) / x.b;
@@ -130,7 +130,7 @@ static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
     return sum;
 }
 
-/* What the row of a bucket is multiplied by. */
+/* The factor of a bucket's row. */
 static term_t multiplied(const oracle_t *o, const oracle_pair_t *p, int which, const term_t *key,
                          int64_t a, int64_t c)
 {
@@ -181,7 +181,7 @@ static term_t capped(const oracle_t *o, term_t score)
     return c > 0 ? (term_t){c * tanh(score.v / c), score.b} : score;
 }
 
-/* Where all scores are minus infinity nobody is heard. The sink is one score more. */
+/* If all scores are minus infinity the output is 0. The sink is one more score. */
 static void softmax(const oracle_t *o, int64_t n, int64_t a)
 {
     bool has_sink = o->weigher == ORACLE_SOFTMAX_SINK;
@@ -252,7 +252,7 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
 
 /* ---- aggregators ---- */
 
-/* The message as sum, mean, max, min and std hear it. */
+/* The message for sum, mean, max, min and std. */
 static term_t heard(const oracle_t *o, int64_t k, int64_t c)
 {
     return times(o->row_factor[k], o->row_message[k * o->width + c]);

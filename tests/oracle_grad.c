@@ -1,4 +1,4 @@
-/* Derivatives of what receiver i made of what it heard, each written from its formula. */
+/* Derivatives of the aggregation of receiver i, each written from its formula. */
 #include "oracle.h"
 #include "support.h"
 

@@ -1,4 +1,4 @@
-/* Maps of rows, and where numbers by distance and by place stand, by their papers. */
+/* Maps of rows, and table positions of priors by distance and position, by their papers. */
 #include "oracle.h"
 #include "support.h"
 

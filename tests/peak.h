@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-/* Valgrind and sanitizers keep memory of their own: figures there say nothing. */
+/* Not meaningful under valgrind and sanitizers, which use memory of their own. */
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif

@@ -1,5 +1,5 @@
-/* Folders of published models that a table of tests/golden holds: files as JSON or text, and arrays
- * by their shapes, whose numbers follow from their names. */
+/* Folders of published models from a table of tests/golden: files as JSON or text, and arrays by
+ * shape, whose values are derived from their names. */
 #ifndef GNN_TESTS_PUBLISHED_H
 #define GNN_TESTS_PUBLISHED_H
 

@@ -8,8 +8,7 @@ enum { NODES = 31 };
 
 /* Most fields at random; many such configs are refused. Without edge features. */
 gnn_layer_config_t random_config(uint64_t *seed);
-/* NODES words in sentences, everybody hearing everybody, those before, those near, or some
- * everybody. */
+/* NODES words in sentences, with complete, causal, window and window-global graphs. */
 gnn_graph_t *random_sentences(uint64_t *seed);
 
 #endif

@@ -21,8 +21,8 @@ static int pick(const program_t *p, uint64_t *seed, int64_t rows, int64_t cols)
                                                   : test_below(seed, count)];
 }
 
-/* What plans look for comes more often: something behind an aggregation, halves, products beside
- * one another, and their sums. */
+/* Patterns that plans optimise are frequent: ops after an aggregation, halves, adjacent products,
+ * and their sums. */
 static kind_t draw_kind(const program_t *p, uint64_t *seed)
 {
     static const kind_t behind[] = {ADD, ADD_ROW, BIASED, DROP};

@@ -46,14 +46,14 @@ typedef struct {
     line_t lines[MOST];
 } program_t;
 
-/* x, u and z are inputs, of which nobody asks for u's gradient; the others are parameters. */
+/* x, u and z are inputs, without a gradient for u; the others are parameters. */
 typedef struct {
     int64_t rows, cols;
     bool parameter, wants;
 } leaf_t;
 extern const leaf_t leaf_shapes[LEAVES];
 
-/* Its numbers are part of another line's. */
+/* It is a view of another value. */
 static inline bool is_part(const line_t *line)
 {
     return line->kind == WINDOW || line->kind == ROW;

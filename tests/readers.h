@@ -1,4 +1,4 @@
-/* What the suites of the data readers share: text files, gzipped ones, OGB's folder. */
+/* Shared by the suites of data readers: text files, gzipped ones, OGB's folder. */
 #ifndef GNN_TESTS_READERS_H
 #define GNN_TESTS_READERS_H
 

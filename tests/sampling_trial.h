@@ -6,7 +6,7 @@
 
 enum { NODES = 300, EDGES = 3000, SEEDS = 20 };
 
-/* Edges in no order, so that their numbers are not their places; low numbers are heard more. */
+/* Shuffled edges, so that ids are not positions; low node ids send more. */
 typedef struct {
     int64_t src[EDGES], dst[EDGES];
     gnn_real_t weight[EDGES];
@@ -80,7 +80,7 @@ static inline void check_nodes(const trial_t *t)
     }
 }
 
-/* Every edge of a block is the edge of the whole graph whose number it has. */
+/* Every edge of a block equals the edge of the whole graph with its id. */
 static inline void check_edges(const trial_t *t, int64_t l)
 {
     const gnn_graph_t *g = gnn_sample_graph(t->sample, l);

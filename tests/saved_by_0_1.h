@@ -1,6 +1,6 @@
 /* The header of a model that version 0.1 saved: a GAT, a GIN with batch norm, a gated graph network
  * and a pre-norm Transformer with a table of distances, an activation, GraphSAGE and a linear map.
- * Its 1033 numbers are left to the test. */
+ * The test supplies its 1033 values. */
 #ifndef GNN_TEST_SAVED_BY_0_1_H
 #define GNN_TEST_SAVED_BY_0_1_H
 

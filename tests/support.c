@@ -1,4 +1,4 @@
-/* What the suites share: numbers by seed, files, errors. */
+/* Shared by the suites: random numbers, files, errors. */
 #include "support.h"
 
 #if GNN_WITH_IGRAPH

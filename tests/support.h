@@ -1,5 +1,5 @@
-/* What the suites share: assertions on codes and messages, random numbers, comparing arrays,
- * finding data. */
+/* Shared by the suites: assertions on codes and messages, random numbers, comparison of arrays,
+ * paths of data. */
 #ifndef GNN_TESTS_SUPPORT_H
 #define GNN_TESTS_SUPPORT_H
 
@@ -30,13 +30,13 @@
 #define TOLERANCE_OUT (GNN_DOUBLE ? 1e-12 : 1e-5)
 #define TOLERANCE_GRAD (GNN_DOUBLE ? 1e-12 : 1e-4)
 
-/* A reproducible uniform number in [-1, 1). */
+/* A reproducible uniform random number in [-1, 1). */
 double test_uniform(uint64_t *state);
 /* 0 .. n - 1 */
 int64_t test_below(uint64_t *state, int64_t n);
 /* n reals in [-1, 1), malloc'd. */
 gnn_real_t *test_reals(int64_t n, uint64_t seed);
-/* max|a - b| / max|b| over n numbers (0/0 counts as 0; NaN on either side alone gives infinity). */
+/* max|a - b| / max|b| over n elements (0/0 counts as 0; NaN on one side only gives infinity). */
 double test_error(const gnn_real_t *a, const gnn_real_t *b, int64_t n);
 /* A path below $GNN_DATA (else ../shared/data relative to the source tree), or NULL if the file is
  * absent: the test then calls test_skip. Static storage. */
@@ -52,9 +52,9 @@ void test_skip(const char *name, const char *why);
 void test_leave_out(const char *name, const char *why);
 /* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
 bool test_small(void);
-/* How many tables of kernels this processor runs: for no set in particular, AVX2, AVX-512. */
+/* Count of the kernel tables that this processor runs: baseline, AVX2, AVX-512. */
 int test_instruction_sets(void);
-/* $GNN_TEST_SEED, or a fixed number: what random tests draw from. Printed once. */
+/* The seed of random tests: $GNN_TEST_SEED, or a constant. Printed once. */
 uint64_t test_seed(void);
 /* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites
  * run without fork under valgrind and sanitizers (CK_FORK=no). */

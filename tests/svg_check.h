@@ -1,5 +1,5 @@
-/* What the tests of lib/report need besides Check: well-formed XML, a stream that fails, a locale
- * with a decimal comma. Included by one suite. */
+/* Helpers of the tests of lib/report: well-formed XML, a failing stream, a locale with a decimal
+ * comma. Included by one suite. */
 #ifndef GNN_TESTS_SVG_CHECK_H
 #define GNN_TESTS_SVG_CHECK_H
 
@@ -91,7 +91,7 @@ static inline void check_xml(const char *text)
     ck_assert_ptr_nonnull(strstr(text, " viewBox=\"0 0 "));
 }
 
-/* No number may have turned into a word on its way to the page. */
+/* The page must not contain "nan" or "inf". */
 static inline void check_numbers(const char *text)
 {
     static const char *const words[] = {"\"nan", "\"-nan", "\"inf", "\"-inf"};

@@ -68,7 +68,7 @@ START_TEST(uneven_chunks_are_not_a_busy_machine)
     for (int k = 0; k < 1000; k++)
         gnn__adaptive_note(&a, 8, 8, &(gnn__loop_times_t){0.1, 0.17, 0.1, 0});
     ck_assert_int_eq(gnn__adaptive_threads(&a, 8), 8);
-    /* Loops of one thread in any case say nothing. */
+    /* Loops that always use one thread are not measured. */
     for (int k = 0; k < 1000; k++)
         gnn__adaptive_note(&a, 2, 1, &(gnn__loop_times_t){0.1, 0.01, 0.01, 0.09});
     ck_assert_int_eq(gnn__adaptive_threads(&a, 2), 2);

@@ -1,6 +1,6 @@
-/* The op `aggregate` from inside: own kernels against the generic driver, spans against edges, any
- * number of threads, and shared gradients. What the numbers should be is the contract test's
- * business (test_contract.c). */
+/* Internals of the op `aggregate`: kernels against the generic driver, spans against edges, thread
+ * counts, and shared gradients. Expected values are tested by the contract test
+ * (test_contract.c). */
 #include "aggregate_run.h"
 
 /* ---- tests ---- */
@@ -54,7 +54,7 @@ START_TEST(kernels_equal_driver)
 }
 END_TEST
 
-/* Every message x aggregator: the same numbers whether the graph is stored as spans or as edges. */
+/* Every message x aggregator: equal results with spans and edges. */
 static void check_forms(gnn_graph_t *g, const gnn_graph_t *edges, const char *message,
                         const char *aggregator, gnn_context_t *context)
 {
@@ -167,9 +167,9 @@ static void same_row(const gnn_real_t *a, const gnn_real_t *b, int64_t row, int6
                   "%s: %s of row %d changed", aggregator, what, (int)row);
 }
 
-/* NaN in one word of a long text: words that hear nothing of it keep every bit of their output and
- * d_query, and words that nobody near it hears their other gradients, though blocks of the text
- * that a kernel multiplies at once hold both kinds. */
+/* NaN in one word of a long text: receivers that do not attend to it keep every bit of their output
+ * and d_query, and senders that share no receiver with it their other gradients, although both
+ * kinds are in the same block of a kernel. */
 START_TEST(nan_stays_in_its_window)
 {
     enum { N = 500, WORD = 247 };
@@ -312,7 +312,7 @@ START_TEST(gradients_add_up)
 }
 END_TEST
 
-/* Scores of minus infinity count as not heard; a receiver with no other scores hears nobody. */
+/* Scores of minus infinity mask their pair; a receiver without other scores gets 0. */
 START_TEST(infinite_bias_is_a_mask)
 {
     gnn_context_t *context = context_new(1);

@@ -167,7 +167,7 @@ static size_t declare_one(const gnn_aggregate_shape_t *shape, gnn_piece_t *piece
     return 1;
 }
 
-/* The number, for senders at an even distance. */
+/* The value, for senders at an even distance. */
 static void even(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first, int64_t count,
                  gnn_real_t *out)
 {
@@ -215,7 +215,7 @@ static const gnn_prior_t parity_prior = {.name = "parity",
                                          .key_row = parity_row,
                                          .key_column = first_column};
 
-/* Keys read queries and distances, and say so. */
+/* Priors with key_row need the flags READS_QUERY and READS_DISTANCE. */
 START_TEST(keys_without_their_flags)
 {
     gnn_prior_t broken = parity_prior;

@@ -1,5 +1,4 @@
-/* What models, lists of steps, tapes and tables say of themselves, and a few ops by their
- * formulas. */
+/* Queries of models, lists of steps, tapes and tables, and a few ops by their formulas. */
 #include "support.h"
 
 #include <unistd.h>

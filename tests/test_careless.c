@@ -1,5 +1,5 @@
-/* What a careless program does: forks, trains with weights that make no sense, resumes on other
- * data, saves where it cannot, loads what nobody wrote. */
+/* Careless programs: forks, invalid class weights, resuming on other data, unwritable paths, files
+ * of unknown origin. */
 #include "io_bytes.h"
 
 #include <pthread.h>
@@ -235,8 +235,7 @@ START_TEST(model_files_are_flat_and_bounded)
 }
 END_TEST
 
-/* A model that does nothing hands its input on: where that is sparse, or ids, there are no numbers
- * to read. */
+/* A model without ops returns its input, which has no dense values if it is sparse or ids. */
 START_TEST(sparse_inputs_passed_through_are_refused)
 {
     const int64_t indptr[] = {0, 1, 2};

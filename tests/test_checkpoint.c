@@ -1,5 +1,5 @@
-/* What checkpoints promise: a training that went on has the same bits as one that never stopped,
- * and no damaged or foreign file changes anything. */
+/* Checkpoints: a resumed training has the same bits as an uninterrupted one, and damaged or foreign
+ * files change nothing. */
 #include "checkpoint_trial.h"
 #include "io_bytes.h"
 
@@ -278,8 +278,8 @@ START_TEST(truncated_or_changed_checkpoints_are_refused)
 }
 END_TEST
 
-/* Writes the checkpoint anew with one number of one array changed, and with the checksum that
- * belongs to it unless `checksum` is given. */
+/* Rewrites the checkpoint with one element of one array changed, and with a matching checksum
+ * unless `checksum` is given. */
 static void forge(const char *array, int64_t at, double value, const char *left_out,
                   const char *checksum)
 {
@@ -386,7 +386,7 @@ START_TEST(only_temporary_files_of_killed_writers_are_removed)
     const unsigned here = gnn__process_place();
     char gone[64], living[64], elsewhere[64], other[64], longer[64];
     make_folder();
-    /* the number is above every process number of Linux */
+    /* the id is above every process id of Linux */
     snprintf(gone, sizeof gone, "c.999999999-1-%08x.tmp", here);
     snprintf(living, sizeof living, "c.%ld-0-%08x.tmp", (long)getpid(), here);
     snprintf(elsewhere, sizeof elsewhere, "c.999999999-1-%08x.tmp", here ^ 1);

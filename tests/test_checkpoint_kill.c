@@ -14,7 +14,7 @@ enum { KILLS = 20, SAMPLED_KILLS = 3, EPOCHS = 400, SAMPLED_EPOCHS = 30, SPACE =
 
 static const char *train_into;
 
-/* How often a training on samples is killed: SAMPLED_KILLS, or what GNN_TEST_KILLS says. */
+/* Count of kills of a sampled training: GNN_TEST_KILLS, or SAMPLED_KILLS. */
 static int sampled_kills(void)
 {
     const char *more = getenv("GNN_TEST_KILLS");
@@ -173,7 +173,7 @@ static void finish(const char *path, const char *expected)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     same_files(saved, expected);
-    /* a kill may have met the saving of the weights, which nobody sweeps */
+    /* a kill may have hit the saving of the weights, whose temporary file is not removed */
     gnn__checkpoint_sweep(saved);
     unlink(saved);
     unlink(path);

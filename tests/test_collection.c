@@ -66,7 +66,7 @@ START_TEST(wrong_texts_are_refused)
 }
 END_TEST
 
-/* The same set as a folder: of one link of graph 2 a single direction, and other label numbers. */
+/* The same set as a folder: one link of graph 2 in one direction only, and other class ids. */
 static const char *write_tu(const char *name, const char *text)
 {
     static const char *const parts[][2] = {
@@ -241,7 +241,7 @@ START_TEST(batches_equal_the_whole)
 }
 END_TEST
 
-/* Which graphs a batch holds is told by the array "number". */
+/* The array `number` identifies the graphs of a batch. */
 START_TEST(an_epoch_holds_each_graph_once)
 {
     enum { GRAPHS = 30 };

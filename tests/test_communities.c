@@ -1,8 +1,8 @@
 /* Orders of nodes by communities. */
 #include "graph_zoo.h"
 
-/* `towns` of 6 nodes that all hear one another but one pair; node k is in town k % towns, and hears
- * the next town's if it is the town's first. */
+/* `towns` of 6 nodes, all connected except one pair; node k is in town k % towns, and the first
+ * node of a town is linked to the next town's. */
 static gnn_graph_t *make_towns(int64_t towns)
 {
     enum { OF = 6 };
@@ -90,7 +90,7 @@ START_TEST(without_communities_degrees_descend)
 }
 END_TEST
 
-/* Communities that hear much and little take turns: any half of the rows has about half of the
+/* Communities of high and low degree alternate: each half of the rows has about half of the
  * work. */
 START_TEST(rows_are_balanced)
 {
@@ -98,7 +98,7 @@ START_TEST(rows_are_balanced)
     int64_t m = 0, heard = 0, order[N], *src = zeros(N * OF, sizeof *src),
             *dst = zeros(N * OF, sizeof *dst);
     gnn_graph_t *g;
-    /* the first half all hear one another, the others two neighbours */
+    /* the first half is complete, the others have two neighbours */
     for (int64_t i = 0; i < N; i++)
         for (int64_t k = 1; k < OF; k++)
             if (i < N / 2 || k == 1 || k == OF - 1) {

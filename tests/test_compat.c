@@ -28,8 +28,7 @@ static void tear_down(void)
 
 /* ---- files ---- */
 
-/* The header as it was saved, and numbers of our own: the last twelve are running mean and
- * variance. */
+/* The saved header with values of the test; the last twelve are running mean and variance. */
 static void write_saved(const char *path)
 {
     const uint64_t length = sizeof saved_header - 1;
@@ -44,7 +43,7 @@ static void write_saved(const char *path)
     fclose(file);
 }
 
-/* What version 0.1 made of the same file. */
+/* The output of version 0.1 for the same file. */
 START_TEST(a_model_of_version_0_1_loads_and_computes_the_same)
 {
     static const double expected[] = {0.181768671, -0.060511142,  0.178456739, -0.0441851467,
@@ -392,7 +391,7 @@ START_TEST(fields_of_a_newer_program_are_refused_if_they_are_set)
 }
 END_TEST
 
-/* What stands behind an older program's struct is not read. */
+/* Memory after an older program's struct is not read. */
 START_TEST(fields_that_an_older_program_lacks_are_defaults)
 {
     const size_t size = offsetof(gnn_context_config_t, seed);

@@ -1,5 +1,4 @@
-/* Fields of a layer's config: one list says what they are called, what they may be and what they
- * are when nobody sets them. */
+/* Fields of a layer's config: one list has names, ranges and defaults. */
 #include "support.h"
 
 #include <lib/layer/kinds.h>
@@ -118,8 +117,8 @@ START_TEST(wrong_values_are_refused_and_change_nothing)
 }
 END_TEST
 
-/* What get writes, set reads: a resolved config comes back whole, in a locale with another decimal
- * point too. */
+/* set reads the output of get: a resolved config survives the round trip, also in a locale with a
+ * decimal comma. */
 START_TEST(every_field_comes_back_from_its_text)
 {
     static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8"};

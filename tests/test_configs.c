@@ -162,7 +162,7 @@ static void compare_formulas(const trial_t *t, const gnn_graph_t *graph, const g
     const int64_t n = gnn_graph_n_dst(graph), width = gnn_layer_width(t->layer);
     const gnn_tensor_t y = gnn_tensor(t->spare, n, width);
     if (gnn_layer_forward(t->layer, t->context, graph, in, &y) != GNN_OK)
-        return; /* is_taken will say why */
+        return; /* is_taken reports the reason */
     layer_oracle(t->layer, graph, in, t->spare + n * width);
     judge(t, "layer and formulas", y.data, t->spare + n * width, n * width);
 }
@@ -203,8 +203,8 @@ static void compare_calls(const trial_t *t)
     free_result(&recorded);
 }
 
-/* Attention by edges and by sentences: the same numbers; with loops of the view, the sentence's
- * matrix has them and what else a node says to itself in one place. */
+/* Attention weights by edge and by sentence are equal; with self-loops of the view, an element of
+ * the sentence's matrix is the sum of added and stored loops. */
 static void compare_attention(const trial_t *t)
 {
     const int64_t heads = gnn_layer_config(t->layer)->heads, m = gnn_graph_n_edges(t->edges),
@@ -316,7 +316,7 @@ END_TEST
 
 enum { EDGES = 90 };
 
-/* The same edges under the same numbers. */
+/* The same edges with the same ids. */
 static void draw_edges(uint64_t *seed, int64_t n_dst, gnn_graph_t **whole, gnn_graph_t **halves)
 {
     int64_t src[EDGES], dst[EDGES], half = EDGES / 3;

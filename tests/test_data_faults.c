@@ -1,4 +1,4 @@
-/* Data sets that are wrong: each is refused with the array, the place and the numbers. */
+/* Invalid data sets: each error names the array, the position and the values. */
 #include "data_tiny.h"
 
 static const struct {

@@ -234,7 +234,7 @@ START_TEST(arrays_on_nodes_follow_a_new_order)
 }
 END_TEST
 
-/* Receivers read rows of edges one after another; saved, edges have the numbers that they had. */
+/* Receivers read edge rows in order; saved files keep the original edge ids. */
 START_TEST(arrays_on_edges_follow_a_new_order)
 {
     gnn_data_t *data = made(plain_config()), *again;
@@ -367,7 +367,7 @@ START_TEST(training_reads_named_arrays)
 {
     gnn_data_config_t config = plain_config();
     gnn_split_t *other = split_of(test, validation, test);
-    config.split = other; /* node 2 hears node 1 by weight 2 and itself by 3 */
+    config.split = other; /* node 2 receives from node 1 with weight 2 and from itself with 3 */
     gnn_data_t *data = made(config);
     const gnn_real_t ones[M] = {1, 1, 1, 1};
     double weighted = loss_of(data, "weight"), without = loss_of(data, NULL);

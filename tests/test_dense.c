@@ -71,7 +71,7 @@ static void trial_free(trial_t *t)
     free(t->expected);
 }
 
-/* The largest error over the largest number; infinite where a NaN came out. */
+/* The largest error relative to the largest element; infinite for NaN. */
 static double trial_error(const trial_t *t)
 {
     double worst = 0;
@@ -98,8 +98,8 @@ static const int64_t sizes[][3] = {{130, 90, 100}, {67, 333, 65}, {1000, 7, 150}
                                    {5, 500, 450},  {520, 4, 600}, {64, 128, 256}};
 enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = 32 /* the last bit: adds to C */ };
 
-/* Bounds on the error over the largest number, as include/gnn/context.h states them; in double the
- * plain loops err as much, with long sums too. */
+/* Bounds of the relative error, as stated in include/gnn/context.h; in double the plain loops have
+ * errors of that size, also for long sums. */
 static double bound(gnn_precision_t level, int64_t k)
 {
     return GNN_DOUBLE                      ? 1e-14 * fmax(1, sqrt((double)k) / 30)
@@ -120,7 +120,7 @@ static void check_product(gnn_context_t *context, const int64_t size[3], int kin
     trial_free(&t);
 }
 
-/* Where a processor or build has no bf16 products, each level is `highest`. */
+/* Without bf16 products in processor and build, each level is `highest`. */
 START_TEST(products_equal_plain_loops)
 {
     const gnn_precision_t level = (gnn_precision_t)_i;
@@ -184,7 +184,7 @@ START_TEST(long_products_same_on_one_and_two_threads)
 END_TEST
 #endif
 
-/* What OpenBLAS keeps for itself, in fixed blocks (a deterministic context) or not. */
+/* Products that OpenBLAS runs, in fixed blocks (a deterministic context) or not. */
 START_TEST(small_products_equal_plain_loops)
 {
     const int64_t small[][3] = {{1, 1, 1},    {3, 5, 7},       {65, 33, 17}, {130, 600, 9},

@@ -149,7 +149,7 @@ START_TEST(graphs_of_slots_need_their_sources)
 }
 END_TEST
 
-/* A factor and a slope of 0 are no defaults, which would be 1 and 0.2. */
+/* A factor and a slope of 0 are not replaced by the defaults 1 and 0.2. */
 START_TEST(a_zero_in_a_file_is_not_a_default)
 {
     described_t d = {0};
@@ -365,7 +365,7 @@ static int compare_all(const char *folder)
 #define LOOPS \
     "{\"kind\": \"layer\", \"name\": \"a\", \"layer\": {\"preset\": \"gcn\", \"in\": 2, \"out\": 1}}"
 
-/* PyG keeps one self-loop of a node where a layer adds them; two would give other numbers. */
+/* PyG keeps one self-loop per node if a layer adds them; two would give other results. */
 START_TEST(two_self_loops_of_a_node_are_refused_where_a_step_adds_them)
 {
     const int64_t src[] = {0, 1, 2, 1}, dst[] = {1, 1, 2, 1};

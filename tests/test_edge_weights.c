@@ -1,4 +1,4 @@
-/* What files say of edges: weights, features, and their way through saving and CSV. */
+/* Edge weights and features of files, through saving and CSV. */
 #include "data_tiny.h"
 #include "readers.h"
 
@@ -58,7 +58,7 @@ START_TEST(weights_of_gml)
 }
 END_TEST
 
-/* Row i is what node i hears. */
+/* Row i has the senders of node i. */
 START_TEST(weights_of_npz)
 {
     const gnn_array_t weights = FLOAT64("adj_data", 5, 2, 3, 4, 9, 5);

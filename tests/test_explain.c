@@ -32,7 +32,7 @@ START_TEST(saliency_of_features_is_the_derivative)
 }
 END_TEST
 
-/* A GCN by hand with a mask on messages, in double precision from the model's numbers. */
+/* A GCN with a mask on messages, in double precision from the model's weights. */
 static double masked_gcn(const bed_t *b, const double *mask, int64_t row, int64_t column)
 {
     double h[NODES][4] = {{0}}, next[NODES][4], degree[NODES];
@@ -195,8 +195,8 @@ START_TEST(fidelity_matches_masked_runs)
 }
 END_TEST
 
-/* Where a mask is learned, edges that matter stay and what is out of reach is 0; weights and their
- * gradients are not touched. */
+/* With a learned mask, important edges are kept and unreachable ones are 0; weights and their
+ * gradients are unchanged. */
 START_TEST(gnn_explainer_changes_no_weight)
 {
     int64_t length;
@@ -219,7 +219,7 @@ START_TEST(gnn_explainer_changes_no_weight)
         ck_assert(why->edges.data[e] == same->edges.data[e]);
         sum += (double)why->edges.data[e];
     }
-    /* edges into nodes from which node 0 is not heard in one hop: 3 <- 5, 5 <- 3, 6, 4, 6 <- 5 */
+    /* edges into nodes that do not send to node 0 in one hop: 3 <- 5, 5 <- 3, 6, 4, 6 <- 5 */
     ck_assert(why->edges.data[7] == 0 && why->edges.data[9] == 0 && why->edges.data[11] == 0);
     ck_assert(sum > 0 && why->probability > 0);
     gnn_explanation_free(why);
@@ -229,8 +229,7 @@ START_TEST(gnn_explainer_changes_no_weight)
 }
 END_TEST
 
-/* The neighbourhood gives what the whole graph gives, and the edges keep the user's numbers however
- * they are shuffled. */
+/* The neighbourhood gives the results of the whole graph, and edges keep their ids in any order. */
 START_TEST(edges_keep_their_ids)
 {
     static const int64_t order[EDGES] = {7, 2, 11, 0, 15, 4, 9, 1, 13, 6, 3, 12, 10, 5, 14, 8};
@@ -260,7 +259,7 @@ START_TEST(edges_keep_their_ids)
 }
 END_TEST
 
-/* Weights of every hop by the user's numbers; self-loops take what they leave of 1. */
+/* Weights of every hop by edge id; self-loops have the remainder to 1. */
 START_TEST(attention_is_by_edge_id)
 {
     gnn_real_t weights[EDGES * 2];

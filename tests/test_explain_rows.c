@@ -63,7 +63,7 @@ START_TEST(an_edge_is_explained)
     ck_ok(gnn_model_prepare(b.model, 0, b.graph, GNN_ON));
     ck_ok(gnn_graph_prepare(b.graph, &(gnn_view_t){.backward = GNN_ON}));
     gnn_explanation_t *why = explained(&b, 7, &(gnn_explain_config_t){.method = "saliency"});
-    /* edge 7 goes from 5 to 3: what these two hear, and nothing else */
+    /* edge 7 goes from 5 to 3: the incoming edges of these two only */
     for (int e = 0; e < EDGES; e++)
         ck_assert((why->edges.data[e] > 0) == (to[e] == 5 || to[e] == 3));
     gnn_explanation_free(why);

@@ -17,7 +17,7 @@ extern const gnn__few_rows_kernels_t gnn__few_rows_kernels_baseline;
 static const gnn__few_rows_kernels_t *const kernels[] = {&gnn__few_rows_kernels_baseline};
 #endif
 
-/* How y begins: with nothing, with a bias, with what it held. */
+/* Initial values of y: zero, a bias, or its own. */
 enum { FRESH, BIAS, ADD, STARTS };
 
 /* A product whose operands have gaps behind their rows; `plain` is W in double, (k x outputs). */
@@ -73,7 +73,7 @@ static void trial_new(trial_t *t, gnn__numbers_t numbers, bool turned, int64_t r
     t->p.bias = start == BIAS ? t->bias : NULL;
 }
 
-/* What stands behind a row of y is as it was. */
+/* The padding after a row of y is unchanged. */
 static void trial_check(const trial_t *t)
 {
     const gnn__few_rows_t *p = &t->p;
@@ -108,7 +108,7 @@ static void trial_free(const trial_t *t)
     free(t->plain);
 }
 
-/* Loop: kinds of numbers of a turned W, and reals of one that is not. */
+/* Loop: element types of a transposed W, and reals of one that is not. */
 START_TEST(kernels_equal_plain_loops)
 {
     static const int64_t outputs[] = {1, 3, 4, 13, 101}, sizes[] = {0, 1, 15, 16, 17, 64, 101};

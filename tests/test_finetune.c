@@ -121,7 +121,8 @@ START_TEST(fine_tuning_learns_and_reloads)
 }
 END_TEST
 
-/* Classes of pairs are those of the tokens of both texts, with their types; a pair is no text. */
+/* Classes of pairs are those of the tokens of both texts with their types; a pair differs from the
+ * concatenated text. */
 START_TEST(pairs_of_texts)
 {
     static const char *const first[] = {"the film is good", "bad"}, *const second[] = {"good", "a"};
@@ -250,7 +251,7 @@ static const char *const folders[] = {
     "zoo/models/qwen3",      "zoo/models/olmo2",    "zoo/models/deberta",
     "zoo/models/deberta_v2"};
 
-/* Fields are halved before they are written: what comes back are those numbers, not the file's. */
+/* Weights are halved before saving, so that the loaded ones differ from the original file. */
 START_TEST(saved_folders_open)
 {
     gnn_context_t *context = NULL;

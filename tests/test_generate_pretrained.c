@@ -1,5 +1,5 @@
-/* What published models write, greedily and by beams, against what transformers has written with
- * the same checkpoints (tests/hf/make.py), and llama2.c. */
+/* Generation by published models, greedy and with beams, against transformers with the same
+ * checkpoints (tests/hf/make.py), and llama2.c. */
 #include "support.h"
 
 #include <gnn/generate.h>
@@ -8,7 +8,7 @@ static const char *const names[] = {"gpt2", "llama", "t5", "marian"};
 
 enum { NAMES = sizeof names / sizeof *names };
 
-/* A way to write, as its array's name says it: "greedy_1.4_24", "beams_4_0.5_2_0_16". */
+/* Generation settings from an array's name: "greedy_1.4_24", "beams_4_0.5_2_0_16". */
 static gnn_generation_t way_of(const char *name)
 {
     gnn_generation_t how = {0};
@@ -71,7 +71,7 @@ static void take(const gnn_arrays_t *cases, const char *name, int32_t *ids, int6
         lengths[k] = a->shape[1];
 }
 
-/* Are the cases of this checkpoint? They keep the first numbers of its hidden state. */
+/* Do the cases belong to this checkpoint? They hold the first elements of its hidden state. */
 static bool of_this_checkpoint(const gnn_arrays_t *cases, const char *folder)
 {
     char path[1300];

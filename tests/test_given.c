@@ -1,6 +1,5 @@
-/* What scores are given beside the rows that a layer projects: numbers of priors, the query that
- * priors multiply, gates of heads. Each is held against the same model put together in another
- * way. */
+/* Further inputs of scores: values of priors, the query that priors multiply, gates of heads. Each
+ * is compared with the same model built in another way. */
 #include "support.h"
 
 #include <string.h>
@@ -169,8 +168,7 @@ START_TEST(a_table_may_be_the_value_of_a_step)
 }
 END_TEST
 
-/* A number per receiver and one per sender are what a bias on every edge says; _i: where they
- * stand. */
+/* A value per receiver and one per sender equal a bias on every edge; _i: their positions. */
 START_TEST(node_values_are_a_bias_on_edges)
 {
     gnn_step_t by_edge = attends("y"), by_node = attends("y");
@@ -228,8 +226,7 @@ START_TEST(a_layer_reads_inputs_of_scores)
 }
 END_TEST
 
-/* Where the query is given a second time, priors multiply that: here the layer's own query, from a
- * product with the same weights. */
+/* With a second query input, priors multiply that: here a copy of the layer's own query. */
 START_TEST(priors_may_multiply_another_query)
 {
     gnn_step_t own = attends("y"), other = attends("y");
@@ -302,7 +299,7 @@ START_TEST(missing_prior_values_are_refused)
 }
 END_TEST
 
-/* A table of its own, or from a step, does not grow; numbers of senders are not kept. */
+/* A table of parameters, or from a step, works incrementally; values per sender do not. */
 START_TEST(incremental_rows_support_tables_but_not_sender_values)
 {
     gnn_state_t *state = NULL;

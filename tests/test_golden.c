@@ -360,7 +360,7 @@ START_TEST(decoders_equal_pytorch)
 }
 END_TEST
 
-/* How many layers of one side the file has. */
+/* Count of the layers of one side in the file. */
 static int64_t count_layers(const golden_t *g, const char *side)
 {
     char name[128];

@@ -15,7 +15,7 @@ static bool open_nodes(zoo_t *z, const char *name)
     return true;
 }
 
-/* Where the weights of a case lie, made while it is set up. */
+/* Layout of the weights of a case, made during its setup. */
 typedef struct {
     place_t list[96];
     char words[96][2][96];
@@ -36,7 +36,7 @@ static void put(places_t *p, layout_t layout, int part, const char *array, const
     p->list[p->count++] = (place_t){field, name, layout, part};
 }
 
-/* How often a numbered array is there: "w.lins.%d.weight". */
+/* Count of the arrays "w.lins.%d.weight". */
 static int64_t count_arrays(zoo_t *z, const char *before, const char *after)
 {
     char name[96];

@@ -21,7 +21,7 @@ static gnn_block_t sized(zoo_t *z)
     return b;
 }
 
-/* Every node hears every node, as edges, receiver by receiver. */
+/* A complete graph as edges, by receiver. */
 static void add_all_pairs(zoo_t *z)
 {
     gnn_graph_t *spans = NULL;
@@ -30,7 +30,7 @@ static void add_all_pairs(zoo_t *z)
     gnn_graph_free(spans);
 }
 
-/* An array of whole numbers as an input of ids; the list is the file's. */
+/* An array of integers as an input of ids; owned by the file. */
 static void add_ids(zoo_t *z, const char *name, const char *array)
 {
     int64_t n, *numbers = golden_integers(&z->g, array, &n);
@@ -189,7 +189,7 @@ START_TEST(graphormer)
 }
 END_TEST
 
-/* Pairs at most so far apart, as edges; from 1 on a node does not hear itself unless `own`. */
+/* Pairs up to a distance, as edges; without self-loops unless `own`. */
 static void add_near(zoo_t *z, int64_t least, int64_t most)
 {
     int64_t count, *hops = golden_integers(&z->g, "r.hops", &count), m = 0;
@@ -244,8 +244,7 @@ START_TEST(pinsage)
 }
 END_TEST
 
-/* Receivers hear the neighbours of the file, in any order; it has -1 where a sentence has fewer
- * rows. */
+/* Senders of receivers from the file, in any order, with -1 for shorter sentences. */
 static void same_neighbours(zoo_t *z, const gnn_graph_t *graph)
 {
     int64_t count, *expected = golden_integers(&z->g, "r.neighbours", &count),

@@ -347,7 +347,7 @@ START_TEST(prepare_adds_only_missing_loops)
 {
     gnn_graph_t *g;
     const gnn_view_t loops = {.self_loops = GNN_ON};
-    ck_ok(make_csr(&g)); /* 1 and 3 do not hear themselves, 4 does twice */
+    ck_ok(make_csr(&g)); /* 1 and 3 have no self-loop, 4 has two */
     ck_ok(gnn_graph_prepare(g, &loops));
     const gnn__built_view_t *v = gnn__graph_view(g, &loops);
     ck_assert(v->n_parts == 1 && v->parts[0].pairs.count == 9 + 2 && v->n_loops == 5);

@@ -1,7 +1,7 @@
 /* Rows of a graph from outside, and edges that are borrowed. */
 #include "graph_zoo.h"
 
-/* Every row says what gnn_graph_pairs says, in all graphs of the zoo. */
+/* Every row matches gnn_graph_pairs, in all graphs of the zoo. */
 START_TEST(rows_match_pairs)
 {
     int (*const make[])(gnn_graph_t **) = {

@@ -278,7 +278,7 @@ START_TEST(wrong_views_are_named)
 }
 END_TEST
 
-/* Breaks one number inside a prepared merge and expects validate to say what. */
+/* Corrupts one value inside a prepared merge and expects validate to name it. */
 #define BREAK(place, value, words)                                             \
     do {                                                                       \
         __typeof__(place) broken_before = (place), *broken = (void *)&(place); \

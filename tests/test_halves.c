@@ -15,7 +15,7 @@ extern const gnn__halves_kernels_t gnn__halves_kernels_baseline;
 static const gnn__halves_kernels_t *const kernels[] = {&gnn__halves_kernels_baseline};
 #endif
 
-/* The number that 16 bits stand for, by the formats' definitions. */
+/* The value of 16 bits, by the definitions of fp16 and bf16. */
 static double value_of(uint16_t h, bool bf16)
 {
     const int bits = bf16 ? 7 : 10, bias = bf16 ? 127 : 15,
@@ -25,7 +25,7 @@ static double value_of(uint16_t h, bool bf16)
     return h & 0x8000 ? -size : size;
 }
 
-/* All finite numbers of a kind, in pieces that no register divides. */
+/* All finite values of a type, in chunks that are not multiples of a register. */
 START_TEST(every_16_bit_value_converts_exactly)
 {
     enum { PIECE = 1021 };
@@ -47,7 +47,7 @@ START_TEST(every_16_bit_value_converts_exactly)
 }
 END_TEST
 
-/* A product; y holds old numbers, and more columns than there are outputs. */
+/* A product; y holds old values, and more columns than there are outputs. */
 typedef struct {
     gnn__halves_t w;
     gnn__halves_product_t p;

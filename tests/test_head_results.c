@@ -163,7 +163,7 @@ START_TEST(zero_shot_matches_the_pipeline)
 }
 END_TEST
 
-/* What a folder has no head for is refused by what the config names. */
+/* Tasks without a head in the folder are refused, naming the config's head. */
 START_TEST(other_heads_are_refused)
 {
     published_t t;

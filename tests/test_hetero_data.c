@@ -104,7 +104,7 @@ END_TEST
 
 /* ---- the same from a data set ---- */
 
-/* What `draw` drew as a description; the arrays are `p`'s. */
+/* A description of a random graph; the arrays are owned by `p`. */
 typedef struct {
     gnn_node_type_t types[2];
     gnn_relation_t along[2];

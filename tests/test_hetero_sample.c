@@ -1,5 +1,5 @@
-/* Samples of several types: what is drawn, that threads change nothing, that models give the whole
- * graph's numbers where all is drawn, and what is refused. */
+/* Heterogeneous samples: contents, independence of threads, equality with the whole graph for full
+ * fan-outs, and refusals. */
 #include "support.h"
 
 #include <string.h>
@@ -100,7 +100,7 @@ START_TEST(edges_belong_to_the_relation_and_respect_fan_outs)
             ck_assert(replace || times[number[edge[k]]]++ == 0);
             heard[dst[k]]++;
         }
-        /* Seeds hear as many as the first hop says, others as the second. */
+        /* Seeds have the fan-out of the first hop, other nodes that of the second. */
         for (int64_t i = 0; i < n_to; i++) {
             const bool seed = to[r] == 1 && i < 4;
             const int64_t most = few[(seed ? 0 : ALONG) + r], d = degree[b[i]];

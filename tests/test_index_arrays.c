@@ -42,7 +42,7 @@ START_TEST(graphs_accept_int32_and_int64)
         ck_ok(gnn_graph_from_csr(&graph, N, N, indptr, indices));
         check_graph(graph);
         ck_ok(gnn_graph_borrow_csr(&graph, N, N, indptr, indices, NULL));
-        /* What has the graph's own type is not copied. */
+        /* Arrays of the graph's own types are not copied. */
         const gnn__pairs_t *pairs = &graph->base.parts[0].pairs;
         ck_assert_int_eq((const void *)pairs->indptr == (const void *)indptr64, k & 1);
         ck_assert_int_eq((const void *)pairs->indices == (const void *)indices32, !(k & 2));

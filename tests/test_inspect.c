@@ -295,7 +295,7 @@ static gnn_text_source_t *source_of(const opened_t *o, int64_t sentences)
     return source;
 }
 
-/* The classes begin at 0, where no head matters: they get numbers. */
+/* The classifier is initialised to 0, so that heads have no importance: it gets random weights. */
 static void set_classes(const opened_t *o)
 {
     gnn_tensor_t w;
@@ -313,8 +313,8 @@ static double loss_of(const opened_t *o, int64_t sentence, const gnn_real_t *log
     return most + log(exp(a - most) + exp(b - most)) - (labels[sentence] ? b : a);
 }
 
-/* Gates are a head's rows of the output product times a number: the same model with those rows
- * scaled gives the loss at another gate, and differences of it the gradient. */
+/* A gate scales a head's rows of the output matrix: the same model with scaled rows gives the loss
+ * at another gate value, and finite differences of it the gradient. */
 START_TEST(importance_is_the_gradient_of_gates)
 {
     opened_t o = open_small();

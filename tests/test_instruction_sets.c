@@ -59,7 +59,7 @@ static gnn__dropout_t dropout_at(double rate)
     return gnn__dropout((gnn_rng_t){1, 2, 3}, (gnn_real_t)rate);
 }
 
-/* Rows of `cols` numbers, `gap` more apart, against one draw after the other. */
+/* Rows of `cols` elements with padding `gap`, against single draws. */
 static void compare_matrix(int isa, int64_t rows, int64_t cols, int64_t gap, bool add)
 {
     const gnn__dropout_t d = dropout_at(rows % 2 ? 0.3 : 0.9);
@@ -93,7 +93,7 @@ START_TEST(dropout_of_a_matrix_is_the_same_with_all)
 }
 END_TEST
 
-/* Rows of 0 to `most` stored numbers. */
+/* Rows of 0 to `most` stored values. */
 static gnn_sparse_t stored_numbers(int64_t rows, int64_t most, bool ones)
 {
     int64_t *indptr = calloc((size_t)rows + 1, sizeof *indptr);

@@ -1,5 +1,5 @@
-/* Readers and writers when things go wrong: every truncation, every damaged byte, every failing
- * allocation, files that are no files. */
+/* Faults of readers and writers: every truncation, every damaged byte, every failing allocation,
+ * paths that are not files. */
 #include "io_bytes.h"
 
 #include <sys/stat.h>

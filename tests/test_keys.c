@@ -1,7 +1,6 @@
-/* Every key of a published model's files, changed and dropped: the values are those of the packages
- * transformers and sentence-transformers, or the file is refused by the key's name.
- * tests/transformers/keys.py, generations.py and sentences.py write the tables and say what their
- * lines mean. */
+/* Every key of a published model's files, changed and dropped: results match the packages
+ * transformers and sentence-transformers, or the error names the key. tests/transformers/keys.py,
+ * generations.py and sentences.py write the tables and document their lines. */
 #include "published.h"
 
 #include <gnn/generate.h>

@@ -276,7 +276,7 @@ START_TEST(projections_share_weights_with_gates)
 }
 END_TEST
 
-/* Before the layer a norm is of `in` numbers, inside it of `out`: what both saw comes back in
+/* A norm before the layer has width `in`, inside it `out`: running statistics of both are used in
  * inference. */
 START_TEST(batch_norms_have_widths_of_their_own)
 {
@@ -391,8 +391,8 @@ static void forward_of(const gnn_layer_t *layer, const gnn_graph_t *graph, const
     gnn_tape_free(tape);
 }
 
-/* Where nothing is recorded the aggregation adds the bias and activates: short rows, long ones, one
- * head of few numbers and several. */
+/* In inference the aggregation fuses bias and activation: small and large degrees, one narrow head
+ * and several heads. */
 START_TEST(attention_fuses_its_epilogue)
 {
     const int64_t lengths[] = {3, 5, 200}, n = 208;

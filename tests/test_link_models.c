@@ -129,8 +129,8 @@ END_TEST
 
 /* ---- training ---- */
 
-/* Nodes of `groups` groups, half of whose pairs are links; of others those whose draw from -1 to 1
- * is below `between`. Features say the group with noise. */
+/* Nodes in `groups` groups, with half of the pairs inside linked; pairs between groups are linked
+ * if a draw from [-1, 1) is below `between`. Features are noisy one-hot groups. */
 static gnn_data_t *groups_set(int64_t n, int groups, double between, const char *edge_array)
 {
     uint64_t seed = 9;
@@ -383,7 +383,7 @@ END_TEST
 
 /* ---- edges with classes ---- */
 
-/* The class of an edge: do its ends belong together? Learned from ends and the edge's number. */
+/* The class of an edge: are its ends in one group? Learned from ends and edge features. */
 START_TEST(classes_of_edges_are_learned)
 {
     gnn_data_t *data = groups_set(60, 3, -0.7, "far");

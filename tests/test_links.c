@@ -39,7 +39,7 @@ static uint8_t *matrix_of(const gnn_graph_t *graph)
     return is;
 }
 
-/* ---- pairs that are no links ---- */
+/* ---- negative pairs ---- */
 
 /* Every pair that may come does, about equally often; no other does. */
 START_TEST(negatives_are_uniform_over_pairs_without_an_edge)
@@ -225,8 +225,8 @@ START_TEST(both_directions_of_a_link_share_a_split)
 }
 END_TEST
 
-/* Pairs that are no links, of validation and test together: each once while there are enough, and
- * all of them where there are not. */
+/* Negative pairs of validation and test together: distinct if there are enough, else all of
+ * them. */
 START_TEST(pairs_of_validation_and_test_are_different)
 {
     for (uint64_t seed = 0; seed < 30; seed++) {

@@ -1,7 +1,7 @@
-/* Failing allocations of the whole process: this program's malloc stands in for the C library's, so
- * that those of jansson, libzip, zlib and OpenBLAS fail too, one after another. A call then
- * answers GNN_EMEMORY, or has done without and gives the same result: never another code, never
- * other numbers. (The allocations of OpenMP's run-time do not fail: it ends the program.) */
+/* Failing allocations of the whole process: this program's malloc replaces the C library's, so that
+ * allocations of jansson, libzip, zlib and OpenBLAS fail too, one after another. A call then
+ * returns GNN_EMEMORY, or the same result. (The allocations of OpenMP's run-time do not fail, since
+ * it would end the program.) */
 #include "bert_small.h"
 #include "data_tiny.h"
 
@@ -91,7 +91,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
 
 enum { RESULT = 4096 };
 
-/* What a scenario gives, in bytes that are compared. */
+/* The result of a scenario, as bytes. */
 typedef struct result {
     size_t n;
     unsigned char bytes[RESULT];

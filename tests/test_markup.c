@@ -36,7 +36,7 @@ START_TEST(gml_with_oversized_counts_is_refused)
 END_TEST
 #endif
 
-/* By the ending, or by the first bytes where the ending says nothing. */
+/* By the extension, or by the first bytes for other extensions. */
 START_TEST(formats_that_only_igraph_reads_are_named)
 {
     static const struct {

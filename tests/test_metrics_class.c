@@ -1,5 +1,4 @@
-/* Precision, recall and F1 of each class against numbers counted by hand, and against the macro
- * mean. */
+/* Precision, recall and F1 of each class against hand counts, and against the macro mean. */
 #include "support.h"
 
 enum { ROWS = 8, CLASSES = 4 };

@@ -35,7 +35,7 @@ static bool minilm_open(trial_t *t)
     return true;
 }
 
-/* Lines of a file; their number in *count. */
+/* Lines of a file; *count is their count. */
 static const char **lines_of(trial_t *t, const char *path, int64_t *count)
 {
     char *text = keep(t, calloc(1, 1 << 20));
@@ -57,7 +57,7 @@ static const char **lines_of(trial_t *t, const char *path, int64_t *count)
     return lines;
 }
 
-/* The largest difference between ours and the array's numbers. */
+/* The largest difference from the array. */
 static double difference(const trial_t *t, const char *name, const gnn_real_t *ours)
 {
     const gnn_array_t *a = array(t, name);

@@ -160,8 +160,7 @@ START_TEST(fields_that_a_step_does_not_read)
 }
 END_TEST
 
-/* What a model tells of its steps makes a model again: configs that were resolved hold all
- * fields. */
+/* The steps of a model make a model again: resolved configs hold all fields. */
 START_TEST(steps_of_a_model_make_another)
 {
     const gnn_step_t steps[] = {
@@ -241,7 +240,7 @@ START_TEST(heads_that_do_not_divide)
 }
 END_TEST
 
-/* Of no columns every number of heads is a divisor: none may be looped over. */
+/* Every head count divides 0 columns: no loop over heads may run. */
 START_TEST(heads_without_columns)
 {
     gnn_tape_t *tape;
@@ -310,7 +309,7 @@ START_TEST(unknown_options)
 }
 END_TEST
 
-/* Nobody's parameter, and operands that are not there. */
+/* Unknown parameters, and missing operands. */
 START_TEST(missing_operands)
 {
     gnn_tape_t *tape;

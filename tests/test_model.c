@@ -349,7 +349,7 @@ START_TEST(a_list_keeps_its_first_error)
 }
 END_TEST
 
-/* A block without its settings says what it needs, or its model does; none has steps to run. */
+/* A block without its settings names them, or its model does; none has steps to run. */
 START_TEST(blocks_name_missing_settings)
 {
     for (size_t k = 0; k < gnn_block_count(); k++) {

@@ -1,12 +1,12 @@
-/* The named ops (lib/ops/ops.def): gradients by finite differences, the same bits for any number of
- * threads, gradients that add up, wrong inputs in words; and graphs made from others. */
+/* The named ops (lib/ops/ops.def): gradients by finite differences, the same bits with any thread
+ * count, gradient accumulation, messages for wrong inputs; and derived graphs. */
 #include "tape_fixture.h"
 
 #include <math.h>
 
 enum { MOST_INPUTS = 4, SENDERS = 9, ROOM = 512 };
 
-/* Inputs of these shapes; rows 0: absent. Numbers lie in low .. low + 1. */
+/* Inputs of these shapes; rows 0: absent. Values are in low .. low + 1. */
 typedef struct {
     const gnn_op_t *op;
     int64_t shape[MOST_INPUTS][2];
@@ -53,7 +53,7 @@ static const case_t cases[] = {
 
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Three receivers, one of which hears no sender. */
+/* Three receivers, one without senders. */
 static gnn_graph_t *three_receivers(void)
 {
     gnn_graph_t *graph = NULL;
@@ -172,7 +172,7 @@ START_TEST(ops_have_names)
 }
 END_TEST
 
-/* ---- numbers that are known ---- */
+/* ---- known values ---- */
 
 static void expect(const gnn_op_t *op, const gnn_graph_t *graph, const gnn_tensor_t *x,
                    const gnn_op_options_t *options, int64_t rows, int64_t cols,

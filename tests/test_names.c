@@ -1,6 +1,6 @@
-/* Weights by other libraries' names: what goes out comes in again, layouts are those of the other
- * library, and every mismatch is refused before anything is copied. (That the numbers mean the same
- * is for the golden files to say.) */
+/* Weights by other libraries' names: exported arrays import again, layouts are those of the other
+ * library, and every mismatch is refused before anything is copied. (Golden files test that outputs
+ * agree.) */
 #include "support.h"
 
 #include <lib/io/arrays/arrays.h>
@@ -188,7 +188,7 @@ static void export_all(const gnn_layer_t *layer, gnn_names_t names, const char *
     }
 }
 
-/* No number of the other layer is left where it was: biases start at 0 in both, so all are moved
+/* Every weight of the other layer must change: biases start at 0 in both, so all are shifted
  * first. */
 static void shift(gnn_layer_t *layer, double by)
 {

@@ -1,4 +1,4 @@
-/* What must be there and is not: an error that names the function and the argument, and no crash.
+/* NULL arguments: an error that names the function and the argument, and no crash.
  */
 #include "support.h"
 

@@ -1,4 +1,4 @@
-/* OGB's folders of many graphs: a good one number by number, and each way to be wrong. */
+/* OGB's folders of many graphs: a valid one compared element by element, and each kind of fault. */
 #include "readers.h"
 
 #include <gnn/collection.h>
@@ -64,7 +64,7 @@ START_TEST(a_folder_of_many_graphs)
 }
 END_TEST
 
-/* Degrees stand for features then; the classes of graphs are no labels of nodes. */
+/* Degrees replace features then; classes of graphs are not labels of nodes. */
 START_TEST(several_splits_unpacked_files_and_no_features)
 {
     write_graphs("raw/node-feat.csv.gz", NULL);

@@ -1,5 +1,5 @@
-/* Every op's values, gradients and messages; the matrix products; the same bits for any number of
- * threads. */
+/* Every op's values, gradients and messages; the matrix products; the same bits with any thread
+ * count. */
 #include "big_trials.h"
 #include "op_references.h"
 
@@ -369,7 +369,7 @@ START_TEST(sparse_linear_equals_dense)
         for (int drop = 0; drop < 2; drop++)
             check_sparse(c, &x, 77, (gnn_real_t)(0.6 * drop), 1);
         sparse_free(&x);
-        /* Rows of more numbers than are listed at once. */
+        /* Rows with more values than are listed at once. */
         x = sparse_new(8, 1700, ones);
         for (int drop = 0; drop < 2; drop++)
             check_sparse(c, &x, 21, (gnn_real_t)(0.1 * drop), 1);

@@ -1,6 +1,6 @@
-/* The ops that steps are put together from: factors, rows stacked and repeated, rows on edges, the
- * largest of several. Values and gradients against their formulas in double, the same bits for any
- * number of threads, and what they refuse. */
+/* The ops that steps are composed of: products, stacked and repeated rows, rows on edges, maxima.
+ * Values and gradients against their formulas in double, the same bits with any thread count, and
+ * refusals. */
 #include "trial.h"
 
 /* Of the first input. */
@@ -21,8 +21,7 @@ static void reference_scale(const trial_t *t, double *const in[], double *out)
         out[e] = (double)how->alpha * in[0][e] * dropped(t, (double)how->rate, e);
 }
 
-/* The second input has the first one's rows or one, and a number for each of equal blocks of
- * columns. */
+/* The second input has the first one's rows or one, and one value per block of columns. */
 static void reference_multiply(const trial_t *t, double *const in[], double *out)
 {
     const gnn__multiply_settings_t *how = t->call.attributes;

@@ -6,7 +6,7 @@ enum {
     B = 7,
     C = 4,
     ALL = A + B + C
-}; /* numbers in "0.a" (5 x 7), "1.b" (1 x 7), "1.c" (2 x 2) */
+}; /* elements of "0.a" (5 x 7), "1.b" (1 x 7), "1.c" (2 x 2) */
 
 static gnn_context_t *context;
 
@@ -32,7 +32,7 @@ static gnn_parameters_t *three_parameters(void)
     return p;
 }
 
-/* All numbers one after another, without padding. */
+/* All values concatenated, without padding. */
 static void gather(const gnn_parameters_t *p, int gradients, gnn_real_t *out)
 {
     for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
@@ -51,7 +51,7 @@ static void draw_gradients(gnn_parameters_t *p, uint64_t *state, double size)
     }
 }
 
-/* One backward pass; "0.a" is read once, twice, or once and through a view; nobody reads "1.c". */
+/* One backward pass; "0.a" is read once, twice, or once and through a view; "1.c" is not read. */
 static void pass_back(gnn_parameters_t *p, int uses, bool through_view)
 {
     gnn_tape_t *tape;
@@ -90,7 +90,7 @@ START_TEST(zeroed_gradients_read_as_zero)
                 block[k] = 7;
             gnn_parameters_zero_gradients(p);
             pass_back(p, uses, view);
-            for (int k = 0; k < 4; k++) /* nobody asked for it since */
+            for (int k = 0; k < 4; k++) /* not requested since */
                 ck_assert(block[gnn_parameters_offset(p, 2) + k] == 0);
             gather(p, 1, got);
             for (int k = 0; k < ALL; k++)
@@ -112,7 +112,7 @@ typedef struct {
     int t;
 } reference_t;
 
-/* One step, number by number, as torch.optim writes it. */
+/* One step per element, as written in torch.optim. */
 static void reference_step(reference_t *r, const gnn_real_t *gradients, double factor)
 {
     double norm = 0, scale = 1;

@@ -1,12 +1,12 @@
-/* Nodes under other numbers: graphs against their tables of pairs, layers and trainings against
- * those in the old order, data sets against their files. */
+/* Permuted nodes: graphs against their tables of pairs, layers and trainings against the original
+ * order, data sets against their files. */
 #include "data_tiny.h"
 #include "graph_zoo.h"
 #include "readers.h"
 
 enum { N = 9 };
 
-/* A random order of n nodes, and the new number of each. */
+/* A random order of n nodes, and the new id of each. */
 static void draw_order(int64_t n, uint64_t seed, int64_t *order, int64_t *rank)
 {
     for (int64_t r = 0; r < n; r++) {

@@ -24,7 +24,7 @@ static gnn_graph_t *ring(int64_t n)
     return graph;
 }
 
-/* y = (I - D^-1/2 A D^-1/2) x with degrees of what was heard, for graphs of both directions. */
+/* y = (I - D^-1/2 A D^-1/2) x with in-degrees, for symmetric graphs. */
 static void laplacian(const gnn_graph_t *graph, const double *x, double *y)
 {
     const int64_t n = graph->n_dst, m = gnn_graph_n_pairs(graph);

@@ -2,7 +2,7 @@
  * of the same files. Sizes are read from the files: any set of checkpoints will do. */
 #include "pretrained_trial.h"
 
-/* What counts as equal: float32 rounds the stored numbers and ours. */
+/* Tolerances: float32 rounds the stored values and ours. */
 #define GOLDEN_BOUND 1e-5
 
 /* ---- a checkpoint and what it should compute ---- */

@@ -1,5 +1,5 @@
-/* Folders of published models that are cut, damaged or lie, files in pieces, allocations that fail.
- * The model is a BERT of a few numbers that the suite makes itself. */
+/* Truncated, damaged and inconsistent folders of published models, sharded files, failing
+ * allocations. The model is a tiny BERT that the suite makes. */
 #include "bert_small.h"
 
 #include <sys/stat.h>
@@ -88,7 +88,7 @@ START_TEST(bad_config)
 }
 END_TEST
 
-/* Files whose numbers of tokens are not the model's are refused, not taken as they are. */
+/* Files with another vocabulary size than the model are refused. */
 START_TEST(files_of_other_sizes)
 {
     static const char *const names[] = {"sentencepiece.bpe.model", "source.spm"};
@@ -449,7 +449,7 @@ END_TEST
 
 /* ---- columns and similarity ---- */
 
-/* Vectors keep their first columns, and are compared as the folder says. */
+/* Vectors are truncated to their first columns, and compared by the folder's similarity. */
 START_TEST(columns_and_similarity)
 {
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};

@@ -4,7 +4,7 @@
 
 /* ---- types of weights and names ---- */
 
-/* Numbers of 16 bits: the upper half of a float32, or a float16, of small multiples of 1/16. */
+/* 16-bit values: bf16, or fp16, of small multiples of 1/16. */
 static unsigned short as_bfloat16(float x)
 {
     uint32_t bits;
@@ -66,7 +66,7 @@ START_TEST(names_with_prefix_and_old_norms)
 }
 END_TEST
 
-/* A blank at the end of the header moves all numbers to odd addresses: they cannot be mapped. */
+/* A space at the end of the header moves all arrays to odd addresses: they cannot be mapped. */
 START_TEST(unaligned_arrays)
 {
     static bytes_t b;
@@ -205,7 +205,7 @@ START_TEST(masked_words)
 }
 END_TEST
 
-/* ---- relatives that are BERT where their sizes say so ---- */
+/* ---- architectures that equal BERT for some sizes ---- */
 
 static void ck_near(const gnn_real_t *expected)
 {
@@ -227,7 +227,7 @@ START_TEST(electra_with_equal_widths_equals_bert)
 }
 END_TEST
 
-/* The same numbers in all layers. */
+/* The same weights in all layers. */
 static void make_layers_equal(void)
 {
     for (int64_t k = 0; k < bert.n; k++) {

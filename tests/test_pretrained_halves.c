@@ -20,7 +20,7 @@ static void close_context(void)
     gnn_context_free(context);
 }
 
-/* The nearest number of 16 bits: of bf16 the upper half of a float; float16 with subnormals. */
+/* The nearest 16-bit value: for bf16 the upper half of a float; fp16 with subnormals. */
 static uint16_t half_of(double x, gnn_dtype_t dtype)
 {
     const int bits = dtype == GNN_DTYPE_BFLOAT16 ? 7 : 10,
@@ -34,8 +34,8 @@ static uint16_t half_of(double x, gnn_dtype_t dtype)
     return (uint16_t)(sign + ((uint32_t)(exponent + bias - 1) << bits) + (uint32_t)whole);
 }
 
-/* Copies a folder's config, and its arrays with those of floating numbers in 16 bits; 1: matrices
- * alone of every other kind, so that parameters of several arrays are mixed. */
+/* Copies a folder's config, and its arrays with floating-point ones in 16 bits; 1: matrices only,
+ * of alternating types, so that parameters of several arrays are mixed. */
 static void write_halves_of(const char *folder, gnn_dtype_t dtype, bool mixed)
 {
     static bytes_t config;

@@ -1,10 +1,10 @@
-/* Random programs: what a plan makes of them (ops joined, memory used again and written over,
- * gradients lent) gives the numbers of their ops run one by one, each on a tape of its own, the
- * gradients added up here. GNN_TEST_SEED draws others. */
+/* Random programs: their planned form (fused ops, reused memory, in-place ops, shared gradients)
+ * gives the results of single ops, each on its own tape, with gradients added up here.
+ * GNN_TEST_SEED draws others. */
 #include "random_program.h"
 #include "tape_fixture.h"
 
-/* What all programs run on. */
+/* Inputs of all programs. */
 typedef struct {
     fixture_t f;
     gnn_graph_t *graphs[2];
@@ -12,7 +12,7 @@ typedef struct {
     gnn_real_t *leaves[LEAVES];
 } world_t;
 
-/* What plans were seen to do. */
+/* Counts of the optimisations seen in plans. */
 typedef struct {
     int joined, absorbed, added, written_over, lent;
 } joins_t;
@@ -189,8 +189,8 @@ static double largest_of(const gnn_tensor_t *x)
     return largest;
 }
 
-/* Some gradients are nothing but rounding: that of a row added before a batch norm. So what is
- * allowed goes by the largest number of any line too. */
+/* Some gradients are rounding errors only, such as that of a row added before a batch norm, so the
+ * tolerance is also relative to the largest element of any value. */
 static double allowed(const program_t *p, const gnn_tensor_t *all, const gnn_tensor_t *own)
 {
     double largest = 0;
@@ -271,7 +271,7 @@ static gnn_graph_t *edges(uint64_t seed)
 {
     int64_t src[EDGES], dst[EDGES];
     gnn_graph_t *g = NULL;
-    for (int k = 0; k < EDGES; k++) { /* the last node hears nobody */
+    for (int k = 0; k < EDGES; k++) { /* the last node has no senders */
         src[k] = test_below(&seed, NODES);
         dst[k] = test_below(&seed, NODES - 1);
     }

@@ -243,7 +243,7 @@ static const struct {
     {NULL, "a\n\xc0\xaf\nb\n", GNN_EFORMAT, "y.csv: line 2, column 1: a class in UTF-8 is expected"},
 };
 
-/* What was wrong leaves the set as it was. */
+/* Errors leave the set unchanged. */
 START_TEST(wrong_csv_is_named)
 {
     char features[512];
@@ -346,9 +346,7 @@ START_TEST(truncated_at_every_byte)
     ck_assert_int_gt(refused, 0);
     ck_assert(good_or_refused(form, form->text, n));
     if (strstr(form->name, "graphml"))
-        ck_assert_int_ge(
-            refused,
-            (int)n - 2); /* all but the last line's end: a document that is cut is no document */
+        ck_assert_int_ge(refused, (int)n - 2); /* all but the last line ending */
 }
 END_TEST
 

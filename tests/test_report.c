@@ -139,7 +139,7 @@ START_TEST(labels_are_escaped)
 }
 END_TEST
 
-/* What follows each "x": how many replacement characters it must become. */
+/* After each "x": the count of replacement characters expected for it. */
 START_TEST(invalid_xml_characters_are_replaced)
 {
     static const struct {
@@ -445,7 +445,7 @@ START_TEST(output_does_not_depend_on_the_locale)
     char *heat_c = heat(&map), *scatter_c = scatter(&plot);
     if (!comma_locale()) {
         setlocale(LC_NUMERIC,
-                  "C"); /* then this test only says that the same call gives the same bytes */
+                  "C"); /* then this test only checks that the same call gives the same bytes */
         test_skip("output_does_not_depend_on_the_locale",
                   "no locale with a decimal comma could be made");
     }

@@ -56,7 +56,7 @@ static void check_mean(const mean_t *m, double expected, double slack)
                   expected, deviation);
 }
 
-/* What receiver r of graph l sums up of the edges' values. */
+/* The sum of edge values at receiver r of graph l. */
 static double scaled_sum(const town_t *t, const gnn_sample_t *s, int64_t l, int64_t r)
 {
     const gnn_real_t *scale = gnn_sample_edge_scale(s, l);
@@ -261,8 +261,8 @@ static void left_alone(const gnn_graph_t *graph)
     }
 }
 
-/* Two rings with one link between them are two clusters, found by METIS; without it the message
- * says so. */
+/* METIS finds two rings with one link between them as two clusters; without METIS there is an
+ * error. */
 START_TEST(metis_finds_clusters)
 {
     enum { RING = 20, ALL = 2 * RING + 1 };

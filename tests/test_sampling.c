@@ -1,5 +1,5 @@
-/* Samples of graphs: what is drawn is in the graph, in the numbers that were asked for, without
- * bias, the same for any number of threads, and in memory that is used again. */
+/* Samples of graphs: edges of the graph, within fan-outs, unbiased, the same with any thread count,
+ * and in reused memory. */
 #include "sampling_trial.h"
 
 START_TEST(blocks_are_parts_of_the_graph)
@@ -59,7 +59,7 @@ static void check_chi_square(double statistic, int freedom)
                   statistic, freedom);
 }
 
-/* One node hears STAR others: how often each of them came. */
+/* One node with STAR senders: the count of draws of each. */
 static void count_draws(const gnn_sampler_config_t *config, int64_t count[STAR])
 {
     int64_t src[STAR], dst[STAR] = {0};
@@ -144,7 +144,7 @@ START_TEST(weights_without_replacement)
 }
 END_TEST
 
-/* ---- the same for any number of threads; other for another batch ---- */
+/* ---- equal for any thread count; different for another batch ---- */
 
 static void same_samples(const gnn_sample_t *a, const gnn_sample_t *b, int64_t graphs, bool same)
 {

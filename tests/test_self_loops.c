@@ -1,6 +1,6 @@
-/* Edge features of self-loops, and those that are not given. With .loop_features those that a graph
- * has itself become the mean of what their node hears of others, as those that are added, so that a
- * graph with self-loops and one without are the same to a GAT. */
+/* Edge features of self-loops, and missing ones. With .loop_features those of stored loops become
+ * the mean of their node's other incoming edges, like those of added loops, so that a GAT gives the
+ * same output with and without stored loops. */
 #include "layer_run.h"
 
 enum { N = 6, M = 10, LOOPS = 3, IN = 5, EDGE_DIM = 3 };
@@ -31,7 +31,7 @@ static void ck_near(const char *what, const gnn_real_t *a, const gnn_real_t *b, 
                       (long long)k, (double)a[k], (double)b[k]);
 }
 
-/* Rows of the preset: additive scores with one number a head, and with a vector a head. */
+/* Entries of the preset: additive scores with one value per head, and with a vector per head. */
 START_TEST(stored_and_added_loops_are_equal)
 {
     const gnn_layer_config_t configs[] = {

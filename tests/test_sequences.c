@@ -100,8 +100,8 @@ static const gnn_named_t *input(const gnn_batch_t *batch, const char *name)
     return NULL;
 }
 
-/* Which sequence of the task begins at these rows: their digits say it, since no two are alike or
- * the lower number is not taken. */
+/* The sequence of the task that starts at these rows, identified by its digits; of equal ones the
+ * lowest unused index. */
 static int64_t find(const task_t *t, const bool *seen, const int32_t *ids, int64_t n)
 {
     for (int64_t k = 0, at = 0; k < t->sequences.count; at += t->lengths[k++])
@@ -283,7 +283,7 @@ static gnn_train_result_t train(gnn_model_t *model, gnn_context_t *context,
     return result;
 }
 
-/* How many sequences of the task are written without a fault, by a state that encodes once. */
+/* Count of the sequences of the task that are generated correctly, by a state that encodes once. */
 static int64_t right(const gnn_model_t *model, gnn_context_t *context, const task_t *t, int64_t beams)
 {
     const int64_t n = t->sequences.count;
@@ -350,7 +350,7 @@ START_TEST(an_encoder_decoder_learns_to_reverse_digits)
 }
 END_TEST
 
-/* Stops the training while batch number `left` from here is fetched. */
+/* Stops the training while the `left`-th batch from here is fetched. */
 typedef struct {
     const gnn_source_t *inner;
     volatile int stop;

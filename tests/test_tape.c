@@ -21,7 +21,7 @@ static gnn_var_t record(fixture_t *f, const gnn_tensor_t *x, gnn_var_t *input, b
     gnn_var_t more = all[n++] = gnn_tape_activation(t, part, GNN_ELU, 0);
     gnn_var_t again = all[n++] = gnn_tape_linear(t, z, w, b); /* the same weights twice */
     gnn_var_t top = gnn_tape_view(t, again, 0, 5, 0, 3);
-    all[n++] = gnn_tape_activation(t, z, GNN_RELU, 0); /* nobody reads it */
+    all[n++] = gnn_tape_activation(t, z, GNN_RELU, 0); /* it is not read */
     gnn_var_t sum = all[n++] = gnn_tape_add(t, top, more, (gnn_real_t)0.5);
     for (int k = 0; keep_all && k < n; k++)
         gnn_tape_keep(t, all[k]);
@@ -382,7 +382,7 @@ static gnn_real_t *attend(const gnn_graph_t *sentence, const gnn_tensor_t *q, co
     return d;
 }
 
-/* Two heads, on two threads, add to the same numbers. */
+/* Two heads, on two threads, add to the same elements. */
 START_TEST(parts_that_overlap_add_up_their_gradients)
 {
     gnn_real_t *memory = test_reals(WORDS * 3 * SOME, 4), keys[WORDS * SOME], d_k[WORDS * SOME];

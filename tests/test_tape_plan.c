@@ -1,18 +1,18 @@
-/* What a tape's plan joins gives the values and gradients of ops that run one by one: there
- * somebody wants to see what lies in between. */
+/* Fused ops of a tape's plan give the values and gradients of single ops; fusion is prevented by
+ * keeping the intermediate value. */
 #include "tape_fixture.h"
 
 #include <lib/aggregate/aggregate.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
-/* What ends in a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
+/* Ops before a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
 typedef struct {
     gnn_activation_t f; /* GNN_ACTIVATION_DEFAULT: the norm */
-    bool biased, alone; /* nobody else reads x */
+    bool biased, alone; /* x has no other reader */
 } dropping_t;
 
-/* In one op or, where somebody wants to see what lies between, in two. x and z are read once more
- * behind it, so that their gradients are added to, or z is. */
+/* As one op or, with a kept intermediate value, as two. x and z, or z only, are read again later,
+ * so that their gradients are accumulated. */
 static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const dropping_t *how, bool joined)
 {
     const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
@@ -87,7 +87,7 @@ START_TEST(fused_dropout_draws_the_same_mask)
 }
 END_TEST
 
-/* One op, until somebody wants to see what lies between; then two, and the same values. */
+/* One op, until the intermediate value is kept; then two, with the same values. */
 START_TEST(ops_are_fused_again_in_every_plan)
 {
     gnn_real_t *memory = test_reals(40 * 8, 4), first[40 * 8];
@@ -110,8 +110,8 @@ START_TEST(ops_are_fused_again_in_every_plan)
 }
 END_TEST
 
-/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a
- * view's does; here others read it too, to no effect, if it is not `shared`. */
+/* A value that only its sum reads shares the gradient of the sum, also with that of a view; unless
+ * `shared`, other ops read it too, without effect. */
 static gnn_var_t summing(gnn_tape_t *t, gnn_var_t x, bool shared, gnn_var_t *sum)
 {
     const int64_t half = gnn_tape_cols(t, x) / 2, rows = gnn_tape_rows(t, x);
@@ -165,7 +165,7 @@ static gnn_graph_t *graph_of(int edges)
     int64_t src[MANY_EDGES], dst[MANY_EDGES];
     gnn_graph_t *graph;
     uint64_t seed = 3;
-    for (int k = 0; k < edges; k++) { /* the last node hears nobody */
+    for (int k = 0; k < edges; k++) { /* the last node has no senders */
         src[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * NODES);
         dst[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * (NODES - 1));
     }
@@ -188,7 +188,7 @@ static void no_inputs(gnn_var_t *in)
         in[k] = GNN_NONE;
 }
 
-/* What a row hears of x, as it is. */
+/* The plain aggregation of x. */
 static gnn_var_t heard(gnn_tape_t *t, const char *aggregator, const gnn_graph_t *graph, gnn_var_t x)
 {
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
@@ -311,8 +311,7 @@ START_TEST(one_receiver_fuses_its_epilogue)
 }
 END_TEST
 
-/* Receivers hear senders that stand together in an order of the senders' own: nobody, four or
- * thirty. */
+/* Receivers with 0, 4 or 30 consecutive senders, in a permuted order of senders. */
 static gnn_graph_t *spans_of(void)
 {
     int32_t dst[NODES], src[NODES], lo[NODES], hi[NODES];
@@ -335,8 +334,7 @@ typedef struct {
     gnn_activation_t f;
 } attending_t;
 
-/* f(attention + b) of numbers in `memory`, from q, k, v and b, into `out`: rows of heads * d and a
- * gap. */
+/* f(attention + b) of q, k, v and b in `memory`, into `out`: rows of heads * d with padding. */
 static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined,
                    gnn_real_t *memory, gnn_real_t *out)
 {

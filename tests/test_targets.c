@@ -1,12 +1,11 @@
-/* gnn_train against numbers in place of classes, and with edges and nodes that are dropped: several
- * labels of a node, regression, metrics of both. */
+/* gnn_train with multi-label and regression targets, their metrics, and dropped edges and nodes. */
 #include "one_context.h"
 
 #include <lib/train/drop_edges.h>
 
 enum { N = 80, FEATURES = 6 };
 
-/* A ring with chords; targets are sums of a node's own features: their signs, or the numbers. */
+/* A ring with chords; targets are sums of a node's own features: their signs, or the values. */
 static gnn_data_t *ring_set(bool numbers)
 {
     int64_t src[2 * N], dst[2 * N];
@@ -179,7 +178,8 @@ START_TEST(edges_are_dropped_in_both_directions)
 }
 END_TEST
 
-/* With rows on edges, which must follow what is left; and the numbers differ from those without. */
+/* With rows on edges, which must follow the remaining edges; results differ from those without
+ * dropping. */
 START_TEST(training_without_some_edges)
 {
     gnn_data_t *data = ring_set(true);

@@ -284,7 +284,7 @@ START_TEST(packs_hold_every_sentence_once)
 }
 END_TEST
 
-/* Held-out sentences number their classes in another order, or have one that is not known. */
+/* Held-out sentences have their classes in another order, or an unknown class. */
 START_TEST(classes_of_packs_match_by_name)
 {
     gnn_corpus_t *train = read_ok("b\tone\na\ttwo\nc\tthree\n"), *other = read_ok("c\tx\nb\ty\n"),

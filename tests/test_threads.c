@@ -1,4 +1,4 @@
-/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, and no
+/* The thread count of a context: processors, cpusets, quotas of control groups; forks, and lack of
  * memory for threads. */
 #include "support.h"
 

@@ -1,6 +1,6 @@
-/* Tokenizers: ids, places and texts as the published programs give them; expected numbers come from
- * the Python packages tokenizers 0.23 and sentencepiece 0.2 (tools/compare_tokenizers.py compares
- * whole corpora). */
+/* Tokenizers: ids, offsets and texts match the published programs; expected values are from the
+ * Python packages tokenizers 0.23 and sentencepiece 0.2 (tools/compare_tokenizers.py compares whole
+ * corpora). */
 #include "tokenizer_make.h"
 
 #include <time.h>

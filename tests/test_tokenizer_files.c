@@ -163,7 +163,7 @@ START_TEST(bad_models)
 }
 END_TEST
 
-/* A file cut anywhere opens or says why, and what opened encodes. */
+/* A file truncated anywhere opens or gives an error, and a tokenizer that opened encodes. */
 static void cut_everywhere(const char *name, const char *data, size_t n, size_t from)
 {
     for (size_t k = from; k < n; k++) {

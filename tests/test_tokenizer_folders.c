@@ -201,7 +201,7 @@ START_TEST(published_forms_have_the_ids_of_transformers)
 }
 END_TEST
 
-/* ---- what a folder says of a long text, and of texts that are written ---- */
+/* ---- truncation and decoding settings of a folder ---- */
 
 #define WORDS "[UNK]\n[CLS]\n[SEP]\na\nb\nc\n.\n"
 

@@ -1,5 +1,4 @@
-/* What the training loop promises: stopping, the best weights, bad numbers, memory, the same
- * bits. */
+/* The training loop: stopping, the best weights, non-finite losses, memory, the same bits. */
 #include "train_small.h"
 
 START_TEST(early_stopping_restores_the_best_weights)
@@ -189,8 +188,7 @@ END_TEST
 
 /* ---- node classification ---- */
 
-/* A graph of four blocks whose nodes mostly hear their own block, large enough that kernels use all
- * threads. */
+/* A graph of four blocks with mostly inner edges, large enough that kernels use all threads. */
 static gnn_data_t *blocks(int64_t n, int64_t features)
 {
     gnn_data_t *d = NULL;
@@ -240,7 +238,7 @@ static gnn_model_t *new_gat(gnn_context_t *with, int64_t in, int64_t classes)
     return gat;
 }
 
-/* Trains a GAT with dropout from a seed on some threads and returns all its numbers. */
+/* Trains a GAT with dropout from a seed on some threads and returns all its weights. */
 static gnn_real_t *trained(gnn_data_t *data, int threads, uint64_t seed, int64_t *count,
                            double *accuracy)
 {

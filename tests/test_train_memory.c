@@ -1,5 +1,5 @@
-/* Memory said beforehand: what gnn_train_memory says beside what a training then takes, and the
- * parts of it that follow from a formula. */
+/* Estimates of memory: gnn_train_memory against the use of a training, and the components that
+ * follow from a formula. */
 #include "peak.h"
 
 #include <lib/kernels/dense/dense.h>
@@ -101,8 +101,8 @@ static void warm_products(gnn_context_t *context)
     free(w);
 }
 
-/* How the growth of the peak lies to what was said; the views stand already. Samples differ, and
- * memory that grew with them leaves holes. */
+/* The growth of the peak relative to the estimate, with views prepared. Samples differ, and growing
+ * memory leaves holes. */
 static void hold_against(const char *preset, const gnn_sampling_t *sampling)
 {
     gnn_context_t *context;

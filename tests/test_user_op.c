@@ -1,5 +1,5 @@
-/* What an op of a user's says of itself is all that a tape goes by: it is written in place, reads
- * sparse values, counts its work and has its settings and threads as the library's ops do. */
+/* A tape depends only on the descriptor of an op: ops of the user run in place, read sparse values,
+ * count their work and get settings and threads like the library's. */
 #include "tape_fixture.h"
 
 enum { ROWS = 30, COLS = 7, NUMBERS = ROWS * COLS };
@@ -116,7 +116,7 @@ START_TEST(an_elementwise_op_of_a_user_writes_over_its_input)
 }
 END_TEST
 
-/* An op that does not do as it says is not believed: its output has another shape. */
+/* An op with GNN_OP_ELEMENTWISE whose output has another shape does not run in place. */
 static int narrow_shape(gnn_op_call_t *call)
 {
     GNN_TRY(half_shape(call));
@@ -199,7 +199,7 @@ static int count_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* How many numbers each row stores. */
+/* Count of the stored values of each row. */
 static int count_forward(gnn_op_call_t *call)
 {
     const gnn_sparse_t *x = call->in[0].sparse;

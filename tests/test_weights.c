@@ -22,7 +22,7 @@ static void tear_down(void)
 
 /* ---- models to save ---- */
 
-/* Numbers that have no short decimal form, and zeros that are meant. */
+/* Values without a short decimal form, and explicit zeros. */
 static gnn_layer_config_t awkward(gnn_preset_t preset)
 {
     gnn_layer_config_t c;
@@ -158,8 +158,7 @@ static void same_model(const gnn_model_t *a, const gnn_model_t *b)
     }
 }
 
-/* Every number of a model changed, buffers too, so that nothing comes back by being drawn from the
- * same seed. */
+/* Changes every weight and buffer, so that equal values cannot come from the same seed. */
 static void disturb(gnn_model_t *model)
 {
     uint64_t state = 77;

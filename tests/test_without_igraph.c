@@ -1,5 +1,5 @@
-/* A program that links libgnn alone: calls that need igraph say what to do. tests/meson.build links
- * this suite without libgnn-igraph. */
+/* A program that links libgnn alone: the errors of calls that need igraph name the second library.
+ * tests/meson.build links this suite without libgnn-igraph. */
 #include "readers.h"
 
 #include <gnn/build.h>

@@ -75,8 +75,7 @@ END_TEST
         step ".out.weight", "o", TURNED, 0                                        \
     }
 
-/* Edges among words (n of them, then `rows` for each sentence): a window, and the rows that hear
- * and are heard by all. */
+/* Edges among words (n of them, then `rows` per sentence): a window, and global rows. */
 static void add_external_graph(zoo_t *z, int64_t rows, int64_t window)
 {
     int64_t count, *lengths = golden_integers(&z->g, "lengths", &count), n = 0, m = 0, at_word = 0;
@@ -134,8 +133,8 @@ static void add_product(zoo_t *z, const char *name, const char *input, int64_t d
                             .bias = GNN_OFF});
 }
 
-/* Learned keys and values stand behind all words; each sentence's words hear those up to theirs,
- * and all learned ones. */
+/* Learned keys and values follow all words; words attend to earlier words of their sentence, and to
+ * all learned rows. */
 static void add_all_attention_graph(zoo_t *z, int64_t rows)
 {
     int64_t count, *lengths = golden_integers(&z->g, "lengths", &count), n = 0, from = 0;

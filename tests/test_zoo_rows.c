@@ -6,7 +6,7 @@
 
 /* ---- scores over encoder states ---- */
 
-/* Receivers hear the states `mem` of their sentence. */
+/* Receivers attend to the states `mem` of their sentence. */
 static gnn_var_t memory(zoo_t *z)
 {
     int64_t n, *heard = golden_integers(&z->g, "lengths_mem", &n),
@@ -36,7 +36,7 @@ static void concat(zoo_t *z)
     z->in[GNN_AGGREGATE_SCORE_PARAMETERS] = input(z, "w.v", ONE_ROW);
 }
 
-/* The score is what the receiver says of the sender's place, and nothing else: the rest is 0. */
+/* The score is the receiver's value for the sender's position only; other terms are 0. */
 static void location(zoo_t *z)
 {
     const gnn_var_t mem = memory(z), numbers = product(z, z->x, "w.W");

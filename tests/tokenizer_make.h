@@ -1,4 +1,4 @@
-/* What the suites of tokenizers share: small tokenizers made on the spot, and lists of ids as text.
+/* Shared by the suites of tokenizers: small tokenizers, and lists of ids as text.
  */
 #ifndef GNN_TESTS_TOKENIZER_MAKE_H
 #define GNN_TESTS_TOKENIZER_MAKE_H

@@ -120,7 +120,7 @@ static bool weights_are(const gnn_model_t *model, const gnn_real_t *expected)
 
 enum { EPOCHS = 300 };
 
-/* What a callback writes down. */
+/* Records of a callback. */
 typedef struct {
     small_t *small;
     gnn_real_t *best;

@@ -21,7 +21,7 @@ struct trial {
     gnn_op_call_t call;
     const gnn_op_t *op;
     reference_t reference;
-    int64_t pad; /* numbers between rows */
+    int64_t pad; /* elements between rows */
     bool dense[MAX_INPUTS];
 };
 
@@ -42,7 +42,7 @@ static void tensor_fill(const gnn_tensor_t *t, uint64_t seed)
             gnn__row(t, r)[c] = (gnn_real_t)(1.5 * test_uniform(&seed));
 }
 
-/* Same-shaped: numbers between rows are not compared. */
+/* Of the same shape; padding between rows is not compared. */
 static bool tensor_same_bits(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     for (int64_t r = 0; r < a->rows; r++)
@@ -60,7 +60,7 @@ static double *as_doubles(const gnn_tensor_t *t)
     return out;
 }
 
-/* Stands for an expected number that was not worked out: a gradient beside the sample. */
+/* Marks an expected value that was not computed: a gradient outside of the sample. */
 #define LEFT_OUT DBL_MAX
 
 static double worst_error(const gnn_tensor_t *got, const double *expected, double offset)
@@ -111,7 +111,7 @@ static gnn_operand_t *trial_ids(trial_t *t, const int32_t *ids, int64_t count)
     return in;
 }
 
-/* What dropout multiplies an element of the call's output by. */
+/* The dropout factor of an element of the call's output. */
 static double multiplier(const trial_t *t, gnn_real_t rate, int64_t r, int64_t c)
 {
     gnn_real_t keep[8];

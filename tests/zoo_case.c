@@ -54,7 +54,7 @@ double zoo_real(zoo_t *z, const char *name)
     return gnn_array_get(golden_array(&z->g, name), 0);
 }
 
-/* The same number in each of as many segments as `lengths` has. */
+/* An array with one element `number` per segment of `lengths`. */
 int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number)
 {
     int64_t count, *l = golden_integers(&z->g, lengths, &count);
@@ -108,7 +108,7 @@ void zoo_lengths(zoo_t *z, const char *dst, const char *src)
 
 /* ---- weights and gradients ---- */
 
-/* Where element (r, c) of a field of `rows` x `cols` lies in its array. */
+/* The index of element (r, c) of a `rows` x `cols` field in its array. */
 static int64_t at(const gnn_array_t *a, layout_t layout, int part, const gnn_tensor_t *t, int64_t r,
                   int64_t c)
 {

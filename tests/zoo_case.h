@@ -4,14 +4,14 @@
 
 #include "golden.h"
 
-/* How a field lies in its array: the same way, transposed (a PyTorch linear), or (heads x rows x
+/* Layout of a field in its array: equal, transposed (a PyTorch linear), or (heads x rows x
  * width). */
 typedef enum { SAME, TURNED, BY_HEAD } layout_t;
 
 typedef struct {
     const char *field, *array; /* the array without "w." */
     layout_t layout;
-    int part; /* of a packed array: the field is its piece of this number */
+    int part; /* of a packed array: index of the field in it */
 } place_t;
 
 enum { GRAPHS = 12, VALUES = 5, STEPS = 160 };
@@ -40,12 +40,12 @@ int64_t zoo_number(zoo_t *z, const char *name);
 double zoo_real(zoo_t *z, const char *name);
 /* Columns of an array: its last dimension. */
 int64_t zoo_cols(zoo_t *z, const char *name);
-/* The same number in each of as many segments as `lengths` has. */
+/* An array with one element `number` per segment of `lengths`. */
 int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number);
 /* The next slot: a bipartite graph of these lengths, or of those in two arrays. */
 void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src);
 /* The next slot: the graph of `src` and `dst` over the rows of x; from its edges to their
- * receivers; from nodes to the one receiver of their number in `batch`. */
+ * receivers; from nodes to the receiver with their id in `batch`. */
 void zoo_graph(zoo_t *z);
 void zoo_edges_to_nodes(zoo_t *z);
 void zoo_readout(zoo_t *z);

@@ -8,8 +8,8 @@
 #include <gnn/tape.h>
 #include <math.h>
 
-/* How a value lies in its array: the same way, as one row, or heads x rows x width for our rows x
- * heads width. */
+/* Layout of a value in its array: equal, as one row, or heads x rows x width for our rows x heads
+ * width. */
 typedef enum { SAME, ONE_ROW, BY_HEAD } layout_t;
 
 typedef struct value {
@@ -39,7 +39,7 @@ static inline double real(zoo_t *z, const char *name)
     return gnn_array_get(golden_array(&z->g, name), 0);
 }
 
-/* Our number `at` in the order of the array. */
+/* Our element at index `at` of the array. */
 static inline int64_t place(const gnn_array_t *a, layout_t layout, int64_t at)
 {
     if (layout != BY_HEAD)
@@ -111,7 +111,7 @@ static inline bool zoo_start(zoo_t *z, const char *name)
     return true;
 }
 
-/* Rows x hear one another on the graph by products of what they are told later. */
+/* Self-attention of rows x on the graph by dot products, with inputs added later. */
 static inline void rows_attend(zoo_t *z)
 {
     z->x = input(z, "x", SAME);

@@ -1,4 +1,4 @@
-/* What the fuzz targets of readers share: the input as a file without a disk, and a look at
+/* Shared by the fuzz targets of readers: the input as an in-memory file, and a traversal of
  * everything that was read. */
 #ifndef GNN_TESTS_FUZZ_H
 #define GNN_TESTS_FUZZ_H
@@ -178,7 +178,7 @@ typedef struct {
     size_t left;
 } fuzz_bytes_t;
 
-/* 0 .. n - 1; 0 where there are no more bytes. */
+/* 0 .. n - 1; 0 after the last byte. */
 static inline int fuzz_draw(fuzz_bytes_t *b, int n)
 {
     if (b->left == 0)
@@ -187,7 +187,7 @@ static inline int fuzz_draw(fuzz_bytes_t *b, int n)
     return *b->at++ % n;
 }
 
-/* What cannot fail. */
+/* A call that must not fail. */
 static inline void fuzz_must(int rc)
 {
     if (rc == GNN_OK)
@@ -196,8 +196,8 @@ static inline void fuzz_must(int rc)
     abort();
 }
 
-/* m <= 32 edges between n nodes, a sentence of n words, and the edges' senders heard by two
- * alone. */
+/* m <= 32 edges between n nodes, a sentence of n words, and the edges' senders with two receivers
+ * only. */
 static inline void fuzz_graphs(gnn_graph_t *graphs[3], int n, int m)
 {
     int64_t src[32], dst[32], few[32], length = n;

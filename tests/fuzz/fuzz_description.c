@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as the texts of a described model, steps and graphs with a newline between.
- * The file that holds them has numbers enough that models are built. */
+/* libFuzzer: bytes as the texts of a described model, steps and graphs separated by a newline. The
+ * file has enough weights for models to be built. */
 #include "fuzz.h"
 #include "fuzz_json.h"
 

@@ -1,6 +1,5 @@
-/* libFuzzer: any bytes as a program that makes graphs of graphs. What is made holds together, says
- * the same as its edges written out, and a layer hears the same on both; what is refused leaves
- * words. */
+/* libFuzzer: bytes as a program of graph constructors. Results are valid, equal their expanded
+ * edges, and a layer gives the same output on both; refusals set a message. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
@@ -134,7 +133,7 @@ static int make(gnn_graph_t **g, gnn_graph_t *const *pool, fuzz_bytes_t *b)
 
 /* ---- looking ---- */
 
-/* What a layer hears, or nothing where it is refused. */
+/* A layer's output, or nothing if it is refused. */
 static int hear(gnn_context_t *context, const gnn_layer_t *layer, gnn_graph_t *g,
                 gnn_real_t *numbers, gnn_real_t *y)
 {

@@ -12,7 +12,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 enum { FUZZ_VALUES = 4096, FUZZ_TEXT = 1 << 16 };
 
-/* Where a value begins and ends; members of objects have their keys with them. */
+/* Start and end of a value; members of objects include their keys. */
 typedef struct {
     size_t begin, end, key; /* `key`: where the member begins, `begin` where there is none */
     bool list;              /* stands in an array or an object, so that it may be repeated */
@@ -175,7 +175,7 @@ static inline size_t fuzz_json_once(uint8_t *data, size_t size, size_t most, uin
             return size;
         memcpy(bytes, data + other.begin, n);
         return fuzz_splice(data, size, most, v.begin, v.end, bytes, n);
-    default: { /* the content of a string or number once more */
+    default: { /* the content of a string or JSON number again */
         const size_t inner = v.end - v.begin > 2 ? v.end - v.begin - 2 : 0;
         if (data[v.begin] != '"' || inner == 0 || inner > sizeof bytes)
             return size;

@@ -1,6 +1,6 @@
-/* libFuzzer: bytes as the arrays of a .npz, whatever its packing: names that data sets know, types,
- * shapes and numbers that nearly fit each other (CSR of PyTorch Geometric and of Shchur et al.,
- * lists of edges, features, masks, class names). What becomes a set holds together. */
+/* libFuzzer: bytes as the arrays of an unpacked .npz: names of data sets, types, shapes and values
+ * that nearly fit each other (CSR of PyTorch Geometric and of Shchur et al., lists of edges,
+ * features, masks, class names). What becomes a set holds together. */
 #include "fuzz.h"
 
 #include <lib/io/arrays/arrays.h>

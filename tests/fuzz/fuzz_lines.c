@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as lines of a text, gzipped ones too: every line is UTF-8, ends where its
- * length says, and holds no end of a line. */
+/* libFuzzer: any bytes as lines of a text, gzipped ones too: every line is UTF-8, has the given
+ * length, and contains no line ending. */
 #include "fuzz.h"
 
 #include <gnn/text.h>

@@ -23,7 +23,7 @@ static gnn_flag_t draw_flag(fuzz_bytes_t *b)
     return (gnn_flag_t)fuzz_draw(b, 3);
 }
 
-/* Names of inputs, of steps, of nobody. */
+/* Names of inputs, of steps, and unknown ones. */
 static const char *draw_name(fuzz_bytes_t *b)
 {
     static const char *const names[] = {NULL, "x",   "0", "1", "2", NULL,
@@ -73,7 +73,7 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     return c;
 }
 
-/* What the kinds after the first eight read. */
+/* Fields of the kinds after the first eight. */
 static void draw_more(fuzz_bytes_t *b, gnn_step_t *s)
 {
     const int scored = (int)fuzz_draw(b, 2);
@@ -209,7 +209,7 @@ static void run(world_t *w, const gnn_model_t *model)
     reload(w, model, &inputs, rows, cols);
 }
 
-/* Rows one after another, where the model can: never another answer than numbers or words. */
+/* Incremental rows, if the model supports them: results or an error message. */
 static void go_on(world_t *w, const gnn_model_t *model)
 {
     const gnn_graph_t *graphs[] = {w->graphs[0], w->graphs[1], w->graphs[2]};

@@ -52,7 +52,7 @@ static world_t *world(void)
 
 /* ---- choices ---- */
 
-/* Mostly one of the last values, else any, none, or a number that is nobody's. */
+/* Mostly one of the last values, else any, none, or an invalid one. */
 static gnn_var_t draw_var(world_t *w, fuzz_bytes_t *b)
 {
     const int how = fuzz_draw(b, 32);

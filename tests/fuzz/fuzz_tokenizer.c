@@ -1,10 +1,10 @@
-/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long it is. */
+/* libFuzzer: a tokenizer in any format, then a text and one byte with its length. */
 #include "fuzz_json.h"
 #include "fuzz_tokens.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
-/* The file where it is JSON; the text and the byte that says how long it is stay. */
+/* Mutates the file if it is JSON; text and length byte stay. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
     static uint8_t tail[256];

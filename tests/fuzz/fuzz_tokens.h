@@ -1,5 +1,5 @@
-/* What the fuzz targets of tokenizers share: one that was read encodes a text, and decodes what
- * came, whole and token by token. */
+/* Shared by the fuzz targets of tokenizers: encodes a text, and decodes the tokens at once and
+ * incrementally. */
 #ifndef GNN_TESTS_FUZZ_TOKENS_H
 #define GNN_TESTS_FUZZ_TOKENS_H
 
