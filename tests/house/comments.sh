@@ -31,7 +31,7 @@ wide_lines() {
 }
 
 vague_words() {
-    grep -nHiowE "$words" "$@"
+    comments "$@" | grep -iwE "$words"
 }
 
 # Prints files whose first line is not a comment.
