@@ -9,7 +9,7 @@
 
 #include "combinations.h"
 
-/* ---- running the op by hand ---- */
+/* ---- direct calls of the op ---- */
 
 typedef struct run {
     gnn_op_call_t call;

@@ -22,7 +22,7 @@ typedef struct {
 static inline int trial_get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
     trial_t *t = user;
-    /* The batches change places from epoch to epoch, as a shuffling source's would. */
+    /* The order of batches changes per epoch, as with a shuffling source. */
     int64_t b = part == GNN_TRAIN ? (index + epoch) % BATCHES : index;
     t->named = (gnn_named_t){.name = "x", .dense = &t->x[part][b]};
     batch->inputs = (gnn_model_inputs_t){.values = &t->named, .n_values = 1};

@@ -85,7 +85,7 @@ typedef struct contract_run {
     contract_case_t c;
     gnn_aggregate_t how;
     gnn_tensor_t in[GNN_AGGREGATE_INPUTS];
-    int alias[GNN_AGGREGATE_INPUTS]; /* the input whose value stands here too, or itself */
+    int alias[GNN_AGGREGATE_INPUTS]; /* the input that shares this value, or itself */
     int64_t n_dst, out_width;
     gnn_real_t *d_out, *out;                /* n_dst x out_width */
     gnn_real_t *grad[GNN_AGGREGATE_INPUTS]; /* contiguous; NULL for absent inputs and aliases */

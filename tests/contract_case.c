@@ -124,7 +124,7 @@ static void edge_extents(const contract_case_t *c, extent_t *x)
         x[GNN_AGGREGATE_EDGE_BIAS] = (extent_t){m, c->bias == BIAS_SHARED ? 1 : c->heads};
 }
 
-/* The same value in several places, as self-attention on raw features has it. */
+/* One value as several inputs, as in self-attention on raw features. */
 static void draw_aliases(contract_run_t *r, const extent_t *x)
 {
     static const int may[][2] = {{GNN_AGGREGATE_KEY, GNN_AGGREGATE_SRC_MESSAGE},
@@ -329,7 +329,7 @@ void contract_library(contract_run_t *r)
     }
 }
 
-/* Runs the oracle; gradients of a value that stands in several places add up. */
+/* Runs the oracle; gradients of a value used as several inputs add up. */
 void contract_oracle(contract_run_t *r, double kinks)
 {
     gnn_var_t vars[GNN_AGGREGATE_INPUTS];

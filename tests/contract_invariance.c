@@ -90,7 +90,8 @@ START_TEST(nan_in_a_sentence_changes_no_bit_of_others)
                     gnn_graph_free(g);
                 }
     contract_close();
-    /* Not with AMX: it rounds sums otherwise than what stands in for it beside a NaN. */
+    /* Not with AMX, which rounds sums differently from the kernel that replaces it next to a
+     * NaN. */
     for (int level = GNN_PRECISION_HIGH; !gnn__amx_granted() && level <= GNN_PRECISION_MEDIUM; level++)
         infect_at((gnn_precision_t)level);
     contract_assert("a NaN sentence");

@@ -14,8 +14,8 @@ static bool has_kernels(combination_t c)
 
 /* ---- sizes around tiles ---- */
 
-/* Rows with kernels of their own, messages that kernels read in place, every size with every
- * head width; graphs and heads take turns. */
+/* Rows with kernels of their own, messages that kernels read in place, every size with every head
+ * width, over alternating graphs and heads. */
 START_TEST(kernels_at_every_size_and_width)
 {
     static const int64_t sizes[] = {63, 64, 65, 127, 128, 129, 257}, widths[] = {1, 3, 6, 8, 64};

@@ -32,8 +32,8 @@ static void check_way(const contract_case_t *c, const char *way)
 
 /* ---- cases ---- */
 
-/* Distances run straight in the first four; not where senders stand in steps, nor for random runs
- * over two segments. */
+/* Distances are regular in the first four, not for senders in steps or random spans over two
+ * segments. */
 enum { STRAIGHT = 4, GRAPHS = 6 };
 
 static gnn_graph_t *prior_graph(size_t kind, int64_t n)
@@ -353,7 +353,7 @@ END_TEST
 
 /* ---- what edges add ---- */
 
-/* Few pairs a receiver, many, and as many as fill several blocks. */
+/* Few pairs per receiver, many, and several blocks of them. */
 static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
 {
     switch (turn % 3) {
@@ -363,11 +363,11 @@ static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
     }
 }
 
-/* Widths of edge features that kernels know, and others. */
+/* Widths of edge features with kernels of their own, and others. */
 static const int64_t edge_widths[] = {8, 3, 16, 1, 21};
 
-/* Every second one on a graph that has as many receivers as senders adds self-loops; some have
- * features, some nodes have a loop of their own. */
+/* Every second case with n_dst == n_src adds self-loops; some have features, some nodes have a
+ * stored loop. */
 static void prepare_edges(contract_case_t *c, size_t turn)
 {
     const bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);

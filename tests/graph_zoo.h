@@ -63,8 +63,8 @@ static inline int make_nothing(gnn_graph_t **g)
     return gnn_graph_complete(g, 0, NULL);
 }
 
-/* Random monotone runs under random permutations; about half of the ends stand still, so that empty
- * runs come on both sides. */
+/* Random monotone spans under random permutations; about half of the bounds do not move, so that
+ * there are empty spans on both sides. */
 static inline int random_spans(gnn_graph_t **g, int64_t n_dst, int64_t n_src, uint64_t seed)
 {
     int32_t *rows = zeros(n_dst, 4), *cols = zeros(n_src, 4), *lo = zeros(n_dst, 4),

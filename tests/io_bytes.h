@@ -1,5 +1,5 @@
-/* Files made byte by byte, for the suites of readers: a zip writer that can lie about everything,
- * .npy and safetensors with any header. */
+/* Files made byte by byte, for the suites of readers: a zip writer with arbitrary headers, .npy and
+ * safetensors with any header. */
 #ifndef GNN_TESTS_IO_BYTES_H
 #define GNN_TESTS_IO_BYTES_H
 

@@ -78,7 +78,7 @@ static matrix_t linear(oracle_call_t *o, matrix_t x, const char *weight, const c
     return y;
 }
 
-/* a x + z, z one row or as many. */
+/* a x + z, where z has one row or as many as x. */
 static matrix_t sum(oracle_call_t *o, double a, matrix_t x, matrix_t z)
 {
     if (z.cols == 0)

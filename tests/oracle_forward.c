@@ -92,7 +92,7 @@ static term_t leaky(oracle_t *o, int64_t a, term_t x)
     return x.v > 0 ? x : scaled(o->slope, x);
 }
 
-/* Features of the edge join the key after the map. */
+/* Edge features are added to the key after the map. */
 static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
 {
     const oracle_array_t *k = &o->in[GNN_AGGREGATE_KEY],

@@ -20,7 +20,7 @@ static double slowed(const oracle_t *o, double t)
     return share * f + (1 - share) * f / factor;
 }
 
-/* RoFormer, eq. 34: pair t turns by position / factor * base^(-2t / width). */
+/* RoFormer, eq. 34: pair t is rotated by position / factor * base^(-2t / width). */
 term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign)
 {
     const double *options = o->how.map_options;
@@ -47,7 +47,7 @@ term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double po
                   : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
 }
 
-/* Turned back; or, with u = x / |x|, (d - u (u . d)) / |x|. */
+/* Rotated back; or, with u = x / |x|, (d - u (u . d)) / |x|. */
 term_t oracle__map_grad(const oracle_t *o, const term_t *row, const term_t *d_mapped, int64_t c,
                         double position)
 {

@@ -79,7 +79,7 @@ static inline void clear_folder(const char *path)
     closedir(folder);
 }
 
-/* Folders that the name of a file goes through are made. */
+/* Creates the folders of a path. */
 static inline void make_folders(const char *name)
 {
     char path[256];

@@ -33,7 +33,7 @@ static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
                                            : (gnn_layer_prior_t){&gnn_prior_slope, {0}, GNN_OFF};
 }
 
-/* Flags, words, rows and rates at random, whatever the list of fields holds. */
+/* Random flags, names, entries and rates for every field of the list. */
 static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
 {
     const gnn__field_row_t *f;

@@ -8,7 +8,7 @@ const leaf_t leaf_shapes[LEAVES] = {{NODES, WIDTH, false, true}, {NODES, TWICE, 
                                     {1, WIDTH, true, true},      {1, 1, true, true}};
 enum { SQUARE = 3, WIDEN = 4, NARROW = 5, EPS = 9 };
 
-/* A line of this shape, more often than not one of the last two that have it; -1: there is none. */
+/* A value of this shape, usually one of the last two with it; -1: there is none. */
 static int pick(const program_t *p, uint64_t *seed, int64_t rows, int64_t cols)
 {
     int found[MOST], count = 0;

@@ -46,7 +46,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* One tag after '<': keeps the stack of open elements. Returns the place after '>'. */
+/* One tag after '<': keeps the stack of open elements. Returns the position after '>'. */
 static inline const char *read_tag(const char *s, char stack[][32], int *depth)
 {
     const char *end = strchr(s, '>');

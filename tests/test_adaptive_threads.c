@@ -14,7 +14,7 @@ typedef struct {
     double first, second, waited;
 } simulated_t;
 
-/* Seconds of one loop by as many threads as the decision gives. */
+/* Seconds of one loop with the decided thread count. */
 static double simulate(gnn__adaptive_t *a, const simulated_t *l, int *threads)
 {
     const double sum = l->first + l->second, other = l->second + l->waited;
@@ -255,7 +255,8 @@ START_TEST(fewer_threads_compute_the_same_bits)
     gnn_tape_keep(tape, y);
     int fewer = 0;
     for (int k = 0; k < RUNS; k++) {
-        /* By all; as beside other processes; and all again from the second operation on. */
+        /* With all threads; with fewer, as next to other processes; and with all again from the
+         * second operation on. */
         context->adaptive.rest = (const double[]){0, 1e3, 1e-9}[k % 3];
         ck_ok(gnn_tape_forward(tape));
         fewer += context->after == 1;

@@ -206,8 +206,8 @@ START_TEST(nan_stays_in_its_window)
 }
 END_TEST
 
-/* Two inputs whose gradients lie in the same memory: the second adds to the first, rows in step
- * (GATv2) or shifted against each other. */
+/* Two inputs whose gradients share memory: the second adds to the first, with rows aligned (GATv2)
+ * or shifted. */
 static void check_shared(const char *aggregator, bool generic, int64_t shift)
 {
     gnn_context_t *context = context_new(4);

@@ -1,5 +1,5 @@
-/* Inputs and settings of the op `aggregate`: what is refused and in which words, rows found by
- * name, rows of a program's own. */
+/* Inputs and settings of the op `aggregate`: refusals and their messages, entries by name, entries
+ * of a program. */
 #include "aggregate_run.h"
 
 /* ---- refusals ---- */
@@ -58,7 +58,7 @@ START_TEST(wrong_inputs_are_named)
 }
 END_TEST
 
-/* Settings of the rows behind the scores. */
+/* Settings of maps, priors and weighers. */
 typedef struct setting {
     const char *aggregator;
     int64_t d_k;

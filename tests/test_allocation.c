@@ -1,6 +1,6 @@
-/* Failing allocations: every public call is run again and again, letting 0, 1, 2, ... allocations
- * succeed. Each time it must answer GNN_EMEMORY with words, leak nothing (the address sanitizer and
- * valgrind watch) and work the next time. After LAGraph's LG_BRUTAL. */
+/* Failing allocations: every public call is repeated with 0, 1, 2, ... successful allocations. Each
+ * time it must return GNN_EMEMORY with a message, leak nothing (checked by the address sanitizer
+ * and valgrind) and succeed the next time. After LAGraph's LG_BRUTAL. */
 #include "support.h"
 
 #include <unistd.h>
@@ -247,7 +247,7 @@ START_TEST(steps_saving_and_loading)
 }
 END_TEST
 
-/* A list of steps with a block, a state with an encoder behind it, two words. */
+/* A list of steps with a block, a KV cache of an encoder-decoder, two tokens. */
 static int go_on_body(gnn_context_t *context)
 {
     static const int32_t ids[2] = {2, 1};
@@ -282,7 +282,7 @@ static int go_on_body(gnn_context_t *context)
     for (int k = 0; rc == GNN_OK && k < 2; k++) {
         rc = gnn_model_advance(model, context, state, NULL,
                                &(gnn_model_inputs_t){.values = &word, .n_values = 1}, &out);
-        if (rc == GNN_OK) /* they change places; then one of three is left out */
+        if (rc == GNN_OK) /* they are swapped; then one of three is dropped */
             rc = gnn_state_select(state, 3, (const int64_t[]){1, 0, 0});
         if (rc == GNN_OK)
             rc = gnn_state_select(state, 2, (const int64_t[]){1, 2});

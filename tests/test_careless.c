@@ -17,7 +17,7 @@ static gnn_context_t *context_of(int threads)
     return context;
 }
 
-/* Two classes that the features tell apart; `turned` swaps them. */
+/* Two classes that are separable by features; `turned` swaps them. */
 static gnn_data_t *small_set(bool turned)
 {
     gnn_data_t *data;
@@ -163,7 +163,7 @@ START_TEST(checkpoints_that_cannot_be_written)
                                                    .user = &epochs}),
              GNN_EIO, "the checkpoint");
     ck_assert_int_eq(epochs, 0);
-    /* A folder that goes away in between: the best weights are there all the same. */
+    /* The folder is removed during the training: the best weights are still kept. */
     snprintf(folder, sizeof folder, "%s", in_folder("gone"));
     snprintf(path, sizeof path, "%s", in_folder("gone/state"));
     ck_assert_int_eq(mkdir(folder, 0700), 0);

@@ -21,7 +21,7 @@ static int sampled_kills(void)
     return more ? atoi(more) : SAMPLED_KILLS;
 }
 
-/* The program that is killed: trains into `train_into`, then saves the weights beside it. */
+/* The program that is killed: trains into `train_into`, then saves the weights next to it. */
 START_TEST(train_until_killed)
 {
     char saved[600];
@@ -114,7 +114,7 @@ static pid_t start(const char *path)
 {
     pid_t child = fork();
     if (child == 0) {
-        /* A runner stands before programs of another processor (tools/arm64.sh). */
+        /* Programs of another processor need a runner (tools/arm64.sh). */
         execlp("sh", "sh", "-c", "exec ${GNN_TEST_RUNNER:-} \"$0\" \"$@\"", program, what, path,
                (char *)NULL);
         _exit(127);
@@ -179,7 +179,7 @@ static void finish(const char *path, const char *expected)
     unlink(path);
 }
 
-/* Epochs that a checkpoint has behind it; 0 without one. */
+/* Completed epochs of a checkpoint; 0 without one. */
 static int64_t epochs_of(const char *path)
 {
     gnn_arrays_t *arrays;

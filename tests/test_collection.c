@@ -1,4 +1,4 @@
-/* Sets of many graphs: read, drawn, split, cut into batches that give what the whole gives. */
+/* Sets of many graphs: reading, generation, splits, and batches that equal the whole. */
 #include "readers.h"
 
 /* A triangle with a tail of one, two nodes with a link each way, a node alone. */

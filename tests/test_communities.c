@@ -24,7 +24,7 @@ static gnn_graph_t *make_towns(int64_t towns)
     return g;
 }
 
-/* Every node stands in one place. */
+/* Every node has one position. */
 static void check_places(const int64_t *order, int64_t n)
 {
     bool *seen = zeros(n, sizeof *seen);

@@ -194,8 +194,7 @@ END_TEST
 
 /* ---- structs ---- */
 
-/* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
- * read. */
+/* As if fields from dropout_out on did not exist yet: memory after the struct is not read. */
 START_TEST(a_shorter_config_has_defaults_after_its_end)
 {
     const size_t size = offsetof(gnn_layer_config_t, dropout_out);
@@ -250,7 +249,7 @@ START_TEST(models_take_configs_of_other_lengths)
 }
 END_TEST
 
-/* A step's config lies in its middle: what stands behind it moves with the config's length. */
+/* A step's config is in its middle: later fields move with the config's length. */
 START_TEST(steps_take_configs_of_other_lengths)
 {
     const size_t config_size = offsetof(gnn_layer_config_t, dropout_out),
@@ -283,7 +282,7 @@ typedef struct {
     int64_t later;
 } newer_block_t;
 
-/* A block's config lies in its middle, as a step's. */
+/* A block's config is in its middle, like a step's. */
 START_TEST(blocks_take_settings_of_other_lengths)
 {
     newer_block_t newer = {{.name = "sgc", .width = 4, .out = 5, .hops = 2}, 0};
@@ -315,8 +314,7 @@ START_TEST(fields_by_name_respect_the_config_size)
 }
 END_TEST
 
-/* ---- configs: functions that take one are told its size; what a config holds by
- * value does not grow ---- */
+/* ---- configs are passed with their size; structs contained by value have a fixed layout ---- */
 
 #define TAKES(function, ...)                                    \
     static int told_##function(const void *config, size_t size) \
@@ -376,8 +374,8 @@ static const struct {
     {"gnn_pretrained_zero_shot", told_pretrained_zero_shot, sizeof(gnn_zero_shot_config_t)},
 };
 
-/* A field that the library lacks is refused before anything else is looked at; where it is 0 the
- * call goes on, here to the first thing that is missing, which each names in its own words. */
+/* A field unknown to the library is refused before other checks; if it is 0 the call continues,
+ * here to its first missing argument. */
 START_TEST(fields_of_a_newer_program_are_refused_if_they_are_set)
 {
     const size_t size = takers[_i].size + sizeof(double);

@@ -1,6 +1,6 @@
-/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense
- * features or sparse, receivers given or not, one thread or two, one list of edges or two, from a
- * file: all give the same. GNN_TEST_SEED draws others. */
+/* Random configs of the layer give the same output with both storages of a graph, recorded or not,
+ * in one call or as project and aggregate, with dense or sparse features, explicit receivers or
+ * not, one or two threads, one or two edge lists, and from a file. GNN_TEST_SEED draws others. */
 #include "layer_oracle.h"
 #include "layer_run.h"
 #include "random_config.h"
@@ -55,7 +55,7 @@ static void judge_results(const trial_t *t, const char *what, const result_t *a,
             judge(t, what, a->d_edge[k], b->d_edge[k], a->n_edge[k]);
 }
 
-/* A tape refuses what no op can do, with its words, and nothing else. */
+/* A tape refuses unsupported ops with a message, and nothing else. */
 static bool is_taken(const trial_t *t, const result_t *r)
 {
     const int rc = gnn_tape_status(t->tape);
@@ -183,8 +183,7 @@ static void compare_calls(const trial_t *t)
                        tail = gnn_tensor(gnn__row(&t->x, 7), NODES - 7, t->x.cols);
     gnn_projection_t *projection;
     result_t recorded = run_layer(t->layer, t->tape, t->spans, &(features_t){.x = &t->x});
-    /* Batch norm in inference goes by what it saw: nothing that a recorded run could be held
-     * against. */
+    /* Batch norm in inference uses running statistics, so it differs from a recorded run. */
     ck_ok(gnn_layer_forward(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x}, &y));
     if (gnn_layer_config(t->layer)->norm != GNN_NORM_BATCH)
         judge(t, "inference and recording", y.data, recorded.y, n);

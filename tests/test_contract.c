@@ -1,6 +1,5 @@
-/* The thesis of the library: every message x aggregator x topology gives the same answer in
- * every form that can hold its inputs, forward and backward, dropout on, and that answer is the
- * oracle's. */
+/* The contract of the library: every message x aggregator x topology gives the same result in every
+ * storage that supports its inputs, forward and backward, with dropout, and matches the oracle. */
 #include "contract.h"
 
 /* ---- the full product at small sizes ---- */
@@ -104,7 +103,7 @@ static int64_t newly_covered(plan_t *plan, const int64_t at[FACTORS], bool mark)
     return fresh;
 }
 
-/* The best of a few random settings; 0 when none covers a new pair. */
+/* The best of a few random settings; 0 if none covers a new pair. */
 static int64_t next_setting(plan_t *plan, draw_t *d, int64_t best[FACTORS])
 {
     int64_t most = 0;

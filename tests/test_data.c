@@ -1,4 +1,4 @@
-/* Data sets: the real ones where they are there, and every layout made by hand. */
+/* Data sets: the real ones if available, and every layout made by the test. */
 #include "data_tiny.h"
 
 #include <gnn/graph.h>

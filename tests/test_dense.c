@@ -23,7 +23,7 @@ static bool compared(const trial_t *t, int64_t row)
     return !test_small() || t->p.m * t->p.n * t->p.k < 100000 || row % 13 == 0 || row == t->p.m - 1;
 }
 
-/* Row r of C as it should come out. */
+/* The expected row r of C. */
 static void expect_row(trial_t *t, int64_t r)
 {
     const gnn__product_t *p = &t->p;

@@ -1,6 +1,6 @@
-/* Models that examples/from_pyg.py described: a text is enough; a wrong one is refused in words;
- * and what PyG computed comes out. tests/pyg/modules.py wrote the files in tests/pyg/modules, and
- * writes more into $GNN_DESCRIBED. */
+/* Models described by examples/from_pyg.py: loading from a text, errors of wrong ones, and outputs
+ * equal to PyG's. tests/pyg/modules.py wrote the files in tests/pyg/modules, and writes more into
+ * $GNN_DESCRIBED. */
 #include "golden.h"
 
 #include <dirent.h>
@@ -343,7 +343,7 @@ static void compare(const char *folder, const char *name)
     golden_close(&m.g);
 }
 
-/* Compares what lies in a folder; returns how many modules that were. */
+/* Compares the modules of a folder; returns their count. */
 static int compare_all(const char *folder)
 {
     int count = 0;

@@ -23,7 +23,7 @@ START_TEST(weights_of_edge_lists)
 {
     ck_weights(write_text("a.edges", "0 1 2.5\n1 2 -3\n"), "0<1:2.5 1<0:2.5 1<2:-3 2<1:-3");
     ck_weights(write_text("a.edges", "0,1,2.5\n1,2\n"), "0<1:2.5 1<0:2.5 1<2:1 2<1:1");
-    /* Each direction by itself; the first of two; a link to itself goes. */
+    /* Each direction separately; the first of duplicates; self-loops are removed. */
     ck_weights(write_text("a.edges", "0 1 2\n1 0 3\n0 1 4\n1 1 9\n"), "0<1:3 1<0:2");
     ck_weights(write_text("a.edges", "1 0 3\n2 0 7\n0 2 8\n"), "0<1:3 0<2:7 1<0:3 2<0:8");
     ck_weights(write_text("a.edges", "0 1 1\n1 2 1\n"), "none");

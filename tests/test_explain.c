@@ -1,4 +1,4 @@
-/* Explanations of nodes against finite differences, axioms and figures worked out by hand. */
+/* Explanations of nodes against finite differences, axioms and hand calculations. */
 #include "explain_bed.h"
 
 static double logit(bed_t *b, int64_t row, int64_t column)

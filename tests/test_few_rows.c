@@ -20,7 +20,7 @@ static const gnn__few_rows_kernels_t *const kernels[] = {&gnn__few_rows_kernels_
 /* Initial values of y: zero, a bias, or its own. */
 enum { FRESH, BIAS, ADD, STARTS };
 
-/* A product whose operands have gaps behind their rows; `plain` is W in double, (k x outputs). */
+/* A product whose operands have padding after their rows; `plain` is W in double, (k x outputs). */
 typedef struct {
     gnn__few_rows_t p;
     uint16_t *halves;
@@ -145,8 +145,8 @@ static void multiply(gnn_context_t *context, const trial_t *t)
                                                 .bias = p->bias}));
 }
 
-/* Through the seam, in pieces that threads take: the same bits on one thread and two, and for a row
- * alone. */
+/* Through the public interface, split over threads: the same bits on one and two threads, and for a
+ * single row. */
 START_TEST(threads_and_batch_size_change_no_bit)
 {
     enum { OUTPUTS = 700, K = 203 };

@@ -61,7 +61,7 @@ static void classify(const tuned_t *t, gnn_real_t logits[TEXTS * CLASSES])
     ck_ok(gnn_pretrained_classify(t->p, t->context, &task.texts, &out));
 }
 
-/* All parameters, one after another; the caller's. */
+/* All parameters, concatenated; the caller's. */
 static gnn_real_t *parameters(const tuned_t *t, int64_t *count)
 {
     const gnn_model_t *model = gnn_pretrained_model(t->p);

@@ -1,5 +1,5 @@
-/* Writing: which token is chosen and how often, and that texts written with a state are those that
- * whole forward passes give. */
+/* Generation: distribution of sampled tokens, and equality of texts with a KV cache and with full
+ * forward passes. */
 #include "writer_small.h"
 
 enum { WORDS = 13, LENGTH = 20, PROMPTS = 3 };
@@ -188,7 +188,7 @@ START_TEST(incremental_decoding_equals_forward_passes)
 }
 END_TEST
 
-/* Long beginnings are read in pieces; the tokens of a text do not depend on others beside it. */
+/* Long prompts are prefilled in chunks; the tokens of a text do not depend on the batch. */
 START_TEST(many_texts_equal_single_ones)
 {
     enum { MANY = 300 };

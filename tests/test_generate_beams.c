@@ -54,7 +54,7 @@ static void try_all(best_t *b, int64_t n, double log_p)
     }
 }
 
-/* With as many beams as there are beginnings of texts, the search is exhaustive. */
+/* With as many beams as prefixes, the search is exhaustive. */
 START_TEST(wide_beams_find_the_optimum)
 {
     static const double penalties[] = {1, 0.5, 2, 0};
@@ -157,7 +157,7 @@ START_TEST(one_beam_is_greedy)
 }
 END_TEST
 
-/* Of one place and four words there are four texts, however many are asked for. */
+/* With one position and four words there are four texts, for any `samples`. */
 START_TEST(missing_texts_of_a_beam_search)
 {
     gnn_written_t *w = NULL;

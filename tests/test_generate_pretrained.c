@@ -42,7 +42,7 @@ static void ck_same(const gnn_written_t *w, const gnn_array_t *expected, const g
     }
 }
 
-/* Every way of the file; false if this is none. */
+/* All settings of the file; false if it has none. */
 static bool try_way(const gnn_writer_t *writer, gnn_context_t *context,
                     const gnn_sequences_t *prompts, const gnn_arrays_t *cases, const gnn_array_t *a)
 {

@@ -57,7 +57,7 @@ static gnn_model_t *make(int64_t count, const gnn_step_t *steps)
     return model;
 }
 
-/* One step that attends, with as many heads as columns and nothing behind it. */
+/* One attention step with as many heads as columns, without an update. */
 static gnn_step_t attends(const char *name)
 {
     return (gnn_step_t){.kind = GNN_STEP_LAYER,

@@ -66,7 +66,7 @@ static void add_cross(golden_case_t *c)
     add_graph(c, graph);
 }
 
-/* Sizes of a config from the shapes in the file; `prefix` stands before the names of this layer's
+/* Sizes of a config from the shapes in the file; `prefix` precedes the names of this layer's
  * weights. */
 static gnn_layer_config_t sized(const golden_t *g, gnn_layer_config_t config, const char *prefix)
 {

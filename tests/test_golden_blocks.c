@@ -1,6 +1,6 @@
-/* Blocks and lists of steps against PyG: outputs and gradients. Weights come by PyG's names where
- * steps are called what its modules are called, else by a list of places. Sizes are the files', so
- * that another set at $GNN_GOLDEN passes as well. */
+/* Blocks and lists of steps against PyG: outputs and gradients. Weights are imported by PyG's names
+ * if steps have the names of its modules, else by a list. Sizes are the files', so that another set
+ * at $GNN_GOLDEN passes as well. */
 #include "zoo_case.h"
 
 #include <stdarg.h>

@@ -285,7 +285,7 @@ END_TEST
 
 /* ---- positions ---- */
 
-/* Eigenvectors are the file's, and stand beside x. */
+/* Eigenvectors are from the file, concatenated with x. */
 START_TEST(laplacian_positions)
 {
     zoo_t z;

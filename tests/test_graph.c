@@ -94,7 +94,7 @@ START_TEST(receivers_without_senders_keep_the_order_of_spans)
     gnn_graph_free(g);
     ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, ((int64_t[]){2})));
     const gnn__part_t *to_others = &g->base.parts[1];
-    ck_assert_ptr_null(g->base.parts[0].pairs.row_order); /* 2 stands between the runs of 1 and 3 */
+    ck_assert_ptr_null(g->base.parts[0].pairs.row_order); /* 2 is between the spans of 1 and 3 */
     ck_assert(memcmp(to_others->pairs.row_order, (int32_t[]){0, 1, 3, 4, 2}, 5 * sizeof(int32_t)) ==
               0);
     ck_assert(to_others->pairs.lo[4] == 5 && to_others->pairs.hi[4] == 5 &&

@@ -1,5 +1,4 @@
-/* Graphs in use: joining, segments, chunks, wrong use with its words, what validate finds, failing
- * allocations. */
+/* Use of graphs: unions, segments, chunks, errors of wrong use, validation, failing allocations. */
 #include "graph_zoo.h"
 
 static void edge_numbers(const gnn_graph_t *g, int64_t *src, int64_t *dst)
@@ -14,7 +13,7 @@ static void edge_numbers(const gnn_graph_t *g, int64_t *src, int64_t *dst)
     free(a);
 }
 
-/* The table of `part` must stand in the batch at its nodes, and nothing beside it. */
+/* The table of `part` must be in the batch at its nodes, without other entries. */
 static void check_block(const int *whole, int64_t width, const gnn_graph_t *part, int64_t dst,
                         int64_t src)
 {

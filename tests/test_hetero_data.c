@@ -6,7 +6,7 @@
 
 enum { AUTHORS = 40, PAPERS = 120, WRITTEN = 3 };
 
-/* A paper's class is told by its authors alone: which of two kinds most of them are. */
+/* A paper's class depends on its authors alone: the kind of the majority. */
 typedef struct {
     gnn_real_t author[AUTHORS], paper[PAPERS];
     gnn_tensor_t x[2];

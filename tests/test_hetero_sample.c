@@ -60,7 +60,7 @@ static gnn_hetero_sample_t *drawn(const library_t *l, gnn_hetero_sampler_t **sam
     return sample;
 }
 
-/* Drawn pairs are the relation's edges, different ones, as many as the fan-out or as there are. */
+/* Drawn pairs are distinct edges of the relation, as many as the fan-out or all. */
 START_TEST(edges_belong_to_the_relation_and_respect_fan_outs)
 {
     static library_t l;

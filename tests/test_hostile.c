@@ -21,7 +21,7 @@ static bool measured(void)
                0; /* elsewhere all tests are one process, under tools that take memory and time */
 }
 
-/* `count` times the bytes of `line` behind `head`, gzipped. */
+/* `head` and `count` repetitions of `line`, gzipped. */
 static const char *write_repeated(const char *name, const char *head, const char *line, int count)
 {
     static unsigned char out[1 << 20];

@@ -91,7 +91,7 @@ START_TEST(expansion_of_texts_is_bounded)
     ck_assert_int_eq(tokens->ids[0], 1);
     gnn_tokens_free(tokens);
     gnn_tokenizer_free(t);
-    /* an added token goes through the steps when the file is read */
+    /* added tokens are normalised when the file is read */
     say_bomb(&p, "\"added_tokens\": [{\"id\": 2, \"content\": \"a\", \"normalized\": true}], ");
     ck_no_tokenizer("bomb.json", &p, GNN_EOVERFLOW, "added token 0: normalizer: step");
 }
@@ -167,8 +167,7 @@ START_TEST(ids_are_dense)
 }
 END_TEST
 
-/* Lists double: as many allocations as the count has bits, and no bytes that are copied again and
- * again. */
+/* Lists double: O(log count) allocations, without quadratic copying. */
 START_TEST(added_tokens_cost_constant_time_each)
 {
     enum { ADDED = 20000 };

@@ -1,10 +1,10 @@
-/* Looking inside: attention put together to words, trees,
- * pictures and the page, scores of heads, heads that are closed. */
+/* Inspection: attention between words, trees, pictures and the page, scores of heads, masked
+ * heads. */
 #include "bert_small.h"
 #include "svg_check.h"
 #include "treebank_text.h"
 
-/* ---- pieces and words ---- */
+/* ---- subword tokens and words ---- */
 
 /* The second word is pieces 1 and 2: what is sent to it adds up, what it sends is their mean; rows
  * keep their sum. */
@@ -130,7 +130,8 @@ START_TEST(the_grid_shows_every_head)
     check_xml(text);
     check_numbers(text);
     ck_assert_int_eq(count(text, "<g transform="), 2);
-    /* The first head has weights 1 twice and 1/2 twice, side by side; the second 1 three times. */
+    /* The first head has weights 1 twice and 1/2 twice, in adjacent cells; the second 1 three
+     * times. */
     ck_assert_int_eq(count(text, "M0 0h1v1h-1z"), 1);
     ck_assert_int_eq(count(text, "M0 1h2v1h-2z"), 1);
     ck_assert_int_eq(count(text, "M1 0h1v1h-1zM2 1h1v1h-1zM0 2h1v1h-1z"), 1);
@@ -220,7 +221,7 @@ START_TEST(spanning_trees_are_maximal)
 }
 END_TEST
 
-/* Of four nodes in a ring of light edges, the two that a heavy one joins lie closest. */
+/* Of four nodes in a ring of light edges, the two with a heavy edge are closest. */
 START_TEST(heavy_edges_are_shorter_in_layouts)
 {
     gnn_graph_t *graph;
@@ -243,7 +244,7 @@ START_TEST(heavy_edges_are_shorter_in_layouts)
 }
 END_TEST
 
-/* The scores by hand: words are pieces here, marks are none, trees by trying all of them. */
+/* Scores by brute force: each word is one token, punctuation is excluded, all trees are tried. */
 START_TEST(attachment_scores_match_hand_counts)
 {
     opened_t o = open_small();

@@ -23,8 +23,7 @@ static void small_file(int which, bytes_t *b)
     read_bytes(in_folder(files[which]), b);
 }
 
-/* Whatever the bytes are: success with arrays that can be read to the end, or an error with words
- * and nothing handed out. */
+/* For any bytes: success with readable arrays, or an error with a message and no arrays. */
 static int survives(reader_t read, const bytes_t *b)
 {
     gnn_arrays_t *arrays = (gnn_arrays_t *)1;
@@ -115,7 +114,7 @@ START_TEST(paths_that_are_not_files)
 }
 END_TEST
 
-/* A file whose terabyte is really declared, with nothing behind it. */
+/* A sparse file of a declared terabyte. */
 START_TEST(a_sparse_terabyte_file_is_refused)
 {
     static bytes_t b;

@@ -1,4 +1,4 @@
-/* The reader of JSON beside jansson's: the same texts are read, as the same values. */
+/* The JSON parser against jansson's: the same texts are accepted, with the same values. */
 #include "support.h"
 
 #include <lib/io/arrays/json_text.h>

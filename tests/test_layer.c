@@ -169,9 +169,9 @@ END_TEST
 
 START_TEST(a_moved_linear_map_changes_nothing)
 {
-    /* W before the sum or behind it: SAGE's and GIN's products go first where they narrow (30 -> 4,
-     * 30 -> 5), GCN's goes behind where it widens (12 -> 30). dropout_message, which is off in
-     * inference, keeps each where it is written. */
+    /* W before or after the sum: the products of SAGE and GIN move first if they narrow (30 -> 4,
+     * 30 -> 5), that of GCN last if it widens (12 -> 30). dropout_message, which is off in
+     * inference, prevents the move. */
     const struct {
         gnn_preset_t preset;
         int64_t in, out;

@@ -223,8 +223,8 @@ START_TEST(links_are_learned)
 }
 END_TEST
 
-/* Batches of an epoch hold each link of the training once, beside as many pairs that are none of
- * them; another epoch draws others, the same epoch the same. */
+/* Batches of an epoch hold each training link once, and as many negative pairs; another epoch draws
+ * others, the same epoch the same. */
 START_TEST(an_epoch_holds_each_link_once)
 {
     gnn_data_t *data = groups_set(40, 2, -0.9, NULL);

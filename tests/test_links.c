@@ -1,4 +1,4 @@
-/* Links: sharing out, pairs that are none, metrics of ranks. */
+/* Link prediction: splits, negative pairs, ranking metrics. */
 #include "one_context.h"
 
 /* n nodes, each pair a link with chance `density`, both directions; edge ids in a mixed
@@ -107,7 +107,7 @@ START_TEST(negatives_are_the_same_on_one_and_four_threads)
 }
 END_TEST
 
-/* Targets of a source: none that it is linked to, none that it is itself, every other one. */
+/* Negative targets of a source: all nodes except its neighbours and itself. */
 START_TEST(negative_targets_are_not_neighbours)
 {
     enum { N = 12, EACH = 400 };

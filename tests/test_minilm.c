@@ -135,8 +135,8 @@ START_TEST(minilm_matches_sentence_transformers)
 }
 END_TEST
 
-/* Pairs of STS-B whose line has no quotation marks and at most 100 bytes, which are one sentence in
- * two: the first two columns, one after another. */
+/* Pairs of STS-B whose line has no quotation marks and at most 100 bytes, split into the first two
+ * columns, concatenated. */
 static int64_t short_sentences(const char **lines, int64_t count, const char **out)
 {
     int64_t n = 0;

@@ -1,4 +1,4 @@
-/* Wrong use: the code and the words of the message, one test per class. */
+/* Wrong use: code and message, one test per class. */
 #include "support.h"
 
 static gnn_context_t *context;

@@ -115,8 +115,8 @@ START_TEST(heads_first_becomes_heads_concatenated)
 }
 END_TEST
 
-/* Query, key and value stand one after another; both halves of a decoder layer read their own parts
- * of one prefix. */
+/* Query, key and value are stacked; self- and cross-attention of a decoder layer read their own
+ * arrays of one prefix. */
 START_TEST(stacked_projections_are_split)
 {
     gnn_layer_t *layer = layer_of(

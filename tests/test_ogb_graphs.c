@@ -176,7 +176,7 @@ START_TEST(wrong_folders_are_named)
 }
 END_TEST
 
-/* Without features nothing but two texts of a few bytes tells of the nodes. */
+/* Without features the node count comes only from two files of a few bytes. */
 START_TEST(nodes_without_features_are_bounded_by_the_files)
 {
     gnn_data_t *data = (gnn_data_t *)1;

@@ -402,7 +402,7 @@ static int add(gnn_data_t *data)
     return gnn_data_add_csv(data, features, in_folder("y.csv"));
 }
 
-/* Each call, its allocations failing one after another, leaves the set as it was. */
+/* Each call with failing allocations leaves the set unchanged. */
 START_TEST(a_set_survives_any_failing_allocation)
 {
     int (*const calls[])(gnn_data_t *) = {reorder, save, add};

@@ -247,8 +247,8 @@ static double stress(const gnn_real_t *at, int64_t n, const int64_t *steps)
     return (ss - ds * ds / dd) / ss;
 }
 
-/* A square grid of side * side nodes is drawn as one: nodes k steps apart lie about k apart. Some
- * seeds end in a fold. */
+/* The layout of a square grid of side * side nodes: distances are proportional to steps. Some seeds
+ * end in a fold. */
 static void ck_grid_is_seen(int64_t side)
 {
     const int64_t n = side * side;

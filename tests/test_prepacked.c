@@ -67,7 +67,8 @@ static bool lays_out(gnn_precision_t level)
     return gnn__onednn_has(level) && (strstr(text, ", AVX") || strstr(text, ", AMX"));
 }
 
-/* A weight that is changed by hand, against the promise, shows that the product did not read it. */
+/* A direct write to a weight, which is not permitted, shows that the product used the packed
+ * copy. */
 START_TEST(weights_are_packed_once)
 {
     const gnn_precision_t level = levels[_i];

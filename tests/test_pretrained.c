@@ -100,7 +100,7 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
 }
 
-/* Attention of all layers, one after another. */
+/* Attention of all layers, concatenated. */
 static void ck_attention(trial_t *t, const char *layer)
 {
     const gnn_array_t *a = gnn_arrays_find(t->expected, "attention");
@@ -277,7 +277,8 @@ static const char *const writers[] = {
     "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/gemma3", "zoo/models/t5_gated",
     "zoo/models/led"};
 
-/* Each sequence comes in pieces of 1, 2, 3, ... tokens; `first` is where it begins in the batch. */
+/* Each sequence is appended in chunks of 1, 2, 3, ... tokens; `first` is its offset in the
+ * batch. */
 typedef struct {
     const int64_t *lengths;
     const int32_t *ids;
@@ -285,7 +286,7 @@ typedef struct {
     gnn_real_t *whole, *out;
 } writing_t;
 
-/* The next `most` tokens of every sequence that still has some; false when none has. */
+/* The next `most` tokens of every unfinished sequence; false if all are finished. */
 static bool write_on(trial_t *t, const writing_t *w, gnn_state_t *state, int64_t most)
 {
     int64_t counts[64], rows = 0, at = 0;
@@ -343,8 +344,8 @@ START_TEST(incremental_logits_equal_the_forward_pass)
 }
 END_TEST
 
-/* Longformer's classes have the first token global by themselves; a folder without a head has none
- * unless the caller names it. Other models have no such tokens. */
+/* Longformer's classification head makes the first token global; a folder without a head has no
+ * global tokens unless the caller names them. Other models have no such tokens. */
 START_TEST(only_named_tokens_are_global)
 {
     trial_t t;

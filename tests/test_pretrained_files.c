@@ -102,7 +102,8 @@ START_TEST(files_of_other_sizes)
 }
 END_TEST
 
-/* Weights that are not read are explained, and so is an adapter beside weights that are. */
+/* The error for weights in other formats explains them, also for an adapter next to readable
+ * weights. */
 START_TEST(weights_of_other_programs)
 {
     static const struct {
@@ -490,7 +491,7 @@ START_TEST(columns_and_similarity)
 }
 END_TEST
 
-/* ---- words past the table of positions ---- */
+/* ---- tokens past the table of positions ---- */
 
 START_TEST(more_words_than_positions)
 {

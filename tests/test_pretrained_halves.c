@@ -88,7 +88,7 @@ static void ck_near(const gnn_real_t *got, const gnn_real_t *expected, int64_t n
                       "number %d is %.9g, not %.9g", (int)k, (double)got[k], (double)expected[k]);
 }
 
-/* The last step of a model for two sequences of so many tokens each. */
+/* The last step of a model for two sequences of the given length. */
 static gnn_real_t *values_of(const gnn_pretrained_t *p, int64_t each, int64_t *n)
 {
     enum { MOST_TOKENS = 64 };
@@ -122,7 +122,7 @@ static void ck_same_values(int64_t each)
     gnn_pretrained_free(kept);
 }
 
-/* So many arrays of a model are kept: at least its words. */
+/* Count of the arrays of a model kept in 16 bits, at least the embeddings. */
 static int64_t count_kept(const gnn_pretrained_t *p)
 {
     const gnn_model_t *model = gnn_pretrained_model(p);

@@ -1,5 +1,4 @@
-/* Data sets in the forms that people have them: each gives the same kind of set, and gnn_data_save
- * keeps it. */
+/* Data sets in all supported formats, and round trips through gnn_data_save. */
 #include "data_tiny.h"
 #include "readers.h"
 

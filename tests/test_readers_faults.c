@@ -182,8 +182,7 @@ START_TEST(wrong_graphml_is_refused)
 }
 END_TEST
 
-/* Every attribute has a place for every node in igraph: half a megabyte must not become
- * gigabytes. */
+/* igraph stores every attribute for every node: half a megabyte must not become gigabytes. */
 START_TEST(graphml_with_oversized_counts_is_refused)
 {
     enum { KEYS = 12000, NODES = 30000 };

@@ -206,7 +206,7 @@ START_TEST(heatmap_frames_marked_cell)
     char *with = heat(&map);
     ck_assert_int_eq(count(without, "stroke=\"#d62728\""), 0);
     ck_assert_int_eq(count(with, "stroke=\"#d62728\""), 1);
-    /* The frame lies on the rectangle of the cell that holds 3. */
+    /* The frame is on the cell with value 3. */
     double fx, fy, x, y;
     const char *frame = strstr(with, "stroke=\"#d62728\"");
     while (strncmp(frame, "<rect", 5) != 0)

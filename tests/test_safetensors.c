@@ -1,4 +1,4 @@
-/* safetensors: what comes back from what was written, and what is refused in which words. */
+/* safetensors: round trips, and refusals with their messages. */
 #include "io_bytes.h"
 
 static const int32_t six[6] = {1, -2, 3, -4, 5, -6};

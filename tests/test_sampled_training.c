@@ -1,6 +1,6 @@
-/* Training on samples: the weights of one and of two threads, with a thread that draws ahead and
- * without, and after a stop, are the same bits; with all neighbours a step is that of the whole
- * graph; inference by chunks gives what one pass gives. */
+/* Training on samples: the same bits on one and two threads, with and without prefetch, and after
+ * resuming; with full fan-outs a step equals that on the whole graph; chunked inference equals one
+ * pass. */
 #include "peak.h"
 
 #include <sched.h>

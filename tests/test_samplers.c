@@ -1,5 +1,5 @@
-/* Methods of sampling beside neighbours: sums over layer-wise samples and walks keep their means,
- * clusters come whole, settings are checked, a failed allocation is an error. */
+/* Sampling methods other than neighbours: sums over layer-wise samples and walks are unbiased,
+ * clusters are complete, settings are checked, failed allocations are errors. */
 #include "graph_zoo.h"
 
 #include <signal.h>

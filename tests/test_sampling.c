@@ -126,7 +126,7 @@ START_TEST(neighbours_are_drawn_by_weight)
 }
 END_TEST
 
-/* Two of three with weights 1, 2, 3: the chances that each is among them, worked out by hand. */
+/* Two of three with weights 1, 2, 3: exact inclusion probabilities. */
 START_TEST(weights_without_replacement)
 {
     const gnn_real_t weight[STAR] = {1, 2, 3};
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- layers on blocks ---- */
 
-/* With all neighbours a model on blocks gives what the same model gives on the whole graph. */
+/* With full fan-outs a model on blocks equals the model on the whole graph. */
 START_TEST(full_neighbourhoods_equal_the_whole_graph)
 {
     static const char *const presets[] = {"gcn", "sage", "gin", "gat", "gatv2", "transformer"};

@@ -86,8 +86,8 @@ START_TEST(missing_edge_features_are_named)
 }
 END_TEST
 
-/* Features that nothing reads, or as many as were not expected, are named when the model is made or
- * when it runs. */
+/* Unused edge features, or features of an unexpected width, are named when the model is made or
+ * run. */
 START_TEST(edge_features_of_wrong_width_are_named)
 {
     gnn_step_t step = {.layer = GNN_GAT(.in = IN, .out = 4), .edge_features = "features"};

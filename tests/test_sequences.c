@@ -1,5 +1,5 @@
-/* Batches of sequences: what each row reads and learns, that an epoch has each sequence once, that
- * an encoder-decoder learns to reverse digits, and that a resumed training gives the same bits. */
+/* Batches of sequences: inputs and targets of each row, each sequence once per epoch, an
+ * encoder-decoder that learns to reverse digits, and the bits of a resumed training. */
 #include "support.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A model that goes on row by row puts out what one forward pass over the whole sequences does. */
+/* Incremental decoding equals one forward pass over the whole sequences. */
 #include "support.h"
 
 enum { D = 8, WORDS = 11, SEQUENCES = 3, TOTAL = 9 + 1 + 6, SOURCES = 5 + 2 + 7, CAPACITY = 12 };
@@ -273,7 +273,7 @@ START_TEST(token_by_token_equals_the_whole)
 }
 END_TEST
 
-/* Several words at once, none for some sequences, words that are taken back. */
+/* Several tokens at once, none for some sequences, truncation. */
 START_TEST(any_chunks_equal_the_whole)
 {
     state_of_draws += (uint64_t)_i;
@@ -313,7 +313,7 @@ static void choose(gnn_state_t *state, int64_t count, int64_t *who)
         ck_assert_int_eq(gnn_state_length(state, k), rows[from[k]]);
 }
 
-/* Sequences are copied, dropped and change places between the words, as many or more or fewer. */
+/* Sequences are copied, dropped and permuted between tokens. */
 START_TEST(selected_sequences_continue)
 {
     state_of_draws += 77 + (uint64_t)_i;

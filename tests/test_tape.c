@@ -236,7 +236,7 @@ START_TEST(a_failing_allocation_leaves_a_usable_tape)
 }
 END_TEST
 
-/* A sum with a bias takes the activation over where backward can do without what stands between. */
+/* A bias fuses the activation if backward does not need the intermediate value. */
 START_TEST(a_bias_and_its_activation_are_one_op)
 {
     static const gnn_activation_t kinds[] = {GNN_RELU, GNN_ELU, GNN_GELU, GNN_LEAKY_RELU};

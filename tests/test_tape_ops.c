@@ -14,7 +14,7 @@ static gnn_var_t scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z)
     return gnn_tape_scale(tape, x, (gnn_real_t)-0.75);
 }
 
-/* An op of this test's own: what it lets a plan do stands in its descriptor. */
+/* An op of the test, whose descriptor defines the permitted optimisations. */
 static gnn_real_t *rate_of(void *attributes)
 {
     return &((gnn__scale_settings_t *)attributes)->rate;

@@ -36,7 +36,7 @@ static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const droppin
 
 enum { DROPPED_ROWS = 300, DROPPED_COLS = 43, DROPPED = DROPPED_ROWS * DROPPED_COLS };
 
-/* y, dx and dz, one after another. */
+/* y, dx and dz, concatenated. */
 static void run_dropping(const dropping_t *how, bool joined, gnn_real_t *memory, gnn_real_t *out)
 {
     const gnn_tensor_t x = gnn_tensor(memory, DROPPED_ROWS, DROPPED_COLS),
@@ -220,7 +220,7 @@ static gnn_var_t finishing(const fixture_t *f, const gnn_graph_t *graph, gnn_var
     return gnn_tape_activation(t, passing(t, y, joined), GNN_TANH, 0);
 }
 
-/* y, dx and the parameters' gradients, one after another; returns how many. */
+/* y, dx and the parameters' gradients, concatenated; returns their count. */
 static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, bool recording,
                              bool joined, gnn_real_t *x, gnn_real_t *out)
 {
@@ -369,8 +369,8 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     tear_down(&f);
 }
 
-/* Rows of few pairs and of many, in lists and in spans; heads that fill registers, share them, or
- * stand in copies; rows that follow one another in memory or not. */
+/* Receivers of small and large degree, as edges and spans; heads that fill registers, share them,
+ * or are copied; contiguous and strided rows. */
 START_TEST(attention_fuses_its_epilogue)
 {
     enum { GAP = 3, MOST = NODES * (64 + GAP) };
@@ -387,7 +387,7 @@ START_TEST(attention_fuses_its_epilogue)
             if (g == 2 && strcmp(all[k].score, "dot") == 0)
                 continue; /* tiles finish nothing */
             const int64_t numbers = NODES * (all[k].heads * all[k].d + all[k].gap) - all[k].gap;
-            memcpy(out + MOST, out, MOST * sizeof *out); /* what lies in the gaps stays */
+            memcpy(out + MOST, out, MOST * sizeof *out); /* padding is unchanged */
             attend(graphs[g], &all[k], true, memory, out);
             attend(graphs[g], &all[k], false, memory, out + MOST);
             ck_assert_double_lt(test_error(out, out + MOST, numbers), TOLERANCE_OUT);
@@ -437,8 +437,8 @@ START_TEST(a_sum_of_two_products_shares_memory)
 }
 END_TEST
 
-/* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it
- * wrote. */
+/* x + the sum of x over neighbours, in x's own memory: no op may be fused that reads x after the
+ * write. */
 START_TEST(elementwise_results_reuse_memory_of_inputs)
 {
     gnn_graph_t *graph = graph_of(EDGES);

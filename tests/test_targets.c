@@ -54,7 +54,7 @@ static gnn_split_t *new_split(void)
     return split;
 }
 
-/* Trains, and tells the figures of validation as the loop and as gnn_evaluate_targets see them. */
+/* Trains, and returns the validation metrics of the loop and of gnn_evaluate_targets. */
 static double learn(gnn_data_t *data, gnn_model_t *model, gnn_train_config_t *config)
 {
     gnn_train_result_t result;
@@ -144,8 +144,8 @@ END_TEST
 
 /* ---- dropping ---- */
 
-/* About as many edges stay as are to; both directions fall together; the same for the same
- * epoch. */
+/* The fraction of kept edges is as expected; both directions are dropped together; draws are the
+ * same for the same epoch. */
 START_TEST(edges_are_dropped_in_both_directions)
 {
     gnn_data_t *data = ring_set(true);

@@ -1,5 +1,4 @@
-/* Words, corpora, vocabularies, packs, positions, and GraphML written; good files, and files made
- * to be bad. */
+/* Words, corpora, vocabularies, packs, positions, and writing GraphML; valid and invalid files. */
 #include "readers.h"
 
 #include <lib/text/corpus.h>
@@ -264,7 +263,7 @@ START_TEST(packs_hold_every_sentence_once)
     ck_assert_mem_eq(p->at[0].lengths, ((const int64_t[]){3, 1}), 16);
     ck_assert_mem_eq(p->at[0].labels, ((const int32_t[]){1, 0}), 8);
     ck_assert(p->at[0].rows == 4 && p->at[1].sentences == 1 && p->at[1].rows == 3);
-    ck_assert_mem_eq(p->at[1].ids, ((const int32_t[]){0, 1, 2}), 12); /* cut behind three words */
+    ck_assert_mem_eq(p->at[1].ids, ((const int32_t[]){0, 1, 2}), 12); /* truncated after three words */
     gnn_packs_free(p);
     for (uint64_t seed = 0; seed < 5; seed++) {
         int64_t seen = 0;
@@ -305,7 +304,7 @@ START_TEST(classes_of_packs_match_by_name)
 }
 END_TEST
 
-/* A word is dropped or not by its sentence and place alone. */
+/* Dropping a word depends on its sentence and position only. */
 START_TEST(word_dropout_does_not_depend_on_packs)
 {
     char text[20000] = "";

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- control groups, in a folder that stands for / ---- */
+/* ---- control groups, in a folder in place of / ---- */
 
 static char root[64];
 
@@ -122,7 +122,7 @@ START_TEST(all_threads_are_those_of_the_cpuset)
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     ck_assert_int_eq(gnn__processors(), 1);
     ck_assert_int_eq(threads_of_context(0), 1);
-    ck_assert_int_eq(threads_of_context(3), 3); /* what the caller asks for stands */
+    ck_assert_int_eq(threads_of_context(3), 3); /* the caller's value is kept */
     ck_assert_int_eq(sched_setaffinity(0, sizeof before, &before), 0);
 }
 END_TEST
@@ -274,8 +274,8 @@ int main(int count, char **arguments)
     if (!getenv("GNN_TEST_MANY")) {
         setenv("GNN_TEST_MANY", "1", 1);
         setenv("OMP_NUM_THREADS", "1000", 1);
-        /* By name: under valgrind /proc/self/exe is valgrind. A runner stands before programs of
-         * another processor (tools/arm64.sh). */
+        /* By name: under valgrind /proc/self/exe is valgrind. Programs of another processor need a
+         * runner (tools/arm64.sh). */
         execlp("sh", "sh", "-c", "exec ${GNN_TEST_RUNNER:-} \"$0\"", arguments[0], (char *)NULL);
     }
     Suite *suite = suite_create("threads");

@@ -270,7 +270,7 @@ typedef struct {
     float score;
 } piece_t;
 
-/* A model of these pieces behind an unknown one, a start and a blank. */
+/* A model of these pieces after an unknown token, a start token and a space. */
 static gnn_tokenizer_t *open_pieces(int kind, int count, const piece_t *more)
 {
     static bytes_t b;
@@ -308,8 +308,8 @@ START_TEST(sentencepiece_unigram_and_merges)
 }
 END_TEST
 
-/* At -60,000 floats lie 1/256 apart, and a and b end where ab does; past -100,000 sums count from 0
- * again. A piece that began before keeps its lead. The ids are those of the package sentencepiece
+/* At -60,000 floats are 1/256 apart, so a and b tie with ab; past -100,000 sums are reset to 0. A
+ * piece that started before keeps its lead. The ids are those of the package sentencepiece
  * 0.2.3. */
 START_TEST(sums_of_long_texts_are_reset)
 {
@@ -324,7 +324,7 @@ START_TEST(sums_of_long_texts_are_reset)
 }
 END_TEST
 
-/* The ids that llama2.c's model wrote for the text that its documentation gives. */
+/* The ids of llama2.c's model for the text in its documentation. */
 START_TEST(scored_merges_of_llama2c)
 {
     const char *path = test_data("llama-tiny/tok512.bin");
@@ -376,7 +376,7 @@ START_TEST(word_level_of_words_and_characters)
         "{\"Regex\": \"[\\\\s\\\\S]\"}, \"behavior\": \"Isolated\", \"invert\": false}, "
         "\"normalizer\": {\"type\": \"NFC\"}}");
     ck_assert_str_eq(ids_of(t, "ae\xcc\x81\n.", plain), "1 3 2 0");
-    /* U+0344 is two marks, of which the E takes the first: the place of the other is the whole. */
+    /* U+0344 is two marks, of which the E takes the first: the offset of the other is the whole. */
     static const char *const marks[] = {"aE\xcd\x84."};
     gnn_tokens_t *tokens;
     ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){1, marks, NULL}, NULL,
@@ -391,8 +391,8 @@ END_TEST
 
 /* ---- patterns ---- */
 
-/* Pieces of a text, with "|" between them, of a pre-tokenizer whose words all are unknown: places
- * tell them apart. */
+/* The pieces of a text, separated by "|", from a pre-tokenizer whose words are all unknown; offsets
+ * identify them. */
 static const char *pieces_of(const char *pattern, const char *behavior, const char *invert,
                              const char *text)
 {
@@ -456,7 +456,7 @@ START_TEST(patterns_have_a_limit)
 }
 END_TEST
 
-/* An added token that must stand alone and does not is text, and so is what surrounds it. */
+/* An added token with `single_word` inside another word is text, and so are its surroundings. */
 START_TEST(added_tokens_inside_words)
 {
     gnn_tokenizer_t *t = open_text(
@@ -471,8 +471,8 @@ END_TEST
 
 /* ---- learning ---- */
 
-/* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or
- * not. */
+/* "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2), with and without a leading
+ * space. */
 START_TEST(trained_merges_survive_saving)
 {
     static const char *const texts[] = {"low low low", "lot lot"}, *const special[] = {"<end>"};

@@ -1,4 +1,4 @@
-/* Files of tokenizers that are cut, damaged or lie; allocations that fail. */
+/* Truncated, damaged and inconsistent tokenizer files; failing allocations. */
 #include "tokenizer_make.h"
 
 static void ck_bad(const char *name, const void *data, size_t n, int code, const char *words)

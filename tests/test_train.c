@@ -64,8 +64,8 @@ START_TEST(callback_stops_with_the_best_weights)
 }
 END_TEST
 
-/* The flag goes up while batch 1 of epoch 3 is fetched (_i 0) or in a callback (_i 1): the running
- * step is finished, no other begins. */
+/* The stop flag is set while batch 1 of epoch 3 is fetched (_i 0) or in a callback (_i 1): the
+ * running step is finished, no other starts. */
 START_TEST(stop_flag_finishes_the_step)
 {
     small_t *s = small_new(5);

@@ -60,7 +60,7 @@ static gnn_model_t *make_model(gnn_context_t *context, const char *preset, bool 
     return model;
 }
 
-/* ---- beside what is measured ---- */
+/* ---- other properties ---- */
 
 /* Buffers of the dense products' libraries are not counted, and touched only as far as a product
  * has rows: OpenBLAS lays out up to some 14,000 of them at once, 5 MB for each thread here. These

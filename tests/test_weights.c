@@ -1,5 +1,5 @@
-/* Weights files: what is saved comes back bit for bit; a file that is wrong in any way is refused
- * in words, and leaves nothing behind. */
+/* Weights files: round trips are exact; every kind of invalid file is refused with a message and
+ * without leaks. */
 #include "support.h"
 
 #include <lib/io/arrays/arrays.h>

@@ -1,5 +1,5 @@
-/* A weights file is input like any other: whatever is wrong with its config or its bytes is refused
- * in words before anything large is allocated. */
+/* Weights files are untrusted input: faults of config and bytes are refused with a message before
+ * large allocations. */
 #include "support.h"
 
 #include <unistd.h>
@@ -251,7 +251,7 @@ START_TEST(truncated_files_are_refused)
 }
 END_TEST
 
-/* Whatever one wrong byte in the header does, it ends in a model or an error in words. */
+/* With one wrong byte in the header, loading gives a model or an error with a message. */
 START_TEST(damaged_headers_load_or_fail_cleanly)
 {
     static const unsigned char damage[] = {'"', '9', '{', 0, 0xff, 'e', '-'};

@@ -237,7 +237,7 @@ static gnn_var_t beside(zoo_t *z, gnn_var_t first, gnn_var_t second)
     return gnn_tape_concat(z->tape, parts, (int)(2 * heads));
 }
 
-/* A_2 = q_2.k_2 + A_1 is attention on the rows of both layers side by side. */
+/* A_2 = q_2.k_2 + A_1 is attention on the concatenated rows of both layers. */
 START_TEST(scores_of_the_layer_before)
 {
     zoo_t z;

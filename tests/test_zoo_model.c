@@ -194,7 +194,7 @@ START_TEST(all_attention)
 }
 END_TEST
 
-/* ---- one table for words and logits ---- */
+/* ---- tied embeddings ---- */
 
 START_TEST(tied_embedding)
 {
@@ -354,8 +354,8 @@ START_TEST(squeeze_excite)
 }
 END_TEST
 
-/* PyG's GPSConv: a GIN whose network is one linear, W(x_i + sum of x_j) + b, beside attention to
- * all. */
+/* PyG's GPSConv: a GIN whose network is one linear, W(x_i + sum of x_j) + b, in parallel with
+ * global attention. */
 START_TEST(gps)
 {
     static const place_t places[] = {{"y.local.out.weight", "conv.nn.weight", TURNED, 0},
@@ -427,7 +427,7 @@ static gnn_var_t weighed(zoo_t *z, const char *step, const gnn_real_t *gy)
                            gnn_tape_input(z->tape, &ones, 0), GNN_NONE);
 }
 
-/* Nodes, edges and globals stand one after another in y and gy. */
+/* Nodes, edges and globals are concatenated in y and gy. */
 START_TEST(graph_network)
 {
     static const char *const outputs[] = {"y.nodes", "y.edges", "y"};

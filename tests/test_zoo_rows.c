@@ -50,7 +50,7 @@ static void location(zoo_t *z)
     z->in[GNN_AGGREGATE_PRIOR_0] = numbers;
 }
 
-/* Lengths of 1, the receiver's times its beta: the map l2 takes both to length 1, so beta stands
+/* Lengths of 1, the receiver's times its beta: the map l2 takes both to length 1, so beta is
  * outside of it. */
 static void cosine(zoo_t *z)
 {
@@ -320,7 +320,7 @@ END_TEST
 
 /* ---- DeBERTa ---- */
 
-/* Piece `part` of three that stand side by side in every head. */
+/* Part `part` of three concatenated ones in every head. */
 static gnn_var_t piece(zoo_t *z, gnn_var_t stacked, int64_t part, int64_t heads)
 {
     gnn_var_t parts[64];

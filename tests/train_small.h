@@ -92,7 +92,7 @@ static gnn_source_t small_source(small_t *s)
     return (gnn_source_t){.get = small_get, .count = {BATCHES, BATCHES, 0}, .user = s};
 }
 
-/* Parameters and buffers one after another, malloc'd. */
+/* Parameters and buffers concatenated, for free(). */
 static gnn_real_t *weights_of(const gnn_model_t *model, int64_t *count)
 {
     int64_t length;

@@ -157,7 +157,7 @@ static int trial_forward(trial_t *t)
     return rc;
 }
 
-/* The value, or NaN in its place if backward did not ask for it. */
+/* The value, or NaN if backward did not request it. */
 static gnn_tensor_t visible(const gnn_tensor_t *value, bool kept)
 {
     gnn_tensor_t copy = tensor_new(value->rows, value->cols, value->stride - value->cols);
@@ -273,7 +273,7 @@ static void check_trial(trial_t *t)
     trial_free(t);
 }
 
-/* Of so many inputs of these shapes, whose rows follow one another or lie apart. */
+/* Inputs of these shapes, with contiguous or strided rows. */
 enum { PAD = 3 };
 
 static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,

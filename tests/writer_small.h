@@ -37,7 +37,7 @@ static inline gnn_model_t *small_writer(gnn_context_t *context, int64_t words)
     return model;
 }
 
-/* The logits behind the last of n tokens, by a forward pass over all of them. */
+/* The logits after the last of n tokens, by a forward pass over all of them. */
 static inline void small_logits(const gnn_model_t *model, gnn_context_t *context,
                                 const int32_t *ids, int64_t n, int64_t words, gnn_real_t *out)
 {

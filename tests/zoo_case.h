@@ -31,7 +31,7 @@ typedef struct {
 
 /* False, and skipped, where the file zoo/NAME is absent. */
 bool zoo_open(zoo_t *z, const char *name);
-/* The same for NAME beside the folder zoo. */
+/* The same for NAME next to the folder zoo. */
 bool zoo_open_base(zoo_t *z, const char *name);
 void zoo_close(zoo_t *z);
 /* The array of this name is an input of the model that wants a gradient. */

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- what an input may cost ---- */
 
-/* The target's own function, whose name the macro below gives it. */
+/* The target's function, named by the macro below. */
 int fuzz_one(const uint8_t *data, size_t size);
 
 /* An input of n bytes may take so much of the processor and of memory, a + b n each; generous for a
@@ -60,7 +60,7 @@ static inline double fuzz_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The largest costs so far are told as they grow, for tests/fuzz/run.sh. */
+/* Prints the largest costs so far as they grow, for tests/fuzz/run.sh. */
 static inline void fuzz_cost(size_t size, double seconds, int64_t bytes)
 {
     static double most_seconds = 0.02;
@@ -160,8 +160,8 @@ static inline const char *fuzz_file(const char *name, const uint8_t *data, size_
     return path;
 }
 
-/* The bytes up to the next 1, which stands between the files of one input; *data and *size become
- * what is behind it. */
+/* The bytes up to the next 1, which separates the files of one input; *data and *size become the
+ * remainder. */
 static inline size_t fuzz_part(const uint8_t **part, const uint8_t **data, size_t *size)
 {
     const uint8_t *one = *size > 0 ? memchr(*data, 1, *size) : NULL;
@@ -211,7 +211,7 @@ static inline void fuzz_graphs(gnn_graph_t *graphs[3], int n, int m)
     fuzz_must(gnn_graph_from_edges(&graphs[2], 2, n, m, src, few));
 }
 
-/* A set that was read holds together; an error hands out nothing and has words. */
+/* A set that was read is valid; after an error there is no set, but a message. */
 static inline void fuzz_set(int rc, gnn_data_t *set)
 {
     char text[256];

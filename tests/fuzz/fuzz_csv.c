@@ -1,4 +1,4 @@
-/* libFuzzer: two texts as features and labels beside a small graph. */
+/* libFuzzer: two texts as features and labels of a small graph. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
-/* libFuzzer: a folder of a published model. Its files lie one behind another, with a byte 1 between
- * them: config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, which is
- * the other configs of sentence-transformers, too, and up to the end model.safetensors, whose name
- * in the index may be "a.safetensors". What opens is run. */
+/* libFuzzer: a folder of a published model. Its files are concatenated, separated by a byte 1:
+ * config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, which is the
+ * other configs of sentence-transformers, too, and up to the end model.safetensors, whose name in
+ * the index may be "a.safetensors". What opens is run. */
 #include "fuzz.h"
 
 #include <gnn/pretrained.h>

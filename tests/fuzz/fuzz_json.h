@@ -15,7 +15,7 @@ enum { FUZZ_VALUES = 4096, FUZZ_TEXT = 1 << 16 };
 /* Start and end of a value; members of objects include their keys. */
 typedef struct {
     size_t begin, end, key; /* `key`: where the member begins, `begin` where there is none */
-    bool list;              /* stands in an array or an object, so that it may be repeated */
+    bool list;              /* element of an array or object, so that it may be repeated */
 } fuzz_value_t;
 
 static inline uint32_t fuzz_random(uint32_t *state)
@@ -119,7 +119,7 @@ static inline size_t fuzz_extreme(uint8_t *to, uint32_t *state)
     return length + 2;
 }
 
-/* Puts `n` bytes in place of from .. to; the old size where they do not fit. */
+/* Replaces from .. to by `n` bytes; returns the old size if they do not fit. */
 static inline size_t fuzz_splice(uint8_t *data, size_t size, size_t most, size_t from, size_t to,
                                  const uint8_t *bytes, size_t n)
 {

@@ -19,7 +19,7 @@ static const char *const names[] = {"labels",        "node_labels",   "y",
                                     "test_masks",    "class_names",   "class_name_offsets",
                                     "node.a",        "edge.a",        "graph.a"};
 
-/* Mostly a node or a place in a row, once in a while far outside. */
+/* Mostly a node or a position in a row, sometimes far outside. */
 static double draw_value(fuzz_bytes_t *b, int n)
 {
     static const double far[] = {-1, 1e9, -1e18, 1e18, 255, 1e300, 0.5, -0.5};

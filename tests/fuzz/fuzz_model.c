@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as the choices in a model's steps. A model that is made runs back and forth,
- * and comes back from a file with the same bits; one that is not leaves words. */
+/* libFuzzer: bytes as the choices in a model's steps. A valid model runs forward and backward, and
+ * survives saving with the same bits; an invalid one sets a message. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
@@ -168,7 +168,7 @@ static void check_words(int rc)
         abort();
 }
 
-/* From a file the same bits come out, or the same refusal. */
+/* The saved model gives the same bits, or the same refusal. */
 static void reload(world_t *w, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
                    int64_t rows, int64_t cols)
 {

@@ -1,5 +1,5 @@
 /* Changes one file of a folder's input alone (FUZZ_PART: 0 config.json, 1 the index, 2
- * modules.json, 3 the pooling), so that the others stay whole and reading goes on behind it. */
+ * modules.json, 3 the pooling), so that the others stay valid and reading continues after it. */
 #ifndef GNN_TESTS_FUZZ_ONE_FILE_H
 #define GNN_TESTS_FUZZ_ONE_FILE_H
 

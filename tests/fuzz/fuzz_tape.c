@@ -1,6 +1,6 @@
-/* libFuzzer: any bytes as a program on a tape: ops whose inputs, shapes and settings fit or not.
- * What fits runs back and forth, what does not leaves words, and nothing is read or written that is
- * not there. */
+/* libFuzzer: bytes as a program on a tape: ops with valid and invalid inputs, shapes and settings.
+ * Valid programs run forward and backward, invalid ones set a message, without accesses out of
+ * bounds. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>

@@ -18,7 +18,7 @@ static void stream(const gnn_tokenizer_t *t, const gnn_tokens_t *tokens)
     gnn_decoder_free(d);
 }
 
-/* Places lie in the text, ids in the vocabulary, lengths add up. */
+/* Offsets are inside the text, ids in the vocabulary, and lengths add up. */
 static void look(const gnn_tokenizer_t *t, const gnn_tokens_t *tokens, int64_t longest)
 {
     int64_t rows = 0;

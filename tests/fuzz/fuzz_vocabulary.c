@@ -1,4 +1,4 @@
-/* libFuzzer: any bytes as a vocabulary; what was read finds each of its words. */
+/* libFuzzer: bytes as a vocabulary; a vocabulary that was read finds each of its words. */
 #include "fuzz.h"
 
 #include <gnn/text.h>
