@@ -263,7 +263,7 @@ START_TEST(packs_hold_every_sentence_once)
     ck_assert_mem_eq(p->at[0].lengths, ((const int64_t[]){3, 1}), 16);
     ck_assert_mem_eq(p->at[0].labels, ((const int32_t[]){1, 0}), 8);
     ck_assert(p->at[0].rows == 4 && p->at[1].sentences == 1 && p->at[1].rows == 3);
-    ck_assert_mem_eq(p->at[1].ids, ((const int32_t[]){0, 1, 2}), 12); /* truncated after three words */
+    ck_assert_mem_eq(p->at[1].ids, ((const int32_t[]){0, 1, 2}), 12); /* first three words */
     gnn_packs_free(p);
     for (uint64_t seed = 0; seed < 5; seed++) {
         int64_t seen = 0;

@@ -46,8 +46,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const char *paths[2] = {NULL, NULL};
     const option_t rows[] = {
-        INPUT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
-        INPUT("labels", &o->labels, "a class for each node", "FILE.csv"),
+        INPUT("features", &o->features, "features, one line per node", "FILE.csv"),
+        INPUT("labels", &o->labels, "classes, one line per node", "FILE.csv"),
         DIRECTED(&o->directed),
         SCALE(&o->scale),
     };
@@ -55,7 +55,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .name = "convert",
         .usage = "IN [OUT.npz] [OPTION]...",
         .notes = "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML "
-                 "or GML (docs/formats.md). Without OUT.npz the program only says what there is.",
+                 "or GML (docs/formats.md). Without OUT.npz the program only describes the set.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows),
         .operands = paths,

@@ -69,11 +69,11 @@ int descriptions_main(int argc, char **argv)
     int status;
     const option_t rows[] = {
         INPUT("data", &o.data, "packages as a graph, their sections as classes", "FILE.npz"),
-        INPUT("index", &index, "Debian's list of packages [that of apt-cache]", "FILE"),
-        TEXT("sentence", &o.sentence, "classifies this description, too [the first of the test]",
-             "TEXT"),
+        INPUT("index", &index, "Debian's package index [that of apt-cache]", "FILE"),
+        TEXT("sentence", &o.sentence,
+             "classifies this description, too [the first test description]", "TEXT"),
         OUTPUT("heatmap", &o.heatmap, "attention as a heat map", "FILE.svg"),
-        OUTPUT("graphml", &o.graphml, "the sentence as a graph, its edges weighed by attention",
+        OUTPUT("graphml", &o.graphml, "the sentence as a graph with attention as edge weights",
                "FILE.graphml"),
         SEED(&o.seed, "of weights, dropout and the generated language"),
         THREADS(&o.threads)};

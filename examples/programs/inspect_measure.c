@@ -131,7 +131,7 @@ static int draw_curve(FILE *file, const void *what)
                                                 .n_curves = 1,
                                                 .panel_names = panels,
                                                 .n_panels = 1,
-                                                .title = "Heads that are needed",
+                                                .title = "Pruning of heads",
                                                 .subtitle = "those with the smallest gradient of the "
                                                             "loss at their gate are closed first",
                                                 .x_axis = "heads closed"});

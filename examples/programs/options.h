@@ -69,17 +69,18 @@ typedef struct {
     OPTION_ROW(name, TAKE, to, help, .argument = (argument_), .take = (take_), __VA_ARGS__)
 
 /* Options with the same meaning in every program. */
-#define THREADS(to) WHOLE("threads", to, "0: all processors that the process may use [0]", 0, 1024)
+#define THREADS(to) \
+    WHOLE("threads", to, "thread count; 0: all processors that the process may use [0]", 0, 1024)
 #define SEED(to, of, ...) WHOLE("seed", to, of, 0, 1e18, __VA_ARGS__)
 #define PRECISION(to) CHOICE("precision", to, "of products (gnn/context.h)", "highest|high|medium")
 #define JSON(to, ...) \
-    FLAG("json", to, "one JSON object on standard output, words on standard error", __VA_ARGS__)
-#define DIRECTED(to, ...)                                                                          \
-    FLAG("directed", to, "messages go along stored links only; else both ways, whatever the form", \
-         __VA_ARGS__)
-#define SCALE(to, ...)                                                                                                         \
-    CHOICE("scale", to,                                                                                                        \
-           "features: as they are, rows of sum 1 or of length 1, columns of mean 0 and variance 1, or auto: by what they are", \
+    FLAG("json", to, "one JSON object on standard output, text on standard error", __VA_ARGS__)
+#define DIRECTED(to, ...) \
+    FLAG("directed", to,  \
+         "edges in the stored direction only; else in both directions of each link", __VA_ARGS__)
+#define SCALE(to, ...)                                                                                              \
+    CHOICE("scale", to,                                                                                             \
+           "features: unchanged, rows of sum 1 or length 1, columns of mean 0 and variance 1; auto: by their kind", \
            "auto|none|rows|length|columns", __VA_ARGS__)
 
 typedef struct {

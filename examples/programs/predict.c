@@ -243,18 +243,17 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         INPUT("model", &o->model, "a folder as Hugging Face publishes them", "FOLDER"),
-        FLAG("keep-16-bits", &o->keep_16_bits, "weights that the folder has in 16 bits stay so"),
-        INPUT("input", &o->input, "a text in each line; - is standard input", "FILE|-"),
-        TEXT("question", &o->question, "answered from each line", "TEXT"),
+        FLAG("keep-16-bits", &o->keep_16_bits, "keeps bf16 and fp16 weights in 16 bits"),
+        INPUT("input", &o->input, "one text per line; - is standard input", "FILE|-"),
+        TEXT("question", &o->question, "question to answer from each line", "TEXT"),
         TEXT("classes", &o->classes,
-             "classes of lines, by a model that knows whether one text follows from another",
+             "classes for zero-shot classification, by a natural language inference model",
              "NAME,..."),
-        TEXT("hypothesis", &o->hypothesis, "a sentence that says a class, in place of {}", "TEXT",
+        TEXT("hypothesis", &o->hypothesis, "hypothesis with the class in place of {}", "TEXT",
              .where = "classes"),
-        FLAG("several", &o->several, "a line may be of several classes, or of none",
-             .where = "classes"),
-        WHOLE("top", &o->top, "classes, words or answers of each line", 1, 1000000),
-        FLAG("json", &o->json, "a list of JSON on standard output"),
+        FLAG("several", &o->several, "multi-label classes", .where = "classes"),
+        WHOLE("top", &o->top, "classes, tokens or answers per line", 1, 1000000),
+        FLAG("json", &o->json, "a JSON list on standard output"),
         THREADS(&o->threads),
     };
     const program_t program = {

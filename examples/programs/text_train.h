@@ -30,8 +30,8 @@ typedef struct {
              .where = (when)),                                                                   \
         STORED("checkpoint", &(t).checkpoint, "keeps the state of the training", "FILE",         \
                .where = (when)),                                                                 \
-        FLAG("resume", &(t).resume, "goes on from the checkpoint", .where = "checkpoint"),       \
-        FLAG("overwrite", &(t).overwrite, "starts anew though a checkpoint is there",            \
+        FLAG("resume", &(t).resume, "resumes from the checkpoint", .where = "checkpoint"),       \
+        FLAG("overwrite", &(t).overwrite, "overwrites an existing checkpoint",                   \
              .where = "checkpoint !resume"),                                                     \
         PRECISION(&(t).precision), THREADS(&(t).threads),                                        \
         SEED(&(t).seed, "of weights, order, dropout and drawn tokens")

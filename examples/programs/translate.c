@@ -210,44 +210,42 @@ static int run(run_t *r, const translate_t *o)
 }
 
 /* Options of a published folder. */
-#define PUBLISHED_OPTIONS(o)                                                                       \
-    INPUT("model", &(o)->pretrained,                                                               \
-          "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"),       \
-        FLAG("keep-16-bits", &(o)->keep_16_bits, "weights that the folder has in 16 bits stay so", \
-             .where = "model"),                                                                    \
-        TEXT("target-language", &(o)->language,                                                    \
-             "a token that translations begin with, as mBART, M2M-100 and NLLB have them",         \
+#define PUBLISHED_OPTIONS(o)                                                                 \
+    INPUT("model", &(o)->pretrained,                                                         \
+          "a folder as Hugging Face publishes them: Marian, T5, mBART, NLLB ...", "FOLDER"), \
+        FLAG("keep-16-bits", &(o)->keep_16_bits, "keeps bf16 and fp16 weights in 16 bits",   \
+             .where = "model"),                                                              \
+        TEXT("target-language", &(o)->language, "language token of mBART, M2M-100 and NLLB", \
              "TOKEN", .where = "model")
 
 /* Pairs of files whose lines are translations of each other. */
-#define PARALLEL_TEXTS(o)                                                              \
-    INPUT("source", &(o)->source, "to learn from [numbers in German]", "FILE",         \
-          .where = "target !load|model"),                                              \
-        INPUT("target", &(o)->target, "its translation, line by line", "FILE",         \
-              .where = "source !load|model"),                                          \
-        INPUT("validation-source", &(o)->validation_source,                            \
-              "held out: the best epoch's weights are kept", "FILE",                   \
-              .where = "source validation-target"),                                    \
-        INPUT("validation-target", &(o)->validation_target, "its translation", "FILE", \
-              .where = "validation-source"),                                           \
-        INPUT("test-source", &(o)->test_source, "translated for BLEU", "FILE",         \
-              .where = "test-target"),                                                 \
+#define PARALLEL_TEXTS(o)                                                                          \
+    INPUT("source", &(o)->source, "training text [generated German numerals]", "FILE",             \
+          .where = "target !load|model"),                                                          \
+        INPUT("target", &(o)->target, "its translation, line by line", "FILE",                     \
+              .where = "source !load|model"),                                                      \
+        INPUT("validation-source", &(o)->validation_source, "validation text, for the best epoch", \
+              "FILE", .where = "source validation-target"),                                        \
+        INPUT("validation-target", &(o)->validation_target, "its translation", "FILE",             \
+              .where = "validation-source"),                                                       \
+        INPUT("test-source", &(o)->test_source, "test text, translated for BLEU", "FILE",          \
+              .where = "test-target"),                                                             \
         INPUT("test-target", &(o)->test_target, "its translation", "FILE", .where = "test-source")
 
 static int read_options(translate_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
-        HEADING("Texts: one sentence a line, gzipped or not"),
+        HEADING("Texts: one sentence per line, gzipped or not"),
         PARALLEL_TEXTS(o),
-        INPUT("input", &o->input, "translated to standard output; - is standard input", "FILE|-"),
+        INPUT("input", &o->input, "text to translate to standard output; - is standard input",
+              "FILE|-"),
         OUTPUT("output", &o->output, "translations of the test text", "FILE"),
         HEADING("Model"),
         STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
                .where = "!load|model"),
-        INPUT("load", &o->load, "a model that was saved, in place of training", "FILE",
-              .where = "!model"),
+        INPUT("load", &o->load, "a saved model instead of training", "FILE", .where = "!model"),
         PUBLISHED_OPTIONS(o),
-        WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000,
+        WHOLE("vocabulary", &o->vocabulary, "size of the shared vocabulary", 258, 1000000,
               .where = "!load|model"),
         WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load|model"),
         WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000,
@@ -255,31 +253,32 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load|model"),
         WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000,
               .where = "!load|model"),
-        WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536,
+        WHOLE("max-length", &o->max_length, "maximum tokens per sentence", 4, 65536,
               .where = "!load|model"),
-        CHOICE("score", &o->score, "by which the decoder weighs the encoder's states",
+        CHOICE("score", &o->score, "score of the cross-attention",
                "scaled|general|additive|cosine|location|hard", .where = "!load|model"),
-        FLAG("keep-case", &o->keep_case, "capitals stay, and count for BLEU"),
+        FLAG("keep-case", &o->keep_case, "case-sensitive, also for BLEU"),
         HEADING("Training"),
         TEXT_TRAIN_OPTIONS(o->train, "!load|model"),
         REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99, .where = "!load|model"),
         HEADING("Translating"),
         WHOLE("beams", &o->beams,
-              "width of the search; 1: the likeliest token [with --model what "
+              "beams; 1: greedy [with --model what "
               "the folder says]",
               1, 1000),
-        REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100,
-             .where = "beams"),
-        WHOLE("at-once", &o->at_once, "lines that are translated together", 1, 100000),
-        HEADING("Looking inside"),
-        TEXT("sentence", &o->sentence, "translated to standard output", "TEXT", .where = "!model"),
-        OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg",
+        REAL("length-penalty", &o->length_penalty, "larger values favour longer translations", 0,
+             100, .where = "beams"),
+        WHOLE("at-once", &o->at_once, "lines per batch", 1, 100000),
+        HEADING("Inspection"),
+        TEXT("sentence", &o->sentence, "sentence to translate to standard output", "TEXT",
+             .where = "!model"),
+        OUTPUT("heatmap", &o->heatmap, "cross-attention as a heat map", "FILE.svg",
                .where = "sentence"),
-        OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE.html",
+        OUTPUT("html", &o->html, "cross-attention of all layers and heads as a page", "FILE.html",
                .where = "sentence"),
-        WHOLE("show-layer", &o->layer, "layer of the heat map, from 0 [the last]", 0, 1000,
+        WHOLE("show-layer", &o->layer, "index of the layer to show [the last]", 0, 1000,
               .where = "heatmap"),
-        WHOLE("show-head", &o->head, "its head, from 0 [the mean of all]", 0, 4096,
+        WHOLE("show-head", &o->head, "index of the head [the mean of all]", 0, 4096,
               .where = "heatmap"),
         HEADING("Results"),
         FLAG("json", &o->json, "the measurements as one JSON object on standard output",
