@@ -58,7 +58,7 @@ static void compare(golden_t *g, gnn_tokenizer_t *t, const char *parts, const ch
     g->equal++;
 }
 
-/* A file: keys of its model, the number of the model's tokens, other parts, what is expected. */
+/* A file: keys of its model, count of the model's tokens, other parts, the expected error. */
 static void try_file(golden_t *g, char *line)
 {
     static char json[ROOM];

@@ -160,7 +160,7 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
     program_let_interrupt();
     if (rc == GNN_ESTOPPED)
         fprintf(stderr, "%s: stopped%s\n", program,
-                t->checkpoint ? "; --resume resumes from the checkpoint" : "");
+                t->checkpoint ? "; --resume continues from it" : "");
     *result = (text_trained_t){.train_loss = trained.train_loss,
                                .validation_loss = trained.validation_loss,
                                .seconds = trained.seconds,

@@ -268,10 +268,10 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
  * more line than nodes). Features: decimal values with a point, in every locale. Labels: one field
  * per line, a class index (negative or "": no label) or a class name ("": no label); or several
- * columns of numbers, or real values, which become targets as those of a .npz do. New labels come
- * with a new split, drawn as in gnn_data_open. A set of links only grows to the count of
- * lines, since an edge list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and
- * GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
+ * numeric columns, or real values, which become targets as in a .npz. New labels come with a new
+ * split, drawn as in gnn_data_open. A set of links only grows to the count of lines, since an edge
+ * list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite)
+ * with line and column; GNN_ESHAPE. On failure nothing is changed.
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
 /** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back,
