@@ -1,12 +1,12 @@
-/* BLEU: how many runs of tokens a translation shares with its reference. Papineni et al. 2002. */
+/* BLEU: n-grams that a translation shares with its reference. Papineni et al. 2002. */
 #include <lib/text/bleu.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST = 4 }; /* tokens in a row */
+enum { MOST = 4 }; /* longest n-gram */
 
-/* A run of tokens that begins at token `at` of the translation, or of the reference. Its key is the
- * rank of the run that is one token shorter, and the rank of the last token. */
+/* An n-gram that starts at token `at` of the translation, or of the reference. Its key is the rank
+ * of its prefix of n - 1 tokens, and the rank of the last token. */
 typedef struct {
     uint64_t key;
     int32_t at, of_reference;
@@ -21,7 +21,7 @@ typedef struct {
     gnn__bleu_line_t lines[2]; /* the translation, and the reference */
     token_t *tokens;
     run_t *runs;
-    int32_t *ranks[2][2]; /* of each line: of its tokens, and of the runs of one length */
+    int32_t *ranks[2][2]; /* of each line: ranks of its tokens, and of the n-grams of one length */
     int64_t room;
 } counter_t;
 
@@ -54,8 +54,8 @@ static void rank_tokens(counter_t *c)
     }
 }
 
-/* Runs of n tokens get their ranks from those of n - 1; returns how many runs of the translation
- * the reference has too. */
+/* Ranks n-grams from the ranks of (n-1)-grams; returns the count of matching n-grams of the
+ * translation. */
 static int64_t count_hits(counter_t *c, int64_t n)
 {
     int64_t runs = 0, hits = 0;
@@ -126,8 +126,8 @@ static void counter_free(counter_t *c)
 
 /* ---- the whole ---- */
 
-/* A precision without a hit is half of that of one hit, the next one a quarter, and so on. Without
- * any hit there is no score. */
+/* Exponential smoothing: the first precision without a hit is half of that of one hit, the next one
+ * a quarter, and so on. Without any hit the score is 0. */
 static void finish(gnn_bleu_t *b)
 {
     double smooth = 1, sum = 0;

@@ -14,7 +14,8 @@ static int reserve(void *memory, int64_t *room, int64_t count, size_t element, c
 
 /* ---- the line ---- */
 
-/* HTML's names of four characters, one name after another, so that "&amp;lt;" becomes "<". */
+/* HTML entities of four characters, replaced one after the other, so that "&amp;lt;" becomes
+ * "<". */
 static void replace_entities(char *text)
 {
     static const struct {
@@ -47,8 +48,8 @@ static void remove_word(char *text, const char *word)
     *to = '\0';
 }
 
-/* A copy between two spaces, in lower case if wanted; line ends become spaces, and bytes that are
- * not UTF-8 become U+FFFD. A byte becomes at most three. */
+/* A copy between two spaces, optionally in lower case; line ends become spaces, and invalid UTF-8
+ * U+FFFD. A byte becomes at most three. */
 static int copy_text(gnn__bleu_line_t *l, const char *text, bool lower)
 {
     const int64_t n = (int64_t)strlen(text);
@@ -105,7 +106,7 @@ static int compile_rules(gnn__bleu_line_t *l)
     return GNN_OK;
 }
 
-/* A rule makes of one byte at most three. */
+/* A rule expands one byte to at most three. */
 static int substitute(gnn__bleu_line_t *l, int rule)
 {
     const int64_t n = (int64_t)strlen(l->text);
@@ -127,7 +128,7 @@ static int substitute(gnn__bleu_line_t *l, int rule)
 
 /* ---- tokens ---- */
 
-/* Whitespace as Python's str.split has it. */
+/* Whitespace as in Python's str.split. */
 static bool is_space(int32_t c)
 {
     return (c >= 0x9 && c <= 0xd) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||

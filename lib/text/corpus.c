@@ -1,4 +1,4 @@
-/* Corpora: labels become numbers, everything moves under one owner. */
+/* Corpora: sentences with label indices, in one block of memory. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
@@ -65,7 +65,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (left->row > right->row) - (left->row < right->row);
 }
 
-/* Numbers in the order of the names. *block has room for all distinct names. */
+/* Assigns label indices in the order of names. *block has room for all distinct names. */
 static int number_labels(corpus_t *c, entry_t *order, int64_t count)
 {
     int64_t distinct = 0, bytes = 0;

@@ -1,4 +1,4 @@
-/* Inside of corpora and vocabularies. A slice is a piece of a text that another object owns; it is
+/* Internals of corpora and vocabularies. A slice is a part of a text owned by another object; it is
  * not terminated. */
 #ifndef GNN_LIB_TEXT_CORPUS_H
 #define GNN_LIB_TEXT_CORPUS_H
@@ -18,14 +18,14 @@ static inline unsigned char gnn__lower_case(char c)
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* The next word before `end`, case as it stands there; *cursor moves behind it. Length 0: there is
+/* The next word before `end`, in its original case; *cursor is moved after it. Length 0: there is
  * none. */
 gnn__slice_t gnn__word_next(const char **cursor, const char *end);
 int64_t gnn__word_count(const char *sentence, int64_t length);
-/* Order of the bytes; `fold`: after A to Z became lower-case. */
+/* Compares bytes; `fold`: case-insensitively in ASCII. */
 int gnn__slice_compare(gnn__slice_t a, gnn__slice_t b, bool fold);
 
-/* What is wrong with a label or a sentence, in words, or NULL. */
+/* The fault of a label or a sentence as text, or NULL. */
 const char *gnn__label_fault(gnn__slice_t label);
 const char *gnn__sentence_fault(gnn__slice_t sentence);
 
@@ -39,9 +39,9 @@ int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *l
 struct gnn_vocabulary {
     int64_t n_words, n_labels;
     char **words;     /* word 0 is the unknown one */
-    int32_t *by_name; /* (n_words - 1) numbers of the others in the order of their bytes */
+    int32_t *by_name; /* (n_words - 1) ids of the other words, sorted by bytes */
     char **labels;
-    char *block; /* behind all of them */
+    char *block; /* after all of them */
 };
 
 int32_t gnn__vocabulary_word_number(const gnn_vocabulary_t *vocabulary, gnn__slice_t word);

@@ -1,8 +1,8 @@
-/* Files of one labelled sentence a line. */
+/* Files of one labelled sentence per line. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
-/* What is kept of a file while it is read. */
+/* The state of the reader. */
 typedef struct lines {
     gnn__slice_t *labels, *sentences;
     int64_t *number; /* of the line */
@@ -71,7 +71,7 @@ static int read(gnn_corpus_t **corpus, gnn__text_t *text, lines_t *l, const gnn_
         GNN_TRY(take_line(text, l));
     if (l->count == 0)
         return gnn__error(GNN_EFORMAT, "%s: no sentence, all lines are blank", text->name);
-    /* Only now: the byte behind the last sentence of the file is its own NUL already. */
+    /* Only now: the byte after the last sentence of the file is already its NUL. */
     for (int64_t k = 0; k < l->count; k++)
         text->data[l->sentences[k].at - text->data + l->sentences[k].length] = '\0';
     int rc = gnn__corpus_make(corpus, l->count, l->labels, l->sentences, like, text->data, &at_fault);

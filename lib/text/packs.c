@@ -1,8 +1,8 @@
-/* Packs: sentences one after another, as rows of one graph. */
+/* Packs: concatenated sentences, the rows of one graph. */
 #include <lib/io/data/data.h>
 #include <lib/text/corpus.h>
 
-/* All packs share arrays; a pack is a window of them. */
+/* All packs share arrays; a pack is a slice of them. */
 typedef struct packs {
     gnn_packs_t public;
     gnn_pack_t *at;
@@ -51,8 +51,8 @@ static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence,
     return position;
 }
 
-/* A class of the corpus by the vocabulary's number of its name; a vocabulary without classes has no
- * numbers to meet. */
+/* Maps a class of the corpus to the vocabulary's index by name; unchanged if the vocabulary has no
+ * classes. */
 static int number_labels(int32_t **numbers, const gnn_corpus_t *corpus,
                          const gnn_vocabulary_t *vocabulary)
 {

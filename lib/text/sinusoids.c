@@ -1,4 +1,4 @@
-/* Positions as waves: a table that is not learned. Vaswani et al. 2017, 3.5. */
+/* Sinusoidal positions: a constant table. Vaswani et al. 2017, 3.5. */
 #include <lib/text/corpus.h>
 
 #include <math.h>

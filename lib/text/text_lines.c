@@ -1,4 +1,4 @@
-/* The lines of a text file, blank ones too. */
+/* The lines of a text file, empty ones included. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 

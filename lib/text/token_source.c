@@ -1,5 +1,5 @@
-/* Sequences of tokens as batches for the training loop: pairs for encoder-decoders, or sequences
- * and pieces of one long sequence for language models. */
+/* Token sequences as batches for the training loop: pairs for encoder-decoders, sequences or
+ * windows of one long sequence for language models. */
 #include <gnn/sequences.h>
 #include <lib/io/data/data.h>
 
@@ -8,13 +8,13 @@ enum { READ = 0, WRITTEN = 1, SIDES = 2, PARTS = 2, SLOTS = 3, INPUTS = 4 };
 /* The sequences of training or validation. */
 typedef struct {
     int64_t count, rows;     /* rows of all batches of an epoch */
-    int32_t *ids[SIDES];     /* NULL: there is no such side */
-    int64_t *at[SIDES];      /* (count) where a sequence begins */
+    int32_t *ids[SIDES];     /* NULL: this side is absent */
+    int64_t *at[SIDES];      /* (count) offset of each sequence */
     int64_t *lengths[SIDES]; /* (count) its tokens */
     int64_t tokens, batches; /* `tokens` of WRITTEN */
     int32_t *order;          /* (count) of the running epoch */
     int64_t *first;          /* (batches + 1) places in `order` */
-    int64_t epoch, shift;    /* whose order that is, and where its pieces begin */
+    int64_t epoch, shift;    /* the epoch of `order`, and the offset of its windows */
 } part_t;
 
 struct gnn_token_source_s {
@@ -33,14 +33,14 @@ struct gnn_token_source_s {
 
 /* ---- which sequences make a batch ---- */
 
-/* Rows that sequence k has in a batch: its last token is no row, only a label. */
+/* Rows of sequence k in a batch: its last token is only a label, not a row. */
 static int64_t rows_of(const part_t *p, int64_t k)
 {
     return (p->lengths[READ] ? p->lengths[READ][k] : 0) + p->lengths[WRITTEN][k] - 1;
 }
 
-/* A sequence is of the batch in whose even share of all rows it begins. No share is shorter than a
- * sequence, so that no batch is empty. */
+/* A sequence belongs to the batch in whose equal share of all rows it starts. No share is shorter
+ * than a sequence, so no batch is empty. */
 static void cut_batches(part_t *p)
 {
     int64_t rows = 0, batch = 0;
@@ -53,7 +53,7 @@ static void cut_batches(part_t *p)
     p->first[p->batches] = p->count;
 }
 
-/* Pieces begin anew at a drawn place, with at least one token left behind the last. */
+/* Windows start at a random offset, with at least one token after the last window. */
 static void shift_pieces(part_t *p, uint64_t seed, int64_t epoch)
 {
     const int64_t piece = p->lengths[WRITTEN][0] - 1;
@@ -81,7 +81,8 @@ static void count_up(int32_t *positions, int64_t n)
         positions[k] = (int32_t)k;
 }
 
-/* Rows of one side of the sequences first .. first + count - 1 of the order; returns how many. */
+/* Copies rows of one side of the sequences first .. first + count - 1 of the order; returns their
+ * count. */
 static int64_t gather(gnn_token_source_t *s, const part_t *p, int side, int64_t first, int64_t count)
 {
     int64_t row = 0;
@@ -122,7 +123,7 @@ static int make_graphs(gnn_token_source_t *s, int64_t count)
     return GNN_OK;
 }
 
-/* The inputs that the model reads; names of a language model's side are those of what is read. */
+/* The inputs of the model; a language model uses the names of the encoder side. */
 static void name_inputs(gnn_token_source_t *s, const int64_t rows[SIDES], gnn_model_inputs_t *inputs)
 {
     static const char *const names[SIDES][2] = {{"ids", "positions"},
@@ -162,7 +163,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 
 /* ---- taking sequences in ---- */
 
-/* Copies one side; `least` tokens are needed for something to be learned. */
+/* Copies one side; sequences need at least `least` tokens. */
 static int take_side(part_t *p, int side, const int64_t *lengths, const int32_t *ids, int64_t least)
 {
     int64_t total = 0;
@@ -190,8 +191,8 @@ static int take_side(part_t *p, int side, const int64_t *lengths, const int32_t 
     return GNN_OK;
 }
 
-/* All tokens become pieces of `window` rows. With `anywhere` an epoch may shift them, so that there
- * is one fewer; where there is none of that length, one is shorter. */
+/* Cuts all tokens into windows of `window` rows. With `anywhere` epochs may shift them, so there is
+ * one fewer; if no window fits, one is shorter. */
 static int cut_pieces(part_t *p, int64_t window, bool anywhere)
 {
     const int64_t rows = p->tokens - 1,
@@ -210,7 +211,7 @@ static int cut_pieces(part_t *p, int64_t window, bool anywhere)
     return GNN_OK;
 }
 
-/* How many batches, their borders, and the rows of the largest. */
+/* Count of the batches, their bounds, and the rows of the largest. */
 static int plan_batches(part_t *p, int64_t tokens, int64_t *largest)
 {
     int64_t longest = 1;

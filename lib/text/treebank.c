@@ -6,7 +6,7 @@
 enum { COLUMNS = 10, FORM = 1, UPOS = 3, HEAD = 6 };
 
 typedef struct {
-    gnn_treebank_t view; /* what the caller sees; its arrays are those below */
+    gnn_treebank_t view; /* the public view; its arrays are those below */
     char *text;          /* of the file: words point into it */
     int64_t *lengths, *heads;
     const char **words;
@@ -21,7 +21,7 @@ typedef struct {
     int64_t length;
 } column_t;
 
-/* The ten columns, parted by tabs. */
+/* The ten tab-separated columns. */
 static int split(const gnn__text_t *text, column_t columns[COLUMNS])
 {
     const char *at = text->cursor;
@@ -48,7 +48,7 @@ static bool has(const column_t *c, char mark)
     return memchr(c->at, mark, (size_t)c->length) != NULL;
 }
 
-/* A number of at most nine digits; -1 if it is none. */
+/* An integer of at most nine digits; -1 if invalid. */
 static int64_t number(const column_t *c)
 {
     int64_t value = 0;
@@ -62,8 +62,8 @@ static int64_t number(const column_t *c)
 
 /* ---- a sentence ---- */
 
-/* Each word's way up to the root is walked until it meets one that is known, then marked. */
-enum { REACHES = 2 }; /* beside punctuation's 1 */
+/* Follows each word to the root until a visited word, then marks the path. */
+enum { REACHES = 2 }; /* in addition to punctuation's 1 */
 
 static bool reaches_root(const int64_t *heads, uint8_t *marks, int64_t n, int64_t from)
 {
@@ -76,7 +76,7 @@ static bool reaches_root(const int64_t *heads, uint8_t *marks, int64_t n, int64_
     return true;
 }
 
-/* No head is beyond the sentence, and no word hangs on itself. */
+/* Checks that heads are in the sentence, and that there is no cycle. */
 static int check_tree(const gnn__text_t *text, const int64_t *heads, uint8_t *marks, int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
@@ -113,7 +113,8 @@ static int begin_sentence(treebank_t *t, const gnn__text_t *text)
     return GNN_OK;
 }
 
-/* Words come as 1, 2, ...; 1 begins a sentence, which a blank line parts from the one before. */
+/* Words are numbered 1, 2, ...; 1 starts a sentence, which an empty line separates from the
+ * previous one. */
 static int check_place(treebank_t *t, const gnn__text_t *text, int64_t id)
 {
     const bool begins = t->view.count == 0 || text->blank > 0;
@@ -139,7 +140,7 @@ static int add_word(treebank_t *t, const gnn__text_t *text, const column_t colum
     t->heads[k] = head - 1;
     t->words[k] = columns[FORM].at;
     t->punctuation[k] = columns[UPOS].length == 5 && memcmp(columns[UPOS].at, "PUNCT", 5) == 0;
-    /* The tab behind the word: nothing reads it again. */
+    /* Overwrites the tab after the word, which is not read again. */
     text->data[columns[FORM].at - text->data + columns[FORM].length] = '\0';
     t->view.rows++;
     t->lengths[t->view.count - 1]++;
@@ -148,7 +149,7 @@ static int add_word(treebank_t *t, const gnn__text_t *text, const column_t colum
 
 /* ---- the file ---- */
 
-/* "3-4" is a range of words that are written as one, "5.1" a word that is not written. */
+/* "3-4" is a multiword token, "5.1" an empty node. */
 static int read(treebank_t *t, gnn__text_t *text)
 {
     column_t columns[COLUMNS];

@@ -123,8 +123,8 @@ static int by_count(const void *a, const void *b)
     return by_letters(a, b);
 }
 
-/* All words in order; equal ones, which differ in case at most, become one with a count. Returns
- * how many are left. */
+/* Sorts all words and merges equal ones (ignoring case) with their counts. Returns the count of
+ * distinct words. */
 static int64_t count_words(const gnn_corpus_t *corpus, counted_t *list)
 {
     int64_t n = 0, distinct = 0;

@@ -1,5 +1,5 @@
-/* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then the labels and the words but for the
- * unknown one, each on its line. */
+/* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then one label or word per line, without
+ * the unknown word. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
@@ -63,7 +63,7 @@ static int read_head(gnn__text_t *text, int64_t count[2])
     return field.at ? gnn__text_error(text, &field, GNN_EFORMAT, "more than two counts") : GNN_OK;
 }
 
-/* A word of the file must be one that a sentence can have. */
+/* A word of the file must be a valid word of a sentence. */
 static const char *word_fault(gnn__slice_t word)
 {
     const char *cursor = word.at, *fault = gnn__sentence_fault(word);

@@ -1,4 +1,4 @@
-/* Splitting sentences into words; the rules stand in text.h. */
+/* Splits sentences into words by the rules in text.h. */
 #include <lib/text/corpus.h>
 
 static bool is_letter(char c)
@@ -22,8 +22,8 @@ static bool is_not(const char *c, const char *end)
            gnn__lower_case(c[2]) == 't' && (end - c == 3 || !makes_words(c[3]));
 }
 
-/* From the first character of a word to behind its last. A "n't" ends the word before it, unless it
- * is all of it. */
+/* Moves from the first character of a word to after its last. "n't" ends the word before it, unless
+ * it is the whole word. */
 static const char *word_end(const char *begin, const char *end)
 {
     const char *c = begin;
@@ -68,7 +68,7 @@ int gnn__slice_compare(gnn__slice_t a, gnn__slice_t b, bool fold)
     return (a.length > b.length) - (a.length < b.length);
 }
 
-/* Pointers first, then the words with a NUL behind each: one block. */
+/* One block: pointers, then the words, each with a NUL. */
 int gnn_words_split(gnn_words_t **words, const char *sentence)
 {
     gnn_words_t *made;

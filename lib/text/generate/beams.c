@@ -1,28 +1,28 @@
-/* Beam search, as the package transformers does it: of every beginning the best `beams` texts that
- * go on, and the best `beams` that have ended. */
+/* Beam search, as in the package transformers: per prompt the best `beams` running texts, and the
+ * best `beams` finished ones. */
 #include <lib/text/generate/generate.h>
 
 #include <lib/ops/support.h>
 #include <math.h>
 
-/* A text that goes on, or has ended. */
+/* A running or finished text. */
 typedef struct {
-    int32_t *ids; /* (longest beginning + most) */
+    int32_t *ids; /* (longest prompt + most) */
     int64_t n;    /* new tokens */
-    double score; /* log p, or what it is worth */
+    double score; /* log p, or the penalised score */
 } beam_t;
 
-/* A way to go on. */
+/* A candidate continuation. */
 typedef struct {
     int64_t parent;
     int32_t id;
     double score;
 } way_t;
 
-/* Of one beginning. */
+/* The search of one prompt. */
 typedef struct {
     int64_t n_prompt, most;
-    beam_t *running, *next, *ended; /* (beams) each, of which there are: */
+    beam_t *running, *next, *ended; /* (beams) each, with their counts: */
     int64_t n_running, n_ended;
     bool done;
 } search_t;
@@ -33,7 +33,7 @@ typedef struct {
     search_t *searches; /* (count) */
     beam_t *beams;      /* of all of them */
     int32_t *ids;       /* of all beams */
-    int64_t wide, keep; /* beams; ways that are looked at */
+    int64_t wide, keep; /* beams; candidates considered */
     gnn__choice_t choice;
     way_t *ways; /* (keep) the best so far */
     int64_t n_ways;
@@ -44,7 +44,7 @@ typedef struct {
 
 /* ---- ways to go on ---- */
 
-/* The best ways stand in order; of equal ones the one that came first. */
+/* Candidates are sorted by score; ties keep their order. */
 static void offer(beams_t *b, way_t way)
 {
     if (b->n_ways == b->keep && way.score <= b->ways[b->keep - 1].score)
@@ -55,7 +55,7 @@ static void offer(beams_t *b, way_t way)
     b->ways[at] = way;
 }
 
-/* All ways of one running text. At its last place there may be but one. */
+/* All candidates of one running text. At its last position only one token may be permitted. */
 static int offer_all(beams_t *b, const search_t *s, int64_t parent, const gnn_real_t *logits)
 {
     const beam_t *beam = &s->running[parent];
@@ -84,7 +84,7 @@ static void extend(const search_t *s, const way_t *way, beam_t *to, double score
     to->score = score;
 }
 
-/* An ended text takes its place among the others, which stand in order. */
+/* Inserts a finished text into the sorted list. */
 static void add_ended(const beams_t *b, search_t *s, const way_t *way, double worth)
 {
     const bool full = s->n_ended == b->wide;
@@ -98,7 +98,7 @@ static void add_ended(const beams_t *b, search_t *s, const way_t *way, double wo
     extend(s, way, &s->ended[at], worth);
 }
 
-/* Can a running text still become better than the worst that has ended? */
+/* Can a running text still beat the worst finished one? */
 static bool goes_on(const beams_t *b, const search_t *s, double share)
 {
     const bool full = s->n_ended == b->wide;
@@ -114,8 +114,8 @@ static void change_running(search_t *s)
     s->running = next;
 }
 
-/* Ways that end a text are taken only from the first `wide`; the others are there so that enough go
- * on. from: the running text that each of the next ones continues. */
+/* Candidates that end a text are used only among the first `wide`; the others ensure enough running
+ * texts. from: the running text that each of the next ones continues. */
 static void step(beams_t *b, search_t *s, int64_t *from)
 {
     const int64_t length = s->running[0].n + 1;
@@ -138,7 +138,7 @@ static void step(beams_t *b, search_t *s, int64_t *from)
 
 /* ---- all searches side by side ---- */
 
-/* One step of every search, by a row of logits for each running text. */
+/* One step of every search, with one row of logits per running text. */
 static int step_all(beams_t *b, const gnn_tensor_t *logits)
 {
     int64_t row = 0;
@@ -158,7 +158,7 @@ static int step_all(beams_t *b, const gnn_tensor_t *logits)
     return GNN_OK;
 }
 
-/* The state follows, and hears the new tokens. */
+/* Reorders the state and appends the new tokens. */
 static int advance(beams_t *b, gnn_context_t *context, gnn_tensor_t *logits)
 {
     const int64_t all = b->begin->count * b->wide;
@@ -184,7 +184,7 @@ static int search(beams_t *b, gnn_context_t *context)
     while (logits.rows > 0) {
         GNN_TRY(step_all(b, &logits));
         for (int64_t k = 0; first && k < b->begin->count * b->wide; k++)
-            b->from[k] = k / b->wide; /* the state has one sequence for each beginning */
+            b->from[k] = k / b->wide; /* the state has one sequence per prompt */
         first = false;
         GNN_TRY(advance(b, context, &logits));
     }
@@ -245,7 +245,7 @@ static void beams_free(beams_t *b)
 
 /* ---- the result ---- */
 
-/* The texts hear their tokens one after another, so that callers get them as they get others. */
+/* Passes the tokens to the texts one by one, so that callbacks are as in sampling. */
 static int tell(const beams_t *b, gnn__writing_t *texts)
 {
     const int64_t samples = b->author->how.samples;

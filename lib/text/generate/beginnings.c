@@ -1,14 +1,14 @@
-/* Beginnings are read: the state that has them, and the logits of the token after each. */
+/* Prefill: the KV cache of the prompts, and the logits of their next tokens. */
 #include <lib/text/generate/generate.h>
 
 #include <lib/ops/support.h>
 
-/* Tokens that are read at once: their logits are many. */
+/* Tokens per chunk, since logits are wide. */
 enum { AT_ONCE = 256 };
 
 /* ---- what the caller gives ---- */
 
-/* Tokens of beginning k, and where they lie; of an encoder-decoder the decoder's. */
+/* Tokens of prompt k (in an encoder-decoder those of the decoder). */
 static int64_t given(const gnn__author_t *a, const gnn_sequences_t *prompts, int64_t k)
 {
     const int64_t *lengths = a->reads ? prompts->decoder_lengths : prompts->lengths;
@@ -80,7 +80,7 @@ static int make_state(gnn__beginnings_t *b, const gnn__author_t *a, gnn_context_
 
 /* ---- reading ---- */
 
-/* The next tokens of each beginning, a share of AT_ONCE; false: all are read. */
+/* The next chunk of each prompt, a share of AT_ONCE; false: all are done. */
 static bool next_piece(const gnn__beginnings_t *b, int64_t *counts, int32_t *ids, int64_t *n)
 {
     const int64_t share = gnn__max(AT_ONCE / b->count, 1);
@@ -95,7 +95,7 @@ static bool next_piece(const gnn__beginnings_t *b, int64_t *counts, int32_t *ids
     return *n > 0;
 }
 
-/* Each beginning's last row stays. */
+/* Keeps the last row of each prompt. */
 static void keep_last(const gnn__beginnings_t *b, const int64_t *counts, const gnn_tensor_t *logits)
 {
     int64_t row = 0;

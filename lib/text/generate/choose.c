@@ -1,4 +1,4 @@
-/* The next token: what may be chosen, with which probability, and the choice. */
+/* The choice of the next token: filters, probabilities, sampling. */
 #include <lib/text/generate/generate.h>
 
 #include <math.h>
@@ -33,7 +33,7 @@ int gnn__generation_check(const gnn_generation_t *how)
 
 /* ---- scores ---- */
 
-/* A token that stands in the history twice is still moved once. */
+/* A token that occurs repeatedly in the history is penalised once. */
 static void repeat_less(const gnn__choice_t *c, double repetition, const int32_t *history, int64_t n)
 {
     if (repetition == 1)
@@ -116,7 +116,8 @@ static void sink(const gnn__choice_t *c, int64_t at, int64_t n)
     }
 }
 
-/* Takes the likeliest of the first n tokens of the heap to its end, and returns its probability. */
+/* Moves the most probable of the first n tokens of the heap to its end, and returns its
+ * probability. */
 static double pop(const gnn__choice_t *c, int64_t n)
 {
     const int32_t best = c->order[0];
@@ -126,7 +127,7 @@ static double pop(const gnn__choice_t *c, int64_t n)
     return c->p[best];
 }
 
-/* How many tokens are kept; they stand at the end of `order`, the likeliest last. */
+/* Count of the tokens kept; they are at the end of `order`, most probable last. */
 static int64_t keep_likeliest(const gnn__choice_t *c, int64_t most, double top_p)
 {
     double whole = 0, sum = 0;
@@ -164,7 +165,7 @@ static void normalise(const gnn__choice_t *c)
         c->p[k] /= sum;
 }
 
-/* Scores become probabilities. */
+/* Softmax of the scores. */
 static int make_probabilities(const gnn__choice_t *c, const gnn_generation_t *how)
 {
     const double top_p = gnn__setting(how->top_p, 1);
@@ -185,7 +186,7 @@ static int make_probabilities(const gnn__choice_t *c, const gnn_generation_t *ho
     return GNN_OK;
 }
 
-/* The token at whose end the sum of probabilities passes u. */
+/* The token at which the cumulative probability exceeds u. */
 static int32_t draw(const gnn__choice_t *c, double u)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
-/* What a folder's generation_config.json demands of texts: tokens that must or must not come next,
- * as the package transformers' processors of logits have it. */
+/* Constraints of a folder's generation_config.json: forced and forbidden tokens, as in the logits
+ * processors of the package transformers. */
 #include <lib/text/generate/generate.h>
 
 #include <math.h>
@@ -12,7 +12,7 @@ static int64_t count_of(const json_t *config, const char *key)
     return json_is_integer(value) ? (int64_t)json_integer_value(value) : 0;
 }
 
-/* A list of ids; *n of them. */
+/* A list of ids with count *n. */
 static int read_ids(const json_t *list, const char *key, int32_t **ids, int64_t *n)
 {
     const size_t count = json_array_size(list);
@@ -75,7 +75,7 @@ static void ban_all(gnn__choice_t *choice, const gnn__id_list_t *list)
         ban(choice, list->ids[k]);
 }
 
-/* No run of c->ngram tokens comes twice. */
+/* Forbids repeated n-grams of c->ngram tokens. */
 static void ban_ngrams(const gnn__constraints_t *c, gnn__choice_t *choice, const int32_t *ids,
                        int64_t n)
 {
@@ -85,7 +85,7 @@ static void ban_ngrams(const gnn__constraints_t *c, gnn__choice_t *choice, const
             ban(choice, ids[k + before]);
 }
 
-/* The last token of a list whose others are the end of the text. */
+/* Forbids the last token of a list whose other tokens end the text. */
 static void ban_bad(const gnn__constraints_t *c, gnn__choice_t *choice, const int32_t *ids, int64_t n)
 {
     for (int64_t k = 0; k < c->n_bad; k++) {

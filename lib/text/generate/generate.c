@@ -1,10 +1,10 @@
-/* Texts are written side by side: a token is chosen for each that goes on, and all are advanced by
- * one row. */
+/* Generates texts in one batch: chooses a token for each running text, and advances all by one
+ * row. */
 #include <lib/text/generate/generate.h>
 
 #include <lib/ops/support.h>
 
-/* What one call works on. */
+/* The state of one call. */
 typedef struct {
     gnn__author_t author;
     gnn__beginnings_t begin;
@@ -18,7 +18,7 @@ typedef struct {
 
 /* ---- token by token ---- */
 
-/* The last place may be for one token alone. */
+/* Only one token may be permitted at the last position. */
 static bool is_forced(const writing_t *w, const gnn__writing_t *t)
 {
     return w->author.last >= 0 && t->n == t->most - 1;
@@ -48,7 +48,7 @@ static bool caller_stopped(const writing_t *w)
     return false;
 }
 
-/* The last token of each text that goes on is appended; `logits` gets a row for each. */
+/* Appends the last token of each running text; `logits` gets one row each. */
 static int advance(writing_t *w, gnn_context_t *context, gnn_tensor_t *logits)
 {
     int64_t rows = 0;
@@ -64,7 +64,7 @@ static int advance(writing_t *w, gnn_context_t *context, gnn_tensor_t *logits)
                : gnn__author_advance(&w->author, context, w->begin.state, w->counts, w->ids, logits);
 }
 
-/* The first tokens are chosen by the logits after the beginnings. */
+/* Chooses the first tokens by the logits after the prompts. */
 static int begin_texts(writing_t *w)
 {
     const int64_t samples = w->author.how.samples;
@@ -96,7 +96,7 @@ static int go_on(writing_t *w, gnn_context_t *context)
 
 /* ---- the whole ---- */
 
-/* A sequence of the state for each text. */
+/* One sequence of the state per text. */
 static int copy_state(writing_t *w, int64_t copies)
 {
     for (int64_t k = 0; k < w->n; k++)

@@ -1,4 +1,4 @@
-/* Who writes: the model behind a writer, and what its folder says of beginnings and ends. */
+/* The writer: its model, and the folder's generation settings and special tokens. */
 #include <lib/text/generate/generate.h>
 
 #include <lib/base/room.h>
@@ -7,7 +7,7 @@
 
 /* ---- tokens that a folder names ---- */
 
-/* Where there is a generation_config.json, config.json says nothing of writing. */
+/* If there is a generation_config.json, generation settings of config.json are ignored. */
 static const json_t *named(const gnn_pretrained_t *p, const char *key)
 {
     return json_object_get(p->generation ? p->generation : p->config, key);
@@ -28,7 +28,7 @@ static int add_id(int32_t **list, int64_t *n, int32_t id)
     return GNN_OK;
 }
 
-/* One number, or a list of them. */
+/* One id, or a list of ids. */
 static int take_ends(gnn__author_t *a, const json_t *value)
 {
     const size_t count = json_is_array(value) ? json_array_size(value) : 1;
@@ -39,7 +39,7 @@ static int take_ends(gnn__author_t *a, const json_t *value)
     return GNN_OK;
 }
 
-/* The caller's tokens that never come. */
+/* The caller's forbidden tokens. */
 static int take_never(gnn__author_t *a, const gnn_generation_t *how)
 {
     int64_t n = 0;
@@ -61,10 +61,10 @@ static gnn_real_t setting_of(double x)
     return x == 0 ? GNN_ZERO : (gnn_real_t)x;
 }
 
-/* Sampling as the folder has it, where the caller says nothing of a temperature and of beams. */
+/* The folder's sampling settings, if the caller sets neither temperature nor beams. */
 static void take_sampling(gnn_generation_t *h, const json_t *config)
 {
-    enum { LIKELIEST = 50 }; /* what transformers takes where a file says nothing */
+    enum { LIKELIEST = 50 }; /* defaults of transformers */
     if (h->temperature != 0 || h->beams > 1 || !json_is_true(json_object_get(config, "do_sample")))
         return;
     h->temperature = (gnn_real_t)number_of(config, "temperature", 1);
@@ -72,7 +72,7 @@ static void take_sampling(gnn_generation_t *h, const json_t *config)
     h->top_p = h->top_p != 0 ? h->top_p : setting_of(number_of(config, "top_p", 1));
 }
 
-/* How many tokens, texts and beams, where the caller does not say it. */
+/* Defaults of counts of tokens, texts and beams. */
 static void take_sizes(gnn__author_t *a, const json_t *config)
 {
     gnn_generation_t *h = &a->how;
@@ -93,7 +93,7 @@ static void take_sizes(gnn__author_t *a, const json_t *config)
         h->repetition = (gnn_real_t)number_of(config, "repetition_penalty", 1);
 }
 
-/* generation_config.json, which says everything of writing where it is there. */
+/* Reads generation_config.json, which has all generation settings if it exists. */
 static int take_settings(gnn__author_t *a, const gnn_pretrained_t *p)
 {
     if (!p->generation)

@@ -1,9 +1,10 @@
-/* Texts that grow: their tokens, the pieces that are shown of them, and the result. */
+/* Texts during generation: tokens, output of pieces, and the result. */
 #include <lib/text/generate/generate.h>
 
 /* ---- one text ---- */
 
-/* A decoder that has heard the beginning, so that a blank after it is not taken for the first. */
+/* Makes a decoder that has processed the prompt, so that a space after it is not taken for a
+ * leading one. */
 static int hear_beginning(gnn__writing_t *t, const gnn__author_t *a)
 {
     const char *piece;
@@ -45,7 +46,7 @@ static int append(gnn__writing_t *t, const char *piece, int64_t bytes)
     return GNN_OK;
 }
 
-/* Ends the text before the first of `stop` in what came from byte `from` on. */
+/* Ends the text before the first of `stop` found from byte `from` on. */
 static void cut_at_stop(gnn__writing_t *t, const gnn_generation_t *how, int64_t from)
 {
     for (int64_t k = 0; k < how->n_stop; k++) {
@@ -60,7 +61,7 @@ static void cut_at_stop(gnn__writing_t *t, const gnn_generation_t *how, int64_t 
     }
 }
 
-/* Bytes at the end that may still become one of `stop`. */
+/* Length of the suffix that may still become one of `stop`. */
 static int64_t waiting(const gnn__writing_t *t, const gnn_generation_t *how)
 {
     int64_t most = 0;
@@ -184,7 +185,7 @@ done:
 
 void gnn_written_free(gnn_written_t *written)
 {
-    result_t *r = (result_t *)written; /* which begins with it */
+    result_t *r = (result_t *)written; /* which starts with it */
     if (!written)
         return;
     for (int64_t k = 0; r->texts && k < written->count; k++)

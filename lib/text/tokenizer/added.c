@@ -1,5 +1,4 @@
-/* Tokens that were added to a vocabulary: they are cut out of a text before anything else happens
- * to it, or after its normalisers. */
+/* Added tokens: extracted from a text before all other steps, or after its normalizers. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)
@@ -12,7 +11,7 @@ int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)
     return GNN_OK;
 }
 
-/* The package numbers added tokens itself: one of the model's keeps its id, the others follow on
+/* The package assigns ids of added tokens itself: tokens of the model keep theirs, others follow
  * the count of the model's tokens. `most`: the largest id so far, -1: none. */
 static int check_id(const gnn_tokenizer_t *t, gnn__string_t text, int64_t id, int64_t of_model,
                     int64_t most)
@@ -92,7 +91,7 @@ static int check_only(const gnn_tokenizer_t *t, int32_t which, const gnn__flow_t
         t->added[other].normal ? t->added[other].normal : t->added[other].text.at, (int)other);
 }
 
-/* A token that is looked for behind the normalisers goes through them too. */
+/* Tokens that are searched after the normalizers are normalized too. */
 static int normalise(gnn_tokenizer_t *t, int32_t which)
 {
     gnn__work_t work;

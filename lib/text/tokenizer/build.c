@@ -7,7 +7,7 @@ static const gnn__token_kind_t *const kinds[] = {
 #undef GNN_TOKENIZER
 };
 
-/* Files of older versions leave the type out. */
+/* Files of older versions omit the type. */
 static const char *type_of(const json_t *model)
 {
     const json_t *type = json_object_get(model, "type");
@@ -19,7 +19,7 @@ static const char *type_of(const json_t *model)
                                                                 : "WordLevel";
 }
 
-/* ByteLevel is undone when the vocabulary is read, so that nothing may come between. */
+/* ByteLevel is undone when the vocabulary is read, so no step may follow it. */
 static int check_bytewise(const gnn_tokenizer_t *t)
 {
     const int64_t n = t->splitters.n;
@@ -63,8 +63,7 @@ static bool has_step(const gnn__pipeline_t *p, const gnn__text_step_row_t *row)
     return has;
 }
 
-/* What a text is cut to is said by the caller, from the end that the file says. Nothing is
- * padded. */
+/* The caller sets the maximum length, the file the side of truncation. There is no padding. */
 static int read_truncation(gnn_tokenizer_t *t)
 {
     const json_t *cut = json_object_get(t->root, "truncation"),
@@ -100,7 +99,7 @@ static int check_root(gnn_tokenizer_t *t)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "truncation or padding");
 }
 
-/* What ends a word stands nowhere else in a token. */
+/* A suffix of words must not occur elsewhere in a token. */
 static int check_suffix(const gnn_tokenizer_t *t)
 {
     const char *suffix = t->speech.suffix;

@@ -1,7 +1,7 @@
-/* Words that a call met before and their tokens: in text most words are. */
+/* A cache of words and their tokens within a call, since most words repeat. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* A cache begins small, for calls with one short text, and grows up to MOST slots. */
+/* A cache starts small, for calls with one short text, and grows up to MOST slots. */
 enum { FEWEST = 64, MOST = 1 << 14, GROWTH = 4, LONGEST = 64, FOR_A_SLOT = 8 };
 
 typedef struct entry {
@@ -66,7 +66,7 @@ void gnn__cache_free(struct gnn__cache *c)
     gnn_free(c);
 }
 
-/* More slots, and what is known in their places. */
+/* Grows the table and reinserts its entries. */
 static int grow(cache_t *c, int32_t slots)
 {
     static const char what[] = "a cache of words";
@@ -91,7 +91,7 @@ static bool is_full(const cache_t *c, int64_t bytes, int64_t tokens)
     return c->words >= c->slots / 2 || c->text_used + bytes > room || c->token_used + tokens > room;
 }
 
-/* A cache that has room for a word; everything is forgotten when the largest is full. */
+/* Makes room for a word; a full cache of maximum size is cleared. */
 static int make_room(gnn__work_t *work, int64_t bytes, int64_t tokens)
 {
     if (!work->cache)
@@ -119,7 +119,7 @@ void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t firs
     entry_t *e = slot_of(c, word, n, h);
     *e = (entry_t){h, c->text_used, (int32_t)n, c->token_used, (int32_t)count};
     memcpy(c->text + c->text_used, word, (size_t)n);
-    if (count > 0) /* a word of no token may come before there is any list of them */
+    if (count > 0) /* a word without tokens may come before the list is allocated */
         memcpy(c->tokens + c->token_used, work->tokens.at + first_token,
                (size_t)count * sizeof *c->tokens);
     c->words++;

@@ -1,4 +1,4 @@
-/* What becomes of a pattern's matches: the behaviours of the library tokenizers' splitters. */
+/* Behaviours of splitters on the matches of a pattern, as in the library tokenizers. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 int gnn__behavior_read(const json_t *json, bool needed, gnn__behavior_t *behavior)
@@ -22,7 +22,7 @@ void gnn__cut_end(gnn__cutter_t *c)
     c->open = false;
 }
 
-/* Does the piece go on with the one that is held? */
+/* Does the piece extend the one that is held? */
 static bool joins(const gnn__cutter_t *c, bool match)
 {
     switch (c->behavior) {

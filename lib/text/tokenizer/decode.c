@@ -1,4 +1,4 @@
-/* Tokens become text, one after another. Bytes that are no whole character yet are held back. */
+/* Decodes tokens to text incrementally. Bytes of incomplete characters are held back. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct buffer {
@@ -9,13 +9,13 @@ typedef struct buffer {
 struct gnn_decoder {
     const gnn_tokenizer_t *t;
     bool special;     /* special tokens are written */
-    bool hold_runs;   /* a run of byte tokens is read as a whole */
+    bool hold_runs;   /* a run of byte tokens is decoded as a whole */
     bool first;       /* no token came yet */
-    bool owes_blank;  /* the last token ended a word: a blank comes before the next one */
-    int64_t to_strip; /* blanks that still fall away */
+    bool owes_blank;  /* the last token ended a word: a space precedes the next one */
+    int64_t to_strip; /* leading spaces still to remove */
     int64_t blanks;   /* that are written only if something follows */
     buffer_t out;     /* text for the caller */
-    buffer_t held;    /* text that is not tidied yet */
+    buffer_t held;    /* text before clean-up */
     buffer_t bytes;   /* held back */
     buffer_t token;
 };
@@ -36,7 +36,7 @@ static int append(buffer_t *b, const char *at, int64_t n)
 
 /* ---- characters ---- */
 
-/* Holds blanks at the end back, since they may be the end of the text. */
+/* Holds back trailing spaces, since they may be the end of the text. */
 static int say_bare(gnn_decoder_t *d, const char *at, int64_t n)
 {
     int64_t end = n;
@@ -66,8 +66,8 @@ static int say_replaced(gnn_decoder_t *d, int64_t times)
     return GNN_OK;
 }
 
-/* Says the whole characters that are held back, U+FFFD for what is none; `last`: and for what is
- * not whole. */
+/* Emits the complete characters held back, with U+FFFD for invalid bytes; `last`: also for
+ * incomplete ones. */
 static int say_bytes(gnn_decoder_t *d, bool last)
 {
     int64_t k = 0;
@@ -94,7 +94,7 @@ static bool is_utf8(const buffer_t *b)
     return whole;
 }
 
-/* The end of a run of byte tokens: if it is no text, each of its bytes is U+FFFD. */
+/* Ends a run of byte tokens: if it is invalid, each of its bytes becomes U+FFFD. */
 static int end_run(gnn_decoder_t *d)
 {
     if (d->bytes.n == 0)
@@ -119,7 +119,7 @@ static bool ends(gnn__string_t text, const char *with)
     return n > 0 && n <= text.length && memcmp(text.at + text.length - n, with, (size_t)n) == 0;
 }
 
-/* Copies text with `from` replaced by `to` wherever it stands. */
+/* Copies text with all occurrences of `from` replaced by `to`. */
 static int replace(buffer_t *out, gnn__string_t text, const char *from, const char *to)
 {
     const int64_t n = (int64_t)strlen(from);
@@ -131,8 +131,8 @@ static int replace(buffer_t *out, gnn__string_t text, const char *from, const ch
     return GNN_OK;
 }
 
-/* Blanks before marks and shortened words fall away, in the order of BERT's own clean-up. One of
- * the pairs is that of tokens alone. */
+/* Removes spaces before punctuation and contractions, in the order of BERT's clean-up. One of the
+ * pairs applies to single tokens only. */
 static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
                                        {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
                                        {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
@@ -170,7 +170,7 @@ static int push_bytewise(gnn_decoder_t *d, gnn__string_t text)
     return say_bytes(d, false);
 }
 
-/* The token's text with what its spelling says about blanks. */
+/* The token's text with the spaces encoded in its spelling. */
 static int spell(gnn_decoder_t *d, gnn__string_t text)
 {
     const gnn__speech_t *s = &d->t->speech;
@@ -202,7 +202,7 @@ static int push_spelled(gnn_decoder_t *d, gnn__string_t text)
     return say(d, d->token.at, d->token.n);
 }
 
-/* A special token has been written: what follows may be a text of its own. */
+/* After a special token a new text may start. */
 static int end_special(gnn_decoder_t *d)
 {
     if (d->t->speech.blank_after_special)
@@ -221,7 +221,7 @@ static int push(gnn_decoder_t *d, int32_t id)
     const gnn__string_t text = t->written && t->written[id].at ? t->written[id] : t->tokens[id];
     const bool spoken_unknown = t->speech.unknown && id == t->rules.unknown;
     const int byte = t->speech.byte_tokens ? gnn__byte_token(text) : -1;
-    /* As in the package, one that normalisers change is not known as a special one. */
+    /* As in the package, a token changed by normalizers is not recognised as special. */
     if ((t->flags[id] & GNN__TOKEN_SPECIAL) && !d->special && text.at == t->tokens[id].at)
         return GNN_OK;
     if (byte >= 0) {
@@ -241,7 +241,7 @@ static int push(gnn_decoder_t *d, int32_t id)
     return t->flags[id] & GNN__TOKEN_SPECIAL ? end_special(d) : GNN_OK;
 }
 
-/* Where the end of what is held may still become one of the pairs with what follows. */
+/* The position from which the held text may still form one of the pairs. */
 static int64_t settled(const buffer_t *b)
 {
     for (int64_t from = gnn__max(b->n - 3, 0); from < b->n; from++)
@@ -252,7 +252,7 @@ static int64_t settled(const buffer_t *b)
     return b->n;
 }
 
-/* Hands out what is held: all of it at the end of the text. */
+/* Returns the held text: all of it at the end. */
 static int give(gnn_decoder_t *d, bool last)
 {
     const bool tidies = d->t->speech.tidy_text;

@@ -1,7 +1,7 @@
-/* Batches of texts: tokens in templates, cut to length, packed sentence after sentence. */
+/* Encodes batches of texts: tokens in templates, truncated and concatenated. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* MARGIN: tokens past the last that is kept, which a later word may still extend by joining it. */
+/* MARGIN: tokens past the last one kept, which a later word may still extend. */
 enum { MOST_BYTES = 1 << 30, MARGIN = 2 };
 
 typedef struct batch {
@@ -28,7 +28,7 @@ void gnn_tokens_free(gnn_tokens_t *tokens)
 
 /* ---- lengths ---- */
 
-/* Tokens that stay of two texts: the longer one is cut first, then both alike. */
+/* Tokens kept of two texts: the longer one is truncated first, then both equally. */
 static void cut_pair(int64_t n[2], int64_t most)
 {
     const int longer = n[0] > n[1] ? 0 : 1;
@@ -44,7 +44,7 @@ static void cut_pair(int64_t n[2], int64_t most)
     n[longer] = gnn__min(n[longer], many);
 }
 
-/* The tokens that stay are the first of each text, or the last. */
+/* Keeps the first tokens of each text, or the last. */
 static void cut(const gnn_tokenizer_t *t, int64_t first[2], int64_t n[2], int64_t most)
 {
     const int64_t whole[2] = {n[0], n[1]};
@@ -114,7 +114,7 @@ static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const te
     const int64_t most = how->max_length > 0 ? gnn__max(how->max_length - around, 0) : 0;
     const int64_t enough = how->max_length > 0 && !t->cuts_start ? most + MARGIN : 0;
     encode_sides(work, texts, k, enough, first, n);
-    /* Of two that are both cut, the longer one may keep a token more: their lengths count. */
+    /* If both are truncated, the longer one may keep one more token, so both lengths are needed. */
     if (texts[1] && enough > 0 && gnn__min(n[0], n[1]) >= enough)
         encode_sides(work, texts, k, 0, first, n);
     if (work->rc != GNN_OK)

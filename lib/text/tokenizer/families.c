@@ -1,5 +1,5 @@
-/* The table of families, and what a row becomes: tokenizer.json as JSON, with the vocabulary of the
- * folder's files. */
+/* The table of families, and the conversion of an entry to the JSON of tokenizer.json, with the
+ * vocabulary of the folder's files. */
 #include <lib/io/weights/arch/arch.h>
 #include <lib/text/tokenizer/family_vocabulary.h>
 
@@ -89,7 +89,7 @@ static int take_setting(json_t *settings, const gnn__folder_words_t *words, cons
                : gnn__error(GNN_EMEMORY, "no memory for settings");
 }
 
-/* How Metaspace puts a blank before a text. */
+/* Metaspace's rule for a space before a text. */
 static const char *prepend_of(const gnn__family_t *f, const json_t *settings)
 {
     if (!gnn__setting_is_on(settings, "add_prefix_space", true))
@@ -217,8 +217,8 @@ static int build(gnn_tokenizer_t *t, const gnn__family_t *f, gnn__family_vocabul
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "tokenizer_config.json with its vocabulary");
 }
 
-/* Pieces have ids by their places: other special tokens than the family's own mean other ids, which
- * versions of the package give differently. */
+/* Ids of pieces are positions: special tokens other than the family's would shift ids, in which
+ * versions of the package differ. */
 static int check_defaults(const gnn__family_t *f, const json_t *settings,
                           const gnn__folder_words_t *words)
 {

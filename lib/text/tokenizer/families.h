@@ -1,17 +1,17 @@
-/* Families of tokenizers by the files of a folder: what a vocabulary alone does not say. */
+/* Families of tokenizers: settings that a folder's vocabulary files do not contain. */
 #ifndef GNN_LIB_TEXT_FAMILIES_H
 #define GNN_LIB_TEXT_FAMILIES_H
 
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* What the files of a family hold. */
+/* Kinds of files of a family. */
 typedef enum gnn__vocabulary_source {
     GNN__OF_NO_FILES,      /* tokenizer.json alone */
     GNN__OF_WORDPIECES,    /* vocab.txt: a token per line */
     GNN__OF_MERGES,        /* vocab.json, merges.txt: byte-level BPE */
     GNN__OF_PIECES,        /* a SentencePiece model of scores, read as `tokenizers` does */
     GNN__OF_PAIRS,         /* one of merges, read so */
-    GNN__OF_SENTENCEPIECE, /* a model that is run as SentencePiece runs it */
+    GNN__OF_SENTENCEPIECE, /* a model that is run directly, as by SentencePiece */
     GNN__OF_M2M100,        /* the same, with the ids of vocab.json */
     GNN__OF_MARIAN         /* the same, in two languages */
 } gnn__vocabulary_source_t;
@@ -22,12 +22,12 @@ typedef struct gnn__family {
     const char *settings, *model, *head, *tail, *steps, *single, *pair, *around, *special;
     int dropped;
     bool plain_tokens; /* special tokens have no flags of their own */
-    bool mask_strips;  /* blanks before the token of masks belong to it */
-    bool prefix_first; /* without a blank before every segment, the first one has it still */
+    bool mask_strips;  /* spaces before the mask token belong to it */
+    bool prefix_first; /* without a space before every segment, the first one still has it */
     bool says_begin;   /* "add_bos_token" has no default that holds for all versions */
 } gnn__family_t;
 
-/* What a folder says of its tokenizer. Borrowed. */
+/* The tokenizer settings of a folder. Borrowed. */
 typedef struct gnn__folder_words {
     const char *folder;
     const char *class;        /* without "Fast"; NULL: none is named */
@@ -44,14 +44,13 @@ int gnn__family_files(const gnn__family_t *family, const char *folder, const cha
 int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *family,
                      const gnn__folder_words_t *words, const char *const names[3]);
 
-/* Settings of a family with what the folder says of them, and what follows. */
+/* Settings of a family with the folder's values, and derived ones. */
 int gnn__family_settings(json_t **settings, const gnn__family_t *family,
                          const gnn__folder_words_t *words);
-/* Does a tokenizer put around texts what the family does? */
+/* Does a tokenizer have the template of the family? */
 bool gnn__family_surrounds(const gnn__family_t *family, const gnn_tokenizer_t *t,
                            const json_t *settings);
-/* Opens what a folder holds of a tokenizer; *t is NULL where it holds nothing.
- * tokenizer_folder.c */
+/* Opens the tokenizer of a folder; *t is NULL if it has none. tokenizer_folder.c */
 int gnn__tokenizer_of_folder(gnn_tokenizer_t **t, const char *folder);
 
 /* JSON with ' for ", and "$x" and "if" as families.def has them. */

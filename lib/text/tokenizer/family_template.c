@@ -1,12 +1,11 @@
-/* What the rows of families.def become: JSON with the folder's settings in it, and what stands
- * around a text. */
+/* Instantiates entries of families.def: JSON with the folder's settings, and templates. */
 #include <lib/text/tokenizer/family_vocabulary.h>
 
 #include <stdlib.h>
 
 /* ---- JSON of a row ---- */
 
-/* "x" or "!x": is the setting, or is it not? */
+/* Evaluates "x" or "!x": the setting is true, or not. */
 static bool holds(const json_t *settings, const char *condition)
 {
     const bool turned = *condition == '!';
@@ -90,7 +89,7 @@ bool gnn__setting_is_on(const json_t *settings, const char *key, bool absent)
 
 /* ---- around a text ---- */
 
-/* A word of a template: its name, the type of its tokens, and whether it is there. */
+/* An element of a template: its name, the type of its tokens, and its condition. */
 typedef struct word {
     char name[64];
     int type;
@@ -119,7 +118,7 @@ static json_t *item_of(const word_t *w, const char *token)
                  : json_pack("{s:{s:s, s:i}}", "Sequence", "id", w->name, "type_id", w->type);
 }
 
-/* The token that a word stands for; NULL: it is a text, A or B. */
+/* The token of an element; NULL: it is a text, A or B. */
 static int token_of(const gnn__family_vocabulary_t *v, const json_t *settings, const word_t *w,
                     const char **token, int64_t *id)
 {
@@ -159,7 +158,7 @@ static int add_words(json_t *items, json_t *tokens, const gnn__family_vocabulary
     return GNN_OK;
 }
 
-/* Compares the items of a template with the words of a row. */
+/* Compares the items of a template with the elements of an entry. */
 static bool is_around(const gnn_tokenizer_t *t, const gnn__template_t *list, const json_t *settings,
                       const char *text)
 {
@@ -183,7 +182,7 @@ bool gnn__family_surrounds(const gnn__family_t *f, const gnn_tokenizer_t *t, con
                                       is_around(t, &t->pair, settings, f->pair));
 }
 
-/* RobertaProcessing says the same, and what places of tokens leave out. */
+/* RobertaProcessing is equivalent, except for offsets of tokens. */
 static int roberta_of(json_t **out, const gnn__family_t *f, const gnn__family_vocabulary_t *v,
                       const json_t *settings)
 {

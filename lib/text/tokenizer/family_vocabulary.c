@@ -49,7 +49,7 @@ static const char *piece_text(const json_t *pieces, size_t k)
     return json_string_value(json_array_get(json_array_get(pieces, k), 0));
 }
 
-/* The first place of each piece. */
+/* The first position of each piece. */
 static int index_pieces(json_t **ids, const json_t *pieces)
 {
     *ids = json_object();
@@ -97,7 +97,7 @@ static int read_merges(json_t *merges, gnn__tokenizer_file_t *file)
     return gnn__merges_of_text(merges, file);
 }
 
-/* A file of the folder through `read`, which gets a list or an object to fill. */
+/* Reads a file of the folder by `read`, which fills a list or an object. */
 static int read_text(json_t *into, const char *folder, const char *name,
                      int (*read)(json_t *into, gnn__tokenizer_file_t *file))
 {
@@ -149,7 +149,7 @@ static int add_piece(json_t *list, const char *text, int64_t n, double score)
     return json_array_append_new(list, piece) == 0 ? GNN_OK : no_memory();
 }
 
-/* <extra_id_99> to <extra_id_0>, <unk_2> to <unk_102>: tokens that one setting stands for. */
+/* <extra_id_99> to <extra_id_0>, <unk_2> to <unk_102>: tokens of one setting. */
 static int add_numbered(json_t *list, const char *key, int64_t count, double score)
 {
     const bool extra = strcmp(key, "extra_ids") == 0;
@@ -165,7 +165,7 @@ static int add_numbered(json_t *list, const char *key, int64_t count, double sco
     return GNN_OK;
 }
 
-/* Pieces that words of a row stand for: see .head in families.def. */
+/* Pieces of the elements of an entry: see .head in families.def. */
 static int add_named(json_t *list, const char *words, const json_t *settings)
 {
     for (const char *at = words ? words : ""; *(at += strspn(at, " "));) {
@@ -201,7 +201,7 @@ static int list_pieces(gnn__family_vocabulary_t *v, const gnn__family_t *f,
     return GNN_OK;
 }
 
-/* Every way to make a piece of two others is a merge, and pieces of small ids come first. */
+/* Every split of a piece into two others is a merge; pieces of smaller ids come first. */
 static int list_merges(gnn__family_vocabulary_t *v, const gnn__piece_list_t *list)
 {
     char left[GNN__MOST_TOKEN_BYTES + 1];
@@ -360,8 +360,8 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Tokens beside a SentencePiece model that runs as it is are special, have no other flag, and no
- * blank at an end. */
+/* Tokens added to a directly run SentencePiece model are special, have no other flag, and no space
+ * at an end. */
 static bool is_plain(const json_t *token)
 {
     const char *text = json_string_value(json_object_get(token, "content"));
@@ -467,7 +467,7 @@ static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         const json_t *json = gnn__folder_value(words, keys[k]);
         const char *text = json_string_value(json_object_get(settings, keys[k]));
-        if (!json_object_get(settings, keys[k])) /* no setting of the family, but a special token */
+        if (!json_object_get(settings, keys[k])) /* a special token, not a setting of the family */
             text = gnn__token_text(json);
         if (text && f->plain_tokens && json_is_object(json))
             return gnn__error(GNN_EUNSUPPORTED,
@@ -494,7 +494,7 @@ static int add_list(gnn__family_vocabulary_t *v, const json_t *list, bool specia
     return GNN_OK;
 }
 
-/* Pieces of the tokens that an entry names, and of those that a setting stands for. */
+/* Pieces of the tokens of an entry, and of a setting. */
 static int list_own(json_t **pieces, const gnn__family_t *f, const json_t *settings)
 {
     *pieces = json_array();
@@ -513,7 +513,7 @@ static int add_own_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f, c
     return rc;
 }
 
-/* M2M100's tokens of languages come after the vocabulary. Text never makes them. */
+/* M2M100's language tokens follow the vocabulary and are never produced by text. */
 static int add_codes(gnn__family_vocabulary_t *v, const gnn__family_t *f)
 {
     for (const char *at = f->tail; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
@@ -528,7 +528,7 @@ static int add_codes(gnn__family_vocabulary_t *v, const gnn__family_t *f)
     return GNN_OK;
 }
 
-/* Are the texts of a list those of pieces? M2M100's may be tokens of its vocabulary, too. */
+/* Are all texts of a list pieces? For M2M100 they may also be tokens of its vocabulary. */
 static int compare_texts(bool *same, const gnn__family_vocabulary_t *v, const gnn__family_t *f,
                          const json_t *list, const json_t *pieces)
 {
@@ -550,8 +550,7 @@ static int compare_texts(bool *same, const gnn__family_vocabulary_t *v, const gn
     return rc;
 }
 
-/* A list of further special tokens of a family of pieces is the family's own list, or there is
- * none. */
+/* Additional special tokens of a SentencePiece family must be the family's list, or absent. */
 static int check_further(const gnn__family_vocabulary_t *v, const gnn__family_t *f, const char *key,
                          const json_t *list, const json_t *settings)
 {
