@@ -2,12 +2,13 @@
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
  *               [--prior slope|table|keys] [--buckets 64] [--softcap] [--values]
+ *               [--weigher linear]
  *
  * The graph is stored as spans. --window: tokens on each side. --prior: a term by distance, which
  * is a slope per head, a table of 64 buckets, or keys multiplied by the queries; backward then
  * includes its gradient. With as many buckets as tokens every distance has its own value or key.
  * --softcap caps scores at +-50. --values adds a row by distance (of as many buckets) to the
- * values. */
+ * values. --weigher: softmax, or another entry of the table of weighers. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 typedef struct {
     int64_t n, heads, width, window, buckets;
     bool causal, backward, softcap, values;
-    const char *prior;
+    const char *prior, *weigher;
 } settings_t;
 
 typedef struct {
@@ -85,11 +86,16 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     gnn_aggregate_t how = {
         .aggregator = &gnn_aggregator_attention,
         .message = gnn_message_find("none"),
+        .weigher = gnn_weigher_find(s->weigher),
         .shape = {
             .heads = s->heads, .d_k = s->width, .d_v = s->width, .softcap = s->softcap ? 50 : 0}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
+    if (!how.weigher) {
+        fprintf(stderr, "attention: there is no weigher %s\n", s->weigher);
+        return GNN_EINVALID;
+    }
     t->backward = s->backward;
     GNN_TRY(draw(t, s->n, s->heads * s->width));
     t->prior = bench_normals(5, s->heads * s->width, s->buckets);
@@ -132,6 +138,7 @@ static void print(const bench_t *b, const settings_t *s)
     bench_whole("window", s->window);
     bench_flag("backward", s->backward);
     bench_text("prior", s->prior);
+    bench_text("weigher", s->weigher);
     bench_whole("buckets", s->buckets);
     bench_flag("softcap", s->softcap);
     bench_flag("values", s->values);
@@ -141,7 +148,8 @@ static void print(const bench_t *b, const settings_t *s)
 
 int main(int argc, char **argv)
 {
-    settings_t s = {.n = 4096, .heads = 4, .width = 64, .buckets = 64, .prior = "none"};
+    settings_t s = {
+        .n = 4096, .heads = 4, .width = 64, .buckets = 64, .prior = "none", .weigher = "softmax"};
     bench_t bench;
     task_t task = {0};
     bench_open(&bench, argc, argv,
@@ -152,6 +160,7 @@ int main(int argc, char **argv)
                                   {"backward", BENCH_FLAG, &s.backward},
                                   {"window", BENCH_NUMBER, &s.window},
                                   {"prior", BENCH_TEXT, &s.prior},
+                                  {"weigher", BENCH_TEXT, &s.weigher},
                                   {"softcap", BENCH_FLAG, &s.softcap},
                                   {"values", BENCH_FLAG, &s.values},
                                   {"buckets", BENCH_NUMBER, &s.buckets},

@@ -7,7 +7,7 @@ static const gnn__way_t *const ways[] = {
     &gnn__way_extreme,   /* max and min of senders' rows on one list of edges */
     &gnn__way_by_lane,   /* attention with few heads on edges */
     &gnn__way_attention, /* attention by tiles and by rows */
-    &gnn__way_linear,    /* linear attention on complete and bipartite graphs */
+    &gnn__way_linear,    /* linear attention on spans */
     &gnn__way_generic,   /* everything */
 };
 

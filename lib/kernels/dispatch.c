@@ -6,6 +6,7 @@
 #include <lib/kernels/attention/by_tile/tile_forward.h>
 #include <lib/kernels/dense/csr.h>
 #include <lib/kernels/dense/few_rows.h>
+#include <lib/kernels/dense/gemm_block.h>
 #include <lib/kernels/dense/halves.h>
 #include <lib/kernels/dense/thin.h>
 #include <lib/kernels/isa.h>
@@ -28,6 +29,7 @@ GNN__DISPATCH(gnn__peak_kernels_t, peak_kernels)
 
 GNN__DISPATCH(gnn__csr_kernels_t, csr_kernels)
 GNN__DISPATCH(gnn__few_rows_kernels_t, few_rows_kernels)
+GNN__DISPATCH(gnn__gemm_block_kernels_t, gemm_block_kernels)
 GNN__DISPATCH(gnn__halves_kernels_t, halves_kernels)
 GNN__DISPATCH(gnn__thin_kernels_t, thin_kernels)
 

@@ -1,0 +1,265 @@
+/* Linear attention (the weigher linear) on spans against the same pairs as edges, which the
+ * reference runs: long causal rows, windows, spans of any length with empty ones among them. */
+#include "support.h"
+
+#include <gnn/gnn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { Q, K, V, INPUTS };
+
+typedef struct sizes {
+    int64_t heads, shared, d_k, d_v;
+} sizes_t;
+
+/* One run: its inputs are drawn by the seed, so that two runs read the same values. */
+typedef struct run {
+    gnn_context_t *context;
+    gnn_tape_t *tape;
+    gnn_tensor_t out, gradient[INPUTS]; /* copies */
+} run_t;
+
+static double drawn(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 40) / (double)(1 << 24) * 2 - 1;
+}
+
+static gnn_tensor_t normal_rows(int64_t rows, int64_t cols, uint64_t seed)
+{
+    gnn_real_t *data = malloc(sizeof *data * (size_t)(rows * cols + 1));
+    for (int64_t k = 0; k < rows * cols; k++)
+        data[k] = (gnn_real_t)drawn(&seed);
+    return gnn_tensor(data, rows, cols);
+}
+
+static gnn_tensor_t copy_of(gnn_tensor_t t)
+{
+    gnn_real_t *data = malloc(sizeof *data * (size_t)(t.rows * t.cols + 1));
+    for (int64_t r = 0; r < t.rows; r++)
+        memcpy(data + r * t.cols, t.data + r * t.stride, sizeof *data * (size_t)t.cols);
+    return gnn_tensor(data, t.rows, t.cols);
+}
+
+/* `bad`: the row of a sender whose values are NaN; -1: none. */
+static run_t run_new(const gnn_graph_t *g, sizes_t s, int threads, int64_t bad)
+{
+    run_t r = {0};
+    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                           .message = gnn_message_find("none"),
+                           .weigher = gnn_weigher_find("linear"),
+                           .graph = g,
+                           .shape = {.heads = s.heads,
+                                     .key_heads = s.shared,
+                                     .value_heads = s.shared,
+                                     .d_k = s.d_k,
+                                     .d_v = s.d_v,
+                                     .scale = (gnn_real_t)0.25}};
+    const int64_t n = gnn_graph_n_dst(g), m = gnn_graph_n_src(g);
+    gnn_tensor_t x[] = {normal_rows(n, s.heads * s.d_k, 1), normal_rows(m, s.shared * s.d_k, 2),
+                        normal_rows(m, s.shared * s.d_v, 3)},
+                 d_out = normal_rows(n, s.heads * s.d_v, 4);
+    gnn_var_t in[GNN_AGGREGATE_INPUTS], leaves[INPUTS];
+    if (bad >= 0)
+        x[V].data[bad * x[V].stride] = (gnn_real_t)NAN;
+    ck_ok(gnn_context_new(&r.context, &(gnn_context_config_t){.threads = threads}));
+    ck_ok(gnn_tape_new(&r.tape, r.context));
+    gnn_tape_reset(r.tape, 1, 0);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    for (int k = 0; k < INPUTS; k++)
+        leaves[k] = gnn_tape_input(r.tape, &x[k], 1);
+    in[GNN_AGGREGATE_QUERY] = leaves[Q];
+    in[GNN_AGGREGATE_KEY] = leaves[K];
+    in[GNN_AGGREGATE_SRC_MESSAGE] = leaves[V];
+    const gnn_var_t out = gnn_tape_aggregate(r.tape, &how, in);
+    gnn_tape_keep(r.tape, out);
+    ck_ok(gnn_tape_status(r.tape));
+    ck_ok(gnn_tape_forward(r.tape));
+    r.out = copy_of(gnn_tape_value(r.tape, out));
+    ck_ok(gnn_tape_backward(r.tape, out, &d_out));
+    for (int k = 0; k < INPUTS; k++) {
+        r.gradient[k] = copy_of(gnn_tape_gradient(r.tape, leaves[k]));
+        free(x[k].data);
+    }
+    free(d_out.data);
+    return r;
+}
+
+static void run_free(run_t *r)
+{
+    free(r->out.data);
+    for (int k = 0; k < INPUTS; k++)
+        free(r->gradient[k].data);
+    gnn_tape_free(r->tape);
+    gnn_context_free(r->context);
+}
+
+static void ck_near(const gnn_tensor_t *a, const gnn_tensor_t *b, const char *what)
+{
+    double largest = 0, off = 0;
+    for (int64_t k = 0; k < a->rows * a->cols; k++) {
+        ck_assert_msg(isnan(a->data[k]) == isnan(b->data[k]), "%s: element %lld is %g, expected %g",
+                      what, (long long)k, (double)a->data[k], (double)b->data[k]);
+        if (isnan(a->data[k]))
+            continue;
+        largest = fmax(largest, fabs((double)b->data[k]));
+        off = fmax(off, fabs((double)a->data[k] - (double)b->data[k]));
+    }
+    ck_assert_msg(off <= 2e-5 * (largest > 0 ? largest : 1), "%s: off by %g of %g", what, off,
+                  largest);
+}
+
+static void ck_runs_near(const run_t *a, const run_t *b)
+{
+    static const char *const names[] = {"d_q", "d_k", "d_v"};
+    ck_near(&a->out, &b->out, "y");
+    for (int k = 0; k < INPUTS; k++)
+        ck_near(&a->gradient[k], &b->gradient[k], names[k]);
+}
+
+static bool same(const gnn_tensor_t *a, const gnn_tensor_t *b)
+{
+    return memcmp(a->data, b->data, sizeof *a->data * (size_t)(a->rows * a->cols)) == 0;
+}
+
+/* ---- graphs ---- */
+
+static gnn_graph_t *causal(void)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_causal(&g, 4, (int64_t[]){1, 70, 3, 260}));
+    return g;
+}
+
+static gnn_graph_t *complete(void)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_complete(&g, 3, (int64_t[]){5, 1, 150}));
+    return g;
+}
+
+static gnn_graph_t *window(void)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_window(&g, 2, (int64_t[]){90, 300}, 20, 1, GNN_OFF));
+    return g;
+}
+
+static gnn_graph_t *wide_causal_window(void)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_window(&g, 1, (int64_t[]){400}, 150, 1, GNN_ON));
+    return g;
+}
+
+static gnn_graph_t *bipartite(void)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_bipartite(&g, 3, (int64_t[]){130, 2, 0}, (int64_t[]){40, 200, 7}));
+    return g;
+}
+
+/* Spans that grow by steps of any size, some of them empty. */
+static gnn_graph_t *any_spans(void)
+{
+    enum { N = 300, M = 260 };
+    int32_t lo[N], hi[N];
+    uint64_t state = 5;
+    int32_t a = 0, b = 0;
+    gnn_graph_t *g;
+    for (int i = 0; i < N; i++) {
+        a += drawn(&state) > 0.4 ? (int32_t)(3 * fabs(drawn(&state))) : 0;
+        b += drawn(&state) > 0.2 ? (int32_t)(5 * fabs(drawn(&state))) : 0;
+        b = b > M ? M : b;
+        a = a > b || i % 40 == 17 ? b : a; /* an empty span */
+        lo[i] = a;
+        hi[i] = b;
+    }
+    ck_ok(gnn_graph_from_spans(&g, N, M, NULL, NULL, lo, hi));
+    return g;
+}
+
+/* Ends of spans come closer: the last receivers have few senders. */
+static gnn_graph_t *shrinking(void)
+{
+    enum { N = 200 };
+    int32_t lo[N], hi[N];
+    gnn_graph_t *g;
+    for (int i = 0; i < N; i++) {
+        lo[i] = i;
+        hi[i] = N;
+    }
+    ck_ok(gnn_graph_from_spans(&g, N, N, NULL, NULL, lo, hi));
+    return g;
+}
+
+static gnn_graph_t *(*const graphs[])(void) = {causal,    complete,  window,   wide_causal_window,
+                                               bipartite, any_spans, shrinking};
+enum { GRAPHS = sizeof graphs / sizeof *graphs };
+
+static const sizes_t sizes[] = {{1, 1, 8, 8}, {4, 2, 19, 24}, {3, 3, 64, 5}, {2, 1, 1, 1}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static gnn_graph_t *graph_at(int k)
+{
+    gnn_graph_t *g = graphs[k]();
+    ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
+    return g;
+}
+
+/* ---- tests ---- */
+
+START_TEST(spans_equal_edges)
+{
+    gnn_graph_t *g = graph_at(_i / SIZES), *edges;
+    ck_ok(gnn_graph_to_edges(&edges, g));
+    ck_ok(gnn_graph_prepare(edges, &(gnn_view_t){.backward = GNN_ON}));
+    run_t a = run_new(g, sizes[_i % SIZES], 2, -1), b = run_new(edges, sizes[_i % SIZES], 2, -1);
+    ck_runs_near(&a, &b);
+    run_free(&a);
+    run_free(&b);
+    gnn_graph_free(edges);
+    gnn_graph_free(g);
+}
+END_TEST
+
+START_TEST(same_bits_with_one_and_three_threads)
+{
+    gnn_graph_t *g = graph_at(_i);
+    run_t a = run_new(g, sizes[1], 1, -1), b = run_new(g, sizes[1], 3, -1);
+    ck_assert(same(&a.out, &b.out));
+    for (int k = 0; k < INPUTS; k++)
+        ck_assert(same(&a.gradient[k], &b.gradient[k]));
+    run_free(&a);
+    run_free(&b);
+    gnn_graph_free(g);
+}
+END_TEST
+
+/* A NaN reaches the receivers of its sender, and no others. */
+START_TEST(nan_stays_in_its_spans)
+{
+    gnn_graph_t *g = graph_at(_i), *edges;
+    ck_ok(gnn_graph_to_edges(&edges, g));
+    ck_ok(gnn_graph_prepare(edges, &(gnn_view_t){.backward = GNN_ON}));
+    run_t a = run_new(g, sizes[1], 2, 30), b = run_new(edges, sizes[1], 2, 30);
+    ck_runs_near(&a, &b);
+    run_free(&a);
+    run_free(&b);
+    gnn_graph_free(edges);
+    gnn_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("linear_attention");
+    TCase *c = tcase_create("linear_attention");
+    tcase_add_loop_test(c, spans_equal_edges, 0, GRAPHS * SIZES);
+    tcase_add_loop_test(c, same_bits_with_one_and_three_threads, 0, GRAPHS);
+    tcase_add_loop_test(c, nan_stays_in_its_spans, 0, GRAPHS);
+    suite_add_tcase(s, c);
+    return test_main(s);
+}
