@@ -111,7 +111,8 @@ END
         log=$logs/tests.log
         [ "$second" != - ] || log=$logs/examples.log
         say "---- $system: $log"
-        grep -v '^ok ' "$log" | tail -n 100
+        awk '/^FAILED/ { left = 60 } left-- > 0' "$log"
+        [ "$second" != - ] || tail -n 60 "$log"
         say "----"
     fi
     all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed)) all_skipped=$((all_skipped + skipped))
