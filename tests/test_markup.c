@@ -68,6 +68,39 @@ START_TEST(formats_that_only_igraph_reads_are_named)
 }
 END_TEST
 
+/* What a stranger may bring: the format by its name, and what to do. */
+START_TEST(other_formats_are_named)
+{
+    static const struct {
+        const char *path, *text, *name, *advice;
+    } others[] = {
+        {"g.pt", "PK\x03\x04", "a file of PyTorch", "numpy.savez"},
+        {"g.pkl", "\x80\x04", "Python's pickle", "numpy.savez"},
+        {"g", "\x80\x05", "Python's pickle", "numpy.savez"},
+        {"g.mat", "MATLAB 5.0", "MATLAB", "numpy.savez"},
+        {"g.data", "\x89HDF\r\n", "HDF5", "numpy.savez"},
+        {"g.parquet", "PAR1", "Parquet", "numpy.savez"},
+        {"g.json", "{}", "JSON", "numpy.savez"},
+        {"g", "{\"nodes\": []}", "JSON", "numpy.savez"},
+        {"g.npy", "\x93NUMPY", "a single array", "numpy.savez"},
+        {"g.gexf", "<gexf/>", "GEXF", "GraphML"},
+        {"g.gv", "digraph {}", "Graphviz", "GraphML"},
+        {"g.tar.gz", "\x1f\x8b", "an archive", "unpack"},
+        {"g.zip", "PK\x03\x04", "an archive", "unpack"},
+    };
+    char words[64];
+    gnn_data_t *data;
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        snprintf(words, sizeof words, "%s: %s is not read: ", others[k].path, others[k].name);
+        ck_fails(gnn_data_open(&data, write_text(others[k].path, others[k].text)), GNN_EUNSUPPORTED,
+                 words);
+        ck_assert_ptr_nonnull(strstr(gnn_error_message(), others[k].advice));
+    }
+    ck_fails(gnn_data_open(&data, write_text("g.what", "what")), GNN_EFORMAT,
+             "g.what: neither the name nor the first bytes tell a format");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("markup");
@@ -78,6 +111,7 @@ int main(void)
     tcase_add_test(tests, gml_with_oversized_counts_is_refused);
 #endif
     tcase_add_test(tests, formats_that_only_igraph_reads_are_named);
+    tcase_add_test(tests, other_formats_are_named);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -6,30 +6,98 @@
 
 typedef int (*read_t)(gnn_data_t *data, const char *path);
 
-/* Formats that are recognised in order to say what to do: igraph reads them. */
+/* ---- formats that are recognised in order to say what to do ---- */
+
+static const char by_igraph[] = "read it with igraph in a program of your own, and hand the graph "
+                                "over with gnn_graph_from_igraph",
+                  as_graphml[] = "save it as GraphML and open that (networkx.write_graphml)",
+                  as_arrays[] = "save its arrays with numpy.savez, under the names of "
+                                "docs/formats.md, and open that file",
+                  unpacked[] = "unpack it and open the folder, or the file in it";
+
 static const struct {
     const char *ending, *name;
-    const char *head; /* the first bytes in any case; NULL: they tell nothing */
+    const char *head; /* the first bytes, letters in any case; NULL: they do not tell */
+    const char *advice;
 } not_read[] = {
-    {".net", "Pajek", "*"},        {".ncol", "NCOL", NULL},     {".lgl", "LGL", NULL},
-    {".dl", "UCINET DL", "dl "},   {".dimacs", "DIMACS", NULL}, {".col", "DIMACS", NULL},
-    {".graphdb", "GraphDB", NULL},
+    {".net", "Pajek", "*", by_igraph},
+    {".ncol", "NCOL", NULL, by_igraph},
+    {".lgl", "LGL", NULL, by_igraph},
+    {".dl", "UCINET DL", "dl ", by_igraph},
+    {".dimacs", "DIMACS", NULL, by_igraph},
+    {".col", "DIMACS", NULL, by_igraph},
+    {".graphdb", "GraphDB", NULL, by_igraph},
+    {".dot", "Graphviz", "digraph ", as_graphml},
+    {".gv", "Graphviz", "strict ", as_graphml},
+    {".gexf", "GEXF", NULL, as_graphml},
+    {".leda", "LEDA", "LEDA.GRAPH", as_graphml},
+    {".pt", "a file of PyTorch", NULL, as_arrays},
+    {".pth", "a file of PyTorch", NULL, as_arrays},
+    {".pkl", "Python's pickle", "\x80\x02", as_arrays},
+    {".pickle", "Python's pickle", "\x80\x03", as_arrays},
+    {".p", "Python's pickle", "\x80\x04", as_arrays},
+    {".joblib", "Python's pickle", "\x80\x05", as_arrays},
+    {".npy", "a single array", "\x93NUMPY", as_arrays},
+    {".h5", "HDF5", "\x89HDF", as_arrays},
+    {".hdf5", "HDF5", "\x89HDF", as_arrays},
+    {".mat", "MATLAB", "MATLAB 5.0", as_arrays},
+    {".parquet", "Parquet", "PAR1", as_arrays},
+    {".feather", "Arrow", "ARROW1", as_arrays},
+    {".arrow", "Arrow", "FEA1", as_arrays},
+    {".safetensors", "safetensors", NULL, as_arrays},
+    {".bin", "a binary file of DGL or METIS", NULL, as_arrays},
+    {".dgl", "a binary file of DGL", NULL, as_arrays},
+    {".rds", "R's data", NULL, as_arrays},
+    {".xlsx", "a spreadsheet", NULL, as_arrays},
+    {".db", "SQLite", "SQLite format 3", as_arrays},
+    {".json", "JSON", "{", as_arrays},
+    {".jsonl", "JSON", "[", as_arrays},
+    {".nt", "RDF", NULL, as_arrays},
+    {".ttl", "RDF", "@prefix", as_arrays},
+    {".zip", "an archive", NULL, unpacked},
+    {".tar", "an archive", NULL, unpacked},
+    {".tgz", "an archive", NULL, unpacked},
+    {".bz2", "a packed file", "BZh", unpacked},
+    {".xz", "a packed file",
+     "\xfd"
+     "7zXZ",
+     unpacked},
+    {".zst", "a packed file", "\x28\xb5\x2f\xfd", unpacked},
+    {".7z", "an archive", "7z\xbc\xaf", unpacked},
+    {".rar", "an archive", "Rar!", unpacked},
 };
 enum { NOT_READ = sizeof not_read / sizeof not_read[0] };
 
-/* The name of such a format, by the ending, or of a path with another ending by its first bytes;
- * NULL: none of them. */
-static const char *name_of_not_read(const char *path, const char *head)
+/* The entry of such a format, by the ending, or of a path with another ending by its first bytes;
+ * -1: none of them. */
+static int find_not_read(const char *path, const char *head)
 {
     const size_t length = gnn__data_unpacked_length(path);
     for (int k = 0; k < NOT_READ; k++)
         if (gnn__data_ends_with(path, length, not_read[k].ending))
-            return not_read[k].name;
+            return k;
     for (int k = 0; k < NOT_READ && head; k++)
         if (not_read[k].head && strncasecmp(head, not_read[k].head, strlen(not_read[k].head)) == 0)
-            return not_read[k].name;
-    return NULL;
+            return k;
+    return -1;
 }
+
+static int refuse(const char *path, int format)
+{
+    return gnn__error(GNN_EUNSUPPORTED, "%s: %s is not read: %s", gnn__file_name(path),
+                      not_read[format].name, not_read[format].advice);
+}
+
+static int refuse_unknown(const char *path)
+{
+    return gnn__error(GNN_EFORMAT,
+                      "%s: neither the name nor the first bytes tell a format that is read: .npz, "
+                      ".content and .cites, an edge list (.txt, .tsv, .csv, .edges, .mtx), "
+                      ".graphml, .gml, a folder of OGB or TU Dortmund (docs/formats.md)",
+                      gnn__file_name(path));
+}
+
+/* ---- the reader of a path ---- */
 
 static const struct {
     const char *ending;
@@ -69,13 +137,10 @@ static int by_content(read_t *read, const char *path, bool named)
     const char *c = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
     while (*c && strchr(" \t\r\n", *c))
         c++;
-    const char *not_read_name = name_of_not_read(path, named ? NULL : c);
+    const int other = find_not_read(path, named ? NULL : c);
     *read = NULL;
-    if (rc == GNN_OK && not_read_name)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "%s: %s is not read: read it with igraph in a program of your own, and "
-                          "hand the graph over with gnn_graph_from_igraph",
-                          gnn__file_name(path), not_read_name);
+    if (rc == GNN_OK && other >= 0)
+        return refuse(path, other);
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;
     else if (*c == '<' || (!named && gnn__data_markup_head(c)))
@@ -102,8 +167,8 @@ static int choose(read_t *read, const char *path)
     }
     GNN_TRY(by_content(read, path, named != NULL));
     if (!*read)
-        *read = named ? named : gnn__data_read_npz;
-    return GNN_OK;
+        *read = named;
+    return *read ? GNN_OK : refuse_unknown(path);
 }
 
 /* The last part of the path, without slashes behind it and without its ending. */
