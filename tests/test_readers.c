@@ -87,6 +87,9 @@ START_TEST(edge_lists)
         int n;
     } cases[] = {
         {"a.edges", "0 1\n1 2\n2 1\n3 3\n", "0<1 1<0 1<2 2<1", 4},
+        {"a.csv", "source,target\n0,1\n1,2\n", "0<1 1<0 1<2 2<1", 3},
+        {"a.tsv", "Src\tDst\tWeight\n0\t1\t1\n", "0<1 1<0", 2},
+        {"a.csv", "id_1;id_2\n0;1\n", "0<1 1<0", 2},
         {"a.txt", "# from\tto\n0\t1\n\n% more\n1\t2\t7\n", "0<1 1<0 1<2 2<1", 3},
         {"a.el",
          "\xef\xbb\xbf"
@@ -412,7 +415,7 @@ int main(void)
     tcase_add_test(tests, linqs_with_whitespace_and_crlf);
     tcase_add_test(tests, an_ogb_folder);
     tcase_add_test(tests, ogb_unpacked_with_slashes_and_without_splits);
-    tcase_add_loop_test(tests, edge_lists, 0, 7);
+    tcase_add_loop_test(tests, edge_lists, 0, 10);
     tcase_add_test(tests, gzipped_text_in_several_members);
     tcase_add_test(tests, large_text_is_unpacked_whole);
 #if GNN_WITH_IGRAPH

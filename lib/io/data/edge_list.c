@@ -1,5 +1,6 @@
-/* Edge lists: two node numbers a line, from 0, and perhaps a weight. Read here and not by igraph,
- * which knows neither comments nor weights, and takes memory for whatever node a line names. */
+/* Edge lists: two node ids per line, from 0, and perhaps a weight; a first line may name the columns.
+ * Read here and not by igraph, which knows neither comments nor weights, and takes memory for
+ * whatever node a line names. */
 #include <lib/io/data/many.h>
 
 /* Numbers with gaps are common, so nodes may outnumber links; memory stays bounded by the file. */
@@ -64,9 +65,38 @@ static int read_link(links_t *links, gnn__text_t *text)
     return GNN_OK;
 }
 
+static bool is_word(const gnn__text_field_t *field, const char *word)
+{
+    return field->at && field->length == (int64_t)strlen(word) &&
+           strncasecmp(field->at, word, (size_t)field->length) == 0;
+}
+
+/* Passes over a first line of names that files give these columns, and perhaps "weight". */
+static void pass_header(gnn__text_t *text)
+{
+    static const char *const pairs[][2] = {{"source", "target"}, {"src", "dst"},
+                                           {"from", "to"},       {"sender", "receiver"},
+                                           {"u", "v"},           {"node1", "node2"},
+                                           {"node_1", "node_2"}, {"id1", "id2"},
+                                           {"id_1", "id_2"},     {"fromnodeid", "tonodeid"}};
+    gnn__text_field_t field[4] = {{0}};
+    bool header = false;
+    if (gnn__text_line(text)) {
+        gnn__text_guess_delimiter(text, ";,", ' ');
+        for (int k = 0; k < 4 && gnn__text_field(text, &field[k]) == GNN_OK && field[k].at;)
+            k++;
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs && !header; k++)
+            header = is_word(&field[0], pairs[k][0]) && is_word(&field[1], pairs[k][1]) &&
+                     (!field[2].at || is_word(&field[2], "weight")) && !field[3].at;
+    }
+    if (!header)
+        gnn__text_rewind(text);
+}
+
 static int read_links(links_t *links, gnn__text_t *text)
 {
     text->comments = "#%";
+    pass_header(text);
     links->most = text->size + FREE_NODES < INT32_MAX ? text->size + FREE_NODES : INT32_MAX;
     while (gnn__text_line(text)) {
         if (links->m == 0)
