@@ -46,7 +46,7 @@ static gnn_tensor_t copy_of(gnn_tensor_t t)
 static run_t run_new(const gnn_graph_t *g, sizes_t s, int threads, int64_t bad)
 {
     run_t r = {0};
-    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+    gnn_aggregate_t how = {.aggregator = &gnn_aggregator_attention,
                            .message = gnn_message_find("none"),
                            .weigher = gnn_weigher_find("linear"),
                            .graph = g,
