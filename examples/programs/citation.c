@@ -46,11 +46,21 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
     return o->scatter ? write_scatter(logits, data, split, o->scatter) : GNN_OK;
 }
 
+static int save(const options_t *o, const study_t *study)
+{
+    if (!o->save)
+        return GNN_OK;
+    GNN_TRY(program_save_model("citation", o->save, study->model));
+    if (!o->load && o->scale == SCALE_AUTO)
+        fprintf(o->say, "saved %s: wherever it is loaded, give --scale %s\n", o->save,
+                scale_names[study->outcomes[study->best].choice.scale]);
+    return GNN_OK;
+}
+
 static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
                          const study_t *study)
 {
-    if (o->save) /* before calls that may fail */
-        GNN_TRY(program_save_model("citation", o->save, study->model));
+    GNN_TRY(save(o, study)); /* before calls that may fail */
     const int64_t n = gnn_data_nodes(data), outputs = task_outputs(o, data);
     gnn_tensor_t logits = gnn_tensor(calloc((size_t)(n * outputs), sizeof *logits.data), n, outputs);
     int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
@@ -122,12 +132,13 @@ static int check_set(options_t *o, gnn_data_t *data)
     return compares_classes(o, data) ? PROGRAM_REFUSED : GNN_OK;
 }
 
-static int open_set(gnn_data_t **data, options_t *o, gnn_context_t *context)
+int citation_open_set(gnn_data_t **data, options_t *o, gnn_context_t *context, int tells)
 {
     char text[512];
     GNN_TRY(program_open_set(data, o->data, o->directed));
     gnn_data_describe(*data, text, sizeof text);
-    fprintf(o->say, "%s\n", text);
+    if (tells)
+        fprintf(o->say, "%s\n", text);
     fflush(o->say); /* before what goes to standard error */
     GNN_TRY(check_set(o, *data));
     GNN_TRY(draw_splits(o, *data));
@@ -139,22 +150,34 @@ static int open_set(gnn_data_t **data, options_t *o, gnn_context_t *context)
     return diffuse(data, context, o);
 }
 
-static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *measured)
+/* What a run holds. */
+typedef struct {
+    study_t study;
+    sets_t sets;
+} work_t;
+
+static int run(void *options, gnn_context_t *context, gnn_data_t **none, void *measured)
 {
     options_t *o = options;
-    study_t *study = measured;
-    GNN_TRY(open_set(data, o, context));
-    GNN_TRY(recipe_choose(o, *data));
-    if (!o->load)
+    study_t *study = &((work_t *)measured)->study;
+    sets_t *sets = &((work_t *)measured)->sets;
+    gnn_data_t *data;
+    (void)none;
+    sets->options = o;
+    sets->context = context;
+    GNN_TRY(citation_open_set(&sets->raw, o, context, 1));
+    GNN_TRY(recipe_choose(o, sets->raw));
+    if (o->load) {
+        GNN_TRY(set_of(&data, sets, o->chosen.scale));
+        GNN_TRY(citation_study_load(study, o, context, data));
+    } else {
         recipe_print(o);
-    GNN_TRY(scale_features(*data, o->scaled));
-    GNN_TRY(keep_words_sparsely(*data));
-    GNN_TRY(gnn_data_reorder(*data)); /* outputs keep the file's node ids */
-    GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
-                    : citation_study_train(study, o, context, *data));
-    GNN_TRY(write_outputs(o, context, *data, study));
+        GNN_TRY(citation_study_train(study, o, context, sets));
+        GNN_TRY(set_of(&data, sets, study->outcomes[study->best].choice.scale));
+    }
+    GNN_TRY(write_outputs(o, context, data, study));
     if (o->json)
-        citation_print_json(stdout, o, *data, study);
+        citation_print_json(stdout, o, data, study);
     print_summary(o, study);
     fflush(stdout);
     return GNN_OK;
@@ -212,6 +235,9 @@ static int training_rows(option_t *to, options_t *o)
               .where = "draw-splits"),
         WHOLE("validation-each", &o->each[1], "validation nodes per class; all others are test nodes",
               1, MOST, .where = "draw-splits"),
+        WHOLE("trial", &o->trial,
+              "epochs of the short trainings that choose form and scale by validation; 0: none [150]",
+              0, MOST, .where = "!load"),
         CHOICE("watch", &o->watch,
                "criterion for the best epoch on validation nodes: loss or --metric",
                "auto|loss|metric", .where = "!load"),
@@ -284,7 +310,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 
 static void release(void *measured)
 {
-    citation_study_free(measured);
+    work_t *work = measured;
+    citation_study_free(&work->study);
+    sets_free(&work->sets);
 }
 
 int citation_main(int argc, char **argv)
@@ -293,17 +321,16 @@ int citation_main(int argc, char **argv)
                          .data = "karate",
                          .seeds = 1,
                          .each = {20, 30},
+                         .trial = 150,
                          .diffusion = {.alpha = 0.05, .time = 3},
                          .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
-    study_t study = {0};
+    work_t work = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    return program_run(&(program_run_t){.name = "citation",
-                                        .options = &options,
-                                        .measured = &study,
-                                        .run = run,
-                                        .release = release},
-                       options.threads);
+    return program_run(
+        &(program_run_t){
+            .name = "citation", .options = &options, .measured = &work, .run = run, .release = release},
+        options.threads);
 }

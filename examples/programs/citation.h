@@ -1,7 +1,8 @@
-/* Shared by the files of citation: citation.c (options), citation_models.c and citation_deep.c (the
- * networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
- * splits), citation_watch.c (progress and log), citation_report.c (text, JSON, CSV),
- * citation_pictures.c and citation_diffuse.c (a diffused graph in place of the set's). */
+/* Shared by the files of citation: citation.c (options), citation_models.c and citation_deep.c
+ * (the networks), citation_recipes.c (their settings), citation_trial.c (those that validation
+ * chooses), citation_train.c (training over seeds and splits), citation_watch.c (progress and
+ * log), citation_report.c (words, JSON, CSV), citation_pictures.c, and citation_diffuse.c (another
+ * graph in place of the set's). */
 #ifndef CITATION_H
 #define CITATION_H
 
@@ -70,6 +71,12 @@ const char *recipe_name(size_t index);
 
 /* ---- training ---- */
 
+/* A recipe with the scale of the features. */
+typedef struct {
+    recipe_t recipe;
+    scale_t scale;
+} choice_t;
+
 /* Settings in place of the recipe's; 0, or a negative value where 0 is valid: the recipe's.
  */
 typedef struct {
@@ -102,10 +109,14 @@ typedef struct {
     gnn_metric_t metric;   /* and its metric */
     int directed;
     facts_t facts;   /* of the set, */
-    recipe_t chosen; /* and the settings chosen by them, */
-    scale_t scaled;  /* features included */
-    int papers;      /* the settings are those of a paper */
+    choice_t chosen; /* and the settings chosen by them, */
     const char *why; /* their description */
+    int papers;      /* the settings are those of a paper */
+    int64_t trial;   /* epochs of the short training of each candidate; 0: no trial */
+    /* candidates compared with `chosen`, if there are any */
+    int has_form, has_scale;
+    choice_t other_form;
+    scale_t other_scale;
     int64_t threads;
     int json, report, resume, overwrite;
     FILE *say; /* stream of text: stdout, or stderr if JSON goes to stdout */
@@ -137,8 +148,8 @@ typedef enum { FORM_AUTO, FORM_PLAIN, FORM_RESIDUAL } form_t;
 typedef enum { WATCH_AUTO, WATCH_LOSS, WATCH_METRIC } watch_t;
 typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
 
-/* Chooses the recipe for a set and applies the caller's settings: fills `facts`, `chosen` and
- * `scaled` of the options. */
+/* Chooses the recipe for a set and its alternatives and applies the caller's settings: fills `facts`
+ * to `other_scale` of the options. */
 int recipe_choose(options_t *options, const gnn_data_t *data);
 /* Prints the chosen recipe and the reason. */
 void recipe_print(const options_t *options);
@@ -153,9 +164,27 @@ int diffusion_fits(const diffusion_t *d, const recipe_t *recipe);
 /* Replaces the set by one with the diffused graph, if requested. */
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options);
 
+/* ---- what validation chooses (citation_trial.c) ---- */
+
+/* The set of the options, by the scale of its features; each is made when it is asked for. */
+typedef struct {
+    options_t *options;
+    gnn_context_t *context;
+    gnn_data_t *raw; /* opened, and not yet scaled; NULL: it is opened again */
+    gnn_data_t *of[SCALES];
+} sets_t;
+
+/* Opens the set as it is in its file, with the splits and the graph that are asked for; tells: says
+ * on standard output what it is. */
+int citation_open_set(gnn_data_t **data, options_t *options, gnn_context_t *context, int tells);
+/* The set at a scale, owned by `sets`. */
+int set_of(gnn_data_t **data, sets_t *sets, scale_t scale);
+void sets_free(sets_t *sets);
+
 /* One training. */
 typedef struct {
     int64_t split, seed;
+    choice_t choice;                 /* its settings */
     double validation, test, second; /* second: metric of task_second */
     gnn_train_result_t result;
 } outcome_t;
@@ -193,8 +222,15 @@ int watch_epoch(void *user, const gnn_progress_t *now);
 int open_log(FILE **log, const options_t *options);
 void free_history(history_t *history);
 
+/* Replaces `chosen` of the options by the rival that is better in a short training, and says so.
+ * Split and seed are those of `at`. */
+int trial_choose(options_t *options, gnn_context_t *context, sets_t *sets, const outcome_t *at);
+
+/* Trains a model by the recipe of the watcher's options; validation and test are not measured. */
+int citation_train_model(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
+                         gnn_data_t *data, const char *checkpoint);
 int citation_study_train(study_t *study, const options_t *options, gnn_context_t *context,
-                         gnn_data_t *data);
+                         sets_t *sets);
 /* Loads a saved model instead of training. */
 int citation_study_load(study_t *study, const options_t *options, gnn_context_t *context,
                         gnn_data_t *data);

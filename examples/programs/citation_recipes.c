@@ -1,6 +1,7 @@
 /* Training settings of each network: those of its paper on sets like the paper's, others by the
  * properties of the set (citation_facts.c). */
 #include "citation.h"
+#include "program.h"
 
 #include <math.h>
 #include <string.h>
@@ -113,14 +114,24 @@ static int has_words(const facts_t *f)
     return f->features != FEATURES_REAL && f->columns >= 100;
 }
 
-/* Wider than in the papers, trained with early stopping. */
-static void generalise(recipe_t *r)
+/* Wider than in the papers, trained with early stopping. The loss of several labels or values is a
+ * mean over them, which a paper's weight decay would outweigh. */
+static void generalise(recipe_t *r, const options_t *o)
 {
     const int64_t width = r->heads > 1 ? 16 : 64;
     r->hidden = r->hidden > width ? r->hidden : width;
     r->epochs = r->epochs > 1000 ? r->epochs : 1000;
     r->patience = r->patience > 100 ? r->patience : 100;
     r->watch = GNN_WATCH_LOSS;
+    if (o->kind != GNN_LABELS_CLASSES) {
+        r->weight_decay = r->group_decay = 0;
+        r->group = NULL;
+        r->dropout = r->dropout < 0.2 ? r->dropout : 0.2;
+    }
+    if (o->kind == GNN_LABELS_SEVERAL || is_heterophilous(&o->facts)) {
+        r->watch = GNN_WATCH_METRIC;
+        r->patience = 200;
+    }
 }
 
 /* Residual blocks with norms, for many labels and low homophily (Platonov et al. 2023). */
@@ -139,38 +150,81 @@ static void take_blocks(recipe_t *r)
     r->watch = GNN_WATCH_METRIC;
 }
 
-static int has_blocks(const recipe_t *r)
+/* Are blocks worth a trial? They want labels, and of words that tell classes they make less than
+ * plain layers do. */
+static int may_suit_blocks(const options_t *o)
 {
-    return r->build == build_layers || r->build == build_mlp;
+    const facts_t *f = &o->facts;
+    return o->kind == GNN_LABELS_CLASSES ? f->labelled >= 400 && !has_words(f) : f->labelled >= 100;
 }
 
-/* Chooses settings by the facts, with the reason as text. */
+/* Do the facts ask for blocks, or the network? Sums over many neighbours grow beyond what layers
+ * without norms can learn from: a plain GIN stays at chance on Amazon Photo. */
+static int asks_for_blocks(const options_t *o)
+{
+    const facts_t *f = &o->facts;
+    if (gnn_preset_find(o->layer) == GNN_PRESET_GIN)
+        return 1;
+    return o->kind == GNN_LABELS_CLASSES
+               ? is_heterophilous(f) && f->labelled >= 1000 && !has_words(f)
+               : f->labelled >= 400;
+}
+
+static const char *why_blocks(const options_t *o)
+{
+    if (gnn_preset_find(o->layer) == GNN_PRESET_GIN)
+        return "sums over neighbours want norms: residual blocks";
+    return o->kind == GNN_LABELS_CLASSES
+               ? "no words, many labels, links that know little of classes: residual blocks"
+               : "many labelled nodes, no classes: residual blocks";
+}
+
+/* Settings by the facts, and in words why; the form that they do not ask for is a rival. */
 static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
-    generalise(r);
-    const int hard = o->form != FORM_PLAIN && (o->kind != GNN_LABELS_CLASSES || is_heterophilous(f));
-    if (hard && f->labelled >= 1000 && !has_words(f) && has_blocks(r)) {
-        take_blocks(r);
-        o->why = o->kind == GNN_LABELS_CLASSES
-                     ? "no words, many labels, links that know little of classes: residual blocks"
-                     : "no words, many labelled nodes, no classes: residual blocks";
+    const int has_blocks = r->build == build_layers || r->build == build_mlp;
+    recipe_t blocks = *r;
+    take_blocks(&blocks);
+    generalise(r, o);
+    o->has_form = has_blocks && o->form == FORM_AUTO && may_suit_blocks(o) &&
+                  gnn_preset_find(o->layer) != GNN_PRESET_GIN;
+    o->other_form.recipe = blocks;
+    if (has_blocks && o->form == FORM_AUTO && asks_for_blocks(o)) {
+        o->other_form.recipe = *r;
+        *r = blocks;
+        o->why = why_blocks(o);
+    } else if (o->kind != GNN_LABELS_CLASSES) {
+        o->why = "no classes: no weight decay, less dropout";
     } else if (is_heterophilous(f)) {
-        r->watch = GNN_WATCH_METRIC;
-        r->patience = 200;
         o->why = "links that know little of classes: the metric is watched";
     } else {
         o->why = "no paper's kind of set: wider, and until validation ends it";
     }
 }
 
-static scale_t scale_of(const options_t *o, const gnn_data_t *data)
+/* The scale by the facts, and its rival: what is in the file, unscaled. */
+static scale_t scale_of(options_t *o, const gnn_data_t *data)
 {
     if (o->scale != SCALE_AUTO)
         return (scale_t)o->scale;
     if (o->papers)
         return o->facts.features == FEATURES_MARKS ? SCALE_ROWS : SCALE_NONE;
-    return scale_for(data);
+    const scale_t scale = scale_for(data);
+    o->has_scale = scale != SCALE_NONE && o->settings == SETTINGS_AUTO;
+    o->other_scale = SCALE_NONE;
+    return scale;
+}
+
+/* What the command line and the set add to a recipe. */
+static void complete(recipe_t *r, const options_t *o, const gnn_data_t *data)
+{
+    if (o->watch)
+        r->watch = o->watch == WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC;
+    take_own(r, &o->own);
+    r->diffused = o->diffusion.kind != DIFFUSION_NONE;
+    r->outputs = task_outputs(o, data);
+    r->rescaled = o->kind == GNN_LABELS_REAL;
 }
 
 int recipe_choose(options_t *o, const gnn_data_t *data)
@@ -185,18 +239,21 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
         o->why = "words, few labels, few links within classes: its paper's kind of set";
     else
         choose_general(&r, o);
-    if (o->settings != SETTINGS_AUTO)
+    if (o->settings != SETTINGS_AUTO) {
         o->why = "as asked for";
+        o->has_form = 0;
+    }
     if (o->form == FORM_RESIDUAL)
         take_blocks(&r);
-    if (o->watch)
-        r.watch = o->watch == WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC;
-    take_own(&r, &o->own);
-    r.diffused = o->diffusion.kind != DIFFUSION_NONE;
-    r.outputs = task_outputs(o, data);
-    r.rescaled = o->kind == GNN_LABELS_REAL;
-    o->chosen = r;
-    o->scaled = scale_of(o, data);
+    complete(&r, o, data);
+    complete(&o->other_form.recipe, o, data);
+    o->chosen.recipe = r;
+    o->chosen.scale = o->other_form.scale = scale_of(o, data);
+    if (options_gave("trial") && o->trial > 0 && !o->has_form && !o->has_scale) {
+        fprintf(stderr, "--trial: has no effect: the recipe (%s) has no alternative for this set\n",
+                o->why);
+        return PROGRAM_REFUSED;
+    }
     return GNN_OK;
 }
 
@@ -220,9 +277,9 @@ void recipe_print(const options_t *o)
                                            "columns of mean 0 and variance 1"};
     static const char *const watched[] = {
         [GNN_WATCH_LOSS] = "loss", [GNN_WATCH_LOSS_OR_METRIC] = "loss or metric"};
-    const recipe_t *r = &o->chosen;
+    const recipe_t *r = &o->chosen.recipe;
     print_facts(o);
-    fprintf(o->say, "recipe for %s (%s): features %s, ", r->name, o->why, features[o->scaled]);
+    fprintf(o->say, "recipe for %s (%s): features %s, ", r->name, o->why, features[o->chosen.scale]);
     if (r->build == build_blocks)
         fprintf(o->say, "residual blocks, ");
     if (r->hidden)

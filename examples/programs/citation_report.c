@@ -166,9 +166,9 @@ int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data
 
 /* ---- JSON ---- */
 
-static void print_settings(FILE *file, const options_t *o)
+static void print_settings(FILE *file, const options_t *o, const choice_t *choice)
 {
-    const recipe_t r = o->chosen;
+    const recipe_t r = choice->recipe;
     fprintf(
         file,
         "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",
@@ -192,17 +192,19 @@ void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data,
         program_json_string(file, o->load);
         fprintf(file, ", ");
     } else {
-        print_settings(file, o);
+        print_settings(file, o, &study->outcomes[study->best].choice);
     }
     fprintf(file, "\"metric\": \"%s\", \"runs\": [", metric_names[o->metric]);
     for (int64_t k = 0; k < study->count; k++) {
         const outcome_t *out = &study->outcomes[k];
         fprintf(file, "%s{\"split\": %lld, ", k ? ", " : "", (long long)out->split);
         if (!o->load)
-            fprintf(file,
-                    "\"seed\": %lld, \"epochs\": %lld, \"best_epoch\": %lld, \"seconds\": %.3f, ",
-                    (long long)out->seed, (long long)out->result.epochs,
-                    (long long)out->result.best_epoch, out->result.seconds);
+            fprintf(
+                file,
+                "\"seed\": %lld, \"form\": \"%s\", \"scale\": \"%s\", \"epochs\": %lld, \"best_epoch\": %lld, \"seconds\": %.3f, ",
+                (long long)out->seed, out->choice.recipe.build == build_blocks ? "residual" : "plain",
+                scale_names[out->choice.scale], (long long)out->result.epochs,
+                (long long)out->result.best_epoch, out->result.seconds);
         program_json_number(file, "validation", out->validation);
         fprintf(file, ", ");
         program_json_number(file, "test", out->test);

@@ -92,11 +92,11 @@ static int train_values(gnn_model_t *model, outcome_t *out, gnn_context_t *conte
     return rc;
 }
 
-static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
-                     gnn_data_t *data, const char *checkpoint)
+int citation_train_model(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
+                         gnn_data_t *data, const char *checkpoint)
 {
     const options_t *o = w->options;
-    const recipe_t r = watched(o->chosen, o, data, out->split);
+    const recipe_t r = watched(o->chosen.recipe, o, data, out->split);
     const gnn_parameter_group_t groups[2] = {
         {.prefix = "scale.", .lr_scale = GNN_ZERO, .weight_decay = GNN_ZERO},
         {.prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO}};
@@ -110,10 +110,7 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
         fprintf(stderr, "\r%110s\r", "");
     if (rc == GNN_ESTOPPED)
         tell_stop(out, checkpoint);
-    GNN_TRY(rc);
-    GNN_TRY(measure(out, o, model, context, data));
-    tell_outcome(o, out);
-    return GNN_OK;
+    return rc;
 }
 
 /* Is a validation figure better than that of the best training so far? */
@@ -124,27 +121,39 @@ static int is_better(const study_t *s, const options_t *o, const outcome_t *out)
     return !s->model || (less ? out->validation < before : out->validation > before);
 }
 
+/* Returns 0 after an error message: the checkpoint exists, and neither option is given. */
+static int may_keep(const options_t *o, const char *name)
+{
+    if (!o->checkpoint || o->resume || o->overwrite || access(name, F_OK) != 0)
+        return 1;
+    fprintf(stderr,
+            "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n", name);
+    return 0;
+}
+
 /* Builds and trains a model, and keeps it with its history if it is the best so far. */
-static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t *data,
-                   FILE *log, int64_t runs)
+static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_t *sets, FILE *log,
+                   int64_t runs)
 {
     outcome_t *out = &s->outcomes[s->count];
     watcher_t w = {.options = o, .outcome = out, .log = log, .terminal = isatty(STDERR_FILENO)};
-    const recipe_t r = o->chosen;
+    gnn_data_t *data;
     gnn_model_t *model = NULL;
     char name[4096];
     snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
              o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
-    if (o->checkpoint && !o->resume && !o->overwrite && access(name, F_OK) == 0) {
-        fprintf(stderr,
-                "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n",
-                name);
+    if (!may_keep(o, name))
         return PROGRAM_REFUSED;
-    }
+    out->choice = o->chosen;
+    GNN_TRY(set_of(&data, sets, out->choice.scale));
     gnn_context_set_seed(context, (uint64_t)out->seed);
-    int rc = r.build(&model, context, &r, data);
+    int rc = out->choice.recipe.build(&model, context, &out->choice.recipe, data);
     if (rc == GNN_OK)
-        rc = train_one(model, &w, out, context, data, o->checkpoint ? name : NULL);
+        rc = citation_train_model(model, &w, out, context, data, o->checkpoint ? name : NULL);
+    if (rc == GNN_OK)
+        rc = measure(out, o, model, context, data);
+    if (rc == GNN_OK)
+        tell_outcome(o, out);
     if (rc == GNN_OK && is_better(s, o, out)) {
         gnn_model_t *model_before = s->model;
         history_t history_before = s->history;
@@ -172,17 +181,25 @@ static void summarise(study_t *s)
     s->deviation = s->count > 1 ? sqrt(squares / (n - 1)) : 0;
 }
 
-int citation_study_train(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
+int citation_study_train(study_t *study, const options_t *o, gnn_context_t *context, sets_t *sets)
 {
-    int64_t splits = o->splits < 0 ? gnn_data_splits(data) : o->splits, first = splits ? 0 : o->split;
-    int64_t runs = (splits ? splits : 1) * o->seeds;
+    gnn_data_t *first;
+    GNN_TRY(set_of(&first, sets, o->chosen.scale));
+    const int64_t splits = o->splits < 0 ? gnn_data_splits(first) : o->splits,
+                  begin = splits ? 0 : o->split, runs = (splits ? splits : 1) * o->seeds;
+    options_t own = *o; /* with what validation of the split chooses */
     FILE *log = NULL;
     study->outcomes = calloc((size_t)runs, sizeof *study->outcomes);
     int rc = study->outcomes ? open_log(&log, o) : GNN_EMEMORY;
     for (int64_t k = 0; k < runs && rc == GNN_OK; k++) {
-        study->outcomes[k].split = first + k / o->seeds;
+        study->outcomes[k].split = begin + k / o->seeds;
         study->outcomes[k].seed = o->seed + k % o->seeds;
-        rc = run_one(study, o, context, data, log, runs);
+        if (k % o->seeds == 0) {
+            own.chosen = o->chosen;
+            rc = trial_choose(&own, context, sets, &study->outcomes[k]);
+        }
+        if (rc == GNN_OK)
+            rc = run_one(study, &own, context, sets, log, runs);
     }
     if (log)
         rc = close_file(log, o->log, rc);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+const char *const scale_names[] = {"auto", "none", "rows", "length", "columns"};
+
 int program_open_set(gnn_data_t **data, const char *path, int directed)
 {
     if (strcmp(path, "karate") == 0)
@@ -54,11 +56,21 @@ features_t features_of(const gnn_data_t *data)
     return v.most <= 1 ? FEATURES_MARKS : FEATURES_COUNTS;
 }
 
+/* Is every column the same value throughout? Standardised, nothing would be left of it. */
+static int is_constant(const gnn_tensor_t *x)
+{
+    for (int64_t r = 1; r < x->rows; r++)
+        if (memcmp(x->data, x->data + r * (x->stride ? x->stride : x->cols),
+                   sizeof *x->data * (size_t)x->cols) != 0)
+            return 0;
+    return 1;
+}
+
 scale_t scale_for(const gnn_data_t *data)
 {
-    return features_of(data) != FEATURES_REAL ? SCALE_LENGTH
-           : gnn_data_sparse(data)            ? SCALE_NONE
-                                              : SCALE_COLUMNS;
+    if (features_of(data) != FEATURES_REAL)
+        return SCALE_LENGTH;
+    return gnn_data_sparse(data) || is_constant(gnn_data_x(data)) ? SCALE_NONE : SCALE_COLUMNS;
 }
 
 int scale_features(gnn_data_t *data, int how)

@@ -4,7 +4,9 @@
 
 #include <gnn/gnn.h>
 
-typedef enum { SCALE_AUTO, SCALE_NONE, SCALE_ROWS, SCALE_LENGTH, SCALE_COLUMNS } scale_t;
+typedef enum { SCALE_AUTO, SCALE_NONE, SCALE_ROWS, SCALE_LENGTH, SCALE_COLUMNS, SCALES } scale_t;
+/* As --scale has them. */
+extern const char *const scale_names[SCALES];
 
 /* Opens the set of --data: a path, or the karate club by its name. */
 int program_open_set(gnn_data_t **data, const char *path, int directed);
@@ -16,7 +18,8 @@ typedef enum {
 } features_t;
 
 features_t features_of(const gnn_data_t *data);
-/* Rows of length 1, except for dense real values, whose columns are standardised. */
+/* Rows of length 1, except for dense real values, whose columns are standardised unless all are
+ * constant. */
 scale_t scale_for(const gnn_data_t *data);
 /* SCALE_AUTO: by scale_for. */
 int scale_features(gnn_data_t *data, int how);

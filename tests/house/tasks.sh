@@ -48,6 +48,16 @@ save("wrong.npz", **both(ints([k + c for k in kind for c in range(2)], (N, 2))))
 save("one.npz", **both(ints([0] * N)))
 save("csr.npz", **both(ints(kind), rows))
 save("cora.npz", **both(ints(kind)))
+# 20 labels of 400 nodes in 8 groups, whose 240 words are rare; and 240 nodes of 3 classes with 40 links each.
+groups = [[g for g in range(8) if draw.random() < 0.3] for _ in range(400)]
+of = [draw.sample(range(8), 2) for _ in range(20)]
+words = [float(draw.random() < (0.4 if w % 8 in groups[i] else 0.02)) for i in range(400) for w in range(240)]
+ends = [(i, j) for i in range(400) for j in range(i) if draw.random() < 0.02 * len(set(groups[i]) & set(groups[j]))]
+save("labels.npz", x=reals(words, (400, 240)), y=ints([int(all(g in groups[i] for g in of[k])) for i in range(400) for k in range(20)], (400, 20)),
+     edge_index=ints([a for a, b in ends] + [b for a, b in ends], (2, len(ends))))
+ends = [(i, j) for i in range(240) for j in range(i) if draw.random() < (0.35 if i % 3 == j % 3 else 0.08)]
+save("dense.npz", x=reals([draw.gauss(0.5 * (i % 3 == c % 3), 1) for i in range(240) for c in range(6)], (240, 6)), y=ints([i % 3 for i in range(240)]),
+     edge_index=ints([a for a, b in ends] + [b for a, b in ends], (2, len(ends))))
 with zipfile.ZipFile("in.zip", "w") as z: z.write("classes.npz")
 with zipfile.ZipFile("classes.npz") as a, zipfile.ZipFile("mac.npz", "w") as z:
     for name in a.namelist(): z.writestr(name, a.read(name))
@@ -150,4 +160,35 @@ expect "what is told of the set" grep -Eq '^set: features marks, [0-9]+ of 90 no
 expect "the loss is watched" gives classes.npz "watches loss" --watch loss
 expect "the metric is watched" gives classes.npz "watches metric" --watch metric
 expect "rows of length 1" gives classes.npz "features rows of length 1" --recipe general
+for layer in mlp gat sage; do
+    expect "$layer learns many rare labels by its recipe" "$gnn" citation --data labels.npz --layer $layer --epochs 100 --threads 1
+    "$gnn" citation --data labels.npz --layer $layer --epochs 100 --threads 1 >out 2>&1
+    expect "and reaches what they allow" above "$(value micro-F1)" 40
+done
+"$gnn" citation --data dense.npz --layer gin --epochs 60 --threads 1 >out 2>&1
+expect "gin learns on a graph of many links" above "$(value accuracy)" 75
+expect "by residual blocks" grep -qF "sums over neighbours want norms: residual blocks" out
+
+# ---- short trainings that validation judges ----
+untimed() {
+    "$gnn" citation --threads 1 --epochs 40 "$@" 2>&1 | sed 's/, [0-9.]* s)/)/'
+}
+untimed --data dense.npz --layer mlp --trial 20 >one
+untimed --data dense.npz --layer mlp --trial 20 >two
+expect "their figures are told" grep -Eq "^split 0, validation accuracy after 20 epochs: by the facts [0-9.]+; features as they are [0-9.]+" one
+expect "and come out the same again" cmp one two
+expect "half of the epochs at most" gives classes.npz "validation accuracy after 75 epochs: "
+expect "so many as are asked for" gives classes.npz "validation accuracy after 9 epochs: " --trial 9
+expect "none where nothing is to be chosen" refuses classes.npz "--trial: has no effect: the recipe (as asked for) has no alternative" --recipe paper --trial 5
+for own in "--trial 0" "--scale rows" "--recipe paper" "--recipe general"; do
+    untimed --data classes.npz --layer mlp $own >one
+    expect "none with $own" sh -c '! grep -q "by the facts" one && grep -q "^test accuracy" one'
+done
+untimed --data labels.npz --layer gcn --trial 5 >one
+expect "the other form is tried" grep -Eq "; residual blocks [0-9.]+" one
+untimed --data labels.npz --layer gcn --trial 5 --form plain --hidden 8 >one
+expect "not beside a form that is asked for" sh -c '! grep -q "residual blocks" one && grep -q "hidden 8" one'
+untimed --data classes.npz --layer mlp --save scaled.model >one
+scale=$(sed -n 's/.*give --scale //p' one)
+expect "a saved model says what it was learnt from" sh -c '"$1" citation --data classes.npz --load scaled.model --scale "$2" 2>/dev/null | grep -q "$(grep "^test" one | cut -d" " -f1-3)"' - "$gnn" "$scale"
 finish

@@ -1,0 +1,145 @@
+"""Drawn sets whose features, links, labels and splits differ in kind: {name: function of a random generator}.
+
+A function returns what recipes.py reads of a .npz: x, labels (classes, or 0 and 1 in columns), edges (2 x m) and, where the rule of drawn splits does not fit, the
+shares of training and validation.
+"""
+import numpy
+
+
+def partition(draw, sizes, inside, outside):
+    """Links of a planted partition; inside and outside: expected neighbours of a node."""
+    y = numpy.repeat(numpy.arange(len(sizes)), sizes)
+    n = len(y)
+    same = y[:, None] == y[None, :]
+    p = numpy.where(same, inside / numpy.asarray(sizes)[y][:, None], outside / (n - numpy.asarray(sizes)[y][:, None]))
+    return y, numpy.stack(numpy.nonzero(numpy.triu(draw.random((n, n)) < p, 1)))
+
+
+def gaussian(draw, y, columns, distance):
+    return draw.normal(size=(len(y), columns)) + distance * draw.normal(size=(y.max() + 1, columns))[y] / numpy.sqrt(columns / 4)
+
+
+def word_counts(draw, y, words, length, sharpness):
+    """Texts by Zipf's law whose class raises some words, of lengths that differ much."""
+    base = 1 / (1 + draw.permutation(words))
+    topics = base * draw.gamma(sharpness, 1 / sharpness, size=(y.max() + 1, words))
+    topics /= topics.sum(1, keepdims=True)
+    lengths = numpy.maximum(2, draw.lognormal(numpy.log(length), 0.8, len(y))).astype(int)
+    return numpy.stack([draw.multinomial(k, topics[c]) for k, c in zip(lengths, y)]).astype(float)
+
+
+def gauss(draw):
+    y, edges = partition(draw, [400] * 5, 4, 3)
+    return gaussian(draw, y, 32, 1.2), y, edges
+
+
+def embeddings(draw):
+    """As a text encoder makes them: length 1, no zeros."""
+    y, edges = partition(draw, [400] * 5, 4, 3)
+    x = gaussian(draw, y, 128, 1.0)
+    return x / numpy.linalg.norm(x, axis=1, keepdims=True), y, edges
+
+
+def bag(draw):
+    y, edges = partition(draw, [300] * 6, 4, 2)
+    return (word_counts(draw, y, 800, 20, 1.0) > 0).astype(float), y, edges
+
+
+def counts(draw):
+    y, edges = partition(draw, [300] * 6, 4, 2)
+    return word_counts(draw, y, 300, 60, 2.0), y, edges
+
+
+def constant(draw):
+    """One column of ones: classes differ by their degrees."""
+    sizes = [400] * 3
+    y = numpy.repeat(numpy.arange(3), sizes)
+    wish = numpy.array([3, 8, 20])[y] * draw.gamma(8, 1 / 8, len(y))
+    p = numpy.minimum(1, numpy.outer(wish, wish) / wish.sum())
+    return numpy.ones((len(y), 1)), y, numpy.stack(numpy.nonzero(numpy.triu(draw.random(p.shape) < p, 1)))
+
+
+def scales(draw):
+    """Real values from thousandths to ten thousands, some far from 0, one of them skewed."""
+    y, edges = partition(draw, [400] * 4, 4, 3)
+    x = gaussian(draw, y, 12, 1.5) * 10 ** draw.uniform(-3, 4, 12) + 10 ** draw.uniform(-3, 4, 12)
+    x[:, 0] = numpy.exp(x[:, 0] / x[:, 0].std())
+    return x, y, edges
+
+
+def skewed(draw):
+    """Amounts: positive, over six orders of magnitude; their logarithms are Gaussian."""
+    y, edges = partition(draw, [400] * 4, 4, 3)
+    return numpy.exp(2.0 * gaussian(draw, y, 10, 1.5)), y, edges
+
+
+def rare(draw):
+    """Few columns that are mostly 0, else large."""
+    y, edges = partition(draw, [400] * 4, 4, 3)
+    x = numpy.maximum(0, gaussian(draw, y, 40, 1.5) - 1.0) * 1000
+    return x, y, edges
+
+
+def tiny(draw):
+    y, edges = partition(draw, [14] * 3, 4, 1)
+    return gaussian(draw, y, 8, 1.0), y, edges, (0.4, 0.2)
+
+
+def imbalanced(draw):
+    y, edges = partition(draw, [1800, 120, 80], 5, 3)
+    return gaussian(draw, y, 16, 1.0), y, edges, (0.5, 0.25)
+
+
+def identity(draw):
+    """A column for each node: classes are in the links alone."""
+    y, edges = partition(draw, [200] * 4, 8, 4)
+    return numpy.eye(len(y)), y, edges
+
+
+def opposite(draw):
+    """Links that avoid a node's own class, Gaussian features, many labels."""
+    y, edges = partition(draw, [500] * 4, 1, 9)
+    return gaussian(draw, y, 16, 0.7), y, edges, (0.6, 0.2)
+
+
+def unrelated(draw):
+    """Links that know nothing of classes; words do."""
+    y, edges = partition(draw, [300] * 4, 2, 6)
+    return (word_counts(draw, y, 500, 25, 1.0) > 0).astype(float), y, edges, (0.5, 0.25)
+
+
+def noval(draw):
+    """No validation nodes."""
+    y, edges = partition(draw, [300] * 5, 4, 2)
+    return (word_counts(draw, y, 500, 20, 1.0) > 0).astype(float), y, edges, (0.1, 0)
+
+
+def several(draw, nodes=1500, groups=20, labels=25, columns=50, words=False):
+    """Groups that overlap, links within groups; a label depends on a node's groups and on those of its neighbours."""
+    of = draw.random((nodes, groups)) < 2.5 / groups
+    score = of.astype(float) @ of.T
+    numpy.fill_diagonal(score, 0)
+    edges = numpy.stack(numpy.nonzero(numpy.triu(draw.random((nodes, nodes)) < numpy.minimum(1, 0.05 * score + 0.001), 1)))
+    both = numpy.zeros((nodes, nodes))
+    both[edges[0], edges[1]] = both[edges[1], edges[0]] = 1
+    around = both @ of / numpy.maximum(both.sum(1, keepdims=True), 1)
+    z = of @ draw.normal(size=(groups, labels)) + 2.1 * around @ draw.normal(size=(groups, labels))
+    y = (z > numpy.quantile(z, 0.7, axis=0)).astype(int)
+    if words:
+        x = (draw.random((nodes, 600)) < numpy.minimum(0.5, 0.01 + of @ (draw.random((groups, 600)) < 0.05) * 0.15)).astype(float)
+    else:
+        x = of @ draw.normal(size=(groups, columns)) + 1.5 * draw.normal(size=(nodes, columns))
+    return x, y, edges, (0.6, 0.2)
+
+
+def several_words(draw):
+    return several(draw, words=True)
+
+
+def several_few(draw):
+    """Several labels, few labelled nodes."""
+    return several(draw)[:3] + ((0.1, 0.1),)
+
+
+SETS = {f.__name__: f for f in (gauss, embeddings, bag, counts, constant, scales, skewed, rare, tiny, imbalanced, identity, opposite, unrelated, noval, several,
+                                several_words, several_few)}
