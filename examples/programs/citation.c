@@ -150,7 +150,7 @@ int citation_open_set(gnn_data_t **data, options_t *o, gnn_context_t *context, i
     return diffuse(data, context, o);
 }
 
-/* What a run holds. */
+/* State of a run. */
 typedef struct {
     study_t study;
     sets_t sets;

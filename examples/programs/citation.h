@@ -148,8 +148,8 @@ typedef enum { FORM_AUTO, FORM_PLAIN, FORM_RESIDUAL } form_t;
 typedef enum { WATCH_AUTO, WATCH_LOSS, WATCH_METRIC } watch_t;
 typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
 
-/* Chooses the recipe for a set and its alternatives and applies the caller's settings: fills `facts`
- * to `other_scale` of the options. */
+/* Chooses the recipe for a set and its alternatives and applies the caller's settings: fills
+ * `facts` to `other_scale` of the options. */
 int recipe_choose(options_t *options, const gnn_data_t *data);
 /* Prints the chosen recipe and the reason. */
 void recipe_print(const options_t *options);
@@ -166,7 +166,7 @@ int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options)
 
 /* ---- what validation chooses (citation_trial.c) ---- */
 
-/* The set of the options, by the scale of its features; each is made when it is asked for. */
+/* The set of the options, by the scale of its features; each is made on first use. */
 typedef struct {
     options_t *options;
     gnn_context_t *context;
@@ -174,8 +174,8 @@ typedef struct {
     gnn_data_t *of[SCALES];
 } sets_t;
 
-/* Opens the set as it is in its file, with the splits and the graph that are asked for; tells: says
- * on standard output what it is. */
+/* Opens the set unscaled, with the splits and the graph of the options; tells: prints its
+ * description. */
 int citation_open_set(gnn_data_t **data, options_t *options, gnn_context_t *context, int tells);
 /* The set at a scale, owned by `sets`. */
 int set_of(gnn_data_t **data, sets_t *sets, scale_t scale);

@@ -216,7 +216,7 @@ static scale_t scale_of(options_t *o, const gnn_data_t *data)
     return scale;
 }
 
-/* What the command line and the set add to a recipe. */
+/* Adds the settings of the command line and of the set to a recipe. */
 static void complete(recipe_t *r, const options_t *o, const gnn_data_t *data)
 {
     if (o->watch)

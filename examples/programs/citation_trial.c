@@ -1,6 +1,5 @@
-/* Settings chosen by validation: short trainings on one split compare the recipe chosen by the facts
- * with the other form of the network and with another scale of the features. Test nodes are not
- * used. */
+/* Settings chosen by validation: short trainings on one split compare the recipe of the facts with
+ * the other form of the network and another scale of the features. Test nodes are not used. */
 #include "citation.h"
 #include "program.h"
 
@@ -87,8 +86,8 @@ static int64_t count_validation(const gnn_data_t *data, int64_t split)
     return count;
 }
 
-/* Is a rival's value above the first by more than half a standard error of a share of `count` nodes,
- * or, for errors, lower by 2%? Smaller differences are noise: the facts decide. */
+/* Is a rival's value above the first by more than half a standard error of a share of `count`
+ * nodes, or, for errors, lower by 2%? Smaller differences are noise: the facts decide. */
 static int beats(const options_t *o, double rival, double first, int64_t count)
 {
     if (isnan(rival) || isnan(first))
