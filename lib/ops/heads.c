@@ -1,5 +1,4 @@
-/* Values laid out head by head, (n x heads*d): one dot product per head, and the mean over heads.
- * */
+/* Ops on (n x heads*d): one dot product per head, and the mean over heads. */
 #include <lib/kernels/rowwise/head_dot.h>
 #include <lib/ops/support.h>
 
@@ -19,8 +18,7 @@ static int check_heads(const gnn_op_call_t *call, const char *name)
     return GNN_OK;
 }
 
-/* ---- y_vrh = sum over k of x_rhk a_vhk, the rows of one vector a_v below those of the one before
- * ---- */
+/* ---- head_dot: y_vrh = sum over k of x_rhk a_vhk; row r of vector v is row v n + r of y ---- */
 
 static int64_t vectors_of(const gnn_op_call_t *call)
 {
@@ -45,7 +43,8 @@ static int head_dot_shape(gnn_op_call_t *call)
                          sizeof(double), &call->backward_scratch);
 }
 
-/* Rows from .. and vectors v .. of one of the two passes. */
+/* The kernel's arguments for ROWS_AT_ONCE rows from `from` on and GNN__HEAD_VECTORS vectors from v
+ * on. */
 static gnn__heads_block_t block_of(const gnn_op_call_t *call, int64_t v, int64_t from, bool backward)
 {
     const gnn_tensor_t *x = &call->in[0].value,
@@ -77,8 +76,8 @@ static int head_dot_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Rows from .. end - 1 of chunk k, all vectors' shares while they are in the cache; sums of a
- * vector's chunks follow one another. */
+/* Gradients from rows from .. end - 1 of one chunk: all vectors pass while a block of rows is in
+ * the cache. The sums of a vector's chunks are adjacent. */
 static void chunk_grad(const gnn_op_call_t *call, int64_t from, int64_t end, double *sums,
                        int64_t chunks)
 {
@@ -101,8 +100,8 @@ static void chunk_grad(const gnn_op_call_t *call, int64_t from, int64_t end, dou
 
 static int head_dot_backward(gnn_op_call_t *call)
 {
-    const int64_t rows = call->in[0].rows, cols = call->in[0].cols, vectors = vectors_of(call),
-                  chunks = gnn__column_chunks(rows);
+    const int64_t rows = call->in[0].rows, cols = call->in[0].cols;
+    const int64_t vectors = vectors_of(call), chunks = gnn__column_chunks(rows);
     const int threads = gnn__op_threads(call, rows * cols);
     double *sums = call->scratch;
     memset(sums, 0, sizeof *sums * (size_t)(vectors * chunks * cols));
@@ -122,7 +121,7 @@ const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
                                    .forward = head_dot_forward,
                                    .backward = head_dot_backward};
 
-/* ---- y_rk = mean over h of x_rhk ---- */
+/* ---- head_mean: y_rk = mean over h of x_rhk ---- */
 
 static int head_mean_shape(gnn_op_call_t *call)
 {

@@ -1,6 +1,5 @@
-/* y = x W + b. The gradients: dx = dy W', dW = x' dy, db = column sums of dy. A sparse x is never
- * made dense: see linear_sparse.c. With a transposed weight, y = x W' + b: dx = dy W, dW = dy'
- * x. */
+/* y = x W + b. Gradients: dx = dy W', dW = x' dy, db = column sums of dy. With a transposed weight
+ * y = x W' + b: dx = dy W, dW = dy' x. A sparse x stays sparse (linear_sparse.c). */
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/dense/halves.h>
 #include <lib/ops/linear.h>
@@ -15,11 +14,11 @@ static bool is_transposed(const gnn_op_call_t *call)
 static int check_shapes(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1], *b = &call->in[2];
-    const bool turned = is_transposed(call);
-    const int64_t in = turned ? w->cols : w->rows, out = turned ? w->rows : w->cols;
+    const bool transposed = is_transposed(call);
+    const int64_t in = transposed ? w->cols : w->rows, out = transposed ? w->rows : w->cols;
     if (x->ids)
         return gnn_op_fail(call, GNN_EUNSUPPORTED, "linear takes a matrix; input 0 is a list of ids");
-    if (x->sparse && turned)
+    if (x->sparse && transposed)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
                            "linear takes no sparse tensor with a transposed weight");
     if (x->cols != in)
@@ -32,12 +31,12 @@ static int check_shapes(const gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Weights that are kept in 16 bits, with a row for each output. */
+/* fp16 or bf16 weights, stored with one row per output. */
 static int halves_shape(gnn_op_call_t *call)
 {
     if (call->in[0].sparse)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
-                           "linear takes no sparse tensor with weights that are kept in 16 bits");
+                           "linear takes no sparse tensor with fp16 or bf16 weights");
     return gnn__op_bytes(call, gnn__halves_scratch(call->in[1].halves, call->in[0].rows), 1,
                          sizeof(gnn_real_t), &call->forward_scratch);
 }
@@ -121,7 +120,7 @@ static int linear_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Backward is two products where x wants a gradient too. */
+/* Backward is two products if x wants a gradient. */
 static void linear_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
 {
     const gnn_operand_t *x = &call->in[0];
@@ -131,12 +130,12 @@ static void linear_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *
     work->flops = 2 * pairs * (double)call->out[0].cols * (both ? 2 : 1);
 }
 
-/* A bias takes the place of what the output holds. */
+/* With a bias, y starts as the bias, so the product cannot add to it. */
 static gnn__product_kind_t product(const gnn_op_call_t *call)
 {
-    return call->in[0].sparse        ? GNN__PRODUCT_NONE
-           : gnn__has_input(call, 2) ? GNN__PRODUCT_WRITES
-                                     : GNN__PRODUCT_ADDS;
+    if (call->in[0].sparse)
+        return GNN__PRODUCT_NONE;
+    return gnn__has_input(call, 2) ? GNN__PRODUCT_WRITES : GNN__PRODUCT_ADDS;
 }
 
 static bool *adds(void *attributes)
@@ -144,7 +143,7 @@ static bool *adds(void *attributes)
     return &((gnn__linear_settings_t *)attributes)->adds;
 }
 
-/* Weights in 16 bits have a row for each output. */
+/* fp16 and bf16 weights have one row per output. */
 static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
 {
     const gnn__linear_settings_t *how = attributes;

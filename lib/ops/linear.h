@@ -1,4 +1,5 @@
-/* Parts of linear that have files of their own: a sparse x, and few columns. */
+/* The implementations of linear that have files of their own: a sparse x (linear_sparse.c), and a
+ * narrow y (linear_thin.c). */
 #ifndef GNN_OPS_LINEAR_H
 #define GNN_OPS_LINEAR_H
 
@@ -8,13 +9,14 @@ int gnn__linear_sparse_shape(gnn_op_call_t *call);
 int gnn__linear_sparse_forward(gnn_op_call_t *call);
 int gnn__linear_sparse_grad(const gnn_op_call_t *call);
 
-/* A dense x of many rows and a y of a few columns have ways of their own: linear_thin.c. */
+/* True if dW and dx are computed by the narrow GEMM of linear_thin.c: a dense x of many rows and a
+ * y of few columns. */
 bool gnn__linear_is_thin(const gnn_op_call_t *call);
-/* Forward too: not for so few columns that registers would be half empty. */
+/* True if forward uses it, too: y needs enough columns to fill the vector registers. */
 bool gnn__linear_has_thin_product(const gnn_op_call_t *call);
 int gnn__linear_thin_shape(gnn_op_call_t *call);
 int gnn__linear_thin_forward(gnn_op_call_t *call);
-/* dW is wanted. */
+/* Call it only where dW is wanted. */
 int gnn__linear_thin_grad(const gnn_op_call_t *call);
 
 #endif

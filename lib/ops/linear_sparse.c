@@ -1,20 +1,20 @@
-/* Linear on a sparse x (CSR): row r of y is the sum of v W_c over the stored (c, v) of row r, and
- * row c of dW the sum of v dy_r over the stored (r, v) of column c. With dropout, what is left of
- * each row's stored numbers is listed once and kept for backward.
+/* Linear with a sparse x (CSR): row r of y is the sum of v W_c over the stored (c, v) of row r,
+ * row c of dW the sum of v dy_r over the stored (r, v) of column c. With dropout the kept values of
+ * each row are listed once and saved for backward.
  *
- * Backward adds rows of dy to rows of dW, which should stay in the cache: a wide dW is divided by
- * columns; a small one is made several times, of fixed shares of the rows, and added up in
- * order. */
+ * Backward adds rows of dy to rows of dW, which should stay in the cache. A small dW is computed as
+ * several copies, each from a fixed share of the rows, that are then added in order; a wide or
+ * large dW is split by columns. */
 #include <lib/kernels/dense/csr.h>
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/ops/linear.h>
 
 enum {
-    ROWS_AT_ONCE = 64, /* threads take turns at pieces: rows differ in how much they hold */
+    ROWS_AT_ONCE = 64, /* dynamic chunks of rows, whose counts of stored values differ */
     UNIT = 64 / sizeof(gnn_real_t),
-    STRIP = 2 * UNIT, /* columns of a dW too big for the nearer caches that are added to at once */
+    STRIP = 2 * UNIT, /* columns of a large dW that are accumulated at once */
     COPIES = 4,
-    COPIES_BYTES = 512 * 1024 /* that all copies of a small dW may take */
+    COPIES_BYTES = 512 * 1024 /* budget for all copies of a small dW */
 };
 
 static gnn_real_t dropout_rate(const gnn_op_call_t *call)
@@ -23,14 +23,14 @@ static gnn_real_t dropout_rate(const gnn_op_call_t *call)
     return call->training && how ? how->sparse_dropout : 0;
 }
 
-/* What dropout leaves: row r's numbers from indptr[r] on. */
+/* The values that dropout keeps: those of row r start at indptr[r]. */
 typedef struct {
     gnn_real_t *values;
     int32_t *indices, *counts;
     size_t bytes;
-} left_t;
+} kept_t;
 
-static int left_of(const gnn_op_call_t *call, void *memory, left_t *left)
+static int lay_out_kept(const gnn_op_call_t *call, void *memory, kept_t *kept)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     const int64_t stored = x->indptr[x->rows];
@@ -38,35 +38,34 @@ static int left_of(const gnn_op_call_t *call, void *memory, left_t *left)
     GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(gnn_real_t), &values));
     GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(int32_t), &indices));
     GNN_TRY(gnn__op_bytes(call, x->rows, 1, sizeof(int32_t), &counts));
-    left->bytes = values + indices + counts;
-    if (!memory) /* only the size is asked */
+    kept->bytes = values + indices + counts;
+    if (!memory) /* only the size is wanted */
         return GNN_OK;
-    left->values = memory;
-    left->indices = (int32_t *)(left->values + stored);
-    left->counts = left->indices + stored;
+    kept->values = memory;
+    kept->indices = (int32_t *)(kept->values + stored);
+    kept->counts = kept->indices + stored;
     return GNN_OK;
 }
 
-/* How often dW is made; by the shape alone, so that the bits do not depend on threads. */
+/* Copies of dW; the count depends on the shape alone, so that results do not depend on threads. */
 static int copies_of(const gnn_op_call_t *call)
 {
     const int64_t most = call->in[0].rows / ROWS_AT_ONCE,
                   bytes = call->in[1].rows * call->in[1].cols * (int64_t)sizeof(gnn_real_t),
                   fit = bytes > 0 ? COPIES_BYTES / bytes : 0;
-    const int64_t copies = most < fit ? most : fit;
-    return copies > COPIES ? COPIES : copies < 2 ? 1 : (int)copies;
+    return (int)gnn__max(gnn__min(gnn__min(most, fit), COPIES), 1);
 }
 
 int gnn__linear_sparse_shape(gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
-    left_t left;
+    kept_t kept;
     if (how && !(how->sparse_dropout >= 0 && how->sparse_dropout < 1))
         return gnn_op_fail(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
                            (double)how->sparse_dropout);
     if (dropout_rate(call) > 0) {
-        GNN_TRY(left_of(call, NULL, &left));
-        *(call->recording ? &call->saved_bytes[0] : &call->forward_scratch) = left.bytes;
+        GNN_TRY(lay_out_kept(call, NULL, &kept));
+        *(call->recording ? &call->saved_bytes[0] : &call->forward_scratch) = kept.bytes;
     }
     if (call->in[1].wants_grad && copies_of(call) > 1)
         GNN_TRY(gnn__op_bytes(call, copies_of(call) * call->in[1].rows, call->in[1].cols,
@@ -74,15 +73,15 @@ int gnn__linear_sparse_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* The product with x as it stands, or with what is left of it. */
-static gnn__csr_product_t product_of(const gnn_op_call_t *call, const left_t *left)
+/* The product with x, or with the values that dropout kept. */
+static gnn__csr_product_t product_of(const gnn_op_call_t *call, const kept_t *kept)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     gnn__csr_product_t p = {.indptr = x->indptr, .indices = x->indices, .values = x->values};
-    if (left->bytes > 0) {
-        p.indices = left->indices;
-        p.values = left->values;
-        p.counts = left->counts;
+    if (kept->bytes > 0) {
+        p.indices = kept->indices;
+        p.values = kept->values;
+        p.counts = kept->counts;
     }
     return p;
 }
@@ -94,10 +93,10 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
     const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const gnn__dropout_kernels_t *dropout = gnn__dropout_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, dropout_rate(call));
-    left_t left = {0};
+    kept_t kept = {0};
     if (dropout_rate(call) > 0)
-        GNN_TRY(left_of(call, call->recording ? call->saved[0] : call->scratch, &left));
-    gnn__csr_product_t p = product_of(call, &left);
+        GNN_TRY(lay_out_kept(call, call->recording ? call->saved[0] : call->scratch, &kept));
+    gnn__csr_product_t p = product_of(call, &kept);
     p.x = w->data;
     p.ldx = gnn__stride(w);
     p.y = y->data;
@@ -108,15 +107,15 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
     GNN__EACH_CHUNK (k, pieces, threads) {
         const int64_t from = k * ROWS_AT_ONCE,
                       to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
-        if (left.bytes > 0)
-            dropout->sparse(&d, from, to, x, left.indices, left.values, left.counts);
+        if (kept.bytes > 0)
+            dropout->sparse(&d, from, to, x, kept.indices, kept.values, kept.counts);
         kernels->gather(&p, from, to, y->cols);
     }
     return GNN_OK;
 }
 
-/* dW is wide, or too big for copies: threads own columns. */
-static void divide_columns(const gnn_op_call_t *call, const gnn__csr_product_t *p, int threads)
+/* For a dW that is wide, or too large for copies: each thread owns columns. */
+static void scatter_by_columns(const gnn_op_call_t *call, const gnn__csr_product_t *p, int threads)
 {
     const gnn_tensor_t *dw = &call->in[1].grad;
     const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
@@ -152,8 +151,8 @@ static void add_copies(const gnn_op_call_t *call, int copies, int threads)
     }
 }
 
-static void divide_rows(const gnn_op_call_t *call, const gnn__csr_product_t *p, int copies,
-                        int threads)
+static void scatter_by_rows(const gnn_op_call_t *call, const gnn__csr_product_t *p, int copies,
+                            int threads)
 {
     const gnn_tensor_t *dw = &call->in[1].grad;
     const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
@@ -173,10 +172,10 @@ int gnn__linear_sparse_grad(const gnn_op_call_t *call)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     const gnn_tensor_t *dw = &call->in[1].grad, *dy = &call->out[0].grad;
-    left_t left = {0};
+    kept_t kept = {0};
     if (dropout_rate(call) > 0)
-        GNN_TRY(left_of(call, call->saved[0], &left));
-    gnn__csr_product_t p = product_of(call, &left);
+        GNN_TRY(lay_out_kept(call, call->saved[0], &kept));
+    gnn__csr_product_t p = product_of(call, &kept);
     p.x = dy->data;
     p.ldx = gnn__stride(dy);
     p.y = dw->data;
@@ -184,8 +183,8 @@ int gnn__linear_sparse_grad(const gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, x->indptr[x->rows] * dw->cols),
               copies = copies_of(call);
     if (copies > 1)
-        divide_rows(call, &p, copies, threads);
+        scatter_by_rows(call, &p, copies, threads);
     else
-        divide_columns(call, &p, threads);
+        scatter_by_columns(call, &p, threads);
     return GNN_OK;
 }

@@ -1,10 +1,10 @@
-/* A linear map of many rows to a few numbers, as last layers have, and both its gradients in one
- * sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape alone add up in double,
- * in order, so the bits do not depend on threads. */
+/* A linear map of many rows to few columns, as in last layers: forward, and both gradients in one
+ * pass (lib/kernels/dense/thin.h). Chunks of rows, whose count depends on the shape alone, are
+ * added in double and in order, so results do not depend on threads. */
 #include <lib/kernels/dense/thin.h>
 #include <lib/ops/linear.h>
 
-/* From so many rows on; at most so many columns of x; rows of y that are made at once. */
+/* Rows of x at least, columns of x at most, rows of y per chunk. */
 enum { MANY = 1024, WIDEST = 1024, ROWS_AT_ONCE = 96 };
 
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
@@ -61,7 +61,7 @@ int gnn__linear_thin_forward(gnn_op_call_t *call)
 /* ---- backward ---- */
 
 typedef struct {
-    int64_t size, chunks; /* numbers of W; of chunks */
+    int64_t size, chunks; /* elements of W; count of chunks */
     gnn_real_t *w, *sums; /* W in units (thin.h); chunks x size */
 } thin_t;
 
@@ -70,7 +70,7 @@ static int layout(const gnn_op_call_t *call, void *memory, thin_t *t, size_t *by
     t->size = call->in[1].cols * call->in[1].rows;
     t->chunks = gnn__column_chunks(call->in[0].rows);
     GNN_TRY(gnn__op_bytes(call, t->chunks + 1, t->size, sizeof *t->w, bytes));
-    if (!memory) /* only the size is asked */
+    if (!memory) /* only the size is wanted */
         return GNN_OK;
     t->w = memory;
     t->sums = t->w + t->size;
@@ -85,17 +85,17 @@ int gnn__linear_thin_shape(gnn_op_call_t *call)
     return call->in[1].wants_grad ? layout(call, NULL, &t, &call->backward_scratch) : GNN_OK;
 }
 
-/* Of W's row r and column c in units. */
-static int64_t place_of(const gnn_tensor_t *w, int64_t r, int64_t c)
+/* Offset in units of W's row r and column c. */
+static int64_t unit_offset(const gnn_tensor_t *w, int64_t r, int64_t c)
 {
     return (r - r % GNN__THIN_UNIT) * w->cols + c * GNN__THIN_UNIT + r % GNN__THIN_UNIT;
 }
 
-static void turn_weights(const gnn_tensor_t *w, const thin_t *t)
+static void pack_weights(const gnn_tensor_t *w, const thin_t *t)
 {
     for (int64_t r = 0; r < w->rows; r++)
         for (int64_t c = 0; c < w->cols; c++)
-            t->w[place_of(w, r, c)] = gnn__row(w, r)[c];
+            t->w[unit_offset(w, r, c)] = gnn__row(w, r)[c];
 }
 
 static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk)
@@ -120,8 +120,8 @@ static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk
                              .sums = sums});
 }
 
-/* GNN__THIN_UNIT rows of dW from `top` on. */
-static void send_unit(const gnn_operand_t *w, const thin_t *t, int64_t top)
+/* Sums rows top .. top + GNN__THIN_UNIT - 1 of dW over the chunks. */
+static void write_unit(const gnn_operand_t *w, const thin_t *t, int64_t top)
 {
     double total[GNN__THIN_UNIT * GNN__THIN] = {0};
     const gnn_real_t *sums = t->sums + top * w->cols;
@@ -142,13 +142,13 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     GNN_TRY(layout(call, call->scratch, &t, &bytes));
     if (gnn__wants(call, 0))
-        turn_weights(&w->value, &t);
-    else /* read, and of no effect */
+        pack_weights(&w->value, &t);
+    else /* the kernel reads it, but dx is not wanted */
         memset(t.w, 0, sizeof *t.w * (size_t)t.size);
     GNN__EACH_CHUNK (k, t.chunks, gnn__op_threads(call, w->cols * x->rows * x->cols))
         chunk_grad(call, &t, k);
     const int threads = gnn__op_threads(call, t.chunks * t.size / 4);
     GNN__PARALLEL_FOR (threads, int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
-        send_unit(w, &t, top);
+        write_unit(w, &t, top);
     return GNN_OK;
 }

@@ -1,11 +1,10 @@
-/* Losses over the rows that count, with the gradient made in the forward pass: backward only scales
- * it.
+/* Losses over the rows that count. Forward computes the gradient as well; backward only scales it.
  *
- * Cross-entropy as torch.nn.functional.cross_entropy, with class weights w and smoothing s over c
- * classes; row i of label y:
- *   (1 - s) w_y (lse - x_y) + s/c sum_k w_k (lse - x_k),   the mean being over the w_y.
- * Binary cross-entropy of logits and squared error: the mean over rows that count times columns.
- * A weight of a row multiplies its loss, and its part in what the mean is over. */
+ * Cross-entropy as torch.nn.functional.cross_entropy, with class weights w, smoothing s and c
+ * classes. Row i with label y contributes
+ *   (1 - s) w_y (lse - x_y) + s/c sum_k w_k (lse - x_k), divided by the sum of w_y.
+ * Binary cross-entropy of logits and squared error: the mean over counted rows and columns. A row
+ * weight multiplies a row's loss and its contribution to the divisor. */
 #include <lib/ops/support.h>
 
 #include <math.h>
@@ -23,8 +22,8 @@ static bool counts(const gnn_loss_t *how, int64_t r)
            (how->kind != GNN_LOSS_CROSS_ENTROPY || how->labels[r] != -1);
 }
 
-/* The first row from r on that counts, or `end`. Eight at a time are passed over where the mask has
- * none of them: few nodes of a graph have labels to train on. */
+/* The first row >= r that counts, or `end`. Skips eight rows at once where the mask is 0: few
+ * nodes of a graph have labels. */
 static int64_t next_row(const gnn_loss_t *how, int64_t r, int64_t end)
 {
     static const uint8_t none[8] = {0};
@@ -88,8 +87,7 @@ static double row_weight(const gnn_loss_t *how, int64_t r)
     return how->row_weight ? (double)how->row_weight[r] : 1;
 }
 
-/* What the sum is divided by: the weights of the labels, or the number of elements. 0 if no row
- * counts. */
+/* The divisor: the sum of the labels' weights, or the count of elements. 0 if no row counts. */
 static int denominator(const gnn_op_call_t *call, double *total)
 {
     const gnn_loss_t *how = settings(call);
@@ -114,36 +112,36 @@ static int denominator(const gnn_op_call_t *call, double *total)
 
 enum { FEW = 64, LANES = 64 / sizeof(gnn_real_t) };
 
-/* Exps of a row less its largest number, and their sum. Few classes are filled up to whole vectors:
- * rests of loops would cost more than the loops. */
-static double exps(int64_t c, const gnn_real_t *x, gnn_real_t *most, gnn_real_t *g)
+/* g = exp(x - max(x)); returns the sum. Few classes are padded to whole vectors, because remainder
+ * loops would cost more than the vector loops. */
+static double exps(int64_t c, const gnn_real_t *x, gnn_real_t *max, gnn_real_t *g)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int64_t padded = (c + LANES - 1) / LANES * LANES;
     gnn_real_t row[FEW], e[FEW];
     if (padded > FEW) {
-        *most = kernels->max(c, x);
-        return kernels->exp_sum(c, x, *most, g);
+        *max = kernels->max(c, x);
+        return kernels->exp_sum(c, x, *max, g);
     }
     memcpy(row, x, (size_t)c * sizeof *x);
     for (int64_t k = c; k < padded; k++)
         row[k] = x[0];
-    *most = kernels->max(padded, row);
+    *max = kernels->max(padded, row);
     for (int64_t k = c; k < padded; k++)
         row[k] = (gnn_real_t)-1e30;
-    const double sum = kernels->exp_sum(padded, row, *most, e);
+    const double sum = kernels->exp_sum(padded, row, *max, e);
     memcpy(g, e, (size_t)c * sizeof *g);
     return sum;
 }
 
-/* One row's loss; g receives its gradient times `scale` (it is room for exps otherwise). */
+/* Loss of one row; g receives its gradient times `scale`, or serves as scratch for the exps. */
 static double cross_entropy(const gnn_loss_t *how, int64_t c, const gnn_real_t *x, int32_t label,
                             gnn_real_t scale, gnn_real_t *g)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn_real_t *w = how->class_weight;
-    gnn_real_t most;
-    const double sum = exps(c, x, &most, g), lse = (double)most + log(sum),
+    gnn_real_t max;
+    const double sum = exps(c, x, &max, g), lse = (double)max + log(sum),
                  spread = (double)how->label_smoothing / (double)c;
     const double own = (1 - (double)how->label_smoothing) * (w ? (double)w[label] : 1);
     double loss = own * (lse - (double)x[label]), weights = 0;
@@ -201,7 +199,7 @@ static int loss_forward(gnn_op_call_t *call)
     gnn_real_t *spare = (gnn_real_t *)(sums + pieces);
     GNN_TRY(denominator(call, &total));
     const int threads = gnn__op_threads(call, 16 * call->in[0].rows * c);
-    /* In turn: the rows that count, those of a part, often stand together. */
+    /* Round-robin, because the rows of a split are often adjacent. */
     GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int64_t k = 0; k < pieces; k++)
         sums[k] = piece_loss(call, k, total, gradient, spare + k * c);
     for (int64_t k = 0; k < pieces; k++)

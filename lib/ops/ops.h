@@ -1,7 +1,6 @@
-/* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes.
- * The builders gnn_tape_... put them on a tape.
+/* The ops: their descriptors (gnn_op_t) and attributes. The builders gnn_tape_... put them on a tape.
  *
- * Inputs by position, as the builders in gnn/tape.h take them:
+ * Inputs by position and attributes, as the builders in gnn/tape.h take them:
  *   linear        x (dense or sparse), w (in x out), [b]                gnn__linear_settings_t
  *   add           x, z (same shape or 1 x cols)                         gnn__add_settings_t
  *   add_scaled    x, z, eps (1 x 1)
@@ -18,14 +17,14 @@
  *   repeat_rows   x                                                     gnn__repeat_settings_t
  *   gather        table, ids
  *   edge_rows     x (receivers or senders x d)                          gnn__edge_rows_settings_t
- *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]     gnn__heads_settings_t
+ *   head_dot      x (n x h*d), a_0 .. a_k (1 x h*d) -> (k*n x h)     gnn__heads_settings_t
  *   head_norm     x (n x h*d), gain (1 x d)                           gnn__head_norm_settings_t
  *   head_mean     x (n x h*d)                                           gnn__heads_settings_t
  *   gru           gates_x (n x 3d), gates_h (n x 3d), h (n x d)
  *   weight_norm   [weight] (m x 1)                                      gnn__weight_norm_settings_t
  *   unit_rows     x (n x h*d)                                           gnn__heads_settings_t
  *   loop_rows     x (m x d)                                             gnn__loop_rows_settings_t
- *   widen         a parameter that is kept in 16 bits
+ *   widen         an fp16 or bf16 parameter
  *   loss          logits                                                gnn_loss_t (gnn/tape.h)
  *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h              gnn_aggregate_t
  */
@@ -36,8 +35,8 @@
 #include <lib/base/base.h>
 
 typedef struct {
-    gnn_real_t sparse_dropout; /* rate on the stored numbers of a sparse x; 0: none */
-    bool adds;                 /* forward: to what y holds; x dense, no b */
+    gnn_real_t sparse_dropout; /* dropout rate on the stored values of a sparse x; 0: none */
+    bool adds;                 /* forward: y += x W instead of y = x W; x dense, no b */
     bool transposed;           /* w is (out x in); x dense */
 } gnn__linear_settings_t;
 typedef struct {
@@ -45,22 +44,22 @@ typedef struct {
 } gnn__add_settings_t;
 typedef struct {
     gnn_real_t alpha;
-    gnn_real_t rate; /* of dropout behind it; 0: none */
+    gnn_real_t rate; /* of the dropout that follows, y = dropout(alpha x); 0: none */
 } gnn__scale_settings_t;
 typedef struct {
-    gnn_real_t rate; /* of dropout behind it; 0: none */
+    gnn_real_t rate; /* of the dropout that follows; 0: none */
 } gnn__multiply_settings_t;
 typedef struct {
     int64_t times;
 } gnn__repeat_settings_t;
 typedef struct {
     const gnn_graph_t *graph;
-    gnn_sides_t side; /* whose rows: receivers' or senders' */
+    gnn_sides_t side; /* the rows of receivers, or of senders */
 } gnn__edge_rows_settings_t;
 typedef struct {
     gnn_activation_t kind;
     gnn_real_t slope;
-    gnn_real_t rate; /* of dropout behind it; 0: none. For those whose derivative needs x. */
+    gnn_real_t rate; /* of the dropout that follows, for an f whose derivative needs x; 0: none */
 } gnn__activation_settings_t;
 typedef struct {
     gnn_real_t rate;
@@ -68,8 +67,8 @@ typedef struct {
 typedef struct {
     gnn_norm_t kind;
     gnn_real_t eps, momentum;
-    gnn_tensor_t running; /* data NULL: none */
-    gnn_real_t rate;      /* of dropout on the residual */
+    gnn_tensor_t running; /* (2 x cols): running mean and variance of batch norm; data NULL: none */
+    gnn_real_t rate;      /* of the dropout on the residual */
 } gnn__norm_settings_t;
 typedef struct {
     int64_t heads;
@@ -82,7 +81,7 @@ typedef struct {
     const gnn_graph_t *graph;
     gnn_flag_t self_loops;
     gnn_graph_norm_t kind;
-    gnn_real_t loop_weight; /* of self-loops that the view adds */
+    gnn_real_t loop_weight; /* weight of the self-loops that the view adds */
 } gnn__weight_norm_settings_t;
 typedef struct {
     const gnn_graph_t *graph;
@@ -94,22 +93,23 @@ extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_s
     gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_head_norm, gnn__op_gru,
     gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows, gnn__op_widen;
 
-/* One output of this shape; nothing kept, nothing saved. */
+/* Sets output 0 to this shape and clears keep flags, saved and scratch sizes. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
 
-/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the
- * nearest cache meanwhile. */
+/* Rows of `cols` elements that an op of several passes works on at once, so that a block stays in
+ * the L1 cache between the passes. */
 static inline int64_t gnn__rows_at_once(int64_t cols)
 {
-    enum { NUMBERS = 2048 };
-    return cols > 0 && cols < NUMBERS ? NUMBERS / cols : 1;
+    enum { ELEMENTS = 2048 };
+    return cols > 0 && cols < ELEMENTS ? ELEMENTS / cols : 1;
 }
 
-/* Rows from .. of y = dropout(f(x + b)), b one row; x and y are those rows, and may be the same. */
+/* y = dropout(f(x + b)) for y->rows rows from row `from` on; b is one row. x and y are views of
+ * these rows and may be the same. */
 void gnn__bias_rows(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
                     const gnn_tensor_t *x, const gnn_real_t *b, int64_t from, const gnn_tensor_t *y);
 
-/* Names and formulas of activations, for configs and tests: "gelu_tanh". */
+/* Names as configs write them: "gelu_tanh"; "unknown" for other values. */
 const char *gnn__activation_name(gnn_activation_t kind);
 const char *gnn__norm_name(gnn_norm_t kind);
 

@@ -1,4 +1,4 @@
-/* What several ops share: messages, shapes, blocks of rows, sums over rows, derivatives. */
+/* Helpers that ops share: error messages, shapes, lines of elements, column sums, derivatives. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
@@ -66,7 +66,7 @@ int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t 
 {
     int64_t count;
     if (!gnn__mul(rows, cols, &count))
-        return gnn_op_fail(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows,
+        return gnn_op_fail(call, GNN_EOVERFLOW, "%lld x %lld elements overflow", (long long)rows,
                            (long long)cols);
     return gnn__bytes(count, element, "an op's workspace", bytes);
 }
@@ -97,7 +97,7 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(source, target, NULL);
     if (source->data == target->data && alpha == 1 && !add)
-        return; /* a tape may let both be one */
+        return; /* a tape may alias both */
     const int threads = gnn__op_threads(call, lines.total);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < lines.count; k++)
         kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add,
@@ -110,7 +110,7 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_setting
 {
     if (f->kind <= GNN_LEAKY_RELU)
         return gnn__rows(y, from, rows);
-    const gnn_real_t back = 1 / dropout->scale; /* not 1 - rate: rates are rounded */
+    const gnn_real_t back = 1 / dropout->scale; /* not 1 - rate: dropout rounds rates */
     for (int64_t r = 0; r < rows; r++)
         gnn__elementwise_kernels()->scale(y->cols, back, gnn__row(y, from + r), false,
                                           block + r * y->cols);
@@ -118,15 +118,18 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_setting
 }
 
 bool gnn__grad_from_output(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
-                           gnn__grad_from_output_t *left)
+                           gnn__grad_from_output_t *grad)
 {
     const gnn_real_t scale = f->rate > 0 ? dropout->scale : 1;
     if (f->kind > GNN_ELU || !gnn__activation_from_output(f->kind, f->slope))
         return false;
-    *left = (gnn__grad_from_output_t){.above = scale,
-                                      .below = f->kind == GNN_ELU          ? scale
-                                               : f->kind == GNN_LEAKY_RELU ? f->slope * scale
-                                                                           : 0,
+    gnn_real_t below = 0;
+    if (f->kind == GNN_ELU)
+        below = scale;
+    else if (f->kind == GNN_LEAKY_RELU)
+        below = f->slope * scale;
+    *grad = (gnn__grad_from_output_t){.above = scale,
+                                      .below = below,
                                       .curved = f->kind == GNN_ELU,
                                       .dropped = f->rate > 0 ? (gnn_real_t)-0.0 : (gnn_real_t)NAN};
     return true;
@@ -138,13 +141,13 @@ void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
     enum { TILE = 256 };
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const bool flat = gnn__stride(x) == x->cols && gnn__stride(y) == y->cols;
-    /* Short rows several at a time, beside as many copies of b. */
+    /* Short rows are processed several at a time, next to as many copies of b. */
     const int64_t cols = x->cols, most = flat && cols > 0 && cols <= TILE / 4 ? TILE / cols : 1,
                   rows = gnn__max(gnn__min(most, end - from), 1);
     gnn_real_t tile[TILE];
     if (rows > 1)
         memcpy(tile, b, (size_t)cols * sizeof *b);
-    for (int64_t k = 1, more; k < rows; k += more) { /* twice as many each time */
+    for (int64_t k = 1, more; k < rows; k += more) { /* doubled each time */
         more = gnn__min(k, rows - k);
         memcpy(tile + k * cols, tile, (size_t)(more * cols) * sizeof *b);
     }
@@ -156,7 +159,7 @@ void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
 int64_t gnn__column_chunks(int64_t rows)
 {
     int64_t chunks = (rows + 127) / 128;
-    return chunks < 1 ? 1 : chunks > 64 ? 64 : chunks;
+    return gnn__max(gnn__min(chunks, 64), 1);
 }
 
 int gnn__column_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t *bytes)
@@ -194,7 +197,7 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
     gnn__column_send(parts, alpha, to);
 }
 
-/* Cache lines, so that no two owners write to the same one. */
+/* Owners of columns split at cache lines, so that no two write to the same one. */
 enum { UNIT = 64 / sizeof(gnn_real_t) };
 
 gnn__owned_block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)

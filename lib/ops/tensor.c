@@ -1,4 +1,4 @@
-/* Checks of tensors that come from outside. */
+/* Checks of dense and sparse tensors that a program passes. */
 #include <lib/base/base.h>
 
 #include <math.h>
@@ -10,16 +10,16 @@ int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name)
     const long long rows = tensor->rows, cols = tensor->cols, stride = tensor->stride;
     int64_t last, count;
     if (rows < 0 || cols < 0)
-        return gnn__error(GNN_ESHAPE, "%s: a tensor of %lld x %lld", name, rows, cols);
+        return gnn__error(GNN_ESHAPE, "%s: expected a shape >= 0, got %lld x %lld", name, rows, cols);
     if (stride < 0 || (stride != 0 && stride < cols))
-        return gnn__error(GNN_ESHAPE, "%s: the stride is %lld, rows have %lld numbers", name,
-                          stride, cols);
+        return gnn__error(GNN_ESHAPE, "%s: expected a stride of at least %lld columns, got %lld",
+                          name, cols, stride);
     if (!gnn__mul(tensor->rows, stride ? tensor->stride : tensor->cols, &count) ||
         !gnn__mul(count, sizeof(gnn_real_t), &last))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld rows with a stride of %lld do not fit", name,
-                          rows, stride ? stride : cols);
+        return gnn__error(GNN_EOVERFLOW, "%s: the size of %lld rows with a stride of %lld overflows",
+                          name, rows, stride ? stride : cols);
     if (rows > 0 && cols > 0 && !tensor->data)
-        return gnn__error(GNN_ESHAPE, "%s: a tensor of %lld x %lld without data", name, rows, cols);
+        return gnn__error(GNN_ESHAPE, "%s: data of a %lld x %lld tensor is NULL", name, rows, cols);
     return GNN_OK;
 }
 
@@ -40,10 +40,10 @@ static int validate_row(const gnn_sparse_t *sparse, int64_t r, const char *name)
 {
     for (int64_t k = sparse->indptr[r]; k < sparse->indptr[r + 1]; k++) {
         if (sparse->indices[k] < 0 || sparse->indices[k] >= sparse->cols)
-            return gnn__error(
-                GNN_ESHAPE,
-                "%s: row %lld names column %lld (position %lld), there are %lld columns", name,
-                (long long)r, (long long)sparse->indices[k], (long long)k, (long long)sparse->cols);
+            return gnn__error(GNN_ESHAPE,
+                              "%s: row %lld has column %lld (indices[%lld]), there are %lld columns",
+                              name, (long long)r, (long long)sparse->indices[k], (long long)k,
+                              (long long)sparse->cols);
         if (sparse->values && !isfinite(sparse->values[k]))
             return gnn__error(GNN_ENUMERIC, "%s: row %lld, column %lld is %g", name, (long long)r,
                               (long long)sparse->indices[k], (double)sparse->values[k]);
@@ -56,10 +56,10 @@ int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
     if (!sparse)
         return gnn__error(GNN_ESHAPE, "%s: there is no matrix", name);
     if (sparse->rows < 0 || sparse->cols < 0)
-        return gnn__error(GNN_ESHAPE, "%s: a sparse matrix of %lld x %lld", name,
+        return gnn__error(GNN_ESHAPE, "%s: expected a shape >= 0, got %lld x %lld", name,
                           (long long)sparse->rows, (long long)sparse->cols);
     if (!sparse->indptr)
-        return gnn__error(GNN_ESHAPE, "%s: a sparse matrix without indptr", name);
+        return gnn__error(GNN_ESHAPE, "%s: indptr is NULL", name);
     if (sparse->indptr[0] != 0)
         return gnn__error(GNN_ESHAPE, "%s: indptr starts at %lld, not at 0", name,
                           (long long)sparse->indptr[0]);
@@ -69,14 +69,14 @@ int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
                               (long long)sparse->indptr[r], (long long)sparse->indptr[r + 1],
                               (long long)r);
     if (sparse->indptr[sparse->rows] > 0 && !sparse->indices)
-        return gnn__error(GNN_ESHAPE, "%s: %lld stored numbers without indices", name,
+        return gnn__error(GNN_ESHAPE, "%s: %lld values are stored, indices is NULL", name,
                           (long long)sparse->indptr[sparse->rows]);
     for (int64_t r = 0; r < sparse->rows; r++)
         GNN_TRY(validate_row(sparse, r, name));
     return GNN_OK;
 }
 
-/* Arrays that were copied into the types of a view. */
+/* Copies of arrays whose type is not that of gnn_sparse_t. */
 typedef struct gnn__csr_copy {
     int64_t *indptr;
     int32_t *indices;
@@ -110,8 +110,8 @@ int(gnn_sparse_from_csr)(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows,
         if (sparse->indptr[r] >= most)
             most = sparse->indptr[r];
         else
-            GNN_CHECK(gnn__error(GNN_ESHAPE, "indptr[%lld] = %lld, at least %lld is expected",
-                                 (long long)r, (long long)sparse->indptr[r], (long long)most));
+            GNN_CHECK(gnn__error(GNN_ESHAPE, "indptr[%lld]: expected at least %lld, got %lld",
+                                 (long long)r, (long long)most, (long long)sparse->indptr[r]));
     GNN_CHECK(gnn__ints_32("indices", indices, most, &sparse->indices, &copy->indices));
     GNN_CHECK(gnn_sparse_validate(sparse, "sparse matrix"));
 done:
@@ -131,7 +131,7 @@ int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense)
     GNN_TRY(gnn_tensor_check(dense, "dense matrix"));
     if (sparse->rows != dense->rows || sparse->cols != dense->cols)
         return gnn__error(GNN_ESHAPE,
-                          "a sparse matrix of %lld x %lld does not fit a dense one of %lld x %lld",
+                          "expected a dense matrix of %lld x %lld as the sparse one, got %lld x %lld",
                           (long long)sparse->rows, (long long)sparse->cols, (long long)dense->rows,
                           (long long)dense->cols);
     for (int64_t r = 0; r < dense->rows; r++) {

@@ -1,49 +1,51 @@
-/* What the library's ops let the plan of a tape do with them (lib/tape/fuse.c). A plan reads these
- * and never asks which op it has before it. */
+/* Traits of the library's ops, which fusion (lib/tape/fuse.c) reads: it never asks which op it
+ * looks at. */
 #ifndef GNN_OPS_TRAITS_H
 #define GNN_OPS_TRAITS_H
 
 #include <lib/ops/ops.h>
 
-/* What forward is to make of its rows before it stores them: dropout(f(y + summand + bias)). The op
- * reads it as call->finish. Backward runs as if the ops that did so before stood on the tape. */
+/* Epilogue of a forward pass: the op stores dropout(f(y + summand + bias)) instead of y. It reads
+ * it from call->finish. Backward runs as if the fused ops were on the tape. */
 typedef struct gnn__finish {
-    const gnn_operand_t *summand; /* a matrix like y, or NULL */
-    const gnn_operand_t *bias;    /* a row, or NULL: then f is not applied */
-    gnn__activation_settings_t f; /* with the rate of the dropout */
-    uint32_t stream;              /* of that dropout */
+    const gnn_operand_t *summand; /* y's shape; NULL: none */
+    const gnn_operand_t *bias;    /* one row; NULL: none, and f is not applied */
+    gnn__activation_settings_t f; /* its rate is that of the dropout */
+    uint32_t stream;              /* random stream of the dropout */
 } gnn__finish_t;
 
-/* Which parts of it an op can do. */
+/* The parts of an epilogue that an op supports. */
 enum { GNN__FINISH_SUMMAND = 1, GNN__FINISH_BIAS = 2, GNN__FINISH_DROPOUT = 4 };
 
-/* A dense product of inputs 0 and 1: none; one that overwrites its output; one that can be told to
- * add to it instead. */
+/* Dense product of inputs 0 and 1: none; overwrites its output; can add to its output. */
 typedef enum { GNN__PRODUCT_NONE, GNN__PRODUCT_WRITES, GNN__PRODUCT_ADDS } gnn__product_kind_t;
 
-/* Every member may be NULL or 0: the op is not of that kind. */
+/* Members are NULL or 0 where the op does not have the trait. */
 typedef struct gnn__op_traits {
-    /* The rate, among the op's attributes, of a dropout that it does to its output, forward and
-     * backward, by a mask of the call's own stream. 0 drops nothing. */
+    /* Pointer to the dropout rate in the attributes, for an op that applies dropout to its output
+     * in forward and backward, with masks of the call's own random stream. A rate of 0: no
+     * dropout. */
     gnn_real_t *(*rate)(void *attributes);
-    /* y = dropout(x), and no more: the op before it may do this, if it has a rate. */
+    /* y = dropout(x) and nothing else: can be fused into the op before it if that one has a
+     * rate. */
     bool is_dropout;
-    /* y = x + alpha z; z has x's shape or is one row. Returns alpha. */
+    /* For y = x + alpha z, with z of x's shape or one row: returns alpha. */
     gnn_real_t (*alpha)(const void *attributes);
-    /* y = f(x + z) with z one row, and perhaps a dropout behind it. Returns f. */
+    /* For y = dropout(f(x + z)) with z one row: returns f and its rate. */
     const gnn__activation_settings_t *(*f)(const void *attributes);
-    /* Of y = x + z: the op that makes f(x + z) of a row z and has gnn__activation_settings_t. */
+    /* For y = x + z with z one row: the op for f(x + z), whose attributes are
+     * gnn__activation_settings_t. */
     const gnn_op_t *with_activation;
-    /* Reads the call: what kind of product it is. With it goes `adds`: the flag that tells it to
-     * add to what its output holds. */
+    /* The kind of dense product, from the call's shapes and attributes. `adds` points to the
+     * attribute that makes the op add to its output. */
     gnn__product_kind_t (*product)(const gnn_op_call_t *call);
     bool *(*adds)(void *attributes);
-    /* Reads the call, shapes and attributes: a set of GNN__FINISH_... */
+    /* The set of GNN__FINISH_... that the op supports, from the call's shapes and attributes. */
     unsigned (*finishes)(const gnn_op_call_t *call);
-    /* Draws the dropout of a sparse input (gnn__value_t.sparse_dropout) itself. */
+    /* Applies the dropout of a sparse input (gnn__value_t.sparse_dropout) itself. */
     bool drops_sparse;
-    /* Does the op read `w`, its input k that is kept in 16 bits, as it is? Else an op before it
-     * widens it. */
+    /* True if the op reads input k, the fp16 or bf16 parameter `w`, directly; otherwise the tape
+     * widens it first. */
     bool (*halves)(const void *attributes, int k, const struct gnn__halves *w);
 } gnn__op_traits_t;
 

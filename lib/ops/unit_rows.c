@@ -1,5 +1,5 @@
-/* y = x / max(|x|, 1e-12), for each head's part of a row by itself: rows of length 1. With u = 1 /
- * max(|x|, 1e-12), dx = u (dy - y (y . dy)), and u dy where the length is below the bound. */
+/* L2 normalisation per head: y = x / max(|x|, 1e-12). With u = 1 / max(|x|, 1e-12), dx = u (dy - y
+ * (y . dy)); u dy if the length is below the bound. */
 #include <lib/ops/unit_rows.h>
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Rows of length 1, head by head: what the op of norms, the row unit_heads and the map l2 share. */
+/* L2 normalisation per head, shared by the ops unit_rows and unit_heads and the map l2. */
 #ifndef GNN_OPS_UNIT_ROWS_H
 #define GNN_OPS_UNIT_ROWS_H
 
@@ -8,7 +8,7 @@ int gnn__unit_shape(gnn_op_call_t *call, const char *name, int64_t heads);
 int gnn__unit_forward(gnn_op_call_t *call, int64_t heads);
 int gnn__unit_backward(gnn_op_call_t *call, int64_t heads);
 
-/* One head of d numbers; the second adds to dx, or overwrites it. */
+/* One head of d elements; the gradient is added to dx if `add`. */
 void gnn__unit_head(const gnn_real_t *x, int64_t d, gnn_real_t *y);
 void gnn__unit_head_grad(const gnn_real_t *x, const gnn_real_t *dy, int64_t d, bool add,
                          gnn_real_t *dx);

@@ -1,9 +1,12 @@
-/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling
- * 2017) or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1); without
- * weights edges weigh 1. The self-loops that the view adds come at m + i and weigh what the
- * settings say. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j with a, b powers of the degree
- * (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i = a'(d_i) sum over e into i of
- * g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver. */
+/* Normalisation of edge weights: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017) or w_ij
+ * / d_i, where d_i is the sum of the weights of i's incoming edges. (m x 1) -> (m + n x 1); without
+ * an input every weight is 1. Self-loops that the view adds are the edges m + i and have the weight
+ * of the settings. A degree <= 0 gives 0.
+ *
+ * Both are y_e = w_e a_i b_j with a, b powers of the degree (by rows: b = 1). With g = dy:
+ *   dw_e = g_e a_i b_j + dd_i
+ *   dd_i = a'(d_i) sum over e into i of g_e w_e b_j + b'(d_i) sum over e out of i of g_e w_e
+ *   a_receiver */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -38,12 +41,12 @@ static int check_graph(const gnn_op_call_t *call)
     const gnn_graph_norm_t kind = settings(call)->kind;
     if (kind != GNN_GRAPH_NORM_DEFAULT && kind != GNN_GRAPH_NORM_SYMMETRIC &&
         kind != GNN_GRAPH_NORM_ROW)
-        return gnn_op_fail(call, GNN_EINVALID, "weight_norm is symmetric or by rows, got kind %d",
-                           (int)kind);
+        return gnn_op_fail(call, GNN_EINVALID,
+                           "weight_norm expects the kind symmetric or row, got %d", (int)kind);
     if (symmetric(call) && graph->n_dst != graph->n_src)
         return gnn_op_fail(
             call, GNN_ETOPOLOGY,
-            "symmetric weight_norm needs receivers that are the senders, got %lld and %lld",
+            "symmetric weight_norm expects as many receivers as senders, got %lld and %lld",
             (long long)graph->n_dst, (long long)graph->n_src);
     if (gnn__has_input(call, 0) && (call->in[0].rows != graph->n_edges || call->in[0].cols != 1))
         return gnn_op_fail(
@@ -69,7 +72,8 @@ static int weight_norm_shape(gnn_op_call_t *call)
                 "weight_norm: part %lld of the graph stores spans, which have no edge weights",
                 (long long)p);
     if (!gnn__add(graph->n_edges, graph->n_dst, &rows))
-        return gnn_op_fail(call, GNN_EOVERFLOW, "weight_norm: %lld edges and %lld nodes do not fit",
+        return gnn_op_fail(call, GNN_EOVERFLOW,
+                           "weight_norm: the count of %lld edges and %lld self-loops overflows",
                            (long long)graph->n_edges, (long long)graph->n_dst);
     gnn__op_output(call, rows, 1);
     GNN_TRY(gnn__op_bytes(call, graph->n_dst, 2, sizeof(gnn_real_t),
@@ -86,7 +90,7 @@ static gnn_real_t weight_of(const gnn_op_call_t *call, int64_t edge)
     return gnn__has_input(call, 0) ? *gnn__row(&call->in[0].value, edge) : 1;
 }
 
-/* degree and a = d^-1/2 or 1/d, per node. */
+/* Per node: the degree, and a = d^-1/2 or 1/d. */
 static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gnn_real_t *degree,
                     gnn_real_t *a, int threads)
 {
@@ -127,8 +131,7 @@ static int weight_norm_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* `sum` plus dy w of row i's pairs, each times the other end's factor if it is scaled by that
- * too. */
+/* `sum` plus dy w over the pairs of row i, each times a of the other end if `scaled_by_other`. */
 static double add_row(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
                       bool scaled_by_other, double sum)
 {
@@ -142,8 +145,7 @@ static double add_row(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int6
     return sum;
 }
 
-/* The gradient of node i's degree: what it normalises as a receiver, and as a sender if symmetric.
- * */
+/* Gradient of node i's degree: as a receiver, and if symmetric as a sender. */
 static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
     const gnn_real_t *degree = call->saved[0], *a = degree + settings(call)->graph->n_dst;
@@ -157,7 +159,7 @@ static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__built_view_t
     return (gnn_real_t)(slope * sum);
 }
 
-/* Gradients of the weights of receiver i's edges. */
+/* Gradients of the weights of edges into receiver i. */
 static void weight_row_grad(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
                             gnn_real_t ddegree)
 {

@@ -1,5 +1,5 @@
-/* A parameter that is kept in 16 bits becomes a matrix like others, for ops that read no such
- * parameters. There is no gradient: a tape that records one takes none of these. */
+/* Widens an fp16 or bf16 parameter for ops that read full precision only. There is no gradient: a
+ * tape that records backward has no such parameters. */
 #include <lib/kernels/dense/halves.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
@@ -7,7 +7,7 @@
 static int widen_shape(gnn_op_call_t *call)
 {
     if (!gnn__has_input(call, 0) || !call->in[0].halves)
-        return gnn_op_fail(call, GNN_EINVALID, "widen takes a parameter that is kept in 16 bits");
+        return gnn_op_fail(call, GNN_EINVALID, "widen expects an fp16 or bf16 parameter");
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     return GNN_OK;
 }

@@ -1,5 +1,5 @@
-/* What the rows of ops.def share. */
-#include <lib/ops/rows/named_ops.h>
+/* The table of named ops (ops.def), and the helpers that they share. */
+#include <lib/ops/named/named_ops.h>
 
 #include <stdlib.h>
 
@@ -39,13 +39,13 @@ const gnn_op_t *gnn_op_find(const char *name)
 
 /* ---- checks ---- */
 
-int gnn__op_whole(const gnn_op_call_t *call, const char *name, int k, int64_t most, int64_t *value)
+int gnn__op_integer(const gnn_op_call_t *call, const char *name, int k, int64_t most, int64_t *value)
 {
     const double given = gnn__op_option(call, k, 1);
     if (!(given >= 1 && given <= (double)most) || given != floor(given))
         return gnn_op_fail(call, GNN_EINVALID,
-                           "%s: option %d is %g, a whole number in 1..%lld is expected", name, k,
-                           given, (long long)most);
+                           "%s: option %d: expected an integer in 1..%lld, got %g", name, k,
+                           (long long)most, given);
     *value = (int64_t)given;
     return GNN_OK;
 }
@@ -53,7 +53,7 @@ int gnn__op_whole(const gnn_op_call_t *call, const char *name, int k, int64_t mo
 int gnn__op_heads(const gnn_op_call_t *call, const char *name, int64_t *heads)
 {
     GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
-    GNN_TRY(gnn__op_whole(call, name, 0, INT32_MAX, heads));
+    GNN_TRY(gnn__op_integer(call, name, 0, INT32_MAX, heads));
     if (call->in[0].cols % *heads != 0)
         return gnn_op_fail(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads", name,
                            (long long)call->in[0].cols, (long long)*heads);
@@ -78,7 +78,7 @@ const gnn__pairs_t *gnn__op_pairs(const gnn_op_call_t *call, const char *name)
     }
     if (graph->base.n_parts == 1)
         return &graph->base.parts[0].pairs;
-    gnn_op_fail(call, GNN_EUNSUPPORTED, "%s runs on graphs of one part, this one has %lld", name,
+    gnn_op_fail(call, GNN_EUNSUPPORTED, "%s expects a graph of one part, got %lld parts", name,
                 (long long)graph->base.n_parts);
     return NULL;
 }
@@ -97,48 +97,53 @@ int gnn__op_senders_once(const gnn_op_call_t *call, const char *name, const gnn_
     const int64_t senders = gnn__op_options(call)->graph->n_src;
     if ((*pairs)->count > senders)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
-                           "%s: %lld senders are heard %lld times, each may be heard once", name,
-                           (long long)senders, (long long)(*pairs)->count);
+                           "%s expects at most one edge per sender, got %lld senders and %lld edges",
+                           name, (long long)senders, (long long)(*pairs)->count);
     return GNN_OK;
 }
 
-/* ---- lists of what a receiver hears ---- */
+/* ---- lists of a receiver's in-neighbours ---- */
 
 int gnn__op_list_bytes(const gnn_op_call_t *call, const gnn__pairs_t *pairs, size_t *bytes)
 {
     int64_t longest = 0;
     for (int64_t r = 0; r < pairs->n_rows; r++)
         longest = gnn__max(longest, gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r));
-    return gnn__op_bytes(call, longest, 1, sizeof(gnn__sender_number_t), bytes);
+    return gnn__op_bytes(call, longest, 1, sizeof(gnn__sender_value_t), bytes);
 }
 
-static int by_sender(const gnn__sender_number_t *x, const gnn__sender_number_t *y)
+static int by_sender(const gnn__sender_value_t *x, const gnn__sender_value_t *y)
 {
     return (x->sender > y->sender) - (x->sender < y->sender);
 }
 
-static int smallest(const void *a, const void *b)
+/* qsort's order: by value, ties by sender. */
+static int ascending(const void *a, const void *b)
 {
-    const gnn__sender_number_t *x = a, *y = b;
-    return x->value != y->value ? (x->value < y->value ? -1 : 1) : by_sender(x, y);
+    const gnn__sender_value_t *x = a, *y = b;
+    if (x->value == y->value)
+        return by_sender(x, y);
+    return x->value < y->value ? -1 : 1;
 }
 
-static int largest(const void *a, const void *b)
+static int descending(const void *a, const void *b)
 {
-    const gnn__sender_number_t *x = a, *y = b;
-    return x->value != y->value ? (x->value > y->value ? -1 : 1) : by_sender(x, y);
+    const gnn__sender_value_t *x = a, *y = b;
+    if (x->value == y->value)
+        return by_sender(x, y);
+    return x->value > y->value ? -1 : 1;
 }
 
 int64_t gnn__op_sorted(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t c,
-                       bool largest_first, gnn__sender_number_t *list)
+                       bool largest_first, gnn__sender_value_t *list)
 {
     const int64_t from = gnn__pairs_from(pairs, r), count = gnn__pairs_to(pairs, r) - from;
     for (int64_t k = 0; k < count; k++) {
         const int64_t j = gnn__pairs_col(pairs, from + k);
-        list[k] = (gnn__sender_number_t){gnn__row(&call->in[0].value, j)[c], j};
+        list[k] = (gnn__sender_value_t){gnn__row(&call->in[0].value, j)[c], j};
     }
     if (count > 0)
-        qsort(list, (size_t)count, sizeof *list, largest_first ? largest : smallest);
+        qsort(list, (size_t)count, sizeof *list, largest_first ? descending : ascending);
     return count;
 }
 
@@ -153,45 +158,11 @@ void gnn__op_begin(const gnn_op_call_t *call, int k)
         memset(gnn__row(&x->grad, r), 0, sizeof(gnn_real_t) * (size_t)x->cols);
 }
 
-void gnn__op_add_numbers(const gnn_operand_t *to, const double *numbers)
+void gnn__op_accumulate(const gnn_operand_t *to, const double *values)
 {
     for (int64_t r = 0; r < to->rows; r++)
         for (int64_t c = 0; c < to->cols; c++) {
             gnn_real_t *at = gnn__row(&to->grad, r) + c;
-            *at = (gnn_real_t)((double)*at + numbers[r * to->cols + c]);
+            *at = (gnn_real_t)((double)*at + values[r * to->cols + c]);
         }
-}
-
-/* ---- element by element ---- */
-
-int gnn__map_shape(gnn_op_call_t *call, const char *name)
-{
-    GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
-    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
-    call->in[0].keep = call->in[0].wants_grad;
-    return GNN_OK;
-}
-
-int gnn__map_forward(gnn_op_call_t *call, gnn__row_map_t *f)
-{
-    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const double *options = gnn__op_options(call)->options;
-    const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
-    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
-        f(options, x->cols, gnn__row(x, r), gnn__row(y, r));
-    return GNN_OK;
-}
-
-int gnn__map_backward(gnn_op_call_t *call, gnn__row_slope_t *slope)
-{
-    const gnn_operand_t *x = &call->in[0];
-    const gnn_tensor_t *dy = &call->out[0].grad;
-    const double *options = gnn__op_options(call)->options;
-    if (!gnn__wants(call, 0))
-        return GNN_OK;
-    gnn__op_begin(call, 0);
-    const int threads = gnn__op_threads(call, 20 * dy->rows * dy->cols);
-    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < dy->rows; r++)
-        slope(options, dy->cols, gnn__row(&x->value, r), gnn__row(dy, r), gnn__row(&x->grad, r));
-    return GNN_OK;
 }

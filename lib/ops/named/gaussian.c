@@ -1,18 +1,18 @@
 /* Gaussian kernels: y_rk = exp(-1/2 sum over c of (e_rc - mu_kc)^2 / (1e-15 + sigma_kc^2)). e (n x
- * d), mu and sigma (K x d) -> (n x K). Sums down rows are taken in chunks that depend on the shape
- * alone. Monti et al. 2017 (MoNet), eq. 11. */
-#include <lib/ops/rows/named_ops.h>
+ * d), mu and sigma (K x d) -> (n x K). Monti et al. 2017 (MoNet), eq. 11. Gradients of mu and sigma
+ * are summed in chunks of rows that depend on the shape alone. */
+#include <lib/ops/named/named_ops.h>
 
 static const double floor_of_variance = 1e-15;
 
-/* Numbers of mu, and of sigma. */
+/* Elements of mu, and of sigma. */
 static int64_t centres(const gnn_op_call_t *call)
 {
     return call->in[1].rows * call->in[1].cols;
 }
 
-/* Forward: 1 / variance of each centre. Backward: the same, and behind it two sums a centre for
- * each chunk of rows. */
+/* Scratch of forward: 1 / variance of each centre. Of backward: the same, then two sums per centre
+ * for each chunk of rows. */
 static int shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *e = &call->in[0], *mu = &call->in[1];
@@ -31,7 +31,7 @@ static int shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* 1 / variance of each centre, into the scratch. */
+/* Fills the scratch with 1 / variance of each centre. */
 static const double *precisions(const gnn_op_call_t *call)
 {
     double *p = call->scratch;
@@ -61,8 +61,8 @@ static int forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* dy y of row r and kernel k to its centre, to its width (but for the factor sigma) and to the
- * row. */
+/* Gradients from row r and kernel k: to the centre, to sigma (without its factor sigma), to the
+ * row of e. */
 static void pair_grad(const gnn_op_call_t *call, int64_t r, int64_t k, const double *precision,
                       double *d_mu, double *d_sigma)
 {
@@ -105,9 +105,9 @@ static int backward(gnn_op_call_t *call)
     for (int64_t k = 0; k < n; k++)
         sums[n + k] *= (double)gnn__row(sigma, k / sigma->cols)[k % sigma->cols];
     if (gnn__wants(call, 1))
-        gnn__op_add_numbers(&call->in[1], sums);
+        gnn__op_accumulate(&call->in[1], sums);
     if (gnn__wants(call, 2))
-        gnn__op_add_numbers(&call->in[2], sums + n);
+        gnn__op_accumulate(&call->in[2], sums + n);
     return GNN_OK;
 }
 

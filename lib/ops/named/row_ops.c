@@ -1,0 +1,250 @@
+/* Ops on rows: gather, concatenation of consecutive rows, softmax, autoscale. */
+#include <lib/kernels/dense/halves.h>
+#include <lib/ops/named/named_ops.h>
+#include <lib/ops/support.h>
+#include <lib/ops/traits.h>
+
+/* ---- pick_rows ---- */
+
+/* Gather: row r of y is row ids[r] of the table, or 0 for -1. Backward is a scatter-add in which
+ * every element of the table's gradient has one owner. */
+
+static int gather_shape(gnn_op_call_t *call)
+{
+    GNN_TRY(gnn__op_dense(call, "gather", 0, 0, 2));
+    if (!call->in[1].ids && call->in[1].rows > 0)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "gather expects a list of row indices as its second input");
+    gnn__op_output(call, call->in[1].rows, call->in[0].cols);
+    return GNN_OK;
+}
+
+static int check_ids(const gnn_op_call_t *call)
+{
+    const int32_t *ids = call->in[1].ids;
+    for (int64_t r = 0; r < call->in[1].rows; r++)
+        if (ids[r] < -1 || ids[r] >= call->in[0].rows)
+            return gnn_op_fail(call, GNN_EINVALID,
+                               "gather: ids[%lld] is %lld, the table has %lld rows", (long long)r,
+                               (long long)ids[r], (long long)call->in[0].rows);
+    return GNN_OK;
+}
+
+static void copy_row(const gnn_operand_t *table, int64_t row, gnn_real_t *to)
+{
+    const gnn__halves_t *h = table->halves;
+    if (h)
+        gnn__halves_kernels()->widen(h->cols, h->bf16, h->at + row * h->cols, to);
+    else
+        memcpy(to, gnn__row(&table->value, row), (size_t)table->cols * sizeof *to);
+}
+
+static int gather_forward(gnn_op_call_t *call)
+{
+    const int32_t *ids = call->in[1].ids;
+    const gnn_tensor_t *y = &call->out[0].value;
+    GNN_TRY(check_ids(call));
+    const size_t bytes = (size_t)y->cols * sizeof(gnn_real_t);
+    const int threads = gnn__op_threads(call, bytes ? y->rows * y->cols : 0);
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < y->rows; r++) {
+        if (bytes && ids[r] >= 0)
+            copy_row(&call->in[0], ids[r], gnn__row(y, r));
+        else if (bytes)
+            memset(gnn__row(y, r), 0, bytes);
+    }
+    return GNN_OK;
+}
+
+static void add_block(const gnn_op_call_t *call, const gnn__owned_block_t *block)
+{
+    const int32_t *ids = call->in[1].ids;
+    const gnn_tensor_t *table = &call->in[0].grad, *dy = &call->out[0].grad;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    gnn__scatter_begin(block, table, call->in[0].accumulate);
+    for (int64_t r = 0; r < dy->rows; r++)
+        if (ids[r] >= block->row && ids[r] < block->row + block->rows)
+            kernels->scale(block->cols, 1, gnn__row(dy, r) + block->col, true,
+                           gnn__row(table, ids[r]) + block->col);
+}
+
+static int gather_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *table = &call->in[0].grad;
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    const int threads =
+        gnn__op_threads(call, (call->in[0].accumulate ? 0 : table->rows * table->cols) +
+                                  call->in[1].rows * table->cols);
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int share = 0; share < threads; share++) {
+        gnn__owned_block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);
+        if (block.rows > 0 && block.cols > 0)
+            add_block(call, &block);
+    }
+    return GNN_OK;
+}
+
+static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+{
+    (void)attributes;
+    return k == 0 && !w->turned;
+}
+
+static const gnn__op_traits_t traits = {.halves = reads_halves};
+const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
+                                   .shape = gather_shape,
+                                   .forward = gather_forward,
+                                   .backward = gather_backward,
+                                   .traits = &traits};
+
+/* ---- fold_rows ---- */
+
+/* Concatenates every k consecutive rows: (n*k x d) -> (n x k*d). Option: k. */
+
+static int fold_rows_shape(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0];
+    int64_t k, cols;
+    GNN_TRY(gnn__op_dense(call, "fold_rows", 0, 0, 1));
+    GNN_TRY(gnn__op_integer(call, "fold_rows", 0, INT32_MAX, &k));
+    if (x->rows % k != 0 || !gnn__mul(x->cols, k, &cols))
+        return gnn_op_fail(call, GNN_ESHAPE, "fold_rows: %lld rows do not divide into groups of %lld",
+                           (long long)x->rows, (long long)k);
+    gnn__op_output(call, x->rows / k, cols);
+    return GNN_OK;
+}
+
+static int fold_rows_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int64_t k = y->rows > 0 ? x->rows / y->rows : 1;
+    for (int64_t r = 0; r < x->rows; r++)
+        memcpy(gnn__row(y, r / k) + r % k * x->cols, gnn__row(x, r),
+               sizeof(gnn_real_t) * (size_t)x->cols);
+    return GNN_OK;
+}
+
+static int fold_rows_backward(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const int64_t k = dy->rows > 0 ? x->rows / dy->rows : 1;
+    for (int64_t r = 0; gnn__wants(call, 0) && r < x->rows; r++)
+        gnn__elementwise_kernels()->scale(x->cols, 1, gnn__row(dy, r / k) + r % k * x->cols,
+                                          x->accumulate != 0, gnn__row(&x->grad, r));
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_fold_rows = {.name = "fold_rows",
+                                   .shape = fold_rows_shape,
+                                   .forward = fold_rows_forward,
+                                   .backward = fold_rows_backward};
+
+/* ---- softmax_rows ---- */
+
+/* Softmax along each row. */
+
+static int softmax_rows_shape(gnn_op_call_t *call)
+{
+    GNN_TRY(gnn__op_dense(call, "softmax_rows", 0, 0, 1));
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    call->out[0].keep = call->in[0].wants_grad;
+    return GNN_OK;
+}
+
+static void softmax(const gnn_real_t *x, int64_t n, gnn_real_t *y)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        largest = fmax(largest, (double)x[c]);
+    for (int64_t c = 0; c < n; c++)
+        sum += exp((double)x[c] - largest);
+    for (int64_t c = 0; c < n; c++)
+        y[c] = (gnn_real_t)(exp((double)x[c] - largest) / sum);
+}
+
+static int softmax_rows_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
+        softmax(gnn__row(x, r), x->cols, gnn__row(y, r));
+    return GNN_OK;
+}
+
+static int softmax_rows_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *y = &call->out[0].value, *dy = &call->out[0].grad;
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    for (int64_t r = 0; r < dy->rows; r++) {
+        double along = 0;
+        for (int64_t c = 0; c < dy->cols; c++)
+            along += (double)gnn__row(y, r)[c] * (double)gnn__row(dy, r)[c];
+        for (int64_t c = 0; c < dy->cols; c++)
+            gnn__row(&call->in[0].grad, r)[c] +=
+                (gnn_real_t)((double)gnn__row(y, r)[c] * ((double)gnn__row(dy, r)[c] - along));
+    }
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_softmax_rows = {.name = "softmax_rows",
+                                      .shape = softmax_rows_shape,
+                                      .forward = softmax_rows_forward,
+                                      .backward = softmax_rows_backward};
+
+/* ---- autoscale ---- */
+
+/* Autoscale of Correct and Smooth, Huang et al. 2021, as PyG has it: y_i = e_i sigma / |e_i|_1,
+ * with sigma the mean of |error_i|_1 over known rows; a factor above 1000 or NaN becomes 1.
+ * Smoothed errors e (n x c), errors (n x c), known (n x 1, 1 where the error is known). For
+ * inference: the gradient is 0. */
+
+static int autoscale_shape(gnn_op_call_t *call)
+{
+    const gnn_operand_t *e = &call->in[0];
+    GNN_TRY(gnn__op_dense(call, "autoscale", 0, 2, 3));
+    GNN_TRY(gnn__op_expect(call, "autoscale", 1, e->rows, e->cols));
+    GNN_TRY(gnn__op_expect(call, "autoscale", 2, e->rows, 1));
+    gnn__op_output(call, e->rows, e->cols);
+    return GNN_OK;
+}
+
+static double length_of(const gnn_real_t *row, int64_t n)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        sum += fabs((double)row[c]);
+    return sum;
+}
+
+static int autoscale_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *e = &call->in[0].value, *error = &call->in[1].value;
+    const gnn_tensor_t *known = &call->in[2].value, *y = &call->out[0].value;
+    double sum = 0, count = 0;
+    for (int64_t r = 0; r < e->rows; r++)
+        if (gnn__row(known, r)[0] != 0) {
+            sum += length_of(gnn__row(error, r), e->cols);
+            count += 1;
+        }
+    for (int64_t r = 0; r < e->rows; r++) {
+        double f = sum / count / length_of(gnn__row(e, r), e->cols);
+        f = f <= 1000 ? f : 1;
+        for (int64_t c = 0; c < e->cols; c++)
+            gnn__row(y, r)[c] = (gnn_real_t)(f * (double)gnn__row(e, r)[c]);
+    }
+    return GNN_OK;
+}
+
+static int autoscale_backward(gnn_op_call_t *call)
+{
+    for (int k = 0; k < 3; k++)
+        gnn__op_begin(call, k);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_autoscale = {.name = "autoscale",
+                                   .shape = autoscale_shape,
+                                   .forward = autoscale_forward,
+                                   .backward = autoscale_backward};

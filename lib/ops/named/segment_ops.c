@@ -1,0 +1,315 @@
+/* Aggregations of the senders of a receiver that need all of them at once: median, quantile, product, the k largest. */
+#include <lib/ops/named/named_ops.h>
+
+/* ---- median ---- */
+
+/* Lower median of each column over the senders of a receiver; 0 if it has none. The gradient goes
+ * to the sender of the median, the first of equal values. PyG's MedianAggregation. */
+
+static int median_shape(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs;
+    GNN_TRY(gnn__op_dense(call, "median", 0, 0, 1));
+    GNN_TRY(gnn__op_senders(call, "median", &pairs));
+    const int64_t n = gnn__op_options(call)->graph->n_dst;
+    gnn__op_output(call, n, call->in[0].cols);
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
+    return gnn__op_bytes(call, call->recording ? n : 0, call->in[0].cols, sizeof(int64_t),
+                         &call->saved_bytes[0]);
+}
+
+static gnn__sender_value_t median(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r,
+                                  int64_t c)
+{
+    gnn__sender_value_t *list = call->scratch;
+    const int64_t count = gnn__op_sorted(call, pairs, r, c, false, list);
+    return count == 0 ? (gnn__sender_value_t){0, -1} : list[(count - 1) / 2];
+}
+
+static int median_forward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "median");
+    const gnn_tensor_t *y = &call->out[0].value;
+    int64_t *senders = call->recording ? call->saved[0] : NULL;
+    for (int64_t i = 0; i < y->rows; i++)
+        memset(gnn__row(y, i), 0, sizeof(gnn_real_t) * (size_t)y->cols);
+    for (int64_t k = 0; senders && k < y->rows * y->cols; k++)
+        senders[k] = -1;
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        for (int64_t c = 0; c < y->cols; c++) {
+            const int64_t i = gnn__pairs_node(pairs, r);
+            const gnn__sender_value_t m = median(call, pairs, r, c);
+            gnn__row(y, i)[c] = m.value;
+            if (senders)
+                senders[i * y->cols + c] = m.sender;
+        }
+    return GNN_OK;
+}
+
+static int median_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const int64_t *senders = call->saved[0];
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    for (int64_t i = 0; i < dy->rows; i++)
+        for (int64_t c = 0; c < dy->cols; c++)
+            if (senders[i * dy->cols + c] >= 0)
+                gnn__row(&call->in[0].grad, senders[i * dy->cols + c])[c] += gnn__row(dy, i)[c];
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_median = {.name = "median",
+                                .shape = median_shape,
+                                .forward = median_forward,
+                                .backward = median_backward,
+                                .flags = GNN_OP_READS_GRAPH};
+
+/* ---- quantile ---- */
+
+/* Quantile of each column over the senders of a receiver; 0 if it has none. Of k sorted values the
+ * one at position q (k - 1); between two of them by option 1: 0 linear, 1 lower, 2 higher, 3
+ * midpoint, 4 nearest. Option 0: q in [0, 1]. PyG's QuantileAggregation. */
+
+enum { LINEAR, LOWER, HIGHER, MIDPOINT, NEAREST, MODES };
+
+/* The two senders (-1: none) and the weight of the second. */
+typedef struct {
+    int64_t sender[2];
+    double weight;
+} between_t;
+
+static int quantile_shape(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs;
+    const double *options = gnn__op_options(call)->options;
+    GNN_TRY(gnn__op_dense(call, "quantile", 0, 0, 1));
+    if (!(options[0] >= 0 && options[0] <= 1) || !(options[1] >= 0 && options[1] < MODES))
+        return gnn_op_fail(call, GNN_EINVALID,
+                           "quantile: expected q in [0, 1] and a rule in 0..4, got %g and %g",
+                           options[0], options[1]);
+    GNN_TRY(gnn__op_senders(call, "quantile", &pairs));
+    const int64_t n = gnn__op_options(call)->graph->n_dst;
+    gnn__op_output(call, n, call->in[0].cols);
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
+    return gnn__op_bytes(call, call->recording ? n : 0, call->in[0].cols, sizeof(between_t),
+                         &call->saved_bytes[0]);
+}
+
+/* Weight of the upper of two neighbouring values. */
+static double upper_weight(double position, int mode)
+{
+    const double fraction = position - floor(position);
+    switch (mode) {
+    case LOWER: return 0;
+    case HIGHER: return fraction > 0 ? 1 : 0;
+    case MIDPOINT: return fraction > 0 ? 0.5 : 0;
+    case NEAREST: return nearbyint(position) - floor(position);
+    default: return fraction;
+    }
+}
+
+static gnn_real_t find(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t c,
+                       between_t *found)
+{
+    const double *options = gnn__op_options(call)->options;
+    gnn__sender_value_t *list = call->scratch;
+    const int64_t count = gnn__op_sorted(call, pairs, r, c, false, list);
+    if (count == 0)
+        return 0;
+    const double position = options[0] * (double)(count - 1);
+    const int64_t low = (int64_t)floor(position), high = gnn__min(low + 1, count - 1);
+    *found =
+        (between_t){{list[low].sender, list[high].sender}, upper_weight(position, (int)options[1])};
+    return (gnn_real_t)((1 - found->weight) * (double)list[low].value +
+                        found->weight * (double)list[high].value);
+}
+
+static int quantile_forward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "quantile");
+    const gnn_tensor_t *y = &call->out[0].value;
+    between_t *saved = call->recording ? call->saved[0] : NULL;
+    for (int64_t i = 0; i < y->rows; i++)
+        memset(gnn__row(y, i), 0, sizeof(gnn_real_t) * (size_t)y->cols);
+    for (int64_t k = 0; saved && k < y->rows * y->cols; k++)
+        saved[k] = (between_t){{-1, -1}, 0};
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        for (int64_t c = 0; c < y->cols; c++) {
+            const int64_t i = gnn__pairs_node(pairs, r);
+            between_t found = {{-1, -1}, 0};
+            gnn__row(y, i)[c] = find(call, pairs, r, c, &found);
+            if (saved)
+                saved[i * y->cols + c] = found;
+        }
+    return GNN_OK;
+}
+
+static int quantile_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *dy = &call->out[0].grad, *dx = &call->in[0].grad;
+    const between_t *saved = call->saved[0];
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    for (int64_t i = 0; i < dy->rows; i++)
+        for (int64_t c = 0; c < dy->cols; c++) {
+            const between_t *b = &saved[i * dy->cols + c];
+            const double d = (double)gnn__row(dy, i)[c];
+            if (b->sender[0] >= 0) {
+                gnn__row(dx, b->sender[0])[c] += (gnn_real_t)((1 - b->weight) * d);
+                gnn__row(dx, b->sender[1])[c] += (gnn_real_t)(b->weight * d);
+            }
+        }
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_quantile = {.name = "quantile",
+                                  .shape = quantile_shape,
+                                  .forward = quantile_forward,
+                                  .backward = quantile_backward,
+                                  .flags = GNN_OP_READS_GRAPH};
+
+/* ---- segment_product ---- */
+
+/* Product of each column over the senders of a receiver; 1 if it has none. The derivative by one
+ * sender is the product of the others, computed without division where a factor is 0. PyG's
+ * MulAggregation. */
+
+static int segment_product_shape(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs;
+    GNN_TRY(gnn__op_dense(call, "segment_product", 0, 0, 1));
+    GNN_TRY(gnn__op_senders(call, "segment_product", &pairs));
+    gnn__op_output(call, gnn__op_options(call)->graph->n_dst, call->in[0].cols);
+    call->in[0].keep = call->in[0].wants_grad;
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
+    return gnn__op_list_bytes(call, pairs, &call->backward_scratch);
+}
+
+/* Product of `count` values, except the one at `left_out`. */
+static double product(const gnn__sender_value_t *list, int64_t count, int64_t left_out)
+{
+    double y = 1;
+    for (int64_t k = 0; k < count; k++)
+        if (k != left_out)
+            y *= (double)list[k].value;
+    return y;
+}
+
+static int segment_product_forward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "segment_product");
+    const gnn_tensor_t *y = &call->out[0].value;
+    for (int64_t i = 0; i < y->rows; i++)
+        for (int64_t c = 0; c < y->cols; c++)
+            gnn__row(y, i)[c] = 1;
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        for (int64_t c = 0; c < y->cols; c++) {
+            gnn__sender_value_t *list = call->scratch;
+            const int64_t count = gnn__op_sorted(call, pairs, r, c, false, list);
+            gnn__row(y, gnn__pairs_node(pairs, r))[c] = (gnn_real_t)product(list, count, -1);
+        }
+    return GNN_OK;
+}
+
+/* Adds the gradients from column c of one receiver: by division if no factor is 0. */
+static void column_backward(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r,
+                            int64_t c, double dy)
+{
+    gnn__sender_value_t *list = call->scratch;
+    const int64_t count = gnn__op_sorted(call, pairs, r, c, false, list);
+    const double y = product(list, count, -1);
+    for (int64_t k = 0; k < count; k++) {
+        const double others = y != 0 ? y / (double)list[k].value : product(list, count, k);
+        gnn__row(&call->in[0].grad, list[k].sender)[c] += (gnn_real_t)(dy * others);
+    }
+}
+
+static int segment_product_backward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "segment_product");
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        for (int64_t c = 0; c < dy->cols; c++)
+            column_backward(call, pairs, r, c, (double)gnn__row(dy, gnn__pairs_node(pairs, r))[c]);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_segment_product = {.name = "segment_product",
+                                         .shape = segment_product_shape,
+                                         .forward = segment_product_forward,
+                                         .backward = segment_product_backward,
+                                         .flags = GNN_OP_READS_GRAPH};
+
+/* ---- sort_pool ---- */
+
+/* SortPool, Zhang et al. 2018: the k senders of a receiver with the largest values in the last
+ * column, in descending order and concatenated; 0 where there are fewer. (n_src x d) -> (n_dst x
+ * k*d). Option: k. */
+
+static int sort_pool_shape(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs;
+    int64_t k, cols;
+    GNN_TRY(gnn__op_dense(call, "sort_pool", 0, 0, 1));
+    GNN_TRY(gnn__op_integer(call, "sort_pool", 0, INT32_MAX, &k));
+    GNN_TRY(gnn__op_senders(call, "sort_pool", &pairs));
+    const int64_t n = gnn__op_options(call)->graph->n_dst;
+    if (!gnn__mul(k, call->in[0].cols, &cols))
+        return gnn_op_fail(call, GNN_EOVERFLOW, "sort_pool: the count of columns overflows");
+    gnn__op_output(call, n, cols);
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
+    return gnn__op_bytes(call, call->recording ? n : 0, k, sizeof(int64_t), &call->saved_bytes[0]);
+}
+
+static int sort_pool_forward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "sort_pool");
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int64_t k = x->cols > 0 ? y->cols / x->cols : 0;
+    int64_t *senders = call->recording ? call->saved[0] : NULL;
+    for (int64_t i = 0; i < y->rows; i++)
+        memset(gnn__row(y, i), 0, sizeof(gnn_real_t) * (size_t)y->cols);
+    for (int64_t at = 0; senders && at < y->rows * k; at++)
+        senders[at] = -1;
+    for (int64_t r = 0; k > 0 && r < pairs->n_rows; r++) {
+        gnn__sender_value_t *list = call->scratch;
+        const int64_t i = gnn__pairs_node(pairs, r),
+                      count = gnn__op_sorted(call, pairs, r, x->cols - 1, true, list);
+        for (int64_t at = 0; at < k && at < count; at++) {
+            memcpy(gnn__row(y, i) + at * x->cols, gnn__row(x, list[at].sender),
+                   sizeof(gnn_real_t) * (size_t)x->cols);
+            if (senders)
+                senders[i * k + at] = list[at].sender;
+        }
+    }
+    return GNN_OK;
+}
+
+static int sort_pool_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *dy = &call->out[0].grad, *dx = &call->in[0].grad;
+    const int64_t *senders = call->saved[0];
+    if (!gnn__wants(call, 0) || dx->cols == 0)
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    for (int64_t i = 0; i < dy->rows; i++)
+        for (int64_t at = 0; at < dy->cols / dx->cols; at++) {
+            const int64_t j = senders[i * (dy->cols / dx->cols) + at];
+            if (j >= 0)
+                gnn__elementwise_kernels()->scale(dx->cols, 1, gnn__row(dy, i) + at * dx->cols,
+                                                  true, gnn__row(dx, j));
+        }
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_sort_pool = {.name = "sort_pool",
+                                   .shape = sort_pool_shape,
+                                   .forward = sort_pool_forward,
+                                   .backward = sort_pool_backward,
+                                   .flags = GNN_OP_READS_GRAPH};
