@@ -162,8 +162,8 @@ static numbers_t run_one_by_one(const world_t *world, const program_t *p)
 static void count_joins(const gnn_tape_t *t, joins_t *joins)
 {
     for (int32_t k = 0; k < t->n_nodes; k++) {
-        joins->joined += t->nodes[k]->joined;
-        joins->absorbed += t->nodes[k]->absorbed;
+        joins->joined += t->nodes[k]->forward_fused;
+        joins->absorbed += t->nodes[k]->fused;
         joins->added += t->nodes[k]->op == &gnn__op_linear &&
                         ((const gnn__linear_settings_t *)t->nodes[k]->call.attributes)->adds;
     }

@@ -47,7 +47,7 @@ static void run_dropped(builder_t build, bool joined, int64_t z_rows, int64_t z_
     y = gnn_tape_add(f.tape, gnn_tape_add(f.tape, y, a, 1), gnn_tape_add(f.tape, a, a, 1), 1);
     ck_ok(gnn_tape_forward(f.tape));
     ck_ok(gnn_tape_backward(f.tape, y, NULL));
-    ck_assert_int_eq(f.tape->nodes[1]->absorbed, joined);
+    ck_assert_int_eq(f.tape->nodes[1]->fused, joined);
     memcpy(out, gnn_tape_value(f.tape, y).data, NUMBERS * sizeof *out);
     memcpy(out + NUMBERS, gnn_tape_gradient(f.tape, a).data, NUMBERS * sizeof *out);
     memcpy(out + 2 * NUMBERS, gnn_tape_gradient(f.tape, b).data,

@@ -254,7 +254,7 @@ static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, b
     }
     int done = 0;
     for (int32_t k = 0; k < f.tape->n_nodes; k++)
-        done += f.tape->nodes[k]->joined;
+        done += f.tape->nodes[k]->forward_fused;
     ck_assert_int_eq(done, joined ? how->summand + how->biased : 0);
     tear_down(&f);
     return at - out;
@@ -298,7 +298,7 @@ START_TEST(one_receiver_fuses_its_epilogue)
                     sum = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), bias, 1),
                     y = gnn__tape_activate(f.tape, sum, GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
-    ck_assert(f.tape->nodes[1]->joined);
+    ck_assert(f.tape->nodes[1]->forward_fused);
     for (int c = 0; c < WIDE; c++) {
         double expected = (double)b.data[c];
         for (int r = 0; r < SENDERS; r++)
@@ -364,7 +364,7 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     ck_ok(gnn_tape_forward(f.tape));
     int done = 0;
     for (int32_t n = 0; n < f.tape->n_nodes; n++)
-        done += f.tape->nodes[n]->joined;
+        done += f.tape->nodes[n]->forward_fused;
     ck_assert_int_eq(done, joined && gnn__attention_lanes() ? 1 : 0);
     tear_down(&f);
 }
@@ -421,7 +421,7 @@ START_TEST(a_sum_of_two_products_shares_memory)
                         y = gnn_tape_activation(f.tape, sum, GNN_TANH, 0);
         ck_ok(gnn_tape_forward(f.tape));
         ck_ok(gnn_tape_backward(f.tape, y, NULL));
-        ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->joined, joined);
+        ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->forward_fused, joined);
         ck_assert_int_eq(gnn_tape_value(f.tape, sum).data == NULL, true);
         memcpy(results[joined], gnn_tape_value(f.tape, y).data, sizeof(gnn_real_t) * NODES * 6);
         memcpy(results[joined] + NODES * 6, gnn_tape_gradient(f.tape, in).data,
@@ -452,7 +452,7 @@ START_TEST(elementwise_results_reuse_memory_of_inputs)
                         y = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), rows, 1);
         gnn_tape_bind(f.tape, y, &out);
         ck_ok(gnn_tape_forward(f.tape));
-        ck_assert_int_eq(f.tape->nodes[1]->joined, !own);
+        ck_assert_int_eq(f.tape->nodes[1]->forward_fused, !own);
         tear_down(&f);
     }
     ck_assert_double_lt(test_error(memory, expected, NODES * WIDE), TOLERANCE_OUT);

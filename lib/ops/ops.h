@@ -1,4 +1,5 @@
-/* The ops: their descriptors (gnn_op_t) and attributes. The builders gnn_tape_... put them on a tape.
+/* The ops: their descriptors (gnn_op_t) and attributes. The builders gnn_tape_... put them on a
+ * tape.
  *
  * Inputs by position and attributes, as the builders in gnn/tape.h take them:
  *   linear        x (dense or sparse), w (in x out), [b]                gnn__linear_settings_t

@@ -1,4 +1,4 @@
-/* The ops' builders: what a user calls to put each on a tape. */
+/* The builders of ops: public functions that put an op on a tape. */
 #include <lib/aggregate/aggregate.h>
 #include <lib/kernels/rowwise/elementwise.h>
 #include <lib/ops/ops.h>
@@ -69,8 +69,10 @@ gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t ki
     return gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
 }
 
-/* The last node, if it is x = z + bias, bias one row, and an op can do an activation with it. */
-static gnn__node_t *fusable(const gnn_tape_t *tape, gnn_var_t x, const gnn__activation_settings_t *how)
+/* The last node, if it is x = z + bias with one row of bias, and an op exists that fuses it with
+ * the activation. */
+static gnn__node_t *biased_sum(const gnn_tape_t *tape, gnn_var_t x,
+                               const gnn__activation_settings_t *how)
 {
     if (tape->n_nodes == 0 || x != tape->n_values - 1)
         return NULL;
@@ -89,7 +91,7 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
     const gnn__activation_settings_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
     if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT || !gnn__tape_at(tape, x))
         return gnn_tape_activation(tape, x, kind, slope);
-    gnn__node_t *node = fusable(tape, x, &how);
+    gnn__node_t *node = biased_sum(tape, x, &how);
     if (!node)
         return gnn_tape_activation(tape, x, kind, slope);
     node->op = node->op->traits->with_activation;
@@ -97,14 +99,14 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
     return gnn_tape_fail(tape, node->op->shape(&node->call)) == GNN_OK ? x : GNN_NONE;
 }
 
-/* Is there anything to drop, and may an op take it over? Rates that are none are for
- * gnn_tape_dropout to name. */
+/* True if an op may fuse this dropout: the rate drops something and is valid (gnn_tape_dropout
+ * refuses others). */
 static bool drops(const gnn_tape_t *tape, gnn_real_t rate)
 {
     return tape->training && rate >= (gnn_real_t)1e-30 && rate < 1;
 }
 
-/* A sparse value stays what it is: linear drops its stored numbers as it reads them. */
+/* A sparse value stays sparse: linear drops its stored values as it reads them. */
 static gnn_var_t sparse_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 {
     gnn_var_t dropped = gnn_tape_sparse(tape, tape->values[x].sparse);
@@ -121,7 +123,7 @@ gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
     if (!v)
         return GNN_NONE;
     if (!(rate >= 0 && rate < 1)) {
-        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sa dropout rate lies in [0, 1), got %g",
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sexpected a dropout rate in [0, 1), got %g",
                                        tape->where, *tape->where ? ": " : "", (double)rate));
         return GNN_NONE;
     }

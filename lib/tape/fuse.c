@@ -1,14 +1,14 @@
-/* Joining ops while a tape is planned. Only then is it known who reads a value; one that a single
- * op reads, and that is not kept, is a value in between:
+/* Fusion while a tape is planned, when the readers of each value are known. A value that a single
+ * op reads and that is not kept is an intermediate:
  *
- *   dropout                    is done by the op that makes what it drops, forward and backward
- *   sum, biased activation     behind an op that can finish its rows: its forward does them too
- *   sum of two products        the second product is added to what the first one wrote
- *   elementwise ops            write over what they read
- *   gradient of a sum          is its summands' own
+ *   dropout is done by the op that produces its input, forward and backward
+ *   sum, biased activation becomes part of the epilogue of the op before it, forward only
+ *   sum of two products the second product is accumulated onto the first
+ *   elementwise ops write in place
+ *   gradient of a sum shares memory with the gradients of its summands
  *
- * What an op can do its descriptor says (gnn/op.h, lib/ops/traits.h). A tape that is planned anew,
- * because a value became kept, is joined anew. */
+ * An op's traits state what it can fuse (gnn/op.h, lib/ops/traits.h). A tape that is planned again,
+ * because a value became kept, is fused again. */
 #include <lib/tape/tape.h>
 
 static const gnn__op_traits_t *traits(const gnn__node_t *node)
@@ -17,23 +17,23 @@ static const gnn__op_traits_t *traits(const gnn__node_t *node)
     return node->op->traits ? node->op->traits : &none;
 }
 
-/* Where the node's op has the rate of its dropout; NULL: it does none. */
+/* Pointer to the dropout rate of the node's op; NULL if it has none. */
 static gnn_real_t *rate_of(const gnn__node_t *node)
 {
     return traits(node)->rate ? traits(node)->rate(node->attributes) : NULL;
 }
 
-static int separate(gnn_tape_t *tape, int32_t k)
+static int unfuse(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    const bool finishes = node->call.finish != NULL,
-               drops = !node->absorbed && node->result != node->out;
-    node->absorbed = node->joined = false;
+    const bool epilogue = node->call.finish != NULL,
+               drops = !node->fused && node->result != node->out;
+    node->fused = node->forward_fused = false;
     node->result = node->out;
     for (int i = 0; i < node->call.n_out; i++) {
         gnn__value_t *v = &tape->values[node->out + i];
         v->node = k;
-        v->absent = false;
+        v->fused_away = false;
     }
     node->call.n_in = node->n_own;
     node->call.finish = NULL;
@@ -41,18 +41,18 @@ static int separate(gnn_tape_t *tape, int32_t k)
         *rate_of(node) = 0;
     if (traits(node)->adds)
         *traits(node)->adds(node->attributes) = false;
-    return finishes || drops ? node->op->shape(&node->call) : GNN_OK;
+    return epilogue || drops ? node->op->shape(&node->call) : GNN_OK;
 }
 
-int gnn__tape_separate(gnn_tape_t *tape)
+int gnn__tape_unfuse(gnn_tape_t *tape)
 {
     for (int32_t k = 0; k < tape->n_nodes; k++)
-        GNN_TRY(separate(tape, k));
+        GNN_TRY(unfuse(tape, k));
     return GNN_OK;
 }
 
-/* Is node k its only reader? */
-static bool is_between(const gnn__value_t *v, int32_t k)
+/* True if node k is the only reader of an unkept output. */
+static bool is_intermediate(const gnn__value_t *v, int32_t k)
 {
     return v->kind == GNN__VALUE_OUTPUT && !v->kept && !v->has_views && v->first_use == k &&
            v->last_use == k;
@@ -64,9 +64,9 @@ static bool is_sum(const gnn__node_t *node)
     return traits(node)->alpha && traits(node)->alpha(node->attributes) == 1;
 }
 
-/* May an op write to the value's memory while others still read inputs? Not where the caller's
- * memory for it is an input's too. */
-static bool is_apart(const gnn_tape_t *tape, gnn_var_t y)
+/* True if writing y early cannot overwrite an input: the caller may have bound an output to an
+ * input's memory. */
+static bool aliases_no_input(const gnn_tape_t *tape, gnn_var_t y)
 {
     const gnn__value_t *v = &tape->values[y];
     if (!v->bound)
@@ -83,69 +83,69 @@ static bool is_apart(const gnn_tape_t *tape, gnn_var_t y)
 
 /* ---- dropout ---- */
 
-/* The node that makes input 0 of node k, a dropout, does it too, and makes what node k would have
- * made. */
-static int join_dropout(gnn_tape_t *tape, int32_t k)
+/* Fuses node k, a dropout, into the node that produces its input, which then produces node k's
+ * output. */
+static int fuse_dropout(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    gnn__value_t *between = &tape->values[node->in[0]];
-    gnn__node_t *maker = is_between(between, k) ? tape->nodes[between->node] : NULL;
-    gnn_real_t *rate = maker && maker->call.n_out == 1 ? rate_of(maker) : NULL;
+    gnn__value_t *input = &tape->values[node->in[0]];
+    gnn__node_t *producer = is_intermediate(input, k) ? tape->nodes[input->node] : NULL;
+    gnn_real_t *rate = producer && producer->call.n_out == 1 ? rate_of(producer) : NULL;
     if (!rate || *rate > 0)
         return GNN_OK;
     *rate = *rate_of(node);
-    maker->call.rng.stream = node->call.rng.stream;
-    maker->result = node->out;
-    tape->values[maker->result].node = between->node;
-    between->absent = node->absorbed = true;
-    return maker->op->shape(&maker->call);
+    producer->call.rng.stream = node->call.rng.stream;
+    producer->result = node->out;
+    tape->values[producer->result].node = input->node;
+    input->fused_away = node->fused = true;
+    return producer->op->shape(&producer->call);
 }
 
-/* ---- ops that finish their rows ---- */
+/* ---- epilogues ---- */
 
-/* Whose forward makes the value: the first of those that were joined. */
-static gnn__node_t *maker_of(const gnn_tape_t *tape, gnn_var_t x)
+/* The node whose forward computes x: the first of a chain of fused nodes. */
+static gnn__node_t *producer_of(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn__node_t *node = tape->nodes[tape->values[x].node];
-    while (node->joined)
+    while (node->forward_fused)
         node = tape->nodes[tape->values[node->in[0]].node];
     return node;
 }
 
-/* Is the value there before the node runs? */
-static bool is_there(const gnn_tape_t *tape, gnn_var_t x, const gnn__node_t *node)
+/* True if x is computed before the node runs. */
+static bool exists_before(const gnn_tape_t *tape, gnn_var_t x, const gnn__node_t *node)
 {
     return tape->values[tape->values[x].base].node < tape->values[node->out].node;
 }
 
-/* The operand behind the maker's own. */
-static const gnn_operand_t *add_operand(gnn__node_t *maker, const gnn__node_t *from, int input)
+/* Appends an operand to those of the producer. */
+static const gnn_operand_t *add_operand(gnn__node_t *producer, const gnn__node_t *from, int input)
 {
-    const int place = maker->call.n_in++;
-    maker->in[place] = from->in[input];
-    maker->call.in[place] = from->call.in[input];
-    return &maker->call.in[place];
+    const int slot = producer->call.n_in++;
+    producer->in[slot] = from->in[input];
+    producer->call.in[slot] = from->call.in[input];
+    return &producer->call.in[slot];
 }
 
-static int join(gnn_tape_t *tape, gnn__node_t *maker, unsigned part, int32_t k)
+static int fuse(gnn_tape_t *tape, gnn__node_t *producer, unsigned part, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    gnn__finish_t *finish = &maker->finish;
-    if (!maker->call.finish)
+    gnn__finish_t *finish = &producer->finish;
+    if (!producer->call.finish)
         *finish = (gnn__finish_t){.f = {.kind = GNN_IDENTITY}};
-    maker->call.finish = finish;
-    *(part == GNN__FINISH_BIAS ? &finish->bias : &finish->summand) = add_operand(maker, node, 1);
+    producer->call.finish = finish;
+    *(part == GNN__FINISH_BIAS ? &finish->bias : &finish->summand) = add_operand(producer, node, 1);
     if (traits(node)->f) {
         finish->f = *traits(node)->f(node->attributes);
         finish->stream = node->call.rng.stream;
     }
     tape->values[node->in[0]].data_of = node->result;
-    node->joined = true;
-    return maker->op->shape(&maker->call);
+    node->forward_fused = true;
+    return producer->op->shape(&producer->call);
 }
 
-/* Which part of a gnn__finish_t node k would be, and whether a dropout comes with it; 0: none. */
-static unsigned finish_of(const gnn__node_t *node)
+/* The parts of an epilogue that node k would be (GNN__FINISH_...); 0: none. */
+static unsigned epilogue_of(const gnn__node_t *node)
 {
     const bool biased = traits(node)->f != NULL;
     if (!biased && !is_sum(node))
@@ -155,26 +155,26 @@ static unsigned finish_of(const gnn__node_t *node)
     return GNN__FINISH_BIAS | (biased && *rate_of(node) > 0 ? GNN__FINISH_DROPOUT : 0);
 }
 
-/* Is there a place for these parts behind those that were joined before? The bias comes last. */
-static bool has_place(const gnn__finish_t *finish, unsigned parts)
+/* True if these parts fit after those already fused: the bias comes last. */
+static bool epilogue_fits(const gnn__finish_t *finish, unsigned parts)
 {
     return !finish || (!finish->bias && !(finish->summand && parts == GNN__FINISH_SUMMAND));
 }
 
-/* Where node k adds a matrix or a row to what an op makes that can finish its rows, that op does
- * it. */
-static int join_rows(gnn_tape_t *tape, int32_t k)
+/* Fuses node k, which adds a matrix or a row to an op's output, into that op's epilogue if it has
+ * one. */
+static int fuse_epilogue(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    const unsigned parts = finish_of(node);
-    if (!parts || !is_between(&tape->values[node->in[0]], k))
+    const unsigned parts = epilogue_of(node);
+    if (!parts || !is_intermediate(&tape->values[node->in[0]], k))
         return GNN_OK;
-    gnn__node_t *maker = maker_of(tape, node->in[0]);
-    if (!traits(maker)->finishes || !is_there(tape, node->in[1], maker) ||
-        !is_apart(tape, node->result) || !has_place(maker->call.finish, parts) ||
-        (traits(maker)->finishes(&maker->call) & parts) != parts)
+    gnn__node_t *producer = producer_of(tape, node->in[0]);
+    if (!traits(producer)->finishes || !exists_before(tape, node->in[1], producer) ||
+        !aliases_no_input(tape, node->result) || !epilogue_fits(producer->call.finish, parts) ||
+        (traits(producer)->finishes(&producer->call) & parts) != parts)
         return GNN_OK;
-    return join(tape, maker, parts & (GNN__FINISH_SUMMAND | GNN__FINISH_BIAS), k);
+    return fuse(tape, producer, parts & (GNN__FINISH_SUMMAND | GNN__FINISH_BIAS), k);
 }
 
 /* ---- sums of two products ---- */
@@ -184,21 +184,21 @@ static gnn__product_kind_t kind_of(const gnn__node_t *node)
     return traits(node)->product ? traits(node)->product(&node->call) : GNN__PRODUCT_NONE;
 }
 
-/* The node of a dense product that only node k reads, or NULL. */
-static gnn__node_t *product_for(const gnn_tape_t *tape, gnn_var_t x, int32_t k)
+/* The dense product that produces x if node k is its only reader; NULL otherwise. */
+static gnn__node_t *sole_product(const gnn_tape_t *tape, gnn_var_t x, int32_t k)
 {
     const gnn__value_t *v = &tape->values[x];
-    gnn__node_t *node = is_between(v, k) ? tape->nodes[v->node] : NULL;
+    gnn__node_t *node = is_intermediate(v, k) ? tape->nodes[v->node] : NULL;
     return node && node->result == node->out && kind_of(node) != GNN__PRODUCT_NONE ? node : NULL;
 }
 
-static void join_products(gnn_tape_t *tape, int32_t k)
+static void fuse_products(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    if (!is_sum(node) || node->joined || node->call.in[0].rows != node->call.in[1].rows ||
-        !is_apart(tape, node->result))
+    if (!is_sum(node) || node->forward_fused || node->call.in[0].rows != node->call.in[1].rows ||
+        !aliases_no_input(tape, node->result))
         return;
-    gnn__node_t *x = product_for(tape, node->in[0], k), *z = product_for(tape, node->in[1], k);
+    gnn__node_t *x = sole_product(tape, node->in[0], k), *z = sole_product(tape, node->in[1], k);
     if (!x || !z || x == z)
         return;
     gnn__node_t *later = tape->values[x->out].node > tape->values[z->out].node ? x : z;
@@ -206,7 +206,7 @@ static void join_products(gnn_tape_t *tape, int32_t k)
         return;
     *traits(later)->adds(later->attributes) = true;
     tape->values[x->out].data_of = tape->values[z->out].data_of = node->result;
-    node->joined = true;
+    node->forward_fused = true;
 }
 
 /* ---- elementwise ops ---- */
@@ -219,7 +219,7 @@ static bool keeps_output(const gnn__node_t *node)
     return keeps;
 }
 
-/* Does the node's backward read the value? */
+/* True if the node's backward reads x. */
 static bool keeps_input(const gnn__node_t *node, gnn_var_t x)
 {
     bool keeps = false;
@@ -235,39 +235,38 @@ static bool is_elementwise(const gnn__node_t *node)
            node->call.out[0].cols == node->call.in[0].cols;
 }
 
-/* Node k writes over its input where neither its own backward nor that of the input's maker asks
- * for it. */
-static void write_over(gnn_tape_t *tape, int32_t k)
+/* Node k writes in place if neither its own backward nor that of the producer reads the input. */
+static void write_in_place(gnn_tape_t *tape, int32_t k)
 {
     const gnn__node_t *node = tape->nodes[k];
-    if (!is_elementwise(node) || node->absorbed || node->joined)
+    if (!is_elementwise(node) || node->fused || node->forward_fused)
         return;
     gnn__value_t *x = &tape->values[node->in[0]];
-    if (!is_between(x, k) || tape->values[node->result].bound)
+    if (!is_intermediate(x, k) || tape->values[node->result].bound)
         return;
-    const bool makers =
-        keeps_output(tape->nodes[x->node]) || keeps_output(maker_of(tape, node->in[0]));
-    if (!tape->recording || (!keeps_input(node, node->in[0]) && !makers))
+    const bool keeps =
+        keeps_output(tape->nodes[x->node]) || keeps_output(producer_of(tape, node->in[0]));
+    if (!tape->recording || (!keeps_input(node, node->in[0]) && !keeps))
         x->data_of = node->result;
 }
 
-int gnn__tape_join(gnn_tape_t *tape)
+int gnn__tape_fuse(gnn_tape_t *tape)
 {
     for (int32_t k = 0; k < tape->n_nodes; k++)
         if (traits(tape->nodes[k])->is_dropout)
-            GNN_TRY(join_dropout(tape, k));
+            GNN_TRY(fuse_dropout(tape, k));
     for (int32_t k = 0; k < tape->n_nodes; k++) {
-        GNN_TRY(join_rows(tape, k));
-        join_products(tape, k);
+        GNN_TRY(fuse_epilogue(tape, k));
+        fuse_products(tape, k);
     }
     for (int32_t k = 0; k < tape->n_nodes; k++)
-        write_over(tape, k);
+        write_in_place(tape, k);
     return GNN_OK;
 }
 
 /* ---- gradients of sums ---- */
 
-/* One op reads it, and as one of its inputs only. */
+/* True if one op reads x, as one of its inputs only. */
 static bool read_once(const gnn_tape_t *tape, gnn_var_t x)
 {
     int readers = 0;
@@ -278,8 +277,8 @@ static bool read_once(const gnn_tape_t *tape, gnn_var_t x)
     return readers == 1;
 }
 
-/* The gradient of input i is that of the sum, number for number. */
-static bool passes_on(const gnn__node_t *sum, int i)
+/* True if the gradient of input i equals that of the sum. */
+static bool passes_gradient(const gnn__node_t *sum, int i)
 {
     const gnn_op_call_t *call = &sum->call;
     return (i == 0 || is_sum(sum)) && call->in[i].rows == call->out[0].rows;
@@ -290,7 +289,7 @@ static void share(gnn_tape_t *tape, const gnn__node_t *sum)
     gnn__value_t *y = &tape->values[sum->result];
     for (int i = 0; i < 2; i++) {
         gnn__value_t *x = &tape->values[sum->in[i]];
-        if (!x->wants_grad || !passes_on(sum, i) || !read_once(tape, sum->in[i]))
+        if (!x->wants_grad || !passes_gradient(sum, i) || !read_once(tape, sum->in[i]))
             continue;
         if (x->kind == GNN__VALUE_OUTPUT && !x->has_views)
             x->grad_of = sum->result;
@@ -300,13 +299,13 @@ static void share(gnn_tape_t *tape, const gnn__node_t *sum)
     }
 }
 
-/* A view among the summands lends its place in the whole to the sum; summands of their own borrow
- * the sum's. */
+/* A summand that is a view of a tiled value lends its part of the gradient to the sum; other
+ * summands use the sum's. */
 void gnn__tape_share_gradients(gnn_tape_t *tape)
 {
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         tape->values[x].grad_of = GNN_NONE;
     for (int32_t k = 0; tape->recording && k < tape->n_nodes; k++)
-        if (traits(tape->nodes[k])->alpha && tape->nodes[k]->backward && !tape->nodes[k]->absorbed)
+        if (traits(tape->nodes[k])->alpha && tape->nodes[k]->backward && !tape->nodes[k]->fused)
             share(tape, tape->nodes[k]);
 }

@@ -1,31 +1,31 @@
 /* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each
  * starts on a 64-byte boundary.
  *
- * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and a
- * call that asks for it earlier sets it to 0 then. */
+ * Zeroing a gradient only marks it: the first write of backward overwrites it, and a call that
+ * reads it earlier zeroes its memory then. */
 #include <lib/tape/tape.h>
 
 #include <math.h>
-
 typedef struct {
     char *name;
-    int64_t rows, cols, offset;
+    int64_t rows, cols;
+    int64_t offset; /* elements from the block's start */
     gnn_init_t init;
-    double argument;
-    int64_t fan_in, fan_out;
-    bool zero;            /* what stands in the gradient is of no account: it is 0 */
-    gnn__halves_t halves; /* at NULL: the numbers are in the block */
-    uint64_t hash;        /* of the name */
+    double argument;         /* of `init`: a constant, or a standard deviation */
+    int64_t fan_in, fan_out; /* of `init` */
+    bool zero;               /* the gradient counts as 0, whatever its memory holds */
+    gnn__halves_t halves;    /* fp16 or bf16 elements; .at NULL: in full precision in the block */
+    uint64_t hash;           /* of the name */
 } parameter_t;
 
 struct gnn_parameters {
     parameter_t *list;
     int32_t count, capacity;
-    int64_t length; /* of the block, in numbers, padding included */
+    int64_t length; /* of the block, in elements, padding included */
     gnn_real_t *values, *gradients;
-    uint16_t *halves; /* numbers of 16 bits, where `values` would have them; NULL: none */
-    bool constant;    /* the values do not change any more */
-    gnn__prepacked_t *prepacked; /* NULL: nothing is kept beside them */
+    uint16_t *halves;            /* fp16 and bf16 elements at the offsets of `values`; NULL: none */
+    bool constant;               /* the values do not change any more */
+    gnn__prepacked_t *prepacked; /* packed copies of `values`; NULL: none */
 };
 
 enum { ALIGN = 64 / sizeof(gnn_real_t) };
@@ -69,12 +69,12 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      gnn__hash_string(name)};
     int64_t size;
     if (parameters->values)
-        return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
+        return gnn__error(GNN_EINVALID, "parameter %s: added after gnn_parameters_allocate", name);
     if (gnn_parameters_find(parameters, name) >= 0)
-        return gnn__error(GNN_EINVALID, "two parameters of the name %s", name);
+        return gnn__error(GNN_EINVALID, "parameter %s: the name is already in use", name);
     if (!gnn__mul(rows, cols, &size) || !gnn__pad(size, ALIGN, &size) ||
         !gnn__add(parameters->length, size, &size))
-        return gnn__error(GNN_EOVERFLOW, "parameter %s of %lld x %lld does not fit", name,
+        return gnn__error(GNN_EOVERFLOW, "parameter %s: the size of %lld x %lld overflows", name,
                           (long long)rows, (long long)cols);
     if (parameters->count == parameters->capacity) {
         int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
@@ -88,7 +88,7 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
     return GNN_OK;
 }
 
-/* One number of a parameter's initial values, from the seed and the parameter's name alone. */
+/* Element k of a parameter's initial values; depends on the seed and the parameter's name only. */
 static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t k)
 {
     double bound;
@@ -111,14 +111,14 @@ int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context
     return gnn__parameters_make_room(parameters, context, true);
 }
 
-/* Does the parameter start with random numbers? */
+/* True for random initial values. */
 static bool is_random(const parameter_t *p)
 {
     return p->init != GNN_INIT_ZEROS && p->init != GNN_INIT_ONES && p->init != GNN_INIT_CONSTANT;
 }
 
-/* A block for all parameters, of which the gaps between them are 0: pages that no number is written
- * to are never touched. */
+/* Allocates a block and zeroes the padding only, so that pages without a written element are never
+ * touched. */
 static int allocate(const gnn_parameters_t *parameters, const char *what, gnn_real_t **block)
 {
     size_t bytes;
@@ -165,31 +165,31 @@ void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id)
                sizeof *parameters->values * (size_t)(p->rows * p->cols));
 }
 
-/* ---- 16 bits ---- */
+/* ---- fp16 and bf16 ---- */
 
-/* One block for all, of which only what is kept is touched: blocks of their own would end in small
- * pages, and a word reads all of them. */
+/* One block for all, of which only the parameters that are stored so are touched: separate blocks
+ * would end in small pages, and decoding reads all of them per token. */
 static int make_room_for_halves(gnn_parameters_t *parameters)
 {
     size_t bytes;
     if (parameters->halves)
         return GNN_OK;
-    GNN_TRY(gnn__bytes(parameters->length, sizeof *parameters->halves, "weights of 16 bits", &bytes));
+    GNN_TRY(gnn__bytes(parameters->length, sizeof *parameters->halves, "fp16 weights", &bytes));
     parameters->halves = gnn__aligned(bytes);
-    return parameters->halves
-               ? GNN_OK
-               : gnn__error(GNN_EMEMORY, "weights of 16 bits: no memory for %zu bytes", bytes);
+    if (!parameters->halves)
+        return gnn__error(GNN_EMEMORY, "fp16 weights: no memory for %zu bytes", bytes);
+    return GNN_OK;
 }
 
-int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
-                         uint16_t **numbers)
+int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool transposed,
+                         uint16_t **elements)
 {
     parameter_t *p = &parameters->list[id];
     GNN_TRY(make_room_for_halves(parameters));
-    *numbers = parameters->halves + p->offset;
-    memset(*numbers, 0, sizeof **numbers * (size_t)(p->rows * p->cols));
-    p->halves = (gnn__halves_t){*numbers, turned ? p->cols : p->rows, turned ? p->rows : p->cols,
-                                bf16, turned};
+    *elements = parameters->halves + p->offset;
+    memset(*elements, 0, sizeof **elements * (size_t)(p->rows * p->cols));
+    p->halves = (gnn__halves_t){*elements, transposed ? p->cols : p->rows,
+                                transposed ? p->rows : p->cols, bf16, transposed};
     return GNN_OK;
 }
 
@@ -202,7 +202,7 @@ void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *co
 
 static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
 {
-    static const parameter_t none; /* for numbers that no parameter has: 0 x 0, without a name */
+    static const parameter_t none; /* returned for ids without a parameter */
     return id >= 0 && id < parameters->count ? &parameters->list[id] : &none;
 }
 
@@ -229,8 +229,7 @@ int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *w
 {
     if (parameters->constant)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "%s: the parameters are to stay as they are (.keep_packed); open the "
-                          "model without that",
+                          "%s: the parameters are constant (.keep_packed); open the model without it",
                           what);
     return GNN_OK;
 }
@@ -239,9 +238,10 @@ int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *
 {
     for (int32_t id = 0; id < parameters->count; id++)
         if (parameters->list[id].halves.at)
-            return gnn__error(GNN_EUNSUPPORTED,
-                              "%s: the parameter %s is kept in 16 bits; open the model without that",
-                              what, parameters->list[id].name);
+            return gnn__error(
+                GNN_EUNSUPPORTED,
+                "%s: the parameter %s is stored as fp16 or bf16; open the model in full precision",
+                what, parameters->list[id].name);
     return GNN_OK;
 }
 
@@ -257,7 +257,8 @@ const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
 {
-    const uint64_t hash = gnn__hash_string(name); /* each name meets all before it */
+    const uint64_t hash = gnn__hash_string(name); /* compared first: adding n names compares n^2 /
+                                                   * 2 pairs */
     for (int32_t id = 0; id < parameters->count; id++)
         if (parameters->list[id].hash == hash && strcmp(parameters->list[id].name, name) == 0)
             return id;
@@ -283,7 +284,7 @@ gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id)
 {
     if (!at(parameters, id)->zero)
-        return false; /* nothing is written: many threads may read parameters */
+        return false; /* nothing is written: threads may read parameters concurrently */
     parameters->list[id].zero = false;
     return true;
 }

@@ -1,5 +1,5 @@
-/* Planning a tape's memory in four passes: who reads what (uses; fuse.c then joins ops), until when
- * (times), where it goes (first fit, largest first), pointers (bind). */
+/* Planning of a tape's memory in four passes: readers of values (uses; fuse.c then fuses ops),
+ * lifetimes (times), offsets (first fit, largest first), pointers (bind). */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w)
            w->col < v->col + v->cols && v->col < w->col + w->cols;
 }
 
-/* Views that cover their base exactly, without overlap, are written in backward like values of
- * their own; otherwise the base starts at 0. */
+/* True if views cover their base exactly and without overlap: backward then writes each like a
+ * value; otherwise the base's gradient is zeroed first. */
 static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
 {
     const gnn__value_t *b = &tape->values[base];
@@ -57,14 +57,14 @@ static void find_uses(gnn_tape_t *tape)
             tape->values[x].tiled = views_tile(tape, x);
 }
 
-/* Do v and w overlap without the same origin and width? An op shares out rows and heads, each
- * input's alike: two threads could then add to one number of the gradient (decision 011). */
+/* True if v and w overlap at a different origin or width. Ops split all inputs by rows and heads
+ * alike, so two threads could add to the same element of the gradient (decision 011). */
 static bool are_crossed(const gnn__value_t *v, const gnn__value_t *w)
 {
     return gnn__tape_overlap(v, w) && (v->row != w->row || v->col != w->col || v->cols != w->cols);
 }
 
-/* Only views overlap others. */
+/* Only views can overlap. */
 static bool is_crossed(const gnn_tape_t *tape, const gnn__node_t *node)
 {
     bool crossed = false;
@@ -90,7 +90,7 @@ static void extend(gnn__value_t *v, int32_t time)
         v->last_time = time;
 }
 
-/* The value in whose memory it lies. */
+/* The value in whose memory x is. */
 static gnn__value_t *memory_of(const gnn_tape_t *tape, gnn_var_t x)
 {
     while (tape->values[x].data_of != GNN_NONE)
@@ -110,7 +110,7 @@ static void find_times(gnn_tape_t *tape)
     for (int32_t k = 0; k < n; k++) {
         gnn__node_t *node = tape->nodes[k];
         bool backward = tape->recording && node->backward;
-        if (node->absorbed)
+        if (node->fused)
             continue;
         for (int i = 0; i < node->call.n_in; i++)
             if (node->in[i] != GNN_NONE) {
@@ -129,7 +129,7 @@ static void find_times(gnn_tape_t *tape)
     }
 }
 
-/* ---- pass 3: places ---- */
+/* ---- pass 3: offsets ---- */
 
 static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to, int64_t *where)
 {
@@ -138,7 +138,7 @@ static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to,
     if (bytes == 0)
         return GNN_OK;
     if (!gnn__pad(bytes, 64, &padded))
-        return gnn__error(GNN_EOVERFLOW, "a tape's buffer of %lld bytes does not fit",
+        return gnn__error(GNN_EOVERFLOW, "a tape's buffer: the size of %lld bytes overflows",
                           (long long)bytes);
     if (tape->n_buffers == tape->buffers_capacity) {
         int64_t capacity = tape->buffers_capacity ? 2 * tape->buffers_capacity : 128;
@@ -155,12 +155,12 @@ static int value_bytes(const gnn__value_t *v, int64_t *bytes)
 {
     int64_t count;
     if (!gnn__mul(v->rows, v->cols, &count) || !gnn__mul(count, sizeof(gnn_real_t), bytes))
-        return gnn__error(GNN_EOVERFLOW, "a value of %lld x %lld does not fit", (long long)v->rows,
-                          (long long)v->cols);
+        return gnn__error(GNN_EOVERFLOW, "a value: the size of %lld x %lld overflows",
+                          (long long)v->rows, (long long)v->cols);
     return GNN_OK;
 }
 
-/* Whose memory a value's gradient lies in. */
+/* The value whose gradient memory v uses. */
 static gnn__value_t *holder(gnn_tape_t *tape, gnn__value_t *v)
 {
     while (v->grad_of != GNN_NONE || v->kind == GNN__VALUE_VIEW)
@@ -168,8 +168,8 @@ static gnn__value_t *holder(gnn_tape_t *tape, gnn__value_t *v)
     return v;
 }
 
-/* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker;
- * one that others share, as long as theirs. */
+/* A gradient is alive from the backward of its last reader (or the root) to the backward of its
+ * producer; one with aliases, over the union of their lifetimes. */
 static void find_gradient_times(gnn_tape_t *tape)
 {
     const int32_t n = tape->n_nodes;
@@ -191,7 +191,7 @@ static void find_gradient_times(gnn_tape_t *tape)
 static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
 {
     int64_t bytes;
-    if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->absent)
+    if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->fused_away)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
     if (v->kind == GNN__VALUE_OUTPUT && !v->bound && v->data_of == GNN_NONE)
@@ -210,7 +210,7 @@ static int collect(gnn_tape_t *tape)
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn__node_t *node = tape->nodes[k];
         int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
-        if (node->absorbed)
+        if (node->fused)
             continue;
         for (int i = 0; i < GNN_OP_SAVED; i++)
             GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
@@ -231,7 +231,8 @@ static int larger_first(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Lowest offset that no buffer alive at the same time takes; `placed` is kept sorted by offset. */
+/* First fit: the lowest offset without a buffer that is alive at the same time. `placed` is sorted
+ * by offset. */
 static int64_t place(gnn__buffer_t **placed, int64_t count, gnn__buffer_t *b)
 {
     int64_t offset = 0, at = count;
@@ -285,7 +286,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn__gradient_memory(v->parameters, v->parameter);
         break;
     case GNN__VALUE_OUTPUT:
-        if (v->absent)
+        if (v->fused_away)
             return;
         if (v->bound)
             v->data = v->external;
@@ -303,7 +304,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);
 }
 
-/* Follows data_of and grad_of to the value that owns the memory; a view's is a window of it. */
+/* Follows data_of and grad_of to the value that owns the memory. */
 static void bind_shared(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn__value_t *v = &tape->values[x];
@@ -323,21 +324,21 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
             call->in[i].value = tape->values[node->in[i]].data;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].value = tape->values[node->result + i].data;
-    /* The first is somewhere in training even if it is empty: an op without rows or columns need
-     * not ask before it adds to it. */
+    /* Gives even an empty first buffer a non-NULL address in training, so that ops with no rows
+     * need no special case. */
     for (int i = 0; i < GNN_OP_SAVED; i++)
         call->saved[i] = call->saved_bytes[i] || (i == 0 && tape->recording)
                              ? base + node->saved_offset[i]
                              : NULL;
 }
 
-/* All passes but the last: *top is how many bytes the values take. */
+/* All passes but the last; *top receives the bytes of the values. */
 static int lay_out(gnn_tape_t *tape, size_t *top)
 {
-    GNN_TRY(gnn__tape_separate(tape));
+    GNN_TRY(gnn__tape_unfuse(tape));
     find_uses(tape);
     find_crossed(tape);
-    GNN_TRY(gnn__tape_join(tape));
+    GNN_TRY(gnn__tape_fuse(tape));
     gnn__tape_share_gradients(tape);
     find_times(tape);
     find_gradient_times(tape);

@@ -1,5 +1,5 @@
-/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by
- * its first writer and added to by the others. */
+/* Runs a tape: forward in order, backward in reverse. The first op that writes a gradient
+ * overwrites it, others add. */
 #include <lib/tape/tape.h>
 
 static int reserve_scratch(gnn_tape_t *tape, void **scratch)
@@ -8,6 +8,36 @@ static int reserve_scratch(gnn_tape_t *tape, void **scratch)
     GNN_TRY(gnn__arena_reserve(&tape->context->scratch, bytes, "scratch memory"));
     *scratch = gnn__arena_take(&tape->context->scratch, bytes);
     return GNN_OK;
+}
+
+static double operand_bytes(const gnn_operand_t *x)
+{
+    if (!x->present)
+        return 0;
+    if (x->sparse)
+        return (double)x->sparse->indptr[x->rows] * (sizeof(gnn_real_t) + sizeof(int32_t));
+    size_t element = sizeof(gnn_real_t);
+    if (x->ids)
+        element = sizeof(int32_t);
+    else if (x->halves)
+        element = sizeof(uint16_t);
+    return (double)x->rows * (double)x->cols * (double)element;
+}
+
+/* Estimated work of a node's pass, for profiles: every operand is read or written once, twice in
+ * backward; ops add their flops. */
+static gnn_op_work_t node_work(const gnn__node_t *node, bool backward)
+{
+    const gnn_op_call_t *call = &node->call;
+    gnn_op_work_t work = {0};
+    for (int k = 0; k < call->n_out; k++)
+        work.bytes += (double)call->out[k].rows * (double)call->out[k].cols * sizeof(gnn_real_t);
+    for (int k = 0; k < call->n_in; k++)
+        work.bytes += operand_bytes(&call->in[k]);
+    work.bytes *= backward ? 2 : 1;
+    if (node->op->work)
+        node->op->work(call, backward, &work);
+    return work;
 }
 
 static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
@@ -19,11 +49,11 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     const double start = gnn__seconds();
     int rc = function(&node->call);
     gnn__profile_add(tape->context->profile, node->op->name, node->call.where, backward,
-                     gnn__seconds() - start, gnn__node_work(node, backward));
+                     gnn__seconds() - start, node_work(node, backward));
     return rc;
 }
 
-/* Plans are made for all threads of the context; loops may get fewer (base/adaptive_threads.c). */
+/* Plans assume all threads of the context; loops may use fewer (base/adaptive_threads.c). */
 static int run_adaptively(gnn_tape_t *tape, int (*run)(gnn_tape_t *tape, void *scratch), void *scratch)
 {
     gnn__adaptive_begin(tape->context);
@@ -38,7 +68,7 @@ static int run_nodes(gnn_tape_t *tape, void *scratch)
         gnn_op_call_t *call = &tape->nodes[k]->call;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
-        if (tape->nodes[k]->absorbed || tape->nodes[k]->joined)
+        if (tape->nodes[k]->fused || tape->nodes[k]->forward_fused)
             continue;
         call->scratch = scratch;
         call->threads = 0;
@@ -75,7 +105,7 @@ static void zero(const gnn_tensor_t *t)
         memset(t->data + r * t->stride, 0, sizeof(gnn_real_t) * (size_t)t->cols);
 }
 
-/* Where the gradient of input i goes, and whether it adds to what is there. */
+/* Sets the target of input i's gradient, and whether it is accumulated. */
 static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
 {
     gnn__value_t *b = &tape->values[v->base];
@@ -93,7 +123,7 @@ static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
     target->written = b->written = true;
 }
 
-/* Parts of a gradient that no op wrote become 0. */
+/* Zeroes the parts of a gradient that no op wrote. */
 static void complete_gradient(gnn_tape_t *tape, gnn_var_t base)
 {
     const gnn__value_t *b = &tape->values[base];
@@ -106,7 +136,8 @@ static void complete_gradient(gnn_tape_t *tape, gnn_var_t base)
     }
 }
 
-/* False if no op wrote the gradient of any of the node's outputs. */
+/* Zeroes unwritten parts of the outputs' gradients; false if no op wrote any of them, so that
+ * backward can be skipped. */
 static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 {
     bool any = false;
@@ -120,7 +151,7 @@ static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
 {
     gnn_op_call_t *call = &node->call;
-    if (!node->backward || node->absorbed || !complete_outputs(tape, node))
+    if (!node->backward || node->fused || !complete_outputs(tape, node))
         return GNN_OK;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].grad = tape->values[node->result + i].grad;
@@ -145,10 +176,10 @@ static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
     if (v->kind != GNN__VALUE_OUTPUT || !v->wants_grad || (v->last_use >= 0 && !v->kept))
         return gnn__error(
             GNN_EINVALID,
-            "backward starts from an op's output that depends on a parameter or a wanted input, and that no op reads "
-            "unless it is kept");
+            "the root of backward must be an op's output that depends on a parameter or a wanted input; if ops read it, it must be kept");
     if (d_root && (d_root->rows != v->rows || d_root->cols != v->cols))
-        return gnn__error(GNN_ESHAPE, "the root is %lld x %lld, its gradient %lld x %lld",
+        return gnn__error(GNN_ESHAPE,
+                          "the gradient of the root: expected %lld x %lld, got %lld x %lld",
                           (long long)v->rows, (long long)v->cols, (long long)d_root->rows,
                           (long long)d_root->cols);
     for (int64_t r = 0; r < v->rows; r++)
@@ -171,7 +202,7 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
     if (!tape->recording || !tape->ran)
         return gnn__error(GNN_EINVALID,
                           tape->recording
-                              ? "backward needs a forward before it"
+                              ? "backward: expected a forward pass before it"
                               : "this tape does not record: gnn_tape_reset(tape, 1, ...)");
     GNN_TRY(reserve_scratch(tape, &scratch));
     for (gnn_var_t x = 0; x < tape->n_values; x++)

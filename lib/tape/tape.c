@@ -1,5 +1,6 @@
-/* A tape and its values: inputs, parameters and views are appended; errors are sticky. Ops are in
+/* A tape and its values: inputs, parameters and views; errors are sticky. Ops are in
  * tape_nodes.c. */
+#include <lib/ops/ops.h>
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where
     tape->where = where ? where : "";
 }
 
-/* The first error stays, with its message. */
+/* Keeps the first error, with its message. */
 int gnn_tape_fail(gnn_tape_t *tape, int code)
 {
     if (tape->status == GNN_OK && code != GNN_OK) {
@@ -104,20 +105,20 @@ gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x)
         return NULL;
     if (x < 0 || x >= tape->n_values) {
         gnn_tape_fail(
-            tape, gnn__error(GNN_EINVALID, "%s%sthe tape has %d values, there is no number %d",
+            tape, gnn__error(GNN_EINVALID, "%s%sexpected one of the tape's %d values, got %d",
                              tape->where, *tape->where ? ": " : "", (int)tape->n_values, (int)x));
         return NULL;
     }
     return &tape->values[x];
 }
 
-static gnn_var_t number(const gnn_tape_t *tape, const gnn__value_t *v)
+static gnn_var_t id_of(const gnn_tape_t *tape, const gnn__value_t *v)
 {
     return v ? (gnn_var_t)(v - tape->values) : GNN_NONE;
 }
 
-/* The tape, where there is one, fails; no value. */
-static gnn_var_t missing(gnn_tape_t *tape, const char *function, const char *argument)
+/* Reports a NULL argument; the tape, if there is one, fails. */
+static gnn_var_t fail_null(gnn_tape_t *tape, const char *function, const char *argument)
 {
     const int rc = gnn__error(GNN_EINVALID, "%s: %s is NULL", function, argument);
     if (tape)
@@ -128,7 +129,7 @@ static gnn_var_t missing(gnn_tape_t *tape, const char *function, const char *arg
 gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
 {
     if (!tape || !x)
-        return missing(tape, __func__, tape ? "x" : "tape");
+        return fail_null(tape, __func__, tape ? "x" : "tape");
     if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn_tensor_check(x, "an input")) != GNN_OK)
         return GNN_NONE;
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
@@ -138,33 +139,33 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
     if (!v->external.stride)
         v->external.stride = x->cols;
     v->wants_grad = v->leaf_grad = wants_grad && tape->recording;
-    return number(tape, v);
+    return id_of(tape, v);
 }
 
 gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 {
     if (!tape || !x)
-        return missing(tape, __func__, tape ? "x" : "tape");
+        return fail_null(tape, __func__, tape ? "x" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
     if (v)
         v->sparse = x;
-    return number(tape, v);
+    return id_of(tape, v);
 }
 
 gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 {
     if (!tape || !ids)
-        return missing(tape, __func__, tape ? "ids" : "tape");
+        return fail_null(tape, __func__, tape ? "ids" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
     if (v)
         v->ids = ids;
-    return number(tape, v);
+    return id_of(tape, v);
 }
 
 gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id)
 {
     if (!tape || !parameters)
-        return missing(tape, __func__, tape ? "parameters" : "tape");
+        return fail_null(tape, __func__, tape ? "parameters" : "tape");
     gnn_tensor_t value = gnn_parameters_value(parameters, id);
     if (!gnn_parameters_name(parameters, id))
         gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "there is no parameter %d", id));
@@ -181,7 +182,7 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     v->wants_grad = tape->recording && !tape->frozen;
     if (v->wants_grad)
         gnn_tape_fail(tape, gnn__parameters_check_free(parameters, "training"));
-    return number(tape, v);
+    return id_of(tape, v);
 }
 
 void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
@@ -194,11 +195,11 @@ void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
         if (v->kind == GNN__VALUE_OUTPUT && memory->rows == v->rows && memory->cols == v->cols &&
             v->rows * v->cols == 0)
             return;
-        gnn_tape_fail(
-            tape, gnn__error(GNN_ESHAPE,
-                             "the output is %lld x %lld, the memory given for it is %lld x %lld%s",
-                             (long long)v->rows, (long long)v->cols, (long long)memory->rows,
-                             (long long)memory->cols, memory->data ? "" : " and NULL"));
+        gnn_tape_fail(tape,
+                      gnn__error(GNN_ESHAPE,
+                                 "memory of an output: expected %lld x %lld, got %lld x %lld%s",
+                                 (long long)v->rows, (long long)v->cols, (long long)memory->rows,
+                                 (long long)memory->cols, memory->data ? "" : " and NULL"));
         return;
     }
     v->external = *memory;
@@ -234,4 +235,58 @@ int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x)
 size_t gnn_tape_bytes(const gnn_tape_t *tape)
 {
     return tape->arena.capacity;
+}
+
+/* ---- views ---- */
+
+/* Views: a part of another value, or a value without its gradient. */
+
+/* A view of a dense value; without wants_grad, gradients stop there. */
+static gnn_var_t window(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols, bool wants_grad)
+{
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_VIEW, rows, cols);
+    if (!v)
+        return GNN_NONE;
+    const gnn__value_t *of = &tape->values[x];
+    v->base = of->base;
+    v->row = of->row + row;
+    v->col = of->col + col;
+    v->wants_grad = wants_grad;
+    return (gnn_var_t)(v - tape->values);
+}
+
+gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols)
+{
+    gnn__value_t *of = gnn__tape_at(tape, x);
+    if (!of)
+        return GNN_NONE;
+    if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 ||
+        rows > of->rows - row || cols > of->cols - col) {
+        gnn_tape_fail(
+            tape,
+            gnn__error(
+                GNN_ESHAPE,
+                "a view from row %lld (%lld rows), column %lld (%lld columns) exceeds a dense value of %lld x %lld",
+                (long long)row, (long long)rows, (long long)col, (long long)cols,
+                (long long)of->rows, (long long)of->cols));
+        return GNN_NONE;
+    }
+    if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
+        return x;
+    if (of->halves) {
+        x = gnn__tape_op_once(tape, &gnn__op_widen, x, NULL, 0);
+        if (!(of = gnn__tape_at(tape, x)))
+            return GNN_NONE;
+    }
+    return window(tape, x, row, rows, col, cols, of->wants_grad);
+}
+
+gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x)
+{
+    const gnn__value_t *of = gnn__tape_at(tape, x);
+    if (!of)
+        return GNN_NONE;
+    return of->wants_grad ? window(tape, x, 0, of->rows, 0, of->cols, false) : x;
 }

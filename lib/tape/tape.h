@@ -1,5 +1,5 @@
-/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c
- * packs buffers whose times do not meet into the same memory. */
+/* Internals of a tape of N nodes. Forward of node k runs at time k, its backward at 2N - 1 - k;
+ * plan.c places buffers whose lifetimes do not overlap in the same memory. */
 #ifndef GNN_LIB_TAPE_TAPE_H
 #define GNN_LIB_TAPE_TAPE_H
 
@@ -9,8 +9,8 @@
 #include <lib/kernels/dense/halves.h>
 #include <lib/ops/traits.h>
 
-/* Operands that joining may add to those of an op: a summand and a bias. */
-enum { GNN__JOINED_INPUTS = 2 };
+/* Operands that fusion may append to those of an op: a summand and a bias. */
+enum { GNN__FUSED_INPUTS = 2 };
 
 typedef enum {
     GNN__VALUE_INPUT,
@@ -21,58 +21,60 @@ typedef enum {
     GNN__VALUE_OUTPUT
 } gnn__value_kind_t;
 
-/* One value. Views share the memory of their base; only outputs are planned. */
+/* One value of a tape. Views share the memory of their base; only outputs are planned. */
 typedef struct gnn__value {
     gnn__value_kind_t kind;
     int64_t rows, cols;
-    gnn_tensor_t data, grad; /* where they are; bound by the plan */
-    gnn_tensor_t external;   /* the caller's memory of an input or bound value */
-    const gnn_sparse_t *sparse;
-    const int32_t *ids;
-    gnn_parameters_t *parameters;
-    int32_t parameter;
-    const gnn__halves_t *halves; /* of a parameter that is kept in 16 bits, else NULL */
-    gnn_var_t base;              /* of a view; itself otherwise */
-    int64_t row, col;            /* of a view inside its base */
-    int32_t node;                /* that makes it, -1 */
-    bool wants_grad, leaf_grad, kept, bound;
-    gnn_real_t sparse_dropout; /* of a dropped sparse input */
-    uint32_t stream;           /* of that dropout */
-    /* while planning and running backward */
-    bool consumed; /* directly, not through a view */
-    bool tiled;    /* views cover it exactly: each view is written like a value of its own */
-    bool absent;   /* neither it nor its gradient comes into being: see gnn__tape_join */
-    bool has_views, written;
-    int32_t first_use, last_use; /* nodes that read it or one of its views */
-    int32_t last_time;           /* its data is needed until then */
-    int32_t grad_from, grad_to;  /* its gradient is alive in between */
-    int32_t born;                /* the node that first writes to its memory */
-    gnn_var_t data_of;           /* in whose memory it lies, which is written later; GNN_NONE */
-    gnn_var_t grad_of;           /* whose gradient is its own too, GNN_NONE */
-    int64_t offset, grad_offset;
+    gnn_tensor_t data, grad;      /* memory, once planned; grad.data NULL: no gradient */
+    gnn_tensor_t external;        /* inputs and bound outputs: the caller's memory */
+    const gnn_sparse_t *sparse;   /* sparse inputs: the caller's matrix, otherwise NULL */
+    const int32_t *ids;           /* inputs of ids: the caller's array, otherwise NULL */
+    gnn_parameters_t *parameters; /* parameters: their block, otherwise NULL */
+    int32_t parameter;            /* id in that block; -1 */
+    const gnn__halves_t *halves;  /* fp16 or bf16 parameters: their elements, otherwise NULL */
+    gnn_var_t base;               /* views: the value that owns the memory; otherwise itself */
+    int64_t row, col;             /* views: offset within the base */
+    int32_t node;                 /* index of the node that produces it; -1: none */
+    bool wants_grad;              /* a gradient flows through it */
+    bool leaf_grad;               /* inputs: the caller reads its gradient */
+    bool kept;                    /* readable after forward, so its memory is not reused */
+    bool bound;                   /* outputs: written to `external` */
+    gnn_real_t sparse_dropout;    /* rate of the dropout of a sparse input; 0: none */
+    uint32_t stream;              /* random stream of that dropout */
+    bool consumed;                /* plan: a node reads it directly, not through a view */
+    bool tiled;                   /* plan: views cover it exactly, each written as a value */
+    bool fused_away;              /* plan: neither value nor gradient is materialised */
+    bool has_views;               /* plan: a node reads a view of it */
+    bool written;                 /* backward: its gradient has been written to */
+    int32_t first_use, last_use;  /* plan: nodes that read it or a view of it; last -1: none */
+    int32_t last_time;            /* plan: the time until which its data is needed */
+    int32_t grad_from, grad_to;   /* plan: lifetime of its gradient */
+    int32_t born;                 /* plan: the first node that writes to its memory */
+    gnn_var_t data_of;            /* plan: a later value in whose memory it is; GNN_NONE */
+    gnn_var_t grad_of;            /* plan: a value whose gradient equals its own; GNN_NONE */
+    int64_t offset, grad_offset;  /* plan: bytes from the arena's start; -1: no memory */
 } gnn__value_t;
 
-/* One op. What its call points to lies behind it in a block of memory that stays when the tape is
- * reset: operands, their numbers, attributes. */
+/* One op of a tape. The operands, input ids and attributes follow it in one block of memory, which
+ * is kept when the tape is reset. */
 typedef struct gnn__node {
-    int64_t bytes; /* of the block */
+    int64_t bytes; /* size of the block */
     const gnn_op_t *op;
     gnn_op_call_t call;
-    gnn_var_t *in;    /* as many as operands */
-    void *attributes; /* the call's */
-    int n_own; /* inputs of its own; behind them, those of the nodes whose forward it does too */
-    gnn__finish_t finish; /* the call's, where there are such */
-    gnn_var_t out;        /* the first of n_out numbers */
+    gnn_var_t *in;        /* ids of the inputs, as many as call.n_in */
+    void *attributes;     /* call.attributes, writable */
+    int n_own;            /* inputs of the op; those of nodes fused into its forward follow */
+    gnn__finish_t finish; /* call.finish points here if nodes are fused into its forward */
+    gnn_var_t out;        /* id of the first of n_out outputs */
     bool backward;        /* some input wants a gradient */
-    bool absorbed;        /* another node does its forward and its backward */
-    bool crossed;         /* inputs overlap so that its backward has one thread */
-    bool joined;          /* another node does its forward, not its backward */
-    /* where its outputs begin: `out`, or those of the node whose work it does too */
-    gnn_var_t result;
-    int64_t saved_offset[GNN_OP_SAVED];
+    bool fused;           /* another node does its forward and its backward */
+    bool forward_fused;   /* another node does its forward, it does its backward */
+    bool crossed;         /* its inputs overlap so that backward must use one thread */
+    gnn_var_t result;     /* first output: `out`, or that of a fused dropout */
+    int64_t saved_offset[GNN_OP_SAVED]; /* bytes from the arena's start */
 } gnn__node_t;
 
-/* A buffer to place: alive in [from, to]. */
+/* A buffer to place, alive in [from, to]. */
 typedef struct gnn__buffer {
     int64_t bytes, offset;
     int32_t from, to;
@@ -81,90 +83,92 @@ typedef struct gnn__buffer {
 
 struct gnn_tape {
     gnn_context_t *context;
-    bool recording, training, planned, ran;
-    bool frozen;                 /* parameters that come now want no gradient; until the reset */
-    gnn__prepacked_t *prepacked; /* of the parameters that are read; until the reset */
-    int status;
-    char message[512];
-    uint32_t step, model_step, op_number;
-    const char *where;
+    bool recording;                 /* backward will run */
+    bool training;                  /* dropout and batch statistics are on */
+    bool planned;                   /* memory is laid out and bound */
+    bool ran;                       /* forward ran since the last reset */
+    bool frozen;                    /* parameters added from now on want no gradient; until reset */
+    gnn__prepacked_t *prepacked;    /* of constant parameters that ops read; until reset */
+    int status;                     /* the first error since the last reset; GNN_OK */
+    char message[512];              /* of that error */
+    uint32_t step;                  /* training step, a key of random numbers */
+    uint32_t model_step, op_number; /* place in the model and op within it, keys as well */
+    const char *where;              /* the model step's name, for messages; "" */
     gnn__value_t *values;
     int32_t n_values, values_capacity;
-    gnn__node_t **nodes; /* NULL until an op takes the place */
+    gnn__node_t **nodes; /* blocks of earlier runs are reused; NULL where there is none yet */
     int32_t n_nodes, nodes_capacity;
-    gnn__buffer_t *buffers, **placed;
+    gnn__buffer_t *buffers, **placed; /* of the plan: all, and sorted by offset */
     int64_t n_buffers, buffers_capacity;
-    gnn__arena_t arena;
-    size_t scratch; /* largest need of any node */
+    gnn__arena_t arena; /* values, gradients, saved memory */
+    size_t scratch;     /* bytes: the largest need of any node */
 };
 
-/* Fuses neighbouring ops whose intermediate value has a single reader, and lets ops write in place.
- * Runs once per plan, after it is known who reads each value. */
-int gnn__tape_join(gnn_tape_t *tape);
-/* Takes back what an earlier plan joined. */
-int gnn__tape_separate(gnn_tape_t *tape);
-/* If x is read only by y = x + z, then d_x equals d_y: both use one buffer. */
+/* Fuses adjacent ops whose intermediate value has a single reader, and lets ops write in place.
+ * Runs once per plan, when the readers of each value are known. */
+int gnn__tape_fuse(gnn_tape_t *tape);
+/* Undoes the fusions of an earlier plan. */
+int gnn__tape_unfuse(gnn_tape_t *tape);
+/* Lets a gradient use another's buffer: if x is read only by y = x + z, then d_x equals d_y. */
 void gnn__tape_share_gradients(gnn_tape_t *tape);
-/* Are some numbers in both? Of a value and its views. */
+/* True if two values, or views of one value, share an element. */
 bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
-/* Works out lifetimes and offsets, reserves memory, binds pointers. */
+/* Computes lifetimes and offsets, reserves memory, binds pointers. */
 int gnn__tape_plan(gnn_tape_t *tape);
-/* Bytes that a plan would take for values, and the most that one op needs beside; nothing is
- * reserved. */
+/* Bytes of a plan's values, and the largest scratch of an op; reserves nothing. */
 int gnn__tape_size(gnn_tape_t *tape, size_t *values, size_t *scratch);
-/* The random numbers that the op behind a value draws from. */
+/* Key of the random numbers that the op which produces x draws. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
-/* As gnn_tape_op of one input, for an op that draws nothing: where the tape has the same op on the
- * same input with the same attributes already, its value serves once more. */
+/* gnn_tape_op with one input, for an op that draws nothing: returns the output of an earlier node
+ * if it has the same op, input and attributes. */
 gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t input,
                             const void *attributes, size_t bytes);
-/* The op behind a value reads this stream instead of its own: several products of one dropped input
- * see one mask. */
+/* The op which produces x draws from this stream instead of its own: several products of one
+ * dropped input use the same mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
-/* Layer or rms norm of x + dropout(residual) in one op. */
+/* Layer or RMS norm of x + dropout(residual) as one op. */
 gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
-/* As gnn_tape_activation, of a value that has no other reader: where it is a sum with a bias made
- * just before, that op takes the activation over. */
-/* gnn_tape_weight_norm with a weight of self-loops that the view adds. `weight` GNN_NONE: edges
- * weigh 1. */
+/* gnn_tape_weight_norm with a weight of the self-loops that the view adds. `weight` GNN_NONE:
+ * every weight is 1. */
 gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                 gnn_flag_t self_loops, gnn_graph_norm_t kind, gnn_real_t loop_weight);
+/* gnn_tape_activation of a value without other readers: if it is a sum with a bias that was just
+ * added, that op applies the activation. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
-/* gnn_parameters_allocate; without `draws` the memory of those that start with random numbers is
- * not touched: the caller fills it. */
+/* gnn_parameters_allocate; without `draws`, memory of randomly initialised parameters is left for
+ * the caller to fill. */
 int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
-/* From now on the parameter's numbers are of 16 bits, its value has no data: `numbers` (caller's
- * to fill) are (rows x cols), or where it is turned (cols x rows). */
-int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
-                         uint16_t **numbers);
-/* Takes that back: the numbers are widened. */
+/* Stores a parameter as fp16 or bf16 from now on; its value has no data. The caller fills
+ * `elements` (rows x cols, or cols x rows if transposed). */
+int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool transposed,
+                         uint16_t **elements);
+/* Converts a parameter back to full precision. */
 void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id);
-/* Sets to 0 what gnn__parameters_make_room without `draws` has left untouched. */
+/* Zeroes a parameter that gnn__parameters_make_room without `draws` left uninitialised. */
 void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id);
-/* NULL: it is not kept in 16 bits. */
+/* NULL if the parameter is stored in full precision. */
 const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id);
-/* GNN_EUNSUPPORTED with the first that is kept in 16 bits: what is to be done needs all numbers. */
+/* GNN_EUNSUPPORTED, naming the first fp16 or bf16 parameter: `what` needs all of them in full
+ * precision. */
 int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what);
-/* From now on the values do not change, and products may keep what they have laid out of them. */
+/* Marks the values constant, so that GEMM back ends may cache packed copies. */
 int gnn__parameters_keep_packed(gnn_parameters_t *parameters);
 gnn__prepacked_t *gnn__parameters_prepacked(const gnn_parameters_t *parameters);
-/* GNN_EUNSUPPORTED if they may not change. */
+/* GNN_EUNSUPPORTED if the values are marked constant. */
 int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *what);
-/* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
+/* The memory of a gradient; may hold stale values: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
-/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller
- * writes all of it. */
+/* True if the gradient counts as 0 whatever its memory holds; the caller must then overwrite all
+ * of it, since from now on the memory counts. */
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
-/* Sets one gradient, or all of them, to 0 where no op has written it. */
+/* Zeroes one gradient, or all, that no op has written. */
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradients_settle(const gnn_parameters_t *parameters);
-/* The least work of a node's pass, for profiles. */
-gnn_op_work_t gnn__node_work(const gnn__node_t *node, bool backward);
-/* A value, or NULL with a sticky error if the number is not one. */
+/* A value by id; NULL, with the tape in error, if there is none. */
 gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x);
 
 #endif

@@ -1,12 +1,12 @@
-/* Ops on a tape: each has a block of memory that its call points into, and is checked as it
- * comes. */
+/* Ops on a tape: each has a block of memory that its call points into; inputs are checked when it
+ * is added. */
 #include <lib/tape/tape.h>
 
-/* An op takes up to so many inputs. Its block has room for attributes of so many bytes at least, so
- * that another op may take its place (gnn__tape_activate). */
+/* Limit on an op's inputs. A block has at least LEAST_ATTRIBUTES bytes for attributes, so that
+ * another op can replace its op (gnn__tape_activate). */
 enum { MOST_INPUTS = 4096, LEAST_ATTRIBUTES = 64 };
 _Static_assert(sizeof(gnn__activation_settings_t) <= LEAST_ATTRIBUTES,
-               "a sum has room for the settings of the activation that it takes over");
+               "a sum has room for the settings of an activation that is fused into it");
 
 static int grow_nodes(gnn_tape_t *tape)
 {
@@ -19,25 +19,25 @@ static int grow_nodes(gnn_tape_t *tape)
     return GNN_OK;
 }
 
-/* Where the parts of a node's block begin. */
+/* Offsets of a node's block. */
 typedef struct {
-    int64_t operands, numbers, attributes, bytes;
+    int64_t operands, ids, attributes, bytes;
 } layout_t;
 
-/* From 16-byte boundaries on. False: it does not fit an address. */
+/* Offsets at 16-byte boundaries. False if the size overflows. */
 static bool lay_out(int64_t n_inputs, size_t attribute_bytes, layout_t *l)
 {
-    const int64_t slots = n_inputs + GNN__JOINED_INPUTS,
-                  attributes = attribute_bytes < LEAST_ATTRIBUTES ? LEAST_ATTRIBUTES
-                               : attribute_bytes > INT64_MAX      ? -1
-                                                                  : (int64_t)attribute_bytes;
+    const int64_t slots = n_inputs + GNN__FUSED_INPUTS;
+    if (attribute_bytes > INT64_MAX)
+        return false;
+    const int64_t attributes = gnn__max((int64_t)attribute_bytes, LEAST_ATTRIBUTES);
     return gnn__pad((int64_t)sizeof(gnn__node_t), 16, &l->operands) &&
-           gnn__pad(l->operands + slots * (int64_t)sizeof(gnn_operand_t), 16, &l->numbers) &&
-           gnn__pad(l->numbers + slots * (int64_t)sizeof(gnn_var_t), 16, &l->attributes) &&
+           gnn__pad(l->operands + slots * (int64_t)sizeof(gnn_operand_t), 16, &l->ids) &&
+           gnn__pad(l->ids + slots * (int64_t)sizeof(gnn_var_t), 16, &l->attributes) &&
            gnn__add(l->attributes, attributes, &l->bytes);
 }
 
-/* The next node, empty; its block is the one that stood here before the last reset if that is large
+/* The next node, cleared. Reuses the block that was here before the last reset if it is large
  * enough. */
 static int take_node(gnn_tape_t *tape, const gnn_op_t *op, int n_inputs, size_t bytes,
                      gnn__node_t **node)
@@ -45,10 +45,10 @@ static int take_node(gnn_tape_t *tape, const gnn_op_t *op, int n_inputs, size_t 
     layout_t l;
     GNN_TRY(grow_nodes(tape));
     if (n_inputs < 0 || n_inputs > MOST_INPUTS)
-        return gnn__error(GNN_EINVALID, "%s%sop %s: an op takes 0 to %d inputs, got %d",
-                          tape->where, *tape->where ? ": " : "", op->name, MOST_INPUTS, n_inputs);
+        return gnn__error(GNN_EINVALID, "%s%sop %s: expected 0 to %d inputs, got %d", tape->where,
+                          *tape->where ? ": " : "", op->name, MOST_INPUTS, n_inputs);
     if (!lay_out(n_inputs, bytes, &l))
-        return gnn__error(GNN_EOVERFLOW, "%s%sop %s: %zu bytes of attributes do not fit",
+        return gnn__error(GNN_EOVERFLOW, "%s%sop %s: the size of %zu bytes of attributes overflows",
                           tape->where, *tape->where ? ": " : "", op->name, bytes);
     gnn__node_t **at = &tape->nodes[tape->n_nodes];
     if (!*at || (*at)->bytes < l.bytes) {
@@ -63,13 +63,13 @@ static int take_node(gnn_tape_t *tape, const gnn_op_t *op, int n_inputs, size_t 
     *node = *at;
     **node = (gnn__node_t){.bytes = room,
                            .op = op,
-                           .in = (gnn_var_t *)(void *)(block + l.numbers),
+                           .in = (gnn_var_t *)(void *)(block + l.ids),
                            .attributes = block + l.attributes};
     (*node)->call.in = (gnn_operand_t *)(void *)(block + l.operands);
     return GNN_OK;
 }
 
-/* What an op may know of an input before any value exists. */
+/* An input as an op's shape function sees it, before values exist. */
 static gnn_operand_t operand(const gnn__value_t *v)
 {
     return (gnn_operand_t){.rows = v->rows,
@@ -88,19 +88,18 @@ uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
     return (tape->model_step & 0xffff) << 8 | (tape->op_number++ & 0xff);
 }
 
-/* An op takes no sparse input that it does not say it takes, and none that would have to be
- * dropped. */
+/* Refuses a sparse input unless the op takes it, and its dropout unless the op applies it. */
 static int check_sparse(const gnn__node_t *node, const gnn__value_t *v, int k)
 {
     const bool drops = node->op->traits && node->op->traits->drops_sparse;
     if (k >= 32 || !(node->op->sparse_inputs >> k & 1))
         return gnn_op_fail(
             &node->call, GNN_EUNSUPPORTED,
-            "op %s takes a dense value as input %d, it is sparse (linear reads sparse ones): see gnn_sparse_to_dense",
+            "op %s: expected a dense input %d, got a sparse one, which only linear reads: see gnn_sparse_to_dense",
             node->op->name, k);
     if (v->sparse_dropout > 0 && !drops)
         return gnn_op_fail(&node->call, GNN_EUNSUPPORTED,
-                           "op %s: input %d is a sparse value after dropout, which only linear reads",
+                           "op %s: input %d is a sparse value with dropout, which only linear reads",
                            node->op->name, k);
     return GNN_OK;
 }
@@ -122,7 +121,7 @@ static int take_inputs(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inp
     return GNN_OK;
 }
 
-/* Fills a fresh node and lets the op check its inputs. */
+/* Fills a cleared node and lets the op check its inputs. */
 static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs,
                     const void *attributes, size_t bytes)
 {
@@ -150,8 +149,8 @@ static int put_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *input
     return describe(tape, *node, inputs, n_inputs, attributes, bytes);
 }
 
-/* The inputs, with those that the op cannot read in 16 bits widened by an op before it. NULL: all
- * are fine as they are. */
+/* Replaces inputs whose fp16 or bf16 elements the op cannot read by widened ones. *widened stays
+ * NULL if there are none. */
 static int widen_inputs(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                         const void *attributes, gnn_var_t **widened)
 {

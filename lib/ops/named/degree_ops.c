@@ -93,7 +93,8 @@ static int64_t count_selected(const gnn_op_call_t *call, degrees_t degrees)
     return count;
 }
 
-/* Copies the rows `selected`, in order, to their receivers' rows of `all`, or back; adds if `add`. */
+/* Copies the rows `selected`, in order, to their receivers' rows of `all`, or back; adds if
+ * `add`. */
 static void move_selected(const gnn_op_call_t *call, degrees_t degrees, const gnn_tensor_t *selected,
                           const gnn_tensor_t *all, bool to_all, bool add)
 {

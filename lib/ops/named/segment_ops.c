@@ -1,4 +1,5 @@
-/* Aggregations of the senders of a receiver that need all of them at once: median, quantile, product, the k largest. */
+/* Aggregations of the senders of a receiver that need all of them at once: median, quantile,
+ * product, the k largest. */
 #include <lib/ops/named/named_ops.h>
 
 /* ---- median ---- */
