@@ -1,10 +1,10 @@
-/* Explaining a row: settings checked, the method run, and what it found put under the caller's
- * numbers. */
+/* Explains a row of a model's output: checks settings, runs the method, maps the result to the
+ * caller's ids. */
 #include <lib/explain/explain.h>
 
 #include <math.h>
 
-static const gnn__explainer_t *const rows[] = {
+static const gnn__explainer_t *const explainers[] = {
 #define GNN_EXPLAINER(name, paper, help) &gnn__explainer_##name,
 #include <lib/explain/explainers.def>
 #undef GNN_EXPLAINER
@@ -27,13 +27,13 @@ static const char *name_at(size_t index)
     return method ? method->name : NULL;
 }
 
-static int find_method(gnn__explaining_t *e, const gnn__explainer_t **row)
+static int find_method(gnn__explaining_t *e, const gnn__explainer_t **explainer)
 {
     const char *name = e->config.method ? e->config.method : methods[0].name;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
         if (strcmp(methods[k].name, name) == 0) {
             e->found->method = methods[k].name;
-            *row = rows[k];
+            *explainer = explainers[k];
             return GNN_OK;
         }
     return gnn__unknown_name("method of explanation", name, name_at);
@@ -45,7 +45,8 @@ static int check_number(const char *name, gnn_real_t *value, double initial)
 {
     const double v = gnn__setting(*value, initial);
     if (!(v >= 0) || isinf(v))
-        return gnn__error(GNN_EINVALID, "explanation: %s is %g, expected a number from 0", name, v);
+        return gnn__error(GNN_EINVALID, "explanation: %s: expected a finite value >= 0, got %g",
+                          name, v);
     *value = (gnn_real_t)v;
     return GNN_OK;
 }
@@ -55,17 +56,19 @@ static int check_count(const char *name, int64_t *value, int64_t initial)
     enum { MOST = 1000000 };
     *value = *value == 0 ? initial : *value;
     if (*value < 1 || *value > MOST)
-        return gnn__error(GNN_EINVALID, "explanation: %s is %lld, expected 1 to %d", name,
-                          (long long)*value, MOST);
+        return gnn__error(GNN_EINVALID, "explanation: %s: expected 1 to %d, got %lld", name, MOST,
+                          (long long)*value);
     return GNN_OK;
 }
 
 static int resolve(gnn_explain_config_t *c)
 {
     if ((int)c->features < 0 || c->features > GNN_EXPLAIN_NONE)
-        return gnn__error(GNN_EINVALID, "explanation: features is %d", (int)c->features);
+        return gnn__error(GNN_EINVALID, "explanation: features: expected 0 to %d, got %d",
+                          (int)GNN_EXPLAIN_NONE, (int)c->features);
     if ((int)c->loss < 0 || c->loss > GNN_LOSS_MEAN_SQUARED)
-        return gnn__error(GNN_EINVALID, "explanation: loss is %d", (int)c->loss);
+        return gnn__error(GNN_EINVALID, "explanation: loss: expected 0 to %d, got %d",
+                          (int)GNN_LOSS_MEAN_SQUARED, (int)c->loss);
     GNN_TRY(check_count("epochs", &c->epochs, 100));
     GNN_TRY(check_count("steps", &c->steps, 50));
     GNN_TRY(check_number("lr", &c->lr, 0.01));
@@ -75,36 +78,36 @@ static int resolve(gnn_explain_config_t *c)
     return check_number("feature_entropy", &c->feature_entropy, 0.1);
 }
 
-/* ---- what is found ---- */
+/* ---- the result ---- */
 
-static int new_tensor(gnn_tensor_t *t, int64_t rows_of, int64_t cols)
+static int new_tensor(gnn_tensor_t *t, int64_t rows, int64_t cols)
 {
     int64_t count;
-    if (!gnn__mul(rows_of, cols, &count))
-        return gnn__error(GNN_EOVERFLOW, "an explanation of %lld x %lld numbers",
-                          (long long)rows_of, (long long)cols);
+    if (!gnn__mul(rows, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "an explanation: the size of %lld x %lld overflows",
+                          (long long)rows, (long long)cols);
     GNN_TRY(gnn__new(&t->data, count, sizeof *t->data, "an explanation"));
-    *t = gnn_tensor(t->data, rows_of, cols);
+    *t = gnn_tensor(t->data, rows, cols);
     return GNN_OK;
 }
 
-static int make_room(gnn__explaining_t *e, const gnn__explainer_t *row)
+static int allocate_result(gnn__explaining_t *e, const gnn__explainer_t *explainer)
 {
     gnn_explanation_t *f = e->found;
     const gnn__probe_t *p = &e->probe;
-    const bool columns = row->columns || e->config.features == GNN_EXPLAIN_COMMON;
+    const bool columns = explainer->columns || e->config.features == GNN_EXPLAIN_COMMON;
     GNN_TRY(gnn__new(&e->edges, p->n_edges, sizeof *e->edges, "an explanation"));
     GNN_TRY(gnn__new(&e->d_row, p->logits.cols, sizeof *e->d_row, "an explanation"));
     GNN_TRY(new_tensor(&e->first, 1, p->logits.cols));
     GNN_TRY(new_tensor(&f->logits, 1, p->logits.cols));
     GNN_TRY(new_tensor(&f->edges, gnn_graph_n_edges(p->given->graphs[e->config.slot]), 1));
-    if (p->features < 0 || row->no_features || e->config.features == GNN_EXPLAIN_NONE)
+    if (p->features < 0 || explainer->no_features || e->config.features == GNN_EXPLAIN_NONE)
         return GNN_OK;
     return new_tensor(&f->features, columns ? 1 : p->x.rows, p->x.cols);
 }
 
-/* What the probe knows goes over to the explanation. */
-static void hand_over(gnn__explaining_t *e)
+/* Writes the importance to the caller's edges; the result takes over the probe's id arrays. */
+static void write_result(gnn__explaining_t *e)
 {
     gnn_explanation_t *f = e->found;
     gnn__probe_t *p = &e->probe;
@@ -118,7 +121,7 @@ static void hand_over(gnn__explaining_t *e)
     p->nodes = p->edges = NULL;
 }
 
-static int look_first(gnn__explaining_t *e)
+static int run_unmasked(gnn__explaining_t *e)
 {
     gnn_explanation_t *f = e->found;
     GNN_TRY(gnn__probe_run(&e->probe));
@@ -136,15 +139,16 @@ static int look_first(gnn__explaining_t *e)
 static int explain(gnn__explaining_t *e, const gnn_model_t *model, gnn_context_t *context,
                    const gnn_model_inputs_t *inputs)
 {
-    const gnn__explainer_t *row = NULL;
+    const gnn__explainer_t *explainer = NULL;
     GNN_TRY(resolve(&e->config));
-    GNN_TRY(find_method(e, &row));
-    const gnn__probe_config_t how = {e->found->row, e->config.input, e->config.slot, row->gradients};
+    GNN_TRY(find_method(e, &explainer));
+    const gnn__probe_config_t how = {e->found->row, e->config.input, e->config.slot,
+                                     explainer->gradients};
     GNN_TRY(gnn__probe_open(&e->probe, model, context, inputs, &how));
-    GNN_TRY(make_room(e, row));
-    GNN_TRY(look_first(e));
-    GNN_TRY(row->run(e));
-    hand_over(e);
+    GNN_TRY(allocate_result(e, explainer));
+    GNN_TRY(run_unmasked(e));
+    GNN_TRY(explainer->run(e));
+    write_result(e);
     return GNN_OK;
 }
 

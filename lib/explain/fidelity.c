@@ -1,4 +1,4 @@
-/* How well an explanation fits the model: runs on it alone, and on what it leaves. */
+/* Fidelity of an explanation: the model is run on the explanation alone and on its complement. */
 #include <lib/explain/explain.h>
 
 #include <math.h>
@@ -8,9 +8,9 @@ typedef struct trial {
     gnn_fidelity_config_t config;
     const gnn_explanation_t *explanation;
     gnn__probe_t probe;
-    gnn_real_t *edges;    /* (edges that are run) the mask; NULL: 1 everywhere */
-    gnn_real_t *features; /* as the explanation's; NULL: 1 everywhere */
-    gnn_tensor_t kept[3]; /* logits: of all, of what it leaves, of the explanation */
+    gnn_real_t *edges;      /* (n_edges of the probe): edge mask; NULL: 1 */
+    gnn_real_t *features;   /* (as the explanation's): feature mask; NULL: 1 */
+    gnn_tensor_t logits[3]; /* logits (1 x c): unmasked, complement, explanation */
 } trial_t;
 
 static int compare(const void *a, const void *b)
@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The `most` largest become 1, of equals the first; the others 0. */
+/* Sets the `most` largest values to 1 (of equal ones the first), the others to 0. */
 static int keep_largest(gnn_real_t *values, int64_t n, int64_t most)
 {
     gnn_real_t *sorted;
@@ -43,10 +43,10 @@ static int make_mask(gnn_real_t *values, int64_t n, int64_t most, const char *wh
 {
     for (int64_t k = 0; k < n && most == 0; k++)
         if (!(values[k] >= 0 && values[k] <= 1))
-            return gnn__error(GNN_EINVALID,
-                              "fidelity: an importance of %s is %g and no mask of 0 .. 1: say how many "
-                              "are kept",
-                              what, (double)values[k]);
+            return gnn__error(
+                GNN_EINVALID,
+                "fidelity: expected an importance of %s in 0..1, got %g; for others set the count to keep",
+                what, (double)values[k]);
     return most > 0 ? keep_largest(values, n, most) : GNN_OK;
 }
 
@@ -67,22 +67,22 @@ static int take_masks(trial_t *t)
     return make_mask(t->features, count, t->config.features, "features");
 }
 
-/* The explanation, or (rest) what it leaves. */
-static void apply(trial_t *t, bool rest)
+/* Applies the masks, or (rest) their complement. */
+static void apply(trial_t *t, bool complement)
 {
     gnn__probe_t *p = &t->probe;
     const int64_t cols = p->x.cols;
     for (int64_t k = 0; t->edges && k < p->n_edges; k++)
-        p->mask.data[k] = rest ? 1 - t->edges[k] : t->edges[k];
+        p->mask.data[k] = complement ? 1 - t->edges[k] : t->edges[k];
     for (int64_t k = 0; t->features && k < p->x.rows * cols; k++) {
         const gnn_real_t m = t->features[t->explanation->features.rows == 1 ? k % cols : k];
-        p->x_run.data[k] = p->x.data[k] * (rest ? 1 - m : m);
+        p->x_run.data[k] = p->x.data[k] * (complement ? 1 - m : m);
     }
 }
 
 static int run(trial_t *t, int which)
 {
-    gnn_tensor_t *kept = &t->kept[which];
+    gnn_tensor_t *kept = &t->logits[which];
     const int64_t cols = t->probe.logits.cols;
     if (which > 0)
         apply(t, which == 1);
@@ -93,7 +93,7 @@ static int run(trial_t *t, int which)
     return GNN_OK;
 }
 
-/* Are these the inputs that were explained? */
+/* Checks that these are the inputs that were explained. */
 static int check_same(const trial_t *t)
 {
     const gnn_explanation_t *x = t->explanation;
@@ -103,11 +103,12 @@ static int check_same(const trial_t *t)
     int64_t wanted;
     if (x->n_nodes != p->n_nodes || x->n_edges != p->n_edges || !columns || !rows ||
         (p->n_nodes > 0 && memcmp(x->nodes, p->nodes, (size_t)p->n_nodes * sizeof *x->nodes) != 0))
-        return gnn__error(GNN_EINVALID,
-                          "fidelity: the explanation is of %lld nodes, %lld edges and %lld features, "
-                          "these inputs have %lld, %lld and %lld, or others",
-                          (long long)x->n_nodes, (long long)x->n_edges, (long long)x->features.cols,
-                          (long long)p->n_nodes, (long long)p->n_edges, (long long)p->x.cols);
+        return gnn__error(
+            GNN_EINVALID,
+            "fidelity: expected the explained inputs with %lld nodes, %lld edges and %lld features; "
+            "got %lld, %lld and %lld, or other nodes",
+            (long long)x->n_nodes, (long long)x->n_edges, (long long)x->features.cols,
+            (long long)p->n_nodes, (long long)p->n_edges, (long long)p->x.cols);
     return gnn__target(&p->logits, t->config.loss, x->output + 1, &wanted);
 }
 
@@ -115,10 +116,10 @@ static void measure(const trial_t *t, gnn_fidelity_t *f)
 {
     const gnn_loss_kind_t loss = t->config.loss;
     const int64_t y = t->explanation->output, n = t->probe.n_edges;
-    const gnn_tensor_t *all = &t->kept[0], *rest = &t->kept[1], *alone = &t->kept[2];
+    const gnn_tensor_t *all = &t->logits[0], *rest = &t->logits[1], *alone = &t->logits[2];
     const double p = gnn__target_probability(all, loss, y);
-    *f = (gnn_fidelity_t){.plus = !gnn__target_said(rest, all, loss, y),
-                          .minus = !gnn__target_said(alone, all, loss, y),
+    *f = (gnn_fidelity_t){.plus = !gnn__target_predicted(rest, all, loss, y),
+                          .minus = !gnn__target_predicted(alone, all, loss, y),
                           .plus_probability = p - gnn__target_probability(rest, loss, y),
                           .minus_probability = p - gnn__target_probability(alone, loss, y),
                           .unfaithfulness = 1 - exp(-gnn__target_divergence(alone, all, loss, y))};
@@ -130,10 +131,12 @@ static int try_all(trial_t *t, const gnn_model_t *model, gnn_context_t *context,
                    const gnn_model_inputs_t *inputs)
 {
     if (t->config.edges < -1 || t->config.features < -1)
-        return gnn__error(GNN_EINVALID, "fidelity: %lld edges and %lld features are kept",
+        return gnn__error(GNN_EINVALID,
+                          "fidelity: expected counts of edges and features >= -1, got %lld and %lld",
                           (long long)t->config.edges, (long long)t->config.features);
     if (t->config.loss == GNN_LOSS_MEAN_SQUARED)
-        return gnn__error(GNN_EUNSUPPORTED, "fidelity is of classes, not of a regression");
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "fidelity needs classes; the loss is that of a regression");
     const gnn__probe_config_t how = {t->explanation->row, t->config.input, t->config.slot, false};
     GNN_TRY(gnn__probe_open(&t->probe, model, context, inputs, &how));
     GNN_TRY(check_same(t));
@@ -162,6 +165,6 @@ int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *context,
     gnn_free(t.edges);
     gnn_free(t.features);
     for (int k = 0; k < 3; k++)
-        gnn_free(t.kept[k].data);
+        gnn_free(t.logits[k].data);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* What of a row of the output is explained: a class of several, a label of several independent
- * ones, or a number. */
+/* The output of a row that is explained: one of several classes, one of several independent
+ * labels, or a regression output. */
 #include <lib/explain/explain.h>
 
 #include <math.h>
@@ -23,13 +23,16 @@ int gnn__target(const gnn_tensor_t *logits, gnn_loss_kind_t loss, int64_t wanted
     const bool one = one_column(logits, loss);
     const int64_t count = one ? 2 : logits->cols;
     if (wanted < 0 || wanted > count)
-        return gnn__error(GNN_EINVALID, "output %lld is explained, expected 1 to %lld, or 0",
-                          (long long)wanted, (long long)count);
-    *output = wanted > 0 ? wanted - 1 : one ? logits->data[0] > 0 : largest(logits);
+        return gnn__error(GNN_EINVALID, "output to explain: expected 1 to %lld, or 0, got %lld",
+                          (long long)count, (long long)wanted);
+    if (wanted > 0)
+        *output = wanted - 1;
+    else
+        *output = one ? logits->data[0] > 0 : largest(logits);
     return GNN_OK;
 }
 
-/* 1 or -1: with one column class 0 has the opposite logit. */
+/* 1 or -1: with one column, the logit of class 0 is negated. */
 static double sign(int64_t cols, gnn_loss_kind_t loss, int64_t output)
 {
     return cols == 1 && loss != GNN_LOSS_MEAN_SQUARED && output == 0 ? -1 : 1;
@@ -90,8 +93,8 @@ void gnn__target_loss_grad(const gnn_tensor_t *logits, const gnn_tensor_t *first
     }
 }
 
-bool gnn__target_said(const gnn_tensor_t *logits, const gnn_tensor_t *first, gnn_loss_kind_t loss,
-                      int64_t output)
+bool gnn__target_predicted(const gnn_tensor_t *logits, const gnn_tensor_t *first,
+                           gnn_loss_kind_t loss, int64_t output)
 {
     if (one_column(logits, loss))
         return (logits->data[0] > 0) == (output == 1);
