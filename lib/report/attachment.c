@@ -1,7 +1,8 @@
-/* Syntax in attention: each head's tree and each word's choice, beside a treebank's heads. */
+/* Attachment scores of attention heads: maximum spanning trees and most attended words, compared
+ * with the heads of a treebank. */
 #include <lib/report/attention_maps.h>
 
-enum { AT_ONCE = 2048 }; /* tokens that run at once */
+enum { BATCH_TOKENS = 2048 }; /* tokens per batch */
 
 typedef struct {
     gnn_attachment_t view;
@@ -11,12 +12,12 @@ typedef struct {
     gnn_both_ways_t both;
 } attachment_t;
 
-/* A sentence without punctuation, and its tokens. */
+/* A sentence without its punctuation, and its tokens. */
 typedef struct {
     int64_t tokens, words;
     int32_t *ids, *types;
-    int64_t *word;  /* (tokens) place among the words that count; -1: none of them */
-    int64_t *heads; /* (words) a place among them; -1: the head does not count */
+    int64_t *word;  /* (tokens): index of its word; -1: punctuation or a special token */
+    int64_t *heads; /* (words): index of the head word; -1: the root or punctuation */
 } sentence_t;
 
 static void sentence_free(sentence_t *s)
@@ -29,7 +30,7 @@ static void sentence_free(sentence_t *s)
 
 /* ---- sentences ---- */
 
-/* Words with blanks in between; starts[k] is the first byte of word k. */
+/* Joins words by spaces; starts[k] is the first byte of word k. */
 static int join_words(const gnn_treebank_t *bank, int64_t first, int64_t n, char **text,
                       int64_t *starts)
 {
@@ -48,17 +49,17 @@ static int join_words(const gnn_treebank_t *bank, int64_t first, int64_t n, char
     return GNN_OK;
 }
 
-/* Number among the words that are no punctuation, -1 for marks; returns how many count. */
-static int64_t number_words(const gnn_treebank_t *bank, int64_t first, int64_t n, int64_t *number)
+/* Index of each word without punctuation, -1 for punctuation; returns the count of words. */
+static int64_t index_words(const gnn_treebank_t *bank, int64_t first, int64_t n, int64_t *index)
 {
     int64_t words = 0;
     for (int64_t k = 0; k < n; k++)
-        number[k] = bank->punctuation[first + k] ? -1 : words++;
+        index[k] = bank->punctuation[first + k] ? -1 : words++;
     return words;
 }
 
 static int take_tokens(sentence_t *s, const gnn_tokens_t *t, const int64_t *starts,
-                       const int64_t *number, int64_t n)
+                       const int64_t *index, int64_t n)
 {
     s->tokens = t->rows;
     GNN_TRY(gnn__new(&s->ids, t->rows, sizeof *s->ids, "tokens"));
@@ -69,18 +70,18 @@ static int take_tokens(sentence_t *s, const gnn_tokens_t *t, const int64_t *star
         s->types[k] = t->types[k];
         while (t->end[k] > 0 && w + 1 < n && starts[w + 1] < t->end[k])
             w++;
-        s->word[k] = t->end[k] > 0 ? number[w] : -1;
+        s->word[k] = t->end[k] > 0 ? index[w] : -1;
     }
     return GNN_OK;
 }
 
 static int take_heads(sentence_t *s, const gnn_treebank_t *bank, int64_t first, int64_t n,
-                      const int64_t *number)
+                      const int64_t *index)
 {
     GNN_TRY(gnn__new(&s->heads, s->words, sizeof *s->heads, "heads"));
     for (int64_t k = 0; k < n; k++)
-        if (number[k] >= 0)
-            s->heads[number[k]] = bank->heads[first + k] < 0 ? -1 : number[bank->heads[first + k]];
+        if (index[k] >= 0)
+            s->heads[index[k]] = bank->heads[first + k] < 0 ? -1 : index[bank->heads[first + k]];
     return GNN_OK;
 }
 
@@ -90,9 +91,9 @@ static int read_sentence(const attachment_t *a, sentence_t *s, int64_t first, in
     int64_t *starts = NULL;
     gnn_tokens_t *tokens = NULL;
     int rc;
-    GNN_CHECK(gnn__new(&starts, 2 * n, sizeof *starts, "places of words"));
+    GNN_CHECK(gnn__new(&starts, 2 * n, sizeof *starts, "offsets of words"));
     GNN_CHECK(join_words(a->bank, first, n, &text, starts));
-    s->words = number_words(a->bank, first, n, starts + n);
+    s->words = index_words(a->bank, first, n, starts + n);
     GNN_CHECK(gnn_tokenizer_encode(gnn_pretrained_tokenizer(a->p),
                                    &(gnn_texts_t){1, (const char *const *)&text, NULL}, NULL,
                                    &(gnn_encoding_t){.places = GNN_ON}, &tokens));
@@ -117,8 +118,8 @@ static void add_baselines(attachment_t *a, const sentence_t *s)
     a->view.sentences++;
 }
 
-/* Words whose head is the one that they attend to most. */
-static int64_t count_most(const sentence_t *s, const gnn_tensor_t *map)
+/* Counts the words that attend most to their head. */
+static int64_t count_most_attended(const sentence_t *s, const gnn_tensor_t *map)
 {
     int64_t right = 0;
     for (int64_t w = 0; w < s->words; w++) {
@@ -131,7 +132,7 @@ static int64_t count_most(const sentence_t *s, const gnn_tensor_t *map)
     return right;
 }
 
-static int64_t count_joined(const sentence_t *s, const int64_t *from, const int64_t *to, int64_t n)
+static int64_t count_tree_edges(const sentence_t *s, const int64_t *from, const int64_t *to, int64_t n)
 {
     int64_t right = 0;
     for (int64_t k = 0; k < n; k++)
@@ -139,17 +140,18 @@ static int64_t count_joined(const sentence_t *s, const int64_t *from, const int6
     return right;
 }
 
-/* Pairs of a complete graph come receiver after receiver: the map is their weights as it lies. */
+/* The edges of a complete graph are ordered by receiver, so the matrix of weights is the array of
+ * edge weights. */
 static int score_map(attachment_t *a, const sentence_t *s, const gnn_graph_t *graph,
-                     const gnn_real_t *pieces, gnn_real_t *words, int64_t *ends, int64_t cell)
+                     const gnn_real_t *tokens, gnn_real_t *words, int64_t *ends, int64_t cell)
 {
     int64_t edges;
-    const gnn_tensor_t from = gnn_tensor((gnn_real_t *)(uintptr_t)pieces, s->tokens, s->tokens),
+    const gnn_tensor_t from = gnn_tensor((gnn_real_t *)(uintptr_t)tokens, s->tokens, s->tokens),
                        map = gnn_tensor(words, s->words, s->words);
     GNN_TRY(gnn_attention_of_words(&from, s->word, &map));
     GNN_TRY(gnn_graph_spanning_tree(graph, words, a->both, ends, ends + s->words, &edges));
-    a->view.trees.data[cell] += (gnn_real_t)count_joined(s, ends, ends + s->words, edges);
-    a->view.most.data[cell] += (gnn_real_t)count_most(s, &map);
+    a->view.trees.data[cell] += (gnn_real_t)count_tree_edges(s, ends, ends + s->words, edges);
+    a->view.most.data[cell] += (gnn_real_t)count_most_attended(s, &map);
     return GNN_OK;
 }
 
@@ -178,12 +180,12 @@ done:
 
 typedef struct {
     sentence_t *sentences;
-    int64_t count, tokens, cells; /* cells: of all attention maps of one head */
+    int64_t count, tokens, cells; /* cells: elements of all attention maps of one head */
     int64_t *lengths;
     int32_t *ids, *types;
-} some_t;
+} batch_t;
 
-static int run_layers(attachment_t *a, const some_t *b, const gnn_model_inputs_t *inputs,
+static int run_layers(attachment_t *a, const batch_t *b, const gnn_model_inputs_t *inputs,
                       gnn_real_t *weights)
 {
     const gnn_model_t *model = gnn_pretrained_model(a->p);
@@ -199,7 +201,7 @@ static int run_layers(attachment_t *a, const some_t *b, const gnn_model_inputs_t
     return GNN_OK;
 }
 
-static int run_some(attachment_t *a, some_t *b)
+static int run_batch(attachment_t *a, batch_t *b)
 {
     gnn_pretrained_batch_t *batch = NULL;
     gnn_real_t *weights = NULL;
@@ -226,17 +228,18 @@ done:
     return rc;
 }
 
-/* Takes a sentence over; those that were there before run first where it has no room. */
-static int add_sentence(attachment_t *a, some_t *b, sentence_t *s)
+/* Adds a sentence to the batch; runs the batch first if it is full. Sentences that are too long
+ * are skipped. */
+static int add_sentence(attachment_t *a, batch_t *b, sentence_t *s)
 {
     const int64_t most = gnn_pretrained_max_length(a->p);
-    if ((most > 0 && s->tokens > most) || s->tokens > AT_ONCE) {
+    if ((most > 0 && s->tokens > most) || s->tokens > BATCH_TOKENS) {
         a->view.skipped++;
         sentence_free(s);
         return GNN_OK;
     }
-    if (b->tokens + s->tokens > AT_ONCE) {
-        const int rc = run_some(a, b);
+    if (b->tokens + s->tokens > BATCH_TOKENS) {
+        const int rc = run_batch(a, b);
         if (rc != GNN_OK) {
             sentence_free(s);
             return rc;
@@ -249,13 +252,13 @@ static int add_sentence(attachment_t *a, some_t *b, sentence_t *s)
     return GNN_OK;
 }
 
-static int run_all(attachment_t *a, some_t *b, int64_t limit)
+static int run_all(attachment_t *a, batch_t *b, int64_t limit)
 {
     int64_t row = 0;
-    GNN_TRY(gnn__new(&b->sentences, AT_ONCE, sizeof *b->sentences, "sentences"));
-    GNN_TRY(gnn__new(&b->lengths, AT_ONCE, sizeof *b->lengths, "sentences"));
-    GNN_TRY(gnn__new(&b->ids, AT_ONCE, sizeof *b->ids, "sentences"));
-    GNN_TRY(gnn__new(&b->types, AT_ONCE, sizeof *b->types, "sentences"));
+    GNN_TRY(gnn__new(&b->sentences, BATCH_TOKENS, sizeof *b->sentences, "sentences"));
+    GNN_TRY(gnn__new(&b->lengths, BATCH_TOKENS, sizeof *b->lengths, "sentences"));
+    GNN_TRY(gnn__new(&b->ids, BATCH_TOKENS, sizeof *b->ids, "sentences"));
+    GNN_TRY(gnn__new(&b->types, BATCH_TOKENS, sizeof *b->types, "sentences"));
     for (int64_t k = 0; k < a->bank->count && k < limit; row += a->bank->lengths[k++]) {
         sentence_t s = {0};
         const int rc = read_sentence(a, &s, row, a->bank->lengths[k]);
@@ -265,12 +268,12 @@ static int run_all(attachment_t *a, some_t *b, int64_t limit)
         }
         GNN_TRY(s.words > 1 && s.tokens > 0 ? add_sentence(a, b, &s) : (sentence_free(&s), GNN_OK));
     }
-    return b->count > 0 ? run_some(a, b) : GNN_OK;
+    return b->count > 0 ? run_batch(a, b) : GNN_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
-static void divide(attachment_t *a)
+static void normalise(attachment_t *a)
 {
     const double words = (double)gnn__max(a->view.words, 1);
     for (int64_t k = 0; k < a->view.layers * a->view.heads; k++) {
@@ -284,7 +287,7 @@ static void divide(attachment_t *a)
 
 static int measure(attachment_t *a, int64_t limit)
 {
-    some_t b = {0};
+    batch_t b = {0};
     gnn_attachment_t *v = &a->view;
     GNN_TRY(gnn__attending_sizes(gnn_pretrained_model(a->p), &v->layers, &v->heads));
     v->trees = v->most = gnn_tensor(NULL, v->layers, v->heads);
@@ -297,7 +300,7 @@ static int measure(attachment_t *a, int64_t limit)
     gnn_free(b.lengths);
     gnn_free(b.ids);
     gnn_free(b.types);
-    divide(a);
+    normalise(a);
     return rc;
 }
 
@@ -307,10 +310,12 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
 {
     attachment_t *a = NULL;
     if (!gnn_pretrained_tokenizer(pretrained))
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "attachment scores need a tokenizer; the model's folder has none");
     if (config->limit < 0 || (config->both != GNN_BOTH_SUM && config->both != GNN_BOTH_MAX))
-        return gnn__error(GNN_EINVALID, "both is %d, limit %lld", (int)config->both,
-                          (long long)config->limit);
+        return gnn__error(GNN_EINVALID,
+                          "attachment scores: expected limit >= 0 and a known `both`, got %lld and %d",
+                          (long long)config->limit, (int)config->both);
     GNN_TRY(gnn__new(&a, 1, sizeof *a, "scores of heads"));
     *a = (attachment_t){.p = pretrained, .context = context, .bank = treebank, .both = config->both};
     const int rc = measure(a, config->limit);
@@ -342,5 +347,5 @@ void gnn_attachment_free(gnn_attachment_t *attachment)
         return;
     gnn_free(attachment->trees.data);
     gnn_free(attachment->most.data);
-    gnn_free(attachment); /* the first member of what was made */
+    gnn_free(attachment); /* the first member of attachment_t */
 }

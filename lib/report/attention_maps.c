@@ -1,4 +1,4 @@
-/* Attention of every layer and head on one sentence, its tokens put together to words. */
+/* Attention of every layer and head on one sentence, with tokens merged into words. */
 #include <lib/layer/layer.h>
 #include <lib/report/attention_maps.h>
 #include <ctype.h>
@@ -26,12 +26,16 @@ int gnn__attending_sizes(const gnn_model_t *model, int64_t *layers, int64_t *hea
     for (int64_t k = gnn__attending(model, 0); k >= 0; k = gnn__attending(model, k + 1)) {
         const int64_t own = gnn_model_layer(model, k)->config->heads;
         if (*heads > 0 && own != *heads)
-            return gnn__error(GNN_ESHAPE, "layers of %lld and of %lld heads: one number is expected",
+            return gnn__error(GNN_ESHAPE,
+                              "expected the same count of heads in all layers, got %lld and %lld",
                               (long long)*heads, (long long)own);
         *heads = own;
         ++*layers;
     }
-    return *layers > 0 ? GNN_OK : gnn__error(GNN_EUNSUPPORTED, "no layer of the model attends");
+    return *layers > 0
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED,
+                            "the model has no attention layer whose receivers are its senders");
 }
 
 /* ---- the object ---- */
@@ -42,18 +46,19 @@ typedef struct {
     char **names, **layers;
 } attention_t;
 
-static int copy_name(char **to, const char *name, int64_t number)
+static int copy_name(char **to, const char *name, int64_t index)
 {
-    return name ? gnn__asprintf(to, "%s", name) : gnn__asprintf(to, "%lld", (long long)number);
+    return name ? gnn__asprintf(to, "%s", name) : gnn__asprintf(to, "%lld", (long long)index);
 }
 
-static int make(attention_t **made, int64_t layers, int64_t heads, int64_t words)
+static int allocate(attention_t **made, int64_t layers, int64_t heads, int64_t words)
 {
     attention_t *a = NULL;
     int64_t maps, cells, all;
     if (!gnn__mul(layers, heads, &maps) || !gnn__mul(words, words, &cells) ||
         !gnn__mul(maps, cells, &all))
-        return gnn__error(GNN_EOVERFLOW, "attention of %lld words does not fit", (long long)words);
+        return gnn__error(GNN_EOVERFLOW, "attention: the size for %lld words overflows",
+                          (long long)words);
     GNN_TRY(gnn__new(&a, 1, sizeof *a, "attention"));
     *made = a;
     a->view = (gnn_attention_maps_t){.layers = layers, .heads = heads, .words = words};
@@ -81,7 +86,7 @@ void gnn_attention_free(gnn_attention_maps_t *attention)
     gnn_free(a);
 }
 
-/* ---- of a model ---- */
+/* ---- from a model ---- */
 
 static int fill(attention_t *a, const gnn_model_t *model, gnn_context_t *context,
                 const gnn_model_inputs_t *inputs, const char *const *names)
@@ -112,11 +117,11 @@ int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *
     const int slot = gnn_model_step(model, gnn__attending(model, 0))->graph;
     const gnn_graph_t *graph = slot < inputs->n_graphs ? inputs->graphs[slot] : NULL;
     if (!graph)
-        return gnn__error(GNN_EINVALID, "no graph for slot %d", slot);
+        return gnn__error(GNN_EINVALID, "attention: the inputs have no graph for slot %d", slot);
     if (gnn_graph_n_segments(graph) > 1 || gnn_graph_n_dst(graph) != gnn_graph_n_src(graph))
-        return gnn__error(GNN_ESHAPE, "one sentence is expected, the graph has %lld segments",
+        return gnn__error(GNN_ESHAPE, "attention: expected a graph of one segment, got %lld segments",
                           (long long)gnn_graph_n_segments(graph));
-    int rc = make(&a, layers, heads, gnn_graph_n_dst(graph));
+    int rc = allocate(&a, layers, heads, gnn_graph_n_dst(graph));
     if (rc == GNN_OK)
         rc = fill(a, model, context, inputs, names);
     if (rc != GNN_OK) {
@@ -135,13 +140,14 @@ int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int6
     const gnn_attention_maps_t *a = attention;
     const int64_t n = a->words;
     if (layer < -1 || layer >= a->layers || head < -1 || head >= a->heads)
-        return gnn__error(GNN_EINVALID, "layer %lld of %lld, head %lld of %lld", (long long)layer,
-                          (long long)a->layers, (long long)head, (long long)a->heads);
+        return gnn__error(GNN_EINVALID, "attention map: got layer %lld of %lld, head %lld of %lld",
+                          (long long)layer, (long long)a->layers, (long long)head,
+                          (long long)a->heads);
     if (out->rows != n || out->cols != n)
-        return gnn__error(GNN_ESHAPE, "the map is %lld x %lld, %lld x %lld is expected",
-                          (long long)out->rows, (long long)out->cols, (long long)n, (long long)n);
-    const int64_t l0 = layer < 0 ? 0 : layer, l1 = layer < 0 ? a->layers : layer + 1,
-                  h0 = head < 0 ? 0 : head, h1 = head < 0 ? a->heads : head + 1;
+        return gnn__error(GNN_ESHAPE, "attention map: expected %lld x %lld, got %lld x %lld",
+                          (long long)n, (long long)n, (long long)out->rows, (long long)out->cols);
+    const int64_t l0 = layer < 0 ? 0 : layer, l1 = layer < 0 ? a->layers : layer + 1;
+    const int64_t h0 = head < 0 ? 0 : head, h1 = head < 0 ? a->heads : head + 1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
@@ -153,7 +159,7 @@ int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int6
     return GNN_OK;
 }
 
-/* ---- pieces to words ---- */
+/* ---- tokens to words ---- */
 
 int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *word, const gnn_tensor_t *out)
 {
@@ -162,14 +168,15 @@ int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *word, cons
     const int64_t n = pieces->rows, words = out->rows;
     if (pieces->cols != n || out->cols != words || (n > 0 && !word))
         return gnn__error(
-            GNN_ESHAPE, "pieces are %lld x %lld, words %lld x %lld: squares are expected",
+            GNN_ESHAPE,
+            "expected square matrices of tokens and words, got %lld x %lld and %lld x %lld",
             (long long)n, (long long)pieces->cols, (long long)words, (long long)out->cols);
     int64_t *count = NULL;
     for (int64_t k = 0; k < n; k++)
         if (word[k] < -1 || word[k] >= words)
-            return gnn__error(GNN_EINVALID, "piece %lld is of word %lld, of %lld words",
+            return gnn__error(GNN_EINVALID, "token %lld has word %lld, there are %lld words",
                               (long long)k, (long long)word[k], (long long)words);
-    GNN_TRY(gnn__new(&count, words, sizeof *count, "counts of pieces"));
+    GNN_TRY(gnn__new(&count, words, sizeof *count, "counts of tokens"));
     for (int64_t w = 0; w < words; w++)
         memset(gnn__row(out, w), 0, (size_t)words * sizeof(gnn_real_t));
     for (int64_t k = 0; k < n; k++)
@@ -184,9 +191,9 @@ int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *word, cons
     return GNN_OK;
 }
 
-/* ---- of a text ---- */
+/* ---- from a text ---- */
 
-static bool joins(const char *text, const gnn_tokens_t *t, int64_t k)
+static bool continues_word(const char *text, const gnn_tokens_t *t, int64_t k)
 {
     int64_t b = t->begin[k];
     while (b < t->end[k] && text[b] == ' ')
@@ -202,7 +209,7 @@ static bool is_special(const gnn_tokens_t *t, int64_t k)
     return t->end[k] == 0;
 }
 
-/* Which word each token is part of; returns how many words there are. */
+/* Assigns each token to a word; returns the count of words. */
 static int64_t find_words(const char *text, const gnn_tokens_t *t, const gnn_attention_config_t *c,
                           int64_t *word)
 {
@@ -211,13 +218,14 @@ static int64_t find_words(const char *text, const gnn_tokens_t *t, const gnn_att
         if (is_special(t, k))
             word[k] = c->special == GNN_OFF ? -1 : words++;
         else
-            word[k] =
-                words > 0 && c->whole_words != GNN_OFF && joins(text, t, k) ? words - 1 : words++;
+            word[k] = words > 0 && c->whole_words != GNN_OFF && continues_word(text, t, k)
+                          ? words - 1
+                          : words++;
     }
     return words;
 }
 
-/* A word's bytes of the text, or what stands for a token of no text. */
+/* Names a word by its text, or by the token if it is a special token. */
 static int name_words(attention_t *a, const char *text, const gnn_tokens_t *t,
                       const gnn_tokenizer_t *tokenizer, const int64_t *word)
 {
@@ -237,13 +245,13 @@ static int name_words(attention_t *a, const char *text, const gnn_tokens_t *t,
     return GNN_OK;
 }
 
-static int join_pieces(attention_t *a, const gnn_attention_maps_t *pieces, const int64_t *word)
+static int merge_tokens(attention_t *a, const gnn_attention_maps_t *tokens, const int64_t *word)
 {
-    const int64_t n = pieces->words, words = a->view.words;
-    for (int64_t l = 0; l < pieces->layers; l++)
-        GNN_TRY(copy_name(&a->layers[l], pieces->layer_names[l], l));
-    for (int64_t k = 0; k < pieces->layers * pieces->heads; k++) {
-        const gnn_tensor_t from = gnn_tensor((gnn_real_t *)(uintptr_t)pieces->weights + k * n * n,
+    const int64_t n = tokens->words, words = a->view.words;
+    for (int64_t l = 0; l < tokens->layers; l++)
+        GNN_TRY(copy_name(&a->layers[l], tokens->layer_names[l], l));
+    for (int64_t k = 0; k < tokens->layers * tokens->heads; k++) {
+        const gnn_tensor_t from = gnn_tensor((gnn_real_t *)(uintptr_t)tokens->weights + k * n * n,
                                              n, n),
                            to = gnn_tensor(a->weights + k * words * words, words, words);
         GNN_TRY(gnn_attention_of_words(&from, word, &to));
@@ -251,11 +259,12 @@ static int join_pieces(attention_t *a, const gnn_attention_maps_t *pieces, const
     return GNN_OK;
 }
 
-static int of_tokens(attention_t **a, const gnn_pretrained_t *p, gnn_context_t *context,
-                     const char *text, const gnn_tokens_t *t, const gnn_attention_config_t *config)
+static int attention_of_tokens(attention_t **a, const gnn_pretrained_t *p, gnn_context_t *context,
+                               const char *text, const gnn_tokens_t *t,
+                               const gnn_attention_config_t *config)
 {
     gnn_pretrained_batch_t *batch = NULL;
-    gnn_attention_maps_t *pieces = NULL;
+    gnn_attention_maps_t *tokens = NULL;
     int64_t *word = NULL;
     int rc;
     const gnn_sequences_t one = {.count = 1, .lengths = t->lengths, .ids = t->ids, .types = t->types};
@@ -264,13 +273,13 @@ static int of_tokens(attention_t **a, const gnn_pretrained_t *p, gnn_context_t *
     if (words == 0)
         GNN_CHECK(gnn__error(GNN_EINVALID, "the text has no words"));
     GNN_CHECK(gnn_pretrained_batch_new(&batch, p, &one));
-    GNN_CHECK(gnn_attention_of_model(&pieces, gnn_pretrained_model(p), context,
+    GNN_CHECK(gnn_attention_of_model(&tokens, gnn_pretrained_model(p), context,
                                      gnn_pretrained_batch_inputs(batch), NULL));
-    GNN_CHECK(make(a, pieces->layers, pieces->heads, words));
+    GNN_CHECK(allocate(a, tokens->layers, tokens->heads, words));
     GNN_CHECK(name_words(*a, text, t, gnn_pretrained_tokenizer(p), word));
-    GNN_CHECK(join_pieces(*a, pieces, word));
+    GNN_CHECK(merge_tokens(*a, tokens, word));
 done:
-    gnn_attention_free(pieces);
+    gnn_attention_free(tokens);
     gnn_pretrained_batch_free(batch);
     gnn_free(word);
     return rc;
@@ -290,12 +299,13 @@ int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
     GNN__NEED(context);
     GNN__NEED(text);
     if (!gnn_pretrained_tokenizer(pretrained))
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "attention of a text needs a tokenizer; the model's folder has none");
     GNN_TRY(gnn_tokenizer_encode(
         gnn_pretrained_tokenizer(pretrained), &(gnn_texts_t){1, &text, NULL}, NULL,
         &(gnn_encoding_t){.places = GNN_ON, .max_length = gnn_pretrained_max_length(pretrained)},
         &tokens));
-    const int rc = of_tokens(&a, pretrained, context, text, tokens, &own);
+    const int rc = attention_of_tokens(&a, pretrained, context, text, tokens, &own);
     gnn_tokens_free(tokens);
     if (rc != GNN_OK) {
         gnn_attention_free(a ? &a->view : NULL);

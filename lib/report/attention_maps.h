@@ -1,14 +1,15 @@
-/* What reports on attention share. */
+/* Helpers that reports on attention share. */
 #ifndef GNN_LIB_REPORT_ATTENTION_MAPS_H
 #define GNN_LIB_REPORT_ATTENTION_MAPS_H
 
 #include <gnn/inspect.h>
 #include <lib/base/base.h>
 
-/* The first step from `from` on that attends to its own rows, on the graph slot of the first such
- * step of the model; -1: there is none. */
+/* The first attention layer from step `from` on whose receivers are its senders, on the graph slot
+ * of the model's first such step; -1: none. */
 int64_t gnn__attending(const gnn_model_t *model, int64_t from);
-/* How many there are, and the heads of each. GNN_EUNSUPPORTED: none; GNN_ESHAPE: heads differ. */
+/* Count of such layers, and heads per layer. GNN_EUNSUPPORTED: no such layer; GNN_ESHAPE: layers
+ * of different heads. */
 int gnn__attending_sizes(const gnn_model_t *model, int64_t *layers, int64_t *heads);
 
 #endif

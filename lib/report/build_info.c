@@ -1,5 +1,5 @@
-/* What this build is and what it found: version, compiler, precision, kernels, dense provider,
- * thread run-time, igraph. */
+/* Description of this build and its run time: version, compiler, precision, kernels, BLAS, OpenMP,
+ * igraph. */
 #include <gnn/build.h>
 #include <lib/base/base.h>
 #include <lib/base/igraph.h>

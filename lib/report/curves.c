@@ -1,5 +1,4 @@
-/* Line charts: panels one below the other over one x axis, each with its own y scale, grid and
- * legend. */
+/* Line charts: panels over one x axis, each with its own y scale, grid and legend. */
 #include "svg.h"
 
 #include <float.h>
@@ -12,7 +11,7 @@
 #define LINE_HEIGHT 20.0
 
 typedef struct {
-    double low, high; /* of y */
+    double low, high; /* range of y */
     double top, height;
     double ticks[GNN__TICKS];
     int n_ticks, decimals;
@@ -22,7 +21,7 @@ typedef struct {
     const gnn_curves_t *chart;
     panel_t panels[PANELS_MOST];
     int64_t n_panels;
-    double low, high; /* of x */
+    double low, high; /* range of x */
     double ticks[GNN__TICKS];
     int n_ticks, decimals;
     double left, legend_w, width, height;
@@ -46,31 +45,32 @@ static bool shown(const gnn_curve_t *curve, int64_t k)
 static int check(const gnn_curves_t *chart, int64_t n_panels)
 {
     if (chart->n_curves < 0 || (chart->n_curves > 0 && !chart->curves))
-        return gnn__error(GNN_EINVALID, "curves: n_curves is %lld without curves",
+        return gnn__error(GNN_EINVALID,
+                          "curves: expected n_curves >= 0 and curves, got n_curves %lld",
                           (long long)chart->n_curves);
     if (n_panels < 1 || n_panels > PANELS_MOST)
-        return gnn__error(GNN_EINVALID, "curves: n_panels is %lld, expected at most %d",
-                          (long long)n_panels, PANELS_MOST);
+        return gnn__error(GNN_EINVALID, "curves: n_panels: expected 1 to %d, got %lld", PANELS_MOST,
+                          (long long)n_panels);
     if (!isfinite(chart->mark))
-        return gnn__error(GNN_EINVALID, "curves: mark is %g", chart->mark);
+        return gnn__error(GNN_EINVALID, "curves: mark: expected a finite value, got %g", chart->mark);
     for (int64_t k = 0; k < chart->n_curves; k++) {
         const gnn_curve_t *c = &chart->curves[k];
         if (c->count < 0 || (c->count > 0 && !c->y))
-            return gnn__error(GNN_EINVALID, "curves: curve %lld has %lld points and no y",
+            return gnn__error(GNN_EINVALID, "curves: curve %lld has %lld points, y is NULL",
                               (long long)k, (long long)c->count);
         if (c->panel < 0 || c->panel >= n_panels)
-            return gnn__error(GNN_EINVALID, "curves: curve %lld is in panel %lld of %lld",
+            return gnn__error(GNN_EINVALID, "curves: curve %lld has panel %lld, there are %lld",
                               (long long)k, (long long)c->panel, (long long)n_panels);
         for (int64_t i = 1; c->x && i < c->count; i++)
             if (!(c->x[i] > c->x[i - 1]))
                 return gnn__error(GNN_EINVALID,
-                                  "curves: curve %lld: x must rise, it is %g and %g at %lld",
+                                  "curves: curve %lld: expected increasing x, got %g, %g at %lld",
                                   (long long)k, c->x[i - 1], c->x[i], (long long)i);
     }
     return GNN_OK;
 }
 
-/* A range with something in it: `part` of its span more on both sides, or around a single value. */
+/* Adds `part` of the span on both sides; a range of a single value is widened around it. */
 static void widen(double *low, double *high, double part)
 {
     if (*low > *high)
@@ -145,10 +145,9 @@ static void layout(page_t *page, const gnn_curves_t *chart)
     double at = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, chart->title) * 23 +
                 gnn__text_block(NULL, &subtitle_type, 0, 0, room, chart->subtitle) * 17 +
                 (chart->mark_name ? 30 : 14);
-    double height = gnn__higher(page->n_panels == 1   ? 420
-                                : page->n_panels == 2 ? 230
-                                                      : 170,
-                                (double)most * LINE_HEIGHT + 10);
+    static const double heights[] = {420, 230, 170}; /* of 1, 2, more panels */
+    const double height = gnn__higher(heights[page->n_panels > 2 ? 2 : page->n_panels - 1],
+                                      (double)most * LINE_HEIGHT + 10);
     for (int64_t p = 0; p < page->n_panels; p++, at += height + GAP) {
         page->panels[p].top = at;
         page->panels[p].height = height;
@@ -171,7 +170,7 @@ static void draw_panel(gnn__svg_t *svg, const page_t *page, int64_t p)
 {
     const panel_t *panel = &page->panels[p];
     const char *name = page->chart->panel_names ? page->chart->panel_names[p] : NULL;
-    gnn__type_t type = {.size = 11, .anchor = "end", .fill = "#555555"}, turned = axis_type;
+    gnn__type_t type = {.size = 11, .anchor = "end", .fill = "#555555"}, vertical = axis_type;
     char label[32];
     gnn__svg_put(
         svg,
@@ -193,14 +192,14 @@ static void draw_panel(gnn__svg_t *svg, const page_t *page, int64_t p)
         if (p == page->n_panels - 1)
             gnn__svg_text(svg, &type, x, panel->top + panel->height + 17, label);
     }
-    turned.turn = -90;
-    turned.room = panel->height;
+    vertical.rotation = -90;
+    vertical.room = panel->height;
     if (name)
-        gnn__svg_text(svg, &turned, MARGIN + 8, panel->top + panel->height / 2, name);
+        gnn__svg_text(svg, &vertical, MARGIN + 8, panel->top + panel->height / 2, name);
 }
 
-/* Points that would fall onto the one before are left out: a page does not grow with the number of
- * epochs. */
+/* Points within 0.3 pixels of the previous one are skipped, so that the file's size does not
+ * depend on the count of epochs. */
 static void draw_curve(gnn__svg_t *svg, const page_t *page, int64_t index)
 {
     const gnn_curve_t *c = &page->chart->curves[index];
@@ -223,7 +222,7 @@ static void draw_curve(gnn__svg_t *svg, const page_t *page, int64_t index)
             continue;
         gnn__svg_put(svg, "%c%.2f %.2f", drawing ? 'L' : 'M', x, y);
         if (!drawing)
-            gnn__svg_put(svg, "h0"); /* so that a point between two gaps is seen */
+            gnn__svg_put(svg, "h0"); /* so that a point between two gaps is visible */
         last_x = x;
         last_y = y;
         drawing = true;

@@ -1,4 +1,5 @@
-/* A graph whose nodes are words and whose edges have weights: curves that grow wider and darker. */
+/* A graph with labelled nodes and weighted edges: curves whose width and opacity grow with the
+ * weight. */
 #include <math.h>
 
 #include "svg.h"
@@ -9,7 +10,8 @@
 
 typedef struct {
     const gnn_graph_picture_t *p;
-    double low[2], scale[2], top, width, height, most; /* most: the largest weight */
+    double low[2], scale[2], top, width, height, most; /* ranges of x and y; most: the largest
+                                                        * weight */
 } page_t;
 
 static const gnn__type_t title_type = {.size = 17, .anchor = "start", .fill = "#1a1a1a", .bold = 1};
@@ -25,15 +27,16 @@ static int check(const gnn_graph_picture_t *p)
         return gnn__error(GNN_ESHAPE, "graph: points must be n x 2, got %lld x %lld", (long long)n,
                           (long long)p->points.cols);
     if (p->n_edges < 0 || (p->n_edges > 0 && (!p->from || !p->to || !p->weight)))
-        return gnn__error(GNN_EINVALID, "graph: %lld edges without ends or weights",
+        return gnn__error(GNN_EINVALID, "graph: %lld edges, but from, to or weight is NULL",
                           (long long)p->n_edges);
     for (int64_t k = 0; k < p->n_edges; k++)
         if (p->from[k] < 0 || p->from[k] >= n || p->to[k] < 0 || p->to[k] >= n ||
             !isfinite(p->weight[k]))
-            return gnn__error(GNN_EINVALID,
-                              "graph: edge %lld from %lld to %lld of weight %g, of %lld nodes",
-                              (long long)k, (long long)p->from[k], (long long)p->to[k],
-                              (double)p->weight[k], (long long)n);
+            return gnn__error(
+                GNN_EINVALID,
+                "graph: edge %lld from %lld to %lld, weight %g: expected finite, %lld nodes",
+                (long long)k, (long long)p->from[k], (long long)p->to[k], (double)p->weight[k],
+                (long long)n);
     return GNN_OK;
 }
 
@@ -56,8 +59,8 @@ static void layout(page_t *page, const gnn_graph_picture_t *p)
         page->most = fmax(page->most, (double)p->weight[k]);
 }
 
-/* Room for a word is kept at each side. */
-static double place(const page_t *page, int64_t node, int axis)
+/* Pixel coordinate of a node, with margins for labels. */
+static double node_pixel(const page_t *page, int64_t node, int axis)
 {
     const double x = ((double)gnn__row(&page->p->points, node)[axis] - page->low[axis]) *
                      page->scale[axis],
@@ -65,15 +68,15 @@ static double place(const page_t *page, int64_t node, int axis)
     return axis == 0 ? MARGIN + 70 + t * (WIDE - 140) : page->top + 24 + t * (HIGH - 48);
 }
 
-/* To the left of the way from sender to receiver, so that both directions are seen; the end stops
- * before the receiver's word, and a dot stands there. */
+/* Bends to the left of the direction, so that edges in both directions are visible; ends in a dot
+ * before the receiver's label. */
 static void draw_edge(gnn__svg_t *svg, const page_t *page, int64_t k)
 {
     const gnn_graph_picture_t *p = page->p;
     const double share = page->most > 0 ? (double)p->weight[k] / page->most : 0;
-    const double x0 = place(page, p->from[k], 0), y0 = place(page, p->from[k], 1),
-                 x1 = place(page, p->to[k], 0), y1 = place(page, p->to[k], 1), dx = x1 - x0,
-                 dy = y1 - y0, length = hypot(dx, dy);
+    const double x0 = node_pixel(page, p->from[k], 0), y0 = node_pixel(page, p->from[k], 1);
+    const double x1 = node_pixel(page, p->to[k], 0), y1 = node_pixel(page, p->to[k], 1);
+    const double dx = x1 - x0, dy = y1 - y0, length = hypot(dx, dy);
     if (share <= 0 || p->from[k] == p->to[k] || length < 1)
         return;
     const double bend = 0.16, mx = (x0 + x1) / 2 - dy * bend, my = (y0 + y1) / 2 + dx * bend;
@@ -90,7 +93,7 @@ static void draw_edge(gnn__svg_t *svg, const page_t *page, int64_t k)
 static void draw_word(gnn__svg_t *svg, const page_t *page, int64_t k)
 {
     const char *word = page->p->labels ? page->p->labels[k] : NULL;
-    const double x = place(page, k, 0), y = place(page, k, 1),
+    const double x = node_pixel(page, k, 0), y = node_pixel(page, k, 1),
                  wide = word ? fmin(gnn__text_width(word, 13), 130) + 14 : 14;
     gnn__svg_put(svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"22\" rx=\"11\" ",
                  x - wide / 2, y - 11, wide);

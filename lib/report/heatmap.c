@@ -4,22 +4,24 @@
 #include <float.h>
 #include <math.h>
 
-#define CELLS_MOST 1000000 /* a page beyond this is of no use to a browser */
+#define CELLS_MOST 1000000 /* more would be too slow in a browser */
 #define LABEL_ROOM 200.0
 #define BAR_WIDTH 14.0
 #define MARGIN 24.0
 
-/* Everything about the page that is known before drawing. */
+/* Layout of the page. */
 typedef struct {
     const gnn_heatmap_t *map;
-    double low, high; /* of the colour scale */
-    double cell_w, cell_h;
-    double left, top; /* of the cells */
-    double plot_w, plot_h;
-    double below; /* height of the column labels */
+    double low, high;      /* range of the colour scale */
+    double cell_w, cell_h; /* size of a cell */
+    double left, top;      /* top left corner of the cells */
+    double plot_w, plot_h; /* size of all cells */
+    double below;          /* height of the column labels */
     double ticks[GNN__TICKS];
-    int n_ticks, tick_decimals, cell_decimals; /* cell_decimals -1: cells too small for numbers */
-    bool turned;                               /* column labels do not fit side by side */
+    int n_ticks, tick_decimals, cell_decimals; /* cell_decimals -1: cells are too small for
+                                                * values */
+    bool rotated;                              /* column labels are rotated, because they are too
+                                                * wide */
     bool holes;                                /* some values are not finite */
     double width, height;
 } page_t;
@@ -42,17 +44,19 @@ static int check(const gnn_heatmap_t *map)
         return gnn__error(GNN_EINVALID, "heat map: at most %d cells, got %lld x %lld", CELLS_MOST,
                           (long long)rows, (long long)cols);
     if (!isfinite(map->low) || !isfinite(map->high) || map->low > map->high)
-        return gnn__error(GNN_EINVALID, "heat map: colour scale from %g to %g", map->low, map->high);
+        return gnn__error(GNN_EINVALID,
+                          "heat map: expected a finite colour scale low <= high, got %g and %g",
+                          map->low, map->high);
     if (map->mark_row >= 0 && map->mark_col >= 0 && cells > 0 &&
         (map->mark_row >= rows || map->mark_col >= cols))
-        return gnn__error(GNN_EINVALID, "heat map: marked cell (%lld, %lld) of %lld x %lld",
-                          (long long)map->mark_row, (long long)map->mark_col, (long long)rows,
-                          (long long)cols);
+        return gnn__error(
+            GNN_EINVALID, "heat map: the marked cell (%lld, %lld) is outside of %lld x %lld",
+            (long long)map->mark_row, (long long)map->mark_col, (long long)rows, (long long)cols);
     return GNN_OK;
 }
 
-/* Smallest and largest finite value, and what it takes to print the cells. */
-static void survey(page_t *page)
+/* Range of the finite values, and the decimals that cells need. */
+static void find_range(page_t *page)
 {
     const gnn_heatmap_t *map = page->map;
     double low = INFINITY, high = -INFINITY;
@@ -70,10 +74,12 @@ static void survey(page_t *page)
     if (low > high)
         low = 0, high = 1;
     double largest = gnn__higher(fabs(low), fabs(high));
-    page->cell_decimals = whole && largest < 1e5             ? 0
-                          : largest >= 1e5 || largest < 0.02 ? -1
-                          : largest < 10                     ? 2
-                                                             : largest < 100;
+    if (whole && largest < 1e5)
+        page->cell_decimals = 0;
+    else if (largest >= 1e5 || largest < 0.02)
+        page->cell_decimals = -1;
+    else
+        page->cell_decimals = largest < 10 ? 2 : largest < 100;
     bool given = map->low != 0 || map->high != 0;
     page->low = given ? map->low : low;
     page->high = given ? map->high : high;
@@ -92,7 +98,7 @@ static double widest(const char *const *labels, int64_t n, double size)
     return gnn__smaller(width, LABEL_ROOM);
 }
 
-/* Square cells, unless one side is far longer than the other. */
+/* Square cells, unless one side of the map is much longer. */
 static void size_cells(page_t *page)
 {
     double rows = (double)page->map->values.rows, cols = (double)page->map->values.cols;
@@ -119,15 +125,17 @@ static double tick_room(const page_t *page)
     return room;
 }
 
-/* Turned labels reach down and to the left; `left` grows where the first columns' would leave the
+/* Rotated labels extend down and to the left; `left` grows if the first ones would leave the
  * page. */
 static void place_column_labels(page_t *page)
 {
     const gnn_heatmap_t *map = page->map;
     double label = widest(map->col_labels, map->values.cols, tick_type.size);
-    page->turned = label > page->cell_w - 4;
-    page->below = !map->col_labels ? 6 : page->turned ? label * 0.71 + 22 : 20;
-    for (int64_t c = 0; map->col_labels && page->turned && c < map->values.cols; c++) {
+    page->rotated = label > page->cell_w - 4;
+    page->below = page->rotated ? label * 0.71 + 22 : 20;
+    if (!map->col_labels)
+        page->below = 6;
+    for (int64_t c = 0; map->col_labels && page->rotated && c < map->values.cols; c++) {
         double reach =
             gnn__smaller(gnn__text_width(map->col_labels[c], tick_type.size), LABEL_ROOM) * 0.71;
         page->left = gnn__higher(page->left, reach + MARGIN - ((double)c + 0.5) * page->cell_w);
@@ -137,7 +145,7 @@ static void place_column_labels(page_t *page)
 static void layout(page_t *page, const gnn_heatmap_t *map)
 {
     *page = (page_t){.map = map};
-    survey(page);
+    find_range(page);
     size_cells(page);
     page->n_ticks = gnn__ticks(page->low, page->high, 5, page->ticks, &page->tick_decimals);
     page->left = MARGIN + (map->row_axis ? 22 : 0);
@@ -160,7 +168,7 @@ static void layout(page_t *page, const gnn_heatmap_t *map)
 static double scaled(const page_t *page, double v)
 {
     double t = (v / 2 - page->low / 2) / (page->high / 2 - page->low / 2);
-    return t < 0 ? 0 : t > 1 ? 1 : t;
+    return gnn__smaller(gnn__higher(t, 0), 1);
 }
 
 static void draw_head(gnn__svg_t *svg, const page_t *page)
@@ -188,7 +196,7 @@ static void draw_cell(gnn__svg_t *svg, const page_t *page, int64_t r, int64_t c,
     }
 }
 
-/* One rectangle for neighbours of the same value. */
+/* Adjacent cells of equal value are one rectangle. */
 static void draw_cells(gnn__svg_t *svg, const page_t *page)
 {
     const gnn_tensor_t *values = &page->map->values;
@@ -208,15 +216,15 @@ static void draw_cells(gnn__svg_t *svg, const page_t *page)
     gnn__svg_put(svg, "fill=\"none\" stroke=\"#999999\" stroke-width=\"0.8\"/>\n");
 }
 
-/* Nothing is "-0.00". */
-static void number_label(char *label, size_t size, double v, int decimals)
+/* Avoids "-0.00". */
+static void value_label(char *label, size_t size, double v, int decimals)
 {
     const bool rounds_to_0 = fabs(v) < 0.5 * pow(10, -decimals);
     snprintf(label, size, "%.*f", decimals, rounds_to_0 ? 0 : v);
 }
 
-/* Numbers inside the cells, if all of them fit. */
-static void draw_numbers(gnn__svg_t *svg, const page_t *page)
+/* Values inside the cells, if all of them fit. */
+static void draw_values(gnn__svg_t *svg, const page_t *page)
 {
     char label[400];
     gnn__type_t type = {.size = 10.5, .anchor = "middle"};
@@ -227,7 +235,7 @@ static void draw_numbers(gnn__svg_t *svg, const page_t *page)
                 double v = value_at(page->map, r, c);
                 if (!isfinite(v))
                     continue;
-                number_label(label, sizeof label, v, page->cell_decimals);
+                value_label(label, sizeof label, v, page->cell_decimals);
                 if (pass == 0) {
                     fits = gnn__text_width(label, type.size) <= page->cell_w - 3;
                     continue;
@@ -238,7 +246,7 @@ static void draw_numbers(gnn__svg_t *svg, const page_t *page)
             }
 }
 
-/* Every k-th label where cells are smaller than a line of text. */
+/* Every k-th label if cells are smaller than a line of text. */
 static void draw_labels(gnn__svg_t *svg, const page_t *page)
 {
     const gnn_heatmap_t *map = page->map;
@@ -250,15 +258,15 @@ static void draw_labels(gnn__svg_t *svg, const page_t *page)
         if (map->row_labels[r])
             gnn__svg_text(svg, &type, page->left - 7,
                           page->top + ((double)r + 0.5) * page->cell_h + 4, map->row_labels[r]);
-    every = page->turned ? (int64_t)ceil(15 / page->cell_w) : 1;
-    type.anchor = page->turned ? "end" : "middle";
-    type.turn = page->turned ? -45 : 0;
-    double y = page->top + page->plot_h + (page->turned ? 13 : 16);
+    every = page->rotated ? (int64_t)ceil(15 / page->cell_w) : 1;
+    type.anchor = page->rotated ? "end" : "middle";
+    type.rotation = page->rotated ? -45 : 0;
+    double y = page->top + page->plot_h + (page->rotated ? 13 : 16);
     for (int64_t c = 0; map->col_labels && c < map->values.cols; c += every)
         if (map->col_labels[c])
             gnn__svg_text(svg, &type,
-                          page->left + ((double)c + 0.5) * page->cell_w + (page->turned ? 4 : 0), y,
-                          map->col_labels[c]);
+                          page->left + ((double)c + 0.5) * page->cell_w + (page->rotated ? 4 : 0),
+                          y, map->col_labels[c]);
 }
 
 static void draw_axes(gnn__svg_t *svg, const page_t *page)
@@ -268,7 +276,7 @@ static void draw_axes(gnn__svg_t *svg, const page_t *page)
     if (map->col_axis)
         gnn__svg_text(svg, &type, page->left + page->plot_w / 2,
                       page->top + page->plot_h + page->below + 14, map->col_axis);
-    type.turn = -90;
+    type.rotation = -90;
     if (map->row_axis)
         gnn__svg_text(svg, &type, MARGIN + 6, page->top + page->plot_h / 2, map->row_axis);
     gnn__type_t note = {.size = 13, .anchor = "middle", .fill = "#777777"};
@@ -332,7 +340,7 @@ int gnn_svg_heatmap(FILE *file, const gnn_heatmap_t *map)
     GNN_TRY(gnn__svg_open(&svg, file, page.width, page.height, map->title));
     draw_head(&svg, &page);
     draw_cells(&svg, &page);
-    draw_numbers(&svg, &page);
+    draw_values(&svg, &page);
     draw_labels(&svg, &page);
     draw_axes(&svg, &page);
     draw_bar(&svg, &page);

@@ -1,6 +1,6 @@
-/* Principal components by block power iteration: V becomes C V, orthonormal again, round after
- * round, where C is the covariance, never formed. Small rotations of V towards C's own directions
- * (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
+/* Principal components by block power iteration with Rayleigh-Ritz: V <- orthonormalise(C V),
+ * where the covariance C is never formed. The first two components converge at the rate of the gap
+ * after the whole block. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
 #include <float.h>
@@ -11,10 +11,10 @@ enum { BLOCK = 4, MOST_ROUNDS = 500 };
 typedef struct {
     const gnn_tensor_t *x;
     int64_t d, block;
-    double *mean;         /* (d) */
+    double *mean;         /* (d): of the scaled columns */
     double *v, *w;        /* (block x d) */
-    double scale;         /* 1 / the largest entry: squares stay finite */
-    double values[BLOCK]; /* variance along v's rows */
+    double scale;         /* 1 / the largest |x|, so that squares stay finite */
+    double values[BLOCK]; /* variance along the rows of v */
 } pca_t;
 
 static double dot(const double *a, const double *b, int64_t n)
@@ -25,9 +25,8 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding
- * of the means: the scaled numbers lie in -1..1, and each difference from a mean is off by a few
- * units in the last place. */
+/* Means of the scaled columns. Returns the total variance; 0 if it is within rounding: scaled
+ * values are in -1..1, so differences from a mean are off by a few units in the last place. */
 static double centre(pca_t *p)
 {
     double largest = 0, total = 0;
@@ -52,7 +51,7 @@ static double centre(pca_t *p)
     return total > rounding * rounding * (double)(x->rows * p->d) ? total : 0;
 }
 
-/* Where row i lies along direction `v`, whose product with the mean is `offset`. */
+/* Coordinate of row i along v; `offset` is the product of v and the mean. */
 static double along(const pca_t *p, int64_t i, const double *v, double offset)
 {
     const gnn_real_t *row = gnn__row(p->x, i);
@@ -62,7 +61,7 @@ static double along(const pca_t *p, int64_t i, const double *v, double offset)
     return sum * p->scale - offset;
 }
 
-/* w = C v. The mean of the coefficients is 0, so that uncentred rows may be added up. */
+/* w = C v. The coefficients have mean 0. */
 static void multiply(pca_t *p)
 {
     double offset[BLOCK];
@@ -78,7 +77,7 @@ static void multiply(pca_t *p)
         }
 }
 
-/* Gram-Schmidt, twice for the sake of rounding; a row without anything new becomes 0. */
+/* Gram-Schmidt, twice for numerical stability; a linearly dependent row becomes 0. */
 static void orthonormalise(double *m, int64_t rows, int64_t d)
 {
     for (int64_t b = 0; b < rows; b++) {
@@ -95,10 +94,11 @@ static void orthonormalise(double *m, int64_t rows, int64_t d)
     }
 }
 
-/* Rotates rows a and b of v and of w so that v_a C v_b is 0 (one step of Jacobi's method). */
+/* One Jacobi rotation: rotates rows a and b of v and w so that v_a C v_b = 0. */
 static void rotate(pca_t *p, int64_t a, int64_t b)
 {
-    double *va = p->v + a * p->d, *vb = p->v + b * p->d, *wa = p->w + a * p->d, *wb = p->w + b * p->d;
+    double *va = p->v + a * p->d, *vb = p->v + b * p->d;
+    double *wa = p->w + a * p->d, *wb = p->w + b * p->d;
     double off = dot(va, wb, p->d), aa = dot(va, wa, p->d), bb = dot(vb, wb, p->d);
     if (fabs(off) <= 1e-15 * (fabs(aa) + fabs(bb)))
         return;
@@ -123,7 +123,8 @@ static void swap_rows(double *m, int64_t a, int64_t b, int64_t d)
     }
 }
 
-/* v's rows become C's directions as far as the block holds them, the largest variance first. */
+/* Rayleigh-Ritz: the rows of v become the eigenvectors of C within the block, by descending
+ * variance. */
 static void ritz(pca_t *p)
 {
     for (int sweep = 0; sweep < 8; sweep++)
@@ -186,13 +187,13 @@ int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2
     pca_t p = {.x = x};
     int rc;
     if (!x || !points)
-        return gnn__error(GNN_EINVALID, "principal components: x and points must be given");
+        return gnn__error(GNN_EINVALID, "principal components: x or points is NULL");
     GNN_TRY(gnn_tensor_check_finite(x, "principal components: x"));
     GNN_TRY(gnn_tensor_check(points, "principal components: points"));
     if (points->rows != x->rows || points->cols != 2)
         return gnn__error(GNN_ESHAPE,
-                          "principal components: points is %lld x %lld, expected %lld x 2",
-                          (long long)points->rows, (long long)points->cols, (long long)x->rows);
+                          "principal components: points: expected %lld x 2, got %lld x %lld",
+                          (long long)x->rows, (long long)points->rows, (long long)points->cols);
     p.d = x->cols;
     p.block = p.d < BLOCK ? p.d : BLOCK;
     GNN_CHECK(gnn__new(&p.mean, p.d, sizeof *p.mean, "means"));

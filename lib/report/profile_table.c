@@ -1,13 +1,14 @@
-/* A context's profile as a table: time per op and place, beside what the machine can do at most. */
+/* A context's profile as a table: time per op and place, followed by the machine's measured peak
+ * rates. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
 #include <lib/kernels/rowwise/peak.h>
 
 #include <stdlib.h>
 
-enum { ROUNDS = 400000, NUMBERS = 8 << 20, REPEAT = 3 };
+enum { ROUNDS = 400000, ELEMENTS = 8 << 20, REPEAT = 3 };
 
-/* Operations in a second, all threads together. */
+/* Floating-point operations per second of all threads. */
 static double measure_operations(int threads)
 {
     const gnn__peak_kernels_t *kernels = gnn__peak_kernels();
@@ -25,14 +26,14 @@ static double measure_operations(int threads)
     return best;
 }
 
-/* Bytes read in a second from memory that no cache holds; 0 where there is no room for it. */
+/* Read bandwidth of main memory in bytes per second; 0 without memory for the test. */
 static double measure_reads(int threads)
 {
     const gnn__peak_kernels_t *kernels = gnn__peak_kernels();
     gnn_real_t *x, all = 0;
     double best = 0;
-    const int64_t share = NUMBERS;
-    if (gnn__new(&x, share * threads, sizeof *x, "numbers to read") != GNN_OK)
+    const int64_t share = ELEMENTS;
+    if (gnn__new(&x, share * threads, sizeof *x, "an array to read") != GNN_OK)
         return 0;
     for (int k = 0; k <= REPEAT; k++) {
         const double start = gnn__seconds();
@@ -52,7 +53,7 @@ static int slower_first(const void *a, const void *b)
     return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
-/* Rates of ops without known work are left out. */
+/* "-" for ops without known work. */
 static void write_rate(FILE *file, double work, double seconds, const char *end)
 {
     if (work > 0 && seconds > 0)
@@ -61,7 +62,7 @@ static void write_rate(FILE *file, double work, double seconds, const char *end)
         fprintf(file, " %8s%s", "-", end);
 }
 
-/* The first two columns are as wide as their longest word. */
+/* Widths of the first two columns. */
 typedef struct {
     int name, where;
 } widths_t;

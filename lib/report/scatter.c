@@ -1,5 +1,4 @@
-/* A scatter plot. With lines it is a drawing of a graph: one scale for both axes and no ticks;
- * without, each axis has its own scale and ticks. */
+/* A scatter plot. With lines it is a drawing of a graph: one scale for both axes, no ticks. */
 #include "svg.h"
 
 #include <float.h>
@@ -8,11 +7,11 @@
 #define MARGIN 24.0
 #define PLOT_W 680.0
 #define PLOT_H 520.0
-#define LEGEND_MOST 40 /* classes that are named */
+#define LEGEND_MOST 40 /* classes in the legend */
 
 typedef struct {
     const gnn_scatter_t *plot;
-    double low[2], scale[2]; /* of x and y: pixel = at + (value - low) * scale */
+    double low[2], scale[2]; /* per axis: pixel = at + (value - low) * scale */
     double at[2];
     double left, top, radius;
     double ticks[2][GNN__TICKS];
@@ -45,28 +44,29 @@ static int check(const gnn_scatter_t *plot)
         return gnn__error(GNN_ESHAPE, "scatter: points must be n x 2, got %lld x %lld",
                           (long long)n, (long long)plot->points.cols);
     if (plot->classes && plot->n_classes <= 0)
-        return gnn__error(GNN_EINVALID, "scatter: classes are given, but n_classes is %lld",
+        return gnn__error(GNN_EINVALID, "scatter: classes: expected n_classes > 0, got %lld",
                           (long long)plot->n_classes);
     for (int64_t k = 0; plot->classes && k < n; k++)
         if (plot->classes[k] >= plot->n_classes)
-            return gnn__error(GNN_EINVALID, "scatter: class %d of point %lld, of %lld classes",
+            return gnn__error(GNN_EINVALID, "scatter: class %d of point %lld, there are %lld classes",
                               (int)plot->classes[k], (long long)k, (long long)plot->n_classes);
     if (plot->n_lines < 0 || (plot->n_lines > 0 && (!plot->line_from || !plot->line_to)))
-        return gnn__error(GNN_EINVALID, "scatter: %lld lines without both ends",
+        return gnn__error(GNN_EINVALID, "scatter: %lld lines, but line_from or line_to is NULL",
                           (long long)plot->n_lines);
     for (int64_t k = 0; k < plot->n_lines; k++) {
         int64_t a = plot->line_from[k], b = plot->line_to[k];
         if (a < 0 || a >= n || b < 0 || b >= n)
-            return gnn__error(GNN_EINVALID, "scatter: line %lld from %lld to %lld, of %lld points",
+            return gnn__error(GNN_EINVALID,
+                              "scatter: line %lld from %lld to %lld, there are %lld points",
                               (long long)k, (long long)a, (long long)b, (long long)n);
         if (plot->line_weight && !(plot->line_weight[k] >= 0 && plot->line_weight[k] <= 1))
-            return gnn__error(GNN_EINVALID, "scatter: line %lld weighs %g, expected 0 to 1",
+            return gnn__error(GNN_EINVALID, "scatter: weight of line %lld: expected 0 to 1, got %g",
                               (long long)k, plot->line_weight[k]);
     }
     return GNN_OK;
 }
 
-/* Smallest and largest coordinate along an axis; 0 and 1 where there is no extent. */
+/* Range of a coordinate; widened if it is a single value, 0..1 if there is none. */
 static void extent(const gnn_scatter_t *plot, int axis, double *low, double *high)
 {
     *low = INFINITY;
@@ -85,8 +85,8 @@ static void extent(const gnn_scatter_t *plot, int axis, double *low, double *hig
     }
 }
 
-/* Data to pixels, y upwards. Computed in halves: the span of two huge coordinates may not be
- * finite. */
+/* Data to pixels, y upwards. Computed in halves because the span of two huge coordinates may
+ * overflow. */
 static double pixel(const page_t *page, double value, int axis)
 {
     return page->at[axis] + (value / 2 - page->low[axis] / 2) * page->scale[axis];
@@ -121,14 +121,23 @@ static void class_name(const gnn_scatter_t *plot, int64_t k, char *fallback, siz
     *name = plot->class_names && plot->class_names[k] ? plot->class_names[k] : fallback;
 }
 
+static double marker_radius(const gnn_scatter_t *plot)
+{
+    const int64_t n = plot->points.rows;
+    if (n > 5000)
+        return 1.8;
+    if (n > 60)
+        return n <= 500 ? 5 : 3.2;
+    if (!plot->point_labels)
+        return 7;
+    return plot->line_weight ? 14 : 11;
+}
+
 static void layout(page_t *page, const gnn_scatter_t *plot)
 {
     *page = (page_t){.plot = plot};
     int64_t n = plot->points.rows, legend = 0;
-    page->radius = n <= 60     ? (plot->point_labels ? (plot->line_weight ? 14 : 11) : 7)
-                   : n <= 500  ? 5
-                   : n <= 5000 ? 3.2
-                               : 1.8;
+    page->radius = marker_radius(plot);
     for (int64_t k = 0; k < n; k++) {
         page->hidden += !shown(plot, k);
         page->unlabelled += plot->classes && plot->classes[k] < 0;
@@ -152,7 +161,7 @@ static void layout(page_t *page, const gnn_scatter_t *plot)
     scale_axes(page);
 }
 
-/* Eight colours, and another shape for each further eight classes. */
+/* Eight colours; each further eight classes have another shape. */
 static void draw_marker(gnn__svg_t *svg, int64_t class, double x, double y, double r)
 {
     if (class / GNN__CLASS_COLOURS % 4 == 1)
@@ -197,7 +206,7 @@ static void draw_frame(gnn__svg_t *svg, const page_t *page)
         }
 }
 
-/* A line that weighs much is wide and dark. */
+/* Width and opacity grow with the weight. */
 static void draw_weight(gnn__svg_t *svg, const double *weight)
 {
     if (weight)
@@ -232,11 +241,11 @@ static void draw_points(gnn__svg_t *svg, const page_t *page)
             draw_marker(svg, plot->classes ? plot->classes[k] : 0,
                         pixel(page, coordinate(plot, k, 0), 0),
                         pixel(page, coordinate(plot, k, 1), 1), page->radius);
-    bool crowd = page->radius < 3; /* rings must not hide what they stand on */
-    gnn__svg_put(svg, "</g>\n<g fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"%.1f\">\n",
-                 crowd              ? 0.7
-                 : page->radius < 4 ? 1.2
-                                    : 1.8);
+    bool crowd = page->radius < 3; /* rings must not hide the points below */
+    double ring = page->radius < 4 ? 1.2 : 1.8;
+    if (crowd)
+        ring = 0.7;
+    gnn__svg_put(svg, "</g>\n<g fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"%.1f\">\n", ring);
     for (int64_t k = 0; plot->emphasis && k < plot->points.rows; k++)
         if (plot->emphasis[k] && shown(plot, k))
             gnn__svg_put(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n",
@@ -245,7 +254,7 @@ static void draw_points(gnn__svg_t *svg, const page_t *page)
     gnn__svg_put(svg, "</g>\n");
 }
 
-/* Inside the point where a label fits, above it otherwise. */
+/* Inside the point if the label fits, otherwise above it. */
 static void draw_labels(gnn__svg_t *svg, const page_t *page)
 {
     const gnn_scatter_t *plot = page->plot;

@@ -1,5 +1,5 @@
-/* Writing SVG: numbers that do not depend on the locale, escaped text, ticks, colours. Every call
- * after a failed write does nothing. */
+/* Writing SVG: numbers in the C locale, escaped text, ticks, colours. After a failed write every
+ * call does nothing. */
 #ifndef GNN_LIB_REPORT_SVG_H
 #define GNN_LIB_REPORT_SVG_H
 
@@ -10,14 +10,14 @@
 typedef struct gnn__svg {
     FILE *file;
     int failed;      /* errno of the first failed write, 0: none */
-    locale_t before; /* the thread's locale, given back by gnn__svg_close */
+    locale_t before; /* the thread's locale, restored by gnn__svg_close */
 } gnn__svg_t;
 
 typedef struct gnn__colour {
     unsigned char red, green, blue;
 } gnn__colour_t;
 
-/* The higher or lower of both; x where y is NaN. */
+/* Maximum and minimum that ignore a NaN in y. */
 static inline double gnn__higher(double x, double y)
 {
     return y > x ? y : x;
@@ -28,55 +28,54 @@ static inline double gnn__smaller(double x, double y)
     return y < x ? y : x;
 }
 
-/* How a line of text is set. */
+/* Style of a line of text. */
 typedef struct gnn__type {
-    double size;
-    const char *anchor; /* "start", "middle", "end" */
-    const char *fill;
+    double size;        /* pixels */
+    const char *anchor; /* "start", "middle" or "end" */
+    const char *fill;   /* colour, "#rrggbb" */
     int bold;
-    int turn;    /* degrees, clockwise */
-    double room; /* wider text is cut and ends with an ellipsis; 0: no limit */
+    int rotation; /* rotation in degrees, clockwise */
+    double room;  /* maximum width in pixels, wider text ends with an ellipsis; 0: no limit */
 } gnn__type_t;
 
-/* Starts a page of that many pixels; `title` (or NULL) is what screen readers say. */
+/* Starts a page of this size in pixels; `title` is for screen readers, may be NULL. */
 int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, const char *title);
-/* Ends the page and flushes. GNN_EIO if anything was not written. */
+/* Ends the page and flushes. GNN_EIO if a write failed. */
 int gnn__svg_close(gnn__svg_t *svg);
-/* The same for a page of another kind, of which they write nothing. */
+/* The same without SVG's tags, for other pages. */
 int gnn__page_open(gnn__svg_t *svg, FILE *file);
 int gnn__page_close(gnn__svg_t *svg);
-/* printf with "%.2f" always written with a point. Text of the caller's goes through gnn__svg_text
- * instead. */
+/* printf in the C locale. Text of the caller's goes through gnn__svg_text, which escapes it. */
 void gnn__svg_put(gnn__svg_t *svg, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* `length` bytes of UTF-8 as XML text; what XML cannot hold becomes U+FFFD, line breaks become
- * spaces. */
+/* Writes `length` bytes of UTF-8 as XML text; characters that XML forbids become U+FFFD, line
+ * breaks become spaces. */
 void gnn__svg_escape(gnn__svg_t *svg, const char *text, size_t length);
-/* Reads one code point of at most `left` bytes; *used >= 1. U+FFFD for whatever UTF-8 or XML
- * forbids. */
+/* Decodes one code point from at most `left` bytes; *used >= 1. U+FFFD for invalid UTF-8 and for
+ * characters that XML forbids. */
 uint32_t gnn__svg_code_point(const unsigned char *s, size_t left, size_t *used);
 /* One line of text at (x, y). */
 void gnn__svg_text(gnn__svg_t *svg, const gnn__type_t *type, double x, double y, const char *text);
 
-/* Width of a line in pixels, estimated for a wide sans-serif font: the viewer's font is not
- * known. */
+/* Estimated width of a line in pixels for a wide sans-serif font, since the viewer's font is
+ * unknown. */
 double gnn__text_width(const char *text, double size);
-/* Breaks text at spaces so that lines fit into `room`; with `svg` draws them below (x, y). Returns
- * the number of lines. */
+/* Breaks text at spaces into lines no wider than `room` and, unless svg is NULL, draws them
+ * downwards from (x, y). Returns the count of lines. */
 int gnn__text_block(gnn__svg_t *svg, const gnn__type_t *type, double x, double y, double room,
                     const char *text);
 
 #define GNN__TICKS 12
-/* Round numbers in [low, high], about `want` of them: returns how many, *decimals is what they need
- * (negative: so many digits with an exponent). */
+/* About `want` round values in [low, high]; returns their count. *decimals is the precision of
+ * their labels; negative: significant digits with an exponent. */
 int gnn__ticks(double low, double high, int want, double ticks[GNN__TICKS], int *decimals);
 void gnn__tick_label(char label[32], double value, int decimals);
 
-/* Viridis for t in [0, 1] (Smith & van der Walt 2015); the Okabe-Ito palette, repeated after
- * GNN__CLASS_COLOURS. */
+/* Viridis for t in [0, 1] (Smith & van der Walt 2015), and the Okabe-Ito palette, which repeats
+ * after GNN__CLASS_COLOURS. */
 #define GNN__CLASS_COLOURS 8
 gnn__colour_t gnn__viridis(double t);
 gnn__colour_t gnn__class_colour(int64_t k);
-/* Black or white, whichever reads better on this colour. */
+/* Black or white, whichever has more contrast with this colour. */
 const char *gnn__colour_ink(gnn__colour_t colour);
 
 #endif

@@ -1,11 +1,14 @@
-/* All heads of all layers as small heat maps, each drawn as one path for each of 16 colours. */
+/* Pictures of attention: all heads as a grid of small heat maps, and an interactive HTML page. */
 #include <lib/report/attention_maps.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "svg.h"
 
-#define MOST 1000000 /* weights */
+/* ---- grid of heads ---- */
+
+/* A grid with the attention map of every head. A map is drawn as one path per colour level. */
+
+#define GRID_MOST 1000000 /* weights */
 #define MARGIN 24.0
 #define GAP 6.0
 #define LEVELS 16
@@ -14,7 +17,7 @@ typedef struct {
     const gnn_attention_maps_t *a;
     double side, left, top, width, height;
     char words[512];
-} page_t;
+} grid_t;
 
 static const gnn__type_t title_type = {.size = 17, .anchor = "start", .fill = "#1a1a1a", .bold = 1};
 static const gnn__type_t subtitle_type = {.size = 12.5, .anchor = "start", .fill = "#555555"};
@@ -26,7 +29,7 @@ static int level(gnn_real_t weight)
     return x < 1 ? (int)(x * LEVELS) : LEVELS - 1;
 }
 
-static void list_words(page_t *page)
+static void list_words(grid_t *page)
 {
     size_t at = 0;
     for (int64_t k = 0; k < page->a->words && at + 1 < sizeof page->words; k++) {
@@ -36,10 +39,10 @@ static void list_words(page_t *page)
     }
 }
 
-static void layout(page_t *page, const gnn_attention_maps_t *a, const char **subtitle)
+static void lay_out_grid(grid_t *page, const gnn_attention_maps_t *a, const char **subtitle)
 {
     const double heads = (double)a->heads, layers = (double)a->layers;
-    *page = (page_t){.a = a};
+    *page = (grid_t){.a = a};
     list_words(page);
     *subtitle = *subtitle ? *subtitle : page->words;
     page->side = floor(fmin(96, fmin(1000 / fmax(heads, 1), 900 / fmax(layers, 1))));
@@ -51,7 +54,8 @@ static void layout(page_t *page, const gnn_attention_maps_t *a, const char **sub
     page->height = page->top + layers * (page->side + GAP) + 46 + MARGIN;
 }
 
-/* Cells of one level in one path; the lowest level is the ground. Runs along a row are one. */
+/* Draws the cells of one level as one path, with runs along a row merged. The lowest level is the
+ * background. */
 static void draw_level(gnn__svg_t *svg, const gnn_real_t *map, int64_t n, int wanted)
 {
     bool any = false;
@@ -72,21 +76,21 @@ static void draw_level(gnn__svg_t *svg, const gnn_real_t *map, int64_t n, int wa
         gnn__svg_put(svg, "\"/>\n");
 }
 
-static void draw_map(gnn__svg_t *svg, const page_t *page, int64_t layer, int64_t head)
+static void draw_map(gnn__svg_t *svg, const grid_t *page, int64_t layer, int64_t head)
 {
     const int64_t n = page->a->words;
-    const gnn__colour_t ground = gnn__viridis(0.5 / LEVELS);
+    const gnn__colour_t background = gnn__viridis(0.5 / LEVELS);
     gnn__svg_put(svg, "<g transform=\"translate(%.1f %.1f) scale(%.5f)\">\n",
                  page->left + (double)head * (page->side + GAP),
                  page->top + (double)layer * (page->side + GAP), page->side / fmax((double)n, 1));
     gnn__svg_put(svg, "<rect width=\"%lld\" height=\"%lld\" fill=\"#%02x%02x%02x\"/>\n",
-                 (long long)n, (long long)n, ground.red, ground.green, ground.blue);
+                 (long long)n, (long long)n, background.red, background.green, background.blue);
     for (int k = 1; k < LEVELS; k++)
         draw_level(svg, page->a->weights + (layer * page->a->heads + head) * n * n, n, k);
     gnn__svg_put(svg, "</g>\n");
 }
 
-static void draw_key(gnn__svg_t *svg, const page_t *page)
+static void draw_key(gnn__svg_t *svg, const grid_t *page)
 {
     const double y = page->top + (double)page->a->layers * (page->side + GAP) + 14;
     gnn__type_t type = label_type;
@@ -103,7 +107,7 @@ static void draw_key(gnn__svg_t *svg, const page_t *page)
     }
 }
 
-static void draw(gnn__svg_t *svg, const page_t *page, const char *subtitle)
+static void draw_grid(gnn__svg_t *svg, const grid_t *page, const char *subtitle)
 {
     const gnn_attention_maps_t *a = page->a;
     const double room = page->width - 2 * MARGIN;
@@ -131,17 +135,107 @@ static void draw(gnn__svg_t *svg, const page_t *page, const char *subtitle)
 
 int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, const char *subtitle)
 {
-    page_t page;
+    grid_t page;
     gnn__svg_t svg;
     if (!file || !attention)
         return gnn__error(GNN_EINVALID, "grid of heads: %s is NULL", file ? "attention" : "file");
     const gnn_attention_maps_t *a = attention;
-    if (a->layers * a->heads * a->words * a->words > MOST)
+    if (a->layers * a->heads * a->words * a->words > GRID_MOST)
         return gnn__error(
-            GNN_EINVALID, "grid of heads: at most %d weights, got %lld maps of %lld x %lld", MOST,
-            (long long)(a->layers * a->heads), (long long)a->words, (long long)a->words);
-    layout(&page, a, &subtitle);
+            GNN_EINVALID, "grid of heads: at most %d weights, got %lld maps of %lld x %lld",
+            GRID_MOST, (long long)(a->layers * a->heads), (long long)a->words, (long long)a->words);
+    lay_out_grid(&page, a, &subtitle);
     GNN_TRY(gnn__svg_open(&svg, file, page.width, page.height, "Attention of every head"));
-    draw(&svg, &page, subtitle);
+    draw_grid(&svg, &page, subtitle);
     return gnn__svg_close(&svg);
+}
+
+/* ---- HTML page ---- */
+
+/* An HTML page with the attention of every head: words and weights as a script, then
+ * attention_page.html. */
+
+#define PAGE_MOST 20000000 /* weights */
+
+static const char page[] =
+#include <lib/report/attention_page.inc>
+#include <lib/report/attention_page.inc>
+    ;
+
+/* A JavaScript string literal, escaped so that text cannot end the string or the script. */
+static void put_string(gnn__svg_t *svg, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    const size_t length = strlen(text);
+    gnn__svg_put(svg, "\"");
+    for (size_t k = 0, used; k < length; k += used) {
+        const uint32_t c = gnn__svg_code_point(s + k, length - k, &used);
+        if (c < 0x80 && !strchr("\"\\<>&'", (int)c))
+            gnn__svg_put(svg, "%c", (int)c);
+        else if (c < 0x10000)
+            gnn__svg_put(svg, "\\u%04x", (unsigned)c);
+        else
+            gnn__svg_put(svg, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                         (unsigned)(0xdc00 + (c & 0x3ff)));
+    }
+    gnn__svg_put(svg, "\"");
+}
+
+static void put_list(gnn__svg_t *svg, const char *key, const char *const *texts, int64_t n)
+{
+    gnn__svg_put(svg, "%s: [", key);
+    for (int64_t k = 0; k < n; k++) {
+        gnn__svg_put(svg, k ? ", " : "");
+        put_string(svg, texts[k]);
+    }
+    gnn__svg_put(svg, "],\n");
+}
+
+/* Two base-36 digits per weight. */
+static void put_map(gnn__svg_t *svg, const gnn_real_t *map, int64_t cells)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    gnn__svg_put(svg, "\"");
+    for (int64_t k = 0; k < cells; k++) {
+        const double x = isfinite(map[k]) ? fmin(fmax((double)map[k], 0), 1) : 0;
+        const int step = (int)(x * 1295 + 0.5);
+        gnn__svg_put(svg, "%c%c", digits[step / 36], digits[step % 36]);
+    }
+    gnn__svg_put(svg, "\"");
+}
+
+static void put_data(gnn__svg_t *svg, const gnn_attention_maps_t *a)
+{
+    gnn__svg_put(svg, "<script>\nconst data = {\n");
+    put_list(svg, "words", a->names, a->words);
+    put_list(svg, "layers", a->layer_names, a->layers);
+    gnn__svg_put(svg, "heads: %lld,\nmaps: [", (long long)a->heads);
+    for (int64_t k = 0; k < a->layers * a->heads; k++) {
+        gnn__svg_put(svg, k ? ",\n" : "\n");
+        put_map(svg, a->weights + k * a->words * a->words, a->words * a->words);
+    }
+    gnn__svg_put(svg, "]};\n</script>\n");
+}
+
+int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention, const char *title)
+{
+    gnn__svg_t svg;
+    if (!file || !attention)
+        return gnn__error(GNN_EINVALID, "page of attention: %s is NULL", file ? "attention" : "file");
+    const gnn_attention_maps_t *a = attention;
+    int64_t cells;
+    if (!gnn__mul(a->words, a->words, &cells) || cells > PAGE_MOST / (a->layers * a->heads))
+        return gnn__error(
+            GNN_EINVALID, "page of attention: at most %d weights, got %lld maps of %lld x %lld",
+            PAGE_MOST, (long long)(a->layers * a->heads), (long long)a->words, (long long)a->words);
+    title = title ? title : "Attention";
+    GNN_TRY(gnn__page_open(&svg, file));
+    gnn__svg_put(&svg, "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
+    gnn__svg_escape(&svg, title, strlen(title));
+    gnn__svg_put(&svg, "</title>\n<h1>");
+    gnn__svg_escape(&svg, title, strlen(title));
+    gnn__svg_put(&svg, "</h1>\n");
+    put_data(&svg, a);
+    gnn__svg_put(&svg, "%s", page);
+    return gnn__page_close(&svg);
 }
