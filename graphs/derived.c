@@ -1,8 +1,8 @@
-/* Graphs that are made from others, or from values: edges to their receivers, one part alone,
- * nearest rows. */
+/* Graphs derived from graphs or values: edges to receivers, one part, k nearest
+ * neighbours, segments. */
 #include <graphs/build.h>
 
-/* ---- pairs of a graph as arrays ---- */
+/* ---- incidence and parts ---- */
 
 typedef struct {
     int64_t *src, *dst, count;
@@ -56,7 +56,7 @@ int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p)
     list_t list = {.count = 0};
     int rc;
     if (!of || p < 0 || p >= of->base.n_parts)
-        return gnn__error(GNN_EINVALID, "gnn_graph_part: there is no part %lld of %lld",
+        return gnn__error(GNN_EINVALID, "gnn_graph_part: got part %lld, there are %lld",
                           (long long)p, (long long)(of ? of->base.n_parts : 0));
     const gnn__pairs_t *pairs = &of->base.parts[p].pairs;
     GNN_CHECK(list_new(&list, pairs->count));
@@ -69,7 +69,7 @@ done:
     return rc;
 }
 
-/* ---- nearest rows ---- */
+/* ---- k nearest neighbours ---- */
 
 static double distance(const gnn_tensor_t *x, int64_t i, int64_t j)
 {
@@ -81,23 +81,23 @@ static double distance(const gnn_tensor_t *x, int64_t i, int64_t j)
     return sum;
 }
 
-/* The k nearest to row i of rows from .. end - 1, by insertion into a sorted list; returns how many
- * there are. */
+/* The k nearest of rows from .. end - 1 to row i, by insertion into a sorted list; returns their
+ * count. */
 static int64_t nearest(const gnn_tensor_t *x, int64_t i, int64_t from, int64_t end, int64_t k,
-                       double *far, int64_t *who)
+                       double *distances, int64_t *rows)
 {
     int64_t count = 0;
     for (int64_t j = from; j < end; j++) {
         const double d = distance(x, i, j);
         int64_t at = count < k ? count++ : k - 1;
-        if (at == k - 1 && count == k && j - from >= k && !(d < far[at]))
+        if (at == k - 1 && count == k && j - from >= k && !(d < distances[at]))
             continue;
-        for (; at > 0 && d < far[at - 1]; at--) {
-            far[at] = far[at - 1];
-            who[at] = who[at - 1];
+        for (; at > 0 && d < distances[at - 1]; at--) {
+            distances[at] = distances[at - 1];
+            rows[at] = rows[at - 1];
         }
-        far[at] = d;
-        who[at] = j;
+        distances[at] = d;
+        rows[at] = j;
     }
     return count;
 }
@@ -112,7 +112,8 @@ static int check_nearest(const gnn_tensor_t *x, int64_t segments, const int64_t 
                           (long long)segments, (long long)k);
     for (int64_t s = 0; s < segments; s++)
         if (lengths[s] < 0 || !gnn__add(n, lengths[s], &n))
-            return gnn__error(GNN_EINVALID, "gnn_graph_nearest: segment %lld has length %lld",
+            return gnn__error(GNN_EINVALID,
+                              "gnn_graph_nearest: segment %lld: expected a length >= 0, got %lld",
                               (long long)s, (long long)lengths[s]);
     return n == x->rows ? GNN_OK
                         : gnn__error(GNN_ESHAPE, "the segments have %lld rows, the tensor has %lld",
@@ -123,26 +124,88 @@ int gnn_graph_nearest(gnn_graph_t **graph, const gnn_tensor_t *x, int64_t segmen
                       const int64_t *lengths, int64_t k)
 {
     list_t list = {.count = 0};
-    int64_t *who = NULL, from = 0, room;
-    double *far = NULL;
+    int64_t *rows = NULL, from = 0, room;
+    double *distances = NULL;
     int rc;
     GNN_TRY(check_nearest(x, segments, lengths, k));
     k = k < x->rows ? k : x->rows;
     if (!gnn__mul(x->rows, k, &room))
-        return gnn__error(GNN_EOVERFLOW, "gnn_graph_nearest: too many neighbours");
+        return gnn__error(GNN_EOVERFLOW, "gnn_graph_nearest: the size of %lld rows overflows",
+                          (long long)x->rows);
     GNN_CHECK(list_new(&list, room));
-    GNN_CHECK(gnn__new(&who, k, sizeof *who, "nearest rows"));
-    GNN_CHECK(gnn__new(&far, k, sizeof *far, "their distances"));
+    GNN_CHECK(gnn__new(&rows, k, sizeof *rows, "nearest rows"));
+    GNN_CHECK(gnn__new(&distances, k, sizeof *distances, "distances"));
     for (int64_t s = 0; s < segments; from += lengths[s++])
         for (int64_t i = from; i < from + lengths[s]; i++) {
-            const int64_t count = nearest(x, i, from, from + lengths[s], k, far, who);
+            const int64_t count = nearest(x, i, from, from + lengths[s], k, distances, rows);
             for (int64_t at = 0; at < count; at++)
-                list_add(&list, who[at], i);
+                list_add(&list, rows[at], i);
         }
     GNN_CHECK(gnn_graph_from_edges(graph, x->rows, x->rows, list.count, list.src, list.dst));
 done:
-    gnn_free(who);
-    gnn_free(far);
+    gnn_free(rows);
+    gnn_free(distances);
     list_free(&list);
     return rc;
+}
+
+/* ---- segments of a graph of edges ---- */
+
+/* Splits the nodes of a graph of edges into segments. */
+
+static int check_lengths(const gnn_graph_t *graph, int64_t segments, const int64_t *lengths)
+{
+    int64_t total = 0;
+    if (segments < 1 || !lengths)
+        return gnn__error(GNN_EINVALID,
+                          "expected at least one segment and lengths, got %lld segments%s",
+                          (long long)segments, lengths ? "" : " without lengths");
+    if (graph->n_dst != graph->n_src || graph->n_segments > 0)
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "expected the same nodes on both sides and no segments, got %lld receivers, %lld senders and %lld segments",
+            (long long)graph->n_dst, (long long)graph->n_src, (long long)graph->n_segments);
+    for (int64_t s = 0; s < segments; s++)
+        if (lengths[s] < 0 || !gnn__add(total, lengths[s], &total))
+            return gnn__error(GNN_EINVALID, "segment %lld: expected a length >= 0, got %lld",
+                              (long long)s, (long long)lengths[s]);
+    if (total != graph->n_dst)
+        return gnn__error(GNN_ESHAPE, "%lld segments have %lld nodes in all, the graph has %lld",
+                          (long long)segments, (long long)total, (long long)graph->n_dst);
+    return GNN_OK;
+}
+
+/* Checks that receivers begin .. end - 1 have senders of their own segment only. */
+static int check_edges(const gnn_graph_t *graph, int64_t p, int64_t begin, int64_t end)
+{
+    gnn_graph_row_t row;
+    for (int64_t i = begin; i < end; i++) {
+        GNN_TRY(gnn_graph_row(graph, p, i, &row));
+        for (int64_t k = 0; k < row.count; k++) {
+            const int64_t j = gnn_graph_row_sender(&row, k);
+            if (j < begin || j >= end)
+                return gnn__error(GNN_ETOPOLOGY,
+                                  "edge from node %lld to node %lld leaves the segment %lld to %lld",
+                                  (long long)j, (long long)i, (long long)begin, (long long)(end - 1));
+        }
+    }
+    return GNN_OK;
+}
+
+int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *lengths)
+{
+    GNN__NEED(graph);
+    GNN_TRY(check_lengths(graph, segments, lengths));
+    for (int64_t p = 0; p < graph->base.n_parts; p++) {
+        if (gnn_graph_part_is_spans(graph, p))
+            return gnn__error(GNN_ETOPOLOGY,
+                              "part %lld of the graph stores spans, which already have segments",
+                              (long long)p);
+        for (int64_t s = 0, begin = 0; s < segments; begin += lengths[s++])
+            GNN_TRY(check_edges(graph, p, begin, begin + lengths[s]));
+    }
+    GNN_TRY(gnn__graph_add_segments(graph, segments));
+    for (int64_t s = 0; s < segments; s++)
+        graph->dst_segments[s + 1] = graph->src_segments[s + 1] = graph->dst_segments[s] + lengths[s];
+    return GNN_OK;
 }

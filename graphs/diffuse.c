@@ -1,19 +1,20 @@
-/* Diffusion of a graph: each node hears those that walks from it end at, as strongly as they do.
+/* Diffusion of a graph (GDC, Gasteiger et al. 2019): the graph of the matrix
  *
- *     S = sum over k of theta_k T^k,  theta_k = alpha (1 - alpha)^k, or e^-t t^k / k!
+ *     S = sum over k of theta_k T^k, theta_k = alpha (1 - alpha)^k, or e^-t t^k / k!
  *
- * Column by column: S e_i is summed up from T^k e_i, and what can add no more than the tolerance to
- * any number is not followed. A column costs what its walks reach, not what the graph has. */
+ * Computed column by column: S e_i is accumulated from T^k e_i, and entries that cannot add more
+ * than the tolerance to any element are not followed. A column costs what its walks reach, not the
+ * size of the graph. */
 #include <gnn/diffuse.h>
 #include <graphs/build.h>
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ROWS_AT_ONCE: receivers whose rows are kept before the weak pairs of all of them go. */
+/* ROWS_AT_ONCE: receivers whose rows are collected before weak pairs are dropped. */
 enum { MOST_STEPS = 10000, ROWS_AT_ONCE = 1024 };
 
-/* T by receivers: whom each hears, once, and how strongly. */
+/* T in CSR by receiver, duplicates merged. */
 typedef struct {
     int64_t n;
     int64_t *indptr;
@@ -42,9 +43,9 @@ static int resolve(gnn_diffusion_t *d)
     if (d->norm_out == GNN_GRAPH_NORM_DEFAULT)
         d->norm_out = GNN_GRAPH_NORM_ROW;
     if (d->kind != GNN_DIFFUSION_PAGERANK && d->kind != GNN_DIFFUSION_HEAT)
-        return gnn__error(GNN_EINVALID, "there is no kind %d of diffusion", (int)d->kind);
+        return gnn__error(GNN_EINVALID, "diffusion: expected a known kind, got %d", (int)d->kind);
     if (d->norm_in == GNN_GRAPH_NORM_NONE)
-        return gnn__error(GNN_EINVALID, "a diffusion needs .norm_in of symmetric or row");
+        return gnn__error(GNN_EINVALID, "diffusion: expected .norm_in symmetric or row, got none");
     if (!(d->alpha > 0 && d->alpha <= 1) || !(d->time > 0 && d->time <= 100) ||
         !(d->loop_weight >= 0 && isfinite((double)d->loop_weight)) ||
         !(d->tolerance >= 0 && d->tolerance < 1) || d->top < 0 || !(d->threshold >= 0) ||
@@ -62,20 +63,23 @@ static int resolve(gnn_diffusion_t *d)
 static int check(const gnn_graph_t *of, const gnn_real_t *edge_weight)
 {
     if (of->n_dst != of->n_src)
-        return gnn__error(GNN_ETOPOLOGY, "a diffusion needs one kind of nodes, not %lld and %lld",
-                          (long long)of->n_dst, (long long)of->n_src);
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "a diffusion needs the same nodes on both sides, got %lld receivers and %lld senders",
+            (long long)of->n_dst, (long long)of->n_src);
     for (int64_t e = 0; edge_weight && e < of->n_edges; e++)
         if (!(edge_weight[e] >= 0) || !isfinite((double)edge_weight[e]))
-            return gnn__error(GNN_ENUMERIC, "weight[%lld] = %g: a finite number >= 0 is expected",
+            return gnn__error(GNN_ENUMERIC, "weight[%lld]: expected a finite value >= 0, got %g",
                               (long long)e, (double)edge_weight[e]);
     return GNN_OK;
 }
 
 /* ---- the matrix ---- */
 
-/* Adds what a receiver hears in all parts to `sum`, and lists in `heard` whom. */
-static int64_t hear(const gnn_graph_t *of, const gnn_real_t *weight, int64_t i, double *sum,
-                    uint8_t *seen, int32_t *heard)
+/* Adds the weights of receiver i's incoming edges to `sum`, and lists its distinct senders;
+ * returns their count. */
+static int64_t sum_senders(const gnn_graph_t *of, const gnn_real_t *weight, int64_t i, double *sum,
+                           uint8_t *seen, int32_t *senders)
 {
     int64_t count = 0;
     for (int64_t p = 0; p < of->base.n_parts; p++) {
@@ -85,7 +89,7 @@ static int64_t hear(const gnn_graph_t *of, const gnn_real_t *weight, int64_t i, 
             const int64_t j = gnn_graph_row_sender(&row, k), e = gnn_graph_row_edge(&row, k);
             sum[j] += weight && e >= 0 ? (double)weight[e] : 1;
             if (!seen[j])
-                heard[count++] = (int32_t)j;
+                senders[count++] = (int32_t)j;
             seen[j] = 1;
         }
     }
@@ -101,46 +105,49 @@ static int by_number(const void *a, const void *z)
 static int gather(matrix_t *t, const gnn_graph_t *of, const gnn_real_t *weight, double loop)
 {
     double *sum = NULL;
-    int32_t *heard = NULL;
+    int32_t *senders = NULL;
     uint8_t *seen = NULL;
     int64_t room, at = 0;
     int rc;
     if (!gnn__add(gnn_graph_n_pairs(of), t->n, &room))
-        return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)gnn_graph_n_pairs(of));
+        return gnn__error(GNN_EOVERFLOW, "diffusion: the size of %lld pairs overflows",
+                          (long long)gnn_graph_n_pairs(of));
     GNN_CHECK(gnn__new(&t->indptr, t->n + 1, sizeof *t->indptr, "a diffusion"));
     GNN_CHECK(gnn__new(&t->indices, room, sizeof *t->indices, "a diffusion"));
     GNN_CHECK(gnn__new(&t->values, room, sizeof *t->values, "a diffusion"));
     GNN_CHECK(gnn__new(&sum, t->n, sizeof *sum, "a diffusion"));
-    GNN_CHECK(gnn__new(&heard, t->n, sizeof *heard, "a diffusion"));
+    GNN_CHECK(gnn__new(&senders, t->n, sizeof *senders, "a diffusion"));
     GNN_CHECK(gnn__new(&seen, t->n, sizeof *seen, "a diffusion"));
     for (int64_t i = 0; i < t->n; i++) {
-        int64_t count = hear(of, weight, i, sum, seen, heard);
+        int64_t count = sum_senders(of, weight, i, sum, seen, senders);
         if (loop > 0 && !seen[i])
-            heard[count++] = (int32_t)i;
+            senders[count++] = (int32_t)i;
         sum[i] += loop;
-        qsort(heard, (size_t)count, sizeof *heard, by_number);
+        qsort(senders, (size_t)count, sizeof *senders, by_number);
         for (int64_t k = 0; k < count; k++, at++) {
-            t->indices[at] = heard[k];
-            t->values[at] = sum[heard[k]];
-            sum[heard[k]] = 0;
-            seen[heard[k]] = 0;
+            t->indices[at] = senders[k];
+            t->values[at] = sum[senders[k]];
+            sum[senders[k]] = 0;
+            seen[senders[k]] = 0;
         }
         sum[i] = 0;
         t->indptr[i + 1] = at;
     }
 done:
     gnn_free(sum);
-    gnn_free(heard);
+    gnn_free(senders);
     gnn_free(seen);
     return rc;
 }
 
 static double inverse(double degree, gnn_graph_norm_t norm)
 {
-    return degree <= 0 ? 0 : norm == GNN_GRAPH_NORM_SYMMETRIC ? 1 / sqrt(degree) : 1 / degree;
+    if (degree <= 0)
+        return 0;
+    return norm == GNN_GRAPH_NORM_SYMMETRIC ? 1 / sqrt(degree) : 1 / degree;
 }
 
-/* Divides by what receivers hear in all: D^-1 A, or D^-1/2 A D^-1/2. */
+/* Normalises by weighted in-degree: D^-1 A, or D^-1/2 A D^-1/2. */
 static int normalise(matrix_t *t, gnn_graph_norm_t norm)
 {
     double *factor;
@@ -166,14 +173,14 @@ static int normalise(matrix_t *t, gnn_graph_norm_t norm)
 typedef struct {
     double value;
     int32_t node;
-} heard_t;
+} entry_t;
 
-/* What one thread has. */
+/* Workspace of one thread. */
 typedef struct {
-    double *sum, *walk[2]; /* (n) zeros between columns */
+    double *sum, *walk[2]; /* (n): zero between columns */
     int32_t *reached, *front[2];
-    uint8_t *seen, *ahead; /* (n) in `reached`, in the next front */
-    heard_t *kept;
+    uint8_t *seen, *ahead; /* (n): 1 for nodes in `reached`; in the next front */
+    entry_t *kept;
 } column_t;
 
 static void column_free(column_t *c)
@@ -203,8 +210,8 @@ static int column_new(column_t *c, int64_t n)
     return GNN_OK;
 }
 
-/* One step of all walks of the front; those that `rest` of the coefficients cannot lift above the
- * tolerance end. Returns the size of the next front. */
+/* One step of all walks of the front; entries that the remaining coefficients cannot raise above
+ * the tolerance end. Returns the size of the next front. */
 static int64_t step(const matrix_t *t, column_t *c, int from, int64_t count, double least)
 {
     double *now = c->walk[from], *next = c->walk[!from];
@@ -227,7 +234,7 @@ static int64_t step(const matrix_t *t, column_t *c, int from, int64_t count, dou
     return found;
 }
 
-/* Column i of S into c->sum; returns how many nodes were reached. */
+/* Column i of S into c->sum; returns the count of nodes that were reached. */
 static int64_t column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, column_t *c)
 {
     const double alpha = (double)d->alpha, time = (double)d->time;
@@ -254,24 +261,26 @@ static int64_t column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, co
 
 static int by_value(const void *a, const void *z)
 {
-    const heard_t *x = a, *y = z;
-    return x->value != y->value ? (x->value < y->value ? 1 : -1)
-                                : (x->node > y->node) - (x->node < y->node);
+    const entry_t *x = a, *y = z;
+    if (x->value != y->value)
+        return x->value < y->value ? 1 : -1;
+    return (x->node > y->node) - (x->node < y->node);
 }
 
 static int by_node(const void *a, const void *z)
 {
-    return by_number(&((const heard_t *)a)->node, &((const heard_t *)z)->node);
+    return by_number(&((const entry_t *)a)->node, &((const entry_t *)z)->node);
 }
 
-/* The strongest of at least `least`, by number, in c->kept; the column is zeros again. */
+/* Writes entries of at least `least`, at most d->top, to c->kept by node; resets the column to
+ * 0. */
 static int64_t keep(const gnn_diffusion_t *d, double least, int64_t reached, column_t *c)
 {
     int64_t kept = 0;
     for (int64_t k = 0; k < reached; k++) {
         const int32_t j = c->reached[k];
         if (c->sum[j] > 0 && c->sum[j] >= least)
-            c->kept[kept++] = (heard_t){c->sum[j], j};
+            c->kept[kept++] = (entry_t){c->sum[j], j};
         c->sum[j] = 0;
         c->seen[j] = 0;
     }
@@ -286,9 +295,9 @@ static int64_t keep(const gnn_diffusion_t *d, double least, int64_t reached, col
 /* ---- all columns ---- */
 
 typedef struct {
-    heard_t **rows; /* (n) */
+    entry_t **rows; /* (n): entries of each row */
     int64_t *counts;
-    double least; /* weaker ones are not kept */
+    double least; /* weaker entries are dropped */
 } kept_t;
 
 static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, column_t *c,
@@ -302,7 +311,7 @@ static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, c
     return GNN_OK;
 }
 
-/* Every thread owns its columns, whose numbers do not depend on the others'. */
+/* Every thread owns its columns, so results do not depend on threads. */
 static int keep_rows(const matrix_t *t, const gnn_diffusion_t *d, int64_t begin, int64_t end,
                      int threads, column_t *own, int *failed, kept_t *all)
 {
@@ -311,7 +320,7 @@ static int keep_rows(const matrix_t *t, const gnn_diffusion_t *d, int64_t begin,
             failed[k] = keep_column(t, d, i, &own[k], all);
     for (int k = 0; k < threads; k++)
         if (failed[k] != GNN_OK)
-            return gnn__error(failed[k], "no memory for the diffused graph");
+            return gnn__error(failed[k], "no memory for a diffused graph");
     return GNN_OK;
 }
 
@@ -321,11 +330,11 @@ static int strongest_first(const void *a, const void *z)
     return (x < y) - (x > y);
 }
 
-/* Leaves of rows 0 to n - 1 what is at least all->least. */
+/* Drops entries below all->least from rows 0 to n - 1. */
 static int drop_weak(kept_t *all, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        heard_t *few, *row = all->rows[i];
+        entry_t *few, *row = all->rows[i];
         int64_t count = 0;
         for (int64_t k = 0; k < all->counts[i]; k++)
             if (row[k].value >= all->least)
@@ -342,10 +351,10 @@ static int drop_weak(kept_t *all, int64_t n)
     return GNN_OK;
 }
 
-/* Lifts all->least where rows 0 to n - 1 hold more than `wanted` pairs: to the first that is too
- * many, since those above it are all that can be among the strongest; at the end half way between
- * that one and the last that is wanted. */
-static int lift(kept_t *all, int64_t n, int64_t wanted, bool end)
+/* Raises all->least if rows 0 to n - 1 have more than `wanted` pairs: to the strongest that is not
+ * wanted, since weaker ones cannot be among the strongest; at the end to the middle between it and
+ * the weakest that is wanted. */
+static int raise_least(kept_t *all, int64_t n, int64_t wanted, bool end)
 {
     double *values;
     int64_t count = 0, at = 0;
@@ -353,7 +362,7 @@ static int lift(kept_t *all, int64_t n, int64_t wanted, bool end)
         count += all->counts[i];
     if (count <= wanted || (!end && count / 4 < wanted))
         return GNN_OK;
-    GNN_TRY(gnn__new(&values, count, sizeof *values, "strengths of pairs"));
+    GNN_TRY(gnn__new(&values, count, sizeof *values, "weights of pairs"));
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < all->counts[i]; k++)
             values[at++] = all->rows[i][k].value;
@@ -380,7 +389,7 @@ static int keep_all(const matrix_t *t, const gnn_diffusion_t *d, gnn_context_t *
     for (int64_t begin = 0, end; begin < t->n; begin = end) {
         end = t->n - begin > at_once ? begin + at_once : t->n;
         GNN_CHECK(keep_rows(t, d, begin, end, threads, own, failed, all));
-        GNN_CHECK(lift(all, end, wanted, end == t->n));
+        GNN_CHECK(raise_least(all, end, wanted, end == t->n));
     }
 done:
     for (int k = 0; own && k < threads; k++)
@@ -390,8 +399,8 @@ done:
     return rc;
 }
 
-/* The columns as a matrix by receivers. */
-static int join(matrix_t *s, const kept_t *all)
+/* The kept entries as a CSR matrix. */
+static int to_matrix(matrix_t *s, const kept_t *all)
 {
     int64_t m = 0, at = 0;
     for (int64_t i = 0; i < s->n; i++)
@@ -445,7 +454,7 @@ int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_
     GNN_CHECK(gnn__new(&all.rows, t.n, sizeof *all.rows, "a diffused graph"));
     GNN_CHECK(gnn__new(&all.counts, t.n, sizeof *all.counts, "a diffused graph"));
     GNN_CHECK(keep_all(&t, &d, context, &all));
-    GNN_CHECK(join(&s, &all));
+    GNN_CHECK(to_matrix(&s, &all));
     GNN_CHECK(normalise(&s, d.norm_out));
     GNN_CHECK(deliver(graph, weight, &s));
 done:

@@ -30,8 +30,8 @@ int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const in
     return check_senders(n_dst, n_src, indptr, indices);
 }
 
-/* Row pointers of the caller's: those of the graph's own type stay where they are if they are
- * borrowed. */
+/* The caller's row pointers: borrowed as they are if their type is the graph's, copied
+ * otherwise. */
 static int take_row_pointers(gnn_graph_t *g, gnn_ints_t indptr, bool borrow)
 {
     gnn__pairs_t *pairs = &g->base.parts[0].pairs;
@@ -102,7 +102,7 @@ static int check_edge(const char *array, int64_t k, int64_t node, int64_t n, con
                       (long long)node, (long long)n, side);
 }
 
-/* Checks all edges; *sorted tells whether they already stand receiver by receiver. */
+/* Checks all edges; *sorted is true if they are already ordered by receiver. */
 static int check_edges(int64_t n_dst, int64_t n_src, int64_t m, gnn_ints_t src, gnn_ints_t dst,
                        bool *sorted)
 {
@@ -110,7 +110,7 @@ static int check_edges(int64_t n_dst, int64_t n_src, int64_t m, gnn_ints_t src, 
     GNN_TRY(gnn__graph_check_size("n_dst", n_dst));
     GNN_TRY(gnn__graph_check_size("n_src", n_src));
     if (m < 0)
-        return gnn__error(GNN_EINVALID, "m = %lld is negative", (long long)m);
+        return gnn__error(GNN_EINVALID, "m: expected a count >= 0, got %lld", (long long)m);
     if (m > 0 && (!src.data || !dst.data))
         return gnn__error(GNN_EINVALID, "%s is NULL for %lld edges", src.data ? "dst" : "src",
                           (long long)m);
@@ -127,8 +127,8 @@ static int check_edges(int64_t n_dst, int64_t n_src, int64_t m, gnn_ints_t src, 
     return GNN_OK;
 }
 
-/* Stable counting sort by receiver. While edges are placed, indptr[i] is the next free place of
- * receiver i; at the end it has become the start of receiver i + 1, hence the shift. */
+/* Stable counting sort by receiver. While edges are placed, indptr[i] is the next free position of
+ * receiver i; at the end it is the start of receiver i + 1, hence the shift. */
 static void sort_by_receiver(int64_t n_dst, int64_t m, gnn_ints_t src, gnn_ints_t dst,
                              int64_t *indptr, int32_t *indices, int64_t *edge)
 {
@@ -137,10 +137,10 @@ static void sort_by_receiver(int64_t n_dst, int64_t m, gnn_ints_t src, gnn_ints_
     for (int64_t i = 0; i < n_dst; i++)
         indptr[i + 1] += indptr[i];
     for (int64_t k = 0; k < m; k++) {
-        const int64_t place = indptr[gnn__int(dst, k)]++;
-        indices[place] = (int32_t)gnn__int(src, k);
+        const int64_t position = indptr[gnn__int(dst, k)]++;
+        indices[position] = (int32_t)gnn__int(src, k);
         if (edge)
-            edge[place] = k;
+            edge[position] = k;
     }
     memmove(indptr + 1, indptr, (size_t)n_dst * sizeof *indptr);
     indptr[0] = 0;
@@ -159,7 +159,7 @@ int(gnn_graph_from_edges)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int
     GNN_CHECK(gnn__graph_own(g, &indptr, n_dst + 1, sizeof *indptr, "row pointers"));
     GNN_CHECK(gnn__graph_own(g, &indices, m, sizeof *indices, "edges"));
     if (!sorted)
-        GNN_CHECK(gnn__graph_own(g, &edge, m, sizeof *edge, "edge numbers"));
+        GNN_CHECK(gnn__graph_own(g, &edge, m, sizeof *edge, "edge ids"));
     sort_by_receiver(n_dst, m, src, dst, indptr, indices, edge);
     gnn__pairs_t *pairs = &g->base.parts[0].pairs;
     pairs->count = g->n_edges = m;

@@ -1,8 +1,9 @@
-/* A graph's memory, its segments and what can be asked of it. The two forms of a part are drawn in
+/* A graph's memory, segments, accessors and blocks. The two forms of a part are drawn in
  * <gnn/graph.h>. */
 #include <graphs/build.h>
+#include <graphs/graph.h>
 
-/* Room for one more array in the list, which has room for a power of two. */
+/* Grows the list of owned arrays, whose capacity is a power of two. */
 static int grow_owned(gnn_graph_t *graph, int64_t n)
 {
     if ((n & (n - 1)) != 0)
@@ -13,8 +14,9 @@ static int grow_owned(gnn_graph_t *graph, int64_t n)
     return gnn__grow(&graph->owned, n, room, sizeof *graph->owned, "list of a graph's arrays");
 }
 
-/* The array that stood there before, zeroed; a larger one where it is too small. */
-static int own_again(gnn_graph_t *graph, void **array, int64_t count, size_t element, const char *what)
+/* Blocks: reuses the array that had this index before, zeroed, or replaces it by a larger one. */
+static int reuse_owned(gnn_graph_t *graph, void **array, int64_t count, size_t element,
+                       const char *what)
 {
     const int64_t k = graph->n_owned;
     size_t bytes;
@@ -41,7 +43,7 @@ int gnn__graph_own(gnn_graph_t *graph, void *out, int64_t count, size_t element,
 {
     void *array;
     if (graph->room)
-        GNN_TRY(own_again(graph, &array, count, element, what));
+        GNN_TRY(reuse_owned(graph, &array, count, element, what));
     else {
         GNN_TRY(grow_owned(graph, graph->n_owned));
         GNN_TRY(gnn__new(&array, count, element, what));
@@ -76,7 +78,7 @@ int gnn__graph_check_size(const char *name, int64_t n)
     if (n < 0)
         return gnn__error(GNN_EINVALID, "%s = %lld is negative", name, (long long)n);
     if (n > INT32_MAX)
-        return gnn__error(GNN_EOVERFLOW, "%s = %lld nodes, but a graph holds at most %d", name,
+        return gnn__error(GNN_EOVERFLOW, "%s = %lld nodes, a graph has at most %d", name,
                           (long long)n, INT32_MAX);
     return GNN_OK;
 }
@@ -195,7 +197,7 @@ void gnn__pairs_count_degrees(const gnn__pairs_t *pairs, int64_t *degree)
         degree[gnn__pairs_node(pairs, r)] += gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r);
 }
 
-/* Where gnn_graph_row finds a receiver whose part has an order of its own. */
+/* Finds the row of each receiver, for gnn_graph_row, in parts with a row order. */
 static int index_rows(gnn_graph_t *graph, gnn__part_t *part)
 {
     const gnn__pairs_t *pairs = &part->pairs;
@@ -203,7 +205,7 @@ static int index_rows(gnn_graph_t *graph, gnn__part_t *part)
     part->row_of = NULL; /* of another graph, if the part was copied */
     if (!pairs->row_order)
         return GNN_OK;
-    GNN_TRY(gnn__graph_own(graph, &row_of, pairs->n_rows, sizeof *row_of, "places of receivers"));
+    GNN_TRY(gnn__graph_own(graph, &row_of, pairs->n_rows, sizeof *row_of, "rows of receivers"));
     for (int64_t r = 0; r < pairs->n_rows; r++)
         row_of[pairs->row_order[r]] = (int32_t)r;
     part->row_of = row_of;
@@ -214,7 +216,7 @@ int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
 {
     int64_t *degree;
     if (!graph && rc == GNN_OK)
-        rc = gnn__error(GNN_EINVALID, "the place for the new graph is NULL");
+        rc = gnn__error(GNN_EINVALID, "the pointer to the new graph is NULL");
     GNN_CHECK(rc);
     GNN_CHECK(gnn__graph_own(built, &degree, built->n_dst, sizeof *degree, "degrees"));
     for (int64_t p = 0; p < built->base.n_parts; p++)
@@ -286,20 +288,20 @@ int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, 
     if (!graph)
         return gnn__error(GNN_EINVALID, "the graph is NULL");
     if (graph->n_segments == 0)
-        return gnn__error(GNN_ETOPOLOGY, "the graph has no segments to start anywhere");
+        return gnn__error(GNN_ETOPOLOGY, "set_start: the graph has no segments");
     if (segment < 0 || segment >= graph->n_segments)
-        return gnn__error(GNN_EINVALID, "segment %lld, but the graph has %lld", (long long)segment,
-                          (long long)graph->n_segments);
+        return gnn__error(GNN_EINVALID, "set_start: got segment %lld, the graph has %lld",
+                          (long long)segment, (long long)graph->n_segments);
     if (dst_start < -most || dst_start > most || src_start < -most || src_start > most)
         return gnn__error(GNN_EINVALID,
-                          "starts %lld and %lld of segment %lld, but positions are below 2^31",
+                          "starts %lld and %lld of segment %lld: positions must be below 2^31",
                           (long long)dst_start, (long long)src_start, (long long)segment);
     graph->dst_start[segment] = dst_start;
     graph->src_start[segment] = src_start;
     return GNN_OK;
 }
 
-/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold no node. */
+/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments are skipped. */
 static int64_t find_segment(const int64_t *offsets, int64_t segments, int64_t at)
 {
     if (segments == 0)
@@ -339,7 +341,7 @@ int64_t gnn__pairs_max_chunks(const gnn__pairs_t *p, int64_t per)
     return p->n_rows == 0 ? 0 : (p->count + p->n_rows) / (per > 0 ? per : 1) + 1;
 }
 
-/* The first row after `from` where rows and edges since then are at least `per`. */
+/* The first row after `from` at which rows and edges since `from` reach `per`. */
 static int64_t chunk_end(const gnn__pairs_t *p, int64_t from, int64_t per)
 {
     int64_t low = from + 1, high = p->n_rows;
@@ -353,11 +355,11 @@ static int64_t chunk_end(const gnn__pairs_t *p, int64_t from, int64_t per)
     return low;
 }
 
-/* A chunk closes as soon as it holds `per`, so all but the last hold at least that:
- * gnn__pairs_max_chunks is enough. */
+/* A chunk ends as soon as it reaches `per`, so all but the last have at least that:
+ * gnn__pairs_max_chunks suffices. */
 int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
 {
-    int64_t chunks = 0, held = 0;
+    int64_t chunks = 0, sum = 0;
     bounds[0] = 0;
     if (gnn__pairs_form(p) == GNN__EDGES) {
         while (bounds[chunks] < p->n_rows) {
@@ -367,11 +369,109 @@ int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
         return chunks;
     }
     for (int64_t r = 0; r < p->n_rows; r++) {
-        held += p->hi[r] - p->lo[r] + 1;
-        if (held >= per || r + 1 == p->n_rows) {
+        sum += p->hi[r] - p->lo[r] + 1;
+        if (sum >= per || r + 1 == p->n_rows) {
             bounds[++chunks] = r + 1;
-            held = 0;
+            sum = 0;
         }
     }
     return chunks;
+}
+
+/* ---- bytes ---- */
+
+/* Memory of a graph's views. */
+
+/* Bytes of one direction of a part that it does not share with `base` (NULL: all). */
+static size_t side_bytes(const gnn__pairs_t *p, const gnn__pairs_t *base)
+{
+    const size_t rows = (size_t)p->n_rows, count = (size_t)p->count;
+    size_t bytes = 0;
+    if (p->indptr) {
+        bytes += base && p->indptr == base->indptr ? 0 : (rows + 1) * sizeof *p->indptr;
+        bytes += base && p->indices == base->indices ? 0 : count * sizeof *p->indices;
+        bytes += !p->edge || (base && p->edge == base->edge) ? 0 : count * sizeof *p->edge;
+    } else {
+        bytes += base && p->lo == base->lo ? 0 : 2 * rows * sizeof *p->lo;
+    }
+    return bytes;
+}
+
+static size_t scale_bytes(const gnn__part_t *part)
+{
+    return ((part->scale_row ? (size_t)part->pairs.n_rows : 0) +
+            (part->scale_col ? (size_t)part->pairs.n_cols : 0)) *
+           sizeof(gnn_real_t);
+}
+
+size_t gnn__graph_bytes(const gnn_graph_t *graph, bool views_only)
+{
+    size_t bytes = 0;
+    for (int64_t p = 0; !views_only && p < graph->base.n_parts; p++)
+        bytes += side_bytes(&graph->base.parts[p].pairs, NULL);
+    for (int64_t v = 0; v < graph->n_views; v++) {
+        const gnn__built_view_t *view = graph->views[v];
+        bytes += view->degree != graph->base.degree ? (size_t)graph->n_dst * sizeof *view->degree : 0;
+        for (int64_t p = 0; p < view->n_parts; p++) {
+            bytes += side_bytes(&view->parts[p].pairs, &graph->base.parts[p].pairs) +
+                     scale_bytes(&view->parts[p]);
+            if (view->transposed)
+                bytes += side_bytes(&view->transposed[p].pairs, &graph->base.parts[p].pairs);
+        }
+    }
+    return bytes;
+}
+
+/* ---- blocks of samples ---- */
+
+/* Blocks of samples: bipartite graphs whose receivers are their first senders. Each batch rebuilds
+ * them, views included, in the memory of the previous one; only what exceeds it is allocated. */
+
+int gnn__block_new(gnn_graph_t **block, const gnn__origin_t *origin)
+{
+    gnn_graph_t *g;
+    *block = NULL;
+    GNN_TRY(gnn__new(&g, 1, sizeof *g, "a block"));
+    const int rc = gnn__new(&g->room, 1, sizeof *g->room, "a block");
+    if (rc != GNN_OK) {
+        gnn_free(g);
+        return rc;
+    }
+    g->origin = origin;
+    *block = g;
+    return GNN_OK;
+}
+
+int gnn__block_begin(gnn_graph_t *g, int64_t n_dst, int64_t **indptr)
+{
+    g->n_views = 0;
+    gnn__graph_forget(g, 0);
+    g->n_dst = g->n_src = n_dst;
+    g->n_edges = 0;
+    g->base = (gnn__built_view_t){
+        .key = {.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_OFF}};
+    GNN_TRY(gnn__graph_own(g, &g->base.parts, 1, sizeof *g->base.parts, "parts of a block"));
+    GNN_TRY(gnn__graph_own(g, indptr, n_dst + 1, sizeof **indptr, "row pointers of a block"));
+    g->base.parts[0].pairs = (gnn__pairs_t){.n_rows = n_dst, .n_cols = n_dst, .indptr = *indptr};
+    g->base.n_parts = 1;
+    return GNN_OK;
+}
+
+int gnn__block_edges(gnn_graph_t *g, int32_t **indices)
+{
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    g->n_edges = pairs->count = pairs->indptr[g->n_dst];
+    GNN_TRY(gnn__graph_own(g, indices, g->n_edges, sizeof **indices, "edges of a block"));
+    pairs->indices = *indices;
+    return GNN_OK;
+}
+
+int gnn__block_end(gnn_graph_t *g, int64_t n_src)
+{
+    int64_t *degree;
+    g->n_src = g->base.parts[0].pairs.n_cols = n_src;
+    GNN_TRY(gnn__graph_own(g, &degree, g->n_dst, sizeof *degree, "degrees of a block"));
+    gnn__pairs_count_degrees(&g->base.parts[0].pairs, degree);
+    g->base.degree = degree;
+    return GNN_OK;
 }

@@ -1,15 +1,16 @@
-/* Graphs of several types of nodes and edges, and graphs over the same receivers side by side. */
+/* Heterogeneous graphs: several types of nodes and edges, as one graph, by relation or by receiver
+ * type. */
 #include <graphs/build.h>
 #include <graphs/hetero.h>
 
-/* ---- what a description must be ---- */
+/* ---- checks of a description ---- */
 
 int gnn__hetero_check_types(const gnn_hetero_t *h)
 {
     if (!h)
-        return gnn__error(GNN_EINVALID, "the description of types is NULL");
+        return gnn__error(GNN_EINVALID, "the heterogeneous graph is NULL");
     if (h->n_types < 1 || !h->types)
-        return gnn__error(GNN_EINVALID, "%lld types of nodes: at least one is expected",
+        return gnn__error(GNN_EINVALID, "expected at least one type of nodes, got %lld",
                           (long long)h->n_types);
     for (int64_t t = 0; t < h->n_types; t++) {
         const gnn_node_type_t *type = &h->types[t];
@@ -20,22 +21,22 @@ int gnn__hetero_check_types(const gnn_hetero_t *h)
             return gnn__error_prefix(rc, "type %.40s", type->name);
     }
     if (h->n_relations < 1 || !h->relations)
-        return gnn__error(GNN_EINVALID, "%lld relations: at least one is expected",
+        return gnn__error(GNN_EINVALID, "expected at least one relation, got %lld",
                           (long long)h->n_relations);
     return GNN_OK;
 }
 
-/* Is type t the only one of its name? O(types). */
+/* Checks that no other type has the name of type t. O(types). */
 static int check_name(const gnn_hetero_t *h, int64_t t)
 {
     for (int64_t s = 0; s < h->n_types; s++)
         if (s != t && strcmp(h->types[s].name, h->types[t].name) == 0)
-            return gnn__error(GNN_EINVALID, "types %lld and %lld are both called \"%.40s\"",
+            return gnn__error(GNN_EINVALID, "types %lld and %lld have the same name \"%.40s\"",
                               (long long)gnn__min(s, t), (long long)gnn__max(s, t), h->types[t].name);
     return GNN_OK;
 }
 
-/* The number of a type, or -1. */
+/* Index of a type, or -1. */
 static int64_t find_type(const gnn_hetero_t *h, const char *name)
 {
     for (int64_t t = 0; name && t < h->n_types; t++)
@@ -72,7 +73,7 @@ static int check_end(const gnn_relation_t *r, const char *side, int64_t k, int64
         r->name, r->to, side, (long long)k, (long long)node, (long long)type->count, type->name);
 }
 
-/* The types of a relation are there, each once. O(types). */
+/* Checks that the two types of a relation exist and are unique. O(types). */
 static int check_sides(const gnn_hetero_t *h, int64_t at)
 {
     const gnn_relation_t *r = &h->relations[at];
@@ -85,17 +86,18 @@ static int check_sides(const gnn_hetero_t *h, int64_t at)
     return check_name(h, to);
 }
 
-/* O(types + its edges). */
+/* Checks a relation: types, name, edges. O(types + its edges). */
 static int check_relation(const gnn_hetero_t *h, int64_t at)
 {
     GNN_TRY(check_sides(h, at));
     const gnn_relation_t *r = &h->relations[at];
     const int64_t from = find_type(h, r->from), to = find_type(h, r->to);
     if (!r->name || r->edges < 0 || (r->edges > 0 && (!r->src.data || !r->dst.data)))
-        return gnn__error(GNN_EINVALID,
-                          "relation %lld from %.40s to %.40s: a name, .src and .dst are expected, "
-                          "and %lld edges cannot be",
-                          (long long)at, r->from, r->to, (long long)r->edges);
+        return gnn__error(
+            GNN_EINVALID,
+            "relation %lld from %.40s to %.40s: expected a name, .src, .dst and .edges >= 0, "
+            "got .edges %lld",
+            (long long)at, r->from, r->to, (long long)r->edges);
     GNN_TRY(gnn__ints_check(".src", r->src, r->edges));
     GNN_TRY(gnn__ints_check(".dst", r->dst, r->edges));
     for (int64_t k = 0; k < r->edges; k++) {
@@ -115,9 +117,9 @@ static int check_all(const gnn_hetero_t *h)
     return GNN_OK;
 }
 
-/* ---- one graph of all ---- */
+/* ---- one graph of all types ---- */
 
-/* Where the nodes of each type begin, in `first` (types + 1). */
+/* *first (types + 1): the first node of each type. */
 static int offsets(const gnn_hetero_t *h, int64_t **first)
 {
     GNN_TRY(gnn__new(first, h->n_types + 1, sizeof **first, "offsets of types"));
@@ -126,15 +128,17 @@ static int offsets(const gnn_hetero_t *h, int64_t **first)
     return gnn__graph_check_size("the nodes of all types", (*first)[h->n_types]);
 }
 
-/* Relation r over the nodes of all types. */
-static int among_all(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r, const int64_t *first)
+/* Relation r as a graph over the nodes of all types. */
+static int relation_over_all(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r,
+                             const int64_t *first)
 {
     const gnn_relation_t *of = &h->relations[r];
     const int64_t n = first[h->n_types], src = first[find_type(h, of->from)],
                   dst = first[find_type(h, of->to)];
     int64_t *ends = NULL, room;
     if (!gnn__mul(2, of->edges, &room))
-        return gnn__error(GNN_EOVERFLOW, "%lld edges do not fit", (long long)of->edges);
+        return gnn__error(GNN_EOVERFLOW, "a relation: the size of %lld edges overflows",
+                          (long long)of->edges);
     GNN_TRY(gnn__new(&ends, room, sizeof *ends, "the edges of a relation"));
     for (int64_t k = 0; k < of->edges; k++) {
         ends[k] = src + gnn__int(of->src, k);
@@ -167,7 +171,7 @@ int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, int32_t *n
     GNN_CHECK(offsets(hetero, &first));
     GNN_CHECK(gnn__new(&parts, hetero->n_relations, sizeof *parts, "relations"));
     for (int64_t r = 0; r < hetero->n_relations; r++)
-        GNN_CHECK(among_all(&parts[r], hetero, r, first));
+        GNN_CHECK(relation_over_all(&parts[r], hetero, r, first));
     GNN_CHECK(gnn_graph_merge(graph, hetero->n_relations, (const gnn_graph_t *const *)parts));
     gnn__hetero_classes(hetero, node_class, edge_class);
 done:
@@ -178,7 +182,7 @@ done:
     return rc;
 }
 
-/* ---- by relation, by receiver ---- */
+/* ---- by relation, by receiver type ---- */
 
 static int relation_of(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r)
 {
@@ -191,7 +195,7 @@ int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t 
 {
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (r < 0 || r >= hetero->n_relations)
-        return gnn__error(GNN_EINVALID, "there is no relation %lld of %lld", (long long)r,
+        return gnn__error(GNN_EINVALID, "got relation %lld, there are %lld", (long long)r,
                           (long long)hetero->n_relations);
     GNN_TRY(check_relation(hetero, r));
     return relation_of(graph, hetero, r);
@@ -201,39 +205,38 @@ int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t t
 {
     int rc;
     int64_t count = 0;
-    gnn_graph_t **heard = NULL;
+    gnn_graph_t **relations = NULL;
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (type < 0 || type >= hetero->n_types)
-        return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
+        return gnn__error(GNN_EINVALID, "got type %lld, there are %lld", (long long)type,
                           (long long)hetero->n_types);
-    GNN_CHECK(gnn__new(&heard, hetero->n_relations, sizeof *heard, "relations"));
+    GNN_CHECK(gnn__new(&relations, hetero->n_relations, sizeof *relations, "relations"));
     GNN_CHECK(check_name(hetero, type));
     for (int64_t r = 0; r < hetero->n_relations; r++) {
         GNN_CHECK(check_sides(hetero, r));
         if (strcmp(hetero->relations[r].to, hetero->types[type].name) != 0)
             continue;
         GNN_CHECK(check_relation(hetero, r));
-        GNN_CHECK(relation_of(&heard[count], hetero, r));
+        GNN_CHECK(relation_of(&relations[count], hetero, r));
         count++;
     }
     if (count > 0)
-        GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)heard));
+        GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)relations));
     else
         GNN_CHECK(gnn_graph_from_edges(graph, hetero->types[type].count, 0, 0, NULL, NULL));
 done:
-    for (int64_t k = 0; heard && k < count; k++)
-        gnn_graph_free(heard[k]);
-    gnn_free(heard);
+    for (int64_t k = 0; relations && k < count; k++)
+        gnn_graph_free(relations[k]);
+    gnn_free(relations);
     return rc;
 }
 
-/* ---- side by side ---- */
+/* ---- graphs with the same receivers: senders concatenated ---- */
 
 static int check_beside(int64_t count, const gnn_graph_t *const *graphs)
 {
     if (count < 1 || !graphs)
-        return gnn__error(GNN_EINVALID, "%lld graphs side by side: at least one is expected",
-                          (long long)count);
+        return gnn__error(GNN_EINVALID, "expected at least one graph, got %lld", (long long)count);
     for (int64_t g = 0; g < count; g++) {
         if (!graphs[g])
             return gnn__error(GNN_EINVALID, "graph %lld of %lld is NULL", (long long)g,
@@ -251,7 +254,8 @@ static int check_beside(int64_t count, const gnn_graph_t *const *graphs)
     return GNN_OK;
 }
 
-/* The ends of a graph's edges by their numbers, from edge `at` on, senders from `shift` on. */
+/* Writes the ends of a graph's edges by id, from edge `at` on; sender indices are shifted by
+ * `shift`. */
 static void take_edges(const gnn_graph_t *graph, int64_t at, int64_t shift, int64_t *src, int64_t *dst)
 {
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
@@ -268,11 +272,12 @@ static void take_edges(const gnn_graph_t *graph, int64_t at, int64_t shift, int6
 int gnn_graph_beside(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs)
 {
     int rc;
-    int64_t m = 0, n_src = 0, *src = NULL, *dst = NULL;
+    int64_t m = 0, n_src = 0;
+    int64_t *src = NULL, *dst = NULL;
     GNN_TRY(check_beside(count, graphs));
     for (int64_t g = 0; g < count; g++)
         if (!gnn__add(m, graphs[g]->n_edges, &m) || !gnn__add(n_src, graphs[g]->n_src, &n_src))
-            return gnn__error(GNN_EOVERFLOW, "the edges or senders of %lld graphs do not fit",
+            return gnn__error(GNN_EOVERFLOW, "the edges or senders of %lld graphs overflow",
                               (long long)count);
     GNN_CHECK(gnn__new(&src, m, sizeof *src, "a list of senders"));
     GNN_CHECK(gnn__new(&dst, m, sizeof *dst, "a list of receivers"));

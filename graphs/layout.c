@@ -1,32 +1,32 @@
-/* Positions of nodes for pictures: Fruchterman and Reingold 1991, with an ideal length of 1. Nodes
- * push each other away by 1 / d, edges pull by weight * d^2; each step moves a node by its force,
- * at most by a temperature that falls to 0. Starts come from the seed and everything else is in a
- * fixed order, so that a picture can be drawn again. */
+/* Force-directed layout, Fruchterman and Reingold 1991, with an ideal edge length of 1. Nodes
+ * repel each other with 1 / d, edges attract with weight * d^2; a step moves a node by its force,
+ * limited by a temperature that falls to 0. Initial positions come from the seed and all sums have
+ * a fixed order, so the result is reproducible. */
 #include <graphs/undirected.h>
 
 #include <math.h>
 
-/* Up to EXACT nodes all pairs are added up; else nodes far away push as one from their middle
- * (Barnes and Hut 1986): those of a square that is seen under less than ANGLE. */
+/* Up to EXACT nodes, all pairs repel each other. Beyond, distant nodes repel from their centroid
+ * (Barnes and Hut 1986): those of a square whose side / distance is below ANGLE. */
 enum { STEPS = 500, EXACT = 300, LEAF = 8, DEPTH = 30 };
 static const double ANGLE = 0.8, LEAST_WEIGHT = 1e-6, MOST_WEIGHT = 1e30, INWARD = 0.5;
 
-/* A square of the quadtree, and its nodes order[first] .. order[end - 1]. */
+/* A square of the quadtree with nodes order[first] .. order[end - 1]. */
 typedef struct square {
-    int64_t first, end, child; /* child: the first of four, which follow each other; 0: a leaf */
-    double middle[2];          /* the mean of their positions */
-    double left, low, side;
+    int64_t first, end, child; /* child: the first of four consecutive ones; 0: a leaf */
+    double centroid[2];        /* centroid */
+    double left, low, side;    /* lower left corner, side length */
 } square_t;
 
 typedef struct layout {
     int64_t n, m;
     gnn__undirected_edge_t *edges; /* (m) */
-    double *at, *force;            /* (n x 2) */
-    double inward;                 /* pull to the middle, per unit of distance */
-    /* the quadtree; of more than EXACT nodes only */
-    square_t *squares; /* (n) room */
+    double *at, *force;            /* (n x 2) each */
+    double inward;                 /* attraction to the origin per unit of distance */
+    /* the quadtree, for more than EXACT nodes */
+    square_t *squares; /* capacity n */
     int64_t n_squares;
-    int64_t *order; /* (n) */
+    int64_t *order; /* (n): nodes, ordered by square */
 } layout_t;
 
 static void layout_free(layout_t *l)
@@ -38,8 +38,8 @@ static void layout_free(layout_t *l)
     gnn_free(l->order);
 }
 
-/* Components would push each other away for ever: where there are several, all nodes are pulled to
- * the middle a little. */
+/* Components would drift apart without bound: if there are several, nodes are attracted to the
+ * origin. */
 static int set_inward(layout_t *l)
 {
     int64_t *parent, components = l->n;
@@ -71,9 +71,9 @@ static int layout_new(layout_t *l, const gnn_graph_t *graph, const gnn_real_t *w
 
 /* ---- forces ---- */
 
-/* The force on node i of `count` nodes at a position; at the same position nodes go apart by their
+/* Repulsion of node i by `count` nodes at `from`; coincident nodes are separated by their
  * indices. */
-static void push(layout_t *l, int64_t i, const double *from, int64_t count, int64_t j)
+static void repel(layout_t *l, int64_t i, const double *from, int64_t count, int64_t j)
 {
     double x = l->at[2 * i] - from[0], y = l->at[2 * i + 1] - from[1], squared = x * x + y * y;
     if (squared < 1e-18) {
@@ -86,18 +86,18 @@ static void push(layout_t *l, int64_t i, const double *from, int64_t count, int6
     l->force[2 * i + 1] += (double)count * y / squared;
 }
 
-static void push_all(layout_t *l)
+static void repel_all(layout_t *l)
 {
     for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = 0; j < l->n; j++)
             if (j != i)
-                push(l, i, l->at + 2 * j, 1, j);
+                repel(l, i, l->at + 2 * j, 1, j);
 }
 
 /* ---- the quadtree ---- */
 
-/* Moves nodes of order[first] .. order[end - 1] below a limit of coordinate c to the front; returns
- * how far they reach. */
+/* Moves nodes of order[first] .. order[end - 1] whose coordinate c is below `limit` to the front;
+ * returns the end of that range. */
 static int64_t partition(layout_t *l, int64_t first, int64_t end, int c, double limit)
 {
     for (int64_t k = first; k < end; k++)
@@ -125,16 +125,16 @@ static void split(layout_t *l, square_t *s)
                                               .side = half};
 }
 
-static void set_middle(const layout_t *l, square_t *s)
+static void set_centroid(const layout_t *l, square_t *s)
 {
     const double count = (double)(s->end - s->first);
     for (int64_t k = s->first; k < s->end; k++) {
-        s->middle[0] += l->at[2 * l->order[k]] / count;
-        s->middle[1] += l->at[2 * l->order[k] + 1] / count;
+        s->centroid[0] += l->at[2 * l->order[k]] / count;
+        s->centroid[1] += l->at[2 * l->order[k] + 1] / count;
     }
 }
 
-static void set_tree(layout_t *l)
+static void build_tree(layout_t *l)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int64_t k = 0; k < 2 * l->n; k++) {
@@ -147,34 +147,34 @@ static void set_tree(layout_t *l)
     l->n_squares = 1;
     for (int64_t k = 0; k < l->n_squares; k++) {
         square_t *s = &l->squares[k];
-        set_middle(l, s);
+        set_centroid(l, s);
         if (s->end - s->first > LEAF && s->side > ldexp(side, -DEPTH) && l->n_squares + 4 <= l->n)
             split(l, s);
     }
 }
 
-/* Squares that are still to be looked at: at most three of each level, and four of the last. */
-static void push_by_tree(layout_t *l, int64_t i)
+/* Stack of squares to visit: at most three per level, and four of the last. */
+static void repel_by_tree(layout_t *l, int64_t i)
 {
     int64_t stack[3 * DEPTH + 5] = {0};
     for (int height = 1; height > 0;) {
         const square_t *s = &l->squares[stack[--height]];
-        const double x = l->at[2 * i] - s->middle[0], y = l->at[2 * i + 1] - s->middle[1];
+        const double x = l->at[2 * i] - s->centroid[0], y = l->at[2 * i + 1] - s->centroid[1];
         if (s->end > s->first && s->side * s->side < ANGLE * ANGLE * (x * x + y * y))
-            push(l, i, s->middle, s->end - s->first, -1);
+            repel(l, i, s->centroid, s->end - s->first, -1);
         else if (s->child)
             for (int q = 0; q < 4; q++)
                 stack[height++] = s->child + q;
         else
             for (int64_t k = s->first; k < s->end; k++)
                 if (l->order[k] != i)
-                    push(l, i, l->at + 2 * l->order[k], 1, l->order[k]);
+                    repel(l, i, l->at + 2 * l->order[k], 1, l->order[k]);
     }
 }
 
 /* ---- a step ---- */
 
-static void pull(layout_t *l)
+static void attract(layout_t *l)
 {
     for (int64_t k = 0; k < l->m; k++) {
         double *a = l->at + 2 * l->edges[k].a, *b = l->at + 2 * l->edges[k].b;
@@ -205,23 +205,23 @@ static void run(layout_t *l)
     for (int step = 0; step < STEPS; step++) {
         memset(l->force, 0, (size_t)(2 * l->n) * sizeof *l->force);
         if (l->n <= EXACT)
-            push_all(l);
+            repel_all(l);
         else
-            set_tree(l);
+            build_tree(l);
         for (int64_t i = 0; i < l->n && l->n > EXACT; i++)
-            push_by_tree(l, i);
-        pull(l);
+            repel_by_tree(l, i);
+        attract(l);
         move(l, start * (STEPS - step) / STEPS);
     }
 }
 
-/* ---- the interface ---- */
+/* ---- entry points ---- */
 
 static int check_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions)
 {
     GNN__NEED(positions);
     if (positions->rows != graph->n_dst || positions->cols != 2)
-        return gnn__error(GNN_ESHAPE, "positions are %lld x %lld, but %lld nodes need %lld x 2",
+        return gnn__error(GNN_ESHAPE, "positions: got %lld x %lld, %lld nodes need %lld x 2",
                           (long long)positions->rows, (long long)positions->cols,
                           (long long)graph->n_dst, (long long)graph->n_dst);
     if (graph->n_dst > 0 && (!positions->data || (positions->stride != 0 && positions->stride < 2)))

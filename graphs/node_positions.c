@@ -1,5 +1,5 @@
-/* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk
- * comes back. */
+/* Positional encodings of nodes: eigenvectors of the Laplacian, and return probabilities of random
+ * walks. */
 #include <graphs/build.h>
 #include <lib/base/igraph.h>
 
@@ -10,7 +10,7 @@ enum { DENSE = 400, MOST_DENSE = 20000, STARTS = 16 };
 /* ---- the graph as a sparse matrix ---- */
 
 typedef struct adjacency {
-    int64_t n, *indptr; /* (n + 1), and one more */
+    int64_t n, *indptr; /* (n + 2); the last element is scratch */
     int32_t *indices;
     double *weight;
 } adjacency_t;
@@ -22,7 +22,7 @@ static void adjacency_free(adjacency_t *a)
     gnn_free(a->weight);
 }
 
-/* Rows by `row`, entries in the order of the pairs. */
+/* CSR by `row`, entries in the order of the pairs. */
 static int fill_rows(adjacency_t *a, const int64_t *row, const int64_t *col, int64_t m)
 {
     GNN_TRY(gnn__new(&a->indptr, a->n + 2, sizeof *a->indptr, "rows of a graph"));
@@ -39,7 +39,7 @@ static int fill_rows(adjacency_t *a, const int64_t *row, const int64_t *col, int
     return GNN_OK;
 }
 
-/* Both directions of every pair but i -> i. Returns how many there are. */
+/* Both directions of every pair without self-loops; returns the count. */
 static int64_t both_directions(int64_t *row, int64_t *col, int64_t m)
 {
     int64_t kept = 0;
@@ -59,7 +59,7 @@ static int read_pairs(const gnn_graph_t *graph, adjacency_t *a, bool symmetric)
     int64_t both, *pairs = NULL;
     *a = (adjacency_t){.n = graph->n_dst};
     if (!gnn__mul(4, m, &both))
-        return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m);
+        return gnn__error(GNN_EOVERFLOW, "positions: the size of %lld pairs overflows", (long long)m);
     GNN_TRY(gnn__new(&pairs, both, sizeof *pairs, "pairs of a graph"));
     int rc = gnn_graph_pairs(graph, pairs, pairs + 2 * m, NULL);
     if (rc == GNN_OK)
@@ -85,7 +85,7 @@ static int normalise(adjacency_t *a)
     return GNN_OK;
 }
 
-/* ---- small graphs: all of the matrix, by LAPACK's dsyevr ---- */
+/* ---- small graphs: the dense matrix, by LAPACK's dsyevr ---- */
 
 void dsyevr_(const char *job, const char *range, const char *uplo, const int *n, double *a,
              const int *lda, const double *vl, const double *vu, const int *il, const int *iu,
@@ -123,7 +123,8 @@ static int dense_new(dense_t *d, const adjacency_t *a, int64_t count)
 static int solve_dense(const adjacency_t *a, int64_t count, double *values, double *vectors)
 {
     dense_t d = {0};
-    const int n = (int)a->n, first = 1, last = (int)count, lwork = 64 * n, liwork = 16 * n;
+    const int n = (int)a->n, lwork = 64 * n, liwork = 16 * n;
+    const int first = 1, last = (int)count;
     const double none = 0;
     int found = 0, info = 0, rc = dense_new(&d, a, count);
     if (rc == GNN_OK)
@@ -149,11 +150,12 @@ static int solve(const adjacency_t *a, int64_t count, double *values, double *ve
              MOST_DENSE);
     if (few)
         return gnn__igraph_need(&igraph, what);
-    return gnn__error(GNN_EUNSUPPORTED, "%s: %lld vectors, expected fewer than a quarter as many",
-                      what, (long long)count);
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "%s: expected fewer vectors than a quarter of the nodes, got %lld", what,
+                      (long long)count);
 }
 
-/* ---- what the user calls ---- */
+/* ---- entry points ---- */
 
 static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
 {
@@ -162,12 +164,12 @@ static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
     if (graph->n_dst != graph->n_src)
         return gnn__error(
             GNN_ETOPOLOGY,
-            "positions need one kind of nodes, but the graph has %lld receivers and %lld senders",
+            "positions need the same nodes on both sides, but the graph has %lld receivers and %lld senders",
             (long long)graph->n_dst, (long long)graph->n_src);
     if (positions->rows != graph->n_dst || positions->cols < 1)
         return gnn__error(
             GNN_ESHAPE,
-            "positions are %lld x %lld, but %lld nodes need as many rows and a column at least",
+            "positions: got %lld x %lld, %lld nodes need as many rows and at least one column",
             (long long)positions->rows, (long long)positions->cols, (long long)graph->n_dst);
     if (positions->rows > 0 &&
         (!positions->data || (positions->stride != 0 && positions->stride < positions->cols)))
@@ -176,8 +178,8 @@ static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
     return GNN_OK;
 }
 
-/* 1 or -1, so that the entry of the largest size becomes positive; of several within rounding the
- * first. */
+/* 1 or -1, so that the element of the largest magnitude becomes positive; of several within
+ * rounding, the first. */
 static double sign_of(const double *vector, int64_t n)
 {
     double most = 0;
@@ -226,8 +228,8 @@ int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *
 
 /* ---- random walks ---- */
 
-/* One step of walks from STARTS nodes: `next` is where they are. Rows of `a` are senders, so that
- * each hands on what it has. */
+/* One step of STARTS walks: `next` = distribution after it. Rows of `a` are senders, each of which
+ * distributes its probability. */
 static void step(const adjacency_t *a, const double *at, double *next)
 {
     memset(next, 0, (size_t)(a->n * STARTS) * sizeof *next);
@@ -263,7 +265,8 @@ int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *posit
     int64_t room;
     GNN_TRY(check(graph, positions));
     if (!gnn__mul(2 * STARTS, graph->n_dst, &room))
-        return gnn__error(GNN_EOVERFLOW, "walks of %lld nodes do not fit", (long long)graph->n_dst);
+        return gnn__error(GNN_EOVERFLOW, "walks: the size for %lld nodes overflows",
+                          (long long)graph->n_dst);
     GNN_TRY(read_pairs(graph, &a, false));
     int rc = gnn__new(&both, room, sizeof *both, "random walks");
     for (int64_t first = 0; rc == GNN_OK && first < a.n; first += STARTS)

@@ -1,6 +1,10 @@
-/* A graph written out pair by pair: as arrays, or as a graph of edges. Pairs stand part after part
- * and receiver after receiver, by node number. */
+/* The pairs of a graph as arrays, row by row, as a graph of edges, and transposed. */
 #include <graphs/build.h>
+
+/* ---- arrays, rows, edges ---- */
+
+/* The pairs of a graph as arrays, row by row, or as a graph of edges: part after part and, within
+ * a part, by receiver. */
 
 void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts)
 {
@@ -48,9 +52,9 @@ int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_
     if (!graph || !row)
         return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "row" : "graph");
     if (p < 0 || p >= graph->base.n_parts || i < 0 || i >= graph->n_dst)
-        return gnn__error(GNN_EINVALID, "receiver %lld of part %lld, there are %lld and %lld",
-                          (long long)i, (long long)p, (long long)graph->n_dst,
-                          (long long)graph->base.n_parts);
+        return gnn__error(
+            GNN_EINVALID, "got receiver %lld of part %lld, there are %lld receivers and %lld parts",
+            (long long)i, (long long)p, (long long)graph->n_dst, (long long)graph->base.n_parts);
     const gnn__part_t *part = &graph->base.parts[p];
     const gnn__pairs_t *pairs = &part->pairs;
     const int64_t r = part->row_of ? part->row_of[i] : i, from = gnn__pairs_from(pairs, r);
@@ -71,7 +75,7 @@ static int copy_edges(gnn_graph_t *graph, const gnn__pairs_t *from, gnn__pairs_t
     GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->count,
                                 sizeof *from->indices, "edges"));
     return gnn__graph_own_copy(graph, &to->edge, from->edge, from->count, sizeof *from->edge,
-                               "edge numbers");
+                               "edge ids");
 }
 
 static int expand_spans(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t edge_base,
@@ -97,7 +101,7 @@ static int expand_spans(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t ed
     return GNN_OK;
 }
 
-/* Explicit edges keep the user's numbers; what was spans is numbered after them. */
+/* Explicit edges keep the user's ids; pairs of spans get ids after them. */
 int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
 {
     int rc;
@@ -118,4 +122,76 @@ int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
     }
 done:
     return gnn__graph_deliver(graph, g, rc);
+}
+
+/* ---- transposes ---- */
+
+/* The transpose of a part: its pairs by sender. Explicit, so that each row of the backward pass
+ * has one owner and needs no atomics. */
+
+/* Stable counting sort by column: a sender's edges keep the order of the forward part. */
+static void sort_by_column(const gnn__pairs_t *pairs, int64_t *indptr, int32_t *indices, int64_t *edge)
+{
+    for (int64_t k = 0; k < pairs->count; k++)
+        indptr[pairs->indices[k] + 1]++;
+    for (int64_t j = 0; j < pairs->n_cols; j++)
+        indptr[j + 1] += indptr[j];
+    for (int64_t i = 0; i < pairs->n_rows; i++)
+        for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++) {
+            int64_t position = indptr[pairs->indices[k]]++;
+            indices[position] = (int32_t)i;
+            edge[position] = gnn__pairs_edge(pairs, k);
+        }
+    memmove(indptr + 1, indptr, (size_t)pairs->n_cols * sizeof *indptr);
+    indptr[0] = 0;
+}
+
+static int transpose_edges(gnn_graph_t *graph, const gnn__pairs_t *pairs, gnn__pairs_t *out)
+{
+    int64_t *indptr, *edge;
+    int32_t *indices;
+    GNN_TRY(gnn__graph_own(graph, &indptr, pairs->n_cols + 1, sizeof *indptr,
+                           "row pointers of the transpose"));
+    GNN_TRY(gnn__graph_own(graph, &indices, pairs->count, sizeof *indices, "edges of the transpose"));
+    GNN_TRY(gnn__graph_own(graph, &edge, pairs->count, sizeof *edge, "edge ids of the transpose"));
+    sort_by_column(pairs, indptr, indices, edge);
+    out->indptr = indptr;
+    out->indices = indices;
+    out->edge = edge;
+    out->edge_base = 0;
+    return GNN_OK;
+}
+
+/* The receivers of sender j are the rows whose run starts at or before j and ends after it. Since
+ * lo and hi never decrease, these are the rows from #{r : hi_r <= j} to #{r : lo_r <= j}, and
+ * neither count decreases with j. Rows with empty runs drop out. */
+static int transpose_spans(gnn_graph_t *graph, const gnn__pairs_t *pairs, gnn__pairs_t *out)
+{
+    int32_t *lo, *hi;
+    GNN_TRY(gnn__graph_own(graph, &lo, pairs->n_cols, sizeof *lo, "spans of the transpose"));
+    GNN_TRY(gnn__graph_own(graph, &hi, pairs->n_cols, sizeof *hi, "spans of the transpose"));
+    int32_t ended = 0, started = 0;
+    for (int64_t j = 0; j < pairs->n_cols; j++) {
+        while (ended < pairs->n_rows && pairs->hi[ended] <= j)
+            ended++;
+        while (started < pairs->n_rows && pairs->lo[started] <= j)
+            started++;
+        lo[j] = ended;
+        hi[j] = started;
+    }
+    out->lo = lo;
+    out->hi = hi;
+    out->row_order = pairs->col_order;
+    out->col_order = pairs->row_order;
+    return GNN_OK;
+}
+
+int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t *out)
+{
+    const gnn__pairs_t *pairs = &part->pairs;
+    *out = (gnn__part_t){.pairs = *pairs, .scale_row = part->scale_col, .scale_col = part->scale_row};
+    out->pairs.n_rows = pairs->n_cols;
+    out->pairs.n_cols = pairs->n_rows;
+    return gnn__pairs_form(pairs) == GNN__EDGES ? transpose_edges(graph, pairs, &out->pairs)
+                                                : transpose_spans(graph, pairs, &out->pairs);
 }

@@ -1,5 +1,5 @@
-/* Graphs from spans: for each receiver one run of senders. Over the rows, neither end of the run
- * ever decreases; the transpose then is spans too. */
+/* Graphs of spans: one run of senders per receiver. Neither end of a run decreases from row to
+ * row, so the transpose is spans as well. */
 #include <graphs/build.h>
 
 void gnn__spans_set(gnn__pairs_t *pairs, const int32_t *lo, const int32_t *hi)
@@ -25,12 +25,12 @@ int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__pairs_t *pairs)
     return GNN_OK;
 }
 
-/* Gives silent rows a run [at, at) that keeps lo and hi monotone, or marks them with -1 where there
- * is none. Returns how many are marked. */
-static int64_t place_silent_rows(int64_t n, int32_t n_cols, int32_t *lo, int32_t *hi)
+/* Gives empty runs a position [at, at) that keeps lo and hi monotone, or marks them with -1 where
+ * there is none. Returns the count of marked rows. */
+static int64_t place_empty_runs(int64_t n, int32_t n_cols, int32_t *lo, int32_t *hi)
 {
     int64_t marked = 0, end;
-    int32_t before = 0; /* where the last run ended */
+    int32_t before = 0; /* end of the previous run */
     for (int64_t r = 0; r < n; r = end + 1) {
         for (end = r; end < n && lo[end] == hi[end];)
             end++;
@@ -44,7 +44,7 @@ static int64_t place_silent_rows(int64_t n, int32_t n_cols, int32_t *lo, int32_t
     return marked;
 }
 
-/* Rows move towards the front in place: none is written behind the place it is read from. */
+/* In place: no row is written after the position that it is read from. */
 static void move_marked_rows(int64_t n, int64_t marked, int32_t n_cols, int32_t *lo, int32_t *hi,
                              int32_t *order)
 {
@@ -66,7 +66,7 @@ int gnn__spans_settle(gnn_graph_t *graph, gnn__pairs_t *pairs, int32_t *lo, int3
 {
     int64_t n = pairs->n_rows;
     int32_t n_cols = (int32_t)pairs->n_cols, *order = NULL;
-    int64_t marked = place_silent_rows(n, n_cols, lo, hi);
+    int64_t marked = place_empty_runs(n, n_cols, lo, hi);
     if (marked > 0) {
         GNN_TRY(gnn__graph_own(graph, &order, n, sizeof *order, "order of receivers"));
         move_marked_rows(n, marked, n_cols, lo, hi, order);
@@ -76,7 +76,7 @@ int gnn__spans_settle(gnn_graph_t *graph, gnn__pairs_t *pairs, int32_t *lo, int3
     return GNN_OK;
 }
 
-/* NULL, or every number below n once. */
+/* Checks that `order` is NULL or a permutation of n. */
 static int check_order(const char *name, const char *side, int64_t n, const int32_t *order)
 {
     int rc = GNN_OK;
@@ -89,7 +89,7 @@ static int check_order(const char *name, const char *side, int64_t n, const int3
             rc = gnn__error(GNN_ETOPOLOGY, "%s[%lld] = %d, but there are %lld %s", name,
                             (long long)r, order[r], (long long)n, side);
         else if (seen[order[r]])
-            rc = gnn__error(GNN_ETOPOLOGY, "%s[%lld] = %d was there before", name, (long long)r,
+            rc = gnn__error(GNN_ETOPOLOGY, "%s[%lld] = %d is a duplicate", name, (long long)r,
                             order[r]);
         else
             seen[order[r]] = 1;
@@ -132,7 +132,7 @@ int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
     return GNN_OK;
 }
 
-/* The four arrays, in the graph's memory. */
+/* Copies the four arrays into the graph's memory. */
 static int take_spans(gnn_graph_t *g, gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
                       gnn_ints_t hi)
 {

@@ -1,4 +1,5 @@
-/* A weighted graph whose directions are left aside. */
+/* Weighted undirected edges of a graph, and its connected components; maximum
+ * spanning trees. */
 #include <graphs/undirected.h>
 
 #include <math.h>
@@ -11,12 +12,12 @@ int gnn__undirected_check(const gnn_graph_t *graph, const gnn_real_t *weight, co
     if (graph->n_dst != graph->n_src)
         return gnn__error(
             GNN_ETOPOLOGY,
-            "a %s needs one kind of nodes, but the graph has %lld receivers and %lld senders", what,
-            (long long)graph->n_dst, (long long)graph->n_src);
+            "a %s needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
+            what, (long long)graph->n_dst, (long long)graph->n_src);
     for (int64_t k = 0, m = weight ? gnn_graph_n_pairs(graph) : 0; k < m; k++)
         if (!isfinite(weight[k]))
-            return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k,
-                              (double)weight[k]);
+            return gnn__error(GNN_ENUMERIC, "weight of pair %lld: expected a finite value, got %g",
+                              (long long)k, (double)weight[k]);
     return GNN_OK;
 }
 
@@ -30,7 +31,7 @@ static int by_ends(const void *x, const void *y)
     return p->pair < q->pair ? -1 : p->pair > q->pair;
 }
 
-/* Edges of the same ends, which lie next to each other, become the first of them. */
+/* Merges edges with the same ends, which are adjacent, into the first of them. */
 static int64_t merge(gnn__undirected_edge_t *edges, int64_t m, gnn_both_ways_t both)
 {
     int64_t kept = 0;
@@ -53,7 +54,8 @@ int gnn__undirected_edges(const gnn_graph_t *graph, const gnn_real_t *weight, gn
     *edges = NULL;
     *count = 0;
     if (!gnn__mul(2, m, &ends))
-        return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m);
+        return gnn__error(GNN_EOVERFLOW, "undirected edges: the size of %lld pairs overflows",
+                          (long long)m);
     GNN_CHECK(gnn__new(&pairs, ends, sizeof *pairs, "pairs of a graph"));
     GNN_CHECK(gnn__new(edges, m, sizeof **edges, "undirected edges"));
     GNN_CHECK(gnn_graph_pairs(graph, pairs, pairs + m, NULL));
@@ -83,4 +85,58 @@ bool gnn__components_join(int64_t *parent, int64_t a, int64_t b)
     const int64_t p = gnn__component_root(parent, a), q = gnn__component_root(parent, b);
     parent[gnn__max(p, q)] = gnn__min(p, q);
     return p != q;
+}
+
+/* ---- spanning trees ---- */
+
+/* Maximum spanning tree, Kruskal 1956: edges in order of descending weight are added unless their
+ * ends are already connected. */
+
+/* By descending weight, ties by ends, so that the tree depends on the graph alone. */
+static int by_weight(const void *x, const void *y)
+{
+    const gnn__undirected_edge_t *p = x, *q = y;
+    if (p->weight != q->weight)
+        return p->weight > q->weight ? -1 : 1;
+    if (p->a != q->a)
+        return p->a < q->a ? -1 : 1;
+    return p->b < q->b ? -1 : p->b > q->b;
+}
+
+static int find_tree(const gnn_graph_t *graph, const gnn_real_t *weight, gnn_both_ways_t both,
+                     int64_t *from, int64_t *to, int64_t *count)
+{
+    int rc;
+    int64_t m, *parent = NULL;
+    gnn__undirected_edge_t *edges = NULL;
+    GNN_CHECK(gnn__components_new(&parent, graph->n_dst));
+    GNN_CHECK(gnn__undirected_edges(graph, weight, both, &edges, &m));
+    qsort(edges, (size_t)m, sizeof *edges, by_weight);
+    for (int64_t k = 0; k < m; k++)
+        if (gnn__components_join(parent, edges[k].a, edges[k].b)) {
+            from[*count] = edges[k].a;
+            to[(*count)++] = edges[k].b;
+        }
+done:
+    gnn_free(parent);
+    gnn_free(edges);
+    return rc;
+}
+
+int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
+                            gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count)
+{
+    if (count)
+        *count = 0;
+    GNN__NEED(graph);
+    if (gnn_graph_n_pairs(graph) > 0)
+        GNN__NEED(weight);
+    GNN_TRY(gnn__undirected_check(graph, weight, "spanning tree"));
+    GNN__NEED(count);
+    if (graph->n_dst > 1 && (!from || !to))
+        return gnn__error(GNN_EINVALID, "gnn_graph_spanning_tree: %s is NULL", from ? "to" : "from");
+    if (both != GNN_BOTH_SUM && both != GNN_BOTH_MAX)
+        return gnn__error(GNN_EINVALID,
+                          "spanning tree: expected GNN_BOTH_SUM or GNN_BOTH_MAX, got %d", (int)both);
+    return find_tree(graph, weight, both, from, to, count);
 }

@@ -1,4 +1,4 @@
-/* Every invariant of a graph, checked from the definitions: parts, edge numbers, degrees, norms,
+/* Checks every invariant of a graph from the definitions: parts, edge ids, degrees, norms,
  * transposes. */
 #include <graphs/build.h>
 
@@ -34,22 +34,22 @@ static int check_pairs(const gnn__pairs_t *p, int64_t n_rows, int64_t n_cols)
             count += p->hi[r] - p->lo[r];
     }
     if (count != p->count)
-        return gnn__error(GNN_ETOPOLOGY, "it says %lld pairs, but has %lld", (long long)p->count,
-                          (long long)count);
+        return gnn__error(GNN_ETOPOLOGY, "count is %lld, but there are %lld pairs",
+                          (long long)p->count, (long long)count);
     return GNN_OK;
 }
 
-/* One edge's number: the user's, each once, or a self-loop's. */
-static int check_number(const gnn_graph_t *graph, const gnn__built_view_t *view, int64_t i,
-                        int64_t j, int64_t e, uint8_t *seen)
+/* Checks an edge id: one of the user's, each once, or that of a self-loop. */
+static int check_edge_id(const gnn_graph_t *graph, const gnn__built_view_t *view, int64_t i,
+                         int64_t j, int64_t e, uint8_t *seen)
 {
     int64_t end = graph->n_edges + view->n_loops;
     if (e < 0 || e >= end)
-        return gnn__error(GNN_ETOPOLOGY, "edge %lld of receiver %lld, but numbers end at %lld",
+        return gnn__error(GNN_ETOPOLOGY, "edge %lld of receiver %lld, but there are %lld edges",
                           (long long)e, (long long)i, (long long)end);
     if (seen[e]++)
-        return gnn__error(GNN_ETOPOLOGY, "edge %lld of receiver %lld was there before",
-                          (long long)e, (long long)i);
+        return gnn__error(GNN_ETOPOLOGY, "edge %lld of receiver %lld is a duplicate", (long long)e,
+                          (long long)i);
     if (e >= graph->n_edges && (i != j || i != e - graph->n_edges))
         return gnn__error(GNN_ETOPOLOGY,
                           "edge %lld is node %lld's self-loop, but goes from %lld to %lld",
@@ -57,22 +57,22 @@ static int check_number(const gnn_graph_t *graph, const gnn__built_view_t *view,
     return GNN_OK;
 }
 
-static int check_pair_numbers(const gnn_graph_t *graph, const gnn__built_view_t *view,
-                              const gnn__pairs_t *pairs, uint8_t *seen)
+static int check_part_ids(const gnn_graph_t *graph, const gnn__built_view_t *view,
+                          const gnn__pairs_t *pairs, uint8_t *seen)
 {
     for (int64_t i = 0; gnn__pairs_form(pairs) == GNN__EDGES && i < pairs->n_rows; i++)
         for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++)
-            GNN_TRY(check_number(graph, view, i, pairs->indices[k], gnn__pairs_edge(pairs, k), seen));
+            GNN_TRY(check_edge_id(graph, view, i, pairs->indices[k], gnn__pairs_edge(pairs, k), seen));
     return GNN_OK;
 }
 
-static int check_numbers(const gnn_graph_t *graph, const gnn__built_view_t *view)
+static int check_edge_ids(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     int rc = GNN_OK;
     uint8_t *seen;
-    GNN_TRY(gnn__new(&seen, graph->n_edges + view->n_loops, 1, "check of edge numbers"));
+    GNN_TRY(gnn__new(&seen, graph->n_edges + view->n_loops, 1, "check of edge ids"));
     for (int64_t p = 0; p < view->n_parts && rc == GNN_OK; p++) {
-        rc = check_pair_numbers(graph, view, &view->parts[p].pairs, seen);
+        rc = check_part_ids(graph, view, &view->parts[p].pairs, seen);
         if (rc != GNN_OK)
             gnn__error_prefix(rc, "part %lld", (long long)p);
     }
@@ -92,7 +92,7 @@ static int check_degrees(const gnn_graph_t *graph, const gnn__built_view_t *view
         gnn__pairs_count_degrees(&view->parts[p].pairs, degree);
     for (int64_t i = 0; i < graph->n_dst && rc == GNN_OK; i++)
         if (degree[i] != view->degree[i])
-            rc = gnn__error(GNN_ETOPOLOGY, "degree[%lld] = %lld, but the receiver hears %lld",
+            rc = gnn__error(GNN_ETOPOLOGY, "degree[%lld] = %lld, but there are %lld incoming edges",
                             (long long)i, (long long)view->degree[i], (long long)degree[i]);
     gnn_free(degree);
     return rc;
@@ -117,7 +117,7 @@ static int check_scale(const char *name, const gnn_real_t *scale, gnn_graph_norm
                        const int64_t *degree)
 {
     if (norm == GNN_GRAPH_NORM_NONE)
-        return scale ? gnn__error(GNN_ETOPOLOGY, "%s is there without a norm", name) : GNN_OK;
+        return scale ? gnn__error(GNN_ETOPOLOGY, "%s is present without a norm", name) : GNN_OK;
     if (!scale)
         return gnn__error(GNN_ETOPOLOGY, "%s is missing", name);
     for (int64_t i = 0; i < n; i++)
@@ -161,20 +161,20 @@ static int check_transposed_spans(const gnn__pairs_t *p, const gnn__pairs_t *t)
             started++;
         if (t->lo[j] != ended || t->hi[j] != started)
             return gnn__error(GNN_ETOPOLOGY,
-                              "row %lld is heard by [%d, %d), but the forward part says [%lld, %lld)",
+                              "row %lld has receivers [%d, %d), but [%lld, %lld) in the forward part",
                               (long long)j, t->lo[j], t->hi[j], (long long)ended, (long long)started);
     }
     return GNN_OK;
 }
 
-/* Walking by receiver, the k-th edge of a sender must be the k-th of its row in the transpose.
+/* In order of receivers, the k-th edge of a sender must be the k-th of its row in the transpose.
  * `next` starts as the transpose's indptr. */
 static int check_transposed_row(const gnn__pairs_t *p, const gnn__pairs_t *t, int64_t i, int64_t *next)
 {
     for (int64_t at = p->indptr[i]; at < p->indptr[i + 1]; at++) {
         const int64_t j = p->indices[at], e = gnn__pairs_edge(p, at), k = next[j]++;
         if (k >= t->indptr[j + 1] || t->indices[k] != i || gnn__pairs_edge(t, k) != e)
-            return gnn__error(GNN_ETOPOLOGY, "edge %lld from %lld to %lld is not where it should be",
+            return gnn__error(GNN_ETOPOLOGY, "edge %lld from %lld to %lld is missing or out of order",
                               (long long)e, (long long)j, (long long)i);
     }
     return GNN_OK;
@@ -226,7 +226,7 @@ static int check_view(const gnn_graph_t *graph, const gnn__built_view_t *view)
     char name[64];
     int rc;
     GNN_CHECK(check_parts(graph, view));
-    GNN_CHECK(check_numbers(graph, view));
+    GNN_CHECK(check_edge_ids(graph, view));
     GNN_CHECK(check_degrees(graph, view));
     GNN_CHECK(check_loops(graph, view));
     return GNN_OK;

@@ -1,11 +1,8 @@
-/*
- * Views: the same graph with self-loops, degree norms and a transpose, built once and by name
- * (gnn_graph_prepare), kept inside the graph.
+/* Views: the same graph with added self-loops, degree norms and a transpose, built on request
+ * (gnn_graph_prepare) and kept inside the graph.
  *
- * A view shares every array with the base graph, or with an earlier view, that it does not change:
- * without loops the parts are the base's, and a part that was transposed before is not transposed
- * again.
- */
+ * A view shares every array that it does not change with the base graph or an earlier view: without
+ * added self-loops the parts are the base's, and a part is transposed only once. */
 #include <graphs/build.h>
 
 #include <lib/base/room.h>
@@ -29,13 +26,11 @@ void gnn__view_name(const gnn_view_t *key, char *text, size_t size)
         words[n++] = key->norm == GNN_GRAPH_NORM_ROW ? "row norm" : "symmetric norm";
     if (key->backward == GNN_ON)
         words[n++] = "transpose";
+    static const char *const between[] = {"", ", ", " and "};
     size_t used = (size_t)snprintf(text, size, "%s", n ? "" : "no additions");
     for (int k = 0; k < n && used < size; k++)
         used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 k == 0      ? ""
-                                 : k + 1 < n ? ", "
-                                             : " and ",
-                                 words[k]);
+                                 between[k == 0 ? 0 : 1 + (k + 1 == n)], words[k]);
 }
 
 static bool serves(const gnn__built_view_t *view, const gnn_view_t *key)
@@ -71,8 +66,8 @@ const gnn__built_view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_vie
 
 /* ---- self-loops ---- */
 
-/* Clears missing[i] where i -> i is there. `rank` is room for n_cols numbers: rank[j] is where
- * sender j stands in the order of columns. */
+/* Clears missing[i] if i -> i is in the part. `rank` (n_cols) is scratch for spans: rank[j] is the
+ * column of sender j. */
 static void find_loops(const gnn__pairs_t *pairs, int32_t *rank, uint8_t *missing)
 {
     const bool spans = gnn__pairs_form(pairs) == GNN__SPANS;
@@ -108,7 +103,7 @@ int gnn__view_missing_loops(const gnn__built_view_t *view, int64_t n, uint8_t **
     return rc;
 }
 
-/* The edges of `from` (NULL: none), each row followed by its missing loop. */
+/* The edges of `from` (NULL: none), each row followed by its missing self-loop. */
 static int insert_loops(gnn_graph_t *graph, const gnn__pairs_t *from, const uint8_t *missing,
                         int64_t count, gnn__pairs_t *out)
 {
@@ -118,7 +113,7 @@ static int insert_loops(gnn_graph_t *graph, const gnn__pairs_t *from, const uint
     out->count += count;
     GNN_TRY(gnn__graph_own(graph, &indptr, n + 1, sizeof *indptr, "row pointers with self-loops"));
     GNN_TRY(gnn__graph_own(graph, &indices, out->count, sizeof *indices, "edges with self-loops"));
-    GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge numbers with self-loops"));
+    GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge ids with self-loops"));
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = from ? from->indptr[i] : 0; from && k < from->indptr[i + 1]; k++, at++) {
             indices[at] = from->indices[k];
@@ -136,7 +131,8 @@ static int insert_loops(gnn_graph_t *graph, const gnn__pairs_t *from, const uint
     return GNN_OK;
 }
 
-/* Parts of the base, and the missing loops: inside a single edges part, else as one more part. */
+/* The base's parts with the missing self-loops: inserted if there is a single part of edges,
+ * otherwise as one more part. */
 static int build_loops(gnn_graph_t *graph, gnn__built_view_t *view, const uint8_t *missing,
                        int64_t count)
 {
@@ -159,7 +155,7 @@ static int build_loops(gnn_graph_t *graph, gnn__built_view_t *view, const uint8_
 
 /* ---- parts, transposes, norms ---- */
 
-/* A view with the same pairs, if there is one. */
+/* A view with the same pairs; NULL if there is none. */
 static const gnn__built_view_t *find_same_pairs(const gnn_graph_t *graph, gnn_flag_t self_loops)
 {
     if (self_loops == GNN_OFF)
@@ -182,7 +178,7 @@ static int share_parts(gnn_graph_t *graph, gnn__built_view_t *view, const gnn__b
     return GNN_OK;
 }
 
-/* The marks stay with the block, which allocates nothing once it is warm. */
+/* The marks belong to the block, which allocates nothing once its memory has grown. */
 static int build_block_loops(gnn_graph_t *graph, gnn__built_view_t *view)
 {
     uint8_t *missing;
@@ -202,7 +198,7 @@ static int build_parts(gnn_graph_t *graph, gnn__built_view_t *view)
     int64_t count;
     if (same)
         return share_parts(graph, view, same);
-    if (graph->whole)
+    if (graph->origin)
         return build_block_loops(graph, view);
     int rc = gnn__view_missing_loops(&graph->base, graph->n_dst, &missing, &count);
     if (rc == GNN_OK)
@@ -254,28 +250,28 @@ gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree)
                                                          : 1 / (double)degree);
 }
 
-/* Degrees are those of the whole graph. A receiver that hears c of its D pairs multiplies what it
- * hears by D / c: with all of them the factors are those of the whole graph. */
+/* Uses the degrees of the whole graph. A receiver with c of its D pairs scales its messages by D /
+ * c, so that with all of them the factors are those of the whole graph. */
 static int build_block_norm(gnn_graph_t *graph, gnn__built_view_t *view)
 {
-    const gnn__whole_t *whole = graph->whole;
+    const gnn__origin_t *origin = graph->origin;
     const bool symmetric = view->key.norm == GNN_GRAPH_NORM_SYMMETRIC;
     gnn_real_t *row, *col = NULL;
     GNN_TRY(gnn__graph_own(graph, &row, graph->n_dst, sizeof *row, "degree norm"));
     if (symmetric)
         GNN_TRY(gnn__graph_own(graph, &col, graph->n_src, sizeof *col, "degree norm"));
     for (int64_t j = 0; j < graph->n_src; j++) {
-        const int32_t node = whole->nodes[j];
-        const int64_t heard = j < graph->n_dst ? view->degree[j] : 0,
-                      degree = whole->degree[node] +
-                               (view->key.self_loops == GNN_ON ? whole->missing[node] : 0);
+        const int32_t node = origin->nodes[j];
+        const int64_t sampled = j < graph->n_dst ? view->degree[j] : 0,
+                      degree = origin->degree[node] +
+                               (view->key.self_loops == GNN_ON ? origin->missing[node] : 0);
         const gnn_real_t factor = gnn__norm_factor(view->key.norm, degree);
         if (col)
             col[j] = factor;
         if (j < graph->n_dst)
-            row[j] = heard == degree ? factor
-                     : heard == 0    ? 0
-                                     : factor * (gnn_real_t)((double)degree / (double)heard);
+            row[j] = sampled == 0 ? 0 : factor;
+        if (j < graph->n_dst && sampled > 0 && sampled != degree)
+            row[j] *= (gnn_real_t)((double)degree / (double)sampled);
     }
     view->parts[0].scale_row = row;
     view->parts[0].scale_col = col;
@@ -287,7 +283,7 @@ static int build_norm(gnn_graph_t *graph, gnn__built_view_t *view)
     gnn_real_t *factor;
     if (view->key.norm == GNN_GRAPH_NORM_NONE)
         return GNN_OK;
-    if (graph->whole)
+    if (graph->origin)
         return build_block_norm(graph, view);
     GNN_TRY(gnn__graph_own(graph, &factor, graph->n_dst, sizeof *factor, "degree norm"));
     for (int64_t i = 0; i < graph->n_dst; i++)
@@ -305,14 +301,14 @@ static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
         return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "view" : "graph");
     if ((unsigned)view->self_loops > GNN_OFF || (unsigned)view->backward > GNN_OFF)
         return gnn__error(
-            GNN_EINVALID, "%s = %d is no flag",
+            GNN_EINVALID, "%s = %d is not a flag",
             (unsigned)view->self_loops > GNN_OFF ? "self_loops" : "backward",
             (int)((unsigned)view->self_loops > GNN_OFF ? view->self_loops : view->backward));
     if ((unsigned)view->norm > GNN_GRAPH_NORM_ROW)
-        return gnn__error(GNN_EINVALID, "norm = %d, but norms are 0 to %d", (int)view->norm,
-                          GNN_GRAPH_NORM_ROW);
+        return gnn__error(GNN_EINVALID, "norm: expected 0 to %d, got %d", GNN_GRAPH_NORM_ROW,
+                          (int)view->norm);
     bool loops = view->self_loops == GNN_ON;
-    if (!graph->whole && graph->n_dst != graph->n_src &&
+    if (!graph->origin && graph->n_dst != graph->n_src &&
         (loops || view->norm == GNN_GRAPH_NORM_SYMMETRIC))
         return gnn__error(
             GNN_ETOPOLOGY,

@@ -1,8 +1,8 @@
-/* The lock, the handlers, the message, and the meeting of the two libraries. */
+/* Calls of igraph: lock, handlers, messages; and the registration with the core library. */
 #include <graphs/igraph/call.h>
 #include <pthread.h>
 
-/* ---- the core ---- */
+/* ---- registration ---- */
 
 static _Atomic(const gnn__igraph_services_t *) core;
 
@@ -26,10 +26,10 @@ int gnn_igraph_use(void)
 /* ---- calls ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char message[256]; /* of the first error since enter; guarded by the lock */
+static char message[256]; /* of the first error since gnn__igraph_enter; guarded by the lock */
 
-/* igraph calls this again at every level that the error passes, then without a reason: the first
- * one counts. */
+/* igraph calls this at every level that an error passes through, the outer ones without a reason:
+ * the first call counts. */
 static void remember_error(const char *reason, const char *file, int line, igraph_error_t code)
 {
     (void)file, (void)line, (void)code;

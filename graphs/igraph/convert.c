@@ -1,21 +1,21 @@
-/* Graphs from igraph and back, edge attributes, and igraph's named graphs. */
+/* Conversion from igraph and to igraph, edge attributes, and igraph's named graphs. */
 #include <graphs/igraph/call.h>
 
 /* ---- from igraph ---- */
 
-typedef struct messages {
+typedef struct edges {
     int64_t m;
-    int64_t *src, *dst, *edge; /* edge: igraph's id */
-} messages_t;
+    int64_t *src, *dst, *edge; /* edge: igraph's edge id */
+} edges_t;
 
-static void messages_free(messages_t *t)
+static void edges_free(edges_t *t)
 {
     gnn_free(t->src);
     gnn_free(t->dst);
     gnn_free(t->edge);
 }
 
-static int messages_new(messages_t *t, const igraph_t *igraph)
+static int edges_new(edges_t *t, const igraph_t *igraph)
 {
     int64_t m = igraph_ecount(igraph), all = m;
     for (int64_t e = 0; e < m && !igraph_is_directed(igraph); e++)
@@ -25,7 +25,7 @@ static int messages_new(messages_t *t, const igraph_t *igraph)
     return gnn__igraph_new(&t->edge, all, sizeof(int64_t), "igraph's edge ids");
 }
 
-static void add_message(messages_t *t, int64_t src, int64_t dst, int64_t edge)
+static void add_edge(edges_t *t, int64_t src, int64_t dst, int64_t edge)
 {
     t->src[t->m] = src;
     t->dst[t->m] = dst;
@@ -35,14 +35,14 @@ static void add_message(messages_t *t, int64_t src, int64_t dst, int64_t edge)
 int gnn__igraph_to_graph(gnn_graph_t **graph, const igraph_t *igraph, int64_t **igraph_edge)
 {
     int rc;
-    messages_t t = {0};
+    edges_t t = {0};
     int64_t n = igraph_vcount(igraph);
-    GNN_CHECK(messages_new(&t, igraph));
+    GNN_CHECK(edges_new(&t, igraph));
     for (int64_t e = 0; e < igraph_ecount(igraph); e++) {
         int64_t from = IGRAPH_FROM(igraph, e), to = IGRAPH_TO(igraph, e);
-        add_message(&t, from, to, e);
+        add_edge(&t, from, to, e);
         if (!igraph_is_directed(igraph) && from != to)
-            add_message(&t, to, from, e);
+            add_edge(&t, to, from, e);
     }
     GNN_CHECK(gnn_graph_from_edges(graph, n, n, t.m, t.src, t.dst));
     if (igraph_edge) {
@@ -50,7 +50,7 @@ int gnn__igraph_to_graph(gnn_graph_t **graph, const igraph_t *igraph, int64_t **
         t.edge = NULL;
     }
 done:
-    messages_free(&t);
+    edges_free(&t);
     return rc;
 }
 
@@ -63,8 +63,9 @@ int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igr
         *graph = NULL;
     GNN_TRY(gnn_igraph_use());
     if (!graph || !igraph)
-        return gnn__igraph_error(
-            GNN_EINVALID, "%s", graph ? "the igraph is NULL" : "the place for the new graph is NULL");
+        return gnn__igraph_error(GNN_EINVALID, "%s",
+                                 graph ? "the igraph is NULL"
+                                       : "the pointer to the new graph is NULL");
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, gnn__igraph_to_graph(graph, igraph, igraph_edge));
 }
@@ -78,7 +79,7 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
     GNN_TRY(gnn_igraph_use());
     if (!graph || !name)
         return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
-                                 graph ? "name" : "place for the new graph");
+                                 graph ? "name" : "pointer to the new graph");
     gnn__igraph_enter(&call);
     int rc = igraph_famous(&igraph, name);
     if (rc == IGRAPH_SUCCESS) {
@@ -92,8 +93,8 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
 
 /* ---- attributes ---- */
 
-/* Attributes are read and written by igraph's C handler only; another one (or none) keeps them in a
- * form of its own. */
+/* Only igraph's C attribute handler can be read and written; others store attributes in a form of
+ * their own. */
 static int check_handler(void)
 {
     const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
@@ -137,7 +138,7 @@ static int pick_values(const igraph_vector_t *all, const int64_t *igraph_edge, i
         int64_t e = igraph_edge ? igraph_edge[k] : k;
         if (e < 0 || e >= count)
             return gnn__igraph_error(GNN_EINVALID,
-                                     "edge %lld is igraph's edge %lld, but the igraph has %lld",
+                                     "edge %lld is igraph's edge %lld, the igraph has %lld edges",
                                      (long long)k, (long long)e, (long long)count);
         values[k] = (gnn_real_t)VECTOR(*all)[e];
     }
@@ -165,18 +166,22 @@ static int read_attribute(const igraph_t *igraph, const char *name, const int64_
     return rc;
 }
 
+static const char *null_argument(const void *igraph, const char *name)
+{
+    if (!igraph)
+        return "igraph";
+    return name ? "pointer to the values" : "attribute's name";
+}
+
 int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_t *igraph_edge,
                               int64_t m, gnn_real_t *values)
 {
     gnn__igraph_call_t call;
     GNN_TRY(gnn_igraph_use());
     if (!igraph || !name || (m > 0 && !values))
-        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
-                                 !igraph ? "igraph"
-                                 : !name ? "attribute's name"
-                                         : "place for the values");
+        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", null_argument(igraph, name));
     if (m < 0)
-        return gnn__igraph_error(GNN_EINVALID, "m = %lld is negative", (long long)m);
+        return gnn__igraph_error(GNN_EINVALID, "m: expected a count >= 0, got %lld", (long long)m);
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, read_attribute(igraph, name, igraph_edge, m, values));
 }
@@ -190,7 +195,8 @@ int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph)
     igraph_integer_t *ends = NULL;
     igraph_vector_int_t view;
     if (!gnn__mul(2, m, &both))
-        GNN_CHECK(gnn__igraph_error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m));
+        GNN_CHECK(gnn__igraph_error(GNN_EOVERFLOW, "igraph: the size of %lld pairs overflows",
+                                    (long long)m));
     GNN_CHECK(gnn__igraph_new(&pairs, both, sizeof *pairs, "pairs for igraph"));
     GNN_CHECK(gnn__igraph_new(&ends, both, sizeof *ends, "edges for igraph"));
     GNN_CHECK(gnn_graph_pairs(graph, pairs, pairs + m, NULL));
@@ -243,7 +249,7 @@ int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void
     if (n != n_src)
         return gnn__igraph_error(
             GNN_ETOPOLOGY,
-            "an igraph has one kind of nodes, but the graph has %lld receivers and %lld senders",
+            "an igraph needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
             (long long)n, (long long)n_src);
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, write_igraph(graph, weight, igraph));

@@ -1,5 +1,5 @@
-/* Some eigenvectors of a large sparse matrix: implicitly restarted Lanczos iterations by ARPACK,
- * through igraph. Lehoucq, Sorensen and Yang 1998. */
+/* Extreme eigenvectors of a large sparse matrix: implicitly restarted Lanczos (Lehoucq, Sorensen
+ * and Yang 1998) of ARPACK, through igraph. */
 #include <graphs/igraph/call.h>
 
 typedef struct matrix {
@@ -9,7 +9,7 @@ typedef struct matrix {
     const double *weight;
 } matrix_t;
 
-/* y = (A + I) x: its largest eigenvalues are the smallest of I - A, and all are positive. */
+/* y = (A + I) x: its largest eigenvalues are the smallest of I - A, and all are non-negative. */
 static igraph_error_t multiply(igraph_real_t *to, const igraph_real_t *from, int n, void *extra)
 {
     const matrix_t *a = extra;

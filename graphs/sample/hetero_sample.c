@@ -1,45 +1,45 @@
-/* Samples of graphs of several types: drawn relation by relation, and made into the graphs that a
- * block's slots run on. */
+/* Sampling of heterogeneous graphs, relation by relation, into the graphs that a block's slots run
+ * on. */
 #include <gnn/hetero_sample.h>
 #include <graphs/hetero.h>
 #include <graphs/sample/sample.h>
 
 enum { ROWS_AT_ONCE = 64, MOST_DRAWS = 1 << 30 };
 
-/* A relation: by whom it is heard, and how its senders are picked. */
+/* A relation and its sampling. */
 typedef struct {
     gnn_graph_t *graph;
-    gnn_sampler_t pick; /* of `graph`, with what gnn__pick reads of a sampler */
-    int64_t from, to;   /* types */
-} along_t;
+    gnn_sampler_t pick; /* of `graph`; only the fields that gnn__pick reads are set */
+    int64_t from, to;   /* indices of its types */
+} relation_t;
 
-/* Makes the graph of slot `slot` of a sample. */
+/* Makes the graph of slot `slot`. */
 typedef int make_graph_t(gnn_graph_t **graph, const gnn_hetero_sample_t *sample, int64_t slot);
 
 typedef struct {
     const char *name;
-    bool by_type; /* a slot for each type; else for each relation */
+    bool by_type; /* one slot per type; false: per relation */
     make_graph_t *make;
 } form_t;
 
 struct gnn_hetero_sampler {
     const form_t *form;
     int64_t n_types, n_relations, hops;
-    int64_t *counts; /* (types) nodes */
-    along_t *along;  /* (relations) */
-    int64_t *fan_outs;
+    int64_t *counts;      /* (types): nodes */
+    relation_t *relation; /* (relations) */
+    int64_t *fan_outs;    /* (hops x relations) */
     uint64_t seed;
 };
 
-/* The drawn nodes of a type; `begin` is where those stand that the hop before brought. */
+/* Sampled nodes of a type; begin .. end - 1 are those of the previous hop. */
 typedef struct {
     gnn__drawn_nodes_t drawn;
     int64_t begin, end;
 } typed_nodes_t;
 
-/* The drawn edges of a relation, receiver by receiver: senders by their places. */
+/* Sampled edges of a relation by receiver; senders are positions among the sampled nodes. */
 typedef struct {
-    int64_t *indptr, *numbers;
+    int64_t *indptr, *ids;
     int32_t *senders;
     int64_t rows, edges, room_rows, room_edges;
 } drawn_edges_t;
@@ -50,43 +50,43 @@ struct gnn_hetero_sample {
     drawn_edges_t *edges; /* (relations) */
     gnn_graph_t **graphs; /* (n_graphs) */
     int64_t n_graphs;
-    uint32_t key[2];
+    uint32_t key[2]; /* of the random numbers of the draw */
 };
 
 /* ---- graphs of slots ---- */
 
-/* A relation alone, from type to type. */
+/* One relation, between its two types. */
 static int relation_alone(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t r)
 {
-    const along_t *along = &s->sampler->along[r];
+    const relation_t *relation = &s->sampler->relation[r];
     const drawn_edges_t *e = &s->edges[r];
-    return gnn_graph_from_csr(graph, s->nodes[along->to].drawn.count,
-                              s->nodes[along->from].drawn.count, e->indptr, e->senders);
+    return gnn_graph_from_csr(graph, s->nodes[relation->to].drawn.count,
+                              s->nodes[relation->from].drawn.count, e->indptr, e->senders);
 }
 
-/* All that a type hears, each relation from senders of its own. */
+/* All relations towards a type, their senders concatenated. */
 static int towards_type(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t type)
 {
     const gnn_hetero_sampler_t *of = s->sampler;
-    gnn_graph_t **heard;
+    gnn_graph_t **relations;
     int64_t count = 0;
     int rc;
-    GNN_TRY(gnn__new(&heard, of->n_relations, sizeof *heard, "relations"));
+    GNN_TRY(gnn__new(&relations, of->n_relations, sizeof *relations, "relations"));
     for (int64_t r = 0; r < of->n_relations; r++)
-        if (of->along[r].to == type)
-            GNN_CHECK(relation_alone(&heard[count++], s, r));
+        if (of->relation[r].to == type)
+            GNN_CHECK(relation_alone(&relations[count++], s, r));
     if (count > 0)
-        GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)heard));
+        GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)relations));
     else
         GNN_CHECK(gnn_graph_from_edges(graph, s->nodes[type].drawn.count, 0, 0, NULL, NULL));
 done:
     for (int64_t k = 0; k < count; k++)
-        gnn_graph_free(heard[k]);
-    gnn_free(heard);
+        gnn_graph_free(relations[k]);
+    gnn_free(relations);
     return rc;
 }
 
-/* Where a type's nodes begin among those of all types; of the number of types: all nodes. */
+/* First node of a type among those of all types; for n_types, the count of all nodes. */
 static int64_t first_of(const gnn_hetero_sample_t *s, int64_t type)
 {
     int64_t first = 0;
@@ -95,18 +95,18 @@ static int64_t first_of(const gnn_hetero_sample_t *s, int64_t type)
     return first;
 }
 
-/* A relation among the nodes of all types. */
+/* One relation over the nodes of all types. */
 static int relation_among_all(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t r)
 {
-    const along_t *along = &s->sampler->along[r];
+    const relation_t *relation = &s->sampler->relation[r];
     const drawn_edges_t *e = &s->edges[r];
-    const int64_t n = first_of(s, s->sampler->n_types), to = first_of(s, along->to),
-                  from = first_of(s, along->from);
+    const int64_t n = first_of(s, s->sampler->n_types), to = first_of(s, relation->to),
+                  from = first_of(s, relation->from);
     int64_t *indptr = NULL;
     int32_t *senders = NULL;
     int rc;
     if (n > INT32_MAX)
-        return gnn__error(GNN_EOVERFLOW, "%lld nodes of a sample do not fit", (long long)n);
+        return gnn__error(GNN_EOVERFLOW, "a sample has %lld nodes, more than 2^31 - 1", (long long)n);
     GNN_CHECK(gnn__new(&indptr, n + 1, sizeof *indptr, "row pointers"));
     GNN_CHECK(gnn__new(&senders, e->edges, sizeof *senders, "senders"));
     for (int64_t i = to; i < n; i++)
@@ -138,20 +138,20 @@ static int find_form(gnn_hetero_sampler_t *s, const char *block)
             s->form = &forms[k];
             return GNN_OK;
         }
-    return gnn__unknown_name("block of types", block ? block : "", form_name);
+    return gnn__unknown_name("block over node types", block ? block : "", form_name);
 }
 
 static int take_fan_outs(gnn_hetero_sampler_t *s, const gnn_hetero_sampler_config_t *c)
 {
     int64_t count;
     if (c->hops < 1 || !c->fan_outs)
-        return gnn__error(GNN_EINVALID, "%lld hops%s", (long long)c->hops,
-                          c->hops < 1 ? ", at least 1 is expected" : ", and fan_outs is NULL");
+        return gnn__error(GNN_EINVALID, "hops: expected at least 1 and fan_outs, got %lld%s",
+                          (long long)c->hops, c->fan_outs ? "" : " and NULL");
     if ((unsigned)c->replace > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "replace = %d is no flag", (int)c->replace);
+        return gnn__error(GNN_EINVALID, "replace = %d is not a flag", (int)c->replace);
     if (!gnn__mul(c->hops, s->n_relations, &count) || count > MOST_DRAWS)
-        return gnn__error(GNN_EOVERFLOW, "%lld hops of %lld relations", (long long)c->hops,
-                          (long long)s->n_relations);
+        return gnn__error(GNN_EOVERFLOW, "the count of %lld hops x %lld relations overflows",
+                          (long long)c->hops, (long long)s->n_relations);
     for (int64_t k = 0; k < count; k++)
         if (c->fan_outs[k] < -1 || c->fan_outs[k] > INT32_MAX)
             return gnn__error(GNN_EINVALID,
@@ -168,13 +168,13 @@ static int take_fan_outs(gnn_hetero_sampler_t *s, const gnn_hetero_sampler_confi
 static int take_relation(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero, int64_t r,
                          gnn_flag_t replace)
 {
-    along_t *along = &s->along[r];
-    GNN_TRY(gnn_graph_relation(&along->graph, hetero, r));
-    along->from = gnn_hetero_type(hetero, hetero->relations[r].from);
-    along->to = gnn_hetero_type(hetero, hetero->relations[r].to);
-    along->pick.graph = along->graph;
-    along->pick.pairs = &along->graph->base.parts[0].pairs;
-    along->pick.config.replace = replace;
+    relation_t *relation = &s->relation[r];
+    GNN_TRY(gnn_graph_relation(&relation->graph, hetero, r));
+    relation->from = gnn_hetero_type(hetero, hetero->relations[r].from);
+    relation->to = gnn_hetero_type(hetero, hetero->relations[r].to);
+    relation->pick.graph = relation->graph;
+    relation->pick.pairs = &relation->graph->base.parts[0].pairs;
+    relation->pick.config.replace = replace;
     return GNN_OK;
 }
 
@@ -185,7 +185,7 @@ static int open_sampler(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero,
     GNN_TRY(gnn__hetero_check_types(hetero));
     s->n_relations = hetero->n_relations;
     GNN_TRY(take_fan_outs(s, c));
-    GNN_TRY(gnn__new(&s->along, s->n_relations, sizeof *s->along, "relations"));
+    GNN_TRY(gnn__new(&s->relation, s->n_relations, sizeof *s->relation, "relations"));
     for (int64_t r = 0; r < s->n_relations; r++)
         GNN_TRY(take_relation(s, hetero, r, c->replace));
     GNN_TRY(gnn__new(&s->counts, hetero->n_types, sizeof *s->counts, "types"));
@@ -218,17 +218,17 @@ void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler)
 {
     if (!sampler)
         return;
-    for (int64_t r = 0; sampler->along && r < sampler->n_relations; r++)
-        gnn_graph_free(sampler->along[r].graph);
-    gnn_free(sampler->along);
+    for (int64_t r = 0; sampler->relation && r < sampler->n_relations; r++)
+        gnn_graph_free(sampler->relation[r].graph);
+    gnn_free(sampler->relation);
     gnn_free(sampler->counts);
     gnn_free(sampler->fan_outs);
     gnn_free(sampler);
 }
 
-/* ---- room for a batch ---- */
+/* ---- memory of a sample ---- */
 
-static int make(gnn_hetero_sample_t *s)
+static int allocate(gnn_hetero_sample_t *s)
 {
     const gnn_hetero_sampler_t *of = s->sampler;
     s->n_graphs = of->form->by_type ? of->n_types : of->n_relations;
@@ -256,7 +256,7 @@ int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler
     GNN__NEED(sampler);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a sample"));
     made->sampler = sampler;
-    const int rc = make(made);
+    const int rc = allocate(made);
     if (rc == GNN_OK)
         *sample = made;
     else
@@ -264,7 +264,7 @@ int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler
     return rc;
 }
 
-/* Frees the graphs and forgets nodes and edges: O(the sample). */
+/* Frees the graphs, forgets nodes and edges: O(sample). */
 static void forget(gnn_hetero_sample_t *s)
 {
     for (int64_t k = 0; k < s->n_graphs; k++) {
@@ -289,7 +289,7 @@ void gnn_hetero_sample_free(gnn_hetero_sample_t *sample)
         gnn__drawn_free(&sample->nodes[t].drawn);
     for (int64_t r = 0; sample->edges && r < sample->sampler->n_relations; r++) {
         gnn_free(sample->edges[r].indptr);
-        gnn_free(sample->edges[r].numbers);
+        gnn_free(sample->edges[r].ids);
         gnn_free(sample->edges[r].senders);
     }
     gnn_free(sample->graphs);
@@ -300,13 +300,14 @@ void gnn_hetero_sample_free(gnn_hetero_sample_t *sample)
 
 /* ---- drawing ---- */
 
-/* Room for `more` behind `count`, which are kept. */
-static int widen(void *array, int64_t count, int64_t *room, int64_t more, size_t element)
+/* Makes room for `more` elements after `count`, which are kept. */
+static int extend(void *array, int64_t count, int64_t *room, int64_t more, size_t element)
 {
     int64_t wanted;
     if (!gnn__add(count, more, &wanted) || !gnn__add(wanted, wanted / 2, &wanted))
-        return gnn__error(GNN_EOVERFLOW, "%lld more in a sample of %lld", (long long)more,
-                          (long long)count);
+        return gnn__error(GNN_EOVERFLOW,
+                          "the size of a sample overflows: %lld elements more than %lld",
+                          (long long)more, (long long)count);
     if (count + more <= *room)
         return GNN_OK;
     GNN_TRY(gnn__grow(array, *room, wanted, element, "a sample"));
@@ -314,54 +315,55 @@ static int widen(void *array, int64_t count, int64_t *room, int64_t more, size_t
     return GNN_OK;
 }
 
-/* Rows for the receivers begin .. end - 1, and how many senders each gets; *more in all. */
+/* Adds rows for the receivers begin .. end - 1 with the counts of their senders; *more is the
+ * sum. */
 static int open_rows(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t fan_out,
                      int64_t *more)
 {
-    const along_t *along = &s->sampler->along[r];
-    const typed_nodes_t *to = &s->nodes[along->to];
+    const relation_t *relation = &s->sampler->relation[r];
+    const typed_nodes_t *to = &s->nodes[relation->to];
     drawn_edges_t *e = &s->edges[r];
     const int64_t rows = to->end - to->begin, before = e->edges;
     const int threads = gnn__threads(context, 64 * rows);
-    GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
+    GNN_TRY(extend(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
     int64_t *indptr = e->indptr + e->rows;
     indptr[0] = before;
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < rows; k++)
-        indptr[k + 1] = gnn__pick_count(&along->pick, fan_out, to->drawn.nodes[to->begin + k]);
+        indptr[k + 1] = gnn__pick_count(&relation->pick, fan_out, to->drawn.nodes[to->begin + k]);
     for (int64_t k = 0; k < rows; k++)
         indptr[k + 1] += indptr[k];
     *more = indptr[rows] - before;
     return GNN_OK;
 }
 
-/* Draws along relation r for the nodes that the hop before brought; senders that are new stand
- * behind the others of their type. */
-static int draw_along(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t hop)
+/* Samples relation relation r for the nodes of the previous hop; new senders are appended to the
+ * nodes of their type. */
+static int draw_relation(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t hop)
 {
     const gnn_hetero_sampler_t *of = s->sampler;
-    const along_t *along = &of->along[r];
+    const relation_t *relation = &of->relation[r];
     const int64_t draw = hop * of->n_relations + r, fan_out = of->fan_outs[draw];
-    const typed_nodes_t *to = &s->nodes[along->to];
-    gnn__drawn_nodes_t *from = &s->nodes[along->from].drawn;
+    const typed_nodes_t *to = &s->nodes[relation->to];
+    gnn__drawn_nodes_t *from = &s->nodes[relation->from].drawn;
     drawn_edges_t *e = &s->edges[r];
     const int64_t rows = to->end - to->begin, begin = e->edges;
     int64_t more, room = e->room_edges;
     GNN_TRY(open_rows(s, context, r, fan_out, &more));
-    GNN_TRY(widen(&e->numbers, begin, &room, more, sizeof *e->numbers));
-    GNN_TRY(widen(&e->senders, begin, &e->room_edges, more, sizeof *e->senders));
+    GNN_TRY(extend(&e->ids, begin, &room, more, sizeof *e->ids));
+    GNN_TRY(extend(&e->senders, begin, &e->room_edges, more, sizeof *e->senders));
     GNN_TRY(gnn__drawn_reserve(from, from->count + gnn__min(more, from->of - from->count)));
     const int threads = gnn__threads(context, 64 * (more + rows));
     const int64_t *indptr = e->indptr + e->rows;
     GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, ROWS_AT_ONCE), int64_t k = 0; k < rows; k++) {
         const int32_t node = to->drawn.nodes[to->begin + k];
         gnn__stream_t stream = gnn__stream(s->key, draw, node);
-        gnn__pick(&along->pick, fan_out, node, &stream, indptr[k + 1] - indptr[k],
-                  e->numbers + indptr[k], NULL);
+        gnn__pick(&relation->pick, fan_out, node, &stream, indptr[k + 1] - indptr[k],
+                  e->ids + indptr[k], NULL);
     }
     for (int64_t k = begin; k < begin + more; k++) {
-        const int64_t place = e->numbers[k];
-        e->senders[k] = gnn__drawn_place(from, along->pick.pairs->indices[place]);
-        e->numbers[k] = gnn__pairs_edge(along->pick.pairs, place);
+        const int64_t place = e->ids[k];
+        e->senders[k] = gnn__drawn_place(from, relation->pick.pairs->indices[place]);
+        e->ids[k] = gnn__pairs_edge(relation->pick.pairs, place);
     }
     e->rows += rows;
     e->edges += more;
@@ -371,18 +373,18 @@ static int draw_along(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r,
 static int add_seeds(gnn_hetero_sample_t *s, int64_t type, int64_t count, const int32_t *seeds)
 {
     if (type < 0 || type >= s->sampler->n_types)
-        return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
+        return gnn__error(GNN_EINVALID, "got type %lld, there are %lld", (long long)type,
                           (long long)s->sampler->n_types);
     const int rc = gnn__drawn_seeds(&s->nodes[type].drawn, count, seeds);
     return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, "type %lld", (long long)type);
 }
 
-/* Nodes of the last hop draw no senders: their rows are empty. */
+/* Nodes of the last hop have no sampled senders: adds empty rows. */
 static int close_rows(gnn_hetero_sample_t *s, int64_t r)
 {
     drawn_edges_t *e = &s->edges[r];
-    const int64_t rows = s->nodes[s->sampler->along[r].to].drawn.count - e->rows;
-    GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
+    const int64_t rows = s->nodes[s->sampler->relation[r].to].drawn.count - e->rows;
+    GNN_TRY(extend(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
     for (int64_t k = 0; k <= rows; k++)
         e->indptr[e->rows + k] = e->edges;
     e->rows += rows;
@@ -398,7 +400,7 @@ static int draw(gnn_hetero_sample_t *s, gnn_context_t *context)
             s->nodes[t].end = s->nodes[t].drawn.count;
         }
         for (int64_t r = 0; r < of->n_relations; r++)
-            GNN_TRY(draw_along(s, context, r, hop));
+            GNN_TRY(draw_relation(s, context, r, hop));
     }
     for (int64_t r = 0; r < of->n_relations; r++)
         GNN_TRY(close_rows(s, r));
@@ -430,7 +432,7 @@ int(gnn_hetero_sample_draw)(gnn_hetero_sample_t *sample, gnn_context_t *context,
     return rc;
 }
 
-/* ---- what was drawn ---- */
+/* ---- accessors ---- */
 
 const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type, int64_t *count)
 {
@@ -446,7 +448,7 @@ const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_
     const bool there = sample && relation >= 0 && relation < sample->sampler->n_relations;
     if (count)
         *count = there ? sample->edges[relation].edges : 0;
-    return there ? sample->edges[relation].numbers : NULL;
+    return there ? sample->edges[relation].ids : NULL;
 }
 
 gnn_graph_t *gnn_hetero_sample_graph(const gnn_hetero_sample_t *sample, int64_t slot)

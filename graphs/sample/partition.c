@@ -1,4 +1,4 @@
-/* Clusters by METIS (Karypis and Kumar 1998), where the library was built with it. */
+/* Clusters by METIS, Karypis and Kumar 1998, if the library was built with it. */
 #include <graphs/sample/sample.h>
 
 #if GNN__METIS
@@ -7,39 +7,39 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* ---- what METIS would leave behind ---- */
+/* ---- the process state that METIS changes ---- */
 
-/* While METIS runs, its errors come back as SIGABRT and SIGTERM, for which it sets handlers; it
- * puts back the program's without their flags. It draws from rand, whose state it sets. Both are
- * the process's: one call at a time, and afterwards both are as they were. */
+/* METIS reports errors by SIGABRT and SIGTERM, sets handlers for them and restores the program's
+ * without their flags. It also seeds and calls rand. Both belong to the process: one call at a
+ * time, and both are restored. */
 typedef struct {
     struct sigaction actions[2];
-    char *random;  /* the program's state */
-    char own[128]; /* as large as that which programs begin with, hence the same numbers */
-} kept_t;
+    char *random;  /* the program's state of rand */
+    char own[128]; /* as large as the initial state of a program, so that numbers are the same */
+} process_state_t;
 
 static const int trapped[] = {SIGABRT, SIGTERM};
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
-static void keep(kept_t *kept)
+static void save_state(process_state_t *state)
 {
     pthread_mutex_lock(&one_at_a_time);
     for (int k = 0; k < 2; k++)
-        sigaction(trapped[k], NULL, &kept->actions[k]);
-    kept->random = initstate(1, kept->own, sizeof kept->own);
+        sigaction(trapped[k], NULL, &state->actions[k]);
+    state->random = initstate(1, state->own, sizeof state->own);
 }
 
-static void put_back(const kept_t *kept)
+static void restore_state(const process_state_t *state)
 {
-    setstate(kept->random);
+    setstate(state->random);
     for (int k = 0; k < 2; k++)
-        sigaction(trapped[k], &kept->actions[k], NULL);
+        sigaction(trapped[k], &state->actions[k], NULL);
     pthread_mutex_unlock(&one_at_a_time);
 }
 
 /* ---- the graph and the call ---- */
 
-/* Both directions of every pair, without loops and doubles, as METIS wants them. */
+/* The graph as METIS takes it: both directions of every pair, without self-loops and duplicates. */
 typedef struct {
     idx_t *start, *other;
 } links_t;
@@ -56,7 +56,7 @@ static void count_links(const gnn__pairs_t *pairs, int64_t n, idx_t *start)
         start[i + 1] += start[i];
 }
 
-/* `at` holds where each node's next link is written. */
+/* `at` (n): position of each node's next link. */
 static void list_links(const gnn__pairs_t *pairs, int64_t n, idx_t *at, idx_t *other)
 {
     for (int64_t i = 0; i < n; i++)
@@ -69,7 +69,7 @@ static void list_links(const gnn__pairs_t *pairs, int64_t n, idx_t *at, idx_t *o
         }
 }
 
-/* Every link once: `last` (n, -1 everywhere) says which node wrote another down last. */
+/* Removes duplicates; `last` (n, -1) is the last node that listed another. */
 static void merge_links(links_t *l, int64_t n, idx_t *last)
 {
     idx_t kept = 0, from = 0;
@@ -80,7 +80,7 @@ static void merge_links(links_t *l, int64_t n, idx_t *last)
                 last[l->other[k]] = (idx_t)i;
                 l->other[kept++] = l->other[k];
             }
-        l->start[i + 1] = kept;
+        l->start[i + 1] = state;
         from = to;
     }
 }
@@ -89,9 +89,10 @@ static int find_links(const gnn__pairs_t *pairs, int64_t n, links_t *l)
 {
     idx_t *at;
     if (pairs->count > (sizeof(idx_t) == 4 ? INT32_MAX / 2 : INT64_MAX / 4))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "METIS here numbers at most 2^31 - 1 links, there are 2 x %lld",
-                          (long long)pairs->count);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "this METIS has 32-bit indices: expected at most 2^31 - 1 links, got 2 x %lld",
+            (long long)pairs->count);
     GNN_TRY(gnn__new(&l->start, n + 1, sizeof *l->start, "links"));
     GNN_TRY(gnn__new(&l->other, 2 * pairs->count, sizeof *l->other, "links"));
     GNN_TRY(gnn__new(&at, n, sizeof *at, "links"));
@@ -108,17 +109,17 @@ static int call_metis(const gnn_sampler_t *s, links_t *l, idx_t *part)
 {
     idx_t nodes = (idx_t)s->graph->n_dst, constraints = 1, cut, options[METIS_NOPTIONS],
           clusters = (idx_t)s->config.clusters;
-    kept_t kept;
+    process_state_t state;
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_SEED] = (idx_t)(s->config.seed & INT32_MAX);
-    keep(&kept);
+    save_state(&state);
     const int rc = METIS_PartGraphKway(&nodes, &constraints, l->start, l->other, NULL, NULL, NULL,
                                        &clusters, NULL, NULL, options, &cut, part);
-    put_back(&kept);
+    restore_state(&state);
     if (rc == METIS_OK)
         return GNN_OK;
     return gnn__error(rc == METIS_ERROR_MEMORY ? GNN_EMEMORY : GNN_EINVALID,
-                      "METIS: error %d for %lld nodes in %lld clusters", rc, (long long)nodes,
+                      "METIS: error %d for %lld nodes and %lld clusters", rc, (long long)nodes,
                       (long long)clusters);
 }
 
@@ -146,7 +147,7 @@ static int partition(const gnn_sampler_t *s, int32_t *cluster_of)
     (void)cluster_of;
     return gnn__error(
         GNN_EUNSUPPORTED,
-        "sampler \"cluster\": this library was built without METIS, which is to find %lld clusters: give cluster_of",
+        "sampler \"cluster\": this library was built without METIS, so .clusters (%lld) needs .cluster_of",
         (long long)s->config.clusters);
 }
 #endif
@@ -157,8 +158,8 @@ int gnn__partition(const gnn_sampler_t *s, int32_t *cluster_of)
     if (clusters < 1 || clusters > n)
         return gnn__error(
             GNN_EINVALID,
-            "sampler \"cluster\": cluster_of is NULL, and clusters = %lld: expected 1 to %lld, the number of nodes",
-            (long long)clusters, (long long)n);
+            "sampler \"cluster\": without cluster_of, clusters: expected 1 to %lld, the count of nodes, got %lld",
+            (long long)n, (long long)clusters);
     if (clusters > 1)
         return partition(s, cluster_of);
     memset(cluster_of, 0, (size_t)n * sizeof *cluster_of);

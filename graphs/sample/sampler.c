@@ -1,13 +1,13 @@
-/* Samplers: their settings, checked, and the table of methods. */
+/* Samplers: configuration, and the table of methods. */
 #include <graphs/sample/sample.h>
 
 #include <math.h>
 
-#define GNN_SAMPLER(name, help) extern const gnn__sampler_row_t gnn__sampler_##name;
+#define GNN_SAMPLER(name, help) extern const gnn__sampling_method_t gnn__sampler_##name;
 #include <graphs/sample/samplers.def>
 #undef GNN_SAMPLER
 
-static const gnn__sampler_row_t *const rows[] = {
+static const gnn__sampling_method_t *const implementations[] = {
 #define GNN_SAMPLER(name, help) &gnn__sampler_##name,
 #include <graphs/sample/samplers.def>
 #undef GNN_SAMPLER
@@ -32,9 +32,9 @@ static const char *name_at(size_t index)
 
 static int find_row(gnn_sampler_t *s, const char *name)
 {
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+    for (size_t k = 0; k < sizeof implementations / sizeof *implementations; k++)
         if (strcmp(methods[k].name, name) == 0) {
-            s->row = rows[k];
+            s->row = implementations[k];
             s->method = &methods[k];
             return GNN_OK;
         }
@@ -46,13 +46,13 @@ static int check_graph(const gnn_graph_t *graph)
     if (graph->n_dst != graph->n_src)
         return gnn__error(
             GNN_ETOPOLOGY,
-            "a sampler needs the same nodes on both sides, the graph has %lld receivers and %lld senders",
+            "a sampler needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
             (long long)graph->n_dst, (long long)graph->n_src);
     if (graph->base.n_parts != 1 || gnn_graph_part_is_spans(graph, 0))
         return gnn__error(
             GNN_EUNSUPPORTED,
-            "a sampler needs a graph of one part that stores edges, this one has %lld parts%s: gnn_graph_to_edges, gnn_graph_part",
-            (long long)graph->base.n_parts, graph->base.n_parts == 1 ? " that stores spans" : "");
+            "a sampler expects a graph of one part of edges, got %lld parts%s: see gnn_graph_to_edges, gnn_graph_part",
+            (long long)graph->base.n_parts, graph->base.n_parts == 1 ? " of spans" : "");
     return GNN_OK;
 }
 
@@ -60,7 +60,7 @@ static int check_weight(const gnn_real_t *weight, int64_t m)
 {
     for (int64_t k = 0; weight && k < m; k++)
         if (!(weight[k] >= 0) || isinf(weight[k]))
-            return gnn__error(GNN_ENUMERIC, "weight[%lld] = %g, a number from 0 is expected",
+            return gnn__error(GNN_ENUMERIC, "weight[%lld]: expected a finite value >= 0, got %g",
                               (long long)k, (double)weight[k]);
     return GNN_OK;
 }
@@ -69,23 +69,23 @@ static int check_config(const gnn_sampler_t *s)
 {
     const gnn_sampler_config_t *c = &s->config;
     if (c->hops < 0 || (c->hops > 0 && !c->fan_outs) || (c->hops == 0 && s->row->needs_hops))
-        return gnn__error(GNN_EINVALID, "sampler \"%s\": %lld hops%s", s->method->name,
-                          (long long)c->hops,
-                          c->hops > 0 ? ", and fan_outs is NULL" : ", at least 1 is expected");
+        return gnn__error(GNN_EINVALID,
+                          "sampler \"%s\": hops: expected at least 1 and fan_outs, got %lld%s",
+                          s->method->name, (long long)c->hops, c->fan_outs ? "" : " and NULL");
     for (int64_t h = 0; h < c->hops; h++)
         if (c->fan_outs[h] < -1 || c->fan_outs[h] > INT32_MAX)
             return gnn__error(GNN_EINVALID, "fan_outs[%lld] = %lld, expected -1 (all) to 2^31 - 1",
                               (long long)h, (long long)c->fan_outs[h]);
     if ((unsigned)c->replace > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "replace = %d is no flag", (int)c->replace);
+        return gnn__error(GNN_EINVALID, "replace = %d is not a flag", (int)c->replace);
     if (c->walk_length < 0 || c->rounds < 0 || c->clusters < 0)
         return gnn__error(GNN_EINVALID,
-                          "walk_length = %lld, rounds = %lld, clusters = %lld: none may be negative",
+                          "walk_length, rounds, clusters: expected >= 0, got %lld, %lld and %lld",
                           (long long)c->walk_length, (long long)c->rounds, (long long)c->clusters);
     return check_weight(c->weight, s->graph->n_edges);
 }
 
-/* Takes the settings over, with defaults. */
+/* Copies the configuration and fills in defaults. */
 static int take_config(gnn_sampler_t *s, const gnn_sampler_config_t *config)
 {
     int64_t *fan_outs;
@@ -143,5 +143,7 @@ void gnn_sampler_free(gnn_sampler_t *sampler)
 
 int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler)
 {
-    return !sampler ? 0 : sampler->row->blocks ? sampler->config.hops : 1;
+    if (!sampler)
+        return 0;
+    return sampler->row->blocks ? sampler->config.hops : 1;
 }

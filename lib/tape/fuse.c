@@ -1,11 +1,11 @@
 /* Fusion while a tape is planned, when the readers of each value are known. A value that a single
  * op reads and that is not kept is an intermediate:
  *
- *   dropout is done by the op that produces its input, forward and backward
- *   sum, biased activation becomes part of the epilogue of the op before it, forward only
- *   sum of two products the second product is accumulated onto the first
- *   elementwise ops write in place
- *   gradient of a sum shares memory with the gradients of its summands
+ *   dropout                  is done by the op that produces its input, forward and backward
+ *   sum, biased activation   becomes part of the epilogue of the op before it, forward only
+ *   sum of two products      the second product is accumulated onto the first
+ *   elementwise ops          write in place
+ *   gradient of a sum        shares memory with the gradients of its summands
  *
  * An op's traits state what it can fuse (gnn/op.h, lib/ops/traits.h). A tape that is planned again,
  * because a value became kept, is fused again. */

@@ -117,7 +117,7 @@ static int place_edges(gnn_data_t *made, int64_t **old)
     if (!made->graph || gnn_graph_n_pairs(made->graph) != gnn_graph_n_edges(made->graph))
         return GNN_OK;
     GNN_TRY(gnn__new(old, gnn_graph_n_edges(made->graph), sizeof **old, "an order of edges"));
-    gnn__graph_place_edges(made->graph, *old);
+    gnn__graph_number_edges(made->graph, *old);
     return GNN_OK;
 }
 

@@ -1,11 +1,10 @@
-/* Joining graphs: disjoint ones side by side (batch), and parts over the same nodes (merge). */
+/* Combines graphs: disjoint ones (batch), and parts over the same nodes (merge). */
 #include <graphs/build.h>
 
 static int check_graphs(int64_t count, const gnn_graph_t *const *graphs)
 {
     if (count < 1)
-        return gnn__error(GNN_EINVALID, "%lld graphs to join, but it takes at least one",
-                          (long long)count);
+        return gnn__error(GNN_EINVALID, "expected at least one graph, got %lld", (long long)count);
     if (!graphs)
         return gnn__error(GNN_EINVALID, "the list of %lld graphs is NULL", (long long)count);
     for (int64_t g = 0; g < count; g++)
@@ -34,8 +33,7 @@ static int copy_pairs(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t shif
                                 "row pointers"));
     GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->count, sizeof(int32_t),
                                 "edges"));
-    GNN_TRY(gnn__graph_own_copy(graph, &edge, from->edge, from->count, sizeof(int64_t),
-                                "edge numbers"));
+    GNN_TRY(gnn__graph_own_copy(graph, &edge, from->edge, from->count, sizeof(int64_t), "edge ids"));
     for (int64_t k = 0; edge && k < from->count; k++)
         edge[k] += shift;
     to->edge = edge;
@@ -53,7 +51,7 @@ static int merge_parts(gnn_graph_t *graph, int64_t count, const gnn_graph_t *con
     return GNN_OK;
 }
 
-/* The segments of the first graph that has any. */
+/* Copies the segments of the first graph that has any. */
 static int merge_segments(gnn_graph_t *graph, int64_t count, const gnn_graph_t *const *graphs)
 {
     for (int64_t k = 0; k < count; k++)
@@ -87,14 +85,14 @@ done:
 
 /* ---- batch ---- */
 
-/* Where the nodes and edges of each graph begin, and which part of the batch each part of it joins:
+/* Offsets of each graph's nodes and edges, and the slot (part of the batch) of each of its parts:
  * slot[part_offset[g] + p]. */
 typedef struct layout {
     int64_t count, n_slots;
     const gnn_graph_t *const *graphs;
-    int64_t *dst, *src, *edge, *part; /* count + 1 offsets each */
-    int64_t *slot;
-    gnn__form_t *form; /* of each slot */
+    int64_t *dst, *src, *edge, *part; /* (count + 1) offsets each */
+    int64_t *slot;                    /* (all parts) */
+    gnn__form_t *form;                /* (n_slots) */
 } layout_t;
 
 static void layout_free(layout_t *l)
@@ -118,17 +116,17 @@ static int layout_offsets(layout_t *l)
         if (!gnn__add(l->dst[g], graph->n_dst, &l->dst[g + 1]) ||
             !gnn__add(l->src[g], graph->n_src, &l->src[g + 1]) ||
             !gnn__add(l->edge[g], graph->n_edges, &l->edge[g + 1]))
-            return gnn__error(GNN_EOVERFLOW, "the nodes or edges of %lld graphs do not fit",
+            return gnn__error(GNN_EOVERFLOW, "the nodes or edges of %lld graphs overflow",
                               (long long)l->count);
         l->part[g + 1] = l->part[g] + graph->base.n_parts;
     }
     return GNN_OK;
 }
 
-/* A part joins the first part of the batch of its form that its own graph has not joined yet. */
+/* Assigns each part to the first slot of its form that its graph does not use yet. */
 static int layout_slots(layout_t *l)
 {
-    int64_t *last; /* of each slot: the last graph that joined, + 1 */
+    int64_t *last; /* (slots): the last graph that uses it, + 1 */
     GNN_TRY(gnn__new(&l->slot, l->part[l->count], sizeof *l->slot, "parts of a batch"));
     GNN_TRY(gnn__new(&l->form, l->part[l->count], sizeof *l->form, "parts of a batch"));
     GNN_TRY(gnn__new(&last, l->part[l->count], sizeof *last, "parts of a batch"));
@@ -147,8 +145,8 @@ static int layout_slots(layout_t *l)
     return GNN_OK;
 }
 
-/* The part of graph g that joined slot s, or NULL. */
-static const gnn__pairs_t *joined(const layout_t *l, int64_t g, int64_t s)
+/* The part of graph g in slot s; NULL if it has none. */
+static const gnn__pairs_t *part_in(const layout_t *l, int64_t g, int64_t s)
 {
     for (int64_t p = 0; p < l->graphs[g]->base.n_parts; p++)
         if (l->slot[l->part[g] + p] == s)
@@ -156,14 +154,13 @@ static const gnn__pairs_t *joined(const layout_t *l, int64_t g, int64_t s)
     return NULL;
 }
 
-/* True if the joined part's edges are numbered one after another from *base: then it needs no list
- * of numbers. */
+/* True if the edge ids of a slot are consecutive from *base: then it needs no list of ids. */
 static bool consecutive(const layout_t *l, int64_t s, int64_t *base)
 {
     int64_t at = 0;
     *base = 0;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
+        const gnn__pairs_t *pairs = part_in(l, g, s);
         if (!pairs || pairs->count == 0)
             continue;
         int64_t first = l->edge[g] + pairs->edge_base - at;
@@ -175,11 +172,11 @@ static bool consecutive(const layout_t *l, int64_t s, int64_t *base)
     return true;
 }
 
-static void join_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *indices, int64_t *edge)
+static void concat_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *indices, int64_t *edge)
 {
     int64_t at = 0;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
+        const gnn__pairs_t *pairs = part_in(l, g, s);
         for (int64_t i = 0; i < l->graphs[g]->n_dst; i++) {
             for (int64_t k = pairs ? pairs->indptr[i] : 0; pairs && k < pairs->indptr[i + 1];
                  k++, at++) {
@@ -192,44 +189,46 @@ static void join_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *in
     }
 }
 
-static int join_edges(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
+static int concat_edges(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
 {
     int64_t *indptr, *edge = NULL;
     int32_t *indices;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
+        const gnn__pairs_t *pairs = part_in(l, g, s);
         out->count += pairs ? pairs->count : 0;
     }
     GNN_TRY(gnn__graph_own(graph, &indptr, out->n_rows + 1, sizeof *indptr, "row pointers"));
     GNN_TRY(gnn__graph_own(graph, &indices, out->count, sizeof *indices, "edges"));
     if (!consecutive(l, s, &out->edge_base)) {
-        GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge numbers"));
+        GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge ids"));
         out->edge_base = 0;
     }
-    join_rows(l, s, indptr, indices, edge);
+    concat_rows(l, s, indptr, indices, edge);
     out->indptr = indptr;
     out->indices = indices;
     out->edge = edge;
     return GNN_OK;
 }
 
-/* The permutations of one side, one after another; NULL if all are the identity. */
-static int join_orders(gnn_graph_t *graph, const layout_t *l, int64_t s, bool rows,
-                       const int32_t **out)
+/* Concatenates the permutations of one side; *out stays NULL if all are the identity. */
+static int concat_orders(gnn_graph_t *graph, const layout_t *l, int64_t s, bool rows,
+                         const int32_t **out)
 {
     const int64_t *offset = rows ? l->dst : l->src;
     bool needed = false;
     int32_t *order;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
+        const gnn__pairs_t *pairs = part_in(l, g, s);
         needed = needed || (pairs && (rows ? pairs->row_order : pairs->col_order));
     }
     if (!needed)
         return GNN_OK;
     GNN_TRY(gnn__graph_own(graph, &order, offset[l->count], sizeof *order, "order of a batch"));
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
-        const int32_t *from = !pairs ? NULL : rows ? pairs->row_order : pairs->col_order;
+        const gnn__pairs_t *pairs = part_in(l, g, s);
+        const int32_t *from = NULL;
+        if (pairs)
+            from = rows ? pairs->row_order : pairs->col_order;
         for (int64_t r = offset[g]; r < offset[g + 1]; r++)
             order[r] = (int32_t)(offset[g] + (from ? from[r - offset[g]] : r - offset[g]));
     }
@@ -237,17 +236,17 @@ static int join_orders(gnn_graph_t *graph, const layout_t *l, int64_t s, bool ro
     return GNN_OK;
 }
 
-/* Runs stay monotone from one graph to the next, since each uses its own senders only; a graph
- * without the part is silent in it. */
-static int join_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
+/* Runs stay monotone from one graph to the next, since each has senders of its own; a graph
+ * without the part gets empty runs. */
+static int concat_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
 {
     int32_t *lo, *hi;
-    GNN_TRY(join_orders(graph, l, s, true, &out->row_order));
-    GNN_TRY(join_orders(graph, l, s, false, &out->col_order));
+    GNN_TRY(concat_orders(graph, l, s, true, &out->row_order));
+    GNN_TRY(concat_orders(graph, l, s, false, &out->col_order));
     GNN_TRY(gnn__graph_own(graph, &lo, out->n_rows, sizeof *lo, "spans"));
     GNN_TRY(gnn__graph_own(graph, &hi, out->n_rows, sizeof *hi, "spans"));
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__pairs_t *pairs = joined(l, g, s);
+        const gnn__pairs_t *pairs = part_in(l, g, s);
         for (int64_t r = l->dst[g]; r < l->dst[g + 1]; r++) {
             lo[r] = (int32_t)(l->src[g] + (pairs ? pairs->lo[r - l->dst[g]] : 0));
             hi[r] = (int32_t)(l->src[g] + (pairs ? pairs->hi[r - l->dst[g]] : 0));
@@ -257,8 +256,8 @@ static int join_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pai
     return GNN_OK;
 }
 
-/* Segments one after another; a graph without any counts as one. */
-static int join_segments(gnn_graph_t *graph, const layout_t *l)
+/* Concatenates segments; a graph without segments counts as one. */
+static int concat_segments(gnn_graph_t *graph, const layout_t *l)
 {
     int64_t segments = 0, at = 0;
     for (int64_t g = 0; g < l->count; g++)
@@ -291,12 +290,12 @@ int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const
     GNN_CHECK(layout_offsets(&l));
     GNN_CHECK(layout_slots(&l));
     GNN_CHECK(gnn__graph_new(&b, l.dst[count], l.src[count], l.n_slots));
-    GNN_CHECK(join_segments(b, &l));
+    GNN_CHECK(concat_segments(b, &l));
     b->n_edges = l.edge[count];
     for (int64_t s = 0; s < l.n_slots; s++) {
         gnn__pairs_t *pairs = &b->base.parts[s].pairs;
-        GNN_CHECK(l.form[s] == GNN__EDGES ? join_edges(b, &l, s, pairs)
-                                          : join_spans(b, &l, s, pairs));
+        GNN_CHECK(l.form[s] == GNN__EDGES ? concat_edges(b, &l, s, pairs)
+                                          : concat_spans(b, &l, s, pairs));
     }
 done:
     layout_free(&l);

@@ -1,0 +1,160 @@
+/* Graph files read and written by igraph in memory; the caller reads and writes the bytes. */
+#include <graphs/igraph/call.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- reading ---- */
+
+/* Graph files read by igraph from memory; the caller has checked the bytes. */
+
+/* The edge attribute "weight", if the document declares it. */
+static int take_weights(gnn__igraph_links_t *links, const igraph_t *igraph)
+{
+    if (!igraph_cattribute_has_attr(igraph, IGRAPH_ATTRIBUTE_EDGE, "weight"))
+        return GNN_OK;
+    GNN_TRY(gnn__igraph_check_numeric(igraph, "weight"));
+    GNN_TRY(gnn__igraph_new(&links->weight, links->m, sizeof *links->weight, "weights"));
+    for (int64_t e = 0; e < links->m; e++) {
+        links->weight[e] = (gnn_real_t)EAN(igraph, "weight", e);
+        if (!isfinite(links->weight[e]))
+            return gnn__igraph_error(GNN_ENUMERIC,
+                                     "weight of link %lld: expected a finite value, got %g",
+                                     (long long)e, (double)links->weight[e]);
+    }
+    return GNN_OK;
+}
+
+static int take_links(gnn__igraph_links_t *links, const igraph_t *igraph)
+{
+    links->n = igraph_vcount(igraph);
+    links->m = igraph_ecount(igraph);
+    if (links->n > INT32_MAX)
+        return gnn__igraph_error(GNN_EOVERFLOW, "%lld nodes, a graph has at most %d",
+                                 (long long)links->n, INT32_MAX);
+    GNN_TRY(gnn__igraph_new(&links->a, links->m, sizeof *links->a, "links"));
+    GNN_TRY(gnn__igraph_new(&links->b, links->m, sizeof *links->b, "links"));
+    for (int64_t e = 0; e < links->m; e++) {
+        links->a[e] = (int32_t)IGRAPH_FROM(igraph, e);
+        links->b[e] = (int32_t)IGRAPH_TO(igraph, e);
+    }
+    return GNN_OK;
+}
+
+static int read_graph(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE *stream)
+{
+    igraph_t igraph;
+    const igraph_error_t read = form == GNN__IGRAPH_GML
+                                    ? igraph_read_graph_gml(&igraph, stream)
+                                    : igraph_read_graph_graphml(&igraph, stream, 0);
+    int rc = (int)read;
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    rc = take_links(links, &igraph);
+    if (rc == GNN_OK)
+        rc = take_weights(links, &igraph);
+    igraph_destroy(&igraph);
+    return rc;
+}
+
+/* Attribute values are read with a decimal point, whatever the program's locale, and stored by
+ * igraph's C attribute handler, whichever the program uses. */
+static int read_stream(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE *stream)
+{
+    igraph_safelocale_t locale;
+    int rc = igraph_enter_safelocale(&locale);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
+    rc = read_graph(links, form, stream);
+    igraph_set_attribute_table(before);
+    igraph_exit_safelocale(&locale);
+    return rc;
+}
+
+int gnn__igraph_read(gnn__igraph_links_t *links, gnn__igraph_form_t form, const char *text,
+                     int64_t size)
+{
+    gnn__igraph_call_t call;
+    FILE *stream = fmemopen((void *)text, (size_t)size, "r"); /* opened for reading only */
+    if (!stream)
+        return gnn__igraph_error(GNN_EMEMORY, "no memory for a stream of %lld bytes",
+                                 (long long)size);
+    gnn__igraph_enter(&call);
+    int rc = gnn__igraph_leave(&call, read_stream(links, form, stream));
+    fclose(stream);
+    if (rc <= 0 || rc >= 1000)
+        return rc;
+    return rc == IGRAPH_ENOMEM ? GNN_EMEMORY : GNN_EFORMAT;
+}
+
+/* ---- writing ---- */
+
+/* GraphML written by igraph into memory; the caller writes the file. */
+
+static int name_nodes(igraph_t *igraph, const char *const *names)
+{
+    igraph_strvector_t list;
+    int64_t n = igraph_vcount(igraph);
+    int rc = igraph_strvector_init(&list, (igraph_integer_t)n);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    for (int64_t k = 0; rc == IGRAPH_SUCCESS && k < n; k++)
+        rc = igraph_strvector_set(&list, (igraph_integer_t)k, names[k]);
+    if (rc == IGRAPH_SUCCESS)
+        rc = igraph_cattribute_VAS_setv(igraph, "name", &list);
+    igraph_strvector_destroy(&list);
+    return rc;
+}
+
+/* Values have a decimal point, whatever the program's locale. */
+static int write_stream(const igraph_t *igraph, FILE *stream)
+{
+    igraph_safelocale_t locale;
+    int rc = igraph_enter_safelocale(&locale);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    rc = igraph_write_graph_graphml(igraph, stream, 0);
+    igraph_exit_safelocale(&locale);
+    return rc;
+}
+
+static int write_graph(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight,
+                       FILE *stream)
+{
+    igraph_t igraph;
+    int rc = gnn__igraph_from_graph(graph, &igraph);
+    if (rc != GNN_OK)
+        return rc;
+    if (names)
+        rc = name_nodes(&igraph, names);
+    if (rc == GNN_OK && weight)
+        rc = gnn__igraph_weigh_edges(&igraph, weight);
+    if (rc == GNN_OK)
+        rc = write_stream(&igraph, stream);
+    igraph_destroy(&igraph);
+    return rc;
+}
+
+int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names,
+                              const gnn_real_t *weight, char **text, size_t *size)
+{
+    gnn__igraph_call_t call;
+    *text = NULL;
+    FILE *stream = gnn__igraph_core()->allocation_fails() ? NULL : open_memstream(text, size);
+    if (!stream)
+        return gnn__igraph_error(GNN_EMEMORY, "no memory to write GraphML");
+    gnn__igraph_enter(&call);
+    /* Attributes are written by igraph's C handler, whichever the program uses. */
+    const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
+    int rc = write_graph(graph, names, weight, stream);
+    igraph_set_attribute_table(before);
+    rc = gnn__igraph_leave(&call, rc);
+    if (fclose(stream) != 0 && rc == GNN_OK)
+        rc = gnn__igraph_error(GNN_EMEMORY, "no memory to write GraphML");
+    if (rc != GNN_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return rc;
+}
