@@ -106,7 +106,7 @@ static const struct {
     const char *part, *text, *words;
 } bad_folders[] = {
     {"A", "1, 8\n", "node 8, there are 1 to 7"},
-    {"A", "1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n", "hears node"},
+    {"A", "1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n", "leaves the segment"},
     {"A", "1\n", "A: line 1"},
     {"graph_indicator", "1\n3\n", "node 2 is of graph 3, expected is 1 or 2"},
     {"graph_indicator", "0\n1\n", "numbered from 1"},
@@ -157,7 +157,7 @@ START_TEST(graphs_are_cut_where_no_edge_passes)
                   few[] = {1, 1}, negative[] = {4, -1};
     gnn_graph_t *graph;
     ck_ok(gnn_graph_from_edges(&graph, 3, 3, 3, src, dst));
-    ck_fails(gnn_graph_cut(graph, 2, bad), GNN_ETOPOLOGY, "node 0 hears node 1");
+    ck_fails(gnn_graph_cut(graph, 2, bad), GNN_ETOPOLOGY, "edge from node 1 to node 0 leaves the segment");
     ck_fails(gnn_graph_cut(graph, 2, few), GNN_ESHAPE, "2 nodes in all, the graph has 3");
     ck_fails(gnn_graph_cut(graph, 2, negative), GNN_EINVALID, "segment 1 has a length of -1");
     ck_fails(gnn_graph_cut(graph, 0, good), GNN_EINVALID, "at least one");

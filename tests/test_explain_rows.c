@@ -107,12 +107,12 @@ START_TEST(errors_name_the_fault)
     ck_fails(gnn_explain(&why, b.model, b.context, &b.inputs, row, \
                          &(gnn_explain_config_t){__VA_ARGS__}),    \
              code, words)
-    FAILS(NODES, GNN_EINVALID, "row 7 is explained, the output has 7", .slot = 0);
-    FAILS(-1, GNN_EINVALID, "row -1", .slot = 0);
+    FAILS(NODES, GNN_EINVALID, "row to explain: got 7, the output has 7", .slot = 0);
+    FAILS(-1, GNN_EINVALID, "got -1", .slot = 0);
     FAILS(0, GNN_ENOTFOUND, "gnn_explainer, integrated_gradients", .method = "guess");
     FAILS(0, GNN_EUNSUPPORTED, "no step of the model attends", .method = "attention");
-    FAILS(0, GNN_ENOTFOUND, "no input \"y\"", .input = "y");
-    FAILS(0, GNN_EINVALID, "output 4 is explained, expected 1 to 3", .output = 4);
+    FAILS(0, GNN_ENOTFOUND, "no real-valued input \"y\"", .input = "y");
+    FAILS(0, GNN_EINVALID, "output to explain: expected 1 to 3, or 0, got 4", .output = 4);
     FAILS(0, GNN_EINVALID, "slot 1", .slot = 1);
     FAILS(0, GNN_EINVALID, "epochs is -3", .epochs = -3);
     FAILS(0, GNN_EINVALID, "steps is", .steps = 2000000);

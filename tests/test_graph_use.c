@@ -187,7 +187,7 @@ START_TEST(wrong_edges_are_named)
     ck_fails(gnn_graph_from_csr(&g, -1, 50, ((int64_t[]){0}), NULL), GNN_EINVALID,
              "n_dst = -1 is negative");
     ck_fails(gnn_graph_from_csr(&g, 0, (int64_t)1 << 31, ((int64_t[]){0}), NULL), GNN_EOVERFLOW,
-             "n_src = 2147483648 nodes, but a graph holds at most 2147483647");
+             "n_src = 2147483648 nodes, a graph has at most 2147483647");
     ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 4}), ((int64_t[]){0, 0})),
              GNN_ETOPOLOGY, "src[1] = 4, but there are 4 senders");
     ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 0}), ((int64_t[]){-1, 0})),
@@ -196,7 +196,7 @@ START_TEST(wrong_edges_are_named)
     ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 0}), NULL), GNN_EINVALID,
              "dst is NULL for 2 edges");
     ck_fails(gnn_graph_from_edges(NULL, 3, 4, 0, NULL, NULL), GNN_EINVALID,
-             "place for the new graph is NULL");
+             "pointer to the new graph is NULL");
     ck_fails(gnn_graph_to_edges(&g, NULL), GNN_EINVALID, "graph is NULL");
     ck_fails(gnn_graph_pairs(NULL, NULL, NULL, NULL), GNN_EINVALID, "graph is NULL");
     ck_fails(gnn_graph_validate(NULL), GNN_EINVALID, "graph is NULL");
@@ -220,7 +220,7 @@ START_TEST(wrong_spans_are_named)
         ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, NULL, cases[k].lo, cases[k].hi),
                  GNN_ETOPOLOGY, cases[k].words);
     ck_fails(gnn_graph_from_spans(&g, 3, 4, ((int32_t[]){0, 2, 0}), NULL, zero, one), GNN_ETOPOLOGY,
-             "dst_order[2] = 0 was there before");
+             "dst_order[2] = 0 is a duplicate");
     ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, ((int32_t[]){0, 1, 2, 4}), zero, one),
              GNN_ETOPOLOGY, "src_order[3] = 4, but there are 4 senders");
     ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, NULL, zero, NULL), GNN_EINVALID,
@@ -241,15 +241,15 @@ START_TEST(wrong_topologies_are_named)
     ck_fails(gnn_graph_bipartite(&g, 2, lengths, (int64_t[]){1, -1}), GNN_EINVALID,
              "src_lengths[1] = -1 is negative");
     ck_fails(gnn_graph_window(&g, 2, lengths, -1, 1, GNN_OFF), GNN_EINVALID,
-             "width = -1 is negative");
+             "width: expected >= 0, got -1");
     ck_fails(gnn_graph_window(&g, 2, lengths, 1, 0, GNN_OFF), GNN_EINVALID,
-             "dilation = 0, but it must be at least 1");
+             "dilation: expected >= 1, got 0");
     ck_fails(gnn_graph_window(&g, 2, lengths, 1, 1, (gnn_flag_t)7), GNN_EINVALID,
-             "causal = 7 is no flag");
+             "causal = 7 is not a flag");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 1, ((int64_t[]){7})), GNN_ETOPOLOGY,
              "globals[0] = 7, but there are 7 nodes");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, ((int64_t[]){1, 1})), GNN_ETOPOLOGY,
-             "globals[1] = 1 was there before");
+             "globals[1] = 1 is a duplicate");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, NULL), GNN_EINVALID,
              "globals is NULL for 2 values");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, -4, 0, NULL), GNN_EINVALID,
@@ -270,7 +270,7 @@ START_TEST(wrong_views_are_named)
     ck_fails(gnn_graph_prepare(g, &(gnn_view_t){.norm = (gnn_graph_norm_t)9}), GNN_EINVALID,
              "norm = 9");
     ck_fails(gnn_graph_prepare(g, &(gnn_view_t){.backward = (gnn_flag_t)5}), GNN_EINVALID,
-             "backward = 5 is no flag");
+             "backward = 5 is not a flag");
     ck_fails(gnn_graph_prepare(g, NULL), GNN_EINVALID, "the view is NULL");
     ck_fails(gnn_graph_prepare(NULL, NULL), GNN_EINVALID, "the graph is NULL");
     gnn_graph_free(g);
@@ -302,13 +302,13 @@ START_TEST(validate_finds_what_is_broken)
     int32_t *from = (int32_t *)v->transposed[0].pairs.indices,
             *order = (int32_t *)g->base.parts[1].pairs.col_order;
     gnn_real_t *factor = (gnn_real_t *)v->parts[0].scale_row;
-    BREAK(edge[1], 2, "part 0: edge 2 of receiver 0 was there before");
-    BREAK(edge[1], 70, "part 0: edge 70 of receiver 0, but numbers end at 7");
+    BREAK(edge[1], 2, "part 0: edge 2 of receiver 0 is a duplicate");
+    BREAK(edge[1], 70, "part 0: edge 70 of receiver 0, but there are 7 edges");
     BREAK(indices[3], 4, "part 0: indices[3] = 4 of receiver 1, but there are 4 senders");
     BREAK(lo[2], 0, "part 1: lo[2] = 0 is below lo[1] = 1");
-    BREAK(order[0], 0, "part 1: src_order[1] = 0 was there before");
-    BREAK(g->base.parts[1].pairs.count, 9, "part 1: it says 9 pairs, but has 6");
-    BREAK(degree[2], 9, "degree[2] = 9, but the receiver hears 4");
+    BREAK(order[0], 0, "part 1: src_order[1] = 0 is a duplicate");
+    BREAK(g->base.parts[1].pairs.count, 9, "part 1: count is 9, but there are 6 pairs");
+    BREAK(degree[2], 9, "degree[2] = 9, but there are 4 incoming edges");
     BREAK(back[1], 2, "view with self-loops, symmetric norm and transpose: transposed part 1: ");
     BREAK(from[0], 3, "transposed part 0: edge");
     BREAK(factor[1], 2, "receiver scale[1] = 2");

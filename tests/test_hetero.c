@@ -133,10 +133,10 @@ static const struct {
     int code;
     const char *words;
 } wrong[] = {
-    {GNN_EINVALID, "types 0 and 1 are both called \"paper\""},
+    {GNN_EINVALID, "types 0 and 1 have the same name \"paper\""},
     {GNN_ENOTFOUND, "relation 1: there is no type \"editor\"; there are author, paper, venue"},
     {GNN_ETOPOLOGY, "relation author writes paper: src[1] = 1, but there are 1 nodes of author"},
-    {GNN_EINVALID, "0 relations: at least one is expected"},
+    {GNN_EINVALID, "expected at least one relation, got 0"},
     {GNN_EINVALID, "type 2 has no name"},
     {GNN_EINVALID, "relation 2 from paper to paper"},
     {GNN_ESHAPE, "type paper has 3 nodes, its features 2 rows"},

@@ -107,9 +107,9 @@ START_TEST(attributes_follow_the_edge_map)
     ck_fails(gnn_igraph_edge_attribute(&ig, "width", map, 9, values), GNN_ENOTFOUND,
              "no numeric edge attribute \"width\"");
     ck_fails(gnn_igraph_edge_attribute(&ig, "weight", NULL, 9, values), GNN_EINVALID,
-             "edge 5 is igraph's edge 5, but the igraph has 5");
+             "edge 5 is igraph's edge 5, the igraph has 5 edges");
     ck_fails(gnn_igraph_edge_attribute(&ig, "weight", map, -1, values), GNN_EINVALID,
-             "m = -1 is negative");
+             "m: expected a count >= 0, got -1");
     ck_fails(gnn_igraph_edge_attribute(&ig, NULL, map, 9, values), GNN_EINVALID, "name is NULL");
     gnn_free(map);
     gnn_graph_free(g);

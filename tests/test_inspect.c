@@ -23,7 +23,7 @@ START_TEST(subword_tokens_merge_into_words)
     ck_ok(gnn_attention_of_words(&from, without, &to));
     ck_assert_double_eq_tol((double)words[1], 0.3, 1e-6);
     ck_assert_double_eq_tol((double)words[2], 0.4, 1e-6);
-    ck_fails(gnn_attention_of_words(&from, wrong, &to), GNN_EINVALID, "piece 2 is of word 2");
+    ck_fails(gnn_attention_of_words(&from, wrong, &to), GNN_EINVALID, "token 2 has word 2");
     const gnn_tensor_t oblong = gnn_tensor(words, 1, 2);
     ck_fails(gnn_attention_of_words(&from, word, &oblong), GNN_ESHAPE, "squares");
 }
@@ -86,7 +86,7 @@ START_TEST(texts_have_attention)
     ck_ok(gnn_attention_map(a, 1, 1, &out));
     ck_assert(map[7] == a->weights[3 * 36 + 7]);
     ck_fails(gnn_attention_map(a, 2, 0, &out), GNN_EINVALID, "layer 2 of 2");
-    ck_fails(gnn_attention_map(a, 0, 0, &small), GNN_ESHAPE, "6 x 6 is expected");
+    ck_fails(gnn_attention_map(a, 0, 0, &small), GNN_ESHAPE, "expected 6 x 6");
     ck_ok(gnn_attention_map(a, -1, -1, &out));
     gnn_attention_free(b);
     gnn_attention_free(a);
@@ -419,7 +419,7 @@ START_TEST(models_without_attention_are_refused)
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_model_new(&model, context, 1, (gnn_layer_config_t[]){GNN_GCN(.in = 3, .out = 2)}));
     ck_fails(gnn_gates_new(&gates, context, model), GNN_EUNSUPPORTED,
-             "no layer of the model attends");
+             "the model has no attention layer");
     ck_fails(gnn_gates_new(&gates, context, NULL), GNN_EINVALID, "no model");
     gnn_model_free(model);
     gnn_context_free(context);

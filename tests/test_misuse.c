@@ -36,7 +36,7 @@ START_TEST(shapes_that_do_not_agree)
     ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &short_x}, &out),
              GNN_ESHAPE, "the graph has 3 senders, the tensor 2 rows");
     ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &wide}, &narrow_out),
-             GNN_ESHAPE, "the output is 3 x 8, the memory given for it is 3 x 7");
+             GNN_ESHAPE, "memory of an output: expected 3 x 8, got 3 x 7");
     ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){0}, &out), GNN_EINVALID,
              "either .x_src or .x_sparse, got neither");
     gnn_layer_free(layer);

@@ -240,7 +240,7 @@ START_TEST(gathers)
     trial_input(&t, 3, 5);
     trial_ids(&t, ids, 6);
     ck_fails(trial_forward(&t), GNN_EINVALID,
-             "layer 2: gather: row 0 asks for id 3, the table has 3 rows");
+             "layer 2: gather: ids[0] is 3, the table has 3 rows");
     trial_free(&t);
     gnn_context_free(c);
 }

@@ -332,13 +332,13 @@ START_TEST(shapes_that_do_not_fit_are_named)
            "6 columns do not divide into 4 heads");
     refuse(&gnn__op_scale_heads, NULL, SHAPES({4, 6}, {4, 0}), GNN_ESHAPE, "into 0 heads");
     refuse(&gnn__op_maximum, NULL, SHAPES({4, 5}, {4, 5}, {5, 4}), GNN_ESHAPE,
-           "maximum expects 4 x 5 as its first tensor is, tensor 2 is 5 x 4");
+           "maximum expects 4 x 5 as in its first tensor, tensor 2 is 5 x 4");
     refuse(&gnn__op_maximum, NULL, 0, NULL, GNN_ESHAPE, "at least one tensor");
     refuse(&gnn__op_stack, NULL, SHAPES({4, 5}, {4, 6}), GNN_ESHAPE,
            "stack expects 5 columns as in its first tensor, tensor 1 has 6");
     refuse(&gnn__op_stack, NULL, 0, NULL, GNN_ESHAPE, "at least one tensor");
     refuse(&gnn__op_repeat_rows, &back, SHAPES({4, 5}), GNN_EINVALID, "got -2");
-    refuse(&gnn__op_repeat_rows, &far, SHAPES({4, 5}), GNN_EOVERFLOW, "do not fit");
+    refuse(&gnn__op_repeat_rows, &far, SHAPES({4, 5}), GNN_EOVERFLOW, "overflow");
     refuse(&gnn__op_linear, &turned, SHAPES({4, 5}, {5, 6}), GNN_ESHAPE,
            "linear expects 6 input features, the tensor has 5");
     refuse(&gnn__op_linear, &turned, SHAPES({4, 5}, {6, 5}, {1, 5}), GNN_ESHAPE,

@@ -140,10 +140,10 @@ START_TEST(wrong_orders_are_named)
     gnn_graph_t *g, *new;
     int64_t order[13] = {0, 1, 2, 1};
     ck_ok(make_edges(&g));
-    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[3] = 1 was there before");
+    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[3] = 1 is a duplicate");
     ck_assert_ptr_null(new);
     order[0] = 4;
-    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = 4 is no node");
+    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = 4 is not a node");
     order[0] = -1;
     ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = -1 is no node");
     ck_fails(gnn_graph_renumber(&new, g, NULL), GNN_EINVALID, "the order is NULL");
@@ -167,7 +167,7 @@ START_TEST(renumbering_survives_any_failing_allocation)
     gnn_graph_t *g, *new;
     ck_ok(make_parts(&g));
     gnn__fail_allocation(1);
-    ck_fails(gnn_graph_degree_order(g, order), GNN_EMEMORY, "places of degrees");
+    ck_fails(gnn_graph_degree_order(g, order), GNN_EMEMORY, "offsets of degrees");
     gnn__fail_allocation(0);
     ck_ok(gnn_graph_degree_order(g, order));
     for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {

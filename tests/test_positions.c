@@ -214,7 +214,7 @@ START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
                       1e-3);
     }
     ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}),
-             GNN_ESHAPE, "positions are 33 x 2, but 34 nodes need 34 x 2");
+             GNN_ESHAPE, "positions: got 33 x 2, 34 nodes need 34 x 2");
     ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}), GNN_ESHAPE,
              "no data");
     ck_fails(gnn_graph_layout(NULL, 7, &ta), GNN_EINVALID, "graph is NULL");

@@ -137,10 +137,10 @@ START_TEST(packed_weights_cannot_be_trained)
     ck_ok(gnn_tape_new(&tape, b.context));
     gnn_tape_reset(tape, 1, 0);
     gnn_tape_parameter(tape, b.parameters, b.w);
-    ck_fails(gnn_tape_forward(tape), GNN_EUNSUPPORTED, "training: the parameters are to stay");
+    ck_fails(gnn_tape_forward(tape), GNN_EUNSUPPORTED, "training: the parameters are constant");
     ck_fails(gnn_optimizer_new(&optimizer, b.context, b.parameters,
                                &(gnn_optimizer_config_t){.kind = GNN_SGD}),
-             GNN_EUNSUPPORTED, "optimizer: the parameters are to stay");
+             GNN_EUNSUPPORTED, "optimizer: the parameters are constant");
     gnn_tape_free(tape);
     bed_free(&b);
 }

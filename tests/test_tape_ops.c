@@ -109,7 +109,7 @@ START_TEST(an_op_takes_thousands_of_inputs)
     x[MANY] = x[0];
     gnn_tape_concat(f.tape, x, MANY + 1);
     ck_fails(gnn_tape_status(f.tape), GNN_EINVALID,
-             "op concat: an op takes 0 to 4096 inputs, got 4097");
+             "op concat: expected 0 to 4096 inputs, got 4097");
     free(memory);
     tear_down(&f);
 }

@@ -219,7 +219,7 @@ START_TEST(an_op_reads_the_sparse_inputs_that_it_names)
     gnn_var_t x = gnn_tape_sparse(f.tape, &s);
     gnn_tape_op(f.tape, &count, &x, 1, NULL, 0);
     ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED,
-             "op count takes a dense value as input 0, it is sparse");
+             "op count: expected a dense input 0, got a sparse one");
     count.sparse_inputs = 1;
     gnn_tape_reset(f.tape, 0, 1);
     x = gnn_tape_sparse(f.tape, &s);
@@ -268,7 +268,7 @@ START_TEST(attributes_may_be_long)
     }
     gnn_var_t in = gnn_tape_input(f.tape, &x, 0);
     gnn_tape_op(f.tape, &op, &in, 1, bytes, SIZE_MAX);
-    ck_fails(gnn_tape_status(f.tape), GNN_EOVERFLOW, "bytes of attributes do not fit");
+    ck_fails(gnn_tape_status(f.tape), GNN_EOVERFLOW, "bytes of attributes overflows");
     tear_down(&f);
 }
 END_TEST
