@@ -1,5 +1,5 @@
-/* Ops on a tape: each has a block of memory that its call points into; inputs are checked when it
- * is added. */
+/* Ops and views on a tape. An op has a block of memory that its call points into; its inputs are
+ * checked when it is added. */
 #include <lib/tape/tape.h>
 
 /* Limit on an op's inputs. A block has at least LEAST_ATTRIBUTES bytes for attributes, so that
@@ -224,4 +224,58 @@ void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream)
 {
     if (tape->status == GNN_OK && x >= 0 && tape->values[x].node >= 0)
         tape->nodes[tape->values[x].node]->call.rng.stream = stream;
+}
+
+/* ---- views ---- */
+
+/* Views: a part of another value, or a value without its gradient. */
+
+/* A view of a dense value; without wants_grad, gradients stop there. */
+static gnn_var_t window(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols, bool wants_grad)
+{
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_VIEW, rows, cols);
+    if (!v)
+        return GNN_NONE;
+    const gnn__value_t *of = &tape->values[x];
+    v->base = of->base;
+    v->row = of->row + row;
+    v->col = of->col + col;
+    v->wants_grad = wants_grad;
+    return (gnn_var_t)(v - tape->values);
+}
+
+gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols)
+{
+    gnn__value_t *of = gnn__tape_at(tape, x);
+    if (!of)
+        return GNN_NONE;
+    if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 ||
+        rows > of->rows - row || cols > of->cols - col) {
+        gnn_tape_fail(
+            tape,
+            gnn__error(
+                GNN_ESHAPE,
+                "a view from row %lld (%lld rows), column %lld (%lld columns) exceeds a dense value of %lld x %lld",
+                (long long)row, (long long)rows, (long long)col, (long long)cols,
+                (long long)of->rows, (long long)of->cols));
+        return GNN_NONE;
+    }
+    if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
+        return x;
+    if (of->halves) {
+        x = gnn__tape_op_once(tape, &gnn__op_widen, x, NULL, 0);
+        if (!(of = gnn__tape_at(tape, x)))
+            return GNN_NONE;
+    }
+    return window(tape, x, row, rows, col, cols, of->wants_grad);
+}
+
+gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x)
+{
+    const gnn__value_t *of = gnn__tape_at(tape, x);
+    if (!of)
+        return GNN_NONE;
+    return of->wants_grad ? window(tape, x, 0, of->rows, 0, of->cols, false) : x;
 }
