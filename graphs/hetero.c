@@ -233,7 +233,7 @@ done:
 
 /* ---- graphs with the same receivers: senders concatenated ---- */
 
-static int check_beside(int64_t count, const gnn_graph_t *const *graphs)
+static int check_same_receivers(int64_t count, const gnn_graph_t *const *graphs)
 {
     if (count < 1 || !graphs)
         return gnn__error(GNN_EINVALID, "expected at least one graph, got %lld", (long long)count);
@@ -274,7 +274,7 @@ int gnn_graph_beside(gnn_graph_t **graph, int64_t count, const gnn_graph_t *cons
     int rc;
     int64_t m = 0, n_src = 0;
     int64_t *src = NULL, *dst = NULL;
-    GNN_TRY(check_beside(count, graphs));
+    GNN_TRY(check_same_receivers(count, graphs));
     for (int64_t g = 0; g < count; g++)
         if (!gnn__add(m, graphs[g]->n_edges, &m) || !gnn__add(n_src, graphs[g]->n_src, &n_src))
             return gnn__error(GNN_EOVERFLOW, "the edges or senders of %lld graphs overflow",

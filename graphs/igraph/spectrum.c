@@ -34,7 +34,7 @@ static void set_options(igraph_arpack_options_t *options, int64_t n, int64_t cou
     options->start = 0;
 }
 
-static void take(const igraph_vector_t *values, const igraph_matrix_t *vectors, int64_t n,
+static void copy_result(const igraph_vector_t *values, const igraph_matrix_t *vectors, int64_t n,
                  int64_t count, double *to_values, double *to_vectors)
 {
     for (int64_t c = 0; c < count; c++) {
@@ -60,7 +60,7 @@ static int solve(const matrix_t *a, int64_t count, double *to_values, double *to
             rc = gnn__igraph_error(GNN_ENUMERIC, "ARPACK found %d of %lld eigenvectors",
                                    options.nconv, (long long)count);
         if (rc == IGRAPH_SUCCESS)
-            take(&values, &vectors, a->n, count, to_values, to_vectors);
+            copy_result(&values, &vectors, a->n, count, to_values, to_vectors);
         igraph_matrix_destroy(&vectors);
     }
     igraph_vector_destroy(&values);

@@ -362,7 +362,7 @@ static int draw_relation(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t
     }
     for (int64_t k = begin; k < begin + more; k++) {
         const int64_t place = e->ids[k];
-        e->senders[k] = gnn__drawn_place(from, relation->pick.pairs->indices[place]);
+        e->senders[k] = gnn__drawn_position(from, relation->pick.pairs->indices[place]);
         e->ids[k] = gnn__pairs_edge(relation->pick.pairs, place);
     }
     e->rows += rows;

@@ -74,7 +74,7 @@ static void score_row(gnn_sample_t *s, int64_t r, bool all)
 }
 
 /* Scores become scales: 1 each. */
-static void take_all(gnn_sample_t *s)
+static void scale_all(gnn_sample_t *s)
 {
     for (int64_t k = 0; k < s->n_met; k++)
         s->score[s->met[k]] = 1;
@@ -82,7 +82,7 @@ static void take_all(gnn_sample_t *s)
 
 /* Scores become scales; 0 for those that were not drawn. The points on the line of all scores are
  * drawn in descending order, each as the maximum of the remaining ones, so they need no sort. */
-static void take_some(gnn_sample_t *s, int64_t hop, int64_t draws)
+static void draw_senders(gnn_sample_t *s, int64_t hop, int64_t draws)
 {
     gnn__stream_t stream = gnn__stream(s->key, hop, UINT32_MAX);
     double total = 0, power = 1, above;
@@ -147,7 +147,7 @@ static int make_block(gnn_sample_t *s, int64_t l, bool all)
     for (int64_t k = 0; k < m; k++) {
         e->scale[k] = (gnn_real_t)s->score[senders[k]];
         e->ids[k] = gnn__pairs_edge(s->sampler->pairs, e->ids[k]);
-        senders[k] = gnn__drawn_place(&s->drawn, senders[k]);
+        senders[k] = gnn__drawn_position(&s->drawn, senders[k]);
     }
     return gnn__block_end(s->graphs[l], s->drawn.count);
 }
@@ -159,9 +159,9 @@ static int draw_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
     for (int64_t r = 0; r < n && fan_out != 0; r++)
         score_row(s, r, all);
     if (all || s->n_met <= fan_out)
-        take_all(s);
+        scale_all(s);
     else
-        take_some(s, hop, fan_out);
+        draw_senders(s, hop, fan_out);
     const int rc = make_block(s, l, all);
     for (int64_t k = 0; k < s->n_met; k++)
         s->score[s->met[k]] = 0;
@@ -230,7 +230,7 @@ static int draw_nodes(gnn_sample_t *s)
         run_walk(s, s->drawn.nodes[k], s->visits + k * length);
     for (int64_t k = 0; k < steps; k++)
         if (s->visits[k] >= 0)
-            gnn__drawn_place(&s->drawn, s->visits[k]);
+            gnn__drawn_position(&s->drawn, s->visits[k]);
     return gnn__sample_induce(s);
 }
 
@@ -250,7 +250,7 @@ static int64_t each_pair(const gnn_sample_t *s, int64_t r, int64_t at, const cou
     const gnn__pairs_t *pairs = s->sampler->pairs;
     const int32_t node = s->drawn.nodes[r];
     for (int64_t k = pairs->indptr[node]; k < pairs->indptr[node + 1]; k++) {
-        if (s->drawn.place[pairs->indices[k]] < 0)
+        if (s->drawn.position[pairs->indices[k]] < 0)
             continue;
         if (scale)
             scale[at] = ratio(c->node[node], c->pair[k]);
@@ -450,7 +450,7 @@ static int cluster_draw(gnn_sample_t *s)
     for (int64_t k = 0; k < s->n_seeds; k++) {
         const int32_t c = cluster_of[s->drawn.nodes[k]];
         for (int64_t j = lists->start[c]; j < lists->start[c + 1]; j++)
-            gnn__drawn_place(&s->drawn, lists->member[j]);
+            gnn__drawn_position(&s->drawn, lists->member[j]);
     }
     return gnn__sample_induce(s);
 }

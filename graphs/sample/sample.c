@@ -171,8 +171,8 @@ enum { ROWS_AT_ONCE = 64, AHEAD = 16 };
 int gnn__drawn_open(gnn__drawn_nodes_t *drawn, int64_t of)
 {
     drawn->of = of;
-    GNN_TRY(gnn__new(&drawn->place, of, sizeof *drawn->place, "positions of a sample's nodes"));
-    memset(drawn->place, 0xff, (size_t)of * sizeof *drawn->place);
+    GNN_TRY(gnn__new(&drawn->position, of, sizeof *drawn->position, "positions of a sample's nodes"));
+    memset(drawn->position, 0xff, (size_t)of * sizeof *drawn->position);
     return GNN_OK;
 }
 
@@ -198,9 +198,9 @@ int gnn__drawn_seeds(gnn__drawn_nodes_t *drawn, int64_t count, const int32_t *se
         if (seeds[k] < 0 || seeds[k] >= n)
             return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but there are %lld nodes",
                               (long long)k, seeds[k], (long long)n);
-        if (gnn__drawn_place(drawn, seeds[k]) != k)
+        if (gnn__drawn_position(drawn, seeds[k]) != k)
             return gnn__error(GNN_EINVALID, "seeds[%lld] = %d is a duplicate of seeds[%d]",
-                              (long long)k, seeds[k], drawn->place[seeds[k]]);
+                              (long long)k, seeds[k], drawn->position[seeds[k]]);
     }
     return GNN_OK;
 }
@@ -208,13 +208,13 @@ int gnn__drawn_seeds(gnn__drawn_nodes_t *drawn, int64_t count, const int32_t *se
 void gnn__drawn_forget(gnn__drawn_nodes_t *drawn)
 {
     for (int64_t k = 0; k < drawn->count; k++)
-        drawn->place[drawn->nodes[k]] = -1;
+        drawn->position[drawn->nodes[k]] = -1;
     drawn->count = 0;
 }
 
 void gnn__drawn_free(gnn__drawn_nodes_t *drawn)
 {
-    gnn_free(drawn->place);
+    gnn_free(drawn->position);
     gnn_free(drawn->nodes);
 }
 
@@ -278,12 +278,12 @@ static void draw_rows(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64
 }
 
 /* Replaces senders by their positions; new ones are appended. */
-static void place_senders(gnn_sample_t *s, int64_t m, int32_t *senders)
+static void assign_positions(gnn_sample_t *s, int64_t m, int32_t *senders)
 {
     for (int64_t k = 0; k < m; k++) {
         if (k + AHEAD < m)
-            __builtin_prefetch(&s->drawn.place[senders[k + AHEAD]], 1);
-        senders[k] = gnn__drawn_place(&s->drawn, senders[k]);
+            __builtin_prefetch(&s->drawn.position[senders[k + AHEAD]], 1);
+        senders[k] = gnn__drawn_position(&s->drawn, senders[k]);
     }
 }
 
@@ -312,7 +312,7 @@ int gnn__sample_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
         return gnn__error(GNN_EOVERFLOW, "the size of a block of %lld edges overflows", (long long)m);
     GNN_TRY(gnn__drawn_reserve(&s->drawn, room));
     draw_rows(s, hop, fan_out, n, indptr, s->edges[l].ids, senders);
-    place_senders(s, m, senders);
+    assign_positions(s, m, senders);
     to_edge_ids(s, m, s->edges[l].ids);
     return gnn__block_end(s->graphs[l], s->drawn.count);
 }
@@ -325,7 +325,7 @@ static int64_t induced_edges(const gnn_sample_t *s, int64_t r, int32_t *senders,
     const int32_t node = s->drawn.nodes[r];
     int64_t count = 0;
     for (int64_t k = pairs->indptr[node]; k < pairs->indptr[node + 1]; k++) {
-        const int32_t place = s->drawn.place[pairs->indices[k]];
+        const int32_t place = s->drawn.position[pairs->indices[k]];
         if (place < 0)
             continue;
         if (senders) {

@@ -31,7 +31,7 @@ struct gnn_sampler {
 
 /* Sampled nodes of a graph of `of` nodes. */
 typedef struct gnn__drawn_nodes {
-    int32_t *place; /* (of): position in `nodes`; -1: not sampled */
+    int32_t *position; /* (of): position in `nodes`; -1: not sampled */
     int32_t *nodes;
     int64_t count, room, of;
 } gnn__drawn_nodes_t;
@@ -130,14 +130,14 @@ int gnn__drawn_open(gnn__drawn_nodes_t *drawn, int64_t of);
 /* Makes room for that many nodes. */
 int gnn__drawn_reserve(gnn__drawn_nodes_t *drawn, int64_t nodes);
 /* The node's position; appends the node if it has none. There must be room. */
-static inline int32_t gnn__drawn_place(gnn__drawn_nodes_t *drawn, int32_t node)
+static inline int32_t gnn__drawn_position(gnn__drawn_nodes_t *drawn, int32_t node)
 {
-    int32_t *place = &drawn->place[node];
-    if (*place < 0) {
-        *place = (int32_t)drawn->count;
+    int32_t *position = &drawn->position[node];
+    if (*position < 0) {
+        *position = (int32_t)drawn->count;
         drawn->nodes[drawn->count++] = node;
     }
-    return *place;
+    return *position;
 }
 /* Adds the seeds as the first nodes; GNN_EINVALID for duplicates. */
 int gnn__drawn_seeds(gnn__drawn_nodes_t *drawn, int64_t count, const int32_t *seeds);

@@ -146,7 +146,7 @@ const gnn__explainer_t gnn__explainer_occlusion = {.columns = true, .run = occlu
  * row depends. */
 
 /* Receivers too far for this step's output to reach the row are skipped. */
-static void take_larger(gnn__explaining_t *e, const gnn_tensor_t *weights, int32_t after)
+static void max_weights(gnn__explaining_t *e, const gnn_tensor_t *weights, int32_t after)
 {
     const gnn__probe_t *p = &e->probe;
     for (int64_t i = 0; i < gnn_graph_n_dst(p->graph); i++)
@@ -179,7 +179,7 @@ static int step_weights(gnn__explaining_t *e, int64_t step, int64_t heads)
     const gnn_tensor_t weights = gnn_tensor(elements, p->n_edges, heads);
     const int rc = gnn_model_attention(p->model, p->context, &p->inputs, step, &weights, NULL);
     if (rc == GNN_OK)
-        take_larger(e, &weights, p->after[step]);
+        max_weights(e, &weights, p->after[step]);
     gnn_free(elements);
     return rc;
 }

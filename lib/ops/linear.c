@@ -32,7 +32,7 @@ static int check_shapes(const gnn_op_call_t *call)
 }
 
 /* fp16 or bf16 weights, stored with one row per output. */
-static int halves_shape(gnn_op_call_t *call)
+static int fp16_shape(gnn_op_call_t *call)
 {
     if (call->in[0].sparse)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
@@ -41,7 +41,7 @@ static int halves_shape(gnn_op_call_t *call)
                          sizeof(gnn_real_t), &call->forward_scratch);
 }
 
-static int halves_forward(const gnn_op_call_t *call)
+static int fp16_forward(const gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
@@ -65,7 +65,7 @@ static int linear_shape(gnn_op_call_t *call)
     GNN_TRY(check_shapes(call));
     gnn__op_output(call, x->rows, is_transposed(call) ? w->rows : w->cols);
     if (w->halves)
-        return halves_shape(call);
+        return fp16_shape(call);
     call->in[0].keep = !x->sparse && w->wants_grad;
     call->in[1].keep = !x->sparse && x->wants_grad;
     if (x->sparse)
@@ -84,7 +84,7 @@ static int linear_forward(gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
     if (call->in[1].halves)
-        return halves_forward(call);
+        return fp16_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
     if (gnn__linear_has_thin_product(call))
@@ -144,14 +144,14 @@ static bool *adds(void *attributes)
 }
 
 /* fp16 and bf16 weights have one row per output. */
-static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
 {
     const gnn__linear_settings_t *how = attributes;
     return k == 1 && w->turned != (how && how->transposed);
 }
 
 static const gnn__op_traits_t traits = {
-    .product = product, .adds = adds, .drops_sparse = true, .halves = reads_halves};
+    .product = product, .adds = adds, .drops_sparse = true, .halves = reads_fp16};
 const gnn_op_t gnn__op_linear = {.name = "linear",
                                  .shape = linear_shape,
                                  .forward = linear_forward,

@@ -61,7 +61,7 @@ static int check_settings(const gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static int64_t pieces_of(const gnn_op_call_t *call)
+static int64_t chunks_of(const gnn_op_call_t *call)
 {
     return (call->in[0].rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
 }
@@ -72,12 +72,12 @@ static int loss_shape(gnn_op_call_t *call)
     GNN_TRY(gnn__op_dense(call, "loss", 0, 0, 1));
     GNN_TRY(check_settings(call));
     gnn__op_output(call, 1, 1);
-    GNN_TRY(gnn__op_bytes(call, pieces_of(call), 1, sizeof(double), &sums));
+    GNN_TRY(gnn__op_bytes(call, chunks_of(call), 1, sizeof(double), &sums));
     if (call->recording && call->in[0].wants_grad)
         GNN_TRY(gnn__op_bytes(call, call->in[0].rows, call->in[0].cols, sizeof(gnn_real_t),
                               &call->saved_bytes[0]));
     else
-        GNN_TRY(gnn__op_bytes(call, pieces_of(call), call->in[0].cols, sizeof(gnn_real_t), &rows));
+        GNN_TRY(gnn__op_bytes(call, chunks_of(call), call->in[0].cols, sizeof(gnn_real_t), &rows));
     call->forward_scratch = sums + rows;
     return GNN_OK;
 }
@@ -171,14 +171,12 @@ static double row_loss(const gnn_op_call_t *call, int64_t r, gnn_real_t scale, g
     return kernels->squared(x->cols, gnn__row(x, r), gnn__row(how->targets, r), scale, g);
 }
 
-static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
+static double chunk_loss(const gnn_op_call_t *call, int64_t chunk, double total,
                          gnn_real_t *gradient, gnn_real_t *spare)
 {
-    const int64_t c = call->in[0].cols, end = (piece + 1) * ROWS_AT_ONCE < call->in[0].rows
-                                                  ? (piece + 1) * ROWS_AT_ONCE
-                                                  : call->in[0].rows;
+    const int64_t c = call->in[0].cols, from = chunk * ROWS_AT_ONCE;
+    const int64_t end = gnn__min(from + ROWS_AT_ONCE, call->in[0].rows);
     const gnn_real_t scale = total > 0 ? (gnn_real_t)(1 / total) : 0;
-    const int64_t from = piece * ROWS_AT_ONCE;
     double sum = 0;
     if (gradient && c > 0)
         memset(gradient + from * c, 0, (size_t)((end - from) * c) * sizeof *gradient);
@@ -193,16 +191,16 @@ static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
 
 static int loss_forward(gnn_op_call_t *call)
 {
-    const int64_t pieces = pieces_of(call), c = call->in[0].cols;
+    const int64_t chunks = chunks_of(call), c = call->in[0].cols;
     gnn_real_t *gradient = call->recording && call->in[0].wants_grad ? call->saved[0] : NULL;
     double *sums = call->scratch, total, sum = 0;
-    gnn_real_t *spare = (gnn_real_t *)(sums + pieces);
+    gnn_real_t *spare = (gnn_real_t *)(sums + chunks);
     GNN_TRY(denominator(call, &total));
     const int threads = gnn__op_threads(call, 16 * call->in[0].rows * c);
     /* Round-robin, because the rows of a split are often adjacent. */
-    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int64_t k = 0; k < pieces; k++)
-        sums[k] = piece_loss(call, k, total, gradient, spare + k * c);
-    for (int64_t k = 0; k < pieces; k++)
+    GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int64_t k = 0; k < chunks; k++)
+        sums[k] = chunk_loss(call, k, total, gradient, spare + k * c);
+    for (int64_t k = 0; k < chunks; k++)
         sum += sums[k];
     call->out[0].value.data[0] = total > 0 ? (gnn_real_t)(sum / total) : 0;
     return GNN_OK;

@@ -48,7 +48,7 @@ int gnn__op_product(const gnn_op_call_t *call, const gnn_tensor_t *a, bool trans
                     const gnn_tensor_t *b, bool transpose_b, const gnn_tensor_t *c, bool add,
                     const gnn_real_t *bias);
 
-/* How elementwise loops split tensors: by rows, or, if all of them are contiguous, into lines of
+/* Split of tensors for elementwise loops: by rows, or, if all of them are contiguous, into lines of
  * GNN__LINE elements. */
 typedef struct {
     int64_t count, cols, total;

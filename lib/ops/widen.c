@@ -19,12 +19,12 @@ static int widen_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
 {
     (void)attributes, (void)k, (void)w;
     return true;
 }
 
-static const gnn__op_traits_t traits = {.halves = reads_halves};
+static const gnn__op_traits_t traits = {.halves = reads_fp16};
 const gnn_op_t gnn__op_widen = {
     .name = "widen", .shape = widen_shape, .forward = widen_forward, .traits = &traits};

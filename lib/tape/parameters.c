@@ -169,7 +169,7 @@ void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id)
 
 /* One block for all, of which only the parameters that are stored so are touched: separate blocks
  * would end in small pages, and decoding reads all of them per token. */
-static int make_room_for_halves(gnn_parameters_t *parameters)
+static int allocate_fp16(gnn_parameters_t *parameters)
 {
     size_t bytes;
     if (parameters->halves)
@@ -185,7 +185,7 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
                          uint16_t **elements)
 {
     parameter_t *p = &parameters->list[id];
-    GNN_TRY(make_room_for_halves(parameters));
+    GNN_TRY(allocate_fp16(parameters));
     *elements = parameters->halves + p->offset;
     memset(*elements, 0, sizeof **elements * (size_t)(p->rows * p->cols));
     p->halves = (gnn__halves_t){*elements, transposed ? p->cols : p->rows,

@@ -142,7 +142,7 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     return GNN_OK;
 }
 
-static int put_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+static int add_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                     const void *attributes, size_t bytes, gnn__node_t **node)
 {
     GNN_TRY(take_node(tape, op, n_inputs, bytes, node));
@@ -168,13 +168,13 @@ static int widen_inputs(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *i
     return tape->status;
 }
 
-static int put_checked(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+static int add_widened(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                        const void *attributes, size_t bytes, gnn__node_t **node)
 {
     gnn_var_t *widened = NULL;
     int rc = widen_inputs(tape, op, inputs, n_inputs, attributes, &widened);
     if (rc == GNN_OK)
-        rc = put_node(tape, op, widened ? widened : inputs, n_inputs, attributes, bytes, node);
+        rc = add_node(tape, op, widened ? widened : inputs, n_inputs, attributes, bytes, node);
     gnn_free(widened);
     return rc;
 }
@@ -184,7 +184,7 @@ gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inp
 {
     gnn__node_t *node = NULL;
     if (tape->status != GNN_OK ||
-        gnn_tape_fail(tape, put_checked(tape, op, inputs, n_inputs, attributes, bytes, &node)) !=
+        gnn_tape_fail(tape, add_widened(tape, op, inputs, n_inputs, attributes, bytes, &node)) !=
             GNN_OK)
         return GNN_NONE;
     node->out = node->result = tape->n_values;

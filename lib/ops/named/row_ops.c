@@ -83,13 +83,13 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
 {
     (void)attributes;
     return k == 0 && !w->turned;
 }
 
-static const gnn__op_traits_t traits = {.halves = reads_halves};
+static const gnn__op_traits_t traits = {.halves = reads_fp16};
 const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
                                    .shape = gather_shape,
                                    .forward = gather_forward,
