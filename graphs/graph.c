@@ -378,9 +378,7 @@ int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
     return chunks;
 }
 
-/* ---- bytes ---- */
-
-/* Memory of a graph's views. */
+/* ---- bytes of views ---- */
 
 /* Bytes of one direction of a part that it does not share with `base` (NULL: all). */
 static size_t side_bytes(const gnn__pairs_t *p, const gnn__pairs_t *base)
@@ -424,7 +422,7 @@ size_t gnn__graph_bytes(const gnn_graph_t *graph, bool views_only)
 
 /* ---- blocks of samples ---- */
 
-/* Blocks of samples: bipartite graphs whose receivers are their first senders. Each batch rebuilds
+/* Bipartite graphs whose receivers are their first senders. Each batch rebuilds
  * them, views included, in the memory of the previous one; only what exceeds it is allocated. */
 
 int gnn__block_new(gnn_graph_t **block, const gnn__origin_t *origin)

@@ -234,7 +234,7 @@ static int draw_nodes(gnn_sample_t *s)
     return gnn__sample_induce(s);
 }
 
-/* ---- counting ---- */
+/* ---- walk: counts of nodes and edges ---- */
 
 static gnn_real_t ratio(int64_t numerator, int64_t denominator)
 {
@@ -340,7 +340,7 @@ static int open_walk(gnn_sampler_t *s, const gnn_sampler_config_t *config)
     return rc;
 }
 
-/* ---- drawing ---- */
+/* ---- walk: drawing ---- */
 
 static int scale_sample(gnn_sample_t *s, const counts_t *c)
 {

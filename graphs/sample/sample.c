@@ -5,8 +5,8 @@
 
 /* ---- selection of senders ---- */
 
-/* Selection of a node's senders: all, or k of d, with or without replacement, uniformly or by
- * weight. The results are positions in the whole graph's pairs. */
+/* All senders of a node, or k of d, with or without replacement, uniformly or by weight. The
+ * results are positions in the whole graph's pairs. */
 
 enum { FEW = 64 }; /* up to this count, duplicates are searched linearly */
 
@@ -161,8 +161,8 @@ void gnn__pick(const gnn_sampler_t *s, int64_t fan_out, int64_t node, gnn__strea
 
 /* ---- building blocks of methods ---- */
 
-/* Building blocks of sampling methods: a hop as a block, and induced subgraphs. Pairs are counted
- * and drawn by all threads; nodes get their positions in the order of the pairs, by one thread. */
+/* A hop as a block, and induced subgraphs. Pairs are counted and drawn by all threads; nodes get
+ * their positions in the order of the pairs, by one thread. */
 
 enum { ROWS_AT_ONCE = 64, AHEAD = 16 };
 
@@ -359,8 +359,6 @@ int gnn__sample_induce(gnn_sample_t *s)
 }
 
 /* ---- samples ---- */
-
-/* Samples: the memory of one batch, a draw into it, and accessors. */
 
 static int make_graphs(gnn_sample_t *s)
 {

@@ -6,7 +6,7 @@
 
 /* ---- grid of heads ---- */
 
-/* A grid with the attention map of every head. A map is drawn as one path per colour level. */
+/* A map is drawn as one path per colour level. */
 
 #define GRID_MOST 1000000 /* weights */
 #define MARGIN 24.0
@@ -152,8 +152,7 @@ int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, co
 
 /* ---- HTML page ---- */
 
-/* An HTML page with the attention of every head: words and weights as a script, then
- * attention_page.html. */
+/* Words and weights as a script, then attention_page.html. */
 
 #define PAGE_MOST 20000000 /* weights */
 
