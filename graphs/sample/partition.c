@@ -80,7 +80,7 @@ static void merge_links(links_t *l, int64_t n, idx_t *last)
                 last[l->other[k]] = (idx_t)i;
                 l->other[kept++] = l->other[k];
             }
-        l->start[i + 1] = state;
+        l->start[i + 1] = kept;
         from = to;
     }
 }
