@@ -79,11 +79,11 @@ int gnn__graph_continued(gnn_graph_t **graph, int64_t segments, const int64_t *b
 /* *rank[order[r]] = r; the caller frees it. GNN_EINVALID, and *rank NULL, if `order` is not a
  * permutation of n. */
 int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
-/* Numbers the edges of a new graph without spans by position, part after part; old[k] receives the
- * previous index of edge k. */
+/* Renumbers the edges of a new graph without spans by position, part after part; old[k] receives
+ * the previous id of edge k. */
 void gnn__graph_number_edges(gnn_graph_t *graph, int64_t *old);
-/* Renames edge k to number[k]. */
-int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *number);
+/* Gives edge k the id ids[k]. */
+int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *ids);
 
 /* ---- view.c ---- */
 

@@ -160,14 +160,14 @@ void gnn__graph_number_edges(gnn_graph_t *graph, int64_t *old)
     }
 }
 
-int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *number)
+int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *ids)
 {
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
         gnn__pairs_t *pairs = &graph->base.parts[p].pairs;
         int64_t *edge;
         GNN_TRY(gnn__graph_own(graph, &edge, pairs->count, sizeof *edge, "edge ids"));
         for (int64_t k = 0; k < pairs->count; k++)
-            edge[k] = number[gnn__pairs_edge(pairs, k)];
+            edge[k] = ids[gnn__pairs_edge(pairs, k)];
         pairs->edge = edge;
     }
     return GNN_OK;

@@ -1,4 +1,4 @@
-/* Writing SVG: numbers in the C locale, escaped text, ticks, colours. After a failed write every
+/* Writing SVG: values in the C locale, escaped text, ticks, colours. After a failed write every
  * call does nothing. */
 #ifndef GNN_LIB_REPORT_SVG_H
 #define GNN_LIB_REPORT_SVG_H
