@@ -15,7 +15,7 @@
 typedef struct {
     struct sigaction actions[2];
     char *random;  /* the program's state of rand */
-    char own[128]; /* as large as the initial state of a program, so that its sequence is the same */
+    char own[128]; /* as large as the initial state, so that the sequence is the same */
 } process_state_t;
 
 static const int trapped[] = {SIGABRT, SIGTERM};
