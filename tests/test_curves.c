@@ -86,13 +86,13 @@ START_TEST(wrong_curves_are_refused)
     gnn_curve_t curve = {.y = y, .count = 2, .panel = 1};
     gnn_curves_t all = {.curves = &curve, .n_curves = 1};
     FILE *file = tmpfile();
-    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "panel 1 of 1");
+    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "has panel 1, there are 1");
     curve.panel = 0;
     curve.x = falling;
-    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "must rise");
+    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "expected increasing x");
     curve.x = NULL;
     curve.y = NULL;
-    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "no y");
+    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "y is NULL");
     all.n_panels = 9;
     ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "n_panels");
     all.n_panels = 0;
@@ -226,7 +226,7 @@ START_TEST(small_and_flat_and_wrong_matrices)
     ck_fails(gnn_pca_2d(&row, &out, share), GNN_ESHAPE, "1 x 2");
     one[1] = NAN;
     ck_fails(gnn_pca_2d(&column, &out, share), GNN_ENUMERIC, "x");
-    ck_fails(gnn_pca_2d(NULL, &out, share), GNN_EINVALID, "given");
+    ck_fails(gnn_pca_2d(NULL, &out, share), GNN_EINVALID, "is NULL");
     for (int64_t n = 1; n <= 3; n++) {
         gnn__fail_allocation(n);
         ck_fails(gnn_pca_2d(&same, &out, share), GNN_EMEMORY, "memory");

@@ -177,9 +177,9 @@ static const struct {
              {{.time = -1}, 1, GNN_EINVALID, ".time -1"},
              {{.top = -3}, 1, GNN_EINVALID, ".top -3"},
              {{.average = -2}, 1, GNN_EINVALID, ".average -2 must be at least 0"},
-             {{.kind = (gnn_diffusion_kind_t)7}, 1, GNN_EINVALID, "no kind 7 of diffusion"},
-             {{.norm_in = GNN_GRAPH_NORM_NONE}, 1, GNN_EINVALID, "needs .norm_in"},
-             {{.top = 3}, -1, GNN_ENUMERIC, "weight[0] = -1"}};
+             {{.kind = (gnn_diffusion_kind_t)7}, 1, GNN_EINVALID, "expected a known kind, got 7"},
+             {{.norm_in = GNN_GRAPH_NORM_NONE}, 1, GNN_EINVALID, "expected .norm_in symmetric or row"},
+             {{.top = 3}, -1, GNN_ENUMERIC, "weight[0]: expected a finite value >= 0, got -1"}};
 
 START_TEST(invalid_settings_are_refused)
 {

@@ -189,7 +189,7 @@ START_TEST(fidelity_matches_masked_runs)
     ck_assert(f.minus == (kept[y] < kept[(y + 1) % 3] || kept[y] < kept[(y + 2) % 3]));
     ck_fails(gnn_explain_fidelity(b.model, b.context, &b.inputs, why,
                                   &(gnn_fidelity_config_t){.features = -1}, &f),
-             GNN_EINVALID, "no mask of 0 .. 1");
+             GNN_EINVALID, "for others set the count to keep");
     gnn_explanation_free(why);
     close(&b);
 }

@@ -317,7 +317,8 @@ START_TEST(invalid_draws_are_refused)
     ck_fails(gnn_hetero_sampler_new(&sampler, &l.all, &c), GNN_ENOTFOUND, "hetero_conv");
     c.block = "hgt";
     c.hops = 0;
-    ck_fails(gnn_hetero_sampler_new(&sampler, &l.all, &c), GNN_EINVALID, "0 hops, at least 1");
+    ck_fails(gnn_hetero_sampler_new(&sampler, &l.all, &c), GNN_EINVALID,
+             "hops: expected at least 1 and fan_outs, got 0");
     c.hops = 1;
     c.fan_outs = NULL;
     ck_fails(gnn_hetero_sampler_new(&sampler, &l.all, &c), GNN_EINVALID, "fan_outs is NULL");
@@ -335,12 +336,17 @@ START_TEST(invalid_draws_are_refused)
     ck_ok(gnn_hetero_sampler_new(&sampler, &l.all, &c));
     ck_ok(gnn_hetero_sample_new(&s, sampler));
     ck_assert_ptr_null(gnn_hetero_sample_graph(s, 0));
-    ck_fails(gnn_hetero_sample_draw(s, NULL, 3, 1, twice, 0, 0), GNN_EINVALID, "no type 3 of 3");
-    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 0, twice, 0, 0), GNN_EINVALID, "0 seeds");
-    ck_fails(gnn_hetero_sample_draw(s, NULL, 2, 6, twice, 0, 0), GNN_EINVALID, "6 seeds");
-    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 2, twice, 0, 0), GNN_EINVALID, "is a duplicate of seeds[0]");
+    ck_fails(gnn_hetero_sample_draw(s, NULL, 3, 1, twice, 0, 0), GNN_EINVALID,
+             "got type 3, there are 3");
+    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 0, twice, 0, 0), GNN_EINVALID,
+             "the count of nodes, got 0");
+    ck_fails(gnn_hetero_sample_draw(s, NULL, 2, 6, twice, 0, 0), GNN_EINVALID,
+             "the count of nodes, got 6");
+    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 2, twice, 0, 0), GNN_EINVALID,
+             "is a duplicate of seeds[0]");
     ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 1, beyond, 0, 0), GNN_EINVALID, "seeds[0] = 200");
-    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 1, twice, -1, 0), GNN_EINVALID, "epoch -1");
+    ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 1, twice, -1, 0), GNN_EINVALID,
+             "2^32 - 1, got -1 and 0");
     ck_assert_ptr_nonnull(gnn_hetero_sample_nodes(s, 1, &count));
     ck_assert_int_eq(count, 0);
     ck_ok(gnn_hetero_sample_draw(s, NULL, 1, 1, twice, 0, 0));

@@ -157,7 +157,7 @@ START_TEST(sparse_features_of_any_types_become_views)
     gnn_owner_t owner;
     ck_fails(gnn_sparse_from_csr(&sparse, &owner, N, 2, indptr32, indices32, NULL), GNN_ESHAPE, "");
     ck_fails(gnn_sparse_from_csr(&sparse, &owner, 2, N, ((int32_t[]){0, 3, 1}), indices32, NULL),
-             GNN_ESHAPE, "indptr[2] = 1, at least 3");
+             GNN_ESHAPE, "indptr[2]: expected at least 3, got 1");
     ck_fails(gnn_sparse_from_csr(&sparse, &owner, N, N, NULL, indices32, NULL), GNN_EINVALID,
              "no indptr");
 }

@@ -25,7 +25,7 @@ START_TEST(subword_tokens_merge_into_words)
     ck_assert_double_eq_tol((double)words[2], 0.4, 1e-6);
     ck_fails(gnn_attention_of_words(&from, wrong, &to), GNN_EINVALID, "token 2 has word 2");
     const gnn_tensor_t oblong = gnn_tensor(words, 1, 2);
-    ck_fails(gnn_attention_of_words(&from, word, &oblong), GNN_ESHAPE, "squares");
+    ck_fails(gnn_attention_of_words(&from, word, &oblong), GNN_ESHAPE, "square matrices");
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(spanning_trees_are_maximal)
              "weight is NULL");
     w[4] = 0;
     ck_fails(gnn_graph_spanning_tree(graph, w, (gnn_both_ways_t)7, from, to, &edges), GNN_EINVALID,
-             "not by 7");
+             "got 7");
     gnn_graph_free(graph);
 }
 END_TEST
@@ -275,7 +275,7 @@ START_TEST(attachment_scores_match_hand_counts)
     gnn_attachment_free(scores);
     ck_fails(
         gnn_attachment_new(&scores, o.p, o.context, bank, &(gnn_attachment_config_t){.limit = -1}),
-        GNN_EINVALID, "limit -1");
+        GNN_EINVALID, "got -1");
     gnn_treebank_free(bank);
     gnn_attachment_free(NULL);
     close_small(&o);
@@ -419,7 +419,7 @@ START_TEST(models_without_attention_are_refused)
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_model_new(&model, context, 1, (gnn_layer_config_t[]){GNN_GCN(.in = 3, .out = 2)}));
     ck_fails(gnn_gates_new(&gates, context, model), GNN_EUNSUPPORTED,
-             "the model has no attention layer");
+             "no layer of the model attends");
     ck_fails(gnn_gates_new(&gates, context, NULL), GNN_EINVALID, "no model");
     gnn_model_free(model);
     gnn_context_free(context);

@@ -239,8 +239,7 @@ START_TEST(gathers)
     trial_t t = trial_new(&gnn_op_pick_rows, NULL, c, NULL, 0);
     trial_input(&t, 3, 5);
     trial_ids(&t, ids, 6);
-    ck_fails(trial_forward(&t), GNN_EINVALID,
-             "layer 2: gather: ids[0] is 3, the table has 3 rows");
+    ck_fails(trial_forward(&t), GNN_EINVALID, "layer 2: gather: ids[0] is 3, the table has 3 rows");
     trial_free(&t);
     gnn_context_free(c);
 }
@@ -419,9 +418,10 @@ START_TEST(error_messages_have_both_sizes)
     ck_ok(gnn_tensor_check(&tensor, "x"));
     ck_fails(gnn_tensor_check_finite(&tensor, "x"), GNN_ENUMERIC, "x: row 1, column 1 is inf");
     tensor.stride = 2;
-    ck_fails(gnn_tensor_check(&tensor, "x"), GNN_ESHAPE, "the stride is 2, rows have 3 numbers");
+    ck_fails(gnn_tensor_check(&tensor, "x"), GNN_ESHAPE,
+             "expected a stride of at least 3 columns, got 2");
     gnn_sparse_t sparse = {2, 3, (int64_t[]){0, 1, 2}, (int32_t[]){2, 3}, NULL};
-    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "row 1 names column 3");
+    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "row 1 has column 3");
     sparse.indptr = (int64_t[]){0, 2, 1};
     ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "falls from 2 to 1 at row 1");
     gnn_context_free(c);

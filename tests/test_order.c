@@ -145,7 +145,7 @@ START_TEST(wrong_orders_are_named)
     order[0] = 4;
     ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = 4 is not a node");
     order[0] = -1;
-    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = -1 is no node");
+    ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = -1 is not a node");
     ck_fails(gnn_graph_renumber(&new, g, NULL), GNN_EINVALID, "the order is NULL");
     ck_fails(gnn_graph_renumber(&new, NULL, order), GNN_EINVALID, "the graph is NULL");
     ck_fails(gnn_graph_degree_order(g, NULL), GNN_EINVALID, "the order is NULL");

@@ -336,7 +336,8 @@ START_TEST(weights_and_allocations_of_layouts)
     for (int k = 0; k < 10; k++)
         ck_assert(isfinite((double)at[k]));
     weight[2] = (gnn_real_t)NAN;
-    ck_fails(gnn_graph_layout_weighted(graph, weight, 1, &positions), GNN_ENUMERIC, "pair 2 is nan");
+    ck_fails(gnn_graph_layout_weighted(graph, weight, 1, &positions), GNN_ENUMERIC,
+             "pair 2: expected a finite value, got nan");
     gnn_graph_free(graph);
 }
 END_TEST
@@ -352,7 +353,7 @@ START_TEST(bad_arguments)
     ck_ok(gnn_graph_from_edges(&two, 3, 4, 2, src, dst));
     ck_fails(gnn_graph_laplacian_positions(NULL, &good, NULL), GNN_EINVALID, "graph is NULL");
     ck_fails(gnn_graph_walk_positions(graph, NULL), GNN_EINVALID, "positions is NULL");
-    ck_fails(gnn_graph_walk_positions(graph, &small), GNN_ESHAPE, "2 x 2, but 3 nodes");
+    ck_fails(gnn_graph_walk_positions(graph, &small), GNN_ESHAPE, "got 2 x 2, 3 nodes need");
     ck_fails(gnn_graph_laplacian_positions(graph, &none, NULL), GNN_ESHAPE, "no data");
     ck_fails(gnn_graph_laplacian_positions(two, &good, NULL), GNN_ETOPOLOGY,
              "3 receivers and 4 senders");

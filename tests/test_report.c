@@ -245,12 +245,12 @@ START_TEST(wrong_heat_maps_are_refused)
     ck_assert_int_eq(gnn_svg_heatmap(file, &map), GNN_ESHAPE);
     map = good;
     map.low = 2, map.high = 1;
-    ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "from 2 to 1");
+    ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "low <= high, got 2 and 1");
     map.high = NAN;
     ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "colour scale");
     map = good;
     map.mark_row = 2, map.mark_col = 0;
-    ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "marked cell (2, 0) of 2 x 2");
+    ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "marked cell (2, 0) is outside of 2 x 2");
     map = good;
     map.values.rows = 1001, map.values.cols = map.values.stride = 1000;
     ck_fails(gnn_svg_heatmap(file, &map), GNN_EINVALID, "at most 1000000 cells, got 1001 x 1000");
@@ -376,14 +376,14 @@ START_TEST(wrong_scatters_are_refused)
     ck_fails(gnn_svg_scatter(file, &plot), GNN_ESHAPE, "n x 2, got 1 x 4");
     plot = good;
     plot.classes = classes;
-    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "n_classes is 0");
+    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "n_classes > 0, got 0");
     plot.n_classes = 2;
-    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "class 2 of point 1, of 2 classes");
+    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "class 2 of point 1, there are 2 classes");
     plot = good;
     plot.n_lines = 1;
-    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "without both ends");
+    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "line_from or line_to is NULL");
     plot.line_from = from, plot.line_to = to;
-    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "from 0 to 2, of 2 points");
+    ck_fails(gnn_svg_scatter(file, &plot), GNN_EINVALID, "from 0 to 2, there are 2 points");
     ck_assert_int_eq(ftell(file), 0);
     fclose(file);
 }

@@ -315,19 +315,19 @@ START_TEST(settings_are_checked)
                              &(gnn_sampler_config_t){.method = "cluster", .cluster_of = cluster_of}),
              GNN_EINVALID, "cluster_of[1] = 24");
     ck_fails(gnn_sampler_new(&made, t.graph, &(gnn_sampler_config_t){.method = "cluster"}),
-             GNN_EINVALID, "clusters = 0");
+             GNN_EINVALID, "the count of nodes, got 0");
     ck_fails(gnn_sampler_new(&made, t.graph,
                              &(gnn_sampler_config_t){.method = "cluster", .clusters = NODES + 1}),
-             GNN_EINVALID, "clusters = 25");
+             GNN_EINVALID, "the count of nodes, got 25");
     ck_fails(gnn_sampler_new(&made, t.graph,
                              &(gnn_sampler_config_t){.method = "walk", .walk_length = -1}),
-             GNN_EINVALID, "walk_length = -1");
+             GNN_EINVALID, "walk_length, rounds, clusters: expected >= 0, got -1");
     ck_fails(gnn_sampler_new(&made, t.graph, &(gnn_sampler_config_t){.method = "walk", .batch = -1}),
-             GNN_EINVALID, "batch = -1");
+             GNN_EINVALID, "rounds below 2^31, got -1");
     ck_fails(gnn_sampler_new(
                  &made, t.graph,
                  &(gnn_sampler_config_t){.method = "walk", .roots = cluster_of, .n_roots = 0}),
-             GNN_EINVALID, "0 roots");
+             GNN_EINVALID, "the count of nodes, got 0");
     ck_fails(gnn_sampler_new(
                  &made, t.graph,
                  &(gnn_sampler_config_t){.method = "walk", .roots = cluster_of, .n_roots = 2}),

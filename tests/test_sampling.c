@@ -338,7 +338,7 @@ START_TEST(refusals)
     ck_fails(
         gnn_sampler_new(&made, t->data.graph,
                         &(gnn_sampler_config_t){.hops = 1, .fan_outs = fan_outs, .weight = weight}),
-        GNN_ENUMERIC, "weight[1] = -1");
+        GNN_ENUMERIC, "weight[1]: expected a finite value >= 0, got -1");
     ck_ok(gnn_graph_complete(&spans, 1, (int64_t[]){4}));
     ck_ok(make_sampled(&uneven));
     ck_fails(gnn_sampler_new(&made, spans, &good), GNN_EUNSUPPORTED, "spans");
@@ -347,10 +347,12 @@ START_TEST(refusals)
     ck_fails(gnn_sample_new(&sample, NULL), GNN_EINVALID, "sampler is NULL");
     ck_fails(gnn_sample_draw(NULL, NULL, 1, t->seeds, 0, 0), GNN_EINVALID, "sample is NULL");
     ck_fails(gnn_sample_draw(t->sample, NULL, 1, NULL, 0, 0), GNN_EINVALID, "seeds is NULL");
-    ck_fails(gnn_sample_draw(t->sample, NULL, 0, t->seeds, 0, 0), GNN_EINVALID, "0 seeds");
-    ck_fails(gnn_sample_draw(t->sample, NULL, 1, t->seeds, -1, 0), GNN_EINVALID, "epoch -1");
+    ck_fails(gnn_sample_draw(t->sample, NULL, 0, t->seeds, 0, 0), GNN_EINVALID,
+             "the count of nodes, got 0");
+    ck_fails(gnn_sample_draw(t->sample, NULL, 1, t->seeds, -1, 0), GNN_EINVALID,
+             "2^32 - 1, got -1 and 0");
     ck_fails(gnn_sample_draw(t->sample, NULL, 2, ((int32_t[]){8, 8}), 0, 0), GNN_EINVALID,
-             "seeds[1] = 8 came before");
+             "seeds[1] = 8 is a duplicate");
     ck_fails(gnn_sample_draw(t->sample, NULL, 1, ((int32_t[]){NODES}), 0, 0), GNN_EINVALID,
              "there are 300 nodes");
     ck_assert_ptr_null(gnn_sample_graph(t->sample, 0));

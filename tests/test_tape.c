@@ -149,7 +149,7 @@ START_TEST(the_first_error_sticks)
     ck_ok(gnn_tape_status(f.tape));
     gnn_var_t v = gnn_tape_input(f.tape, &x, 0);
     gnn_tape_view(f.tape, v, 3, 5, 0, 6);
-    ck_fails(gnn_tape_status(f.tape), GNN_ESHAPE, "rows 3 + 5");
+    ck_fails(gnn_tape_status(f.tape), GNN_ESHAPE, "from row 3 (5 rows)");
     gnn_tape_reset(f.tape, 1, 0);
     v = gnn_tape_activation(f.tape, gnn_tape_input(f.tape, &x, 0), GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
@@ -172,7 +172,7 @@ START_TEST(sparse_values_go_into_linear_only)
     declare(&f);
     gnn_tape_reset(f.tape, 0, 0);
     gnn_tape_activation(f.tape, gnn_tape_sparse(f.tape, &s), GNN_RELU, 0);
-    ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, "input 0, it is sparse");
+    ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, "dense input 0, got a sparse one");
     tear_down(&f);
 }
 END_TEST

@@ -108,8 +108,7 @@ START_TEST(an_op_takes_thousands_of_inputs)
     }
     x[MANY] = x[0];
     gnn_tape_concat(f.tape, x, MANY + 1);
-    ck_fails(gnn_tape_status(f.tape), GNN_EINVALID,
-             "op concat: expected 0 to 4096 inputs, got 4097");
+    ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, "op concat: expected 0 to 4096 inputs, got 4097");
     free(memory);
     tear_down(&f);
 }
@@ -146,7 +145,7 @@ START_TEST(detached_values_pass_no_gradient)
     const gnn_var_t plain = gnn_tape_input(f.tape, &x, 1);
     ck_assert_int_eq(gnn_tape_detach(f.tape, plain), plain);
     gnn_tape_detach(f.tape, 77);
-    ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, "there is no number 77");
+    ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, "one of the tape's 1 values, got 77");
     free(memory);
     tear_down(&f);
 }

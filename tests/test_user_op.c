@@ -229,7 +229,7 @@ START_TEST(an_op_reads_the_sparse_inputs_that_it_names)
     ck_assert_double_eq((double)gnn_tape_value(f.tape, y).data[1], 1);
     x = gnn_tape_dropout(f.tape, x, (gnn_real_t)0.5);
     gnn_tape_op(f.tape, &count, &x, 1, NULL, 0);
-    ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, "a sparse value after dropout");
+    ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, "a sparse value with dropout");
     tear_down(&f);
 }
 END_TEST

@@ -146,7 +146,7 @@ static int take_fan_outs(gnn_hetero_sampler_t *s, const gnn_hetero_sampler_confi
     int64_t count;
     if (c->hops < 1 || !c->fan_outs)
         return gnn__error(GNN_EINVALID, "hops: expected at least 1 and fan_outs, got %lld%s",
-                          (long long)c->hops, c->fan_outs ? "" : " and NULL");
+                          (long long)c->hops, c->fan_outs ? "" : ", fan_outs is NULL");
     if ((unsigned)c->replace > GNN_OFF)
         return gnn__error(GNN_EINVALID, "replace = %d is not a flag", (int)c->replace);
     if (!gnn__mul(c->hops, s->n_relations, &count) || count > MOST_DRAWS)

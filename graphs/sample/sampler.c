@@ -69,9 +69,9 @@ static int check_config(const gnn_sampler_t *s)
 {
     const gnn_sampler_config_t *c = &s->config;
     if (c->hops < 0 || (c->hops > 0 && !c->fan_outs) || (c->hops == 0 && s->row->needs_hops))
-        return gnn__error(GNN_EINVALID,
-                          "sampler \"%s\": hops: expected at least 1 and fan_outs, got %lld%s",
-                          s->method->name, (long long)c->hops, c->fan_outs ? "" : " and NULL");
+        return gnn__error(
+            GNN_EINVALID, "sampler \"%s\": hops: expected at least 1 and fan_outs, got %lld%s",
+            s->method->name, (long long)c->hops, c->fan_outs ? "" : ", fan_outs is NULL");
     for (int64_t h = 0; h < c->hops; h++)
         if (c->fan_outs[h] < -1 || c->fan_outs[h] > INT32_MAX)
             return gnn__error(GNN_EINVALID, "fan_outs[%lld] = %lld, expected -1 (all) to 2^31 - 1",

@@ -158,7 +158,6 @@ int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, co
 
 static const char page[] =
 #include <lib/report/attention_page.inc>
-#include <lib/report/attention_page.inc>
     ;
 
 /* A JavaScript string literal, escaped so that text cannot end the string or the script. */
