@@ -35,7 +35,7 @@ static void set_options(igraph_arpack_options_t *options, int64_t n, int64_t cou
 }
 
 static void copy_result(const igraph_vector_t *values, const igraph_matrix_t *vectors, int64_t n,
-                 int64_t count, double *to_values, double *to_vectors)
+                        int64_t count, double *to_values, double *to_vectors)
 {
     for (int64_t c = 0; c < count; c++) {
         to_values[c] = 2 - VECTOR(*values)[c];
