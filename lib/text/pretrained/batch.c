@@ -1,4 +1,4 @@
-/* Sequences become the inputs and graphs of a model. */
+/* Batches of sequences: the inputs and graphs of a model. */
 #include <lib/text/pretrained/pretrained.h>
 
 #include <math.h>
@@ -64,7 +64,7 @@ static int count_up(gnn_pretrained_batch_t *b, int k, const int64_t *lengths, in
     return GNN_OK;
 }
 
-/* The package gives the token of padding a position of its own where positions begin after it. */
+/* As in the package, the padding token has its own position where positions begin after it. */
 static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     const int64_t padding = gnn__pretrained_number(b->of, "padding", -1);
@@ -83,7 +83,7 @@ static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_se
     return count_up(b, k, b->decoder_lengths, b->decoder_rows);
 }
 
-/* A square of an image, channel by channel, row by row. */
+/* A patch of an image, channel-major, then row-major. */
 static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, int64_t patch,
                        int64_t row, int64_t col, gnn_real_t *out)
 {
@@ -112,8 +112,8 @@ static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t 
     return GNN_OK;
 }
 
-/* Weights of rows in vectors of sentences: 1 / sqrt(n) of n rows, or as the position p rises,
- * p / sum over p. Positions count rows that are left out, too. */
+/* Pooling weights of rows: 1 / sqrt(n) for n rows, or p / sum over p of the position p. Positions
+ * also count skipped rows. */
 static int take_weights(gnn_pretrained_batch_t *b, int k, bool rising)
 {
     gnn_real_t *weights = NULL;
@@ -187,7 +187,7 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
     return GNN_OK;
 }
 
-/* An image is as many rows as it has patches, and one. */
+/* An image has one row per patch, plus one. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
@@ -224,8 +224,8 @@ static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 
 /* ---- global tokens ---- */
 
-/* Of a question and a context with three separators, the tokens of the question, or with `after`
- * those that follow the second separator. */
+/* For a question and a context with three separators: the tokens of the question or, with `after`,
+ * those after the second separator. */
 static int mark_by_separators(gnn_pretrained_batch_t *b, const int32_t *ids, bool after)
 {
     const int64_t separator = gnn__pretrained_number(b->of, "separator", -1);
@@ -247,7 +247,7 @@ static int mark_by_separators(gnn_pretrained_batch_t *b, const int32_t *ids, boo
     return GNN_OK;
 }
 
-/* Global tokens that the caller names, else those of the model's head. */
+/* The caller's global tokens, else those of the model's head. */
 static int take_global(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32_t *given)
 {
     const char *rule = gnn__pretrained_word(b->of, "global");
@@ -296,7 +296,8 @@ bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
     return false;
 }
 
-/* The decoder of an encoder-decoder is there, and images where patches are read. */
+/* Checks that the batch has the decoder's sequences of an encoder-decoder, and images where patches
+ * are read. */
 static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     if (gnn__pretrained_reads(b->of, "decoder_ids") && !s->decoder_lengths && s->count > 0)

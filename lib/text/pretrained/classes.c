@@ -1,4 +1,4 @@
-/* New classes on top of a pretrained encoder, their rates of learning, and their answers. */
+/* A new classification head on a pretrained encoder, learning rates by depth, and predictions. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/pretrained/pretrained.h>
 #include <math.h>
@@ -23,7 +23,7 @@ static int check_head(const gnn_classes_config_t *c)
     return GNN_OK;
 }
 
-/* id2label, as published folders have it. */
+/* Writes id2label, as published folders have it. */
 static json_t *labels_of(const gnn_classes_config_t *c)
 {
     json_t *labels = json_object();
@@ -70,7 +70,7 @@ int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context
     return gnn__pretrained_take(pretrained, context, folder, head, NULL);
 }
 
-/* ---- rates by depth ---- */
+/* ---- learning rates by depth ---- */
 
 static bool is_layer(const gnn_model_t *model, int64_t step)
 {
@@ -129,7 +129,7 @@ int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t fr
     return GNN_OK;
 }
 
-/* ---- answers ---- */
+/* ---- predictions ---- */
 
 static int classify(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                     const gnn_texts_t *second, const gnn_tensor_t *out)

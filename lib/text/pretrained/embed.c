@@ -1,11 +1,11 @@
-/* Sentences become vectors. */
+/* Sentence embeddings. */
 #include <lib/text/pretrained/pretrained.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* Tokens that run at once: enough for large products, few enough that values stay in the caches. */
+/* Tokens per batch: enough for large products, few enough that values stay in the caches. */
 enum { AT_ONCE = 4096, LEAST = 256, MOST_VALUES = 1 << 24 };
 
-/* A row of a step's value for each text: its first columns, of tokens from `skipped` on. */
+/* One row per text: the first columns of a step's value, pooled over tokens from `skipped` on. */
 typedef struct wanted {
     const gnn_pretrained_t *p;
     gnn_context_t *context;
@@ -35,7 +35,7 @@ int gnn_pretrained_choose_width(gnn_pretrained_t *pretrained, int64_t width)
     return GNN_OK;
 }
 
-/* ---- some texts at a time ---- */
+/* ---- batches of texts ---- */
 
 static int run_some(const gnn_pretrained_t *p, gnn__some_texts_t *some, int64_t skipped,
                     gnn__some_texts_use_t *use, void *user)

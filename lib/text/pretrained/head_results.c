@@ -1,5 +1,5 @@
-/* Logits of heads become tags, words, answers and classes, as the pipelines of the package
- * transformers have it. */
+/* Logits of heads to tags, words, answers and classes, like the pipelines of the package
+ * transformers. */
 #include <gnn/heads.h>
 #include <lib/base/room.h>
 #include <lib/text/pretrained/pretrained.h>
@@ -50,8 +50,7 @@ static int take_some(void *user, const gnn__some_texts_t *some)
     return GNN_OK;
 }
 
-/* Has the model logits of tokens, for texts? `head` is the end of the class that config.json
- * names. */
+/* Does the model give logits of tokens for texts? `head`: suffix of the class in config.json. */
 static int check_head(const gnn_pretrained_t *p, const char *head, const char *what, int64_t *width)
 {
     const int64_t step = gnn_model_find(p->made.model, "logits");
@@ -86,7 +85,7 @@ static int run_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gn
     return rc;
 }
 
-/* exp(x - the largest) in place of x; their sum. */
+/* Replaces x by exp(x - max); returns their sum. */
 static double exponentials(double *x, int64_t n)
 {
     double most = -INFINITY, sum = 0;
@@ -104,7 +103,7 @@ static double exponentials_of(const gnn_real_t *x, int64_t n, double *out)
     return exponentials(out, n);
 }
 
-/* A token that the tokenizer puts around texts stands for no byte of them. */
+/* Special tokens that the tokenizer adds cover no byte of the text. */
 static bool is_around(const piece_t *piece, int64_t k)
 {
     return piece->tokens->begin[piece->row + k] == 0 && piece->tokens->end[piece->row + k] == 0;
@@ -117,11 +116,11 @@ typedef struct tagger {
     double *shares; /* (width) */
     gnn_tag_t *tags;
     int64_t n_tags;
-    bool open; /* the last tag may go on */
+    bool open; /* the last tag may continue */
     int64_t tokens;
 } tagger_t;
 
-/* "B-PER" is PER, and begins a tag. */
+/* "B-PER" begins a tag PER. */
 static const char *without_prefix(const char *label, bool *begins)
 {
     *begins = strncmp(label, "B-", 2) == 0;
@@ -212,7 +211,7 @@ typedef struct filler {
     int64_t n_fills;
 } filler_t;
 
-/* The likeliest tokens of a row, each found after the one before it. */
+/* The most likely tokens of a row, one at a time in descending order. */
 static int fill_mask(filler_t *f, const piece_t *piece, int64_t k, int64_t mask)
 {
     const int64_t width = piece->logits.cols;
@@ -240,7 +239,7 @@ static int fill_text(void *user, const piece_t *piece)
                      : gnn__error(GNN_EINVALID, "text %lld has no mask", (long long)piece->text);
 }
 
-/* The token that stands for a mask, by one of its usual names. */
+/* The mask token, by one of its usual names. */
 static int find_mask(const gnn_pretrained_t *p, int32_t *id)
 {
     static const char *const names[] = {"[MASK]", "<mask>", "<mask_1>"};
@@ -285,12 +284,12 @@ void gnn_fills_free(gnn_fills_t *fills)
     gnn_free(fills);
 }
 
-/* ---- contexts that are longer than the model ---- */
+/* ---- contexts longer than the model's limit ---- */
 
 enum { MOST_OVERLAP = 128 };
 
-/* Pairs whose context does not fit stand in several windows: the question, and tokens of the
- * context that overlap those of the window before. */
+/* Pairs whose context does not fit are split into windows: the question, and tokens of the context
+ * that overlap those of the previous window. */
 typedef struct windows {
     const gnn_tokens_t *of;
     int64_t most; /* tokens of a window; 0: any */
@@ -311,7 +310,7 @@ static void close_windows(windows_t *w)
     gnn_free(w->end);
 }
 
-/* The tokens from .. to of a pair, which begins at `row`, follow in the window that is open. */
+/* Appends the tokens from .. to of a pair that begins at `row` to the open window. */
 static void copy_tokens(windows_t *w, int64_t row, int64_t from, int64_t to)
 {
     const gnn_tokens_t *of = w->of;
@@ -328,7 +327,7 @@ static void copy_tokens(windows_t *w, int64_t row, int64_t from, int64_t to)
     w->tokens.rows += n;
 }
 
-/* Of the pair's n tokens, first .. last are the context's. Only counts where there is no room
+/* Tokens first .. last of the pair's n are the context. Only counts windows if nothing is allocated
  * yet. */
 static int cut_pair(windows_t *w, int64_t pair, int64_t row, int64_t first, int64_t last)
 {
@@ -420,8 +419,7 @@ static int make_room(finder_t *f, int64_t tokens)
     return GNN_OK;
 }
 
-/* The context's tokens: those of the second text, which begin after the tokenizer's own behind the
- * first. */
+/* Tokens of the context, i.e. of the second text, after the separators that follow the first. */
 static void mark_context(finder_t *f, const piece_t *piece)
 {
     int64_t texts = 0;
@@ -434,7 +432,7 @@ static void mark_context(finder_t *f, const piece_t *piece)
     }
 }
 
-/* Softmax over the context and the first token, which stands for no answer and is none. */
+/* Softmax over the context and the first token, which means "no answer". */
 static void share(const piece_t *piece, int64_t column, const bool *taken, double *out)
 {
     for (int64_t k = 0; k < piece->length; k++)
@@ -444,7 +442,8 @@ static void share(const piece_t *piece, int64_t column, const bool *taken, doubl
         out[k] = k == 0 ? 0 : out[k] / sum;
 }
 
-/* Windows overlap: of an answer that stands in two, the better one counts. True: it is there. */
+/* Windows overlap: of an answer found in two, the better one counts. Returns true if it was already
+ * found. */
 static bool drop_same(finder_t *f, int64_t first, const gnn_answer_t *answer)
 {
     for (int64_t k = first; k < f->n_answers; k++) {
@@ -459,7 +458,7 @@ static bool drop_same(finder_t *f, int64_t first, const gnn_answer_t *answer)
     return false;
 }
 
-/* Puts an answer among the best of its pair, which begin at `first`. */
+/* Inserts an answer into the best of its pair, which begin at `first`. */
 static int put_answer(finder_t *f, int64_t first, const gnn_answer_t *answer)
 {
     if (drop_same(f, first, answer))
@@ -547,9 +546,9 @@ void gnn_answers_free(gnn_answers_t *answers)
     gnn_free(answers);
 }
 
-/* ---- classes without training ---- */
+/* ---- zero-shot classification ---- */
 
-/* The class that says that the second text follows; the last one where no name says it. */
+/* The entailment class, by name; the last class if none has such a name. */
 static int64_t find_entailment(const gnn_pretrained_t *p)
 {
     for (int64_t k = 0; k < p->n_labels; k++)
@@ -558,7 +557,7 @@ static int64_t find_entailment(const gnn_pretrained_t *p)
     return p->n_labels - 1;
 }
 
-/* The sentence with a class in place of {}; for gnn_free. */
+/* The sentence with {} replaced by a class; release with gnn_free. */
 static int make_hypothesis(char **text, const char *sentence, const gnn_texts_t *classes, int64_t k)
 {
     const char *gap = strstr(sentence, "{}");

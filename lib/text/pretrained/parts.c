@@ -1,4 +1,4 @@
-/* The parts that a folder's model is made of: its Transformer, then the modules that follow. */
+/* Parts of a folder's model: its Transformer, then the modules after it. */
 #include <lib/text/pretrained/parts.h>
 
 void gnn__parts_close(gnn__parts_t *parts)
@@ -18,8 +18,8 @@ static int find_arch(const gnn__arch_t **arch, const char *type, bool module)
     return *arch ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
-/* The type of a module by the name that it had before version 6 of sentence-transformers, which
- * moved its classes to other files. */
+/* Types of modules by their names before version 6 of sentence-transformers, which moved its
+ * classes to other files. */
 static void name_type(char name[GNN__ARCH_NAME], const char *type)
 {
     const char *class = strrchr(type, '.');
@@ -28,7 +28,7 @@ static void name_type(char name[GNN__ARCH_NAME], const char *type)
              theirs ? class : type);
 }
 
-/* Takes the config over. */
+/* Takes ownership of the config. */
 static int add_part(gnn__parts_t *parts, const gnn__arch_t *arch, json_t *config, const char *name)
 {
     if (parts->count == GNN__ARCH_PARTS) {
@@ -69,7 +69,7 @@ static int add_model(gnn__parts_t *parts, const char *folder)
     return GNN_OK;
 }
 
-/* A table of vectors, with its tokenizer beside it. */
+/* An embedding table, with its tokenizer in the same folder. */
 static int add_static(gnn__parts_t *parts, const char *folder)
 {
     const gnn__arch_t *arch = NULL;
@@ -79,7 +79,7 @@ static int add_static(gnn__parts_t *parts, const char *folder)
     return gnn__folder_open(&parts->list[0].weights, folder);
 }
 
-/* A module that follows: its config and weights are in a folder of its own, or it has none. */
+/* A later module: its config and weights are in a separate folder, or it has none. */
 static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
 {
     json_t *config;
@@ -100,7 +100,7 @@ static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
 
 /* ---- modules.json ---- */
 
-/* What sentence-transformers sets of its Transformer; older versions called the file otherwise. */
+/* Settings of sentence-transformers for its Transformer; older versions use another file name. */
 static int open_transformer(gnn__parts_t *parts)
 {
     static const char *const names[] = {
@@ -117,7 +117,7 @@ static int open_transformer(gnn__parts_t *parts)
                : GNN_OK;
 }
 
-/* Which head the Transformer keeps: none, that of masked words, or classes. */
+/* The head that the Transformer keeps: none, masked tokens, or classes. */
 static int choose_head(gnn__parts_t *parts, const char *type)
 {
     gnn__arch_part_t *part = &parts->list[0];
@@ -153,7 +153,7 @@ static int add_first(gnn__parts_t *parts, const char *name, const char *type)
     return choose_head(parts, type);
 }
 
-/* Folders of modules lie in the model's. */
+/* Folders of modules are inside the model's. */
 static int add_listed(gnn__parts_t *parts, const char *folder, const json_t *module)
 {
     const char *type = json_string_value(json_object_get(module, "type")),
@@ -182,7 +182,7 @@ static int add_listed(gnn__parts_t *parts, const char *folder, const json_t *mod
     return rc;
 }
 
-/* A module whose name another one has had takes its place in the package. */
+/* As in the package, a module replaces an earlier one of the same name. */
 static int check_names(const json_t *list)
 {
     for (size_t k = 0; k < json_array_size(list); k++)
@@ -216,7 +216,7 @@ static int open_plain(gnn__parts_t *parts, const char *folder)
     return open_transformer(parts);
 }
 
-/* The part of a type that stands in no list. */
+/* A part of an internal type, which modules.json does not name. */
 static int add_own(gnn__parts_t *parts, const char *type, json_t *config, const char *name)
 {
     const gnn__arch_t *arch = NULL;

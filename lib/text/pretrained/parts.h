@@ -1,11 +1,11 @@
-/* The parts that the model of a folder is made of. */
+/* Parts of a folder's model. */
 #ifndef GNN_LIB_TEXT_PARTS_H
 #define GNN_LIB_TEXT_PARTS_H
 
 #include <lib/io/weights/arch/arch.h>
 
-/* Types of modules in modules.json: what those of sentence-transformers begin with, its
- * Transformer, and a head that is trained here. */
+/* Types of modules in modules.json: the prefix of sentence-transformers, its Transformer, and a
+ * head trained by libgnn. */
 #define GNN__MODULES "sentence_transformers."
 #define GNN__TRANSFORMER GNN__MODULES "models.Transformer"
 #define GNN__STATIC GNN__MODULES "models.StaticEmbedding"
@@ -15,14 +15,14 @@ typedef struct gnn__parts {
     gnn__arch_part_t list[GNN__ARCH_PARTS];
     const char *types[GNN__ARCH_PARTS]; /* as modules.json has them; NULL: in no list */
     int count, written;                 /* those that are not written again are at the end */
-    json_t *modules;                    /* modules.json; NULL: there is none */
-    json_t *transformer;                /* sentence_bert_config.json; NULL: there is none */
+    json_t *modules;                    /* modules.json; NULL: no such file */
+    json_t *transformer;                /* sentence_bert_config.json; NULL: no such file */
     char *folder;                       /* of the first part and of the tokenizer */
-    bool is_static; /* the first part is a table: tokens without what stands around a text */
+    bool is_static; /* the first part is an embedding table: no special tokens */
 } gnn__parts_t;
 
-/* Opens the parts; with a `head`, the config of new classes, the Transformer and that. Also after
- * an error they are closed by gnn__parts_close. */
+/* Opens the parts; with a `head`, the config of new classes, only the Transformer and that head.
+ * Close with gnn__parts_close, also after an error. */
 int gnn__parts_open(gnn__parts_t *parts, const char *folder, const json_t *head);
 void gnn__parts_close(gnn__parts_t *parts);
 

@@ -1,11 +1,11 @@
-/* A folder becomes a model with its tokenizer. */
+/* Opens a folder as a model with its tokenizer. */
 #include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
 #include <lib/text/tokenizer/families.h>
 
 #include <stdlib.h>
 
-/* ---- what else a folder says ---- */
+/* ---- further settings of a folder ---- */
 
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise)
 {
@@ -25,8 +25,8 @@ static void limit_length(gnn_pretrained_t *p, double most)
         p->max_length = (int64_t)most;
 }
 
-/* The model's own limit, or the lower one of sentence-transformers: its own file says it, else that
- * of the tokenizer. */
+/* The model's own limit, or the lower one of sentence-transformers: from its own file, else from
+ * the tokenizer's. */
 static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     json_t *tokenizer = NULL;
@@ -64,7 +64,7 @@ static const json_t *label(const gnn_pretrained_t *p, int64_t index)
     return json_object_get(p->labels, key);
 }
 
-/* Classes of a head that was trained here go before those of the Transformer. */
+/* Classes of a head trained by libgnn override those of the Transformer. */
 static void find_labels(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     for (int k = parts->count - 1; k >= 0 && !p->labels; k--)
@@ -95,7 +95,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
     return set_tokenizer(p, parts);
 }
 
-/* Takes the head over. */
+/* Takes ownership of the head. */
 int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
                          json_t *head, const gnn_pretrained_config_t *config)
 {
@@ -156,7 +156,7 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
     gnn_free(pretrained);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 gnn_model_t *gnn_pretrained_model(const gnn_pretrained_t *pretrained)
 {

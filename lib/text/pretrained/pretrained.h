@@ -1,4 +1,4 @@
-/* Inside of a pretrained model. */
+/* Internals of a pretrained model. */
 #ifndef GNN_LIB_TEXT_PRETRAINED_H
 #define GNN_LIB_TEXT_PRETRAINED_H
 
@@ -9,62 +9,61 @@ struct gnn_pretrained {
     const gnn__arch_t *arch;
     gnn__arch_model_t made;
     gnn_tokenizer_t *tokenizer; /* NULL: none */
-    char *folder;               /* that it was opened from */
+    char *folder;               /* the folder it was opened from */
     json_t *head;               /* config of classes that are new; NULL: none */
     json_t *config;             /* config.json */
-    json_t *generation;         /* generation_config.json; NULL: there is none */
+    json_t *generation;         /* generation_config.json; NULL: no such file */
     json_t *labels;             /* id2label; NULL: none */
-    json_t *prompts;            /* what may stand before a text, by name; NULL: none */
-    const char *prompt;         /* the one that is chosen; NULL or empty: none */
-    bool prompts_left_out;      /* their rows are no part of a sentence's vector */
-    bool is_static;             /* tokens without what stands around a text */
+    json_t *prompts;            /* prompts before a text, by name; NULL: none */
+    const char *prompt;         /* the chosen prompt; NULL or empty: none */
+    bool prompts_left_out;      /* rows of the prompt are left out of pooling */
+    bool is_static;             /* texts are encoded without special tokens */
     bool global_first;          /* the first token of a sequence is global */
     char *model_folder;         /* of the Transformer and the tokenizer */
-    int64_t columns;            /* that vectors of sentences keep; 0: all */
+    int64_t columns;            /* columns that sentence embeddings keep; 0: all */
     const char *similarity;     /* a name of similarity.c's table */
-    bool language;              /* texts that are written begin with this token */
+    bool language;              /* first token of generated texts */
     int32_t language_id;
-    gnn_parameter_group_t *groups; /* what gnn_pretrained_groups has made last */
+    gnn_parameter_group_t *groups; /* the last result of gnn_pretrained_groups */
     char (*prefixes)[GNN__ARCH_NAME + 8];
     int64_t max_length; /* 0: any */
     int64_t n_labels;
 };
 
-/* gnn_pretrained_open_with, with the config of new classes, which it takes over, or NULL. */
+/* gnn_pretrained_open_with, with the config of new classes (takes ownership; may be NULL). */
 int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
                          json_t *head, const gnn_pretrained_config_t *config);
 
-/* A row of `step` for each text, or each pair where `second` is not NULL. embed.c */
+/* One row of `step` per text, or per pair if `second` is not NULL. embed.c */
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                           const gnn_texts_t *second, const char *step, const gnn_tensor_t *out);
 
-/* Some texts of those that were tokenized, which run at once. */
+/* A batch of the tokenized texts. */
 typedef struct gnn__some_texts {
     const gnn_tokens_t *tokens;
     int64_t first, end; /* the texts */
-    int64_t row, rows;  /* the first one's first token, and tokens of all of them */
+    int64_t row, rows;  /* index of the first token, and the count of tokens */
     const gnn_pretrained_batch_t *batch;
 } gnn__some_texts_t;
 typedef int gnn__some_texts_use_t(void *user, const gnn__some_texts_t *some);
-/* Hands tokenized texts in their order to `use`, some at a time, whose error it returns; fewer
- * where a row of `width` columns that is made of each token is wide. `skipped` as
- * gnn__pretrained_batch_make has it. embed.c */
+/* Calls `use` on batches of tokenized texts, in order, and returns its error; batches are smaller
+ * if each token gives a wide row (`width` columns). `skipped` as in gnn__pretrained_batch_make.
+ * embed.c */
 int gnn__pretrained_in_parts(const gnn_pretrained_t *p, const gnn_tokens_t *tokens, int64_t width,
                              int64_t skipped, gnn__some_texts_use_t *use, void *user);
 
-/* Tokens of a text at most: the model's limit or a lower one of the tokenizer's; 0: any.
+/* Maximum tokens per text: the model's limit or a lower one of the tokenizer; 0: unlimited.
  * prompts.c */
 int64_t gnn__pretrained_most(const gnn_pretrained_t *p);
 
-/* config_sentence_transformers.json: prompts, with the default one chosen, columns of vectors and
- * how they are compared. prompts.c */
+/* config_sentence_transformers.json: prompts with the default one, embedding columns and similarity
+ * function. prompts.c */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts);
-/* Tokens at the start of each text that come of the chosen prompt and that vectors leave out.
- * prompts.c */
+/* Tokens of the chosen prompt at the start of each text, left out of pooling. prompts.c */
 int gnn__prompts_skipped(const gnn_pretrained_t *p, int64_t *tokens);
 
-/* Texts behind the chosen prompt: the caller's own where there is none. Also after an error they
- * are released by gnn__prompted_free. prompts.c */
+/* Texts with the chosen prompt before them; the caller's own if there is none. Release with
+ * gnn__prompted_free, also after an error. prompts.c */
 typedef struct gnn__prompted {
     gnn_texts_t texts;
     const char **at;
@@ -74,13 +73,13 @@ typedef struct gnn__prompted {
 int gnn__prompted_make(gnn__prompted_t *made, const gnn_pretrained_t *p, const gnn_texts_t *texts);
 void gnn__prompted_free(gnn__prompted_t *prompted);
 
-/* A number that the entries have named by SET; `otherwise` if they have not. */
+/* A numeric setting by the names of SET; `otherwise` if absent. */
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise);
-/* The same for a text; NULL if they have not. */
+/* The same for a text; NULL if absent. */
 const char *gnn__pretrained_word(const gnn_pretrained_t *p, const char *name);
 
-/* gnn_pretrained_batch_new_with; vectors of sentences leave out `skipped` rows at the start of each
- * sequence. batch.c */
+/* gnn_pretrained_batch_new_with; pooling leaves out `skipped` rows at the start of each sequence.
+ * batch.c */
 int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
                                const gnn_sequences_t *sequences, const int32_t *global,
                                int64_t skipped);
@@ -88,7 +87,7 @@ int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrai
 /* The name of a function of similarity.c, NULL if there is none of this name. */
 const char *gnn__similarity_find(const char *name);
 
-/* Every id is a row of the tables that read this input. batch.c */
+/* Checks that every id is a row of the tables that read this input. batch.c */
 int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value);
 /* Makes the graphs of a batch ready for training. batch.c */
 int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch);

@@ -1,4 +1,4 @@
-/* What stands before each text: prompts of config_sentence_transformers.json. */
+/* Prompts of config_sentence_transformers.json, put before each text. */
 #include <lib/text/pretrained/pretrained.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -10,7 +10,7 @@ int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
     return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
 }
 
-/* Is the prompt's share of a sentence's rows left out of its vector? */
+/* Are the rows of the prompt left out of pooling? */
 static bool is_left_out(const gnn__parts_t *parts)
 {
     for (int k = 0; k < parts->count; k++)
@@ -19,7 +19,7 @@ static bool is_left_out(const gnn__parts_t *parts)
     return false;
 }
 
-/* Prompts are texts; null is an empty one. */
+/* Prompts are strings; null is the empty one. */
 static int check_prompts(const json_t *prompts)
 {
     const char *key;
@@ -34,7 +34,7 @@ static int check_prompts(const json_t *prompts)
     return GNN_OK;
 }
 
-/* A sparse encoder's vectors are compared by their products where the file does not say it. */
+/* Default similarity of a sparse encoder: the dot product. */
 static const char *similarity_of(const json_t *config)
 {
     const char *name = json_string_value(json_object_get(config, "similarity_fn_name")),
@@ -56,7 +56,7 @@ static int take_config(gnn_pretrained_t *p, const json_t *config)
     return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, PROMPTS ": \"default_prompt_name\"");
 }
 
-/* Without modules.json no program obeys the file, which must be readable all the same. */
+/* Without modules.json the settings are ignored, but the file must still be readable. */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     json_t *config = NULL;
@@ -73,7 +73,7 @@ int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts)
     return rc;
 }
 
-/* The tokens of the prompt alone, without a special one at their end. */
+/* Tokens of the prompt alone, without a final special token. */
 int gnn__prompts_skipped(const gnn_pretrained_t *p, int64_t *count)
 {
     gnn_tokens_t *tokens;

@@ -1,4 +1,4 @@
-/* A pretrained model becomes a folder again. */
+/* Writes a pretrained model as a folder. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/arrays/json_text.h>
 #include <lib/tape/tape.h>
@@ -41,7 +41,7 @@ static int write_json(const char *folder, const char *name, const json_t *json)
     return rc;
 }
 
-/* A file of the folder that the model came from, if it is there. */
+/* Copies a file of the original folder, if it exists. */
 static int copy_file(const char *from, const char *to, const char *name)
 {
     char *path = NULL;
@@ -89,7 +89,7 @@ static int copy_files(const char *from, const char *to)
 
 /* ---- parts ---- */
 
-/* The last word of a module's type: "gnn.Classes" is in the folder "1_Classes". */
+/* The last part of a module's type: "gnn.Classes" is in the folder "1_Classes". */
 static void name_part(const gnn__arch_part_t *part, int k, char name[GNN__ARCH_NAME])
 {
     const char *type = gnn__arch_types(part->arch), *dot = strrchr(type, '.');

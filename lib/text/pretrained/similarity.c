@@ -1,4 +1,4 @@
-/* How much alike vectors of sentences are. */
+/* Similarity of sentence embeddings. */
 #include <lib/text/pretrained/pretrained.h>
 
 #include <math.h>
@@ -13,7 +13,7 @@ static double dot(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
     return sum;
 }
 
-/* x y / (|x| |y|); a vector of zeros is like nothing. */
+/* x y / (|x| |y|); 0 for a zero vector. */
 static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
 {
     const double lengths = sqrt(dot(x, x, width)) * sqrt(dot(y, y, width));
@@ -52,7 +52,7 @@ const char *gnn__similarity_find(const char *name)
     return NULL;
 }
 
-/* ---- what others call ---- */
+/* ---- interface ---- */
 
 const char *gnn_pretrained_similarity_name(const gnn_pretrained_t *pretrained)
 {

@@ -1,8 +1,8 @@
-/* Texts with labels as batches for the training loop. */
+/* A batch source of labelled texts for the training loop. */
 #include <lib/io/data/data.h>
 #include <lib/text/pretrained/pretrained.h>
 
-/* Texts of one part, as tokens. */
+/* Tokenized texts of one split. */
 typedef struct half {
     gnn_tokens_t *tokens;
     int64_t *rows; /* where each begins */
@@ -83,7 +83,7 @@ static int check_labels(const gnn_labelled_texts_t *from, int64_t classes)
     return GNN_OK;
 }
 
-/* The most tokens that any `sentences` texts have together is at most `rows`. */
+/* Bounds the tokens of any `sentences` texts together by `rows`. */
 static int allocate(half_t *h, int64_t sentences)
 {
     const gnn_tokens_t *t = h->tokens;

@@ -1,10 +1,10 @@
-/* Pretrained models that go on token by token: their states, and the inputs of new rows. */
+/* Incremental decoding of pretrained models: states and the inputs of new rows. */
 #include <lib/model/state.h>
 #include <lib/text/pretrained/pretrained.h>
 
 /* ---- a state ---- */
 
-/* What rows of each graph slot hear as they come. A model without an encoder hears nothing else. */
+/* Incremental graphs by slot. A model without an encoder has no other inputs. */
 static int find_windows(const gnn_pretrained_t *p, int64_t *windows)
 {
     const bool encodes = gnn__pretrained_reads(p, "decoder_ids");
@@ -26,8 +26,7 @@ static bool grows(const char *input, bool encodes)
     return !encodes || strncmp(input, "decoder_", 8) == 0;
 }
 
-/* Runs the encoder: its inputs and graphs are those of a batch in which every decoder has written
- * one token. */
+/* Runs the encoder on the inputs and graphs of a batch in which every decoder has one token. */
 static int encode(gnn_state_t **state, const gnn_pretrained_t *p, gnn_context_t *context,
                   const gnn_sequences_t *sequences, gnn_state_config_t *config)
 {
@@ -86,7 +85,7 @@ int gnn_pretrained_state(gnn_state_t **state, const gnn_pretrained_t *pretrained
 
 /* ---- new rows ---- */
 
-/* Numbers of rows that come; each input that grows is one of three kinds. */
+/* Inputs of new rows; each growing input is one of three kinds. */
 typedef struct {
     const int32_t *ids;
     int32_t *positions, *types;

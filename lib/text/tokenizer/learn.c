@@ -1,6 +1,5 @@
-/* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Of pairs
- * met equally often the one of the smaller numbers comes first, as the library "tokenizers" has it.
- * Sennrich et al. 2016. */
+/* Trains byte-pair encoding: repeatedly merges the most frequent pair of neighbours into a token.
+ * Ties go to the smaller ids, as in the library "tokenizers". Sennrich et al. 2016. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -12,7 +11,7 @@ typedef struct word {
     int64_t count;
 } word_t;
 
-/* The words that a pair stands in, or stood in, perhaps some twice. */
+/* Words that contain or contained a pair, possibly with duplicates. */
 typedef struct places {
     int32_t *words;
     int64_t n, room, count;
@@ -30,13 +29,13 @@ typedef struct learner {
     word_t *words;
     int64_t n_words, words_room;
     int32_t *symbols;
-    gnn__pair_table_t pairs; /* numbers in `places` */
+    gnn__pair_table_t pairs; /* indices into `places` */
     places_t *places;
     int64_t n_places, places_room;
     candidate_t *heap;
     int64_t waiting, heap_room;
     int64_t merges;   /* so far */
-    int32_t *touched; /* words' pairs that grew by a merge */
+    int32_t *touched; /* pairs whose counts grew by the last merge */
     int64_t n_touched, touched_room;
 } learner_t;
 
@@ -76,7 +75,7 @@ static int count_word(learner_t *l, const char *at, int64_t n)
     return GNN_OK;
 }
 
-/* Where each word's bytes are becomes known by a walk through the texts again. */
+/* A second pass over the texts finds where each word's bytes are. */
 static int set_symbols(learner_t *l)
 {
     int64_t bytes = 0;
@@ -207,7 +206,8 @@ static int merge(learner_t *l, uint64_t key, int32_t id)
     return push_touched(l);
 }
 
-/* The most frequent pair; false: none is left. A candidate whose count has changed waits again. */
+/* The most frequent pair; false: none is left. A candidate with an outdated count is pushed
+ * again. */
 static int next_pair(learner_t *l, int64_t min_count, candidate_t *top, bool *any)
 {
     for (*any = false; l->waiting > 0 && !*any;) {
@@ -224,7 +224,7 @@ static int next_pair(learner_t *l, int64_t min_count, candidate_t *top, bool *an
 
 typedef struct vocabulary {
     json_t *root, *tokens, *merges;
-    char **names; /* (size) of the tokens by number */
+    char **names; /* (size) tokens by id */
     int64_t n, size;
 } vocabulary_t;
 
@@ -264,8 +264,8 @@ static json_t *outline(json_t *tokens, json_t *merges, json_t *added)
         "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "vocab", tokens, "merges", merges);
 }
 
-/* Special tokens first, then the 256 bytes in the order of the characters that stand for them;
- * byte_ids gets their numbers. */
+/* Special tokens first, then the 256 bytes in the order of their characters in GPT-2's alphabet;
+ * writes their ids to byte_ids. */
 static int start_vocabulary(vocabulary_t *v, const gnn_learning_t *how, int32_t byte_ids[256])
 {
     json_t *added = json_array();
@@ -316,8 +316,8 @@ static void vocabulary_free(vocabulary_t *v)
 
 /* ---- lower case ---- */
 
-/* The texts as the tokenizer will see them. A character's lower case is another of at most twice
- * its bytes, or two. */
+/* Lower-cases the texts, as the tokenizer will. A character's lower case takes at most twice its
+ * bytes, or is two characters. */
 typedef struct lowered {
     gnn_texts_t texts;
     char **at;
@@ -387,7 +387,7 @@ static int read_words(learner_t *l, const gnn_texts_t *texts)
     return set_symbols(l);
 }
 
-/* A word's bytes as tokens: the first time that it comes it stands in the texts. */
+/* Byte tokens of a word, from its first occurrence in the texts. */
 static void fill_symbols(learner_t *l, const gnn_texts_t *texts, const int32_t byte_ids[256])
 {
     for (int64_t t = 0, next = 0; t < texts->count && next < l->n_words; t++) {

@@ -1,5 +1,5 @@
-/* Words cut by one tokenizer and numbered by the vocabulary of another: SentencePiece's pieces with
- * the ids of vocab.json, as Marian and M2M100 have them. */
+/* Pieces of one tokenizer with ids of another vocabulary: SentencePiece's pieces with the ids of
+ * vocab.json (Marian, M2M100). */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static gnn__work_t *inner_of(gnn__work_t *work)
@@ -14,14 +14,14 @@ static gnn__work_t *inner_of(gnn__work_t *work)
     return work->rc == GNN_OK ? work->inner : NULL;
 }
 
-/* The id of a string, or the unknown one. */
+/* The id of a string, or of the unknown token. */
 static int32_t id_of(const gnn_tokenizer_t *t, const char *at, int64_t n)
 {
     const int32_t id = gnn__token_find(t, (gnn__string_t){at, n}, (gnn__string_t){"", 0});
     return id >= 0 ? id : t->rules.unknown;
 }
 
-/* Bytes of ">>fra<<" at the start of a word; 0: it has none. */
+/* Length of ">>fra<<" at the start of a word; 0: absent. */
 static int64_t code_length(const gnn_tokenizer_t *t, const char *word, int64_t n)
 {
     if (!t->codes || n < 4 || memcmp(word, ">>", 2) != 0)
@@ -32,7 +32,7 @@ static int64_t code_length(const gnn_tokenizer_t *t, const char *word, int64_t n
     return 0;
 }
 
-/* A token of the pieces. Characters that none of them has are looked up as they are. */
+/* Adds a piece's token. Characters outside all pieces are looked up unchanged. */
 static void add(gnn__work_t *work, const gnn__work_t *inner, gnn__token_t token, int64_t from)
 {
     const gnn_tokenizer_t *t = work->tokenizer;
@@ -62,7 +62,7 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         add(work, inner, inner->tokens.at[k], from);
 }
 
-/* The pieces are there, and the vocabulary. */
+/* Checks that both pieces and vocabulary have been read. */
 static int ready(gnn_tokenizer_t *t)
 {
     const gnn_tokenizer_t *p = t->cutter;

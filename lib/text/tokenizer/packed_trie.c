@@ -1,10 +1,10 @@
-/* Double arrays of finished trees: nodes take the first numbers that are free for all below
- * them. */
+/* Builds a double array of a finished trie: children of a node get the first indices that are all
+ * free. */
 #include <lib/text/tokenizer/packed_trie.h>
 
 enum { BYTES = 256, TRIES = 32 };
 
-/* The nodes below each node: `child` of `byte`, from first[node] to first[node + 1]. */
+/* Children of each node: `child` by `byte`, from first[node] to first[node + 1]. */
 typedef struct below {
     int64_t *first;
     int32_t *child;
@@ -13,7 +13,8 @@ typedef struct below {
 
 typedef struct packing {
     gnn__packed_trie_t *to;
-    int64_t used, begin; /* numbers from `used` on are free; those before `begin` are given up */
+    int64_t used,
+        begin; /* indices from `used` on are free; those before `begin` are no longer searched */
 } packing_t;
 
 static void below_free(below_t *b)
@@ -36,7 +37,7 @@ static int below_new(below_t *b, const gnn__trie_t *trie)
             b->first[(edges->at[k].key >> 8) + 2]++;
     for (int64_t k = 2; k < trie->nodes + 2; k++)
         b->first[k] += b->first[k - 1];
-    /* Filling moves first[node + 1] from the beginning of the node's list to its end. */
+    /* Filling moves first[node + 1] from the start of the node's list to its end. */
     for (int c = 0; c < BYTES; c++)
         if (trie->first[c] > 0) {
             b->byte[b->first[1]] = (unsigned char)c;
@@ -65,7 +66,7 @@ static int make_room(packing_t *p, int64_t room)
     return GNN_OK;
 }
 
-/* No number is taken twice: one that is given has a parent. Number 0 is the root's. */
+/* An index is taken if it has a parent; index 0 is the root. */
 static bool fits(const packing_t *p, int64_t base, const unsigned char *bytes, int64_t n)
 {
     bool free = base > 0;
@@ -74,8 +75,8 @@ static bool fits(const packing_t *p, int64_t base, const unsigned char *bytes, i
     return free;
 }
 
-/* A base for these bytes. After TRIES free numbers that did not do, the numbers behind the last
- * taken one serve, and the search begins behind those it has seen: so packing takes linear time. */
+/* A base for these bytes. After TRIES free indices that do not fit, uses those after the last taken
+ * one and starts later searches there, which keeps packing linear in time. */
 static int find_base(packing_t *p, const unsigned char *bytes, int64_t n, int64_t *base)
 {
     int64_t k = p->begin;
@@ -113,7 +114,7 @@ static int pack_node(packing_t *p, const below_t *b, int64_t node, int32_t *numb
     return GNN_OK;
 }
 
-/* A node is made after its parent, so that its number is known when it comes. */
+/* Parents come before their children, so that a node's index is known when it is reached. */
 static int pack(packing_t *p, const below_t *b, const gnn__trie_t *trie, int32_t *number)
 {
     for (int64_t node = 0; node < trie->nodes; node++) {

@@ -1,4 +1,4 @@
-/* Steps one after another: each rewrites or splits every span of the text. */
+/* Runs steps in order: each rewrites or splits every span of the text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
@@ -53,7 +53,7 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work)
     swap_spans(work);
 }
 
-/* A step that makes more of a text than it may is named: its file is at fault, not the text. */
+/* The message names a step whose output exceeds the limit: the file is at fault, not the text. */
 static void rewrite_within(const gnn__pipeline_t *pipeline, int64_t k, gnn__work_t *work)
 {
     const bool normalises = pipeline == &work->tokenizer->normalisers;
@@ -129,7 +129,7 @@ static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s: %s", what, type.at);
 }
 
-/* A Sequence may stand in another one. */
+/* Sequences may be nested. */
 static int read_steps(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
                       const char *what, int where, int depth)
 {

@@ -1,6 +1,5 @@
-/* Regular expressions of tokenizer.json. They are written for Oniguruma with Ruby's syntax; what
- * PCRE2 reads otherwise is rewritten, and what has no counterpart is refused. A match that takes
- * more steps than the limit ends the call with an error. */
+/* Regular expressions of tokenizer.json, in Oniguruma's Ruby syntax. What PCRE2 reads differently
+ * is rewritten; what has no counterpart is rejected. A match over the step limit fails the call. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <lib/text/tokenizer/tokenizer.h>
 #include <pcre2.h>
@@ -17,17 +16,17 @@ struct gnn__regex {
 typedef struct rewriter {
     const char *at, *end;
     char *to;
-    int64_t n, atom; /* bytes written; where the last thing that a count may follow begins */
+    int64_t n, atom; /* bytes written; start of the last item that a quantifier may follow */
     int64_t groups[64];
     int depth;
-    bool meeting; /* the right side of an intersection of classes is read */
+    bool meeting; /* inside the right side of an intersection of classes */
     int rc;
 } rewriter_t;
 
 #define SPACES \
     "\\t-\\r\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 
-/* Oniguruma's \\w: in a class, and by itself. */
+/* Oniguruma's \\w, inside a class and outside. */
 #define LETTERS "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define WORD LETTERS "\\xb2\\xb3\\xb9\\xbc-\\xbe"
 #define EDGE "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"
@@ -53,7 +52,7 @@ static void refuse(rewriter_t *r, const char *what)
         r->rc = gnn__error(GNN_EUNSUPPORTED, "a pattern with %s", what);
 }
 
-/* Is the name in braces at `at` one of a script? To PCRE2 a bare one is that of its extensions. */
+/* Is the name in braces at `at` a script? PCRE2 takes a bare name for the script's extensions. */
 static bool is_script(const char *at, const char *end)
 {
     static const char *const others[] = {
@@ -77,7 +76,7 @@ static void escape(rewriter_t *r, bool in_class)
     else if (c == 's')
         put_text(r, in_class ? SPACES : "[" SPACES "]");
     else if (c == 'S')
-        put_text(r, in_class ? "\\S\\x{180e}" : "[^" SPACES "]"); /* PCRE2 takes it for a space */
+        put_text(r, in_class ? "\\S\\x{180e}" : "[^" SPACES "]"); /* white space to PCRE2 */
     else if (c == 'w')
         put_text(r, in_class ? LETTERS : "[" WORD "]");
     else if (c == 'W' && !in_class)
@@ -105,7 +104,7 @@ static void escape(rewriter_t *r, bool in_class)
 
 static void class(rewriter_t *r, int depth);
 
-/* "&&[...]" behind the characters of a class, which begins at byte `from` of what is written:
+/* "&&[...]" after the characters of a class that begins at byte `from` of the output:
  * (?:(?=[...])[characters]). */
 static void intersect(rewriter_t *r, int64_t from)
 {
@@ -135,7 +134,7 @@ static void intersect(rewriter_t *r, int64_t from)
     gnn_free(right);
 }
 
-/* A class in brackets; one inside of it adds its characters. */
+/* A class in brackets; a nested one adds its characters. */
 static void class(rewriter_t *r, int depth)
 {
     const int64_t from = r->n;
@@ -177,7 +176,7 @@ static void class(rewriter_t *r, int depth)
         put(r, r->at++, depth == 0 && !closed);
 }
 
-/* {n,m}+ is a repetition of repetitions, not a possessive one. */
+/* {n,m}+ is a repeated repetition, not a possessive one. */
 static void count(rewriter_t *r)
 {
     const char *close = memchr(r->at, '}', (size_t)(r->end - r->at));
@@ -293,7 +292,7 @@ void gnn__regex_free(gnn__regex_t *regex)
 
 /* ---- matching ---- */
 
-/* The next match from byte *at of the span on; false: there is none, or an error. */
+/* The next match at or after byte *at of the span; false: none, or an error. */
 static bool next_match(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t span,
                        pcre2_match_data *match, PCRE2_SIZE at, gnn__span_t *found)
 {
@@ -337,7 +336,7 @@ void gnn__regex_each(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t s
 
 typedef struct cut {
     gnn__cutter_t *cutter;
-    int64_t begin; /* of what no match has taken yet */
+    int64_t begin; /* start of the unmatched text */
     bool invert;
 } cut_t;
 

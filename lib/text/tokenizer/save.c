@@ -1,8 +1,8 @@
-/* tokenizer.json written. */
+/* Writes tokenizer.json. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* A shallow copy; NULL without memory, where jansson's own leaves keys out. */
+/* A shallow copy; NULL if out of memory, where jansson's own drops keys. */
 static json_t *copy_of(const json_t *object)
 {
     json_t *copy = json_object(), *value;
@@ -29,14 +29,14 @@ static json_t *vocabulary_of(const gnn_tokenizer_t *t)
     return tokens;
 }
 
-/* The tokens that came from a file of their own join the model. NULL without memory. */
+/* Adds the tokens of a separate file to the model. NULL if out of memory. */
 static json_t *whole_of(const gnn_tokenizer_t *t)
 {
     json_t *root = copy_of(t->root), *model = copy_of(json_object_get(t->root, "model"));
     bool failed = !model;
     if (model && !json_object_get(model, "vocab"))
         failed = json_object_set_new(model, "vocab", vocabulary_of(t)) != 0;
-    /* takes over the model, whatever it returns */
+    /* takes ownership of the model, even on failure */
     failed = json_object_set_new(root, "model", model) != 0 || failed;
     if (!failed)
         return root;

@@ -1,5 +1,5 @@
-/* Merges by scores, as SentencePiece and llama2.c have them: of all neighbours that make a token
- * together, those with the largest score become it. */
+/* Merges by scores (SentencePiece, llama2.c): of all neighbours whose concatenation is a token,
+ * those of the largest score are merged first. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static int by_score(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* How many different scores are larger: `sorted` falls. */
+/* Rank of a score: the count of larger distinct scores; `sorted` is descending. */
 static int32_t rank_of(const double *sorted, int64_t n, double score)
 {
     int64_t low = 0, high = n;
@@ -24,11 +24,11 @@ static int32_t rank_of(const double *sorted, int64_t n, double score)
     return (int32_t)low;
 }
 
-/* Pieces by their hashes, and room for those of the parts of one. */
+/* Pieces by hash, and buffers for the hashes of one piece's parts. */
 typedef struct parts {
     gnn__string_table_t pieces;
-    uint64_t *prefix; /* (GNN__MOST_TOKEN_BYTES + 1) of the first k bytes */
-    uint64_t *power;  /* (GNN__MOST_TOKEN_BYTES + 1) of the hash's base */
+    uint64_t *prefix; /* (GNN__MOST_TOKEN_BYTES + 1) hashes of the first k bytes */
+    uint64_t *power;  /* (GNN__MOST_TOKEN_BYTES + 1) powers of the hash's base */
 } parts_t;
 
 static void parts_free(parts_t *p)
@@ -58,7 +58,7 @@ static int parts_new(parts_t *p, const gnn_tokenizer_t *t)
     return GNN_OK;
 }
 
-/* The piece that is the bytes from .. to of a token, whose prefixes are hashed. */
+/* The piece equal to bytes from .. to of a token whose prefixes are hashed. */
 static int32_t part(const parts_t *p, const gnn_tokenizer_t *t, const char *at, int64_t from,
                     int64_t to)
 {

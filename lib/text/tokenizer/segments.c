@@ -1,8 +1,7 @@
-/* A text becomes tokens: added ones are cut out of it, the rest goes through the steps and the
- * model. */
+/* Tokenizes a text: cuts out added tokens and passes the rest through the steps and the model. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* Later tokens are cut. */
+/* Tokens past the limit are cut. */
 static bool has_enough(const gnn__work_t *work)
 {
     return work->enough > 0 && work->tokens.n >= work->enough;
@@ -10,7 +9,7 @@ static bool has_enough(const gnn__work_t *work)
 
 /* ---- words ---- */
 
-/* From bytes of the word to bytes of the input. */
+/* Maps offsets in the word to offsets in the input. */
 static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
 {
     for (int64_t k = first; work->keeps_normal && k < work->tokens.n; k++) {
@@ -26,7 +25,7 @@ static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
     }
 }
 
-/* An unknown token and one at the end of the word before are one. */
+/* Merges an unknown token with one at the end of the previous word. */
 static void join_unknown(gnn__work_t *work, int64_t first)
 {
     gnn__token_list_t *t = &work->tokens;
@@ -111,8 +110,8 @@ static gnn__span_t with_blanks(const gnn__added_t *token, const gnn__flow_t *tex
     return match;
 }
 
-/* The next added token from *at on: its number, -1 if there is none. Text from `start` on is not
- * taken yet. */
+/* The next added token at or after *at: its index, -1 if there is none. Text from `start` on is not
+ * consumed yet. */
 static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *text,
                           int64_t *at, int64_t start, gnn__span_t *match)
 {
@@ -158,7 +157,7 @@ static void cut(gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *t
         if (found < 0)
             return;
         add_added(work, text, found, match);
-        start = match.end; /* as in the package, what it strips may be another token still */
+        start = match.end; /* as in the package, the stripped part may contain another token */
     }
 }
 
@@ -219,11 +218,11 @@ static void load(gnn__work_t *work, const char *text, int64_t bytes)
     work->raw = made;
 }
 
-/* Blanks at the ends of tokens are none of their places; the one that was added at the start of the
- * text stands nowhere. */
+/* Offsets exclude blanks at the ends of tokens; the blank added at the start of the text has no
+ * offset. */
 static void trim(gnn__work_t *work, int64_t first)
 {
-    static const char blank[] = "\xc4\xa0"; /* how GPT-2 writes one */
+    static const char blank[] = "\xc4\xa0"; /* a blank in GPT-2's alphabet */
     const gnn_tokenizer_t *t = work->tokenizer;
     for (int64_t k = first; k < work->tokens.n; k++) {
         gnn__token_t *token = &work->tokens.at[k];

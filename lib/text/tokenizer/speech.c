@@ -1,11 +1,11 @@
-/* How tokens become text, as tokenizer.json's decoder says it. */
+/* Reads tokenizer.json's decoder: tokens to text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read_wordpiece(gnn__speech_t *s, const json_t *json)
 {
     gnn__string_t prefix = {"##", 2};
     GNN_TRY(gnn__json_string(json, "prefix", false, &prefix));
-    s->spaced = prefix.length > 0; /* every token begins with an empty one */
+    s->spaced = prefix.length > 0; /* the empty prefix matches every token */
     s->tidy = true;
     s->prefix = prefix.at;
     return gnn__json_bool(json, "cleanup", &s->tidy);
@@ -75,8 +75,8 @@ static int read_nothing(gnn__speech_t *s, const json_t *json)
     return GNN_OK;
 }
 
-/* In a Sequence the steps stand in the order of their ranks, each once. `alone`: no other step but
- * Fuse may stand with it. */
+/* A Sequence has its steps in the order of their ranks, each once. `alone`: combines with no step
+ * but Fuse. */
 enum { REPLACE = 1, BYTES, FUSE, STRIP };
 static const struct {
     const char *type, *keys;

@@ -1,4 +1,4 @@
-/* Tables of strings by their hashes, with open addressing. */
+/* Hash tables of strings with open addressing. */
 #include <lib/text/tokenizer/string_table.h>
 
 #include <lib/text/tokenizer/trie.h>
@@ -11,7 +11,7 @@ static bool is_same(gnn__slice_t string, gnn__slice_t left, gnn__slice_t right)
             memcmp(string.at + left.length, right.at, (size_t)right.length) == 0);
 }
 
-/* The string's slot, or the free one where it belongs. */
+/* The string's slot, or the free one to insert it at. */
 static int64_t slot_of(const gnn__string_table_t *table, const gnn__slice_t *strings, uint64_t hash,
                        gnn__slice_t left, gnn__slice_t right)
 {

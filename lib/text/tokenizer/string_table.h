@@ -1,6 +1,6 @@
-/* A table of strings by their hashes: 16 bytes for a slot, whatever the strings' lengths. The hash
- * of s is the sum of s[k] B^(n - 1 - k) modulo 2^61 - 1, so that those of all parts of a string
- * follow from its prefixes'. */
+/* A hash table of strings: 16 bytes per slot for strings of any length. The hash of s is the sum of
+ * s[k] B^(n - 1 - k) modulo 2^61 - 1, so that the hash of any substring follows from those of
+ * prefixes. */
 #ifndef GNN_LIB_TEXT_STRING_TABLE_H
 #define GNN_LIB_TEXT_STRING_TABLE_H
 
@@ -9,7 +9,7 @@
 
 typedef struct gnn__string_slot {
     uint64_t hash;
-    int64_t id; /* -1: the slot is free */
+    int64_t id; /* -1: free slot */
 } gnn__string_slot_t;
 typedef struct gnn__string_table {
     gnn__string_slot_t *at;
@@ -33,7 +33,7 @@ static inline uint64_t gnn__hash_minus(uint64_t a, uint64_t b)
     return a >= b ? a - b : a + (((uint64_t)1 << 61) - 1) - b;
 }
 
-/* The hash of what was hashed and one more byte. */
+/* Extends a hash by one byte. */
 static inline uint64_t gnn__hash_byte(uint64_t hash, char byte)
 {
     const uint64_t prime = ((uint64_t)1 << 61) - 1,
@@ -48,11 +48,11 @@ static inline uint64_t gnn__hash_bytes(uint64_t hash, const char *at, int64_t n)
     return hash;
 }
 
-/* The id of a string of this hash, -1 if there is none; it may be given in two parts. `strings`:
- * those that the ids are of. */
+/* The id of a string with this hash, -1 if absent; the string may be given in two parts. `strings`:
+ * the strings by id. */
 int32_t gnn__string_find(const gnn__string_table_t *table, const gnn__slice_t *strings,
                          uint64_t hash, gnn__slice_t left, gnn__slice_t right);
-/* A string that is there gets the new id. */
+/* A present string gets the new id. */
 int gnn__string_add(gnn__string_table_t *table, const gnn__slice_t *strings, uint64_t hash,
                     int32_t id);
 void gnn__strings_free(gnn__string_table_t *table);

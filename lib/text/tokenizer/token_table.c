@@ -1,4 +1,4 @@
-/* The tokens of a vocabulary, and GPT-2's way to write bytes as characters that can be seen. */
+/* The tokens of a vocabulary, and GPT-2's alphabet of visible characters for bytes. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { MOST_TOKENS = 1 << 24 };
@@ -112,8 +112,8 @@ int gnn__unknown_read(gnn_tokenizer_t *t, const json_t *model, const char *initi
 
 /* ---- bytes ---- */
 
-/* Printable characters of Latin-1 stand for themselves; the 68 other bytes, in their order, are
- * written as U+0100 and on. */
+/* Printable Latin-1 characters represent themselves; the 68 other bytes, in order, map to U+0100
+ * and up. */
 static bool is_printable(int c)
 {
     return (c >= '!' && c <= '~') || (c >= 0xa1 && c <= 0xac) || (c >= 0xae && c <= 0xff);

@@ -1,4 +1,4 @@
-/* Tokenizers: making one of a file, and its vocabulary. */
+/* Tokenizers: opening a file, and the vocabulary. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 void gnn_tokenizer_free(gnn_tokenizer_t *t)

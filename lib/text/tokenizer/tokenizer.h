@@ -1,9 +1,9 @@
-/* Inside of tokenizers. A text goes through
+/* Internals of tokenizers. Stages of encoding:
  *
  *    bytes -> added tokens cut out -> normalisers -> splitters -> model -> template
  *
- * Normalisers and splitters are steps, rows of steps.def; models are rows of kinds.def. Both are
- * named as tokenizer.json names them. */
+ * Normalisers and splitters are steps, entries of steps.def; models are entries of kinds.def. Both
+ * have their names from tokenizer.json. */
 #ifndef GNN_LIB_TEXT_TOKENIZER_H
 #define GNN_LIB_TEXT_TOKENIZER_H
 
@@ -14,28 +14,27 @@
 #include <lib/text/tokenizer/string_table.h>
 #include <lib/text/tokenizer/utf8.h>
 
-/* Bytes of the caller's, with a zero byte behind them where they come from JSON. */
+/* Borrowed bytes, zero-terminated if they come from JSON. */
 typedef gnn__slice_t gnn__string_t;
 
-/* What a file may ask for, so that the cost of reading it and of encoding is linear in bytes. */
+/* Limits on files, which keep the cost of reading and encoding linear in bytes. */
 enum {
-    GNN__MOST_TOKEN_BYTES = 4096,  /* of a token, and of a string among a step's options */
-    GNN__MOST_STEPS = 256,         /* of a pipeline */
+    GNN__MOST_TOKEN_BYTES = 4096,  /* bytes of a token or of a string option of a step */
+    GNN__MOST_STEPS = 256,         /* steps of a pipeline */
     GNN__MOST_TEMPLATE = 4096,     /* tokens around a text */
     GNN__MOST_SEQUENCES = 8,       /* texts in a template */
-    GNN__BYTES_PER_BYTE = 64,      /* that steps make of a text, per byte of it */
-    GNN__BYTES_PER_TEXT = 1 << 16, /* and beyond that */
-    GNN__SPARE_IDS = 1 << 16,      /* ids may reach twice the count of tokens and this */
-    GNN__MOST_CHARSMAP_KEY = 256   /* bytes that an entry of a charsmap replaces */
+    GNN__BYTES_PER_BYTE = 64,      /* bytes that steps make, per byte of a text */
+    GNN__BYTES_PER_TEXT = 1 << 16, /* bytes in addition */
+    GNN__SPARE_IDS = 1 << 16,      /* ids are below twice the count of tokens plus this */
+    GNN__MOST_CHARSMAP_KEY = 256   /* bytes replaced by one entry of a charsmap */
 };
 
-/* ---- a text on its way ---- */
+/* ---- the text being encoded ---- */
 
 typedef struct gnn__flow {
     char *at; /* UTF-8 */
     int64_t n, room;
-    int64_t *from,
-        *to; /* (room) the input's bytes that each byte stands for; NULL: places are not kept */
+    int64_t *from, *to; /* (room) span of the input of each byte; NULL: offsets are not kept */
 } gnn__flow_t;
 
 typedef struct gnn__span {
@@ -47,7 +46,7 @@ typedef struct gnn__spans {
     int64_t n, room;
 } gnn__spans_t;
 
-/* A token and what it stands for: bytes of the word while the model works, of the input then. */
+/* A token and its span: in the word while the model runs, in the input afterwards. */
 typedef struct gnn__token {
     int32_t id, type;
     int64_t begin, end;
@@ -60,39 +59,39 @@ typedef struct gnn__token_list {
 
 struct gnn__cache;
 
-/* What one call of encode needs. Functions that take it keep its first error and do nothing after
- * one. */
+/* The workspace of one encode call. Functions that take it keep the first error and do nothing
+ * after it. */
 typedef struct gnn__work {
     const gnn_tokenizer_t *tokenizer;
     int rc;
     bool places;
-    bool first;            /* the text begins with this segment */
-    int64_t most, left;    /* bytes that a step, and all together, may make of the text */
-    int64_t enough;        /* tokens after which the rest of the texts is not encoded; 0: all are */
-    gnn__flow_t raw, held; /* the whole text; a segment behind its normalisers, as it is searched */
-    gnn__flow_t text, next; /* the present text and the one that a step makes of it */
+    bool first;             /* this segment is at the start of the text */
+    int64_t most, left;     /* byte limits of one step and of all together */
+    int64_t enough;         /* tokens after which encoding stops; 0: no limit */
+    gnn__flow_t raw, held;  /* the whole text; a normalized segment, to be searched */
+    gnn__flow_t text, next; /* the current text and the output of a step */
     gnn__spans_t spans, next_spans;
     gnn__token_list_t tokens;
-    struct gnn__cache *cache; /* words met before */
-    void *model;              /* (model_bytes) scratch of the kind's */
+    struct gnn__cache *cache; /* cache of words */
+    void *model;              /* (model_bytes) scratch of the kind */
     size_t model_bytes;
-    bool keeps_normal;       /* tokens stand for bytes of the text after its normalisers */
-    struct gnn__work *inner; /* of tokenizer->cutter; NULL until it is needed */
+    bool keeps_normal;       /* spans of tokens refer to the normalized text */
+    struct gnn__work *inner; /* workspace of tokenizer->cutter; NULL until needed */
 } gnn__work_t;
 
 int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool places);
 void gnn__work_free(gnn__work_t *work);
-/* At least so many bytes of the model's scratch, contents lost; NULL after an error. */
+/* The model's scratch of at least so many bytes, contents undefined; NULL after an error. */
 void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element);
 
-/* A text of so many bytes begins: sets what steps may make of it. */
+/* Sets the limits of the steps for a text of so many bytes. */
 void gnn__work_begin(gnn__work_t *work, int64_t bytes);
-/* Counts what a step has made of a span list; GNN_EOVERFLOW past either limit. */
+/* Counts the output of a step; GNN_EOVERFLOW past either limit. */
 void gnn__work_count(gnn__work_t *work);
-/* Appends to the text that is being made what stands for the bytes from .. to of the input. */
+/* Appends to the output text, as a replacement of bytes from .. to of the input. */
 void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t origin);
 void gnn__put_grow(gnn__work_t *work, int64_t bytes);
-/* Where a byte of the present text came from. */
+/* The origin of a byte of the current text. */
 static inline gnn__span_t gnn__origin(const gnn__work_t *work, int64_t k)
 {
     return work->places ? (gnn__span_t){work->text.from[k], work->text.to[k]} : (gnn__span_t){0, 0};
@@ -119,7 +118,7 @@ static inline void gnn__put(gnn__work_t *work, int32_t c, gnn__span_t origin)
     else
         gnn__put_bytes(work, bytes, gnn__utf8_put(bytes, c), origin);
 }
-/* Appends a span of the present text that is made; an empty one is dropped. */
+/* Appends a span of the current text; empty spans are dropped. */
 void gnn__add_span(gnn__work_t *work, int64_t begin, int64_t end);
 void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end);
 
@@ -129,23 +128,22 @@ typedef struct gnn__text_step gnn__text_step_t;
 enum { GNN__NORMALISES = 1, GNN__SPLITS = 2 };
 typedef struct gnn__text_step_row {
     const char *type, *also[3]; /* names in tokenizer.json */
-    const char *keys;           /* that its options have there; NULL: none */
-    int lists;                  /* where it may stand: GNN__NORMALISES, GNN__SPLITS */
-    /* Reads options into step->options, which gnn_free releases; NULL: there are none. */
+    const char *keys;           /* names of its options; NULL: none */
+    int lists;                  /* allowed uses: GNN__NORMALISES, GNN__SPLITS */
+    /* Reads options into step->options, released by gnn_free; NULL: no options. */
     int (*read)(gnn__text_step_t *step, const json_t *json);
-    /* One of the two, or both in this order: `rewrite` puts what becomes of a span of the present
-     * text, `split` adds the spans that a span falls into. Either is NULL where no step of this row
-     * does it. */
+    /* One of the two, or both in this order: `rewrite` writes the replacement of a span of the
+     * current text, `split` adds the spans that a span is split into. NULL if unused. */
     void (*rewrite)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
     void (*split)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
-    void (*release)(gnn__text_step_t *step); /* what options hold; NULL: nothing */
+    void (*release)(gnn__text_step_t *step); /* releases members of options; NULL: none */
 } gnn__text_step_row_t;
 struct gnn__text_step {
     const gnn__text_step_row_t *row;
     void *options;
-    bool by_origin;               /* needs to know whether a span begins where the text does */
-    bool first_only;              /* what stands before a text stands before its first span alone */
-    bool keeps_text, keeps_spans; /* these options rewrite, or split, nothing */
+    bool by_origin;               /* depends on whether a span is at the start of the text */
+    bool first_only;              /* prepends to the first span of a text only */
+    bool keeps_text, keeps_spans; /* with these options, nothing is rewritten or split */
 };
 typedef struct gnn__pipeline {
     gnn__text_step_t *at;
@@ -163,13 +161,13 @@ int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row
 int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
                        const char *what, int where);
 void gnn__pipeline_free(gnn__pipeline_t *pipeline);
-/* Texts become lower-case before all other normalisers, unless one of them does it. pipeline.c */
+/* Lower-cases texts before all other normalisers, unless one of them does so. pipeline.c */
 int gnn__tokenizer_lower(gnn_tokenizer_t *tokenizer);
 void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work);
 
-/* ---- what steps share ---- */
+/* ---- shared by steps ---- */
 
-/* What becomes of matches and of what lies between them, as the library tokenizers has it. */
+/* Treatment of matches and of the text between them, as in the library tokenizers. */
 typedef enum {
     GNN__REMOVED,
     GNN__ISOLATED,
@@ -179,7 +177,7 @@ typedef enum {
     GNN__BEHAVIORS
 } gnn__behavior_t;
 int gnn__behavior_read(const json_t *json, bool needed, gnn__behavior_t *behavior);
-/* Takes pieces of a span in their order, matches and others, and adds spans. */
+/* Takes the pieces of a span in order, matches and others, and adds spans. */
 typedef struct gnn__cutter {
     gnn__work_t *work;
     gnn__behavior_t behavior;
@@ -187,32 +185,31 @@ typedef struct gnn__cutter {
     bool open, match, before;
 } gnn__cutter_t;
 void gnn__cut(gnn__cutter_t *cutter, int64_t begin, int64_t end, bool match);
-/* The same of a match that may be empty: it parts what stands on its sides. */
+/* The same for a possibly empty match, which splits its neighbours. */
 void gnn__cut_at(gnn__cutter_t *cutter, int64_t begin, int64_t end, bool match);
 void gnn__cut_end(gnn__cutter_t *cutter);
 
-/* A regular expression as tokenizer.json has it (Oniguruma's, Ruby's syntax), run by PCRE2. */
+/* A regular expression of tokenizer.json (Oniguruma's Ruby syntax), run by PCRE2. */
 typedef struct gnn__regex gnn__regex_t;
 int gnn__regex_new(gnn__regex_t **regex, gnn__string_t pattern);
 void gnn__regex_free(gnn__regex_t *regex);
-/* Calls `found` for each match in a span, as Oniguruma finds them: one may be empty, but not where
- * the match before it ends. */
+/* Calls `found` for each match in a span by Oniguruma's rules: a match may be empty, but not at the
+ * end of the previous one. */
 typedef void (*gnn__regex_found_t)(void *user, gnn__span_t match);
 void gnn__regex_each(const gnn__regex_t *regex, gnn__work_t *work, gnn__span_t span,
                      gnn__regex_found_t found, void *user);
-/* Cuts a span into matches and what lies between them. */
+/* Splits a span into matches and the text between them. */
 void gnn__regex_cut(const gnn__regex_t *regex, gnn__cutter_t *cutter, gnn__span_t span, bool invert);
 
-/* How a pattern of words reads: GPT-2's, Llama 3's, Qwen 2's. */
+/* A hand-coded pattern of words: GPT-2's, Llama 3's, Qwen 2's. */
 typedef struct gnn__word_rules gnn__word_rules_t;
-/* By the regular expression that says the same; NULL: it is not known. */
+/* By the equivalent regular expression; NULL: unknown. */
 const gnn__word_rules_t *gnn__word_rules_find(const char *regex);
 extern const gnn__word_rules_t gnn__gpt2_words;
-/* Where the word ends that begins at k < end. */
+/* End of the word that begins at k < end. */
 int64_t gnn__word_end(const gnn__word_rules_t *rules, const char *at, int64_t k, int64_t end);
 
-/* SentencePiece's table of characters and what becomes of them: a tree in the form of Darts, and
- * strings. */
+/* SentencePiece's table of character replacements: a trie in the format of Darts, and strings. */
 typedef struct gnn__charsmap {
     const unsigned char *units;
     int64_t n_units;
@@ -221,11 +218,12 @@ typedef struct gnn__charsmap {
 } gnn__charsmap_t;
 /* Borrows the bytes; none make an empty table. GNN_EFORMAT. */
 int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n);
-/* Bytes at the start of `at` that the table replaces by *to, the fewest or the most; 0: none. */
+/* Length of the shortest or longest match at the start of `at`, to be replaced by *to; 0: no
+ * match. */
 int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n, bool longest,
                            gnn__string_t *to);
 
-/* Bytes in base64, as a string of JSON. */
+/* Base64 of bytes, as a JSON string. */
 int gnn__to_base64(json_t **out, gnn__string_t bytes);
 
 /* SentencePiece's own normaliser, for steps made without JSON. */
@@ -233,8 +231,8 @@ typedef struct gnn__sentencepiece_options {
     gnn__charsmap_t map;
     bool prefix, squeeze,
         escape; /* a blank at the start; single blanks only, none at the ends; blanks are U+2581 */
-    const gnn__trie_t *kept; /* strings that stay as they are */
-    bool plain[128];         /* ASCII characters that stay as they are in front of another one */
+    const gnn__trie_t *kept; /* strings that stay unchanged */
+    bool plain[128];         /* ASCII characters that stay unchanged before another one */
 } gnn__sentencepiece_options_t;
 
 #define GNN__BLANK "\xe2\x96\x81" /* U+2581 */
@@ -245,59 +243,60 @@ typedef struct gnn__token_kind {
     const char *name, *paper;
     const char *keys; /* of "model" */
     int (*read)(gnn_tokenizer_t *tokenizer, const json_t *model);
-    /* Adds the tokens of a word, whose bytes they stand for. */
+    /* Adds the tokens of a word with their spans in it. */
     void (*encode)(const gnn_tokenizer_t *tokenizer, gnn__work_t *work, const char *word, int64_t n);
-    /* When everything has been read, from whatever file; may be NULL. */
+    /* Called after everything has been read, from any format; may be NULL. */
     int (*ready)(gnn_tokenizer_t *tokenizer);
 } gnn__token_kind_t;
 
 #define GNN_TOKENIZER(name) extern const gnn__token_kind_t gnn__token_kind_##name;
 #include <lib/text/tokenizer/kinds.def>
 #undef GNN_TOKENIZER
-/* Words that tokenizer->cutter cuts: no model of tokenizer.json. numbered.c */
+/* Words split by tokenizer->cutter: not a model of tokenizer.json. numbered.c */
 extern const gnn__token_kind_t gnn__token_kind_numbered;
 
-/* What the models need, each some of it. */
+/* Data of the models; each uses some of it. */
 typedef struct gnn__rules {
-    int32_t unknown;             /* token of what is not known; -1: none */
-    int32_t bytes[256];          /* tokens "<0x00>" and on; -1: none */
-    int32_t *letters;            /* (256) tokens of one byte, bytewise; -1: none. May be NULL */
-    gnn__pair_table_t merges;    /* two neighbours: rank and the token that they become */
-    double *scores;              /* of each token */
-    double unknown_score, most;  /* what an unknown character costs; the largest score */
-    const char *prefix, *suffix; /* of parts that continue a word, and of its last part; "": none */
-    int64_t longest_word;        /* in characters; a longer one is unknown */
+    int32_t unknown;            /* the unknown token; -1: none */
+    int32_t bytes[256];         /* tokens "<0x00>" to "<0xFF>"; -1: none */
+    int32_t *letters;           /* (256) tokens of one byte, bytewise; -1: none. May be NULL */
+    gnn__pair_table_t merges;   /* by two neighbours: rank and merged token */
+    double *scores;             /* of each token */
+    double unknown_score, most; /* score of an unknown character; the largest score */
+    const char *prefix,
+        *suffix; /* prefix of continuing parts of a word, and suffix of its last part; "": none */
+    int64_t longest_word; /* maximum characters of a word; a longer one is unknown */
     bool fuse_unknown, ignore_merges, byte_fallback, bytewise;
-    bool single;       /* sums of scores are rounded to float, as SentencePiece has them */
+    bool single;       /* sums of scores are rounded to float, as in SentencePiece */
     bool never_cached; /* words are whole texts */
-    bool join_unknown; /* unknown tokens of words that follow on each other are one */
+    bool join_unknown; /* unknown tokens of consecutive words are merged */
 } gnn__rules_t;
 
-/* ---- back to text ---- */
+/* ---- decoding ---- */
 
 typedef struct gnn__speech {
     bool spaced;              /* a blank between tokens */
-    bool bytewise;            /* characters of a token stand for bytes, as GPT-2 writes them */
+    bool bytewise;            /* characters of a token are bytes in GPT-2's alphabet */
     bool byte_tokens;         /* <0x0A> is a byte; one of no character is U+FFFD */
     bool whole_runs;          /* all bytes of a run are, unless all are characters */
-    bool bare_first;          /* blanks of the first token fall away */
-    bool tidy;                /* blanks before punctuation fall away */
-    bool tidy_text;           /* the same in the whole text, whatever tokens it is made of */
-    bool bare_ends;           /* blanks at both ends of the text fall away */
-    bool runs;                /* blanks after a special token that is written fall away */
-    bool blank_after_special; /* one stands after a special token that is written */
-    int64_t strip_left;       /* blanks that fall away at the start of the text */
-    const char *blank;        /* what stands for a blank; "": nothing */
-    const char *prefix;       /* of a token that continues a word; "": none */
-    const char *suffix;       /* of a token that ends a word; "": none */
-    const char *unknown;      /* how the unknown token is said; NULL: as it is */
+    bool bare_first;          /* blanks of the first token are dropped */
+    bool tidy;                /* blanks before punctuation are dropped */
+    bool tidy_text;           /* the same in the whole text, across tokens */
+    bool bare_ends;           /* blanks at both ends of the text are dropped */
+    bool runs;                /* blanks after a written special token are dropped */
+    bool blank_after_special; /* adds a blank after a written special token */
+    int64_t strip_left;       /* count of blanks dropped at the start of the text */
+    const char *blank;        /* representation of a blank; "": none */
+    const char *prefix;       /* prefix of a token that continues a word; "": none */
+    const char *suffix;       /* suffix of a token that ends a word; "": none */
+    const char *unknown;      /* text of the unknown token; NULL: unchanged */
 } gnn__speech_t;
 
 /* ---- the whole ---- */
 
 typedef struct gnn__added {
     gnn__string_t text;
-    char *normal; /* what normalisers make of it; NULL: the text itself */
+    char *normal; /* normalized text; NULL: the text itself */
     int32_t id;
     bool special, normalised, single_word, strip_left, strip_right;
 } gnn__added_t;
@@ -315,65 +314,65 @@ enum { GNN__TOKEN_SPECIAL = 1, GNN__TOKEN_BYTE = 2, GNN__TOKEN_KEPT = 4 };
 
 struct gnn_tokenizer {
     const gnn__token_kind_t *kind;
-    json_t *root;           /* owns most strings; NULL where the file is none of JSON */
-    char *block, *more;     /* own the others */
-    gnn__string_t *tokens;  /* (room) as the file writes them; at NULL: no token */
-    gnn__string_t *written; /* (size) how tokens are written that normalisers change; NULL: none */
+    json_t *root;           /* owns most strings; NULL if the file is not JSON */
+    char *block, *more;     /* own the other strings */
+    gnn__string_t *tokens;  /* (room) as written in the file; at NULL: no token */
+    gnn__string_t *written; /* (size) forms of tokens changed by normalisers; NULL: none */
     uint8_t *flags;         /* (room) */
     int64_t size, room;
-    int64_t count, expected;   /* tokens that are there; that the file says it has */
-    gnn__string_table_t names; /* tokens as the file writes them */
-    gnn__trie_t kept;          /* SentencePiece's pieces that are never taken apart */
-    gnn__trie_t pieces;        /* tokens as text has them: what the model finds */
-    gnn__packed_trie_t packed; /* the same for a kind that walks from every place */
+    int64_t count, expected;   /* count of tokens present, and of tokens declared by the file */
+    gnn__string_table_t names; /* tokens as written in the file */
+    gnn__trie_t kept;          /* SentencePiece's user-defined pieces */
+    gnn__trie_t pieces;        /* tokens as they appear in text, for the model */
+    gnn__packed_trie_t packed; /* the same for a kind that walks from every position */
     gnn__rules_t rules;
     gnn__pipeline_t normalisers, splitters;
     gnn__added_t *added;
     int64_t n_added;
-    gnn__trie_t raw_added, normalised_added; /* numbers of added tokens by their text */
+    gnn__trie_t raw_added, normalised_added; /* indices of added tokens by their text */
     gnn__template_t single, pair;
-    gnn_tokenizer_t *cutter; /* cuts words, and this vocabulary numbers what comes of it; or NULL */
-    int32_t *numbering;      /* (cutter->size) ids here of the tokens there */
-    bool needs_origins; /* a step reads places, which are kept even where they are not asked for */
-    bool codes;         /* ">>fra<<" at the start of a word is a token of its own */
-    bool one_type;      /* tokens of the second text have the type of the first one's */
-    bool cuts_start;    /* a text that is too long loses its first tokens, not its last */
-    int64_t max_length; /* tokens of a text that the folder asks for; 0: any */
-    bool trims;         /* blanks at the ends of a token are none of its place */
-    bool trims_prefix;  /* but for one at the start of a text */
+    gnn_tokenizer_t *cutter; /* splits words; ids come from this vocabulary; or NULL */
+    int32_t *numbering;      /* (cutter->size) ids here of the cutter's tokens */
+    bool needs_origins;      /* a step reads offsets, which are then always kept */
+    bool codes;              /* ">>fra<<" at the start of a word is a token of its own */
+    bool one_type;           /* tokens of the second text have the type of the first */
+    bool cuts_start;         /* truncates too long texts at the start, not at the end */
+    int64_t max_length;      /* the folder's limit of tokens per text; 0: none */
+    bool trims;              /* offsets exclude blanks at the ends of a token */
+    bool trims_prefix;       /* except one at the start of a text */
     gnn__speech_t speech;
 };
 
-/* GNN_EFORMAT: two tokens have this number, it is past any that the count of tokens explains, or
- * the token is longer than GNN__MOST_TOKEN_BYTES. */
+/* GNN_EFORMAT: the id is taken or too large for the count of tokens, or the token is longer than
+ * GNN__MOST_TOKEN_BYTES. */
 int gnn__token_add(gnn_tokenizer_t *tokenizer, int64_t id, gnn__string_t text);
-/* The token that is `left` and `right` together, -1 if there is none. */
+/* The token equal to `left` followed by `right`; -1 if there is none. */
 int32_t gnn__token_find(const gnn_tokenizer_t *tokenizer, gnn__string_t left, gnn__string_t right);
-/* The bytes of a character that GPT-2's table writes for a byte; -1: it stands for none. */
+/* The byte of a character in GPT-2's alphabet; -1: not in it. */
 int gnn__byte_of(int32_t c);
 int32_t gnn__character_of(int byte);
-/* Bytes that a token of GPT-2's writing stands for, in `to` (length bytes at most); -1: a character
- * is none of the table's. */
+/* Decodes a token in GPT-2's alphabet into `to` (at most length bytes); -1: a character is not in
+ * the alphabet. */
 int64_t gnn__token_bytes(gnn__string_t token, char *to);
 /* "<0x0A>" is 10; -1: no such token. */
 int gnn__byte_token(gnn__string_t token);
-/* Makes a token one that the model finds in text. */
+/* Lets the model find a token in text. */
 int gnn__piece_add(gnn_tokenizer_t *tokenizer, int32_t id);
-/* All tokens of model.vocab, an object of numbers. */
+/* Reads all tokens of model.vocab, an object of ids. */
 int gnn__vocabulary_of(gnn_tokenizer_t *tokenizer, const json_t *model);
 /* model.unk_token, or `initial` (NULL: none) where there is no such key. */
 int gnn__unknown_read(gnn_tokenizer_t *tokenizer, const json_t *model, const char *initial);
 /* "<0x00>" to "<0xFF>" among the tokens, into rules.bytes. */
 void gnn__byte_tokens_find(gnn_tokenizer_t *tokenizer);
-/* Tokens of what no piece stands for: of its bytes, where there are such; else the unknown one,
- * which a run of them shares if rules.fuse_unknown says so. */
+/* Adds tokens for text outside all pieces: byte tokens, if the vocabulary has them; else the
+ * unknown token, one per run with rules.fuse_unknown. */
 void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_t end);
 
-/* Adds the tokens of a whole text, in places of the text. */
+/* Adds the tokens of a whole text, with offsets in the text. */
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
-/* SentencePiece's normaliser, when its table and `kept` are there: which characters are plain. */
+/* Finds the plain characters of SentencePiece's normaliser, once its table and `kept` are set. */
 void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *options);
-/* The tokens of a word that was put there, until the next one is; NULL: it is not known. */
+/* The cached tokens of a word, valid until the next insertion; NULL: not cached. */
 const gnn__token_t *gnn__cache_get(const gnn__work_t *work, const char *word, int64_t n,
                                    int64_t *count);
 void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t first_token);
@@ -381,41 +380,42 @@ void gnn__cache_free(struct gnn__cache *cache);
 
 /* ---- reading ---- */
 
-/* Objects of JSON: "what.key" is named where it is missing or of another type. Absent ones leave
- * *out as it is, if `needed` is false. */
+/* Members of JSON objects: the error names "what.key" if it is missing or has another type. With
+ * `needed` false, absent ones leave *out unchanged. */
 int gnn__json_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
 /* The same without the limit of GNN__MOST_TOKEN_BYTES. */
 int gnn__json_long_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
 int gnn__json_bool(const json_t *object, const char *key, bool *out);
 int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
 const char *gnn__json_type(const json_t *value);
-/* Every key is one of `keys`, which blanks separate; GNN_EUNSUPPORTED names another one. */
+/* Checks that every key is in `keys` (blank-separated); GNN_EUNSUPPORTED names the first other
+ * one. */
 int gnn__json_closed(const json_t *object, const char *keys);
 
 int gnn__added_read(gnn_tokenizer_t *tokenizer, const json_t *list);
 int gnn__added_add(gnn_tokenizer_t *tokenizer, gnn__added_t token);
-/* Makes the added tokens, which are all there, ones that are found in text. */
+/* Prepares the search for added tokens, once all have been read. */
 int gnn__added_prepare(gnn_tokenizer_t *tokenizer);
 int gnn__template_read(gnn_tokenizer_t *tokenizer, const json_t *processor);
 int gnn__template_add(gnn__template_t *list, gnn__item_t item);
-/* One text, or two, and nothing around them. */
+/* The template of one text, or two, without special tokens. */
 int gnn__template_plain(gnn_tokenizer_t *tokenizer);
 int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
 
-/* An empty one, and what is left to do when it has been read: *tokenizer is freed and NULL if `rc`
- * or that is an error. tokenizer.c */
+/* Creates an empty tokenizer, and finishes one that has been read: if `rc` or finishing is an
+ * error, *tokenizer is freed and set to NULL. tokenizer.c */
 int gnn__tokenizer_new(gnn_tokenizer_t **tokenizer);
 int gnn__tokenizer_finish(gnn_tokenizer_t **tokenizer, int rc);
-/* gnn_tokenizer_open of what must be a file. tokenizer.c */
+/* gnn_tokenizer_open, for files only. tokenizer.c */
 int gnn__tokenizer_open_file(gnn_tokenizer_t **tokenizer, const char *path);
-/* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in
- * the JSON the fault is. */
+/* Reads tokenizer->root; "vocab" is optional if tokens are present already. Messages give the
+ * position in the JSON. */
 int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
-/* Takes over the reference to `root`. */
+/* Takes ownership of the reference to `root`. */
 int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root);
 
-/* Files of one format each: rows of readers.def. `data` has a zero byte behind its end, and the
- * tokenizer may keep pointers into it. */
+/* Readers of one format each, entries of readers.def. `data` is zero-terminated; the tokenizer may
+ * keep pointers into it. */
 typedef struct gnn__tokenizer_file {
     const char *path;
     char *data;
@@ -429,45 +429,45 @@ typedef struct gnn__reader {
 #include <lib/text/tokenizer/readers.def>
 #undef GNN_READER
 
-/* Bytes of a line without the whitespace at its end. readers/vocab_txt.c */
+/* Length of a line without trailing whitespace. readers/vocab_txt.c */
 int64_t gnn__without_blanks(const char *line, int64_t n);
-/* Merges of a text of lines, appended to a list of strings. readers/merges_txt.c */
+/* Appends the merges of a text, one per line, to a list of strings. readers/merges_txt.c */
 int gnn__merges_of_text(json_t *merges, const gnn__tokenizer_file_t *file);
 
-/* Pieces of a SentencePiece model, as its file has them. readers/sentencepiece_model.c */
+/* Pieces of a SentencePiece model, as in its file. readers/sentencepiece_model.c */
 typedef struct gnn__listed_piece {
-    gnn__string_t text; /* without a zero byte */
+    gnn__string_t text; /* not zero-terminated */
     float score;
     bool control, user;
 } gnn__listed_piece_t;
 typedef struct gnn__piece_list {
-    char *data; /* of the file, that texts point into */
+    char *data; /* the file's bytes, which texts point into */
     gnn__listed_piece_t *at;
     int64_t n;
     int32_t unknown;
     bool unigram, pairs, byte_fallback;
-    gnn__string_t map; /* its table of characters */
+    gnn__string_t map; /* its charsmap */
 } gnn__piece_list_t;
-/* Also after an error the list is released by gnn__piece_list_close. */
+/* Release the list with gnn__piece_list_close, also after an error. */
 int gnn__piece_list_open(gnn__piece_list_t *list, const char *path);
 void gnn__piece_list_close(gnn__piece_list_t *list);
 
-/* From rules.scores: every way to make a token of two is a merge, and larger scores come first.
- * Then words may begin at blanks, if no token goes across them; `blank` stays the caller's. */
+/* Merges from rules.scores: every split of a token into two is a merge; larger scores come first.
+ * Words then begin at blanks if no token crosses one; `blank` remains the caller's. */
 int gnn__merges_of_scores(gnn_tokenizer_t *tokenizer);
 int gnn__split_at_blanks(gnn_tokenizer_t *tokenizer, const char *blank);
 
-/* GNN_EINVALID, GNN_EOVERFLOW: a text is not there, or too long; the message says which of the
- * `which` texts. encode.c */
+/* GNN_EINVALID, GNN_EOVERFLOW: a text is NULL or too long; the message names it by `which`.
+ * encode.c */
 int gnn__texts_check(const gnn_texts_t *texts, const char *which);
 /* Of text k. encode.c */
 int64_t gnn__texts_bytes(const gnn_texts_t *texts, int64_t k);
 
-/* The whole of a file; gnn_free releases *data, on failure nothing is left. */
+/* Reads a whole file; release *data with gnn_free; nothing to release on failure. */
 int gnn__bytes_of_file(const char *path, char **data, int64_t *size);
 /* tokenizer->root from a string of JSON; GNN_EFORMAT with line and column. */
 int gnn__root_of(gnn_tokenizer_t *tokenizer, const char *text, int64_t size);
-/* Finds the format, reads, builds. Messages begin with the file's name. */
+/* Detects the format, reads and builds. Messages begin with the file's name. */
 int gnn__tokenizer_read(gnn_tokenizer_t *tokenizer, const char *path);
 
 #endif

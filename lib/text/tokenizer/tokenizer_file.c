@@ -1,4 +1,4 @@
-/* Files of tokenizers: the bytes, and which format they are in. */
+/* Files of tokenizers: reads the bytes and detects the format. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 

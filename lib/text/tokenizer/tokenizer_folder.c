@@ -1,5 +1,5 @@
-/* The tokenizer of a folder: which of its files are read, by whose rule, and whether what they say
- * of one thing agrees. */
+/* The tokenizer of a folder: selects the files to read by the rules of its class, and checks that
+ * their settings agree. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/arch/arch.h>
 #include <lib/text/tokenizer/family_vocabulary.h>
@@ -14,16 +14,16 @@
 
 typedef struct folder {
     gnn__folder_words_t words;
-    json_t *config; /* config.json; NULL: there is none */
+    json_t *config; /* config.json; NULL: no such file */
     json_t *specials;
-    char class[64]; /* without "Fast"; "": none is named */
+    char class[64]; /* class without "Fast"; "": not named */
     const char *type;
-    int32_t *added; /* of tokenizer.json, by id: the index of its added token, -1: none */
+    int32_t *added; /* index of the added token of tokenizer.json, by id; -1: none */
 } folder_t;
 
-/* ---- what the folder says ---- */
+/* ---- the class of a folder ---- */
 
-/* Classes that read tokenizer.json as it is. */
+/* Classes that read tokenizer.json unchanged. */
 static bool is_general(const char *class)
 {
     return gnn__arch_lists("PreTrainedTokenizer TokenizersBackend PythonBackend "
@@ -31,7 +31,7 @@ static bool is_general(const char *class)
                            class);
 }
 
-/* Model types whose tokenizer.json is read as it is, whatever class the folder names. */
+/* Model types whose tokenizer.json is read unchanged, for any class named by the folder. */
 static bool is_general_type(const char *type)
 {
     return type &&
@@ -88,7 +88,7 @@ static const json_t *said(const folder_t *f, const char *key)
     return gnn__folder_value(&f->words, key);
 }
 
-/* ---- whether files agree ---- */
+/* ---- consistency of files ---- */
 
 static int disagrees(const char *key, const json_t *value, const char *expected)
 {
@@ -103,7 +103,7 @@ static int disagrees(const char *key, const json_t *value, const char *expected)
     return rc;
 }
 
-/* A step of a type in a list of tokenizer.json, or anywhere in the steps of one. */
+/* Finds a step of a type in a list of tokenizer.json, nested or not. */
 static const json_t *step_in(const json_t *step, const char *type)
 {
     static const char *const lists[] = {"normalizers", "pretokenizers", "processors"};
@@ -126,7 +126,7 @@ static const json_t *step_of(const gnn_tokenizer_t *t, const char *list, const c
     return step_in(json_object_get(t->root, list), type);
 }
 
-/* The setting as tokenizer.json has it: 0, 1, or -1 where it has no such step. */
+/* The setting in tokenizer.json: 0, 1, or -1 without such a step. */
 static int lower(const gnn_tokenizer_t *t)
 {
     const json_t *bert = step_of(t, "normalizer", "BertNormalizer");
@@ -181,8 +181,8 @@ static int ends(const gnn_tokenizer_t *t)
     return t->single.n > 0 && t->single.at[t->single.n - 1].id >= 0;
 }
 
-/* Settings that are steps of tokenizer.json. `always`: where the folder leaves them out, the
- * class's default counts. */
+/* Settings that are steps of tokenizer.json. `always`: the class's default applies if the folder
+ * omits them. */
 static const struct {
     const char *key;
     int (*actual)(const gnn_tokenizer_t *t);
@@ -206,7 +206,7 @@ static int check_setting(const folder_t *f, const gnn_tokenizer_t *t, const json
     return disagrees(settings[k].key, own, actual ? "true" : "false");
 }
 
-/* Where it is left out, accents follow capitals. */
+/* If omitted, accents are stripped exactly when the text is lower-cased. */
 static int check_accents(const folder_t *f, const gnn_tokenizer_t *t, const json_t *family)
 {
     const json_t *own = said(f, "strip_accents");
@@ -216,7 +216,7 @@ static int check_accents(const folder_t *f, const gnn_tokenizer_t *t, const json
     return disagrees("strip_accents", own, actual ? "true" : "false");
 }
 
-/* Without "legacy", what follows on a special token has no blank before it. */
+/* With "legacy" false, text after a special token gets no blank before it. */
 static void obey_legacy(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_t *family)
 {
     if (!family || family->source != GNN__OF_PAIRS || !strstr(family->settings, "'legacy'") ||
@@ -239,7 +239,7 @@ static int check_unknown(const folder_t *f, const gnn_tokenizer_t *t)
     return disagrees("unk_id", id, expected);
 }
 
-/* What stands around a text belongs to the class, whatever the file says. */
+/* The class determines the template, not the file. */
 static int check_around(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family,
                         const json_t *own)
 {
@@ -322,7 +322,7 @@ static bool surrounds(const gnn_tokenizer_t *t, int32_t id)
     return false;
 }
 
-/* A named token is a special one of tokenizer.json's, and [CLS] and [SEP] stand around a text. */
+/* Named tokens must be special tokens of tokenizer.json; the template uses [CLS] and [SEP]. */
 static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t *family,
                        const gnn__family_t *row, const char *key)
 {
@@ -343,7 +343,7 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
                : GNN_OK;
 }
 
-/* The class takes over the token of padding that the file names. */
+/* The class adopts the file's padding token. */
 static int check_padding(const folder_t *f, const gnn_tokenizer_t *t)
 {
     const json_t *own = json_object_get(json_object_get(t->root, "padding"), "pad_token");
@@ -383,7 +383,7 @@ static int check_list(const folder_t *f, const gnn_tokenizer_t *t, const char *k
                : disagrees(key, list, "a list of special tokens");
 }
 
-/* Does an entry of "added_tokens_decoder" say the same as tokenizer.json? */
+/* Does an entry of "added_tokens_decoder" agree with tokenizer.json? */
 static bool is_same(const gnn__added_t *token, const char *id, const json_t *entry)
 {
     const bool special = json_is_true(json_object_get(entry, "special"));
@@ -467,7 +467,7 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
     return rc;
 }
 
-/* ---- what every tokenizer reads ---- */
+/* ---- settings of every tokenizer ---- */
 
 static void obey(const folder_t *f, gnn_tokenizer_t *t)
 {
@@ -515,7 +515,7 @@ static int check_readable(const char *folder, const char *name)
     return rc;
 }
 
-/* Files without the rule that reads them: which one is there, and what to do. */
+/* The error for a folder with only unsupported files: names the file and the remedy. */
 static int refuse(const folder_t *f)
 {
     static const char *const names[] = {"vocab.txt",
@@ -550,7 +550,7 @@ static int open_whole(gnn_tokenizer_t **t, folder_t *f, const gnn__family_t *fam
 {
     GNN_TRY(open_file(t, f->words.folder, "tokenizer.json"));
     obey_legacy(f, *t, family);
-    /* Without a decoder of the file, the class's own writes. */
+    /* Without a decoder in the file, the class's own is used. */
     if (family && family->source == GNN__OF_WORDPIECES &&
         !json_is_object(json_object_get((*t)->root, "decoder")))
         (*t)->speech =

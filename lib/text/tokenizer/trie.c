@@ -1,4 +1,4 @@
-/* Trees of strings, with their edges in one hash table. */
+/* Tries with their edges in one hash table. */
 #include <lib/text/tokenizer/trie.h>
 
 static void place(gnn__pair_table_t *table, gnn__pair_entry_t entry)

@@ -1,11 +1,10 @@
-/* A tree of strings by their bytes: finds a string, or all strings that another one begins with,
- * without comparing any. */
+/* A trie of byte strings: finds a string, or all prefixes of a string, without comparisons. */
 #ifndef GNN_LIB_TEXT_TRIE_H
 #define GNN_LIB_TEXT_TRIE_H
 
 #include <lib/base/room.h>
 
-/* A table of 64-bit keys, none of which is UINT64_MAX, with two numbers each. */
+/* A hash table of 64-bit keys (not UINT64_MAX) with two values each. */
 typedef struct gnn__pair_entry {
     uint64_t key;
     int32_t first, second;
@@ -15,7 +14,7 @@ typedef struct gnn__pair_table {
     int64_t count, slots; /* a power of two, or 0 */
 } gnn__pair_table_t;
 
-/* A key that is there keeps its numbers. */
+/* A present key keeps its values. */
 int gnn__pair_add(gnn__pair_table_t *table, uint64_t key, int32_t first, int32_t second);
 void gnn__pair_free(gnn__pair_table_t *table);
 
@@ -38,19 +37,19 @@ static inline const gnn__pair_entry_t *gnn__pair_find(const gnn__pair_table_t *t
     }
 }
 
-/* Nodes are numbered from 0, the root; an edge is a node and a byte. */
+/* Node 0 is the root; an edge is keyed by node and byte. */
 typedef struct gnn__trie {
-    gnn__pair_table_t edges; /* first: the node below; second: unused */
-    int32_t *value;          /* (room) of each node, -1: no string ends there */
+    gnn__pair_table_t edges; /* first: the child; second: unused */
+    int32_t *value;          /* (room) value of each node, -1: no string ends there */
     int64_t nodes, room;
-    int32_t first[256]; /* the nodes below the root, 0: none; most steps are from there */
+    int32_t first[256]; /* children of the root, 0: none; most steps start there */
 } gnn__trie_t;
 
-/* A string that is there gets the new value. */
+/* A present string gets the new value. */
 int gnn__trie_add(gnn__trie_t *trie, const char *at, int64_t length, int32_t value);
 void gnn__trie_free(gnn__trie_t *trie);
 
-/* The node below, -1 if there is none. */
+/* The child by a byte; -1 if there is none. */
 static inline int32_t gnn__trie_step(const gnn__trie_t *trie, int32_t node, char byte)
 {
     if (node == 0)
@@ -60,7 +59,7 @@ static inline int32_t gnn__trie_step(const gnn__trie_t *trie, int32_t node, char
     return edge ? edge->first : -1;
 }
 
-/* The value of a string, -1 if it is not there. */
+/* The value of a string; -1 if absent. */
 static inline int32_t gnn__trie_find(const gnn__trie_t *trie, const char *at, int64_t length)
 {
     int32_t node = trie->nodes > 0 ? 0 : -1;
@@ -69,7 +68,7 @@ static inline int32_t gnn__trie_find(const gnn__trie_t *trie, const char *at, in
     return node >= 0 ? trie->value[node] : -1;
 }
 
-/* The longest string that these bytes begin with: its value, and *length; -1 if there is none. */
+/* The longest prefix of these bytes in the trie: its value and *length; -1 if there is none. */
 int32_t gnn__trie_longest(const gnn__trie_t *trie, const char *at, int64_t n, int64_t *length);
 
 #endif

@@ -1,4 +1,4 @@
-/* What no piece stands for. */
+/* Tokens for text outside the vocabulary. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static bool all_bytes(const gnn__rules_t *rules, const char *word, int64_t begin, int64_t end)

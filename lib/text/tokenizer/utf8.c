@@ -1,9 +1,9 @@
-/* UTF-8 that may be broken, and properties of characters by utf8proc. */
+/* Possibly invalid UTF-8, and character properties by utf8proc. */
 #include <lib/text/tokenizer/utf8.h>
 
 #include <utf8proc.h>
 
-/* First bytes tell the length and bound the second byte (RFC 3629, table 3-7 of the Unicode
+/* First bytes determine the length and bound the second byte (RFC 3629, table 3-7 of the Unicode
  * standard). */
 static int64_t expected_length(unsigned char c, unsigned char *low, unsigned char *high)
 {
@@ -106,7 +106,7 @@ int gnn__to_lower(int32_t c, int32_t out[2])
 {
     out[0] = utf8proc_tolower(c);
     out[1] = 0x307;
-    if (c != 0x130) /* the only one that becomes two whatever stands around it */
+    if (c != 0x130) /* the only one that becomes two in any context */
         return 1;
     out[0] = 'i';
     return 2;

@@ -1,4 +1,4 @@
-/* UTF-8 and what Unicode says of characters. */
+/* UTF-8 and Unicode properties of characters. */
 #ifndef GNN_LIB_TEXT_UTF8_H
 #define GNN_LIB_TEXT_UTF8_H
 
@@ -7,7 +7,7 @@
 
 enum { GNN__REPLACEMENT = 0xfffd };
 
-/* The character at at[*k], which must be UTF-8; *k moves behind it. */
+/* Decodes the character at at[*k] (valid UTF-8) and moves *k past it. */
 static inline int32_t gnn__utf8_next(const char *at, int64_t *k)
 {
     const unsigned char *c = (const unsigned char *)at + *k;
@@ -36,7 +36,7 @@ static inline int32_t gnn__utf8_before(const char *at, int64_t k)
     return gnn__utf8_next(at, &k);
 }
 
-/* Writes at most 4 bytes, returns how many. */
+/* Writes at most 4 bytes; returns their count. */
 static inline int gnn__utf8_put(char *to, int32_t c)
 {
     unsigned char *u = (unsigned char *)to;
@@ -62,9 +62,9 @@ static inline int gnn__utf8_put(char *to, int32_t c)
     return 4;
 }
 
-/* Of n > 0 bytes that may be anything: how many at the start are one character, or the longest part
- * of one that a U+FFFD stands for; *whole says which. *open: the part goes up to the end, and more
- * bytes could make it a character. */
+/* For n > 0 arbitrary bytes: the length of the character at the start, or of the longest part of
+ * one, to be replaced by one U+FFFD; *whole: it is a character. *open: the part reaches the end and
+ * more bytes could complete it. */
 int64_t gnn__utf8_part(const unsigned char *c, int64_t n, bool *whole, bool *open);
 
 bool gnn__is_space(int32_t c);  /* White_Space */
@@ -76,19 +76,19 @@ bool gnn__is_other(int32_t c); /* Cc, Cf, Co, Cs */
 /* P, and ASCII's that are neither letters, digits, blanks nor control characters. */
 bool gnn__is_punctuation(int32_t c);
 bool gnn__is_word(int32_t c); /* \w of regular expressions */
-/* Characters of Chinese writing, as BERT sets them apart: CJK ideographs without kana and hangul.
+/* Chinese characters as BERT separates them: CJK ideographs without kana and hangul.
  */
 bool gnn__is_ideograph(int32_t c);
 
-/* Lower-case of a character, 1 or 2 of them. */
+/* Lower case of a character: 1 or 2 characters. */
 int gnn__to_lower(int32_t c, int32_t out[2]);
-/* Full decomposition, canonical or of compatibility: returns how many of at most 18 characters. */
+/* Full decomposition, canonical or compatibility; returns the count of characters, at most 18. */
 int gnn__decompose(int32_t c, bool compatible, int32_t out[18]);
 /* Canonical combining class. */
 int gnn__combining_class(int32_t c);
 /* The composed character, or -1. */
 int32_t gnn__compose(int32_t a, int32_t b);
-/* Does a user see a border between the two? *state is 0 at the start of a text. */
+/* Is there a grapheme boundary between the two? *state is 0 at the start of a text. */
 bool gnn__grapheme_break(int32_t before, int32_t after, int32_t *state);
 
 #endif

@@ -1,13 +1,13 @@
-/* Words as GPT-2 and its followers cut them, written out instead of a regular expression. All of
- * them know four kinds of characters: blanks, letters, numbers, others. */
+/* Pre-tokenizers of GPT-2 and its successors, hand-coded instead of a regular expression. All use
+ * four kinds of characters: blanks, letters, digits, others. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 struct gnn__word_rules {
     const char *regex;
     bool any_case;  /* 'S ends a word as 's does */
-    bool any_lead;  /* any mark may stand before letters, else a blank may */
-    int64_t digits; /* at most in a number, without a blank before; 0: any, also with one */
-    bool newlines;  /* ends of lines stand with the marks or blanks before them */
+    bool any_lead;  /* any mark may precede letters, else only a blank */
+    int64_t digits; /* maximum run of digits, without a blank before; 0: any, a blank may precede */
+    bool newlines;  /* line ends belong to the marks or blanks before them */
 };
 
 #define ENDINGS "'s|'t|'re|'ve|'m|'ll|'d"
@@ -46,7 +46,7 @@ static bool is_at(const char *at, int64_t k, int64_t end, kind_t kind)
     return k < end && kind_of(gnn__utf8_next(at, &k)) == kind;
 }
 
-/* Behind at most `most` characters of a kind. */
+/* End of a run of at most `most` characters of a kind. */
 static int64_t run(const char *at, int64_t k, int64_t end, kind_t kind, int64_t most)
 {
     for (int64_t next = k; next < end && most > 0; k = next, most--)
@@ -55,7 +55,7 @@ static int64_t run(const char *at, int64_t k, int64_t end, kind_t kind, int64_t 
     return k;
 }
 
-/* Behind 's and its like, or k. */
+/* End of a contraction ('s and the like), or k. */
 static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
 {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
@@ -75,8 +75,8 @@ static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int
     return k;
 }
 
-/* Blanks up to the last end of a line among them; else all of them but the last, which belongs to
- * what follows. */
+/* Blanks up to the last line end among them; else all but the last, which belongs to the next
+ * word. */
 static int64_t blanks(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
 {
     int64_t last = k, line = k, e = k;

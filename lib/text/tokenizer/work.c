@@ -1,4 +1,4 @@
-/* The memory of one call of encode: the text on its way, its spans, tokens. */
+/* The workspace of one encode call: current text, spans, tokens. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element)
 void gnn__work_begin(gnn__work_t *work, int64_t bytes)
 {
     const gnn_tokenizer_t *t = work->tokenizer;
-    /* steps, and copies between them */
+    /* steps, and the copies between them */
     const int64_t times = t->normalisers.n + t->splitters.n + 4;
     work->most = GNN__BYTES_PER_BYTE * bytes + GNN__BYTES_PER_TEXT;
     work->left = times * work->most;

@@ -1,15 +1,15 @@
-/* Byte-pair encoding: a word's characters, or bytes, merge in pairs, the pair of the smallest rank
- * first and of two such the left one. Sennrich et al. 2016; SentencePiece's scores are ranks too. A
- * heap holds the pairs, so that a word of n bytes takes O(n log n). */
+/* Byte-pair encoding: the characters, or bytes, of a word are merged in pairs, lowest rank first,
+ * leftmost first among equals. Sennrich et al. 2016; SentencePiece's scores are ranks too. A heap
+ * holds the pairs, so that a word of n bytes takes O(n log n). */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct symbol {
-    int32_t id, before, after; /* neighbours, -1: none; id -2: it was merged away */
+    int32_t id, before, after; /* neighbours, -1: none; id -2: merged away */
     int32_t begin, end;
 } symbol_t;
 
 typedef struct candidate {
-    int32_t rank, at, id; /* the left of the two symbols, and the token that they would become */
+    int32_t rank, at, id; /* left symbol of the pair, and the merged token */
 } candidate_t;
 
 enum { UNKNOWN = -1, GONE = -2, MOST_AFFIX = 32 };
@@ -105,7 +105,7 @@ static int32_t walk(const gnn_tokenizer_t *t, int32_t node, const char *at, int6
     return node;
 }
 
-/* The token of one character, which inside of a word has a prefix and at its end a suffix. */
+/* The token of one character, with a prefix inside a word and a suffix at its end. */
 static int32_t token_of(const gnn_tokenizer_t *t, const char *word, int64_t k, int64_t end, int64_t n)
 {
     const gnn__rules_t *r = &t->rules;
@@ -140,7 +140,7 @@ static void end_unknown(word_t *w)
     w->unknown.id = UNKNOWN;
 }
 
-/* As in the package, it comes before the next known character, behind bytes of those between. */
+/* As in the package, it comes before the next known character, after the byte tokens in between. */
 static void add_unknown(word_t *w, int64_t begin, int64_t end)
 {
     if (w->unknown.id >= 0 && w->t->rules.fuse_unknown) {
@@ -151,8 +151,7 @@ static void add_unknown(word_t *w, int64_t begin, int64_t end)
     w->unknown = (symbol_t){.id = w->t->rules.unknown, .begin = (int32_t)begin, .end = (int32_t)end};
 }
 
-/* The bytes of a character as the vocabulary would have it, with its prefix and suffix; false: not
- * all of them have tokens. */
+/* The bytes of a character with its prefix and suffix; false: some byte has no token. */
 static bool add_bytes(word_t *w, const char *word, int64_t k, int64_t end, int64_t n)
 {
     const gnn__rules_t *r = &w->t->rules;
@@ -192,7 +191,7 @@ static void find_symbols(word_t *w, const char *word, int64_t n)
         w->symbols[w->n - 1].after = -1;
 }
 
-/* The most symbols that a word of n bytes may have. */
+/* Upper bound of the symbols in a word of n bytes. */
 static int64_t most_symbols(const gnn__rules_t *r, int64_t n)
 {
     if (!r->byte_fallback)
@@ -243,7 +242,7 @@ static int read_sides(const json_t *merge, gnn__string_t side[2])
     return GNN_OK;
 }
 
-/* The token that the two make together, the second without its prefix. */
+/* The merge of the two tokens, the second without its prefix. */
 static int32_t joined(const gnn_tokenizer_t *t, const gnn__string_t side[2])
 {
     const int64_t cut = gnn__min((int64_t)strlen(t->rules.prefix), side[1].length);
@@ -281,7 +280,7 @@ static int read_merges(gnn_tokenizer_t *t, const json_t *model)
     return GNN_OK;
 }
 
-/* Merges that are left out by chance. */
+/* BPE dropout: merges skipped at random. */
 static int check_dropout(const json_t *model)
 {
     const json_t *dropout = json_object_get(model, "dropout");
@@ -291,7 +290,7 @@ static int check_dropout(const json_t *model)
                             json_number_value(dropout));
 }
 
-/* Bytes of GPT-2's writing are those of the text only where they are printable ASCII. */
+/* In GPT-2's byte alphabet only printable ASCII bytes equal those of the text. */
 static int check_affix(const char *key, gnn__string_t affix, bool bytewise)
 {
     bool plain = affix.length <= MOST_AFFIX;

@@ -1,5 +1,5 @@
-/* Unigram: of all ways to cut a text into pieces, the one with the largest sum of scores (Viterbi).
- * Kudo 2018. */
+/* Unigram: the segmentation of a text into pieces with the largest sum of scores (Viterbi). Kudo
+ * 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <math.h>
@@ -19,11 +19,11 @@ static inline void offer(bool single, place_t *to, double score, int64_t begin, 
         *to = (place_t){score, (int32_t)begin, id};
 }
 
-/* SentencePiece's sums are floats, which lie far apart where they are large: its release 0.2.3,
- * other than 0.2.0, counts from 0 again past this sum. */
+/* SentencePiece sums in float, which is coarse for large sums: release 0.2.3, unlike 0.2.0,
+ * restarts from 0 past this sum. */
 static const double far_from_0 = 100000;
 
-/* Sums of the places from k on, the last of which is `front`, less that of k. */
+/* Subtracts the sum at position k from those at k .. `front`. */
 static void count_anew(place_t *places, int64_t k, int64_t front)
 {
     const float offset = (float)places[k].score;
@@ -32,8 +32,8 @@ static void count_anew(place_t *places, int64_t k, int64_t front)
             places[end].score = (double)((float)places[end].score - offset);
 }
 
-/* All pieces that begin at k, and the character as an unknown one if no piece is just that. Gives
- * the last place where one ends. */
+/* Relaxes all pieces that begin at k, and the unknown character if no piece is exactly that
+ * character. Returns the largest end position. */
 static int64_t offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *word, int64_t k,
                             int64_t next, int64_t n)
 {
@@ -58,8 +58,8 @@ static int64_t offer_pieces(const gnn_tokenizer_t *t, place_t *places, const cha
     return last;
 }
 
-/* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place
- * where the next piece ends. */
+/* Reverses the chain of pieces, which leads from the end to the start: begin becomes the end of the
+ * next piece. */
 static void turn(place_t *places, int64_t n)
 {
     for (int64_t k = n, next = -1; k >= 0;) {
@@ -109,7 +109,7 @@ static int read_piece(gnn_tokenizer_t *t, const json_t *piece, int64_t id)
     return json_string_length(text) > 0 ? gnn__piece_add(t, (int32_t)id) : GNN_OK;
 }
 
-/* Runs of unknown characters are of bytes or unknown as a whole. */
+/* A run of unknown characters becomes bytes, or one unknown token. */
 static int check_bytes(const gnn__rules_t *rules)
 {
     int count = 0;
@@ -149,7 +149,7 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
                             gnn__json_type(json_object_get(model, "unk_id")));
 }
 
-/* A piece that is never taken apart beats any cut of its bytes. */
+/* A user-defined piece beats any other segmentation of its bytes. */
 static int ready(gnn_tokenizer_t *t)
 {
     for (int64_t id = 0; id < t->size; id++)

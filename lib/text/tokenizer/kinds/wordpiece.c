@@ -1,5 +1,5 @@
-/* WordPiece: at each place the longest token, those inside of a word with a prefix; a word that has
- * none somewhere is unknown as a whole. Wu et al. 2016. */
+/* WordPiece: greedy longest match, with a prefix for tokens inside a word; a word without a
+ * complete match becomes one unknown token. Wu et al. 2016. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn_tokenizer_t *t, const json_t *model)
@@ -24,7 +24,7 @@ static bool is_too_long(const char *word, int64_t n, int64_t most)
     return count > most;
 }
 
-/* The longest token at k; *end is behind it. */
+/* The longest token at k; *end: one past it. */
 static int32_t longest(const gnn_tokenizer_t *t, const char *word, int64_t k, int64_t n, int64_t *end)
 {
     int32_t found = -1, node = 0;

@@ -1,6 +1,6 @@
 /* llama2.c's tokenizer.bin: int32 the longest token's bytes; for each token float32 score, int32
- * bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>, then come 256 single bytes. All numbers
- * are little-endian. */
+ * bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>, then come 256 single bytes. Everything
+ * is little-endian. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -29,8 +29,8 @@ static int64_t count_tokens(const gnn__tokenizer_file_t *file)
     return count;
 }
 
-/* Token `id` at byte k; *next is behind it. Its text gets a zero byte, where the next token's
- * score, which is read before, begins. */
+/* Token `id` at byte k; *next: one past it. Its text is terminated by a zero byte, written over the
+ * next token's score, which has been read before. */
 static int read_token(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file, int64_t id, int64_t k,
                       uint32_t score, int64_t *next)
 {

@@ -1,10 +1,10 @@
-/* merges.txt: byte-pair encoding of bytes as GPT-2 has it, two tokens a line; vocab.json beside it
- * has the numbers. A vocabulary with <s>, </s> and <mask> is RoBERTa's, which puts the first two
+/* merges.txt: byte-level byte-pair encoding (GPT-2), two tokens per line; vocab.json in the same
+ * folder has the ids. A vocabulary with <s>, </s> and <mask> is RoBERTa's, which puts the first two
  * around a text. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* The first line that is no comment: does it have two parts? */
+/* Does the first line that is not a comment have two parts? */
 static bool is(const gnn__tokenizer_file_t *file)
 {
     const char *line = file->data;
@@ -43,7 +43,7 @@ static int read_vocabulary(gnn_tokenizer_t *t, const char *path, json_t **vocabu
     GNN_TRY(gnn__asprintf(&beside, "%.*svocab.json", slash ? (int)(slash - path + 1) : 0, path));
     int rc = gnn__bytes_of_file(beside, &data, &size);
     gnn_free(beside);
-    if (rc == GNN_EIO) /* any text comes here that is nothing else */
+    if (rc == GNN_EIO) /* fallback for any text of no other format */
         return gnn__error_prefix(rc, "is no other tokenizer, and merges.txt needs vocab.json beside "
                                      "it");
     GNN_TRY(rc);
@@ -80,7 +80,7 @@ static json_t *added_of(const json_t *vocabulary, bool roberta)
     return list;
 }
 
-/* Takes over both. */
+/* Takes ownership of both. */
 static int describe(gnn_tokenizer_t *t, json_t *vocabulary, json_t *merges)
 {
     const int cls = id_in(vocabulary, "<s>"), sep = id_in(vocabulary, "</s>");

@@ -7,7 +7,7 @@
 
 enum { LONGEST = 4096, UNIGRAM = 1, PAIRS = 2, WORD = 3, CHARACTER = 4 };
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
-/* Numbers of fields. */
+/* Field numbers of the protocol buffer. */
 enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALISER = 3 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
 enum { TRAINER_KIND = 3, TRAINER_SUFFIX = 24, TRAINER_BYTES = 35, TRAINER_SURFACE = 44 };
@@ -88,7 +88,7 @@ typedef struct model {
     gnn__sentencepiece_options_t blanks;
     int32_t unknown;
     float least, most;
-    char *to; /* where the next text is written */
+    char *to; /* next free byte for texts */
 } model_t;
 
 static int read_trainer(model_t *model, message_t m)
@@ -125,7 +125,7 @@ static int read_normaliser(model_t *model, message_t m)
     return GNN_OK;
 }
 
-/* Settings, and how many pieces there are. */
+/* Reads the settings and counts the pieces. */
 static int read_outline(model_t *model, message_t m)
 {
     while (m.at < m.end) {

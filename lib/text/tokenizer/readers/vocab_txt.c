@@ -1,5 +1,5 @@
-/* vocab.txt: WordPiece as BERT has it, a token a line; the number of a token is that of its line,
- * from 0. */
+/* vocab.txt: BERT's WordPiece, one token per line; the id of a token is its line, counted from
+ * 0. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -19,7 +19,7 @@ int64_t gnn__without_blanks(const char *line, int64_t n)
     return n;
 }
 
-/* Each line becomes a string of its own. */
+/* Terminates each line with a zero byte. */
 static int read_lines(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 {
     int64_t row = 0;

@@ -1,10 +1,10 @@
-/* BERT's cleaning: control characters go, blanks become one kind, ideographs stand apart, accents
- * and capitals fall away. Devlin et al. 2019. */
+/* BERT's normaliser: removes control characters, unifies whitespace, separates ideographs, strips
+ * accents and lower-cases. Devlin et al. 2019. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
     bool clean, ideographs, accents, lower;
-    signed char ascii[128]; /* what becomes of a character of ASCII; -1: nothing */
+    signed char ascii[128]; /* replacement of each ASCII character; -1: removed */
 } options_t;
 
 static signed char ascii_becomes(const options_t *o, int c)

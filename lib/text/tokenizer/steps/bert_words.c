@@ -1,4 +1,4 @@
-/* BERT's words: between blanks, and every punctuation mark is one. */
+/* BERT's pre-tokenizer: splits at whitespace; every punctuation mark is a word. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)

@@ -1,5 +1,5 @@
-/* GPT-2's words; a blank before the text if asked for. Its way to write bytes as letters is undone
- * when a vocabulary is read. Radford et al. 2019. */
+/* GPT-2's pre-tokenizer, optionally with a blank before the text. Its byte alphabet is decoded when
+ * the vocabulary is read. Radford et al. 2019. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn__text_step_t *step, const json_t *json)

@@ -1,4 +1,4 @@
-/* Numbers stand apart, all digits together or each alone. */
+/* Splits off digits, runs of them or each individually. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn__text_step_t *step, const json_t *json)

@@ -1,4 +1,5 @@
-/* SentencePiece's blanks: U+2581 for each, one before the text, and words begin at them. */
+/* SentencePiece's blanks: replaces each with U+2581, prepends one to the text, and begins words at
+ * them. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {

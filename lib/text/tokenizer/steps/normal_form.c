@@ -4,7 +4,7 @@
 
 enum {
     MOST = 4096
-}; /* marks behind one character that are ordered; more of them are ordered in pieces */
+}; /* combining marks per character that are sorted at once; longer runs are sorted in chunks */
 
 typedef struct letter {
     int32_t c, order;
@@ -24,7 +24,7 @@ static int read(gnn__text_step_t *step, const json_t *json)
     return GNN_OK;
 }
 
-/* Marks by their classes, those of one class as they came. */
+/* Stable sort of marks by combining class. */
 static void order_marks(letter_t *at, int n)
 {
     for (int k = 1; k < n; k++) {
@@ -57,8 +57,8 @@ static int compose(letter_t *at, int n)
     return made;
 }
 
-/* Places follow the order of the text, whatever the order of the marks has become: a letter takes
- * the next character's unless it is one more of the last character that was taken. */
+/* Offsets stay in text order even if marks were reordered: a letter takes the offset of the next
+ * character, unless it belongs to the decomposition of the last one. */
 static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int n, int64_t begin,
                         int64_t end)
 {
@@ -79,7 +79,8 @@ static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int
     }
 }
 
-/* May a character join the one before it? Marks do, and the later letters of a hangul syllable. */
+/* May a character combine with the previous one? True for marks and the later letters of a Hangul
+ * syllable. */
 static bool joins(int32_t c)
 {
     return (c >= 0x1161 && c <= 0x11c2) || gnn__is_mark(c);

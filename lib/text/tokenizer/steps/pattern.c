@@ -1,9 +1,9 @@
-/* Cuts at a string, or where a regular expression matches. Those of the largest families are
- * written out; PCRE2 runs the others. */
+/* Splits at a string or at matches of a regular expression. The expressions of the largest families
+ * are hand-coded; PCRE2 runs the others. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
-    const gnn__word_rules_t *rules; /* of words that follow on each other without gaps */
+    const gnn__word_rules_t *rules; /* adjacent words without gaps */
     gnn__regex_t *regex;            /* else a pattern */
     gnn__string_t text;             /* else a string */
     bool invert;

@@ -1,5 +1,5 @@
-/* SentencePiece's table as the library "tokenizers" applies it: to whole graphemes of less than 6
- * bytes, else to single characters, and always the shortest entry. The table comes in base64. */
+/* SentencePiece's table as the library "tokenizers" applies it: to whole graphemes of fewer than 6
+ * bytes, else to single characters, always the shortest match. The table is base64-encoded. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int sextet(char c)
@@ -12,7 +12,7 @@ static int sextet(char c)
                                   : -1;
 }
 
-/* Bytes written to `to`, -1: it is no base64. */
+/* Returns the bytes written to `to`; -1: not base64. */
 static int64_t from_base64(gnn__string_t text, char *to)
 {
     uint32_t bits = 0;
@@ -83,7 +83,7 @@ static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t 
     gnn__string_t to;
     if (gnn__charsmap_find(map, work->text.at + k, end - k, false, &to) == 0)
         return false;
-    /* One character for another; those that are more than there were stand for the last. */
+    /* Offsets map one to one; surplus characters take that of the last. */
     for (int64_t i = 0, at = k; i < to.length && work->rc == GNN_OK;) {
         const gnn__span_t origin = gnn__origin(work, at);
         int64_t next = at;

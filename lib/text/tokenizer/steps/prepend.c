@@ -1,4 +1,4 @@
-/* A string before every text that is not empty. */
+/* Prepends a string to every non-empty text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn__text_step_t *step, const json_t *json)

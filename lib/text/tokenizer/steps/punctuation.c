@@ -1,4 +1,4 @@
-/* Punctuation marks stand apart, or as the behaviour says. */
+/* Splits at punctuation marks, by the configured behaviour. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn__text_step_t *step, const json_t *json)

@@ -1,10 +1,10 @@
-/* What a string or a pattern matches becomes another string. Runs of blanks, which most files have,
- * are found without the engine of patterns. */
+/* Replaces matches of a string or pattern. Runs of blanks, the most common pattern, are matched
+ * without PCRE2. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
     gnn__string_t from, to;
-    int64_t blanks;      /* > 0: from so many blanks on, as the patterns " {2,}" and " +" say */
+    int64_t blanks; /* > 0: minimum length of a run of blanks, for the patterns " {2,}" and " +" */
     gnn__regex_t *regex; /* any other pattern; NULL: none */
 } options_t;
 
@@ -37,7 +37,7 @@ static int read(gnn__text_step_t *step, const json_t *json)
     return gnn__json_string(json, "content", true, &o->to);
 }
 
-/* Bytes at k that are replaced; 0: none. */
+/* Length of the match at k; 0: no match. */
 static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int64_t end)
 {
     if (o->blanks == 0)
@@ -54,7 +54,7 @@ static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int
 typedef struct place {
     const options_t *options;
     gnn__work_t *work;
-    int64_t begin; /* of what no match has taken yet */
+    int64_t begin; /* start of the unmatched text */
 } place_t;
 
 static void put_before(const place_t *p, int64_t end)

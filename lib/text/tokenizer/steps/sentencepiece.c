@@ -1,8 +1,8 @@
-/* SentencePiece's normaliser: the longest entry of its table at every place, then blanks. Kudo and
- * Richardson 2018. */
+/* SentencePiece's normaliser: the longest match of its table at every position, then blanks. Kudo
+ * and Richardson 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-/* What becomes of the characters at k: returns how many bytes they have. */
+/* Replacement of the characters at k; returns the bytes consumed. */
 static int64_t next_part(const gnn__sentencepiece_options_t *o, const gnn__work_t *work, int64_t k,
                          int64_t end, gnn__string_t *part)
 {
@@ -31,8 +31,8 @@ void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *o)
     }
 }
 
-/* Where the run of plain characters ends that begins at k: each has an ASCII one behind it, so that
- * no entry of the table can begin there. */
+/* End of the run of plain characters at k: each is followed by an ASCII character, so that no entry
+ * of the table can begin there. */
 static int64_t plain_end(const gnn__sentencepiece_options_t *o, const char *at, int64_t k, int64_t end)
 {
     while (k < end && (unsigned char)at[k] < 128 && o->plain[(unsigned char)at[k]] &&
@@ -47,7 +47,7 @@ static void put_blank(const gnn__sentencepiece_options_t *o, gnn__work_t *work, 
     gnn__put_bytes(work, blank, (int64_t)strlen(blank), origin);
 }
 
-/* Puts a part; *blank: the last thing put was one, and another would be squeezed away. */
+/* Appends a part; *blank: the output ends in a blank, so a further one is dropped. */
 static void put_part(const gnn__sentencepiece_options_t *o, gnn__work_t *work, gnn__string_t part,
                      gnn__span_t origin, bool *blank)
 {

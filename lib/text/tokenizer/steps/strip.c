@@ -1,4 +1,4 @@
-/* Blanks at the ends of a text fall away. */
+/* Strips whitespace from the ends of a text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {

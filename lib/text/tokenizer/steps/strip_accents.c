@@ -1,5 +1,4 @@
-/* Marks that take no room of their own fall away; a decomposing step before this one sets accents
- * apart. */
+/* Removes non-spacing marks; a decomposing step before this one separates accents. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)

@@ -1,4 +1,4 @@
-/* What stands between blanks. */
+/* Splits at whitespace. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
