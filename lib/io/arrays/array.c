@@ -1,4 +1,4 @@
-/* One array: its type, its shape in words, its elements as numbers. */
+/* One array: its type, its shape as text, its elements as integers or reals. */
 #include <lib/io/arrays/arrays.h>
 
 #include <math.h>

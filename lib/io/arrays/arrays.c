@@ -1,4 +1,4 @@
-/* The container that readers fill: arrays by name, arrays that were left out, metadata. */
+/* The container of the readers: arrays by name, omitted arrays, metadata. */
 #include <lib/io/arrays/arrays.h>
 
 #include <stdlib.h>

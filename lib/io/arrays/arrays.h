@@ -1,5 +1,5 @@
-/* What readers and writers share: the container of arrays, their types, files that are read by
- * position and written by rename. */
+/* Shared by readers and writers: the container of arrays, their types, files that are read by
+ * offset and written by rename. */
 #ifndef GNN_LIB_IO_ARRAYS_H
 #define GNN_LIB_IO_ARRAYS_H
 
@@ -18,18 +18,17 @@ typedef struct gnn__element {
     size_t size;
     bool integer; /* bool counts as one */
 } gnn__element_t;
-/* NULL if `dtype` is none of the enum. */
+/* NULL if `dtype` is not in the enum. */
 const gnn__element_t *gnn__element(gnn_dtype_t dtype);
 int gnn__element_types(void);
 
-/* Product of a shape; a shape whose non-zero dimensions already overflow is refused, wherever the
- * zero stands. */
+/* Product of a shape; rejects a shape whose non-zero dimensions overflow, wherever the zero is. */
 bool gnn__shape_count(int ndim, const int64_t *shape, int64_t *count);
 /* "2708 x 1433", "" for a single number; static storage per thread. */
 const char *gnn__shape_words(int ndim, const int64_t *shape);
 /* Element k of an integer array; an unsigned one past INT64_MAX gives INT64_MAX. */
 int64_t gnn__array_int(const gnn_array_t *array, int64_t k);
-/* An array that a caller hands to a writer: name, type, shape and count agree, data is there. */
+/* Validates an array for writing: name, type, shape and count agree, data is not NULL. */
 int gnn__array_check(const gnn_array_t *array, int64_t *bytes);
 int gnn__arrays_check(int64_t count, const gnn_array_t *arrays);
 
@@ -43,41 +42,40 @@ struct gnn_arrays {
     gnn_array_t *items;
     int64_t count, capacity;
     const gnn_array_t **by_name;
-    gnn__left_out_t *left_out; /* arrays of the file that are no numbers */
+    gnn__left_out_t *left_out; /* omitted non-numeric arrays of the file */
     int64_t n_left_out, left_out_capacity;
     char *(*metadata)[2];
     int64_t n_metadata;
-    void *map; /* a file that the numbers lie in; NULL: they are memory of their own */
+    void *map; /* the mapped file that holds the data; NULL: data is allocated */
     size_t mapped;
 };
 
 int gnn__arrays_new(gnn_arrays_t **arrays);
-/* Takes `data` over on success; type, ndim, shape and count are those of `like`. The first `length`
- * bytes of `name` are copied. */
+/* Takes ownership of `data` on success; type, ndim, shape and count are those of `like`. The first
+ * `length` bytes of `name` are copied. */
 int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
                     void *data);
 int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type);
-/* Once all are in: makes gnn_arrays_find work; GNN_EFORMAT if two have one name. */
+/* Call after the last array, before gnn_arrays_find; GNN_EFORMAT: duplicate names. */
 int gnn__arrays_seal(gnn_arrays_t *arrays);
-/* The type of an array that was left out, as its file calls it; NULL if none of that name was. */
+/* The type, as named in the file, of an omitted array; NULL if there is none of that name. */
 const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
 
 /* The user's limits with defaults filled in. */
 gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits);
-/* How many bytes `packed` ones may become by max_growth, if the first `free` are free. */
+/* Unpacked limit of `packed` bytes by max_growth; the first `free` bytes are always allowed. */
 uint64_t gnn__growth_room(const gnn_limits_t *limits, uint64_t free, uint64_t packed);
-/* gnn_npz_read of the arrays whose names (of `length` bytes) are wanted; the others are neither
- * unpacked nor counted. NULL: all. */
+/* gnn_npz_read of the arrays for whose names (of `length` bytes) `wanted` is true; the others are
+ * neither unpacked nor counted. NULL: all. */
 typedef bool (*gnn__wanted_t)(const char *name, size_t length);
 int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
                          gnn__wanted_t wanted);
 
-/* gnn_safetensors_read of a file whose numbers stay on the disk until they are looked at; it must
- * not be cut short until gnn_arrays_free. Numbers that do not lie on addresses of their type are
- * read. */
+/* gnn_safetensors_read with a mapped file, which must not be truncated before gnn_arrays_free.
+ * Misaligned data is read into memory instead. */
 int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
-/* The array's pages of a mapped file need no memory until they are read again; without a map
- * nothing happens. */
+/* Releases the array's pages of a mapped file until they are read again; no effect without a
+ * map. */
 void gnn__arrays_release(const gnn_arrays_t *arrays, const gnn_array_t *array);
 
 /* ---- files ---- */
@@ -88,22 +86,20 @@ typedef struct gnn__file {
     const char *name; /* without folders, for messages */
 } gnn__file_t;
 
-/* Opens a regular file that is not empty; anything else is GNN_EIO in words. Nothing here ever
- * blocks on a FIFO. */
+/* Opens a non-empty regular file; anything else is GNN_EIO. Never blocks on a FIFO. */
 int gnn__file_open(gnn__file_t *file, const char *path);
-/* Three answers for a file that may be missing: it is there; it is not, and *there is false; or
- * the system cannot tell, or it is a link to nothing: GNN_EIO. Whatever is there is then opened and
- * read, or is an error: a file that cannot be read does not count as missing. */
+/* Sets *there for an optional file. GNN_EIO: unknown, or a dangling link. A file that exists but
+ * cannot be read is an error later, not missing. */
 int gnn__file_there(bool *there, const char *path);
-/* Exactly `bytes` bytes from position `at`. */
+/* Reads exactly `bytes` bytes from offset `at`. */
 int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes);
 void gnn__file_close(gnn__file_t *file);
 /* The part of a path after its last '/'. */
 const char *gnn__file_name(const char *path);
-/* A number for the machine, or the container, in which this process has its number. */
+/* A hash of the machine or container in which this process id is unique. */
 uint32_t gnn__process_place(void);
 
-/* A file that appears under its name complete or not at all: written beside it, synced, renamed. */
+/* Atomic output: written to a temporary file in the same folder, synced, renamed. */
 typedef struct gnn__output {
     const char *path;
     char *temporary; /* NULL: nothing to clean up */
@@ -114,7 +110,7 @@ int gnn__output_open(gnn__output_t *output, const char *path);
 int gnn__output_write(gnn__output_t *output, const void *data, int64_t bytes);
 /* Syncs, renames, syncs the folder. */
 int gnn__output_commit(gnn__output_t *output);
-/* Removes what is left of an output that was not committed; after a commit it does nothing. */
+/* Removes an output that was not committed; no effect after a commit. */
 void gnn__output_close(gnn__output_t *output);
 
 /* ---- .npy ---- */
@@ -123,18 +119,18 @@ void gnn__output_close(gnn__output_t *output);
 #define GNN__NPY_MAX_HEADER 10000
 
 typedef struct gnn__npy {
-    bool left_out; /* no plain numbers: objects, text, structures, dates, complex */
-    char type[24]; /* as the file says it, cut */
+    bool left_out; /* not plain numbers: objects, text, structures, dates, complex */
+    char type[24]; /* as written in the file, truncated */
     bool fortran;
     gnn_array_t like; /* dtype, ndim, shape, count */
     int64_t bytes;
 } gnn__npy_t;
 
-/* From the first 12 bytes: where the header starts and how long it is. */
+/* Offset and length of the header, from the first 12 bytes. */
 int gnn__npy_prefix(const unsigned char prefix[GNN__NPY_PREFIX], int64_t *start, int64_t *length);
-/* The header's text: a Python dictionary of three keys and nothing else. */
+/* Parses the header: a Python dictionary of exactly three keys. */
 int gnn__npy_parse(gnn__npy_t *npy, const char *text, int64_t length);
-/* Fortran order into C order. */
+/* Converts Fortran order to C order. */
 void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
 /* Magic, version and header of an array, padded to 64 bytes; released with gnn_free. */
 int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array);

@@ -1,10 +1,10 @@
-/* The checksum of files that the library writes: a flipped bit is an error, not another model. */
+/* The checksum of files written by the library, which detects flipped bits. */
 #include <lib/io/arrays/arrays.h>
 
 #include <stdio.h>
 
 /* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each
- * step is one to one, so a changed word never goes unnoticed. */
+ * step is a bijection, so a single changed word is always detected. */
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 {
     const unsigned char *at = data;

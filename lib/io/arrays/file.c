@@ -1,5 +1,4 @@
-/* Files: read by position from a regular file only, written beside their place and renamed into
- * it. */
+/* Files: regular ones are read by offset; output is written to a temporary file and renamed. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -101,14 +100,14 @@ uint32_t gnn__process_place(void)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* A name beside `path` that no other call of this or another process uses. Opened rather than made
- * by mkstemp, so that the user's umask decides who may read the result. */
+/* A name in the folder of `path`, unique among all calls and processes. Opened without mkstemp, so
+ * that the user's umask applies to the result. */
 static int open_temporary(gnn__output_t *output)
 {
     static atomic_uint calls;
     const int all = (int)strlen(output->path),
               folder = (int)(gnn__file_name(output->path) - output->path);
-    bool plain = false; /* a short name, for targets whose names leave no room behind them */
+    bool plain = false; /* a short name, for targets whose names are too long for a suffix */
     for (int attempt = 0; attempt < 100; attempt++) {
         GNN_TRY(gnn__asprintf(&output->temporary, "%.*s%s.%ld-%u-%08x.tmp", plain ? folder : all,
                               output->path, plain ? "gnn" : "", (long)getpid(),
@@ -119,7 +118,7 @@ static int open_temporary(gnn__output_t *output)
         int why = errno;
         gnn_free(output->temporary);
         output->temporary = NULL;
-        if (why == ENAMETOOLONG && !plain) { /* the target's own name may fit all the same */
+        if (why == ENAMETOOLONG && !plain) { /* the target's own name may still fit */
             plain = true;
             continue;
         }
@@ -156,8 +155,8 @@ int gnn__output_write(gnn__output_t *output, const void *data, int64_t bytes)
     return GNN_OK;
 }
 
-/* A rename survives a power cut once its folder is on the disk. Some file systems cannot sync
- * folders: that is no failure of the write. */
+/* A rename is durable once its folder is synced. Some file systems cannot sync folders, which is
+ * not an error of the write. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
-/* A reader of JSON, RFC 8259. jansson holds and writes values, but its own reader (2.14) drops a
- * character of a string, or writes past its buffer, where an allocation fails, and its writer drops
- * keys; these see every failure. The reader descends a given number of levels, and takes decimal
- * points whatever the locale. */
+/* A reader of JSON, RFC 8259. jansson stores and writes values, but if an allocation fails, its own
+ * reader (2.14) drops a character of a string or writes past its buffer, and its writer drops keys;
+ * these detect every failure. The reader descends a given count of levels and is independent of the
+ * locale. */
 #include <lib/io/arrays/json_text.h>
 
 #include <lib/base/base.h>
@@ -94,7 +94,7 @@ static char *put_utf8(char *to, int32_t c)
     return to;
 }
 
-/* \uXXXX at *from, or two that are a pair of surrogates. */
+/* \uXXXX at *from, or a pair of surrogates. */
 static int unescape_code(const reader_t *r, const char **from, const char *end, char **to)
 {
     const char *at = *from;
@@ -182,7 +182,7 @@ static bool skip_digits(reader_t *r)
     return r->at > begin;
 }
 
-/* Past a number as RFC 8259 has it. */
+/* Skips a number of RFC 8259. */
 static bool skip_number(reader_t *r, bool *real)
 {
     *real = false;
@@ -208,7 +208,7 @@ static bool skip_number(reader_t *r, bool *real)
     return true;
 }
 
-/* The text has a byte after every number: it ends in a bracket or brace. */
+/* Every number is followed by a byte: the text ends in a bracket or brace. */
 static int read_number(reader_t *r, json_t **value)
 {
     const char *begin = r->at;
@@ -236,8 +236,8 @@ static int read_number(reader_t *r, json_t **value)
 
 static int read_value(reader_t *r, json_t **value);
 
-/* Takes `value`; the key's string is the reader's until the value is read, and so it is copied
- * first. */
+/* Takes ownership of `value`. The key's string is overwritten when the value is read, so it is
+ * copied first. */
 static int read_member(reader_t *r, json_t *object)
 {
     string_t key;
@@ -314,7 +314,7 @@ static int read_word(reader_t *r, json_t **value)
     return fault(r, r->at, r->at < r->end ? "a value is expected" : "the text ends too early");
 }
 
-/* *value is for json_decref whatever is returned. */
+/* Release *value with json_decref, also after an error. */
 static int read_any(reader_t *r, json_t **value)
 {
     string_t string;
@@ -377,7 +377,7 @@ typedef struct text {
     int rc;
 } text_t;
 
-/* jansson passes over some of what this returns: the text remembers it. */
+/* jansson ignores some errors returned here, so the text records them. */
 static int append(const char *bytes, size_t n, void *user)
 {
     text_t *t = user;

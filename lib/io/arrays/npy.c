@@ -1,5 +1,5 @@
-/* The .npy header: a Python dictionary that is read by a parser of its own, which knows strings,
- * True, False, tuples of whole numbers and lists to skip, and evaluates nothing. */
+/* The .npy header: a Python dictionary. The parser accepts strings, True, False, tuples of integers
+ * and lists (skipped), and evaluates nothing. */
 #include <lib/io/arrays/arrays.h>
 
 enum { MAX_NESTING = 8 };
@@ -77,7 +77,7 @@ static bool take_string(text_t *t, const char **s, size_t *n)
     return true;
 }
 
-/* A dimension: digits, Python 2's 'L' after them or not. */
+/* A dimension: digits, optionally followed by Python 2's 'L'. */
 static int take_dimension(text_t *t, const char *start, int64_t *value)
 {
     skip_space(t);
@@ -120,7 +120,7 @@ static int parse_shape(text_t *t, const char *start, gnn_array_t *like)
     return GNN_OK;
 }
 
-/* A structured type is a list of fields: skipped, with its brackets and strings in balance. */
+/* Skips the list of fields of a structured type, with balanced brackets and strings. */
 static int skip_list(text_t *t, const char *start)
 {
     char open[MAX_NESTING];
@@ -154,8 +154,8 @@ static void keep_type(gnn__npy_t *npy, const char *type, size_t n)
              (int)(n < sizeof npy->type ? n : sizeof npy->type), type);
 }
 
-/* Types that are left out: object, bytes, text, void, dates and times, complex, and floats wider
- * than double. */
+/* Omitted types: object, bytes, text, void, dates and times, complex, and floats wider than
+ * double. */
 static bool is_no_number(const char *type)
 {
     if (type[0] && strchr("<>|=", type[0]))

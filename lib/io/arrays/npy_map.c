@@ -1,5 +1,5 @@
-/* A .npy file as memory: the header is read and checked, the numbers are mapped, and pages come
- * from the disk when they are looked at. */
+/* A memory-mapped .npy file: the header is read and checked, the data is mapped and paged in on
+ * access. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int read_header(const gnn__file_t *file, gnn__npy_t *npy, int64_t *data_a
     return gnn__npy_parse(npy, text, length);
 }
 
-/* Can the bytes behind the header be the array as they stand? */
+/* Can the bytes after the header be used in place? */
 static int check(const gnn__file_t *file, const gnn__npy_t *npy, int64_t data_at)
 {
     if (npy->left_out)

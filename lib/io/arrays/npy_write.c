@@ -1,4 +1,4 @@
-/* Writing .npy: one array, as numpy.save does. */
+/* Writes .npy: one array, like numpy.save. */
 #include <lib/io/arrays/arrays.h>
 
 int gnn_npy_write(const char *path, const gnn_array_t *array)

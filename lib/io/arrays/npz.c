@@ -1,6 +1,6 @@
-/* Reading .npz: a zip archive of .npy files. Sizes come from the central directory and are checked
- * against the file, the limits and each array's own header before memory is taken for them; what is
- * unpacked is counted here, whatever the archive declares. */
+/* Reads .npz: a zip archive of .npy files. Sizes from the central directory are checked against the
+ * file, the limits and each array's header before allocation; unpacked bytes are counted here,
+ * independently of the declared sizes. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static int failed(int why, const char *words)
     case ZIP_ER_EOF: return gnn__error(GNN_EFORMAT, "the file ends too early");
     case ZIP_ER_ZLIB:
     case ZIP_ER_COMPRESSED_DATA: return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
-    case ZIP_ER_SEEK: /* an offset of the directory that no file has */
+    case ZIP_ER_SEEK: /* an invalid offset of the directory */
         return gnn__error(GNN_EFORMAT, "the zip directory points outside the file");
     case ZIP_ER_OPEN:
     case ZIP_ER_READ:
@@ -51,8 +51,8 @@ static int failed(int why, const char *words)
 
 static int check_content(const reader_t *r, zip_uint64_t entries);
 
-/* By a stream and not by zip_fdopen, which leaves a detail of the error in errno: from libzip 1.9
- * on a number of its own, of which one is ENOMEM's. */
+/* Uses a stream, not zip_fdopen, whose errno can be a code of libzip's own (from 1.9 on), one of
+ * which equals ENOMEM. */
 static zip_t *open_stream(const gnn__file_t *file, int flags, zip_error_t *error)
 {
     const int fd = dup(file->fd);
@@ -72,7 +72,7 @@ static zip_t *open_stream(const gnn__file_t *file, int flags, zip_error_t *error
     return zip;
 }
 
-/* An archive that the checks refuse may be one that holds another: that is what is told then. */
+/* A rejected archive may be one that contains another: the message says so. */
 static int open_unchecked(reader_t *r)
 {
     zip_error_t error;
@@ -120,8 +120,7 @@ static int check_entry(reader_t *r, const zip_stat_t *s)
     if (s->comp_method == ZIP_CM_STORE && s->size != s->comp_size)
         return gnn__error(GNN_EFORMAT, "is stored as it is, yet declares %llu bytes of %llu",
                           (unsigned long long)s->size, (unsigned long long)s->comp_size);
-    /* Entries that share bytes make bombs of any ratio: together they cannot be larger than the
-     * file. */
+    /* Overlapping entries allow bombs of any ratio: the sum of sizes must not exceed the file's. */
     if (s->comp_size > (uint64_t)r->file.size - r->packed)
         return gnn__error(GNN_EFORMAT,
                           "declares %llu packed bytes, the file of %lld bytes has room for %llu",
@@ -168,8 +167,7 @@ static int read_exactly(const entry_t *e, void *out, int64_t bytes, const char *
     return GNN_OK;
 }
 
-/* Reading up to the end makes libzip compare the checksum, and shows entries that unpack to more
- * than they declare. */
+/* Reading to the end makes libzip verify the checksum, and detects entries larger than declared. */
 static int expect_end(const entry_t *e)
 {
     char more;
@@ -192,7 +190,7 @@ static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
     if (e->size < start + length)
         return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld",
                           (long long)length, (long long)(e->size > start ? e->size - start : 0));
-    /* A version 1 prefix is 10 bytes long: two of the header are read already. */
+    /* A version 1 prefix has 10 bytes: two bytes of the header have been read already. */
     int64_t early = GNN__NPY_PREFIX - start < length ? GNN__NPY_PREFIX - start : length;
     memcpy(text, prefix + start, (size_t)early);
     GNN_TRY(read_exactly(e, text + early, length - early, "header"));
@@ -266,14 +264,14 @@ static bool is_of_macos(const char *name)
     return strncmp(name, "__MACOSX/", 9) == 0 || strncmp(last ? last + 1 : name, "._", 2) == 0;
 }
 
-/* An array, and one that is wanted: not a folder or a note. */
+/* A wanted array: not a folder or another file. */
 static bool is_wanted(const reader_t *r, const zip_stat_t *s)
 {
     return ends_with(s->name, ".npy") && !is_of_macos(s->name) &&
            (!r->wanted || r->wanted(s->name, strlen(s->name) - 4));
 }
 
-/* An archive without arrays that holds another one, or whose arrays lie in a folder. */
+/* The error for an archive without arrays that contains another archive, or arrays in a folder. */
 static int check_content(const reader_t *r, zip_uint64_t entries)
 {
     zip_stat_t s, other = {0};
@@ -296,8 +294,8 @@ static int check_content(const reader_t *r, zip_uint64_t entries)
                              : "unpack it first (unzip)");
 }
 
-/* What the directory declares is compared with the file before anything is unpacked: a few
- * megabytes of packed zeros would become gigabytes. */
+/* Declared sizes are checked before anything is unpacked: a few megabytes of packed zeros would
+ * become gigabytes. */
 static int check_growth(const reader_t *r, zip_uint64_t entries)
 {
     const uint64_t most =
@@ -307,7 +305,7 @@ static int check_growth(const reader_t *r, zip_uint64_t entries)
         zip_stat_t s;
         GNN_TRY(stat_entry(r, k, &s));
         if (!is_wanted(r, &s) || !(s.valid & ZIP_STAT_SIZE) || !(s.valid & ZIP_STAT_COMP_SIZE) ||
-            s.size / r->limits.max_ratio > s.comp_size) /* those are refused one by one */
+            s.size / r->limits.max_ratio > s.comp_size) /* such entries are rejected individually */
             continue;
         all = s.size > UINT64_MAX - all ? UINT64_MAX : all + s.size;
         if (all > most)

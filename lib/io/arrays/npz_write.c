@@ -1,5 +1,4 @@
-/* Writing .npz: one deflated .npy an array, the same bytes for the same arrays whenever they are
- * written. */
+/* Writes .npz: one deflated .npy per array; output is deterministic. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -7,7 +6,7 @@
 #include <unistd.h>
 #include <zip.h>
 
-/* The first moment that zip's dates know, 1980-01-01. */
+/* The earliest date of zip, 1980-01-01. */
 enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 };
 
 static int failed(zip_t *zip, const char *path)
@@ -19,8 +18,8 @@ static int failed(zip_t *zip, const char *path)
     return gnn__error(code, "%s: %s", path, zip_error_strerror(error));
 }
 
-/* The header is kept in `header` until the archive is closed: libzip reads header and data only
- * then, from where they lie. */
+/* `header` must live until the archive is closed: only then does libzip read header and data, in
+ * place. */
 static int add(zip_t *zip, const char *path, const gnn_array_t *array, char **header)
 {
     int64_t length, bytes;
@@ -67,8 +66,8 @@ static int write_archive(gnn__output_t *output, int64_t count, const gnn_array_t
     return rc;
 }
 
-/* libzip writes a file of its own and renames it over ours: the one to sync is that one. An archive
- * of no entries it does not write at all. */
+/* libzip writes a temporary file and renames it over ours, so that one must be synced. It does not
+ * write archives without entries. */
 static int reopen(gnn__output_t *output, int64_t count)
 {
     static const char none[22] = "PK\5\6";

@@ -1,6 +1,5 @@
-/* Reading safetensors: 8 bytes with the header's length, the header in JSON, the data. Every rule
- * of the format is checked here; the JSON itself is jansson's, kept small by a look over the raw
- * text first. */
+/* Reads safetensors: 8 bytes with the header's length, the JSON header, the data. Every rule of the
+ * format is checked here; the raw text is checked for size before it becomes jansson's values. */
 #include <lib/io/arrays/arrays.h>
 
 #include <lib/io/arrays/json_text.h>
@@ -20,7 +19,7 @@ typedef struct reader {
     gnn__file_t file;
     gnn_limits_t limits;
     gnn_arrays_t *arrays;
-    bool maps; /* numbers stay in the file */
+    bool maps; /* data remains in the mapped file */
     int64_t data_at;
     char *text;
     json_t *root;
@@ -57,8 +56,8 @@ static int read_text(reader_t *r, int64_t *length)
     return r->text[0] == '{' ? GNN_OK : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
 }
 
-/* Before the parser makes objects of it: no deeper than the format needs, and no more values than
- * the limit on entries explains. */
+/* Checks the raw text before parsing: depth as in the format, and values within the limit on
+ * entries. */
 static int check_text(const reader_t *r, int64_t length)
 {
     int64_t depth = 0, values = 0, brackets = 0,
@@ -253,7 +252,7 @@ static int read_tensors(reader_t *r)
     return gnn__arrays_seal(r->arrays);
 }
 
-/* Do all numbers lie on addresses of their type? */
+/* Is all data aligned for its type? */
 static bool is_aligned(const reader_t *r)
 {
     for (int64_t k = 0; k < r->count; k++)
@@ -264,7 +263,7 @@ static bool is_aligned(const reader_t *r)
     return true;
 }
 
-/* False where the system cannot: the numbers are read then. */
+/* False if the system cannot map the file; the data is then read. */
 static bool map_file(reader_t *r)
 {
     void *map = mmap(NULL, (size_t)r->file.size, PROT_READ, MAP_PRIVATE, r->file.fd, 0);

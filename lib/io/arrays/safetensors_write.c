@@ -1,5 +1,5 @@
-/* Writing safetensors: wider types first, so that with a header padded to 8 bytes every tensor is
- * aligned for its type. */
+/* Writes safetensors: wider types first, so that every tensor is aligned after a header padded to 8
+ * bytes. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/arrays/text_file.h>
 
@@ -35,8 +35,8 @@ static int order(slot_t **slots, int64_t count, const gnn_array_t *arrays)
     return GNN_OK;
 }
 
-/* Adds to an object; a name that is there already or is not UTF-8 is the caller's mistake. Takes
- * `value`, which is NULL where there was no memory for it. */
+/* Adds to an object; a duplicate or non-UTF-8 name is the caller's error. Takes ownership of
+ * `value`; NULL means out of memory. */
 static int put(json_t *object, const char *name, json_t *value)
 {
     if (json_object_get(object, name)) {

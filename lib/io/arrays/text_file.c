@@ -40,8 +40,8 @@ static int unpack_error(const gnn__file_t *file, const z_stream *z, int64_t left
                       (long long)(file->size - left), z->msg ? z->msg : "not in gzip's format");
 }
 
-/* Room for more unpacked bytes, within the limits; `used` packed ones made those that are there.
- * One byte is kept for the NUL at the end. */
+/* Grows the buffer of unpacked bytes within the limits, given `used` packed bytes so far. One byte
+ * is reserved for the final NUL. */
 static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used, z_stream *z,
                        int64_t *capacity)
 {
@@ -69,7 +69,7 @@ static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used
     return GNN_OK;
 }
 
-/* All members of a gzip file, one after another. */
+/* Unpacks all members of a gzip file in order. */
 static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *z,
                           unsigned char *packed)
 {
@@ -86,7 +86,7 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
         done += in - z->avail_in;
         text->size += out - z->avail_out;
         if (memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
-            /* no text: the next reader of it says so, and the rest need not be unpacked */
+            /* not a text: reported later, no need to unpack the rest */
             return GNN_OK;
         ended = code == Z_STREAM_END;
         if (!ended && (code != Z_OK || (done == file->size && z->avail_out > 0)))
@@ -192,8 +192,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Where the text of a line begins; its end is set back to before what is '\r'. The end itself if
- * there is none. */
+/* Start of the text of a line, with the end moved before '\r'. The end itself for a blank line. */
 static char *text_of_line(char *begin, char **end)
 {
     while (*end > begin && (*end)[-1] == '\r')

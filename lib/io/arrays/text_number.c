@@ -1,5 +1,5 @@
-/* Fields of text files as numbers. The syntax is checked here: the C library would take hexadecimal
- * numbers and a locale's comma. */
+/* Fields of text files as numbers. The syntax is checked here: the C library would accept
+ * hexadecimal numbers and a locale's comma. */
 #include <lib/io/arrays/text_file.h>
 
 #include <math.h>
@@ -26,7 +26,7 @@ static bool not_finite(const gnn__text_field_t *field)
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field)
 {
     if (field->length == 0)
-        return GNN__NOTHING; /* there may be no text at all */
+        return GNN__NOTHING; /* `at` may be NULL */
     const char *c = field->at, *end = field->at + field->length;
     int digits = 0;
     bool whole = true;
@@ -77,7 +77,7 @@ int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, cons
     if (kind != GNN__INTEGER && kind != GNN__REAL)
         return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s came", what,
                                gnn__field_shown(field));
-    /* What stands behind a field is a delimiter, a quote or the end: none goes on with a number. */
+    /* A field is followed by a delimiter, a quote or the end, none of which continues a number. */
     *out = (gnn_real_t)strtod_l(field->at, NULL, text->numbers);
     if (!isfinite(*out))
         return gnn__text_error(text, field, GNN_ENUMERIC, "%s is expected, %s is too large", what,
@@ -87,7 +87,7 @@ int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, cons
 
 /* ---- matrices ---- */
 
-/* The first line holds a word: it names the columns. */
+/* A word in the first line: column names. */
 static int is_header(gnn__text_t *text, bool *header)
 {
     gnn__text_field_t field;

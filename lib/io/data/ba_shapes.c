@@ -1,11 +1,11 @@
-/* BA-Shapes, drawn: houses tied to a Barabasi-Albert graph, so that what an explanation should find
- * is known. Ying et al. 2019, after Barabasi and Albert 1999. */
+/* Random BA-Shapes: houses attached to a Barabasi-Albert graph, a ground truth for explanations.
+ * Ying et al. 2019, after Barabasi and Albert 1999. */
 #include <lib/io/data/data.h>
 
 #include <gnn/explain.h>
 
 enum {
-    TIES = 5, /* of a new node of the Barabasi-Albert graph */
+    TIES = 5, /* links of a new node of the Barabasi-Albert graph */
     HOUSE = 5,
     WALLS = 6, /* links of a house */
     COLUMNS = 10
@@ -44,7 +44,7 @@ static void add(shapes_t *s, int64_t a, int64_t b, bool motif)
     s->motif[s->links++] = motif;
 }
 
-/* An end of a random link so far is a node in proportion to its degree. */
+/* An end of a random earlier link picks a node in proportion to its degree. */
 static void draw_tied(shapes_t *s)
 {
     for (int64_t i = 1; i <= TIES; i++)

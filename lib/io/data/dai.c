@@ -1,6 +1,6 @@
-/* The text in which structure2vec keeps sets of graphs (Dai et al. 2016), and after it GIN and
- * DGCNN: the number of graphs; for each a line "nodes class"; for each of its nodes a line "tag
- * degree neighbours... [attributes...]", neighbours by their numbers within the graph. */
+/* The text format of structure2vec for sets of graphs (Dai et al. 2016), also used by GIN and
+ * DGCNN: the count of graphs; per graph a line "nodes class"; per node a line "tag degree
+ * neighbours... [attributes...]", neighbours by their index within the graph. */
 #include <lib/io/data/many.h>
 
 /* Fields of a line as integers, then as reals. */
@@ -47,7 +47,7 @@ static int read_neighbours(gnn__many_t *m, gnn__text_t *text, int64_t first, int
     return GNN_OK;
 }
 
-/* What stands behind the neighbours: as many numbers on each line. */
+/* Attributes after the neighbours, equally many on each line. */
 static int read_attributes(gnn__many_t *m, gnn__text_t *text)
 {
     int64_t cols = 0;

@@ -1,4 +1,4 @@
-/* Data sets as a whole: freed, completed, described. */
+/* Data sets: release, completion, description. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
@@ -99,7 +99,7 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
     return marked;
 }
 
-/* Numbers of classes, stored as reals? */
+/* Class indices stored as reals? */
 static bool may_be_classes(const gnn_tensor_t *targets)
 {
     for (int64_t r = 0; r < targets->rows; r++)
@@ -111,7 +111,7 @@ static bool may_be_classes(const gnn_tensor_t *targets)
     return targets->cols == 1;
 }
 
-/* What its labels were taken for. */
+/* The kind its labels were read as. */
 static void say_labels(words_t *w, const gnn_data_t *data)
 {
     const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");

@@ -1,4 +1,4 @@
-/* Inside of data sets: what the readers, the splitter and the small built-in sets share. */
+/* Internals of data sets, shared by the readers, the splitter and the built-in sets. */
 #ifndef GNN_LIB_IO_DATA_H
 #define GNN_LIB_IO_DATA_H
 
@@ -11,23 +11,22 @@
 /* An array by name. */
 typedef struct gnn__data_array {
     gnn_data_place_t place;
-    gnn_array_t array; /* name and data are its own */
-    gnn_tensor_t rows; /* the same numbers; data NULL if they are whole */
+    gnn_array_t array; /* owns name and data */
+    gnn_tensor_t rows; /* the values as reals; data NULL if they are integers */
 } gnn__data_array_t;
 
 struct gnn_split {
     int64_t rows, count;
-    uint8_t *masks[3]; /* (count x rows) of each part, 1 or 0 */
+    uint8_t *masks[3]; /* (count x rows) a mask per part, 1 or 0 */
 };
 
 static inline uint8_t *gnn__split_marks(const gnn_split_t *split, int part, int64_t index)
 {
     return split->masks[part] + index * split->rows;
 }
-/* GNN_ESHAPE, GNN_EINVALID: a split of other rows than `rows` nodes ("nodes"), or without split
- * `index`. */
+/* GNN_ESHAPE: the split is not of `rows` nodes ("nodes"); GNN_EINVALID: no split `index`. */
 int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, int64_t index);
-/* The same of a type's nodes; a type without a split is fine. */
+/* The same for the nodes of a type, which may have no split. */
 int gnn__type_split_fits(const gnn_node_type_t *type);
 
 /* Arrays of n rows are in the order of the graph's nodes. */
@@ -38,28 +37,27 @@ struct gnn_data {
     gnn_sparse_t sparse; /* sparse features; indptr NULL if they are dense */
     int32_t *labels;     /* (n) */
     gnn_split_t *split;  /* of the nodes */
-    char *name;          /* of the file, without folder and ending */
-    char **class_names;  /* (classes) UTF-8; NULL if the classes are numbers only */
+    char *name;          /* file name without folder and extension */
+    char **class_names;  /* (classes) UTF-8; NULL if classes have no names */
     /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
     int64_t *order;
-    /* (edges) after gnn_data_reorder: edge k was number edge_order[k]; NULL: as it was */
+    /* (edges) after gnn_data_reorder: edge k was edge edge_order[k]; NULL: unchanged */
     int64_t *edge_order;
-    int64_t skipped; /* links that name a node that the set does not hold */
+    int64_t skipped; /* links to nodes that the set does not contain */
     gnn__data_array_t *arrays;
     int64_t n_arrays, arrays_room;
-    gnn_graph_t **slots; /* (n_slots) graphs of models that run on so many */
+    gnn_graph_t **slots; /* (n_slots) graphs of models with several graph slots */
     int64_t n_slots;
-    bool borrowed_x, borrowed_labels; /* the owner's: neither freed nor written */
+    bool borrowed_x, borrowed_labels; /* borrowed: neither freed nor written */
     gnn_owner_t owner;
-    const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
-    bool directed;              /* links of its file are kept as they are stored */
-    bool of_links;              /* its graph was made of a file's links */
+    const gnn_limits_t *limits; /* options while opening; NULL: the defaults */
+    bool directed;              /* links of the file keep their direction */
+    bool of_links;              /* its graph was made from a file's links */
 };
 
 /* ---- links ---- */
 
-/* Links of a file: a[k] sends to b[k] if the file tells apart, and what else it says of each, an
- * array with m rows. */
+/* Links of a file: a[k] sends to b[k] if the file is directed; further arrays have m rows. */
 typedef struct gnn__data_links {
     int64_t n, m; /* nodes, links */
     const int32_t *a, *b;
@@ -67,10 +65,10 @@ typedef struct gnn__data_links {
     const gnn_array_t *arrays;
 } gnn__data_links_t;
 /* Makes the set's graph and its edge arrays: both directions of each link, without self-loops and
- * duplicates, senders ascending; or, where the set is opened as directed, the links as they are.
- * O(n + m). Each reader of links ends here. */
+ * duplicates, senders ascending; or, opened as directed, the links unchanged. O(n + m). Called by
+ * every reader of links. */
 int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links);
-/* m weights as the array "weight". Weights that are all 1 say nothing, and are not kept. */
+/* m weights as the array "weight". Weights that are all 1 are dropped. */
 gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m);
 bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);
 
@@ -78,18 +76,18 @@ bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);
  * and the message names the file ---- */
 
 int gnn__data_read_npz(gnn_data_t *data, const char *path);
-/* NAME.content and NAME.cites, by either path. */
+/* NAME.content and NAME.cites, given either path. */
 int gnn__data_read_linqs(gnn_data_t *data, const char *path);
-/* A folder as OGB unpacks it. */
+/* A folder as unpacked from OGB's zip. */
 int gnn__data_read_ogb(gnn_data_t *data, const char *path);
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
-/* Do the first `length` bytes end so, in letters of any case? */
+/* Do the first `length` bytes end in this, ignoring case? */
 static inline bool gnn__data_ends_with(const char *text, size_t length, const char *ending)
 {
     const size_t n = strlen(ending);
     return length > n && strncasecmp(text + length - n, ending, n) == 0;
 }
-/* The path's length without a ".gz" at its end. */
+/* Length of the path without a final ".gz". */
 static inline size_t gnn__data_unpacked_length(const char *path)
 {
     const size_t length = strlen(path);
@@ -97,62 +95,62 @@ static inline size_t gnn__data_unpacked_length(const char *path)
 }
 /* GraphML or GML. */
 int gnn__data_read_markup(gnn_data_t *data, const char *path);
-/* Does a text that begins so (whitespace aside) belong to one of them? */
+/* Does a text with this start (after whitespace) have one of these formats? */
 bool gnn__data_markup_head(const char *head);
 
-/* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
+/* Completes a set that is a graph alone: no features, no labels, one empty split. */
 int gnn__data_fill_rest(gnn_data_t *data);
-/* A set that is its links alone: no features, no labels, one split that holds no node. */
+/* A set of links alone: no features, no labels, one empty split. */
 int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
-/* A class is a number below this, or below the number of nodes: labels are counted, and a file of a
- * few bytes must not ask for gigabytes. */
+/* Classes are below this or below the count of nodes: they are counted in an array, and a small
+ * file must not allocate gigabytes. */
 #define GNN__MOST_CLASSES 65536
 
-/* Classes by name: labels[k] is the place of words[k] among the names in the order of their bytes,
- * -1 where it is empty. data->class_names and data->classes come from it. */
+/* Classes by name: labels[k] is the index of words[k] among the names in byte order, -1 if empty.
+ * Sets data->class_names and data->classes. */
 int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,
                           int64_t count, int32_t *labels);
-/* Labels of a text of numbers that are not classes in one column: several labels of each node, or
- * real values; `header`: words may stand above them. *taken is false, and the text rewound, where
- * it holds something else. */
+/* Numeric labels other than one column of classes: several labels per node, or real values;
+ * `header`: a line of column names may precede them. For anything else *taken is false and the text
+ * is rewound. */
 int gnn__data_text_labels(gnn_data_t *data, gnn__text_t *text, bool header, bool *taken);
 /* The optional arrays class_names and class_name_offsets. */
 int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);
-/* From `classes` strings. */
+/* Sets them from `classes` strings. */
 int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names);
 void gnn__data_free_class_names(gnn_data_t *data);
 
 /* ---- parts ---- */
 
-/* Fills a zeroed data set from the arrays of a file, in whichever layout they are
- * (docs/formats.md). On failure the caller frees it. */
+/* Fills a zeroed data set from the arrays of a file in any layout (docs/formats.md). On failure the
+ * caller frees it. */
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
-/* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one,
- * and in features, labels and masks; arrays are left out, the rest is copied as it stands. On
- * failure, and in the end, the caller frees the rows. */
+/* Fills `to` with `from` in another order: row r is row order[r] of the graph (if any), features,
+ * labels and masks; arrays are left out, the rest is copied unchanged. The caller frees the rows,
+ * on failure too. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
-/* Fills the arrays that `to` lacks yet: on nodes, row r is row nodes[r], on edges row edges[r];
- * elsewhere, and where an order is NULL, rows stay as they are. */
+/* Fills the arrays that `to` still lacks: on nodes, row r is row nodes[r], on edges row edges[r];
+ * elsewhere, or if an order is NULL, rows are unchanged. */
 int gnn__data_arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *nodes,
                              const int64_t *edges);
-/* Makes borrowed features the set's own, before they are written. */
+/* Copies borrowed features before they are modified. */
 int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */
 void gnn__data_free_rows(gnn_data_t *data);
 void gnn__data_free_slots(gnn_data_t *data);
-/* What a step that needs one graph of all nodes says of a set that has others. */
+/* The error of a function that needs one graph of all nodes, for a set of several graphs. */
 int gnn__data_one_graph(const gnn_data_t *data, const char *what);
-/* Rows of a place: its arrays have so many. -1: any number. */
+/* Rows of arrays on nodes, edges or graphs; -1: any count. */
 int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
-/* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's
+/* Sets the edge array `name` of `cols` reals per edge, from values in the order of the graph's
  * edges. */
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);
-/* GNN_EINVALID names a node without a label that a split of a set with labels takes. */
+/* GNN_EINVALID: a split of a labelled set contains a node without a label (named). */
 int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split);
-/* Draws the one split of a set that came without: train 20 a class but no more than half of it,
- * then 500 for validation and 1000 for testing, a third and two thirds of the rest where there are
+/* A random split for a set without one: 20 training nodes per class but at most half of it, then
+ * 500 for validation and 1000 for testing, or a third and two thirds of the rest if there are
  * fewer. Depends on labels and seed only. */
 int gnn__data_default_split(gnn_data_t *data, uint64_t seed);
 /* order = 0..n-1 shuffled by `seed`. */

@@ -1,4 +1,4 @@
-/* Names of classes: from words that stand for labels, and as arrays of a .npz. */
+/* Names of classes: from textual labels, and as arrays of a .npz. */
 #include <lib/io/data/data.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -12,7 +12,7 @@ void gnn__data_free_class_names(gnn_data_t *data)
     data->class_names = NULL;
 }
 
-/* Text that can be shown in a terminal and written as JSON. */
+/* Is the text safe to print in a terminal and to write as JSON? */
 static bool is_name(const char *name, int64_t length)
 {
     for (int64_t k = 0; k < length;) {

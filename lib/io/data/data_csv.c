@@ -1,4 +1,4 @@
-/* Features and labels as CSV, a line per node. What is read goes into a set of its own, and into
+/* Features and labels as CSV, one line per node. They are read into a temporary set and moved to
  * the caller's once nothing can fail. */
 #include <lib/io/data/data.h>
 
@@ -88,8 +88,8 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-/* The first line is a header if it is a word above numbers, or one line more than there are nodes
- * (`n`; -1: not known). */
+/* The first line is a header if it has a word above numbers, or if there is one line more than
+ * nodes (`n`; -1: unknown). */
 static bool has_header(const lines_t *lines, int64_t n)
 {
     return gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
@@ -146,7 +146,7 @@ static int read_labels(gnn_data_t *made, const char *path, int64_t n)
         (b) = swap;      \
     } while (0)
 
-/* The same edges with their numbers among more nodes, by the nodes' numbers in the file. */
+/* The same edges, with their ids, among more nodes, by node ids of the file. */
 static int grow_graph(gnn_graph_t **graph, const gnn_data_t *data, int64_t n)
 {
     int64_t m = gnn_graph_n_edges(data->graph), *pairs = NULL, *src = NULL, *dst = NULL;
@@ -181,8 +181,8 @@ static int grow(gnn_data_t *made, const gnn_data_t *data)
     return gnn__data_fill_rest(made);
 }
 
-/* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that
- * came with them have no links, and stand last in both. */
+/* Lines are in the order of the file's nodes and are permuted to the set's. New nodes have no links
+ * and are last in both orders. */
 static int follow(gnn_data_t *made, const gnn_data_t *data)
 {
     gnn_data_t arranged;
@@ -220,7 +220,7 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
     return data->order ? follow(made, data) : GNN_OK;
 }
 
-/* Labels that are targets replace those of before, which labels that are classes leave. */
+/* New targets replace earlier ones; new classes leave them. */
 static void commit_targets(gnn_data_t *data, gnn_data_t *made)
 {
     int64_t k = 0;
@@ -231,7 +231,7 @@ static void commit_targets(gnn_data_t *data, gnn_data_t *made)
     SWAP(gnn__data_array_t, data->arrays[k], made->arrays[0]);
 }
 
-/* What was made goes into the set, what it replaces into `made`, to be freed. */
+/* Swaps the new parts into the set and the replaced ones into `made`, to be freed. */
 static void commit(gnn_data_t *data, gnn_data_t *made)
 {
     if (made->n_arrays > 0)

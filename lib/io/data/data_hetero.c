@@ -1,5 +1,4 @@
-/* A data set of several types of nodes and edges: one graph whose parts are relations, and features
- * side by side. */
+/* Heterogeneous data sets: one graph with a part per relation, and block-diagonal features. */
 #include <graphs/hetero.h>
 #include <lib/io/data/data.h>
 
@@ -17,7 +16,7 @@ static int64_t width(const gnn_node_type_t *type)
     return type->x ? type->x->cols : 0;
 }
 
-/* Nodes, columns of features, and numbers that are stored. */
+/* Counts nodes, feature columns and stored values. */
 static int measure(const gnn_hetero_t *h, int64_t *nodes, int64_t *cols, int64_t *stored)
 {
     for (int64_t t = 0; t < h->n_types; t++) {
@@ -103,7 +102,7 @@ static void rows_free(rows_t *r)
     gnn_split_free(r->split);
 }
 
-/* What each node and edge is, as an array of the set. */
+/* The type of each node and edge, as an array of the set. */
 static int add_class(gnn_data_t *data, gnn_data_place_t place, const char *name, int64_t count,
                      const int32_t *of)
 {
@@ -144,7 +143,7 @@ int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero)
     GNN_CHECK(fill(hetero, &r));
     gnn__hetero_classes(hetero, node_class, edge_class);
     GNN_CHECK(make(data, graph, nodes, cols, &r));
-    graph = NULL; /* the set's now */
+    graph = NULL; /* now owned by the set */
     GNN_CHECK(add_class(*data, GNN_ON_NODES, "type", nodes, node_class));
     GNN_CHECK(add_class(*data, GNN_ON_EDGES, "relation", edges, edge_class));
 done:

@@ -1,9 +1,9 @@
-/* Data sets of several types with the graphs and features that one block reads. */
+/* Heterogeneous data sets with the graphs and features that one block reads. */
 #include <graphs/hetero.h>
 #include <lib/io/data/data.h>
 #include <lib/io/arrays/arrays.h>
 
-/* A block: how many graphs it runs on, and how each is made. */
+/* A block: the count of its graphs, and how each is made. */
 typedef struct {
     const char *name;
     bool of_all; /* its nodes are those of all types; else those of one */
@@ -58,7 +58,7 @@ static int find(const block_t **found, const char *name)
                       names);
 }
 
-/* A type's split; NULL if there is none, or no node is in a part of it. */
+/* A type's split; NULL if there is none or all its masks are empty. */
 static int find_split(const gnn_split_t **split, const gnn_node_type_t *type)
 {
     bool any = false;
@@ -104,7 +104,7 @@ static int add_features(gnn_data_t *data, const gnn_node_type_t *type)
     return rc;
 }
 
-/* The nodes of one type, which hear through the graphs of slots alone. */
+/* The nodes of one type, which receive only through the graphs in slots. */
 static int of_type(gnn_data_t **data, const gnn_hetero_t *h, int64_t t)
 {
     const gnn_node_type_t *type = &h->types[t];
@@ -118,7 +118,7 @@ static int of_type(gnn_data_t **data, const gnn_hetero_t *h, int64_t t)
                                                       .x = type->x,
                                                       .labels = type->labels,
                                                       .split = split}));
-    graph = NULL; /* the set's now */
+    graph = NULL; /* now owned by the set */
     for (int64_t k = 0; k < h->n_types; k++)
         GNN_CHECK(add_features(*data, &h->types[k]));
 done:

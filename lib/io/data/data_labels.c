@@ -1,17 +1,17 @@
-/* Labels of nodes by what they are: one class of each node, several labels of each node (0 or 1 in
- * a column each), or real values. The last two become the array "targets" on nodes. */
+/* Kinds of node labels: one class per node, several labels per node (a 0/1 column each), or real
+ * values. The last two become the array "targets" on nodes. */
 #include <lib/io/data/layouts.h>
 
 #include <math.h>
 
 static const char *const names[] = {"labels", "node_labels", "y", NULL};
 
-/* What the values of an array are. */
+/* Properties of the values of an array. */
 typedef struct {
     bool bits;          /* each is 0 or 1 */
     bool one_each;      /* ... and no row has more than one 1, and some row has one */
-    int64_t missing;    /* the first that is not finite; -1: none */
-    int64_t other;      /* the first that is neither 0 nor 1; -1: none */
+    int64_t missing;    /* index of the first non-finite value; -1: none */
+    int64_t other;      /* index of the first value other than 0 and 1; -1: none */
     int64_t rows, cols; /* (n, 1) is (n) */
 } look_t;
 
@@ -64,7 +64,7 @@ static int read_classes(gnn_data_t *data, const gnn_array_t *labels, bool intege
                : gnn__error(GNN_EFORMAT, "%s: no node has one, all are negative", labels->name);
 }
 
-/* A row has a 1 in the column of its class; a row of zeros is without one. */
+/* One-hot rows: the class is the column of the 1; a row of zeros is unlabelled. */
 static int read_one_hot(gnn_data_t *data, const gnn_array_t *labels, const look_t *l)
 {
     if (l->cols > GNN__MOST_CLASSES && l->cols > data->n)
@@ -100,7 +100,7 @@ static int read_targets(gnn_data_t *data, const gnn_array_t *labels, const look_
     return rc;
 }
 
-/* Values that are not what any kind of label holds. */
+/* The error for values of no kind of label. */
 static int refuse(const gnn_array_t *labels, const look_t *l, bool integer)
 {
     const int64_t k = integer ? l->other : l->missing;
@@ -130,7 +130,7 @@ static int check_shape(const gnn_array_t *labels)
     return GNN_OK;
 }
 
-/* `integer`: whatever type holds them, the values are integers. */
+/* `integer`: the values are integers, in any type. */
 static int take_labels(gnn_data_t *data, const gnn_array_t *labels, bool integer)
 {
     GNN_TRY(check_shape(labels));
@@ -165,9 +165,9 @@ int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
 
 /* ---- of texts ---- */
 
-/* What the fields of a text of labels are. */
+/* Properties of the fields of a text of labels. */
 typedef struct {
-    int64_t cols;                 /* of the first line that is no header */
+    int64_t cols;                 /* of the first line after the header */
     bool words, points, fraction; /* some field is a word or empty; is spelled as a real value; is
                                      one between two integers */
 } fields_t;

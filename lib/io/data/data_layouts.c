@@ -1,5 +1,5 @@
-/* The layouts in which people keep node classification sets in a .npz: what each part may be
- * called, and every check that makes it safe to use. */
+/* Layouts of node classification sets in .npz files: the possible names of each part, and all
+ * validation. */
 #include <lib/io/data/layouts.h>
 
 #include <gnn/graph.h>
@@ -14,7 +14,7 @@ static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t c
                       (long long)row, (long long)column, isfinite(value) ? " is too large" : "");
 }
 
-/* A model has weights for each column: a file of two kilobytes must not declare billions. */
+/* A model has weights for each column: a small file must not declare billions. */
 enum { MOST_COLUMNS = 1 << 20, MOST_COLUMNS_EACH = 64 };
 
 static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)

@@ -1,12 +1,12 @@
-/* Stored links into a simple undirected graph: counting sorts only, so the order is the same
- * whatever the file's was. What a file says of its links follows them. */
+/* Builds a simple undirected graph from stored links by counting sorts, independent of the file's
+ * order. Arrays on links are carried along. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
 #include <lib/io/arrays/arrays.h>
 
-/* `stored` is 2 k where link k is stored in this direction, 2 k + 1 where only its reverse is; NULL
- * if nothing is known of links but their ends. */
+/* `stored` is 2 k if link k is stored in this direction, 2 k + 1 if only its reverse is; NULL if
+ * links have no arrays. */
 typedef struct csr {
     int64_t *indptr;
     int32_t *indices;
@@ -36,8 +36,8 @@ static void put(const csr_t *csr, int32_t row, int32_t column, int64_t stored)
         csr->stored[at] = stored;
 }
 
-/* Rows are senders, in the order of the file. indptr[r + 2] counts, becomes where row r + 1 is
- * written next, and ends as where it ends. */
+/* CSR by sender, in the order of the file. indptr[r + 2] is first a count, then the write position
+ * of row r + 1, finally its end. */
 static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
 {
     for (int64_t k = 0; k < m; k++)
@@ -54,8 +54,7 @@ static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, 
         }
 }
 
-/* Rows become receivers, with their senders ascending; as many as before, since each link goes both
- * ways. */
+/* Transposes to CSR by receiver, senders ascending; same size, since each link goes both ways. */
 static void transpose(const csr_t *to, const csr_t *from, int64_t n)
 {
     memcpy(to->indptr + 1, from->indptr, (size_t)(n + 1) * sizeof *to->indptr);
@@ -64,7 +63,7 @@ static void transpose(const csr_t *to, const csr_t *from, int64_t n)
             put(to, from->indices[k], (int32_t)r, from->stored ? from->stored[k] : 0);
 }
 
-/* The first link in this direction counts, or the first in the other if there is none. */
+/* Keeps the first link in this direction, else the first in the other. */
 static void remove_duplicates(const csr_t *csr, int64_t n)
 {
     int64_t kept = 0, begin = 0;
@@ -82,7 +81,7 @@ static void remove_duplicates(const csr_t *csr, int64_t n)
     }
 }
 
-/* One array of the file's links, by the graph's edges. */
+/* Maps one array of the file's links to the graph's edges. */
 static int take_array(gnn_data_t *data, const gnn_array_t *array, int64_t links, const int64_t *stored)
 {
     const int64_t edges = gnn_graph_n_edges(data->graph), cols = links ? array->count / links : 0;

@@ -1,4 +1,4 @@
-/* A data set of arrays that a program has. */
+/* Data sets from a program's arrays. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
@@ -57,8 +57,8 @@ static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
     return GNN_OK;
 }
 
-/* The edge array `name` of rows that stand `stride` numbers apart. Those of links that are heard
- * both ways stand twice, as the edges do. */
+/* The edge array `name` from rows with a distance of `stride` elements. Rows of links that send
+ * both ways are duplicated, like the edges. */
 static int take_edge_rows(gnn_data_t *data, const gnn_data_config_t *c, const char *name,
                           const gnn_real_t *rows, int64_t cols, int64_t stride)
 {
@@ -299,7 +299,7 @@ int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_
         return GNN_OK;
     }
     if (own.graph)
-        d->graph = NULL; /* stays the caller's */
+        d->graph = NULL; /* remains the caller's */
     gnn_data_free(d);
     return rc;
 }

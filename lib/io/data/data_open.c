@@ -1,4 +1,5 @@
-/* The reader of a path: by what the file is, then by its ending, then by its first bytes. */
+/* Selects the reader of a path: by the file's type (folder), then its extension, then its first
+ * bytes. */
 #include <lib/io/data/many.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -17,7 +18,7 @@ static const char by_igraph[] = "read it with igraph in a program of your own, a
 
 static const struct {
     const char *ending, *name;
-    const char *head; /* the first bytes, letters in any case; NULL: they do not tell */
+    const char *head; /* the first bytes, ignoring case; NULL: no signature */
     const char *advice;
 } not_read[] = {
     {".net", "Pajek", "*", by_igraph},
@@ -68,8 +69,7 @@ static const struct {
 };
 enum { NOT_READ = sizeof not_read / sizeof not_read[0] };
 
-/* The entry of such a format, by the ending, or of a path with another ending by its first bytes;
- * -1: none of them. */
+/* The entry of a format by the extension, or by the first bytes for other extensions; -1: none. */
 static int find_not_read(const char *path, const char *head)
 {
     const size_t length = gnn__data_unpacked_length(path);
@@ -126,7 +126,7 @@ static read_t by_ending(const char *path)
     return NULL;
 }
 
-/* NULL: the first bytes do not tell. */
+/* NULL: no signature. */
 static int by_content(read_t *read, const char *path, bool named)
 {
     gnn__file_t file;
@@ -171,7 +171,7 @@ static int choose(read_t *read, const char *path)
     return *read ? GNN_OK : refuse_unknown(path);
 }
 
-/* The last part of the path, without slashes behind it and without its ending. */
+/* The last component of the path, without trailing slashes and extension. */
 static int set_name(gnn_data_t *data, const char *path)
 {
     size_t length = strlen(path);

@@ -1,4 +1,4 @@
-/* A set's nodes in another order: whatever has a row for each node follows. */
+/* Reorders the nodes of a set, with everything that has a row per node. */
 #include <lib/io/data/data.h>
 
 #include <graphs/build.h>
@@ -32,7 +32,7 @@ static int arrange_sparse(gnn_sparse_t *to, const gnn_sparse_t *from, const int6
     return GNN_OK;
 }
 
-/* A copy of `from` in another order; NULL: in the same. What is there is `to`'s own, also after a
+/* A copy of `from` in another order; NULL: the same order. `to` owns what was copied, also after a
  * failure. */
 static int arrange_array(gnn__data_array_t *to, const gnn__data_array_t *from, const int64_t *order)
 {
@@ -109,8 +109,8 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     return GNN_OK;
 }
 
-/* Edges take the numbers of the places where receivers hear them: edge k was (*old)[k] before. A
- * graph with spans, which number no pairs, keeps the numbers that it has: NULL. */
+/* Edge ids become positions in CSR order: edge k was (*old)[k]. A graph with spans, whose pairs
+ * have no ids, keeps its ids: NULL. */
 static int place_edges(gnn_data_t *made, int64_t **old)
 {
     *old = NULL;
@@ -129,7 +129,7 @@ int gnn_data_reorder(gnn_data_t *data)
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
     GNN_TRY(gnn__data_one_graph(data, "reordered"));
-    /* CSV files that came since brought nodes without neighbours, behind the others */
+    /* CSV files read since then appended nodes without neighbours */
     if (data->order)
         return GNN_OK;
     GNN_TRY(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));

@@ -1,4 +1,4 @@
-/* Looking at a data set. */
+/* Accessors of data sets. */
 #include <lib/io/data/data.h>
 
 const char *gnn_data_name(const gnn_data_t *data)

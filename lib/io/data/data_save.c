@@ -1,13 +1,13 @@
-/* A data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes, arrays
- * by name. */
+/* Writes a data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes,
+ * arrays by name. */
 #include <lib/io/data/data.h>
 
 #include <graphs/build.h>
 #include <lib/io/arrays/arrays.h>
 
-enum { SET_ARRAYS = 16 }; /* beside those that have names of their own */
+enum { SET_ARRAYS = 16 }; /* arrays other than the set's named ones */
 
-/* Arrays to be written; what was made for them is freed at the end. */
+/* Arrays to be written; temporaries are freed at the end. */
 typedef struct bundle {
     gnn_array_t *arrays;
     int64_t count;
@@ -49,7 +49,7 @@ typedef struct pairs {
     int64_t m, *src, *dst, *edge;
 } pairs_t;
 
-/* Pairs come receiver after receiver, senders in the order of the graph. */
+/* Pairs ordered by receiver, senders in the order of the graph. */
 static int list_pairs(bundle_t *b, const gnn_graph_t *graph, pairs_t *p)
 {
     p->m = gnn_graph_n_pairs(graph);
@@ -76,8 +76,8 @@ static bool hears(const pairs_t *p, const int64_t *indptr, int64_t i, int64_t j)
     return false;
 }
 
-/* Are the edges what a reader makes of links: numbered receiver by receiver, each with its reverse,
- * none twice, none to itself? */
+/* Are the edges as a reader makes them from links: ids in receiver order, each with its reverse, no
+ * duplicates, no self-loops? */
 static bool are_links(const pairs_t *p, const int64_t *indptr)
 {
     for (int64_t k = 0; k < p->m; k++) {
@@ -92,7 +92,7 @@ static bool are_links(const pairs_t *p, const int64_t *indptr)
     return true;
 }
 
-/* Edges that are no links: sender and receiver of each, by its number. */
+/* Directed edges: sender and receiver, by edge id. */
 static int add_messages(bundle_t *b, const pairs_t *p)
 {
     int64_t *ends;
@@ -132,7 +132,7 @@ static int add_graph(bundle_t *b, const gnn_data_t *data)
     return are_links(&p, indptr) ? add_links(b, data, &p, indptr) : add_messages(b, &p);
 }
 
-/* Arrays by name, but for weights that stand in adj_data already. */
+/* Arrays by name, except weights already written as adj_data. */
 static int add_arrays(bundle_t *b, const gnn_data_t *data)
 {
     static const char *const places[] = {
@@ -170,7 +170,7 @@ static int add_features(bundle_t *b, const gnn_data_t *data)
     return add_shape(b, "attr_shape", data->n, data->features);
 }
 
-/* Classes, or what the set has in their place. */
+/* Classes, or the targets in their place. */
 static void add_labels(bundle_t *b, const gnn_data_t *data)
 {
     const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
@@ -232,7 +232,7 @@ done:
     return rc;
 }
 
-/* Nodes and edges have the numbers again that they had before gnn_data_reorder. */
+/* Restores the ids of nodes and edges from before gnn_data_reorder. */
 static int restore(gnn_data_t *file, const gnn_data_t *data, const int64_t *rank)
 {
     const int64_t *order = data->edge_order;
@@ -247,7 +247,7 @@ static int restore(gnn_data_t *file, const gnn_data_t *data, const int64_t *rank
     return rc;
 }
 
-/* A set whose nodes were reordered is written in the order of its file. */
+/* A reordered set is written in the order of its file. */
 int gnn_data_save(const gnn_data_t *data, const char *path)
 {
     gnn_data_t file;

@@ -1,11 +1,11 @@
-/* Features to another scale: rows of sum 1 or of length 1, columns of mean 0 and variance 1. */
+/* Feature scaling: rows of sum 1 or norm 1, columns of mean 0 and variance 1. */
 #include <lib/io/data/data.h>
 
 #include <math.h>
 
 /* ---- rows ---- */
 
-/* Divides a row by the sum of its values or by its Euclidean length, unless that is 0. */
+/* Divides a row by its sum or Euclidean norm, unless that is 0. */
 static int divide(gnn_real_t *values, int64_t n, bool by_length, int64_t node)
 {
     double sum = 0;
@@ -28,7 +28,7 @@ static int divide_rows(gnn_data_t *data, bool by_length)
     const gnn_sparse_t *s = &data->sparse;
     for (int64_t r = 0; r < data->n; r++) {
         const int64_t node = data->order ? data->order[r] : r;
-        if (s->indptr) /* a data set always stores the values, and they are its own */
+        if (s->indptr) /* a data set always has stored values, and owns them */
             GNN_TRY(divide((gnn_real_t *)s->values + s->indptr[r], s->indptr[r + 1] - s->indptr[r],
                            by_length, node));
         else
@@ -72,7 +72,7 @@ static int add_spreads(const gnn_data_t *data, const uint8_t *mask, int64_t rows
             return gnn__error(GNN_ENUMERIC, "the variance of feature %lld is %g", (long long)c,
                               k->spread[c]);
         double deviation = sqrt(k->spread[c]);
-        /* Rounding leaves a constant column a spread of its own. */
+        /* Rounding can give a constant column a non-zero deviation. */
         k->spread[c] = deviation > 1e-12 * fabs(k->mean[c]) ? deviation : 1;
     }
     return GNN_OK;

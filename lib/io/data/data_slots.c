@@ -1,4 +1,4 @@
-/* Graphs of a data set for models that run on several. */
+/* Graphs of a data set for models with several graph slots. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>

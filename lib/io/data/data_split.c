@@ -1,10 +1,10 @@
-/* The split of a data set that came without one. */
+/* The default split of a data set without one. */
 #include <lib/io/data/data.h>
 
 enum { TRAIN_A_CLASS = 20, VALIDATION = 500, TEST = 1000 };
 
-/* Marks training nodes; order keeps the other labelled ones, whose number is returned. room[c]: how
- * many more class c gives. */
+/* Marks training nodes; order keeps the other labelled ones; returns their count. room[c]: training
+ * nodes still to take from class c. */
 static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
 {
     int64_t rest = 0;
@@ -29,7 +29,7 @@ static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
     return rest;
 }
 
-/* Nodes without classes are of one kind: 60 in 100 to learn from, 20 to choose by. */
+/* Nodes without classes: 60% training, 20% validation. */
 static int split_shares(gnn_data_t *data, uint64_t seed)
 {
     int32_t *same;

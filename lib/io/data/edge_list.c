@@ -1,16 +1,17 @@
-/* Edge lists: two node ids per line, from 0, and perhaps a weight; a first line may name the columns.
- * Read here and not by igraph, which knows neither comments nor weights, and takes memory for
- * whatever node a line names. */
+/* Edge lists: two node ids per line, from 0, and optionally a weight; a first line may name the
+ * columns. Not read by igraph, which supports neither comments nor weights and allocates memory for
+ * any node id. */
 #include <lib/io/data/many.h>
 
-/* Numbers with gaps are common, so nodes may outnumber links; memory stays bounded by the file. */
+/* Ids with gaps are common, so there may be more nodes than links; memory remains bounded by the
+ * file's size. */
 enum { FREE_NODES = 1024 };
 
 typedef struct links {
-    int64_t n, m, most; /* nodes named, links, nodes that a file of this size may name */
+    int64_t n, m, most; /* largest node id + 1, links, limit of nodes for the file's size */
     int64_t room_a, room_b, room_weight;
     int32_t *a, *b;
-    gnn_real_t *weight; /* 1 where a line has none */
+    gnn_real_t *weight; /* 1 for lines without one */
 } links_t;
 
 static int node(const gnn__text_t *text, const gnn__text_field_t *field, const links_t *links,
@@ -71,7 +72,7 @@ static bool is_word(const gnn__text_field_t *field, const char *word)
            strncasecmp(field->at, word, (size_t)field->length) == 0;
 }
 
-/* Passes over a first line of names that files give these columns, and perhaps "weight". */
+/* Skips a first line of the usual column names, with or without "weight". */
 static void pass_header(gnn__text_t *text)
 {
     static const char *const pairs[][2] = {{"source", "target"}, {"src", "dst"},
@@ -106,8 +107,8 @@ static int read_links(links_t *links, gnn__text_t *text)
     return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
 }
 
-/* Is the first line a number alone? A link has two; a set of many graphs begins with their
- * number. */
+/* Is the first line a single number? A set of many graphs begins with their count; a link has two
+ * ids. */
 static bool begins_with_count(gnn__text_t *text)
 {
     gnn__text_field_t first, second;

@@ -7,7 +7,7 @@
 
 enum { MEMBERS = 34, FRIENDSHIPS = 78, VALIDATION = 8 };
 
-/* Members from 0 to 33. The order numbers the graph's edges, two for each friendship. */
+/* Members from 0 to 33. The order determines edge ids, two per friendship. */
 static const uint8_t friendships[FRIENDSHIPS][2] = {
     {1, 0},   {2, 0},   {3, 0},   {4, 0},   {5, 0},   {6, 0},   {7, 0},   {8, 0},   {10, 0},
     {11, 0},  {12, 0},  {13, 0},  {17, 0},  {19, 0},  {21, 0},  {31, 0},  {2, 1},   {3, 1},
@@ -24,8 +24,8 @@ static const uint8_t friendships[FRIENDSHIPS][2] = {
  * (member 34). */
 static const char clubs[MEMBERS + 1] = "iiiiiiiiioiiiiooiioioioooooooooooo";
 
-/* Labelled for training, counted from 1: the two who led the clubs, and one well inside each (8 of
- * 9 and 10 of 12 friends in the own club). */
+/* Training nodes, counted from 1: the two leaders of the clubs, and a central member of each (8 of
+ * 9 and 10 of 12 friends in the same club). */
 static const int trained[] = {1, 2, 33, 34};
 
 static int one_hot(gnn_data_t *data)

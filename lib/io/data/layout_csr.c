@@ -1,4 +1,4 @@
-/* Arrays of a .npz by any of their names, and sparse matrices in three of them. */
+/* Arrays of a .npz by any of their names, and sparse matrices as three arrays. */
 #include <lib/io/data/layouts.h>
 
 /* ---- finding arrays ---- */
@@ -109,8 +109,8 @@ static int read_indices(gnn__layout_csr_t *csr, const gnn_arrays_t *arrays, cons
     return GNN_OK;
 }
 
-/* What each part of a sparse matrix is called: planetoid's and gnn-benchmark's names, scipy's
- * matrices as PPNP keeps them. */
+/* Names of the parts of a sparse matrix: planetoid's and gnn-benchmark's names, scipy's matrices as
+ * PPNP keeps them. */
 static const char *const between[] = {"_", "_matrix.", ".", NULL};
 
 enum { NAME_ROOM = 40 };

@@ -6,8 +6,7 @@
 
 /* ---- edges ---- */
 
-/* Weights that are no finite numbers are named by their place in the file; those that are all 1 say
- * nothing, and are not taken. */
+/* Errors name non-finite weights by their index in the file; weights that are all 1 are dropped. */
 static int take_weights(gnn_array_t *to, int64_t *count, const gnn_array_t *from, int64_t m)
 {
     bool ones = true;
@@ -28,7 +27,7 @@ static int take_weights(gnn_array_t *to, int64_t *count, const gnn_array_t *from
     return GNN_OK;
 }
 
-/* Whole numbers as weights are reals in the set. On failure the caller frees, too. */
+/* Integer weights are converted to reals. The caller frees, on failure too. */
 static int as_reals(gnn_array_t *array, gnn_real_t **values)
 {
     GNN_TRY(gnn__new(values, array->count, sizeof **values, array->name));
@@ -41,7 +40,7 @@ static int as_reals(gnn_array_t *array, gnn_real_t **values)
 enum { MOST_EDGE_ARRAYS = 32 };
 static const char edge_prefix[] = "edge.", node_prefix[] = "node.", graph_prefix[] = "graph.";
 
-/* What the file says of its m edges: their weights, which are `weight`, and "edge.NAME" as NAME. */
+/* Arrays of the file's m edges: the weights `weight`, and "edge.NAME" as NAME. */
 static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, int64_t m,
                        gnn_array_t *to, int64_t *count, gnn_real_t **reals)
 {
@@ -83,7 +82,7 @@ static int take_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
     return rc;
 }
 
-/* Node numbers, m x 2 or (`by_side`) 2 x m, apart. */
+/* Splits node ids, m x 2 or (`by_side`) 2 x m, into senders and receivers. */
 static int read_ends(const gnn_data_t *data, const gnn_array_t *edges, bool by_side, int32_t *ends[2])
 {
     GNN_TRY(gnn__layout_rank(edges, 2));
@@ -120,7 +119,7 @@ static int read_pairs(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
     return rc;
 }
 
-/* Row i of the matrix is what node i hears, as in A x. */
+/* Row i of the matrix has the senders of receiver i, as in A x. */
 static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     gnn__layout_csr_t csr = {0};
@@ -144,7 +143,7 @@ done:
     return rc;
 }
 
-/* Messages as they are, whatever the set is opened as: row k is edge k. */
+/* Edges unchanged, however the set is opened: row k is edge k. */
 static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages)
 {
     data->directed = true;

@@ -1,7 +1,6 @@
-/* The form in which LINQS published Cora, Citeseer and WebKB (Sen et al. 2008, "Collective
- * classification in network data"): NAME.content holds a line a node, its id, its words as numbers,
- * its class; NAME.cites a line a link, two ids. Ids are words; some links name ids that no node
- * has. */
+/* The LINQS format of Cora, Citeseer and WebKB (Sen et al. 2008, "Collective classification in
+ * network data"): NAME.content has one line per node (id, features, class), NAME.cites one line per
+ * link (two ids). Ids are strings; some links have ids of no node. */
 #include <lib/io/data/data.h>
 
 #include <limits.h>
@@ -116,7 +115,7 @@ static int read_content(content_t *c, const char *path, const gnn_limits_t *limi
 
 /* ---- links ---- */
 
-/* -1: no node has this id. */
+/* Returns -1 if there is no such node. */
 static int32_t find_node(const content_t *c, const gnn__text_field_t *id)
 {
     const node_t key = {.id = *id};

@@ -1,4 +1,4 @@
-/* A set of many graphs: one graph with a segment for each, features of nodes, classes of graphs. */
+/* Sets of many graphs: one graph with a segment per graph, node features, classes of graphs. */
 #include <lib/io/data/many.h>
 
 #include <gnn/graph.h>
@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* rank[k]: the place of values[k] among the `kinds` different ones, in their order. */
+/* rank[k]: the rank of values[k] among the `kinds` distinct ones. */
 static int rank_values(const int64_t *values, int64_t n, const char *what, int32_t *rank,
                        int64_t *kinds)
 {
@@ -85,7 +85,7 @@ static int one_hot(gnn_data_t *data, const int32_t *column, int64_t cols)
     return GNN_OK;
 }
 
-/* Attributes beside a 1 in the column of the kind; either may be missing. */
+/* Attributes, and a one-hot column per kind; either may be missing. */
 static int beside(gnn_real_t **out, int64_t rows, const gnn_real_t *x, int64_t cols,
                   const int32_t *rank, int64_t kinds)
 {

@@ -1,17 +1,17 @@
-/* What readers of sets of many graphs find in their files, and what becomes of it. */
+/* Intermediate form of sets of many graphs, from the readers, and its conversion. */
 #ifndef GNN_LIB_IO_MANY_H
 #define GNN_LIB_IO_MANY_H
 
 #include <gnn/collection.h>
 #include <lib/io/data/data.h>
 
-/* Lists grow by gnn__room; all are freed by gnn__many_free. Nodes stand graph after graph. */
+/* Lists grow by gnn__room; all are freed by gnn__many_free. Nodes are in the order of graphs. */
 typedef struct gnn__many {
     int64_t graphs, nodes, links;
     int64_t *lengths;                        /* (graphs) nodes */
     int64_t *labels;                         /* (graphs) any numbers; NULL: none */
     int64_t *tags;                           /* (nodes) any numbers; NULL: none */
-    int32_t *a, *b;                          /* (links) ends, by the set's node numbers */
+    int32_t *a, *b;                          /* (links) ends, by the set's node ids */
     int64_t *kinds;                          /* (links) any numbers; NULL: none */
     gnn_real_t *nodes_x, *links_x, *targets; /* (nodes, links, graphs) x their columns */
     int64_t node_cols, link_cols, target_cols;
@@ -19,22 +19,22 @@ typedef struct gnn__many {
 } gnn__many_t;
 
 void gnn__many_free(gnn__many_t *many);
-/* Makes the set: classes and tags become numbers from 0 in their order, tags a 1 in a column each,
- * beside the attributes; where all nodes are alike, their degrees. */
+/* Makes the set: classes and tags are ranked from 0, tags become one-hot columns next to the
+ * attributes; if there is neither, one-hot degrees. */
 int gnn__data_many(gnn_data_t *data, const gnn__many_t *many);
-/* A label array on graphs, of classes. */
+/* Sets a label array on graphs, of classes. */
 int gnn__data_graph_classes(gnn_data_t *data, const int32_t *labels, int64_t classes);
 
-/* Does the text begin as MatrixMarket's do? */
+/* Does the text begin like MatrixMarket? */
 bool gnn__data_is_matrix_market(const gnn__text_t *text);
-/* A graph as a matrix, from the text's start. */
+/* Reads a graph as a matrix, from the start of the text. */
 int gnn__data_read_matrix_market(gnn_data_t *data, gnn__text_t *text);
 
-/* A text in which Dai et al. 2016 (structure2vec) keep sets of graphs, opened at its start. */
+/* A set of graphs in the text format of Dai et al. 2016 (structure2vec), opened at its start. */
 int gnn__data_read_dai(gnn_data_t *data, gnn__text_t *text);
-/* A folder as TU Dortmund unpacks it: PREFIX_A.txt and others. */
+/* A folder of TU Dortmund's collection: PREFIX_A.txt and others. */
 int gnn__data_read_tu(gnn_data_t *data, const char *path);
-/* Does the folder hold a file PREFIX_A.txt? *prefix is gnn_free'd by the caller, NULL if not. */
+/* Does the folder have a file PREFIX_A.txt? Release *prefix with gnn_free; NULL if not. */
 int gnn__data_find_tu(char **prefix, const char *path);
 /* A folder of OGB with many graphs: it has a graph-label, or, without a node-label, more than one
  * line in num-node-list. */

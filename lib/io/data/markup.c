@@ -1,6 +1,5 @@
-/* GraphML and GML: igraph reads them, as edges and their weights. Before that the text is checked,
- * so that a few bytes cannot ask for gigabytes: igraph keeps a slot for every attribute of every
- * node and edge. */
+/* GraphML and GML, read by igraph as edges and weights. The text is validated first, so that a few
+ * bytes cannot allocate gigabytes: igraph stores every attribute of every node and edge. */
 #include <lib/base/igraph.h>
 #include <lib/io/data/data.h>
 
@@ -27,15 +26,15 @@ static int refuse(const gnn__text_t *text, const char *at, const char *what)
     return gnn__error(GNN_EFORMAT, "%s: line %lld: %s", text->name, (long long)line, what);
 }
 
-/* The declaration may name an encoding in which '<' is another byte; what is counted here must be
- * what igraph sees. */
+/* The declaration may name an encoding with another byte for '<'; the counts here must match what
+ * igraph reads. */
 static int check_encoding(const gnn__text_t *text)
 {
     static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",
                                         "ASCII", "ascii", "ISO-8859-1", "iso-8859-1"};
     const char *begin = text->data + text->start;
     const char *first = begin + strspn(begin, " \t\r\n");
-    if (*first != '<') /* EBCDIC and others, which an XML parser tells by the first bytes */
+    if (*first != '<') /* EBCDIC and others, detected by XML parsers from the first bytes */
         return refuse(text, first, "'<' is expected");
     const char *end = strncmp(begin, "<?xml", 5) == 0 ? strstr(begin, "?>") : NULL;
     const char *at = end ? strstr(begin, "encoding") : NULL;
@@ -67,7 +66,7 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
     return GNN_OK;
 }
 
-/* igraph makes nodes of ids that links name before it can be seen that they have no element. */
+/* igraph creates nodes for ids in links before missing elements can be detected. */
 static int check_places(const gnn__text_t *text, const elements_t *e)
 {
     int64_t places, most = 4 * text->size + (1 << 20);
@@ -87,7 +86,7 @@ static int check_graphml(const gnn__text_t *text, elements_t *e)
     return check_places(text, e);
 }
 
-/* igraph makes nodes of ids that only links name. */
+/* igraph creates nodes for ids that only links have. */
 static int check_declared(const elements_t *e, int64_t nodes)
 {
     return nodes <= e->nodes
@@ -115,7 +114,7 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* The next word from *at on, or NULL; *at becomes what is behind it. */
+/* The next word at or after *at, or NULL; moves *at past it. */
 static const char *next_word(const char **at, const char *begin)
 {
     for (const char *c = *at; *c;) {
@@ -204,7 +203,7 @@ bool gnn__data_markup_head(const char *head)
     return *head == '<' || strncasecmp(head, "graph", 5) == 0;
 }
 
-/* XML is GraphML whatever the ending. */
+/* XML is GraphML regardless of the extension. */
 static gnn__igraph_form_t choose(const char *path, const char *head)
 {
     const size_t length = gnn__data_unpacked_length(path);

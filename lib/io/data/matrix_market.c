@@ -1,9 +1,9 @@
-/* MatrixMarket's coordinate form: a line that says what follows, comments, a line of sizes, and an
- * entry per line with indices from 1. Row i of the matrix is what node i hears, as in A x. Boisvert
+/* MatrixMarket's coordinate format: a header line, comments, a line of sizes, and one entry per
+ * line with indices from 1. Row i of the matrix has the senders of receiver i, as in A x. Boisvert
  * et al. 1996. */
 #include <lib/io/data/many.h>
 
-/* Nodes without links take memory, too: no more of them than a text of this size may name. */
+/* Nodes without links take memory, too: their count is bounded by the size of the text. */
 enum { FREE_NODES = 1024 };
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* A drawn set of small graphs: random trees with one of three motifs tied to them, which is their
+/* A random set of small graphs: random trees with one of three motifs attached, which is the
  * class. */
 #include <lib/io/data/many.h>
 
@@ -26,7 +26,7 @@ static void link(gnn__many_t *m, int64_t a, int64_t b)
     m->b[m->links++] = (int32_t)b;
 }
 
-/* A tree in which each node is tied to an earlier one, then the motif. */
+/* A tree in which each node is linked to an earlier one, then the motif. */
 static void add_graph(gnn__many_t *m, uint64_t seed)
 {
     const int64_t g = m->graphs++, first = m->nodes;

@@ -20,8 +20,7 @@ static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field
 
 /* ---- labels: they are what says how many nodes there are ---- */
 
-/* A class, written as a whole number or (as numpy does once a label is missing) as a real one; nan:
- * none. */
+/* A class, as an integer or (as numpy does if a label is missing) a real; nan: unlabelled. */
 static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, int64_t most,
                       int32_t *out)
 {
@@ -49,7 +48,7 @@ static int read_classes(gnn_data_t *data, gnn__text_t *text)
         return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
                           (long long)lines, INT32_MAX);
     if (most > 1 << 24)
-        most = 1 << 24; /* up to here a float holds every whole number */
+        most = 1 << 24; /* floats are exact for integers up to here */
     GNN_TRY(gnn__new(&data->labels, lines, sizeof *data->labels, "labels"));
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_only_field(text, &field));
@@ -102,8 +101,7 @@ static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int
     return GNN_OK;
 }
 
-/* What OGB's sets say of nodes and links in files of their own; those that a set has become arrays
- * of these names. */
+/* Separate files on nodes and links in OGB's sets; those present become arrays of these names. */
 static const struct {
     const char *part, *name;
     gnn_data_place_t place;
@@ -114,7 +112,7 @@ static const struct {
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 
-/* Numbers, `rows` lines of them. On failure *values is NULL. */
+/* Reads `rows` lines of numbers. On failure *values is NULL. */
 static int read_matrix(gnn__text_t *text, const char *lines_of, int64_t rows, gnn_real_t **values,
                        int64_t *cols)
 {
@@ -130,7 +128,7 @@ static int read_matrix(gnn__text_t *text, const char *lines_of, int64_t rows, gn
     return rc;
 }
 
-/* One of the others, of `rows` lines; array->data stays NULL if the set has no such file. */
+/* Reads one of these files, of `rows` lines; array->data remains NULL if there is no such file. */
 static int read_other(const char *folder, const gnn_limits_t *limits, int which, int64_t rows,
                       gnn_array_t *array)
 {
@@ -212,7 +210,7 @@ static int read_node_arrays(gnn_data_t *data, const char *folder)
 
 /* ---- splits ---- */
 
-/* Masks of one split. */
+/* Reads the masks of one split. */
 typedef struct split {
     gnn_data_t *data;
     int64_t number;

@@ -1,14 +1,14 @@
 /* A graph prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020):
- * raw/{num-node-list,num-edge-list} hold a number a graph, raw/{edge,node-feat,edge-feat} the lines
- * of all graphs one after another, raw/graph-label a line a graph, split/SCHEME/ numbers of graphs.
- * An edge names nodes by their numbers in its graph. */
+ * raw/{num-node-list,num-edge-list} have a count per graph, raw/{edge,node-feat,edge-feat} the
+ * concatenated lines of all graphs, raw/graph-label one line per graph, split/SCHEME/ indices of
+ * graphs. Edges have node indices within their graph. */
 #include <lib/io/data/many.h>
 #include <lib/io/data/ogb_parts.h>
 
 #include <lib/io/arrays/arrays.h>
 
-/* Whole numbers below this are classes. Nodes that neither a feature nor an edge tells of are
- * bounded by the bytes that tell their number, and so many are free. */
+/* Integers below this are classes. Nodes without features and edges are bounded by the bytes of
+ * their count, and this many are always allowed. */
 enum { MOST_CLASSES = 1000, FREE_NODES = 1024 };
 
 typedef struct reader {
@@ -39,11 +39,11 @@ int gnn__data_ogb_is_many(const char *folder, const gnn_limits_t *limits, bool *
 
 /* ---- numbers of nodes and edges ---- */
 
-/* What the numbers of a list add up to, and who says so. */
+/* Bounds of a list of counts, and their source. */
 typedef struct bound {
     const char *of;
-    int64_t least, most; /* of one graph, of all */
-    bool exact;          /* all are as many as `most` */
+    int64_t least, most; /* lower bound of each, upper bound of the sum */
+    bool exact;          /* the sum is exactly `most` */
     char from[80];
 } bound_t;
 
@@ -74,7 +74,7 @@ static int read_counts(gnn__text_t *text, const bound_t *bound, int64_t **counts
                : GNN_OK;
 }
 
-/* Numbers, as many on each line. *values stays NULL if there is no such file. */
+/* Reads lines of equally many numbers. *values remains NULL if there is no such file. */
 static int read_optional(const reader_t *r, const char *part, gnn_real_t **values, int64_t *rows,
                          int64_t *cols)
 {
@@ -90,8 +90,8 @@ static int read_optional(const reader_t *r, const char *part, gnn_real_t **value
     return rc;
 }
 
-/* Lengths of the graphs: as many nodes as lines of features or, where there are none, no more than
- * the texts have bytes. */
+/* Sizes of the graphs: in total the lines of features or, without features, at most the bytes of
+ * the texts. */
 static int read_nodes(reader_t *r, const gnn__text_t *edge)
 {
     gnn__many_t *m = &r->many;
@@ -113,7 +113,7 @@ static int read_nodes(reader_t *r, const gnn__text_t *edge)
     return rc;
 }
 
-/* How many lines of edge each graph has. */
+/* Edge counts of the graphs. */
 static int count_links(reader_t *r, const gnn__text_t *edge)
 {
     bound_t bound = {.of = "edges", .most = gnn__text_count_lines(edge), .exact = true};
@@ -181,7 +181,7 @@ done:
 
 /* ---- labels ---- */
 
-/* nan, or nothing at all, as pandas writes a label that is not known. */
+/* nan or empty, as pandas writes a missing label. */
 static bool is_missing(const gnn__text_field_t *field)
 {
     return field->length == 0 ||
@@ -206,7 +206,7 @@ static int refuse_missing(gnn__text_t *text)
     return GNN_OK;
 }
 
-/* One column of small whole numbers is classes too. */
+/* A single column of small integers also gives classes. */
 static int take_classes(gnn__many_t *m)
 {
     if (m->target_cols != 1)

@@ -1,4 +1,4 @@
-/* Parts of OGB's folders: files by either ending, lines of one and of two fields, splits. */
+/* Parts of OGB's folders: files with either extension, lines of one and of two fields, splits. */
 #include <lib/io/data/ogb_parts.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* FOLDER/PART.csv.gz, or FOLDER/PART.csv; *there is false where neither is. */
+/* FOLDER/PART.csv.gz or FOLDER/PART.csv; *there is false if there is neither. */
 static int find_part(char **path, bool *there, const char *folder, const char *part)
 {
     GNN_TRY(gnn__asprintf(path, "%s/%s.csv.gz", folder, part));
@@ -44,7 +44,7 @@ int gnn__ogb_open_part(gnn__text_t *text, const char *folder, const char *part,
     GNN_TRY(find_part(&path, &there, folder, part));
     int rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
-    /* the path goes, its literal stays; messages name the part */
+    /* the path is freed, the literal is not; messages name the part */
     text->name = gnn__file_name(part);
     gnn_free(path);
     return rc;
@@ -80,8 +80,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for
- * gigabytes. */
+/* Masks are allocated for all splits at once: a thousand empty splits must not take gigabytes. */
 enum { MOST_SPLITS = 100 };
 
 static int is_folder(bool *is, const char *path)

@@ -1,4 +1,4 @@
-/* Parts of a folder of the Open Graph Benchmark: what the readers of one graph and of many share.
+/* Parts of an OGB folder, shared by the readers of one graph and of many.
  */
 #ifndef GNN_LIB_IO_OGB_PARTS_H
 #define GNN_LIB_IO_OGB_PARTS_H
@@ -7,13 +7,13 @@
 
 /* Is there FOLDER/PART.csv.gz or FOLDER/PART.csv? */
 int gnn__ogb_has_part(const char *folder, const char *part, bool *there);
-/* FOLDER/PART.csv.gz, or unpacked if only that is there. `part` must outlive the text, whose
+/* FOLDER/PART.csv.gz, or FOLDER/PART.csv if only that exists. `part` must outlive the text, whose
  * messages name it. */
 int gnn__ogb_open_part(gnn__text_t *text, const char *folder, const char *part,
                        const gnn_limits_t *limits);
 /* The only field of the current line. */
 int gnn__ogb_only_field(gnn__text_t *text, gnn__text_field_t *field);
-/* The two node numbers of the current line. */
+/* The two node ids of the current line. */
 int gnn__ogb_two_fields(gnn__text_t *text, gnn__text_field_t field[2]);
 
 /* ---- splits ---- */
@@ -24,7 +24,7 @@ typedef struct gnn__ogb_schemes {
     int64_t count, room;
 } gnn__ogb_schemes_t;
 
-/* None if there is no FOLDER/split. What was listed is freed by the caller, on failure too. */
+/* Empty if there is no FOLDER/split. The caller frees the list, on failure too. */
 int gnn__ogb_schemes_list(gnn__ogb_schemes_t *schemes, const char *folder);
 void gnn__ogb_schemes_free(gnn__ogb_schemes_t *schemes);
 /* Names of the parts of a scheme, by GNN_TRAIN to GNN_TEST. */

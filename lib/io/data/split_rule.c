@@ -1,12 +1,12 @@
-/* Splits by a rule, and folds: rows in a shuffled order are dealt out, class by class. */
+/* Splits by a rule, and folds: assigns shuffled rows, class by class. */
 #include <lib/io/data/data.h>
 
 /* A count of each class, and the shuffled order of all rows. */
 typedef struct draw {
     int64_t n, classes;
     int32_t *order;
-    int64_t *count;   /* (classes) rows that are there */
-    int64_t *left[2]; /* (classes) rows that training and validation still take */
+    int64_t *count;   /* (classes) rows of each class */
+    int64_t *left[2]; /* (classes) rows still to be assigned to training and validation */
 } draw_t;
 
 static void free_draw(draw_t *d)
@@ -17,7 +17,7 @@ static void free_draw(draw_t *d)
     gnn_free(d->left[1]);
 }
 
-/* Of row i; negative: none. Without labels all rows are of one. */
+/* Class of row i; negative: none. Without labels all rows have the same. */
 static int64_t class_of(gnn_ints_t labels, int64_t i)
 {
     return labels.data ? gnn__int(labels, i) : 0;
@@ -42,7 +42,7 @@ static int check_rows(gnn_ints_t labels, int64_t n, int64_t *classes)
     return GNN_OK;
 }
 
-/* Another seed for each split of a rule, and for each rule of another seed. */
+/* A seed per split, different for different rule seeds. */
 static int open_draw(draw_t *d, gnn_ints_t labels, int64_t n, uint64_t seed)
 {
     *d = (draw_t){.n = n};
@@ -77,7 +77,7 @@ static int check_rule(const gnn_split_rule_t *r)
     return GNN_OK;
 }
 
-/* How many rows each class gives to training and to validation. */
+/* Rows of each class for training and for validation. */
 static void set_quotas(draw_t *d, const gnn_split_rule_t *r)
 {
     for (int64_t c = 0; c < d->classes; c++) {
@@ -148,7 +148,7 @@ int(gnn_split_draw)(gnn_split_t **split, gnn_ints_t labels, int64_t n, const gnn
 
 /* ---- the splits of a set ---- */
 
-/* Splits of the file's rows, by the set's own numbers. */
+/* Splits of the file's rows, in the set's order. */
 static int follow_order(gnn_split_t **split, const int64_t *order)
 {
     gnn_split_t *from = *split, *to;
@@ -169,7 +169,7 @@ int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule)
     gnn_split_t *made = NULL;
     int32_t *labels = NULL;
     int rc;
-    /* Nodes that have values in place of classes are of one kind. */
+    /* Nodes with real targets are all of one class. */
     const bool alike = gnn_data_label_kind(data) > GNN_LABELS_CLASSES;
     GNN_CHECK(gnn__new(&labels, data->n, sizeof *labels, "labels"));
     for (int64_t r = 0; r < data->n; r++)
@@ -188,7 +188,7 @@ done:
 
 /* ---- folds ---- */
 
-/* Fold by fold the rows of each class are dealt out, one class after another. */
+/* Deals the rows of each class out to the folds, one class after another. */
 static void deal_folds(draw_t *d, gnn_ints_t labels, gnn_split_t *split)
 {
     const int64_t folds = split->count;

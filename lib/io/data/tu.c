@@ -1,6 +1,6 @@
-/* A folder of TU Dortmund's collection (Morris et al. 2020): PREFIX_A.txt holds a line a link, two
- * nodes from 1; PREFIX_graph_indicator.txt the graph of each node, from 1; the other files, of
- * which any may be missing, the labels and attributes of graphs, nodes and links. */
+/* A folder of TU Dortmund's collection (Morris et al. 2020): PREFIX_A.txt has one line per link,
+ * two node indices from 1; PREFIX_graph_indicator.txt the graph of each node, from 1; the other,
+ * optional files the labels and attributes of graphs, nodes and links. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/data/many.h>
 
@@ -24,7 +24,7 @@ int gnn__data_find_tu(char **prefix, const char *path)
     return rc;
 }
 
-/* A file of the set; text->data is NULL if there is none. */
+/* Opens a file of the set; text->data is NULL if it is missing. */
 static int open_file(gnn__text_t *text, const char *prefix, const char *part,
                      const gnn_limits_t *limits)
 {
@@ -36,13 +36,13 @@ static int open_file(gnn__text_t *text, const char *prefix, const char *part,
     if (rc == GNN_OK && there)
         rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
-    text->name = part; /* the path goes, its literal stays */
+    text->name = part; /* the path is freed, the literal is not */
     gnn_free(path);
     return rc;
 }
 
-/* One integer a line (the first of several), `rows` of them, or as many as there are if that is -1.
- * *out stays NULL if there is no such file. */
+/* Reads one integer per line (the first of several), `rows` lines or, for -1, all. *out remains
+ * NULL if there is no such file. */
 static int read_integers(int64_t **out, int64_t *rows, const char *prefix, const char *part,
                          const gnn_limits_t *limits)
 {
@@ -68,7 +68,7 @@ done:
     return rc;
 }
 
-/* As many reals on each line. */
+/* Reads equally many reals per line. */
 static int read_reals(gnn_real_t **out, int64_t *cols, int64_t rows, const char *prefix,
                       const char *part, const gnn_limits_t *limits)
 {
@@ -85,7 +85,7 @@ static int read_reals(gnn_real_t **out, int64_t *cols, int64_t rows, const char 
     return rc;
 }
 
-/* Lengths of the graphs from the graph of each node; nodes of a graph stand together. */
+/* Sizes of the graphs from the graph of each node; nodes of a graph must be contiguous. */
 static int read_nodes(gnn__many_t *m, const char *prefix, const gnn_limits_t *limits)
 {
     int64_t *graph = NULL;
