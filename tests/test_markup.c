@@ -68,7 +68,7 @@ START_TEST(formats_that_only_igraph_reads_are_named)
 }
 END_TEST
 
-/* What a stranger may bring: the format by its name, and what to do. */
+/* Unsupported formats: the error names the format and the remedy. */
 START_TEST(other_formats_are_named)
 {
     static const struct {

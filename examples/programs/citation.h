@@ -222,7 +222,7 @@ int watch_epoch(void *user, const gnn_progress_t *now);
 int open_log(FILE **log, const options_t *options);
 void free_history(history_t *history);
 
-/* Replaces `chosen` of the options by the rival that is better in a short training, and says so.
+/* Replaces `chosen` of the options by the rival that is better in a short training, and prints it.
  * Split and seed are those of `at`. */
 int trial_choose(options_t *options, gnn_context_t *context, sets_t *sets, const outcome_t *at);
 

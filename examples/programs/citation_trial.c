@@ -19,7 +19,7 @@ int set_of(gnn_data_t **data, sets_t *sets, scale_t scale)
         sets->raw = NULL;
         GNN_TRY(scale_features(*to, (int)scale));
         GNN_TRY(keep_words_sparsely(*to));
-        GNN_TRY(gnn_data_reorder(*to)); /* what is written keeps the file's numbers */
+        GNN_TRY(gnn_data_reorder(*to)); /* written results keep the file's node ids */
     }
     *data = *to;
     return GNN_OK;
@@ -34,7 +34,7 @@ void sets_free(sets_t *sets)
 
 /* ---- one candidate ---- */
 
-/* As many as the caller says, or at most half of the training's. */
+/* The caller's count, or at most half of the training's. */
 static int64_t trial_epochs(const options_t *o, const recipe_t *r)
 {
     const int64_t half = (r->epochs + 1) / 2;
