@@ -1,10 +1,12 @@
 /* libFuzzer: a folder of a published model. Its files are concatenated, separated by a byte 1:
  * config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, which is the
- * other configs of sentence-transformers, too, and up to the end model.safetensors, whose name in
- * the index may be "a.safetensors". What opens is run. */
+ * other configs of sentence-transformers, too, and up to the end model.safetensors or, where there
+ * is an index, the file "a.safetensors" that it may name: next to model.safetensors no index is
+ * read. What opens is run. */
 #include "fuzz.h"
 
 #include <gnn/pretrained.h>
+#include <stdbool.h>
 
 static void use(const gnn_pretrained_t *p, gnn_context_t *context)
 {
@@ -41,15 +43,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .keep_packed = size % 4 > 1 ? GNN_ON : GNN_OFF};
     if (!context)
         fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+    bool index = false;
     for (int k = 0; k < 4; k++) {
         const uint8_t *part;
         const size_t length = fuzz_part(&part, &data, &size);
+        index = index || (k == 1 && length > 0);
         fuzz_file(names[k], part, length);
         for (int other = 0; k == 3 && other < 3; other++)
             fuzz_file(others[other], part, length);
     }
-    fuzz_file("a.safetensors", data, size);
-    snprintf(folder, sizeof folder, "%s", fuzz_file("model.safetensors", data, size));
+    fuzz_file("a.safetensors", data, index ? size : 0);
+    snprintf(folder, sizeof folder, "%s", fuzz_file("model.safetensors", data, index ? 0 : size));
     *strrchr(folder, '/') = '\0';
     const int rc = gnn_pretrained_open_with(&p, context, folder, &config);
     if ((rc != GNN_OK) != (p == NULL) || (rc != GNN_OK && !*gnn_error_message()))

@@ -15,7 +15,7 @@ for target; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn-igraph.a" "$build/libgnn.a" -o "$build/fuzz_$target" \
-        $(pkg-config --libs libzip jansson zlib libutf8proc igraph openblas) -fopenmp -lm
+        $(sed -n 's/^Libs.private: //p' "$build/meson-private/gnn.pc") $(pkg-config --libs igraph) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
     case $target in json_text | tokenizer | merges | folder | config | index | description) words=-dict=$root/tests/fuzz/json.dict ;; *) words= ;; esac
     (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \

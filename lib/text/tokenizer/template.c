@@ -83,8 +83,8 @@ static int read_pair(gnn_tokenizer_t *t, const json_t *processor, const char *ke
 {
     const json_t *pair = json_object_get(processor, key), *number = json_array_get(pair, 1);
     const int64_t value = json_is_integer(number) ? (int64_t)json_integer_value(number) : -1;
-    if (value < 0 || value >= t->size)
-        return gnn__error(GNN_EFORMAT, "\"%s\" is no list of a token and its number", key);
+    if (value < 0 || value >= t->size || !t->tokens[value].at)
+        return gnn__error(GNN_EFORMAT, "\"%s\" is not a list of a token and its id", key);
     *id = (int32_t)value;
     return GNN_OK;
 }

@@ -17,10 +17,20 @@ static value_t choice(reader_t *r);
 
 /* ---- values ---- */
 
+/* As much of n characters as `size` holds, and a zero; n. Formulas are read for each entry of an
+ * architecture, and printf took most of the time in which a model opens. */
+static size_t put(char *out, size_t size, const char *at, size_t n)
+{
+    const size_t fits = n < size ? n : size - 1;
+    memcpy(out, at, fits);
+    out[fits] = '\0';
+    return n;
+}
+
 static value_t nothing(const char *name)
 {
     value_t v = {.kind = GNN__NO_VALUE};
-    snprintf(v.text, sizeof v.text, "%s", name);
+    put(v.text, sizeof v.text, name, strlen(name));
     return v;
 }
 
@@ -43,9 +53,9 @@ static void wrong(reader_t *r, const char *what)
 static value_t text(reader_t *r, const char *name, const char *words)
 {
     value_t v = {.kind = GNN__TEXT};
-    const int length = snprintf(v.text, sizeof v.text, "%s", words);
-    if (length >= (int)sizeof v.text && r->rc == GNN_OK)
-        r->rc = gnn__error(GNN_EFORMAT, "%s: \"%s\" has %d characters, at most %d are read",
+    const size_t length = put(v.text, sizeof v.text, words, strlen(words));
+    if (length >= sizeof v.text && r->rc == GNN_OK)
+        r->rc = gnn__error(GNN_EFORMAT, "%s: \"%s\" has %zu characters, at most %d are read",
                            r->scope->config_name, name, length, GNN__FORMULA_TEXT - 1);
     return v;
 }
@@ -92,7 +102,7 @@ static void take_name(reader_t *r, char *name)
     size_t length = 0;
     while (isalnum((unsigned char)r->at[length]) || r->at[length] == '_')
         length++;
-    snprintf(name, GNN__FORMULA_TEXT, "%.*s", (int)length, r->at);
+    put(name, GNN__FORMULA_TEXT, r->at, length);
     r->at += length;
 }
 
@@ -114,8 +124,8 @@ static const json_t *start(reader_t *r, char *name, bool *named)
     *named = json != NULL;
     for (const char *at = name; !json || at != name;) {
         char key[GNN__FORMULA_TEXT];
-        const int length = (int)strcspn(at, ".");
-        snprintf(key, sizeof key, "%.*s", length, at);
+        const size_t length = strcspn(at, ".");
+        put(key, sizeof key, at, length);
         json = json_object_get(at == name ? r->scope->config : json, key);
         at += length;
         if (!json || !*at++)
@@ -130,7 +140,7 @@ static value_t variable(reader_t *r)
     char name[GNN__FORMULA_TEXT], shown[GNN__FORMULA_TEXT];
     bool named;
     const json_t *json = start(r, name, &named);
-    snprintf(shown, sizeof shown, "%s", name);
+    put(shown, sizeof shown, name, strlen(name));
     for (;;) {
         if (*r->at == '.' && r->at++) {
             take_name(r, name);
@@ -455,35 +465,39 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
 }
 
 /* What stands for the characters at `at`: # is the number, {name} a text that SET has named. *used
- * is how many characters it stands for. */
+ * is how many characters it stands for; 0: they stand for themselves. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;
-    *used = end ? (size_t)(end - at) + 1 : 1;
+    char name[GNN__FORMULA_TEXT];
+    *used = end ? (size_t)(end - at) + 1 : *at == '#';
     if (*at == '#')
         snprintf(out, GNN__FORMULA_TEXT, "%lld", (long long)scope->number);
-    else if (!end)
-        snprintf(out, GNN__FORMULA_TEXT, "%c", *at);
-    else {
-        char name[GNN__FORMULA_TEXT];
-        snprintf(name, sizeof name, "%.*s", (int)(end - at) - 1, at + 1);
-        const char *text = json_string_value(json_object_get(scope->names, name));
-        if (!text)
-            return gnn__error(GNN_EINVALID, "{%s} is no text that has been named", name);
-        snprintf(out, GNN__FORMULA_TEXT, "%s", text);
-    }
+    if (!end)
+        return GNN_OK;
+    put(name, sizeof name, at + 1, (size_t)(end - at) - 1);
+    const char *text = json_string_value(json_object_get(scope->names, name));
+    if (!text)
+        return gnn__error(GNN_EINVALID, "{%s} is no text that has been named", name);
+    put(out, GNN__FORMULA_TEXT, text, strlen(text));
     return GNN_OK;
 }
 
 int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
                       size_t size)
 {
-    size_t at = 0, used;
+    size_t at = 0, used = 0;
     char piece[GNN__FORMULA_TEXT];
     out[0] = '\0';
     for (size_t k = 0; k < length && at < size; k += used) {
         GNN_TRY(expansion(scope, text + k, length - k, piece, &used));
-        at += (size_t)snprintf(out + at, size - at, "%s", piece);
+        if (used > 0) {
+            at += put(out + at, size - at, piece, strlen(piece));
+            continue;
+        }
+        for (used = 1; k + used < length && text[k + used] != '#' && text[k + used] != '{';)
+            used++;
+        at += put(out + at, size - at, text + k, used);
     }
     return at < size ? GNN_OK
                      : gnn__error(GNN_EOVERFLOW, "a name begins \"%.40s\" and is too long", text);
