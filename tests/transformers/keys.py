@@ -277,6 +277,8 @@ def heads_of(case):
                     setattr(config, key, value)
             if "QUESTION" in head:
                 config.num_labels = 2
+            if head == "PRETRAINING":
+                config.num_labels = 2
             if tied is not None:
                 config.tie_word_embeddings = tied
             if getattr(config, "pad_token_id", None) is None and "SEQUENCE" in head:

@@ -54,6 +54,8 @@ def run(net, inputs):
         hidden = states[-1]
     maps = getattr(r, "attentions", None)
     logits = torch.stack([r.start_logits, r.end_logits], -1) if "start_logits" in r else r.prediction_logits if "prediction_logits" in r else getattr(r, "logits", None)
+    if type(net).__name__ == "ElectraForPreTraining":
+        logits = logits[..., None]
     return hidden[0], logits, maps
 
 
