@@ -231,8 +231,7 @@ static void take_checkpoint(table_t *t, json_t *line)
     write_published(t->files, t->arrays);
 }
 
-static const char *const tables[] = {"tests/golden/keys.jsonl.gz",
-                                     "tests/golden/classes.jsonl.gz",
+static const char *const tables[] = {"tests/golden/keys.jsonl.gz", "tests/golden/classes.jsonl.gz",
                                      "tests/golden/generations.jsonl.gz",
                                      "tests/golden/sentences.jsonl.gz"};
 
