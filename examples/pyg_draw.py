@@ -18,6 +18,7 @@ TYPES = ("edge_type", "edge_types", "etype", "rel_type")
 BATCHES = ("batch", "batch_index", "batch_vec", "index")
 EDGE_COLUMNS = ("edge_weight", "edge_weights", "edge_weight_norm")
 EDGE_ROWS = ("edge_attr", "edge_feat", "edge_features", "edge_feature", "pseudo", "edge_emb")
+COUNTS = ("batch_size", "num_graphs")
 LEFT_OUT = ("y", "train_mask", "val_mask", "test_mask", "face", "adj_t")
 MOST_TRIES = 400
 
@@ -96,11 +97,16 @@ def numbers_of(module):
         for name in ("in_channels", "in_features", "num_features", "node_dim_in", "channels", "edge_dim", "dim", "in_channels_l", "normalized_shape", "in_dim", "hidden_channels"):
             add(getattr(m, name, None))
     for p in module.parameters():
-        if p.dim():
+        if not is_lazy(p) and p.dim():
             add(int(p.shape[-1]))
             add(int(p.shape[0]))
     found = list(dict.fromkeys(found))[:24]
     return found + [w // 2 for w in found if w % 2 == 0 and w // 2 not in found]  # [x_i, x_j - x_i] is twice as wide as x
+
+
+def is_lazy(parameter):
+    """Has a lazy layer left it for its first input?"""
+    return isinstance(parameter, nn.parameter.UninitializedParameter)
 
 
 def count_of(module, names, default):
@@ -167,7 +173,13 @@ class Drawn:
         return self.values[name]
 
     def edges_of(self, name):
-        g = self.graph
+        g, ends = self.graph, self.specs[name][1]
+        if ends:  # between two types of nodes
+            n_src, n_dst = self.counts[ends[0]], self.counts[ends[1]]
+            pairs = g.between(n_src, n_dst, n_dst + 9)
+            pairs[0, 0] = n_src - 1  # no smaller count of senders would do
+            self.edge_lists[name] = (pairs, n_src, n_dst)
+            return pairs
         if name == self.first_edges():
             self.edge_lists[name] = (g.pairs, g.n, g.n)
         else:
@@ -194,8 +206,9 @@ class Drawn:
         key = f"{name}.{node}"
         if key not in self.values:
             rng = np.random.default_rng([sum(map(ord, key)), self.graph.n])
-            self.values[key] = torch.from_numpy(rng.standard_normal((self.counts[node], self.specs[key][1])).astype("f4"))
-            self.metas[key] = Rows(key, f"nodes of {node}")
+            (kind, w), axis = self.specs[key], f"nodes of {node}"
+            made = rng.integers(0, w, self.counts[node]) if kind == "ids" else rng.standard_normal((self.counts[node], w)).astype("f4")
+            self.values[key], self.metas[key] = torch.from_numpy(made), Ids(key, axis) if kind == "ids" else Rows(key, axis)
         return self.values[key]
 
     def relation(self, relation):
@@ -216,6 +229,8 @@ class Drawn:
                 made[name] = DrawnData(self, wrap)
             elif spec[0] == "x_dict":
                 made[name] = {node: wrap(self.typed(name, node), self.metas[f"{name}.{node}"]) for node in self.counts}
+            elif spec[0] == "count":
+                made[name] = len(self.graph.lengths)
             elif spec[0] == "edge_dict":
                 made[name] = {relation: wrap(self.relation(relation), self.metas["__".join(relation)]) for relation in self.relations}
             else:
@@ -276,7 +291,7 @@ class DrawnData:
     """A data object whose attributes are drawn when they are read."""
 
     def __init__(self, drawn, wrap):
-        self.__dict__.update(_drawn=drawn, _wrap=wrap, _kept={}, read=set())
+        self.__dict__.update(_drawn=drawn, _wrap=wrap, _kept={}, _put={}, read=set())
 
     def __getattr__(self, name):
         drawn, kept = self._drawn, self._kept
@@ -309,7 +324,11 @@ class DrawnData:
         return getattr(self, name)
 
     def __setattr__(self, name, value):
-        self._kept[name] = value
+        self._kept[name] = self._put[name] = value
+
+    def changed(self):
+        """The tensors that were put into it."""
+        return {name: value for name, value in self._put.items() if torch.is_tensor(value)}
 
     __setitem__ = __setattr__
 
@@ -343,11 +362,15 @@ def wanted(module, inputs):
 
 
 def copied(module):
-    """A copy that a run may change (a cached graph, say); a module that cannot be copied itself."""
+    """A copy that a run may change, without graphs that it has cached; a module that cannot be copied itself."""
     try:
-        return copy.deepcopy(module)
+        made = copy.deepcopy(module)
     except Exception:  # noqa: BLE001 (whatever its constructor raises)
         return module
+    for m in made.modules():
+        for name in [key for key in vars(m) if key.startswith("_cached")]:
+            setattr(m, name, None)
+    return made
 
 
 def run_once(module, drawn):
@@ -361,19 +384,30 @@ def run_once(module, drawn):
         return error
 
 
-def for_module(module, inputs, widths):
+def pairs_of_types(relations):
+    """Ends that a list of edges of its own may have, the largest counts first: a smaller pair runs too, but is not what is meant."""
+    nodes = list(dict.fromkeys(n for r in relations for n in (r[0], r[-1])))[::-1]
+    return sorted(((a, b) for a in nodes for b in nodes), key=lambda ends: -nodes[::-1].index(ends[0]) - nodes[::-1].index(ends[1]))
+
+
+def for_module(module, inputs, widths, relations=()):
     """The inputs of a module drawn on two graphs."""
-    relations, by_type = relations_of(module)
+    found, by_type = relations_of(module)
+    relations = [tuple(r) for r in relations] or found
     names = wanted(module, inputs)
     typed = bool(relations)
     choices, fixed = {}, {}
     for name in names:
         if name in ("data", "graph", "batch_data") or (name == "batch" and len(names) == 1):
             fixed[name] = ("data", 0)
+        elif name in COUNTS:
+            fixed[name] = ("count", 0)
         elif typed and name.endswith(("edge_index_dict", "edge_index", "adj_t_dict")):
             fixed[name] = ("edge_dict", 0)
         elif typed and name in ("x", "x_dict", "h_dict", "z_dict"):
             fixed[name] = ("x_dict", 0)
+        elif typed and (name in EDGES or name.endswith("edge_label_index")):
+            choices[name] = [("edges", ends) for ends in pairs_of_types(relations)]
         else:
             choices[name] = specs_of(module, name, widths, None)
     if typed:
@@ -382,7 +416,8 @@ def for_module(module, inputs, widths):
                 key = f"{name}.{node}"
                 fits = [widths[key]] if key in widths else [by_type[node]] if node in by_type else None
                 if fixed.get(name, ("x_dict", 0))[0] == "x_dict" and name not in choices:
-                    choices[key] = [("rows", w) for w in (fits or numbers_of(module) or [4])]
+                    tables = [m.num_embeddings for m in module.modules() if isinstance(m, nn.Embedding)]
+                    choices[key] = [("rows", w) for w in (fits or numbers_of(module) or [4])] + ([("ids", min(tables))] if tables else [])
     plain_graph, odd_graph = graphs()
     specs = search(module, names, fixed, choices, plain_graph, relations, widths)
     return [Drawn(module, names, specs, g, relations) for g in (plain_graph, odd_graph)]

@@ -6,7 +6,9 @@ import sys
 
 import torch
 
+import pyg_choices
 import pyg_symbols
+from pyg_choices import Chosen, axis_of, part_of
 from pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
                          raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
 
@@ -25,7 +27,7 @@ class Places:
         self.mask = mask
 
 
-INDICES = (Edges, Ends, Batch, Ids, Types)
+INDICES = (Edges, Ends, Batch, Ids, Types, Chosen)
 KEEP = set("""view reshape expand expand_as unsqueeze squeeze contiguous clone to long int flatten detach view_as repeat type cpu alias requires_grad_ broadcast_to type_as int64 ravel
 t_same""".split())
 ON = {}
@@ -164,6 +166,14 @@ def of_edges(t, x, at):
     t.refuse("a part of the edges")
 
 
+@on("squeeze")
+def squeeze(t, x, *dims, **kwargs):
+    dim = kwargs.get("dim", dims[0] if dims else None)
+    if isinstance(x.meta, Piled) and len(x.meta.parts) == 1 and dim in (None, 0, -raw(x).dim()):
+        return x.meta.parts[0] if dim is not None else x.meta.parts[0].squeeze()
+    return NotImplemented
+
+
 @on("unbind", "__iter__", "chunk", "split", "tensor_split")
 def unbind(t, x, *args, **kwargs):
     if isinstance(x.meta, Edges):
@@ -195,6 +205,10 @@ def stack(t, tensors, dim=0, **_):
 
 @on("cat")
 def cat(t, tensors, dim=0, **_):
+    piled = [x for x in tensors if isinstance(x, Sym) and isinstance(x.meta, Piled)]
+    if piled and len(piled) == len(tensors) and dim % raw(piled[0]).dim() != 0 and len({len(x.meta.parts) for x in piled}) == 1:
+        parts = [torch.cat(same, dim % raw(piled[0]).dim() - 1) for same in zip(*[x.meta.parts for x in piled])]
+        return symbol(torch.stack([raw(p) for p in parts]), Piled(parts))
     if any(isinstance(x, Sym) and isinstance(x.meta, INDICES) for x in tensors):
         if len(tensors) == 1:
             return tensors[0]
@@ -212,19 +226,24 @@ def picked(t, x, index):
         return from_table(t, x, index)
     if isinstance(x.meta, Types) and isinstance(meta, (TypeMask, Mask)):
         return raw(x)[raw(index)]
+    if isinstance(meta, Chosen):
+        return pyg_choices.picked(t, x, index)
     if not is_value(x):
         return NotImplemented if not isinstance(x.meta, INDICES) else t.refuse("indices picked by indices")
-    if isinstance(x.meta.axis, Selected):
+    part = (meta.edges if isinstance(meta, Ends) else meta).part if isinstance(meta, (Ends, Batch)) else None
+    if isinstance(x.meta.axis, Selected) and (part is None or part_of(x.meta.axis) is not part):
         t.refuse("rows picked twice")
     value = raw(x)[raw(index)]
     if isinstance(meta, Ends):
+        if part is not part_of(x.meta.axis):
+            t.refuse("rows of all nodes by edges between chosen ones")
         name = t.edge_rows(x.meta.name, meta.edges, meta.side, width(x))
         carry_positive(t, x, name)
-        return symbol(value, Rows(name, meta.edges))
+        return symbol(value, Rows(name, axis_of(meta.edges)))
     if isinstance(meta, Batch):
         name = t.heard(x.meta.name, "sum", t.slot("spread"), width(x))
         carry_positive(t, x, name)
-        return symbol(value, Rows(name, "nodes"))
+        return symbol(value, Rows(name, "nodes" if part is None else Selected(part, "nodes")))
     if isinstance(meta, (Mask, TypeMask)) and raw(index).dim() != 1:
         t.refuse("single values picked by a mask")
     if isinstance(meta, Places):
@@ -233,7 +252,7 @@ def picked(t, x, index):
         return symbol(value, Rows(x.meta.name, Selected(index, x.meta.axis)))
     if isinstance(meta, TypeMask) and isinstance(x.meta.axis, Edges):
         edges = x.meta.axis.then(meta.op)
-        return symbol(value, Rows(t.heard(x.meta.name, "sum", t.slot("carried", str(edges)), width(x)), edges))
+        return symbol(value, Rows(t.heard(x.meta.name, "sum", t.slot("carried", str(edges)), width(x)), axis_of(edges)))
     t.refuse("rows picked by values")
 
 
@@ -389,7 +408,7 @@ WORDS = {"sum": "sum", "add": "sum", "mean": "mean", "max": "max", "amax": "max"
 def scattered(t, src, index, reduce, count):
     """Rows of src aggregated by an index: over edges, over a batch, or, where it is all 0, over everything."""
     src = as_value(t, src)
-    if is_value(src) and isinstance(src.meta.axis, Selected):
+    if is_value(src) and isinstance(src.meta.axis, Selected) and part_of(src.meta.axis) is None:
         t.refuse("values scattered that a mask picked")
     word = WORDS.get(reduce) or ("mul" if reduce in ("mul", "prod") else t.refuse(f"scatter with reduce={reduce!r}"))
     if not isinstance(index, Sym):
@@ -400,7 +419,7 @@ def scattered(t, src, index, reduce, count):
         t.refuse("values scattered by constants")
     if isinstance(index.meta, Ends):
         edges = index.meta.edges if index.meta.side == 1 else index.meta.edges.then("reverse")
-        graph, axis = t.slot("incidence", str(edges)), "nodes"
+        graph, axis = t.slot("incidence", str(edges)), "nodes" if edges.part is None else Selected(edges.part, "nodes")
         t.slot_of_edges(index.meta.edges)
     elif isinstance(index.meta, Batch):
         graph, axis = t.slot("readout"), "graphs"
@@ -412,9 +431,19 @@ def scattered(t, src, index, reduce, count):
     if at.dim() > 1:
         at = at.reshape(at.shape[0], -1)[:, 0]
     value = t.real["scatter"](raw(src) if isinstance(src, Sym) else src.detach().float(), at, 0, dim_size=count, reduce=word)
+    part = (index.meta.edges if isinstance(index.meta, Ends) else index.meta).part
+    if is_value(src) and src.meta.lone:
+        t.refuse("one row scattered")
+    if is_value(src) and part_of(src.meta.axis) is not part:
+        t.refuse("values of all nodes or edges scattered to chosen ones, or the reverse")
+    if part is not None:
+        own = Selected(part, index.meta.edges if isinstance(index.meta, Ends) else "nodes")
+        src = src if is_value(src) else pyg_choices.constant_value(t, src, own)
+        name = pyg_choices.aggregated(t, src, word, graph)
+        if word in ("sum", "max", "mean", "min"):
+            carry_positive(t, src, name)
+        return symbol(value, Rows(name, axis))
     if is_value(src):
-        if src.meta.lone:
-            t.refuse("one row scattered")
         name = t.heard(src.meta.name, word, graph, width(src)) if word != "mul" else t.over_graph("segment_product", src.meta.name, width(src), graph)
         if word in ("sum", "max", "mean", "min"):
             carry_positive(t, src, name)
@@ -501,7 +530,7 @@ def remove_self_loops(edge_index, edge_attr=None):
         return out, row.expand((data.shape[1],) + tuple(row.shape)).clone()
     if isinstance(edge_attr.meta, Types):
         return out, symbol(value, Types(edges, edge_attr.meta.name))
-    return out, symbol(value, Rows(carried(t, edge_attr, edges), edges))
+    return out, symbol(value, Rows(carried(t, edge_attr, edges), axis_of(edges)))
 
 
 def looped(function, op):
@@ -524,7 +553,7 @@ def looped(function, op):
             if same:
                 return symbol(data, edges), row.expand((data.shape[1],) + tuple(row.shape)).clone()
             data, value = REAL[function](raw(edge_index), edge_attr.detach(), fill_value, num_nodes)
-            kept = symbol((value.reshape(value.shape[0], -1)[:, :1] * 0 + 1), Rows(t.degree(t.slot("carried", str(edges))), edges))
+            kept = symbol((value.reshape(value.shape[0], -1)[:, :1] * 0 + 1), Rows(t.degree(t.slot("carried", str(edges))), axis_of(edges)))
             fill = 1.0 if fill_value is None else float(fill_value)
             run = lambda v: (v[0] * row.detach().reshape(1, -1) + (1 - v[0]) * fill).reshape(value.shape)
             return symbol(data, edges), affine(t, "mul", [kept], run, value)
@@ -534,14 +563,14 @@ def looped(function, op):
             return out, None
         if not is_value(attr):
             t.refuse("self-loops that are added to typed edges")
-        moved = symbol(value, Rows(carried(t, attr, edges), edges))
+        moved = symbol(value, Rows(carried(t, attr, edges), axis_of(edges)))
         fill = 1.0 if fill_value is None else fill_value
         if isinstance(fill, (int, float)) and fill == 0:
             return out, moved
         graph = t.slot("carried", str(edges))
         if isinstance(fill, str):
             per_node = scattered(t, attr, ends_of(edge_index, 1), fill, num_nodes or int(raw(edge_index).max()) + 1)
-            at_loops = symbol(value, Rows(t.heard(per_node.meta.name, "sum", t.slot("loops", str(edges)), width(attr)), edges))
+            at_loops = symbol(value, Rows(t.heard(per_node.meta.name, "sum", t.slot("loops", str(edges)), width(attr)), axis_of(edges)))
             if op == "remaining":
                 at_loops = mul(t, at_loops, added(t, graph, value, edges))
             return out, symbol(value, sum_of(t, moved, at_loops).meta)
@@ -556,7 +585,7 @@ def looped(function, op):
 
 def added(t, graph, value, edges):
     """1 at self-loops that are added, 0 at edges that were there."""
-    there = symbol(torch.ones(value.shape[0], 1), Rows(t.degree(graph), edges))
+    there = symbol(torch.ones(value.shape[0], 1), Rows(t.degree(graph), axis_of(edges)))
     return sum_of(t, scaled(t, there, -1.0), 1.0)
 
 

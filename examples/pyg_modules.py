@@ -16,6 +16,8 @@ import torch_geometric.nn as G
 import torch_geometric.utils as U
 from torch import nn
 
+import pyg_choices
+import pyg_symbols
 from from_pyg import stacks
 
 ROWS = {}
@@ -46,6 +48,48 @@ def instance_norm(t, m, x, batch=None, batch_size=None):
     return y if m.weight is None else y * m.weight + m.bias
 
 
+def states_of(m, hidden, n, dtype):
+    """The first state of each layer and direction: rows of 0 where none is given."""
+    count = m.num_layers * (2 if m.bidirectional else 1)
+    if hidden is None:
+        return [torch.zeros(n, m.hidden_size, dtype=dtype)] * count
+    return [hidden[k] for k in range(count)]
+
+
+def recurrent(t, m, x, hidden=None):
+    """A GRU, LSTM or RNN over a sequence of known length: stacked before its rows, or along the first axis after them."""
+    axis = 1 if m.batch_first else 0
+    piled = isinstance(x, pyg_symbols.Sym) and isinstance(x.meta, pyg_symbols.Piled)
+    if piled == m.batch_first or not piled and (not pyg_symbols.is_value(x) or x.meta.lone) or x.dim() != 3 or m.proj_size:
+        return NotImplemented
+    steps = list(x.unbind(0)) if piled else [x[:, k] for k in range(x.shape[1])]
+    lstm, n = m.mode == "LSTM", x.shape[1 - axis]
+    h = states_of(m, hidden[0] if lstm and hidden is not None else hidden, n, torch.float32)
+    c = states_of(m, hidden[1] if hidden is not None else None, n, torch.float32) if lstm else h
+    cell = {"LSTM": pyg_symbols.lstm_cell, "GRU": pyg_symbols.gru_cell}.get(m.mode, pyg_symbols.rnn_cell)
+    last = [[], []]
+    for k in range(m.num_layers):
+        directions = []
+        for back in range(2 if m.bidirectional else 1):
+            at, suffix = k * (2 if m.bidirectional else 1) + back, f"_l{k}{'_reverse' if back else ''}"
+            weights = [getattr(m, f"{word}{suffix}", None) for word in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            state, outs = (h[at], c[at]) if lstm else h[at], []
+            for step in reversed(steps) if back else steps:
+                t.at("rnn_tanh_cell" if m.mode == "RNN_TANH" else "rnn_relu_cell")
+                state = cell(t, step, state, *weights)
+                outs.append(state[0] if lstm else state)
+            last[0].append(state[0] if lstm else state)
+            last[1].append(state[1] if lstm else state)
+            directions.append(outs[::-1] if back else outs)
+        steps = [torch.cat(both, -1) for both in zip(*directions)] if m.bidirectional else directions[0]
+    h, c = torch.stack(last[0]), torch.stack(last[1]) if lstm else None
+    return torch.stack(steps, axis), (h, c) if lstm else h
+
+
+for _class in (nn.GRU, nn.LSTM, nn.RNN):
+    FORWARDS[_class] = recurrent
+
+
 @forward_of("GraphSizeNorm")
 def graph_size_norm(t, m, x, batch=None, batch_size=None):
     """Over the whole graph: the root of how many nodes there are is that of a sum of ones."""
@@ -57,17 +101,37 @@ def graph_size_norm(t, m, x, batch=None, batch_size=None):
 
 @forward_of("ClusterGCNConv")
 def cluster_gcn(t, m, x, edge_index):
-    """The diagonal apart: lambda / deg_i x_i."""
-    if m.aggr not in ("add", "sum") or m.flow != "source_to_target" or isinstance(x, tuple):
+    """Its own forward adds to the weights of self-loops in place: 1 + lambda times as much there, all of which are those that it added."""
+    if not m.add_self_loops or isinstance(x, tuple) or not isinstance(edge_index, pyg_symbols.Sym):
         return NotImplemented
-    if m.add_self_loops:
-        edge_index, _ = U.remove_self_loops(edge_index)
-        edge_index, _ = U.add_self_loops(edge_index, num_nodes=x.size(0))
-    inverse = 1 / U.degree(edge_index[1], x.size(0)).clamp(min=1)
-    heard = m.propagate(edge_index, x=x, edge_weight=inverse[edge_index[1]])
-    if not m.add_self_loops:
+    import pyg_graphs
+    edge_index, _ = U.remove_self_loops(edge_index)
+    edge_index, _ = U.add_self_loops(edge_index, num_nodes=x.size(0))
+    weight = (1 / U.degree(edge_index[1], x.size(0)).clamp(min=1))[edge_index[1]]
+    pairs, edges = pyg_symbols.raw(edge_index), edge_index.meta
+    at_loops = pyg_graphs.added(t, t.slot("carried", str(edges)), pairs.t(), edges)
+    at_loops = pyg_symbols.symbol((pairs[0] == pairs[1]).float().view(-1, 1), at_loops.meta).view(-1)
+    heard = m.propagate(edge_index, x=x, edge_weight=weight * (1 + m.diag_lambda * at_loops))
+    return m.lin_out(heard) + m.lin_root(x)
+
+
+@forward_of("HeteroLinear")
+def hetero_linear(t, m, x, type_vec):
+    """A matrix for each type: all of them, each where its type is."""
+    if not isinstance(type_vec, pyg_symbols.Sym) or not pyg_symbols.is_value(x):
         return NotImplemented
-    return m.lin_out(heard + m.diag_lambda * inverse.view(-1, 1) * x) + m.lin_root(x)
+    made = None
+    for k in range(m.num_types):
+        here = pyg_symbols.as_value(t, type_vec == k).view(-1, 1)
+        part = nn.functional.linear(x, m.weight[k].t(), None if m.bias is None else m.bias[k]) * here
+        made = part if made is None else made + part
+    return made
+
+
+for _function, _home, _name in ((pyg_choices.select_top_k, "select", "SelectTopK"), (pyg_choices.filter_edges, "connect", "FilterEdges")):
+    _class = getattr(getattr(G.pool, _home, None), _name, None)
+    if _class is not None:
+        FORWARDS[_class] = _function
 
 
 def row(*names):

@@ -217,6 +217,15 @@ def op_readout(t, m, name, a):
                   options=[float(k), 0.0, 0.0, 0.0])
 
 
+@row("MLPAggregation")
+def mlp_readout(t, m, name, a):
+    """The first nodes of a graph, concatenated, through the mlp."""
+    x, graph = pooled(t, a)
+    k, width = m.max_num_elements, m.in_channels
+    nodes = t.step(k * width, kind="op", name=f"{name}:nodes", op="sort_pool", input=t.rows(x), graph=graph, options=[float(k), 1.0, 0.0, 0.0])
+    return t.module(f"{name}.mlp", m.mlp, nodes)
+
+
 @row("AttentionalAggregation")
 def attentional(t, m, name, a):
     need(t, isinstance(m.gate_nn, (nn.Linear, G.Linear)) and m.nn is None and m.mlp is None and m.gate_nn.weight.shape[0] == 1, "a gate other than one Linear, or an nn")
@@ -243,6 +252,17 @@ def lstm_readout(t, m, name, a):
     for what in ("bias_ih", "bias_hh"):
         t.arrays[f"{name}.{what}"] = getattr(m.lstm, f"{what}_l0")
     return t.block("lstm_readout", name, m.out_channels, input=t.rows(pooled(t, a)[0]), graph=t.slot("readout"), width=m.in_channels, out=m.out_channels)
+
+
+@row("GRUAggregation")
+def gru_readout(t, m, name, a):
+    need(t, m.gru.num_layers == 1 and not m.gru.bidirectional, "several layers or two directions")
+    need(t, a.get("max_num_elements") is None, "max_num_elements")
+    x, graph = pooled(t, a, True)
+    gates = 3 * m.out_channels
+    bias = torch.stack([m.gru.bias_ih_l0, m.gru.bias_hh_l0]) if m.gru.bias else torch.zeros(2, gates)
+    weights = [t.constant(value, True) for value in (m.gru.weight_ih_l0.t(), m.gru.weight_hh_l0.t(), bias)]
+    return t.step(m.out_channels, kind="op", name=name, op="gru_senders", input=t.rows(x), graph=graph, options=[0.0] * 4, **dict(zip(("second", "third", "fourth"), weights)))
 
 
 @row("Set2Set")

@@ -55,18 +55,18 @@ class Rows:
 
 
 class Edges:
-    """Edges (2 x m) of an argument, after operations on them."""
+    """Edges (2 x m) of an argument, after operations on them; with a `part`, those between nodes that were chosen (pyg_choices.py)."""
 
-    def __init__(self, source, ops=()):
-        self.source, self.ops = source, tuple(ops)
+    def __init__(self, source, ops=(), part=None):
+        self.source, self.ops, self.part = source, tuple(ops), part
 
     def __str__(self):
         return ":".join((self.source,) + self.ops)
 
     def then(self, op):
         if op == "reverse" and self.ops[-1:] == ("reverse",):
-            return Edges(self.source, self.ops[:-1])
-        return Edges(self.source, self.ops + (op,))
+            return Edges(self.source, self.ops[:-1], self.part)
+        return Edges(self.source, self.ops + (op,), self.part)
 
 
 class Ends:
@@ -77,7 +77,10 @@ class Ends:
 
 
 class Batch:
-    """The number of each node's graph."""
+    """The number of each node's graph; with a `part`, of each that was chosen."""
+
+    def __init__(self, part=None):
+        self.part = part
 
 
 class Ids:
@@ -151,7 +154,7 @@ def symbol(data, meta):
         data = data.as_subclass(torch.Tensor).detach()
         out = torch.Tensor._make_subclass(Sym, data)
     out.meta = meta
-    if TRACES and isinstance(meta, Rows):
+    if TRACES and isinstance(meta, Rows) and not isinstance(meta.axis, Selected):
         TRACES[-1].known_values.setdefault(meta.name, (data.clone(), meta.lone))
     return out
 
@@ -329,7 +332,7 @@ def result_of(t, name, call, args, kwargs, given):
 
 # ---- functions that map rows affinely ----
 
-MOST = 1 << 24
+MOST = 1 << 25
 
 
 def requires_grad(value):
@@ -478,7 +481,7 @@ def both(t, kind, x, z, out, **fields):
 def kind_of_rows(axis):
     """Rows of two values go together where these are the same."""
     if isinstance(axis, Selected):
-        return id(axis.mask)
+        return id(axis.mask), kind_of_rows(axis.axis)
     return "edges" if isinstance(axis, Edges) else "nodes" if axis.startswith("nodes") else axis
 
 
@@ -1220,6 +1223,20 @@ def rnn_cell(t, x, h, w_ih, w_hh, b_ih=None, b_hh=None):
     return torch.tanh(y) if t.handling == "rnn_tanh_cell" else torch.relu(y)
 
 
+@handles("max_pool1d")
+def max_pool1d(t, x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest of windows along the last axis."""
+    one = lambda v: v[0] if isinstance(v, (tuple, list)) else v
+    size, step = one(kernel_size), one(kernel_size if stride is None or stride == [] else stride)
+    if one(padding) or one(dilation) != 1 or ceil_mode or return_indices or not is_value(x):
+        t.refuse("max_pool1d with padding, dilation, ceil_mode or indices")
+    last = (raw(x).shape[-1] - size) // step * step + 1
+    made = x[..., 0:last:step]
+    for k in range(1, size):
+        made = torch.maximum(made, x[..., k:k + last:step])
+    return made
+
+
 # ---- lists of values ----
 
 
@@ -1304,6 +1321,8 @@ def setitem(t, x, at, value):
 @handles("__getitem__")
 def getitem(t, x, at):
     first = at[0] if isinstance(at, tuple) and at else at
+    if is_value(x) and not x.meta.lone and first is None and (not isinstance(at, tuple) or all(k == slice(None) for k in at[1:])):
+        return symbol(raw(x).unsqueeze(0), Piled([x]))
     if isinstance(x, Sym) and not x.meta.lone and isinstance(first, (int, list)) and not isinstance(first, bool):
         t.refuse(f"row {first} of a value")
     if is_value(x) and x.meta.lone and isinstance(at, torch.Tensor) and raw(x).shape[0] == 1 and not bool((at != 0).any()):

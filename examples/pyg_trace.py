@@ -16,6 +16,7 @@ import os
 import torch
 from torch import nn
 
+import pyg_choices
 import pyg_draw
 import pyg_graphs
 import pyg_modules
@@ -231,23 +232,32 @@ class Trace:
 
     def any_input(self):
         """A value whatever it is: an op that reads a graph alone still names one, and runs after it."""
-        for name, meta in self.inputs.items():
-            if isinstance(meta, Rows):
-                return name
-        return self.refuse("a count of edges where no input of rows is read")
+        return next((name for name, meta in self.inputs.items() if isinstance(meta, Rows)), None) or self.constant(torch.zeros(1), False)
 
     def whole(self, x, word):
-        axis = x.meta.axis
+        axis = x.meta.axis.axis if pyg_choices.part_of(x.meta.axis) is not None else x.meta.axis
         if axis == "nodes":
             graph = self.slot("whole")
+        elif isinstance(axis, str) and axis.startswith("nodes of "):
+            graph = self.slot("whole_ends", *self.end_of(axis[len("nodes of "):]))
         elif isinstance(axis, Edges):
             graph = self.slot("whole_edges", str(axis))
         else:
             self.refuse(f"{word} over all graphs")
+        if axis is not x.meta.axis:
+            return pyg_choices.aggregated(self, x, word, graph)
         return self.heard(x.meta.name, word, graph, pyg_symbols.width(x))
 
+    def end_of(self, node):
+        """A relation that has this type of nodes at an end, and which."""
+        for relation in self.data.relations:
+            for side, at in ((0, 0), (1, -1)):
+                if relation[at] == node:
+                    return "__".join(relation), side
+        return self.refuse(f"a count of nodes of type {node}, which no relation has")
+
     def count_of_ids(self, name):
-        return self.data.specs[name.split(".")[0]][1]
+        return self.data.specs[name if name in self.data.specs else name.split(".")[0]][1]
 
     def embed(self, name, table, trainable):
         step = self.append("embed", table.shape[1], kind="embed", input=name, out=table.shape[1], **{"in": table.shape[0]})
@@ -357,7 +367,10 @@ class Trace:
             made = self.entered(pyg_modules.ROWS[type(m)], m, name, given)
             with untraced():
                 values = original(m, *plain(args), **plain(kwargs))
-            found = self.symbol_of(made, values, syms_in((args, kwargs)))
+            rowwise = any(isinstance(x.meta, Rows) and isinstance(x.meta.axis, pyg_symbols.Selected) for x in syms_in((args, kwargs)))
+            if rowwise and any("graph" in step or "block" in step or step.get("op") == "pair_norm" for step in self.steps[kept[0]:]):
+                self.refuse("graph of chosen nodes")
+            found = self.symbol_of(made, values, syms_in((args, kwargs)), rowwise)
             self.entries.add(path)
             return found
         except (Refused, AttributeError, TypeError, KeyError, IndexError, StopIteration, ValueError) as error:
@@ -380,6 +393,8 @@ class Trace:
         """An argument as entries take it."""
         def convert(x):
             meta = x.meta
+            if getattr(meta, "part", None) is not None or isinstance(meta, pyg_symbols.Ends) and meta.edges.part is not None:
+                self.refuse("graph of chosen nodes")
             if isinstance(meta, Edges):
                 return Value(str(meta), None, "edges")
             if isinstance(meta, Batch):
@@ -398,16 +413,16 @@ class Trace:
             self.refuse("constants as an argument")
         return value
 
-    def symbol_of(self, made, values, given):
+    def symbol_of(self, made, values, given, rowwise=False):
         if isinstance(made, dict):
-            return {key: self.symbol_of(v, values[key], given) for key, v in made.items()}
+            return {key: self.symbol_of(v, values[key], given, rowwise) for key, v in made.items()}
         if not isinstance(made, Value) or not isinstance(values, torch.Tensor) or values.dim() > 2:
             self.refuse("output of this form")
         if made.width is not None and made.width != (values.shape[1] if values.dim() == 2 else 1):
             self.refuse(f"output of {values.shape[-1]} columns")
         first = next((x for x in given if isinstance(x.meta, Rows)), None)
         count = values.shape[0]
-        axis = "graphs" if count == self.sizes.get("graphs") else first.meta.axis if first is not None and count == raw(first).shape[0] else "nodes"
+        axis = first.meta.axis if rowwise else "graphs" if count == self.sizes.get("graphs") else first.meta.axis if first is not None and count == raw(first).shape[0] else "nodes"
         lone = count == 1 and axis not in ("nodes",) and self.sizes.get("graphs") == 1
         return symbol(values, Rows(made.name, "one" if lone else axis, lone))
 
@@ -468,11 +483,15 @@ def outputs_of(t, out, name="output"):
     """The values that forward() returns, by name."""
     if isinstance(out, Sym):
         if isinstance(out.meta, Rows) and isinstance(out.meta.axis, pyg_symbols.Selected):
-            t.refuse("an output of rows that a mask picked")
+            t.refuse("an output of rows that a mask or a pooling picked")
         if not isinstance(out.meta, Rows):
             t.refuse(f"an output that is no value of rows ({type(out.meta).__name__})" if not isinstance(out.meta, Piled) else "an output stacked before its rows")
         return {name: out}
-    if isinstance(out, dict):
+    if isinstance(out, pyg_draw.DrawnData):
+        found = [outputs_of(t, v, f"{name}.{k}") for k, v in out.changed().items()]
+        if not found:
+            t.refuse("an output that is an input")
+    elif isinstance(out, dict):
         found = [outputs_of(t, v, f"{name}.{k if isinstance(k, str) else '__'.join(map(str, k))}") for k, v in out.items()]
     elif isinstance(out, (list, tuple)):
         found = [outputs_of(t, v, f"{name}.{k}") for k, v in enumerate(out) if v is not None] if len(out) != 1 else [outputs_of(t, out[0], name)]
@@ -489,6 +508,7 @@ def flat(out):
     """The tensors of an output, in the order of outputs_of."""
     if isinstance(out, torch.Tensor):
         return [out]
+    out = out.changed() if isinstance(out, pyg_draw.DrawnData) else out
     parts = out.values() if isinstance(out, dict) else out if isinstance(out, (list, tuple)) else []
     return [v for part in parts for v in flat(part)]
 
@@ -557,16 +577,19 @@ def told(error, place=""):
     return " ".join(f"{line + ': ' if line else ''}{place + ': ' if place else ''}{type(error).__name__}: {error}".split())[:600]
 
 
-def trace(module, inputs=(), widths=(), without=(), given=None):
+def trace(module, inputs=(), widths=(), without=(), given=None, relations=()):
     """The steps of a module. `inputs`: arguments of its forward() that have a default and shall be given; `widths`: columns of
     an input by its name, where no layer that reads it tells; `without`: modules by their paths whose entries are not used;
-    `given`: inputs by name, or a data object, on which the file is compared too."""
+    `given`: inputs by name, or a data object, on which the file is compared too; `relations`: triples of types, where no layer names them."""
     modes = [(m, m.training) for m in module.modules()]
     module.eval()
+    lazy = next((name for name, p in module.named_parameters() if pyg_draw.is_lazy(p)), None)
+    if lazy is not None:
+        raise Untraceable(f"{lazy} has no shape yet: run the module once, or load its weights, before it is exported")
     try:
         values = {} if given is None else pyg_draw.values_of(given)
         known = {name: v.shape[1] for name, v in values.items() if torch.is_tensor(v) and v.dim() == 2 and v.is_floating_point()}
-        drawn = pyg_draw.for_module(module, inputs, {**known, **dict(widths)})
+        drawn = pyg_draw.for_module(module, inputs, {**known, **dict(widths)}, relations)
         found, again = run(module, drawn[0], without), run(module, drawn[1], without)
         same_steps(found, again)
         found.checks = [(drawn[0], found), (drawn[1], again)]

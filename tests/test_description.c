@@ -188,7 +188,8 @@ static const struct {
                {"carried", "edge_index:type=1", 3, {2, 8, 16}},
                {"incidence", "edge_index", 3, {16, 15, 0}},
                {"incidence", "edge_index:reverse", 3, {1, 26, 4}},
-               {"whole_edges", "edge_index", 1, {31}}};
+               {"whole_edges", "edge_index", 1, {31}},
+               {"whole_ends", "edge_index", 1, {7}}};
 
 START_TEST(values_follow_the_edges_that_operations_make)
 {
@@ -213,7 +214,9 @@ START_TEST(values_follow_the_edges_that_operations_make)
         strstr(derived[_i].source, "add_loops") || strstr(derived[_i].source, "remaining");
     const gnn_slot_sources_t sources = {.edges = loops ? &untyped : &edges, .n_edges = 1};
     gnn_real_t x[] = {1, 2, 4, 8, 16}, y[8];
-    const gnn_tensor_t values = gnn_tensor(x, 5, 1), out = gnn_tensor(y, derived[_i].rows, 1);
+    const bool of_nodes = strcmp(derived[_i].slots, "whole_ends") == 0;
+    const gnn_tensor_t values = gnn_tensor(x, of_nodes ? 3 : 5, 1),
+                       out = gnn_tensor(y, derived[_i].rows, 1);
     snprintf(graphs, sizeof graphs, "[{\"kind\": \"%s\", \"source\": \"%s\"}]", derived[_i].slots,
              derived[_i].source);
     ck_ok(gnn_context_new(&d.context, NULL));

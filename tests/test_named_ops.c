@@ -35,11 +35,15 @@ static const case_t cases[] = {
     {&gnn_op_lstm_cell, {{5, 12}, {5, 6}}, {0}, -0.5},
     {&gnn_op_lstm_cell, {{5, 12}}, {0}, -0.5},
     {&gnn_op_lstm_senders, {{SENDERS, 3}, {3, 8}, {2, 8}, {1, 8}}, {0}, -0.5},
+    {&gnn_op_gru_senders, {{SENDERS, 3}, {3, 6}, {2, 6}, {2, 6}}, {0}, -0.5},
     {&gnn_op_median, {{SENDERS, 3}}, {0}, -0.5},
     {&gnn_op_quantile, {{SENDERS, 3}}, {0.3}, -0.5},
     {&gnn_op_quantile, {{SENDERS, 3}}, {0.3, 3}, -0.5},
     {&gnn_op_segment_product, {{SENDERS, 3}}, {0}, 0.3},
     {&gnn_op_sort_pool, {{SENDERS, 3}}, {3}, -0.5},
+    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3, 1}, -0.5},
+    {&gnn_op_top_rows, {{SENDERS, 3}}, {2}, -0.5},
+    {&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 1}}, {0.5}, -0.5},
     {&gnn_op_segment_norm, {{SENDERS, 3}, {1, 3}}, {0.01}, -0.5},
     {&gnn_op_segment_norm, {{SENDERS, 3}}, {0.01}, -0.5},
     {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01}, -0.5},
@@ -201,12 +205,40 @@ START_TEST(ops_over_a_graph_by_hand)
     expect(&gnn_op_median, graph, &x, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){2, 0, 6});
     expect(&gnn_op_sort_pool, graph, &x, &(gnn_op_options_t){{2}, NULL}, 3, 2,
            (double[]){8, 3, 0, 0, 9, 7});
+    expect(&gnn_op_sort_pool, graph, &x, &(gnn_op_options_t){{2, 1}, NULL}, 3, 2,
+           (double[]){3, 1, 0, 0, 5, 7});
+    expect(&gnn_op_top_rows, graph, &x, &(gnn_op_options_t){{2}, NULL}, SENDERS, 1,
+           (double[]){1, 0, 0, 1, 0, 1, 0, 1, 0});
+    expect(&gnn_op_top_rows, graph, &x, &(gnn_op_options_t){{0.5}, NULL}, SENDERS, 1,
+           (double[]){1, 0, 0, 1, 0, 1, 1, 1, 0});
     expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){4, 0, 5});
     expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{0, 1}, NULL}, 3, 1, (double[]){4, 1, 5});
     expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{1}, NULL}, SENDERS, 1,
            (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1});
     expect(&gnn_op_between, graph, &x, &(gnn_op_options_t){{2, 5}, NULL}, SENDERS, 1,
            (double[]){1, 0, 1, 0, 1, 0, 0, 0, 1});
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* Of the senders that take part, in each column by itself; of equal scores the first. */
+START_TEST(top_rows_are_those_of_senders_that_take_part)
+{
+    gnn_real_t scores[] = {3, 1, 1, 1, 2, 1, 8, 1, 5, 4, 7, 4, 6, 9, 9, 4, 4, 4},
+               part[] = {1, 1, 0, 0, 0, 1, 0, 1, 1};
+    const double expected[] = {1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0};
+    const gnn_tensor_t x = gnn_tensor(scores, SENDERS, 2), takes = gnn_tensor(part, SENDERS, 1);
+    gnn_graph_t *graph = three_receivers();
+    fixture_t f = set_up();
+    const gnn_op_options_t half = {{0.5}, graph};
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &x, 0), gnn_tape_input(f.tape, &takes, 0)},
+                    y = gnn_tape_op(f.tape, &gnn_op_top_rows, in, 2, &half, sizeof half);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    for (int k = 0; k < 2 * SENDERS; k++)
+        ck_assert_double_eq((double)gnn_tape_value(f.tape, y).data[k], expected[k]);
+    tear_down(&f);
     gnn_graph_free(graph);
 }
 END_TEST
@@ -250,6 +282,8 @@ static const struct {
     {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0},
      GNN_EINVALID,
      "expected an integer in 1..2147483647, got -1"},
+    {{&gnn_op_top_rows, {{SENDERS, 3}}, {1.5}, 0}, GNN_EINVALID, "an integer, got 1.5"},
+    {{&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 2}}, {2}, 0}, GNN_ESHAPE, "input 1 of 9 x 1"},
     {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
     {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0}, GNN_ESHAPE, "input 2 of 5 x 1"},
 };
@@ -365,6 +399,7 @@ int main(void)
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
+    tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
     tcase_add_test(c, incidence_leads_to_receivers);

@@ -5,6 +5,8 @@
 
 #include <lib/io/arrays/arrays.h>
 
+#include <math.h>
+
 static gnn_context_t *context;
 
 static void set_up(void)
@@ -165,6 +167,9 @@ static const struct {
      {.preset = GNN_PRESET_TRANSFORMER, .in = 4, .heads = 2, .feed_forward = 5},
      "multihead_attn.in_proj_weight 12 4,multihead_attn.in_proj_bias 12,multihead_attn.out_proj.weight 4 4,multihead_attn.out_proj.bias 4,"
      "linear1.weight 5 4,linear1.bias 5,linear2.weight 4 5,linear2.bias 4,norm2.weight 4,norm2.bias 4,norm3.weight 4,norm3.bias 4"},
+    {GNN_NAMES_DGL,
+     {.preset = GNN_PRESET_GATV2, .in = 3, .out = 2, .heads = 2, .share_weights = GNN_ON, .bias_out = GNN_OFF},
+     "fc_src.weight 4 3,fc_src.bias 4,attn 1 2 2"},
 };
 
 /* Exports every array of "NAME SHAPE,..." from a layer under a prefix. */
@@ -223,6 +228,222 @@ START_TEST(exported_names_import)
     ck_assert(same_fields(from, to));
     gnn_layer_free(from);
     gnn_layer_free(to);
+}
+END_TEST
+
+/* ---- what DGL's modules compute, by its formulas ---- */
+
+enum { NODES = 5, LINKS = 13, IN = 3, OUT = 2, HEADS = 2, HIDDEN = 4 };
+
+/* Links both ways, and a self-loop of each node as dgl.add_self_loop makes them. */
+static const int64_t link_src[LINKS] = {0, 1, 1, 2, 2, 3, 0, 3, 0, 1, 2, 3, 4},
+                     link_dst[LINKS] = {1, 0, 2, 1, 3, 2, 3, 0, 0, 1, 2, 3, 4};
+
+/* Element k of the array whose index in the list is `which`, from 1; 0: the features. */
+static double drawn(int which, int k)
+{
+    return ((which * 7 + k * 5) % 11 - 5) / 8.0;
+}
+
+/* Adds the arrays of "NAME SHAPE,...". */
+static void put_drawn(gnn_arrays_t *arrays, const char *list)
+{
+    char text[256], *rest = NULL;
+    int which = 1;
+    snprintf(text, sizeof text, "%s", list);
+    for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        char *at = strchr(item, ' ');
+        int64_t shape[3], count = 1;
+        double numbers[64];
+        int ndim = 0;
+        for (*at++ = 0; *at; ndim++)
+            count *= shape[ndim] = strtol(at, &at, 10);
+        for (int k = 0; k < count; k++)
+            numbers[k] = drawn(which, k);
+        put(arrays, item, GNN_DTYPE_FLOAT64, ndim, shape, numbers);
+        which++;
+    }
+}
+
+/* Output o of a Linear of `in` columns whose weight is array `which`, without bias. */
+static double product(int which, int in, int o, const double *x)
+{
+    double sum = 0;
+    for (int c = 0; c < in; c++)
+        sum += drawn(which, o * in + c) * x[c];
+    return sum;
+}
+
+static void row_of(int i, double *x)
+{
+    for (int c = 0; c < IN; c++)
+        x[c] = drawn(0, i * IN + c);
+}
+
+static double degree_of(int i)
+{
+    int count = 0;
+    for (int e = 0; e < LINKS; e++)
+        count += link_dst[e] == i;
+    return count;
+}
+
+/* GraphConv: weight 1 (in x out), bias 2. */
+static double graph_conv(int i, int o)
+{
+    double y = drawn(2, o), x[IN];
+    for (int e = 0; e < LINKS; e++) {
+        row_of((int)link_src[e], x);
+        for (int c = 0; link_dst[e] == i && c < IN; c++)
+            y += x[c] * drawn(1, c * OUT + o) / sqrt(degree_of(i) * degree_of((int)link_src[e]));
+    }
+    return y;
+}
+
+/* SAGEConv("mean"): fc_neigh 1, fc_self 2 and its bias 3. */
+static double sage_conv(int i, int o)
+{
+    double x[IN], y;
+    row_of(i, x);
+    y = product(2, IN, o, x) + drawn(3, o);
+    for (int e = 0; e < LINKS; e++) {
+        row_of((int)link_src[e], x);
+        y += link_dst[e] == i ? product(1, IN, o, x) / degree_of(i) : 0;
+    }
+    return y;
+}
+
+/* GINConv(Sequential(Linear, ReLU, Linear), "sum", learn_eps=True): eps 1, the mlp 2 to 5. */
+static double gin_conv(int i, int o)
+{
+    double x[IN], sum[IN], hidden[HIDDEN];
+    row_of(i, sum);
+    for (int c = 0; c < IN; c++)
+        sum[c] *= 1 + drawn(1, 0);
+    for (int e = 0; e < LINKS; e++) {
+        row_of((int)link_src[e], x);
+        for (int c = 0; link_dst[e] == i && c < IN; c++)
+            sum[c] += x[c];
+    }
+    for (int h = 0; h < HIDDEN; h++)
+        hidden[h] = fmax(0, product(2, IN, h, sum) + drawn(3, h));
+    return product(4, HIDDEN, o, hidden) + drawn(5, o);
+}
+
+static double leaky(double x)
+{
+    return x > 0 ? x : 0.2 * x;
+}
+
+/* GATConv: fc 1, attn_l 2 for senders, attn_r 3 for receivers, bias 4. */
+static double gat_score(int i, int j, int head)
+{
+    double from[IN], to[IN], score = 0;
+    row_of(j, from);
+    row_of(i, to);
+    for (int d = head * OUT; d < (head + 1) * OUT; d++)
+        score += product(1, IN, d, from) * drawn(2, d) + product(1, IN, d, to) * drawn(3, d);
+    return leaky(score);
+}
+
+/* GATv2Conv: fc_src 1 with bias 2, fc_dst 3 with bias 4, attn 5. */
+static double gatv2_score(int i, int j, int head)
+{
+    double from[IN], to[IN], score = 0;
+    row_of(j, from);
+    row_of(i, to);
+    for (int d = head * OUT; d < (head + 1) * OUT; d++)
+        score += drawn(5, d) *
+                 leaky(product(1, IN, d, from) + drawn(2, d) + product(3, IN, d, to) + drawn(4, d));
+    return score;
+}
+
+/* The values of senders (array 1 and a bias, or -1) weighed by the softmax of scores. */
+static double attended(int i, int o, double (*score)(int, int, int), int offset)
+{
+    double sum = 0, y = 0, x[IN];
+    for (int e = 0; e < LINKS; e++)
+        if (link_dst[e] == i) {
+            const double weight_of = exp(score(i, (int)link_src[e], o / OUT));
+            row_of((int)link_src[e], x);
+            y += weight_of * (product(1, IN, o, x) + (offset < 0 ? 0 : drawn(offset, o)));
+            sum += weight_of;
+        }
+    return y / sum;
+}
+
+static double gat_conv(int i, int o)
+{
+    return attended(i, o, gat_score, -1) + drawn(4, o);
+}
+
+static double gatv2_conv(int i, int o)
+{
+    return attended(i, o, gatv2_score, 2);
+}
+
+static const struct {
+    gnn_layer_config_t config;
+    const char *arrays;
+    double (*expected)(int i, int o);
+    int columns;
+} of_dgl[] = {
+    {{.preset = GNN_PRESET_GCN, .in = IN, .out = OUT}, "weight 3 2,bias 2", graph_conv, OUT},
+    {{.preset = GNN_PRESET_SAGE, .in = IN, .out = OUT},
+     "fc_neigh.weight 2 3,fc_self.weight 2 3,fc_self.bias 2",
+     sage_conv,
+     OUT},
+    {{.preset = GNN_PRESET_SAGE, .in = IN, .out = OUT},
+     "fc_neigh.weight 2 3,fc_self.weight 2 3,bias 2",
+     sage_conv,
+     OUT},
+    {{.preset = GNN_PRESET_GIN, .in = IN, .out = OUT, .hidden = HIDDEN, .learn_eps = GNN_ON},
+     "eps 1,apply_func.0.weight 4 3,apply_func.0.bias 4,apply_func.2.weight 2 4,apply_func.2.bias "
+     "2",
+     gin_conv,
+     OUT},
+    {{.preset = GNN_PRESET_GAT, .in = IN, .out = OUT, .heads = HEADS},
+     "fc.weight 4 3,attn_l 1 2 2,attn_r 1 2 2,bias 4",
+     gat_conv,
+     HEADS *OUT},
+    {{.preset = GNN_PRESET_GATV2, .in = IN, .out = OUT, .heads = HEADS, .bias_out = GNN_OFF},
+     "fc_src.weight 4 3,fc_src.bias 4,fc_dst.weight 4 3,fc_dst.bias 4,attn 1 2 2",
+     gatv2_conv,
+     HEADS *OUT},
+};
+
+START_TEST(dgl_modules_compute_what_their_formulas_say)
+{
+    gnn_layer_t *layer = layer_of(of_dgl[_i].config, 1);
+    gnn_arrays_t *arrays = new_arrays();
+    gnn_graph_t *graph = NULL;
+    gnn_real_t numbers[NODES * IN], y[NODES * HEADS * OUT];
+    const int columns = of_dgl[_i].columns;
+    const gnn_tensor_t x = gnn_tensor(numbers, NODES, IN), out = gnn_tensor(y, NODES, columns);
+    for (int k = 0; k < NODES * IN; k++)
+        numbers[k] = (gnn_real_t)drawn(0, k);
+    put_drawn(arrays, of_dgl[_i].arrays);
+    ck_ok(import_and_free(layer, GNN_NAMES_DGL, "", arrays));
+    ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, LINKS, gnn_ints(link_src), gnn_ints(link_dst)));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+    ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &out));
+    for (int i = 0; i < NODES; i++)
+        for (int o = 0; o < columns; o++)
+            ck_assert_double_eq_tol((double)y[i * columns + o], of_dgl[_i].expected(i, o), 1e-5);
+    gnn_graph_free(graph);
+    gnn_layer_free(layer);
+}
+END_TEST
+
+/* Two biases of an old SAGEConv are one here: the second is refused, not dropped. */
+START_TEST(a_bias_of_dgl_that_has_no_field_is_refused)
+{
+    gnn_layer_t *layer =
+        layer_of((gnn_layer_config_t){.preset = GNN_PRESET_SAGE, .in = IN, .out = OUT}, 1);
+    gnn_arrays_t *arrays = new_arrays();
+    put_drawn(arrays, "fc_neigh.weight 2 3,fc_self.weight 2 3,fc_self.bias 2,fc_neigh.bias 2");
+    ck_fails(import_and_free(layer, GNN_NAMES_DGL, "", arrays), GNN_EFORMAT, "fc_neigh.bias");
+    gnn_layer_free(layer);
 }
 END_TEST
 
@@ -404,6 +625,9 @@ int main(void)
     tcase_add_test(tc, heads_first_becomes_heads_concatenated);
     tcase_add_test(tc, stacked_projections_are_split);
     tcase_add_loop_test(tc, exported_names_import, 0, sizeof round_trips / sizeof round_trips[0]);
+    tcase_add_loop_test(tc, dgl_modules_compute_what_their_formulas_say, 0,
+                        sizeof of_dgl / sizeof of_dgl[0]);
+    tcase_add_test(tc, a_bias_of_dgl_that_has_no_field_is_refused);
     tcase_add_test(tc, steps_share_arrays_of_one_prefix);
     tcase_add_loop_test(tc, wrong_arrays_change_nothing, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(tc, layers_without_foreign_names_are_refused);

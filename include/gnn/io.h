@@ -160,8 +160,8 @@ typedef struct gnn_rows {
 GNN_API int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
                                 const gnn_rows_t *rows);
 
-/** Naming conventions of other libraries (lib/io/weights/names.def): PyG's and PyTorch's modules;
- * arrays per head, numbered by layer. */
+/** Naming conventions of other libraries (lib/io/weights/names.def): PyG's, PyTorch's and DGL's
+ * modules; arrays per head, numbered by layer. */
 typedef enum {
     GNN_NAMES_OWN = 0,
     GNN_NAMES_PYG,
@@ -171,7 +171,9 @@ typedef enum {
     GNN_NAMES_GAT_REFERENCE,
     /** the cross-attention and feed-forward of TransformerDecoderLayer; in a model, used for steps
      * that name their receivers */
-    GNN_NAMES_PYTORCH_DECODER_CROSS
+    GNN_NAMES_PYTORCH_DECODER_CROSS,
+    /** DGL's GraphConv, SAGEConv, GINConv, GATConv, GATv2Conv */
+    GNN_NAMES_DGL
 } gnn_names_t;
 
 /**

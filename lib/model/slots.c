@@ -83,6 +83,13 @@ static int make_whole_edges(gnn_graph_t **graph, const parts_t *p)
     return gnn_graph_bipartite(graph, 1, &one, &p->edges->n_edges);
 }
 
+/* All senders (number 0) or receivers (number 1) of the edges to one row. */
+static int make_whole_ends(gnn_graph_t **graph, const parts_t *p)
+{
+    const int64_t one = 1, *nodes = p->number == 0 ? &p->edges->n_src : &p->edges->n_dst;
+    return gnn_graph_bipartite(graph, 1, &one, nodes);
+}
+
 static int make_whole(gnn_graph_t **graph, const parts_t *p)
 {
     const int64_t one = 1;
@@ -167,7 +174,8 @@ static const slot_row_t rows[] = {{"edges", true, make_edges},
                                   {"carried", true, make_carried},
                                   {"loops", true, make_loops},
                                   {"whole", false, make_whole},
-                                  {"whole_edges", true, make_whole_edges}};
+                                  {"whole_edges", true, make_whole_edges},
+                                  {"whole_ends", true, make_whole_ends}};
 
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -1,14 +1,14 @@
 """Every class of torch_geometric.nn with every option of its constructor away from its default,
 exported by examples/from_pyg.py and run by libgnn on four kinds of graphs.
 
-    python tests/pyg/settings.py [--library PATH] [--only NAME[,NAME]] [--list] [--table FILE]
+    python tests/pyg/settings.py [--library PATH] [--only NAME[,NAME]] [--list] [--table FILE] [--keep]
 
 counts the settings that agree on all graphs, those that are refused with a sentence, those whose
 file computes something else, those whose file the library refuses, and those that end in a
 traceback. The last three must be 0, and of all settings at least 75 in 100 must agree.
+--keep puts the counts of the classes that ran into settings.tsv, and of all classes into docs/pyg.md.
 """
 import argparse
-import copy
 import inspect
 import os
 import sys
@@ -76,7 +76,7 @@ OWN = {
     "GraphUNet": {}, "LightGCN": dict(num_nodes=25, embedding_dim=5, num_layers=2), "DimeNet": None, "DimeNetPlusPlus": None, "LINKX": dict(num_nodes=25), "RECT_L": dict(),
     "MaskLabel": dict(num_classes=3, out_channels=IN), "PMLP": dict(), "NeuralFingerprint": {}, "ViSNet": None, "GNNFF": None, "LPFormer": None, "AttentiveFP": dict(edge_dim=EDGE), "SGFormer": {},
     "Polynormer": {}, "GPSE": None, "GraphMixer": None, "GPSENodeEncoder": None, "SchNet": dict(hidden_channels=8, num_filters=8, num_interactions=1, num_gaussians=6), "AttractRepel": None,
-    "SAGPooling": {}, "TopKPooling": {}, "ASAPooling": {}, "EdgePooling": {}, "PANPooling": {}, "MemPooling": {}, "ClusterPooling": {}, "GlobalPooling": None, "KNNIndex": None,
+    "SAGPooling": dict(in_channels=IN), "TopKPooling": dict(in_channels=IN), "ASAPooling": {}, "EdgePooling": {}, "PANPooling": {}, "MemPooling": {}, "ClusterPooling": {}, "GlobalPooling": None, "KNNIndex": None,
     "L2KNNIndex": None, "MIPSKNNIndex": None, "ApproxL2KNNIndex": None, "ApproxMIPSKNNIndex": None, "AMPGCN": {}, "Sequential": None, "Linear": {}, "HeteroLinear": dict(num_types=3),
     "HeteroDictLinear": dict(in_channels={"a": IN, "b": 5}, out_channels=OUT), "SimpleConv": {}, "LGConv": {}, "Pooling": None, "RotatE": None, "ARLinkPredictor": None, "WLConvContinuous": {},
     "VariancePreservingAggregation": {}, "AGNNConv": {}, "GPSEConv": None,
@@ -120,7 +120,21 @@ class Jump(nn.Module):
         return self.jump([x, torch.relu(self.lin(x))])
 
 
-WRAPPED = {"DeepGCNLayer": Deep, "JumpingKnowledge": Jump}
+def pooled_by(cls):
+    """A pooling that chooses nodes, a convolution over these, and a readout: rows whose count follows from values are no output."""
+    class Pooled(nn.Module):
+        def __init__(self, **given):
+            super().__init__()
+            self.pool, self.conv = cls(**given), G.GraphConv(IN, OUT)
+
+        def forward(self, x, edge_index, batch):
+            x, edge_index, _, batch, _, _ = self.pool(x, edge_index, None, batch)
+            x = torch.relu(self.conv(x, edge_index))
+            return torch.cat([G.global_mean_pool(x, batch), G.global_max_pool(x, batch)], 1)
+    return Pooled
+
+
+WRAPPED = {"DeepGCNLayer": Deep, "JumpingKnowledge": Jump, "TopKPooling": pooled_by(G.TopKPooling), "SAGPooling": pooled_by(G.SAGPooling)}
 
 
 def classes():
@@ -228,7 +242,7 @@ def compare(library, path, module, t):
     for kind in GRAPHS:
         other = pyg_draw.Drawn(module, drawn.names, drawn.specs, graph_of(kind), drawn.relations)
         with torch.no_grad():
-            out = module(**other.arguments())
+            out = pyg_draw.copied(module)(**other.arguments())
         values, exact = flat(out), None
         names = list(t.outputs)
         found = library.load(path)
@@ -250,7 +264,7 @@ def compare(library, path, module, t):
 
 def in_double(module, drawn):
     """The outputs of the module in double precision."""
-    double = copy.deepcopy(module).double()
+    double = pyg_draw.copied(module).double()
     drawn.arguments()
     for name, value in drawn.values.items():
         if value.is_floating_point():
@@ -264,6 +278,8 @@ def in_double(module, drawn):
 
 
 def flat(out):
+    if isinstance(out, pyg_draw.DrawnData):
+        out = out.changed()
     if isinstance(out, torch.Tensor):
         return [out]
     if isinstance(out, dict):
@@ -273,15 +289,16 @@ def flat(out):
     return []
 
 
-def measure(library, folder, module, inputs):
+def measure(library, folder, module, inputs, widths=None, relations=()):
     """The outcome of one setting: a word, and a sentence."""
     path = os.path.join(folder, "setting.safetensors")
     parameters = inspect.signature(module.forward).parameters
-    widths = {k: v for k, v in widths_of(module).items() if k.split(".")[0] in parameters or "args_dict" in parameters}
+    if widths is None:
+        widths = {k: v for k, v in widths_of(module).items() if k.split(".")[0] in parameters or "args_dict" in parameters}
     if os.path.exists(path):
         os.remove(path)
     try:
-        t = from_pyg.export(module, path, inputs, widths, library=library.path)
+        t = from_pyg.export(module, path, inputs, widths, library=library.path, relations=relations)
     except Untraceable as error:
         words = str(error)
         word = "refused by C" if "libgnn refuses" in words else "wrong" if "something else" in words else "refused"
@@ -303,19 +320,51 @@ def randomised(module):
     return module.eval()
 
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+KEPT, PAGE = os.path.join(HERE, "settings.tsv"), os.path.join(HERE, "..", "..", "docs", "pyg.md")
+BEGIN, END = "<!-- made by tests/pyg/settings.py --keep -->", "<!-- end -->"
+
+
+def keep(by_class):
+    """Counts by class: those of this run in place of those that were there."""
+    kept = {}
+    if os.path.exists(KEPT):
+        with open(KEPT) as file:
+            kept = {row[0]: tuple(map(int, row[1:])) for row in (line.rstrip("\n").split("\t") for line in file) if len(row) == 4 and row[0] != "class"}
+    kept.update({name: (count.get("agree", 0), count.get("refused", 0), sum(count.values()) - count.get("agree", 0) - count.get("refused", 0)) for name, count in by_class.items()})
+    with open(KEPT, "w") as file:
+        file.write("class\tagree\trefused\tother\n" + "".join("\t".join([name, *map(str, row)]) + "\n" for name, row in sorted(kept.items())))
+    with open(PAGE) as file:
+        page = file.read()
+    before, after = page.split(BEGIN)[0], page.split(END, 1)[1]
+    with open(PAGE, "w") as file:
+        file.write(before + BEGIN + "\n\n" + table_of(kept) + "\n" + END + after)
+
+
+def table_of(kept):
+    lines = ["| classes | settings | agree | refused | wrong | classes with refusals (agree of all) |", "| --- | --- | --- | --- | --- | --- |"]
+    for family in (*dict.fromkeys(name.split(".")[0] for name in kept), ""):
+        rows = {name.split(".")[1]: row for name, row in kept.items() if name.startswith(f"{family}.") or not family}
+        sums = [sum(row[k] for row in rows.values()) for k in range(3)]
+        some = ", ".join(f"{name} {row[0]} of {sum(row)}" for name, row in sorted(rows.items()) if row[1] or row[2]) if family else ""
+        lines.append(f"| {family or 'all'} | {sum(sums)} | {sums[0]} | {sums[1]} | {sums[2]} | {some} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library")
     parser.add_argument("--only", default="")
     parser.add_argument("--table")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--folder", default="/tmp")
     options_given = parser.parse_args()
     torch.set_num_threads(1)
     library = pyg_verify.find(options_given.library)
     if library is None:
         sys.exit("settings.py: no shared library of libgnn was found (--library)")
-    counts, lines, cannot = {}, [], []
+    counts, by_class, lines, cannot = {}, {}, [], []
     only = [name for name in options_given.only.split(",") if name]
     for name, cls in classes().items():
         if only and name.split(".")[1] not in only and name.split(".")[0] not in only:
@@ -336,10 +385,13 @@ def main():
             if not runs:
                 cannot.append(f"{name} {setting}: {tried[0][1][1][:300] if tried else ''}")
             for inputs, (word, words) in runs:
-                counts[word] = counts.get(word, 0) + 1
+                for table in (counts, by_class.setdefault(name, {})):
+                    table[word] = table.get(word, 0) + 1
                 lines.append(f"{word:12} {name} {setting} {' '.join(inputs)}: {words[:300]}")
                 if options_given.list:
                     print(lines[-1], flush=True)
+        if options_given.keep:
+            keep(by_class)
     if options_given.table:
         with open(options_given.table, "w") as file:
             file.write("\n".join(lines + [f"{'not made':12} {line}" for line in cannot]) + "\n")

@@ -23,6 +23,7 @@ import pyg_verify  # noqa: E402
 from pyg_symbols import Untraceable  # noqa: E402
 
 IN = 6
+WIDTHS = {"x": IN, "x_dict.user": IN, "x_dict.item": IN}
 EQUAL, REFUSED = {}, {}
 
 
@@ -263,7 +264,89 @@ class Wide(nn.Module):
         return torch.where(h > 0.1, h, 0.5 * h) + h.mean(dim=0) - h.max(dim=1, keepdim=True)[0]
 
 
+@equal
+class Chosen(nn.Module):
+    """Two poolings that choose nodes, edge weights that go with the edges, and readouts between."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2, self.conv3 = G.GraphConv(IN, 8), G.GCNConv(8, 8), G.GATConv(8, 4, heads=2)
+        self.pool1, self.pool2, self.norm = G.TopKPooling(8, 0.7), G.SAGPooling(8, 3, GNN=G.SAGEConv), nn.BatchNorm1d(8)
+
+    def forward(self, x, edge_index, edge_weight, batch):
+        x = self.conv1(x, edge_index, edge_weight).relu()
+        x, edge_index, edge_weight, batch, _, score = self.pool1(x, edge_index, edge_weight, batch)
+        first = torch.cat([G.global_mean_pool(x, batch), G.global_max_pool(x, batch)], 1)
+        x = self.norm(self.conv2(x, edge_index, edge_weight)).relu()
+        x, edge_index, _, batch, _, _ = self.pool2(x, edge_index, None, batch)
+        x = self.conv3(x, edge_index)
+        return first + torch.cat([G.global_add_pool(x, batch), G.global_max_pool(x, batch)], 1)
+
+
+@equal
+class ChosenOfOne(nn.Module):
+    """Without a batch, by a least score."""
+
+    def __init__(self):
+        super().__init__()
+        self.pool, self.conv = G.TopKPooling(IN, min_score=0.03), G.GINConv(mlp(IN, 4))
+
+    def forward(self, x, edge_index):
+        x, edge_index, *_ = self.pool(x, edge_index)
+        return self.conv(x, edge_index).mean(0, keepdim=True)
+
+
+@equal
+class Sequences(nn.Module):
+    """Recurrent modules over layers, over columns, and over the nodes of a graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.gru, self.lstm = G.GCNConv(IN, 8), nn.GRU(8, 8), nn.LSTM(4, 3, 2, batch_first=True, bidirectional=True)
+        self.over = G.aggr.GRUAggregation(8, 5)
+
+    def forward(self, x, edge_index, batch):
+        h = x = self.conv(x, edge_index)
+        state = h[None]
+        for _ in range(2):
+            h, state = self.gru(torch.tanh(h).unsqueeze(0), state)
+            h = h.squeeze(0)
+        rows, _ = self.lstm(h.view(-1, 2, 4))
+        return torch.cat([G.global_add_pool(rows.flatten(1), batch), self.over(h, batch)], 1)
+
+
+@equal
+class LinksOfTypes(nn.Module):
+    """Pairs of nodes of two types, with a mean over all nodes of one."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = G.HeteroConv({("user", "rates", "item"): G.SAGEConv((IN, IN), 8), ("item", "of", "user"): G.SAGEConv((IN, IN), 8)})
+
+    def forward(self, x_dict, edge_index_dict, edge_label_index):
+        z = self.convs(x_dict, edge_index_dict)
+        user, item = edge_label_index
+        return ((z["user"] - z["user"].mean(0))[user] * z["item"][item]).sum(-1)
+
+
+@equal
+class PutsIntoData(Base):
+    def forward(self, batch):
+        batch.x = self.conv1(batch.x, batch.edge_index).relu()
+        return batch
+
+
 # ---- refused ----
+
+
+@refused("a pooling picked")
+class ChosenRows(Base):
+    def __init__(self):
+        super().__init__()
+        self.pool = G.TopKPooling(8)
+
+    def forward(self, x, edge_index):
+        return self.pool(self.conv1(x, edge_index), edge_index)[0]
 
 
 @refused("control flow")
@@ -316,7 +399,7 @@ def check_equal(name, make, folder):
     path = os.path.join(folder, name)
     torch.manual_seed(2)
     try:
-        t = from_pyg.export(make().eval(), path, widths={"x": IN} if name != "Columns" else {})
+        t = from_pyg.export(make().eval(), path, widths=WIDTHS if name != "Columns" else {})
     except Untraceable as error:
         return f"{name}: refused: {error}"
     if not any(note.startswith("verified") for note in t.notes):

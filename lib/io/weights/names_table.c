@@ -27,7 +27,8 @@ static const char *const conventions[] = {[GNN_NAMES_OWN] = "libgnn",
                                           [GNN_NAMES_PYG] = "PyG",
                                           [GNN_NAMES_PYTORCH] = "PyTorch",
                                           [GNN_NAMES_GAT_REFERENCE] = "the GAT reference",
-                                          [GNN_NAMES_PYTORCH_DECODER_CROSS] = "PyTorch"};
+                                          [GNN_NAMES_PYTORCH_DECODER_CROSS] = "PyTorch",
+                                          [GNN_NAMES_DGL] = "DGL"};
 
 static int find_module(const gnn__binding_t *b)
 {
@@ -48,7 +49,7 @@ static int find_module(const gnn__binding_t *b)
 
 int gnn__names_module(gnn__binding_t *b)
 {
-    if (b->names < GNN_NAMES_OWN || b->names > GNN_NAMES_PYTORCH_DECODER_CROSS)
+    if (b->names < GNN_NAMES_OWN || b->names > GNN_NAMES_DGL)
         return gnn__error(GNN_EINVALID, "there is no naming convention number %d", (int)b->names);
     b->module = b->names == GNN_NAMES_OWN ? -1 : find_module(b);
     if (b->names != GNN_NAMES_OWN && b->module < 0) {

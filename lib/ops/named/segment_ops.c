@@ -250,8 +250,9 @@ const gnn_op_t gnn_op_segment_product = {.name = "segment_product",
 /* ---- sort_pool ---- */
 
 /* SortPool, Zhang et al. 2018: the k senders of a receiver with the largest values in the last
- * column, in descending order and concatenated; 0 where there are fewer. (n_src x d) -> (n_dst x
- * k*d). Option: k. */
+ * column, in descending order, or, with option 1, its first k senders in their order (PyG's
+ * to_dense_batch); concatenated; 0 where there are fewer. (n_src x d) -> (n_dst x k*d). Option 0:
+ * k. */
 
 static int sort_pool_shape(gnn_op_call_t *call)
 {
@@ -268,6 +269,18 @@ static int sort_pool_shape(gnn_op_call_t *call)
     return gnn__op_bytes(call, call->recording ? n : 0, k, sizeof(int64_t), &call->saved_bytes[0]);
 }
 
+/* The senders of row r in the order in which they are concatenated; returns their count. */
+static int64_t in_order(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r,
+                        gnn__sender_value_t *list)
+{
+    if (gnn__op_options(call)->options[1] == 0)
+        return gnn__op_sorted(call, pairs, r, call->in[0].cols - 1, true, list);
+    const int64_t from = gnn__pairs_from(pairs, r), count = gnn__pairs_to(pairs, r) - from;
+    for (int64_t k = 0; k < count; k++)
+        list[k].sender = gnn__pairs_col(pairs, from + k);
+    return count;
+}
+
 static int sort_pool_forward(gnn_op_call_t *call)
 {
     const gnn__pairs_t *pairs = gnn__op_pairs(call, "sort_pool");
@@ -280,8 +293,7 @@ static int sort_pool_forward(gnn_op_call_t *call)
         senders[at] = -1;
     for (int64_t r = 0; k > 0 && r < pairs->n_rows; r++) {
         gnn__sender_value_t *list = call->scratch;
-        const int64_t i = gnn__pairs_node(pairs, r),
-                      count = gnn__op_sorted(call, pairs, r, x->cols - 1, true, list);
+        const int64_t i = gnn__pairs_node(pairs, r), count = in_order(call, pairs, r, list);
         for (int64_t at = 0; at < k && at < count; at++) {
             memcpy(gnn__row(y, i) + at * x->cols, gnn__row(x, list[at].sender),
                    sizeof(gnn_real_t) * (size_t)x->cols);
@@ -314,3 +326,71 @@ const gnn_op_t gnn_op_sort_pool = {.name = "sort_pool",
                                    .forward = sort_pool_forward,
                                    .backward = sort_pool_backward,
                                    .flags = GNN_OP_READS_GRAPH};
+
+/* ---- top_rows ---- */
+
+/* 1 at the senders of a receiver with the largest scores, 0 elsewhere, in each column by itself:
+ * scores (n_src x c), and of which senders it chooses (n_src x 1: those that are not 0; may be
+ * absent) -> (n_src x c). Option 0, k: 1 or more is how many of each receiver, below 1 the share of
+ * them, rounded up in float32 as PyG's SelectTopK does. Of equal scores the first sender's is
+ * chosen. No gradient passes: scores reach the loss by what they scale. Gao and Ji 2019 (Graph
+ * U-Nets); with experts as columns Zhou et al. 2022 (expert choice). */
+
+static int top_rows_shape(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs;
+    const double k = gnn__op_options(call)->options[0];
+    GNN_TRY(gnn__op_dense(call, "top_rows", 0, 1, 1));
+    if (!(k > 0) || !(k <= INT32_MAX) || (k >= 1 && k != floor(k)))
+        return gnn_op_fail(call, GNN_EINVALID,
+                           "top_rows: option 0: expected a share in (0, 1) or an integer, got %g", k);
+    GNN_TRY(gnn__op_senders_once(call, "top_rows", &pairs));
+    if (call->n_in > 1 && call->in[1].present)
+        GNN_TRY(gnn__op_expect(call, "top_rows", 1, call->in[0].rows, 1));
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    return gnn__op_list_bytes(call, pairs, &call->forward_scratch);
+}
+
+/* Leaves in the list the senders that take part, in their order. */
+static int64_t taking_part(const gnn_op_call_t *call, gnn__sender_value_t *list, int64_t count)
+{
+    int64_t left = 0;
+    if (call->n_in < 2 || !call->in[1].present)
+        return count;
+    for (int64_t k = 0; k < count; k++)
+        if (gnn__row(&call->in[1].value, list[k].sender)[0] != 0)
+            list[left++] = list[k];
+    return left;
+}
+
+static int top_rows_forward(gnn_op_call_t *call)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "top_rows");
+    const gnn_tensor_t *y = &call->out[0].value;
+    const double k = gnn__op_options(call)->options[0];
+    gnn__sender_value_t *list = call->scratch;
+    for (int64_t j = 0; j < y->rows; j++)
+        memset(gnn__row(y, j), 0, sizeof(gnn_real_t) * (size_t)y->cols);
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        for (int64_t c = 0; c < y->cols; c++) {
+            const int64_t count =
+                taking_part(call, list, gnn__op_sorted(call, pairs, r, c, true, list));
+            const int64_t most = k >= 1 ? (int64_t)k : (int64_t)ceilf((float)k * (float)count);
+            for (int64_t at = 0; at < count && at < most; at++)
+                gnn__row(y, list[at].sender)[c] = 1;
+        }
+    return GNN_OK;
+}
+
+static int top_rows_backward(gnn_op_call_t *call)
+{
+    for (int k = 0; k < call->n_in; k++)
+        gnn__op_begin(call, k);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_top_rows = {.name = "top_rows",
+                                  .shape = top_rows_shape,
+                                  .forward = top_rows_forward,
+                                  .backward = top_rows_backward,
+                                  .flags = GNN_OP_READS_GRAPH};
