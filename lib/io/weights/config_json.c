@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* How a field is stored and written. */
+/* Storage and JSON form of a field. */
 typedef enum { COUNT, NUMBER32, WORD, REAL, PLAIN_REAL, OPTIONS, ROW, TEXT } kind_t;
 
 /* A field of a step, or of a layer's config. */
@@ -28,7 +28,7 @@ typedef struct {
     const gnn__field_values_t *values; /* of a WORD or a ROW */
 } field_t;
 
-/* A list of fields: the field of an index; false past the last. */
+/* A list of fields: gets the field at an index; false past the last. */
 typedef bool (*fields_t)(size_t index, field_t *field);
 
 /* ---- the fields ---- */
@@ -167,7 +167,7 @@ int gnn__own_rows_check(const gnn_rows_t *rows)
     return GNN_OK;
 }
 
-/* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
+/* An entry of the library, or of the caller of gnn_model_load_with; NULL with a message. */
 static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {
     char words[700];
@@ -206,8 +206,7 @@ static int write_word(json_t **value, const field_t *f, int number)
     return GNN_OK;
 }
 
-/* Rows are found again by name: one of the user's may not be called what a row of the library
- * is. */
+/* Entries are found by name: a user's entry must not have the name of one of the library. */
 static int write_row(json_t **value, const field_t *f, const void *row)
 {
     const void *ours = row ? gnn__kind_row(f->values, gnn__row_name(row)) : NULL;
@@ -219,7 +218,7 @@ static int write_row(json_t **value, const field_t *f, const void *row)
     return GNN_OK;
 }
 
-/* JSON has no infinity and no other text than UTF-8. */
+/* JSON has no infinity, and its text is UTF-8. */
 static int check_written(const field_t *f, const void *place)
 {
     const double *options = place;
@@ -235,7 +234,7 @@ static int check_written(const field_t *f, const void *place)
                       finite ? "UTF-8" : "finite");
 }
 
-/* *value stays NULL for a text or a row that is not there. */
+/* *value remains NULL for a text or entry that is NULL. */
 static int write_value(json_t **value, const field_t *f, const void *place)
 {
     switch (f->kind) {
@@ -251,7 +250,7 @@ static int write_value(json_t **value, const field_t *f, const void *place)
     }
 }
 
-/* Is the field its default? */
+/* Does the field have its default value? */
 static bool is_default(const field_t *f, const void *place)
 {
     static const char zeros[sizeof(double[4])];
@@ -262,8 +261,7 @@ static bool is_default(const field_t *f, const void *place)
     return memcmp(place, zeros, bytes) == 0;
 }
 
-/* `brief`: fields that have their defaults are left out. Texts and rows that are not there always
- * are. */
+/* `brief`: omits fields with default values. NULL texts and entries are always omitted. */
 static int write_fields(json_t *object, fields_t fields, const void *from, bool brief)
 {
     field_t f;
@@ -342,7 +340,7 @@ static int read_integer(int64_t *out, const json_t *value, int64_t low, int64_t 
     return GNN_OK;
 }
 
-/* What stands in a file is meant, 0 too. */
+/* Values in a file are explicit, including 0. */
 static int read_real(gnn_real_t *out, const json_t *value)
 {
     if (!json_is_number(value))
@@ -378,7 +376,7 @@ static int read_options(double *out, const json_t *value)
     return GNN_OK;
 }
 
-/* A field of text: a word, the name of a row, or plain text, which stays the JSON's. */
+/* A text field: a word, the name of an entry, or plain text (borrowed from the JSON). */
 static int read_text(const field_t *f, void *place, const json_t *value, const gnn_rows_t *rows)
 {
     if (!json_is_string(value))
@@ -425,7 +423,7 @@ static bool is_listed(const char *const *list, const char *key)
     return false;
 }
 
-/* `elsewhere`: keys that are read by the caller, with NULL at the end; or NULL. */
+/* `elsewhere`: NULL-terminated keys that the caller reads; may be NULL. */
 static int read_fields(void *to, fields_t fields, json_t *object, const char *const *elsewhere,
                        const gnn_rows_t *rows)
 {
@@ -498,7 +496,7 @@ static int read_config(gnn_layer_config_t *c, json_t *object, const gnn_rows_t *
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field distance");
 }
 
-/* Counts that a program leaves at 0 for 1: a file that says 0 means it, and there is none. */
+/* Counts for which 0 means 1 in a program: an explicit 0 in a file is an error. */
 static int check_counts(json_t *object)
 {
     static const char *const counts[] = {"heads", "hops", "rows"};

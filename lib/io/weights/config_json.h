@@ -12,25 +12,26 @@ typedef struct gnn__file_steps {
     int64_t count;
 } gnn__file_steps_t;
 
-/* The steps with resolved configs, for gnn_free. GNN_EUNSUPPORTED: a row of the user's has
- * the name of one of the library's. GNN_EINVALID: a number that is not finite. */
+/* The steps with resolved configs; release with gnn_free. GNN_EUNSUPPORTED: a user's entry has the
+ * name of one of the library. GNN_EINVALID: a non-finite value. */
 int gnn__steps_write(char **text, const gnn_model_t *model);
-/* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make
- * sense is for gnn_model_from_steps to say. */
+/* `rows`: the user's entries; may be NULL. GNN_EFORMAT names step and field. The steps are
+ * validated by gnn_model_from_steps only. */
 int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows);
-/* GNN_EINVALID: an entry without a row, or of a table that files do not name; the message lists
- * them. */
+/* GNN_EINVALID: an unknown name, or of a table that files cannot name; the message lists the known
+ * ones. */
 int gnn__own_rows_check(const gnn_rows_t *rows);
 void gnn__file_steps_free(gnn__file_steps_t *steps);
-/* One step from an object of its fields; its strings are the object's. */
+/* One step from an object of its fields; strings are borrowed from the object. */
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
-/* A block's settings from an object that also has the key "block"; strings are the object's. */
+/* A block's settings from an object that also has the key "block"; strings are borrowed from the
+ * object. */
 int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows);
 /* The array of steps in {"format": 1, "steps": [...]}, owned by `root`. */
 int gnn__steps_array(json_t **list, json_t *root);
-/* Steps that are read from a file: each step's name is compared with those before it. */
+/* Limit of the steps of a file: each name is compared with all earlier ones. */
 enum { GNN__MOST_STEPS_READ = 10000 };
-/* A text of a file that is not trusted, as gnn__json_parse reads it. */
+/* Parses the text of an untrusted file with gnn__json_parse. */
 int gnn__json_load(json_t **root, const char *text);
 
 #endif

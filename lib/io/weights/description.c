@@ -5,8 +5,8 @@
  *         {"kind": "layer", "name": "conv1", "layer": {"preset": "gcn", "in": 16, "out": 8}},
  *         {"block": "sgc", "name": "conv2", "width": 8, "out": 3, "hops": 2}]}
  *
- * and beside it, under a key of its own, an object for each graph slot: {"kind": "edges", "source":
- * "edge_index"}. A file is not trusted: what a block may repeat is bounded. */
+ * and, under a separate key, an object per graph slot: {"kind": "edges", "source": "edge_index"}.
+ * Files are not trusted: repetitions in a block are bounded. */
 #include <lib/io/weights/config_json.h>
 #include <lib/io/weights/description.h>
 
@@ -19,7 +19,7 @@ enum { MOST_SLOTS = 1001, MOST_REPEATED = GNN__MOST_STEPS_READ };
 
 /* ---- steps and blocks ---- */
 
-/* What a block repeats must not be more than the steps of a file may be. */
+/* Repetitions in a block are limited like the steps of a file. */
 static int check_repeated(const gnn_block_t *b)
 {
     const int64_t hops = b->hops > 0 ? b->hops : 1, rows = b->rows > 0 ? b->rows : 1;
@@ -82,7 +82,7 @@ int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_
     GNN_CHECK(read_entries(steps, root, rows));
     GNN_CHECK(gnn__model_make(model, context, gnn_steps_count(steps), gnn_steps_list(steps), most));
     for (int32_t id = 0; id < gnn_parameters_count((*model)->parameters); id++)
-        gnn__parameters_clear((*model)->parameters, id); /* what no array fills is 0 */
+        gnn__parameters_clear((*model)->parameters, id); /* fields without an array are 0 */
 done:
     json_decref(root);
     gnn_steps_free(steps);
@@ -110,7 +110,7 @@ int gnn__slots_write(char **text, const gnn_model_t *model)
     return rc;
 }
 
-/* An object of these three keys, of which only the kind is needed. */
+/* An object of these three keys; only the kind is required. */
 static int check_slot(const json_t *object)
 {
     const json_t *kind = json_object_get(object, "kind"),

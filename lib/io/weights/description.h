@@ -1,5 +1,5 @@
 /* A model that examples/from_pyg.py described: steps and blocks as JSON in the metadata, weights by
- * the names that the modules' authors gave them, and what the graphs of its slots are. */
+ * their names in the original modules, and the graphs of its slots. */
 #ifndef GNN_LIB_IO_DESCRIPTION_H
 #define GNN_LIB_IO_DESCRIPTION_H
 
@@ -11,9 +11,9 @@
 /* The model without its weights; at most `most` parameters. */
 int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays,
                          int64_t most, const gnn_rows_t *rows);
-/* What the slots are, as JSON for gnn_free; NULL where no file said it. */
+/* The slots as JSON, released with gnn_free; NULL if no file described them. */
 int gnn__slots_write(char **text, const gnn_model_t *model);
-/* The reverse; a NULL text is none. */
+/* The reverse; the text may be NULL. */
 int gnn__slots_read(gnn_model_t *model, const char *text);
 
 #endif

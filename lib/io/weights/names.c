@@ -11,9 +11,9 @@
 typedef struct {
     gnn__binding_t *list;
     int64_t count;
-    const char *fixed; /* every array whose name begins so must belong to a field */
+    const char *fixed; /* every array with this prefix must belong to a field */
     int64_t fixed_length;
-    bool alone; /* a layer by itself: its module's other halves may be elsewhere */
+    bool alone; /* a single layer: its module may be split across layers */
 } bindings_t;
 
 static void free_bindings(bindings_t *b)
@@ -36,7 +36,7 @@ static int bind_layer(bindings_t *b, const gnn_layer_t *layer, gnn_names_t names
     return gnn__names_module(&b->list[0]);
 }
 
-/* The pattern with %lld replaced by a number, or %s by a step's name up to a colon. */
+/* The pattern with %lld replaced by an index, or %s by a step's name up to a colon. */
 static int complete(char **prefix, const char *pattern, int64_t number, const char *name)
 {
     const char *mark = strchr(pattern, '%');
@@ -88,7 +88,7 @@ static int bind_model(bindings_t *b, const gnn_model_t *model, gnn_names_t names
     return GNN_OK;
 }
 
-/* What is imported into or exported from: a layer by itself, or a model. */
+/* The target of an import or source of an export: a single layer, or a model. */
 typedef struct {
     const gnn_layer_t *layer;
     const gnn_model_t *model;
@@ -107,7 +107,7 @@ static int bind(bindings_t *b, const module_t *of)
 
 /* ---- checking ---- */
 
-/* What to copy once everything is checked: nothing can fail then. */
+/* Copies to make once everything is checked; they cannot fail. */
 typedef struct {
     gnn__place_t place;
     const gnn_array_t *array;
@@ -175,8 +175,8 @@ static void use(const import_t *import, const gnn_array_t *array)
     import->used[array - gnn_arrays_at(import->arrays, 0)] = true;
 }
 
-/* An array whose field the layer lacks: another layer's, no weight, or a number that the config has
- * to agree with. */
+/* An array without a field in the layer: of another layer, not a weight, or a value that the config
+ * must match. */
 static int check_absent(const import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
                         const gnn_array_t *array)
 {
@@ -203,7 +203,7 @@ static int add_job(import_t *import, const gnn__place_t *place, const gnn_array_
     return GNN_OK;
 }
 
-/* Is the field of this row read from the array of another row? */
+/* Is the field of this entry read from the array of another entry? */
 static int read_elsewhere(const import_t *import, const gnn__binding_t *b,
                           const gnn__name_row_t *row, bool *found)
 {
@@ -221,7 +221,7 @@ static int read_elsewhere(const import_t *import, const gnn__binding_t *b,
     return GNN_OK;
 }
 
-/* With the first names that there are: a wrong prefix shows in them. */
+/* Lists the first names in the file, which reveal a wrong prefix. */
 static int not_there(const import_t *import, const char *full, const char *field)
 {
     enum { SHOWN = 4 };
@@ -254,7 +254,7 @@ static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_
     return add_job(import, &place, array);
 }
 
-/* A field that no array could fill would keep its random start. */
+/* A field without an array would keep its random initial values. */
 static int check_fields(const gnn__binding_t *b)
 {
     const char *field;

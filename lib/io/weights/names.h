@@ -1,4 +1,4 @@
-/* Inside of imports and exports: a step of a model, or a layer by itself, bound to a module of
+/* Internals of imports and exports: a step of a model, or a single layer, bound to a module of
  * another library under a prefix. */
 #ifndef GNN_LIB_IO_NAMES_H
 #define GNN_LIB_IO_NAMES_H
@@ -22,7 +22,7 @@ typedef enum {
     GNN__ROWS
 } gnn__array_layout_t;
 
-/* A row of names.def. */
+/* An entry of names.def. */
 typedef struct gnn__name_row {
     int module;
     const char *array, *field;
@@ -31,7 +31,7 @@ typedef struct gnn__name_row {
 
 typedef struct gnn__binding {
     const gnn_layer_t *layer;      /* NULL: the op `step` */
-    const gnn__model_step_t *step; /* NULL: a layer by itself */
+    const gnn__model_step_t *step; /* NULL: a single layer */
     gnn_parameters_t *parameters;
     gnn_names_t names;
     int module; /* -1: our own names */
@@ -40,29 +40,29 @@ typedef struct gnn__binding {
     int64_t slice, slices; /* among the bindings of the same prefix and module */
 } gnn__binding_t;
 
-/* Where a row's field lies inside its foreign array. */
+/* Location of an entry's field in its foreign array. */
 typedef struct gnn__place {
     gnn_tensor_t field;
     gnn__array_layout_t layout;
-    int64_t offset, total; /* of the field's columns along the array's first axis */
+    int64_t offset, total; /* offset of the field's columns along the array's first axis */
     int64_t heads, slice, slices;
 } gnn__place_t;
 
-/* Finds the module of a binding: GNN_EUNSUPPORTED in words if the convention has none for it. */
+/* Finds the module of a binding: GNN_EUNSUPPORTED if the convention has none for it. */
 int gnn__names_module(gnn__binding_t *binding);
-/* Row `k` of the binding's module; false past the last. */
+/* Entry `k` of the binding's module; false past the last. */
 bool gnn__names_row(const gnn__binding_t *binding, int64_t k, gnn__name_row_t *row);
 /* A field of the binding's layer or op; false if it has none of that name. */
 bool gnn__names_field(const gnn__binding_t *binding, const char *field, int gradients,
                       gnn_tensor_t *tensor);
-/* Field k, for checking that every one has a row; NULL past the last. */
+/* Field k, for checking that every field has an entry; NULL past the last. */
 const char *gnn__names_own_field(const gnn__binding_t *binding, int64_t k);
 /* Is the field of an op that of an earlier step, under whose name the array may be alone? */
 bool gnn__names_shared(const gnn__binding_t *b, const char *field);
-/* The place of a row's field; false if the layer has no such field. */
+/* The location of an entry's field; false if the layer has no such field. */
 bool gnn__names_place(const gnn__binding_t *binding, const gnn__name_row_t *row, int gradients,
                       gnn__place_t *place);
-/* The array's shape as this place needs it; returns the number of dimensions. */
+/* The array's shape that this location requires; returns the count of dimensions. */
 int gnn__names_shape(const gnn__place_t *place, int64_t shape[3]);
 /* Element (r, c) of the field in the array. */
 int64_t gnn__names_index(const gnn__place_t *place, int64_t r, int64_t c);

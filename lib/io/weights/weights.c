@@ -1,6 +1,6 @@
-/* A model as one safetensors file: a matrix for each field, "STEP.FIELD", and the steps as JSON in
- * the metadata, so that the file alone makes the model. A file is not trusted: nothing is allocated
- * that its own numbers do not fill. */
+/* A model as one safetensors file: a matrix per field, "STEP.FIELD", and the steps as JSON in the
+ * metadata, so that the file is self-contained. Files are not trusted: allocations are bounded by
+ * their data. */
 #include <lib/io/weights/config_json.h>
 #include <lib/io/weights/description.h>
 
@@ -32,7 +32,7 @@ static const char *tensor_at(const gnn_model_t *model, int64_t k, gnn_tensor_t *
 
 /* ---- saving ---- */
 
-/* The tensor without its stride, at `to`; returns where the next one goes. */
+/* Copies the tensor without its stride to `to`; returns the end of the copy. */
 static gnn_real_t *pack(gnn_array_t *array, const char *name, const gnn_tensor_t *t, gnn_real_t *to)
 {
     *array = (gnn_array_t){.name = name,
@@ -120,8 +120,8 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arr
     return rc;
 }
 
-/* Where a number of a float32 or float64 array is not finite, -1: all are. Most files pass: the
- * types are told apart once. */
+/* Index of the first non-finite element of a float32 or float64 array; -1: none. The type is
+ * dispatched once, outside the loop. */
 static int64_t find_not_finite(const gnn_array_t *array)
 {
     const float *single = array->dtype == GNN_DTYPE_FLOAT32 ? array->data : NULL;
@@ -151,7 +151,7 @@ static int check_array(const gnn_array_t *array, const char *name, const gnn_ten
     return GNN_OK;
 }
 
-/* All names are there; if the counts differ, some array belongs to no field. */
+/* All names are present, so if the counts differ, some array belongs to no field. */
 static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
 {
     gnn_tensor_t t;

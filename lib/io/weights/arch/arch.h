@@ -82,11 +82,11 @@ typedef struct gnn__arch_row {
 
 typedef struct gnn__arch {
     const char *name;
-    const char *rows; /* each a byte and three texts; the first is SERVES */
+    const char *rows; /* each is a byte and three texts; the first is SERVES */
     size_t bytes;
 } gnn__arch_t;
 
-/* What GNN_SERVES says. */
+/* The contents of GNN_SERVES. */
 static inline const char *gnn__arch_types(const gnn__arch_t *arch)
 {
     return arch->rows + 1;
@@ -107,38 +107,38 @@ static inline const char *gnn__arch_prefix(const gnn__arch_t *arch)
 typedef enum { GNN__ARCH_OF_MODELS, GNN__ARCH_OF_MODULES, GNN__ARCH_OF_FILES } gnn__arch_use_t;
 
 /* The architecture of a "model_type", the module of a type of sentence-transformers, the keys of a
- * file of a name; NULL with a message that lists those that there are. */
+ * file of a name; NULL with a message that lists the known ones. */
 const gnn__arch_t *gnn__arch_find(const char *type, gnn__arch_use_t use);
-/* One after another; NULL at the end. */
+/* Architectures by index; NULL at the end. */
 const gnn__arch_t *gnn__arch_at(size_t index, gnn__arch_use_t *use);
 
-/* One of the parts that a folder is made of, one after another: an architecture, then modules. */
+/* A part of a folder: an architecture first, then modules. */
 typedef struct gnn__arch_part {
     const gnn__arch_t *arch;
     json_t *config;
     const char *config_name;
-    int number;    /* its place in the list */
-    bool headless; /* only its hidden states are wanted */
+    int number;    /* its index in the list */
+    bool headless; /* hidden states only, no head */
     gnn__folder_t weights;
 } gnn__arch_part_t;
 
 enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 16, GNN__ARCH_NAME = 64 };
 
-/* How the graph of a slot is made for some sequences. */
+/* The sequences that the graph of a slot is made for. */
 typedef struct gnn__arch_sequences {
     int64_t count;
     const int64_t *lengths;         /* (count) */
     const int64_t *decoder_lengths; /* (count); NULL: there are none */
-    int64_t skipped;                /* rows at the start of each that pooled vectors leave out */
+    int64_t skipped;                /* rows at the start of each that pooling leaves out */
     const int32_t *global; /* (sum of lengths) not 0: a global token; NULL: there are none */
 } gnn__arch_sequences_t;
 
-/* What a row hears of its sequence where that goes on row by row. */
+/* The senders of a row in incremental decoding. */
 typedef enum {
-    GNN__ARCH_HEARS_NOTHING, /* that could be known: rows that come later */
-    GNN__ARCH_HEARS_ALL,     /* itself and all before it */
-    GNN__ARCH_HEARS_WINDOW,  /* itself and so many before it */
-    GNN__ARCH_HEARS_ACROSS   /* rows that stay as they are */
+    GNN__ARCH_HEARS_NOTHING, /* not possible: depends on later rows */
+    GNN__ARCH_HEARS_ALL,     /* itself and all earlier rows */
+    GNN__ARCH_HEARS_WINDOW,  /* itself and a window of earlier rows */
+    GNN__ARCH_HEARS_ACROSS   /* rows that do not change */
 } gnn__arch_hears_t;
 
 typedef struct gnn__arch_graph_kind {
@@ -152,18 +152,18 @@ typedef struct gnn__arch_graph {
     int64_t width;
 } gnn__arch_graph_t;
 
-/* What the rows make. */
+/* The model made from the entries. */
 typedef struct gnn__arch_model {
     gnn_model_t *model;
     gnn__arch_graph_t graphs[GNN__ARCH_GRAPHS];
     int n_graphs;
     json_t *slots; /* of graphs, by name */
-    json_t *names; /* what SET has named */
+    json_t *names; /* names defined by SET */
 } gnn__arch_model_t;
 
 /* Makes the model of some parts and fills it with their arrays. GNN_EFORMAT, GNN_ENOTFOUND,
- * GNN_ESHAPE, GNN_ENUMERIC in words; then nothing is left. `keep`: weights of 16 bits stay so
- * where linear maps and tables read them. */
+ * GNN_ESHAPE, GNN_ENUMERIC; nothing to free then. `keep`: fp16 and bf16 weights of linear maps and
+ * tables are not converted. */
 int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
                    int n_parts, bool keep);
 void gnn__arch_close(gnn__arch_model_t *made);
@@ -182,22 +182,22 @@ int gnn__arch_check_object(const gnn__arch_part_t *part, const gnn__arch_row_t *
 /* The head is "" or one that an entry makes. arch_keys.c */
 int gnn__arch_check_head(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows,
                          const char *head);
-/* The rows of an architecture, in an array that gnn_free releases. */
+/* The entries of an architecture, in an array to be released with gnn_free. */
 int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows);
-/* Is `word` one of the words of `list`, which blanks separate? */
+/* Is `word` in the blank-separated `list`? */
 bool gnn__arch_lists(const char *list, const char *word);
-/* Names a value, as GNN_SET does. */
+/* Defines a name, like GNN_SET. */
 int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *value);
-/* Obeys a row that is about a key: its kind, its default, what is expected of it. */
+/* Executes an entry on a key: its kind, default and expected value. */
 int gnn__arch_key(gnn__scope_t *scope, const gnn__arch_row_t *row);
 
-/* Runs the rows of a part: control rows are obeyed, the others are given to `visit`. `scope` has
- * names. */
+/* Runs the entries of a part: executes control entries, passes the others to `visit`. Names are in
+ * `scope`. */
 typedef int (*gnn__arch_visit_t)(void *user, const gnn__arch_row_t *row, const gnn__scope_t *scope);
 int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_visit_t visit,
                    void *user);
-/* "key = value, key = value": the next of them, or false at the end. Both point into the text,
- * without blanks around them. */
+/* "key = value, key = value": the next pair; false at the end. Both point into the text and are
+ * trimmed. */
 typedef struct gnn__setting {
     const char *key, *value;
     int key_length, value_length;
@@ -206,9 +206,9 @@ bool gnn__setting_next(const char **text, gnn__setting_t *setting);
 /* Graphs and steps of a part. */
 int gnn__arch_steps(gnn__arch_model_t *made, gnn_steps_t *steps, const gnn__arch_part_t *part,
                     gnn__scope_t *scope);
-/* Where the numbers of each parameter are so far. */
+/* Storage of each parameter so far. */
 typedef enum { GNN__ARCH_NOWHERE, GNN__ARCH_WHOLE, GNN__ARCH_HALVES } gnn__arch_storage_t;
-/* What arrays fill: `fields` has a flag for each field of the model, `storage` an entry for each
+/* Destination of arrays: `fields` has a flag per field of the model, `storage` an entry per
  * parameter. */
 typedef struct gnn__arch_filled {
     const gnn_context_t *context;
@@ -218,37 +218,38 @@ typedef struct gnn__arch_filled {
 } gnn__arch_filled_t;
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                       const gnn__arch_filled_t *filled);
-/* The array's numbers become those of the field, as they are, if all of its parameter may stay in
- * 16 bits. *done false: nothing has happened. keep_halves.c */
+/* Copies the array to the field without conversion, if the whole parameter can stay fp16 or bf16.
+ * *done false: no effect. keep_halves.c */
 struct gnn__arch_halves {
     const gnn_array_t *array;
     const char *field;
-    bool inputs_first;            /* the array is (in x out); else it has a row for each output */
+    bool inputs_first;            /* the array is (in x out), else (out x in) */
     bool table;                   /* rows of the array are rows of the field */
-    int64_t first, group, stride; /* where outputs lie along the array's axis of outputs */
-    int64_t at, rows;             /* of a table: rows of the field, from row `at` on */
+    int64_t first, group, stride; /* order of outputs along the array's axis of outputs */
+    int64_t at, rows;             /* of a table: rows of the field from row `at` */
 };
 int gnn__arch_keep(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled,
                    const struct gnn__arch_halves *from, bool *done);
-/* The field's numbers are wanted as gnn_real_t. */
+/* Makes the field's storage gnn_real_t. */
 int gnn__arch_whole(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled,
                     const char *field);
-/* What a part's file holds when a model is written: `names` are there of arrays that are the
- * list's own, which come first. */
+/* Arrays of a part's file to be written; `names` for the arrays that the list owns, which come
+ * first. */
 enum { GNN__ARCH_STORED = 4096 };
 typedef struct gnn__arch_stored {
     int64_t count;
     gnn_array_t arrays[GNN__ARCH_STORED];
     char *names[GNN__ARCH_STORED];
 } gnn__arch_stored_t;
-/* Fields of the model become the arrays of a part, those that the part's folder has, or where it
- * has no file new ones. */
+/* Converts fields of the model to arrays of a part: those of the part's folder, or new ones if it
+ * has no file. */
 int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                     gnn__arch_stored_t **stored);
 void gnn__arch_stored_free(gnn__arch_stored_t *stored);
-/* A kind of graph; NULL with the names that there are. */
+/* A kind of graph; NULL with the known names in the message. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
-/* Fills a field with numbers that follow from its size; NULL with the names that there are. */
+/* A function that fills a field with values that depend on its size only; NULL with the known names
+ * in the message. */
 typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);
 gnn__arch_maker_t gnn__arch_maker_find(const char *name);
 

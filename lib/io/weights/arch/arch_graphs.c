@@ -1,42 +1,42 @@
-/* Graphs that architectures run on: who hears whom among the rows of some sequences. */
+/* Graphs of architectures: senders and receivers among the rows of sequences. */
 #include <lib/io/weights/arch/arch.h>
 
 typedef gnn__arch_sequences_t sequences_t;
 
-/* Every row hears its whole sequence. */
+/* Every row receives from its whole sequence. */
 static int complete(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
     return gnn_graph_complete(graph, s->count, s->lengths);
 }
 
-/* Every row hears itself and what is before it. */
+/* Causal: every row receives from itself and all earlier rows. */
 static int causal(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
     return gnn_graph_causal(graph, s->count, s->lengths);
 }
 
-/* Every row hears so many rows to either side. */
+/* Window: every row receives from a fixed count of rows on either side. */
 static int window(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     return gnn_graph_window(graph, s->count, s->lengths, width, 1, GNN_OFF);
 }
 
-/* Every row hears itself and so many rows before it. */
+/* Causal window: every row receives from itself and a fixed count of earlier rows. */
 static int causal_window(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     return gnn_graph_window(graph, s->count, s->lengths, width, 1, GNN_ON);
 }
 
-/* Rows of the decoder hear those before them. */
+/* Causal, for rows of the decoder. */
 static int decoder(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
     return gnn_graph_causal(graph, s->count, s->decoder_lengths);
 }
 
-/* Rows of the decoder hear all of their sequence in the encoder. */
+/* Rows of the decoder receive from their whole sequence in the encoder. */
 static int cross(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     (void)width;
@@ -45,8 +45,8 @@ static int cross(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 
 /* ---- one receiver per sequence ---- */
 
-/* The rows of a sequence that its receiver aggregates: first .. end - 1 of `length`; `skipped` are
- * those of a prompt that is left out. */
+/* The rows of a sequence that its receiver aggregates: first .. end - 1 of `length`; `skipped` rows
+ * of a prompt are left out. */
 typedef void (*kept_t)(int64_t length, int64_t skipped, int64_t *first, int64_t *end);
 
 static int readout(gnn_graph_t **graph, const sequences_t *s, kept_t kept)
@@ -96,7 +96,7 @@ static void keep_unskipped(int64_t length, int64_t skipped, int64_t *first, int6
     *end = length;
 }
 
-/* The first row after the prompt; of a sequence that is a prompt alone the first row. */
+/* The first row after the prompt; for a sequence that is only a prompt, its first row. */
 static void keep_first_unskipped(int64_t length, int64_t skipped, int64_t *first, int64_t *end)
 {
     *first = skipped < length ? skipped : 0;
@@ -133,7 +133,7 @@ static int pooled_first(gnn_graph_t **graph, const sequences_t *s, int64_t width
     return readout(graph, s, keep_first_unskipped);
 }
 
-/* The same pairs as `pooled`, each an edge of its own: edges have weights. */
+/* The same pairs as `pooled` as separate edges, which have weights. */
 static int pooled_edges(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     gnn_graph_t *spans = NULL;
@@ -145,8 +145,8 @@ static int pooled_edges(gnn_graph_t **graph, const sequences_t *s, int64_t width
 
 /* ---- windows and global tokens ---- */
 
-/* Global tokens of Longformer: Beltagy, Peters, Cohan 2020. The rows of all sequences, those that
- * are global and how many of them stand before each row. */
+/* Global tokens of Longformer: Beltagy, Peters, Cohan 2020. The rows of all sequences, the global
+ * ones, and the count of global rows before each row. */
 typedef struct marks {
     int64_t rows, count;
     int32_t *before;    /* (rows + 1) */
@@ -166,7 +166,7 @@ static void marks_free(marks_t *m)
     gnn_free(m->receivers);
 }
 
-/* Also after an error what was made is released by marks_free. */
+/* Release with marks_free, also after an error. */
 static int marks_make(marks_t *m, const sequences_t *s)
 {
     *m = (marks_t){.rows = 0};
@@ -201,7 +201,7 @@ static void near_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi)
     *hi = (int32_t)(r->at + gnn__min(r->p + r->width + 1, r->length));
 }
 
-/* Global tokens of the sequence before the window, by their order. */
+/* Indices of global tokens of the sequence before the window. */
 static void left_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi)
 {
     *lo = m->before[r->at];
@@ -215,8 +215,7 @@ static void right_run(const marks_t *m, const run_t *r, int32_t *lo, int32_t *hi
     *hi = m->before[r->at + r->length];
 }
 
-/* Global tokens receive from nothing: they stand at the end, so that no run begins before the one
- * above it. */
+/* Global tokens receive nothing here: they are last, so that the starts of runs ascend. */
 static int by_runs(gnn_graph_t **graph, const sequences_t *s, const marks_t *m, int64_t width,
                    runs_t fill, const int32_t *senders)
 {
@@ -259,7 +258,8 @@ static int window_global(gnn_graph_t **graph, const sequences_t *s, int64_t widt
     return rc;
 }
 
-/* One receiver per global token: it reads the token's row, or with `whole` all of its sequence. */
+/* One receiver per global token: it receives from the token's row or, with `whole`, from all of its
+ * sequence. */
 static int of_global(gnn_graph_t **graph, const sequences_t *s, bool whole)
 {
     int32_t *lo = NULL, *hi = NULL;
@@ -295,7 +295,7 @@ static int global_all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return of_global(graph, s, true);
 }
 
-/* Each global token receives the row that stands for it among those of global tokens. */
+/* Each global token receives from its row among those of global tokens. */
 static int spread(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     marks_t marks;

@@ -1,5 +1,5 @@
-/* Keys of a JSON file: each is read by a row, harmless, or expected at a value; all others are
- * errors, so that no file means something else here than it means to those who wrote it. */
+/* Keys of a JSON file: each is read by an entry, harmless, or expected to have a value; all others
+ * are errors, so that no setting is silently ignored. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <lib/io/arrays/json_text.h>
@@ -36,7 +36,7 @@ int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_va
 
 /* ---- values in messages ---- */
 
-/* A value as the file has it, cut short; without memory for its text the message does without. */
+/* A value as in the file, truncated; omitted from the message if out of memory. */
 static void show(const json_t *value, char *text)
 {
     char *whole = NULL;
@@ -55,7 +55,7 @@ static int unexpected(const char *file, const char *key, const json_t *value, co
                       expected);
 }
 
-/* The value of "a.b"; NULL: there is none. */
+/* The value of "a.b"; NULL: absent. */
 static const json_t *value_of(const json_t *object, const char *path)
 {
     char key[MOST_PATH];
@@ -126,7 +126,7 @@ static bool is_any(const json_t *v)
     return v != NULL;
 }
 
-/* "kind" of GNN_KEY; with a ? behind it the value may be null, which then is nothing. */
+/* "kind" of GNN_KEY; with a final ? the value may be null, which counts as absent. */
 static const struct {
     const char *name, *expected;
     bool (*is)(const json_t *v);
@@ -159,7 +159,7 @@ static int check_kind(const gnn__scope_t *scope, const gnn__arch_row_t *row, con
 
 /* ---- rows about keys ---- */
 
-/* A value of the file goes before what a part before has named so. */
+/* A value of the file overrides the same name of an earlier part. */
 static int take_key(gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     const json_t *value = value_of(scope->config, row->name);
@@ -216,7 +216,7 @@ static int need(const gnn__scope_t *scope, const gnn__arch_row_t *row)
     return unexpected(scope->config_name, row->name, value_of(scope->config, row->name), expected);
 }
 
-/* The array of the head that the config names is there. */
+/* Checks that the array of the config's head is present. */
 static int check_head(const gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     const char *head = json_string_value(json_object_get(scope->names, "task"));
@@ -248,7 +248,8 @@ typedef struct closure {
     int n_rows;
 } closure_t;
 
-/* Does a row know a key? *inside: rows know keys of its object, which then are checked, too. */
+/* Does an entry handle a key? *inside: entries handle keys of its object, which are then checked,
+ * too. */
 static bool is_known(const closure_t *c, const char *key, bool *inside)
 {
     const size_t length = strlen(key);
@@ -283,7 +284,7 @@ static int check_object(const closure_t *c, json_t *object, const char *path)
     return GNN_OK;
 }
 
-/* The head that the config names is one that rows make. */
+/* Checks that the config's head is supported by the entries. */
 static int check_heads(const closure_t *c, const char *head, const json_t *classes)
 {
     char known[512] = "a class that ends in Model";

@@ -1,4 +1,4 @@
-/* What the macros in a file of rows stand for: each row is a byte and three texts in one long
+/* Expansions of the macros in files of entries: each entry is a byte and three texts in one long
  * string, so that tables need no pointers. */
 #ifndef GNN_LIB_IO_ARCH_MACROS_H
 #define GNN_LIB_IO_ARCH_MACROS_H

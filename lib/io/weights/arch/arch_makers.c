@@ -1,10 +1,10 @@
-/* Fields whose numbers follow from their size. */
+/* Fields whose values depend on their size only. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <math.h>
 
-/* Sines in the first half of the columns, cosines in the second. Vaswani et al. 2017, 3.5, as
- * Marian has it. */
+/* Sines in the first half of the columns, cosines in the second. Vaswani et al. 2017, 3.5, as in
+ * Marian. */
 static void sinusoidal_halves(const gnn_tensor_t *field)
 {
     const int64_t half = (field->cols + 1) / 2;
@@ -16,7 +16,7 @@ static void sinusoidal_halves(const gnn_tensor_t *field)
         }
 }
 
-/* The same with other waves, whose positions begin at 2, as fairseq has it. */
+/* The same with other frequencies and positions from 2, as in fairseq. */
 static void sinusoidal_after_two(const gnn_tensor_t *field)
 {
     const int64_t half = field->cols / 2;
@@ -30,8 +30,8 @@ static void sinusoidal_after_two(const gnn_tensor_t *field)
         }
 }
 
-/* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; where n is no power of two, those of the power
- * below it, then every other one of twice that power. Press, Smith, Lewis 2022. */
+/* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; if n is not a power of two, those of the next
+ * lower power, then every second one of twice that power. Press, Smith, Lewis 2022. */
 static void alibi(const gnn_tensor_t *field)
 {
     int64_t power = 1;
@@ -44,7 +44,7 @@ static void alibi(const gnn_tensor_t *field)
     }
 }
 
-/* The gain that makes rows of length 1 out of an rms norm. */
+/* The gain that turns an rms norm into rows of norm 1. */
 static void unit_length(const gnn_tensor_t *field)
 {
     for (int64_t c = 0; c < field->cols; c++)

@@ -11,7 +11,7 @@ typedef struct matrix {
     int64_t rows, cols;
 } matrix_t;
 
-/* Leading dimensions of 1 are left out; what follows the first is one row. */
+/* Leading dimensions of 1 are dropped; dimensions after the first are flattened into a row. */
 static inline matrix_t as_matrix(const gnn_array_t *a)
 {
     int first = 0;

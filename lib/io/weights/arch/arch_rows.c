@@ -1,4 +1,4 @@
-/* The table of architectures, and the walk over the rows of one. */
+/* The table of architectures, and the interpreter of the entries of one. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <math.h>
@@ -60,7 +60,7 @@ static const char *next_text(const char *text)
     return text + strlen(text) + 1;
 }
 
-/* Takes the long string apart; with rows NULL it counts. */
+/* Splits the long string into entries; with rows NULL, only counts. */
 static int split_rows(const gnn__arch_t *arch, gnn__arch_row_t *rows)
 {
     int n = 0;
@@ -81,7 +81,7 @@ int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows)
     return GNN_OK;
 }
 
-/* The row GNN_END that belongs to the row `k`. */
+/* The GNN_END that matches entry `k`. */
 static int end_of(const walk_t *w, int k)
 {
     int depth = 0;
@@ -104,8 +104,8 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
     return gnn__scope_name(scope, row->name, &v);
 }
 
-/* `task`: the end of the class of transformers that config.json names, which says what stands on
- * the last hidden states: "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
+/* `task`: suffix of the class in config.json, which determines the head on the last hidden states:
+ * "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
 static int name_head(const walk_t *w, const gnn__arch_part_t *part)
 {
     gnn__scope_t *scope = w->scope;

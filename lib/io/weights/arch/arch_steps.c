@@ -1,4 +1,4 @@
-/* Rows of an architecture become graph slots and steps. */
+/* Converts the entries of an architecture to graph slots and steps. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ static int no_memory(void)
 
 /* ---- graphs ---- */
 
-/* A value is a formula, or a word as it stands. */
+/* A value is a formula, or a literal word. */
 static bool is_formula(const char *value)
 {
     return strpbrk(value, "$'") || isdigit((unsigned char)*value) || *value == '-' || *value == '(';
@@ -35,7 +35,7 @@ static int evaluate(const gnn__scope_t *scope, const char *value, gnn__formula_v
     return gnn__scope_expand(scope, value, strlen(value), v->text, sizeof v->text);
 }
 
-/* Graphs of one kind and width are one slot. */
+/* Graphs of the same kind and width share a slot. */
 static int find_slot(gnn__arch_model_t *made, const gnn__arch_graph_t *graph, int *slot)
 {
     for (*slot = 0; *slot < made->n_graphs; (*slot)++)
@@ -78,7 +78,7 @@ static json_t *json_of_number(double x)
     return x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x) : json_real(x);
 }
 
-/* "[a; b]": up to four numbers, the others are 0. */
+/* "[a; b]": up to four values, the others are 0. */
 static int list_value(const gnn__scope_t *scope, char *text, json_t **json)
 {
     *json = json_array();
@@ -99,7 +99,7 @@ static int list_value(const gnn__scope_t *scope, char *text, json_t **json)
     return GNN_OK;
 }
 
-/* *json stays NULL for a word that is empty. */
+/* *json remains NULL for an empty word. */
 static int field_value(const gnn__scope_t *scope, const char *value, json_t **json)
 {
     gnn__formula_value_t v;

@@ -1,5 +1,5 @@
-/* Arrays of a checkpoint go into the fields of a model, as the rows of its architecture say, and
- * back from them. */
+/* Copies arrays of a checkpoint to the fields of a model by the entries of its architecture, and
+ * back. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -16,12 +16,12 @@ typedef struct filler {
     const gnn__arch_filled_t *filled; /* NULL: fields go out */
     const gnn__scope_t *scope;
     char step[GNN__ARCH_NAME];
-    gnn__arch_stored_t *stored; /* where fields go; NULL: arrays go into fields */
+    gnn__arch_stored_t *stored; /* destination of fields; NULL: arrays are copied to fields */
 } filler_t;
 
 /* ---- places ---- */
 
-/* The settings of a row, all numbers; `group` 0: one group of all. */
+/* The numeric settings of an entry; `group` 0: a single group. */
 typedef struct place {
     double first, group, stride, total, at, rows, add, plus, times;
 } place_t;
@@ -57,7 +57,7 @@ static int read_place(const filler_t *f, const char *text, place_t *place)
     return GNN_OK;
 }
 
-/* Where output k lies along the array's axis of outputs. */
+/* Index of output k along the array's axis of outputs. */
 static int64_t place_of(const place_t *p, int64_t k)
 {
     if (p->group < 1)
@@ -117,8 +117,8 @@ static int copy_columns(const copy_t *c)
 
 typedef enum { BY_ROWS, TURNED, COLUMNS, VECTOR } layout_t;
 
-/* Has the array the shape that the config leads to? `outputs` of the field lie along its axis of
- * outputs. */
+/* Does the array have the shape that follows from the config? `outputs` of the field are along its
+ * axis of outputs. */
 static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, const gnn_tensor_t *to,
                        int64_t outputs, const char *field)
 {
@@ -135,13 +135,13 @@ static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, con
                       (long long)(across ? inputs : total), (long long)(across ? total : inputs));
 }
 
-/* Where an array goes: the rows of the field from `at` on, and the array as a matrix. */
+/* Destination of an array: the rows of the field from `at` on, and the array as a matrix. */
 typedef struct target {
     matrix_t from;
     int64_t at, rows;
 } target_t;
 
-/* Looks at shapes alone, before any memory of the field is touched. */
+/* Checks shapes only, before the field's memory is used. */
 static int find_target(target_t *target, const gnn_array_t *array, layout_t layout,
                        const place_t *p, const gnn_tensor_t *to, const char *field)
 {
@@ -173,8 +173,8 @@ static int copy_array(const target_t *target, layout_t layout, const place_t *p,
 
 /* ---- and back ---- */
 
-/* The numbers of an array that is written: those that it has, until fields are put over them. A new
- * one has the field's size. */
+/* Data of an array to be written: a copy of the original, to be overwritten by fields. A new one
+ * has the field's size. */
 static int stored_array(gnn__arch_stored_t *out, const gnn_array_t *from, const char *name,
                         const int64_t shape[2], gnn_array_t **array)
 {
@@ -243,7 +243,8 @@ static void name_field(const filler_t *f, const char *field, const char *part, c
     snprintf(name, MOST_NAME, "%s.%s%s%s", f->step, field, *field && *part ? "." : "", part);
 }
 
-/* The field of a name, without data where it is kept in 16 bits; false if the model has none. */
+/* The field of a name, without data if it is stored in fp16 or bf16; false if the model has
+ * none. */
 static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 {
     for (int64_t k = 0; k < gnn_model_field_count(f->made->model); k++)
@@ -278,11 +279,11 @@ static gnn__folder_array_t *find_array(const filler_t *f, const char *name, cons
 typedef struct piece {
     const char *part, *old, *field; /* array.part -> field.field */
     layout_t layout;
-    bool optional; /* the array may be missing: the field stays as it starts */
-    bool absent;   /* the field may be missing: an array of this name then belongs to nothing */
+    bool optional; /* the array may be missing: the field keeps its initial values */
+    bool absent;   /* the field may be missing; the array is then not copied */
 } piece_t;
 
-/* Do the array's numbers stay in 16 bits? Those that are changed on their way do not. */
+/* Does the array stay fp16 or bf16? Not if its values are changed by the copy. */
 static int keep(const filler_t *f, const gnn_array_t *array, layout_t layout, const place_t *p,
                 const char *field, const gnn_tensor_t *to, bool *done)
 {
@@ -295,7 +296,7 @@ static int keep(const filler_t *f, const gnn_array_t *array, layout_t layout, co
                          : p->rows > 0 ? (int64_t)p->rows
                                        : to->rows - (int64_t)p->at;
     if (p->at < 0 || rows < 0 || rows > to->rows - (int64_t)p->at)
-        return GNN_OK; /* copy_array says what is wrong */
+        return GNN_OK; /* copy_array gives the error */
     GNN_TRY(check_shape(&m, layout, p, to, table ? rows : to->cols, field));
     return gnn__arch_keep(f->made, f->filled,
                           &(struct gnn__arch_halves){.array = array,
@@ -310,7 +311,7 @@ static int keep(const filler_t *f, const gnn_array_t *array, layout_t layout, co
                           done);
 }
 
-/* A field's numbers from an array, in 16 bits or in full. */
+/* Fills a field from an array, unconverted 16-bit values or gnn_real_t. */
 static int take(const filler_t *f, const gnn_array_t *array, layout_t layout, const place_t *p,
                 const char *field, const gnn_tensor_t *shape)
 {
@@ -376,7 +377,7 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     return GNN_OK;
 }
 
-/* Does the array, where the file has it, hold the same as another one? */
+/* Is the array, if present, equal to another one? */
 static int compare_arrays(const filler_t *f, const char *array, const char *other)
 {
     gnn__folder_array_t *stored = find_array(f, array, "", NULL);
@@ -393,10 +394,10 @@ static int compare_arrays(const filler_t *f, const char *array, const char *othe
                              a->name, b->name);
 }
 
-/* Does the array hold what the model works out? */
+/* Does the array have the values that the model computes? */
 static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
 {
-    const double rounded = 1e-3; /* of numbers in 16 bits */
+    const double rounded = 1e-3; /* of 16-bit values */
     gnn__folder_array_t *stored = find_array(f, array, "", NULL);
     if (row->second[0] == '=') {
         char other[MOST_NAME];
@@ -473,7 +474,7 @@ int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn
     return gnn__arch_walk(part, scope, visit, &f);
 }
 
-/* Arrays that no row has met stay as the folder has them. */
+/* Arrays used by no entry are written unchanged. */
 static int store_others(gnn__arch_stored_t *out, const gnn__folder_t *weights)
 {
     const int64_t met = out->count;

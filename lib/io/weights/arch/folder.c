@@ -1,4 +1,4 @@
-/* Files of a folder that holds a published model. */
+/* Files of a folder with a published model. */
 #include <lib/io/weights/arch/folder.h>
 
 #include <lib/base/room.h>
@@ -74,7 +74,7 @@ int gnn__json_open_any(json_t **root, const char *folder, const char *name)
 
 /* ---- arrays ---- */
 
-/* Git LFS leaves a text in place of a file that it has not fetched. */
+/* Git LFS stores a pointer text in place of a file that was not fetched. */
 static int refuse_pointer(const char *path)
 {
     static const char begins[] = "version https://git-lfs";
@@ -130,7 +130,7 @@ static int take_one_file(gnn__folder_t *c, const char *folder)
     return GNN_OK;
 }
 
-/* The file of a name, which is opened when it is met first; `opened` maps names to numbers. */
+/* The file of a name, opened on first use; `opened` maps names to indices. */
 static int shard(gnn__folder_t *c, const char *folder, json_t *opened, const json_t *name,
                  int64_t *number)
 {
@@ -173,7 +173,7 @@ static int take_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t
 
 /* ---- folders of other programs ---- */
 
-/* A file of the folder whose name ends so; NULL if there is none. The caller's, for gnn_free. */
+/* A file of the folder with this suffix; NULL if there is none. Release with gnn_free. */
 static int find_ending(char **name, const char *folder, const char *ending)
 {
     *name = NULL;
@@ -189,8 +189,8 @@ static int find_ending(char **name, const char *folder, const char *ending)
     return rc;
 }
 
-/* Weights as other programs have them, and how Python makes them ones that are read. FOLDER and
- * OTHER stand for paths. */
+/* Unsupported formats of weights, and how to convert them in Python. FOLDER and OTHER are
+ * placeholders of paths. */
 static const struct {
     const char *ending, *is, *python;
 } others[] = {
@@ -244,7 +244,7 @@ int gnn__folder_explain(const char *folder)
                     : GNN_OK;
 }
 
-/* An adapter changes the weights beside it: without it another model would run. */
+/* An adapter changes the base weights: ignoring it would run another model. */
 static int refuse_adapter(const char *folder)
 {
     bool there, weights;

@@ -1,5 +1,4 @@
-/* What lies in a folder that holds a published model: JSON files, and arrays in one file or in
- * several. */
+/* Contents of a folder with a published model: JSON files, and arrays in one or several files. */
 #ifndef GNN_LIB_IO_FOLDER_H
 #define GNN_LIB_IO_FOLDER_H
 
@@ -21,32 +20,32 @@ typedef struct gnn__folder {
     int64_t n_files;
     gnn__folder_array_t *arrays; /* by name */
     int64_t n_arrays;
-    char prefix[GNN__FOLDER_PREFIX]; /* that names may have or lack: "bert." */
+    char prefix[GNN__FOLDER_PREFIX]; /* optional prefix of names: "bert." */
 } gnn__folder_t;
 
 /* Reads FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json names.
  * GNN_EFORMAT: the index and the files contradict each other. */
 int gnn__folder_open(gnn__folder_t *f, const char *folder);
 void gnn__folder_close(gnn__folder_t *f);
-/* Of a folder without weights that are read: GNN_EUNSUPPORTED says what the weights are that it has
- * and how Python makes them ones that are read. GNN_OK: it has none. */
+/* For a folder without supported weights: GNN_EUNSUPPORTED names the format and how to convert it
+ * in Python. GNN_OK: there are no weights. */
 int gnn__folder_explain(const char *folder);
-/* Takes the prefix that names have, of those in a list with blanks between them. */
+/* Detects the prefix of the names, out of a blank-separated list. */
 void gnn__folder_prefix(gnn__folder_t *f, const char *list);
 /* The array of a name, with or without the prefix; NULL if there is none. */
 gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);
-/* What an array's file is mapped to is released until it is read again. */
+/* Releases the mapped pages of an array until they are read again. */
 void gnn__folder_release(const gnn__folder_t *f, const gnn_array_t *array);
-/* Numbers of all arrays. */
+/* Elements of all arrays together. */
 int64_t gnn__folder_numbers(const gnn__folder_t *f);
 
-/* Reads FOLDER/NAME, an object. Where it has a whole number past 64 bits, as transformers writes
- * for "no limit", all its numbers are reals. GNN_EIO: the file is not there; GNN_EFORMAT with file
- * and place. */
+/* Reads FOLDER/NAME, an object. If it has an integer over 64 bits, which transformers writes for
+ * "no limit", all its numbers are reals. GNN_EIO: no such file; GNN_EFORMAT with file and
+ * position. */
 int gnn__json_open(json_t **root, const char *folder, const char *name);
-/* The same of a file that may be missing: *root is NULL then. */
+/* The same for an optional file: *root is NULL if it is missing. */
 int gnn__json_open_any(json_t **root, const char *folder, const char *name);
-/* Is there a file FOLDER/NAME? GNN_EIO as gnn__file_there. */
+/* Is there a file FOLDER/NAME? GNN_EIO as for gnn__file_there. */
 int gnn__folder_has(bool *there, const char *folder, const char *name);
 /* FOLDER/NAME, released with gnn_free. */
 int gnn__folder_path(char **path, const char *folder, const char *name);

@@ -1,4 +1,4 @@
-/* Formulas are evaluated as they are read. */
+/* Formulas: parsed and evaluated in one pass. */
 #include <lib/io/weights/arch/formula.h>
 
 #include <ctype.h>
@@ -60,7 +60,7 @@ static value_t text(reader_t *r, const char *name, const char *words)
     return v;
 }
 
-/* Lists and objects are only looked into; by themselves they are a text that says so. */
+/* Lists and objects are only indexed into; as values they become a descriptive text. */
 static value_t of_json(reader_t *r, const char *name, const json_t *json, bool named)
 {
     const json_t *absent = named ? json_object_get(json, GNN__ABSENT) : NULL;
@@ -106,7 +106,7 @@ static void take_name(reader_t *r, char *name)
     r->at += length;
 }
 
-/* What a path of keys leads to, from what SET has named, or else from the config. */
+/* The value at a path of keys, in the names of SET or else in the config. */
 static const json_t *start(reader_t *r, char *name, bool *named)
 {
     const json_t *json;
@@ -134,7 +134,7 @@ static const json_t *start(reader_t *r, char *name, bool *named)
     return json;
 }
 
-/* $name and what is looked up in it; ${name} where a text that is named has the path. */
+/* $name with its look-ups; ${name} if a named text has the path. */
 static value_t variable(reader_t *r)
 {
     char name[GNN__FORMULA_TEXT], shown[GNN__FORMULA_TEXT];
@@ -213,7 +213,7 @@ static value_t call_word(reader_t *r, const value_t *x)
     return *x;
 }
 
-/* How many elements a list, or an object, of the config has; nothing if it is neither. */
+/* Count of elements of a list or object of the config; nothing for other types. */
 static value_t call_items(reader_t *r, const value_t *x)
 {
     const json_t *list = json_object_get(r->scope->config, x->text);
@@ -236,7 +236,7 @@ static value_t dimension(reader_t *r, const value_t *x, int which)
                                                : nothing(x->text);
 }
 
-/* How many classes a file has weights for. */
+/* Count of classes in the weights of a file. */
 static value_t call_rows(reader_t *r, const value_t *x)
 {
     return dimension(r, x, 0);
@@ -320,7 +320,7 @@ static value_t unary(reader_t *r)
     return or_else(r);
 }
 
-/* Numbers of both; false, and *v is what comes out, where one is nothing or a text. */
+/* Both as numbers; false if one is nothing or a text, and *v is then the result. */
 static bool numbers(reader_t *r, value_t *v, const value_t *w)
 {
     if (v->kind == GNN__NUMBER && w->kind == GNN__NUMBER)
@@ -464,8 +464,8 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* What stands for the characters at `at`: # is the number, {name} a text that SET has named. *used
- * is how many characters it stands for; 0: they stand for themselves. */
+/* Replacement of the characters at `at`: # is the index, {name} a text named by SET. *used: count of
+ * characters replaced; 0: they are literal. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;

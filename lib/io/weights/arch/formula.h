@@ -25,31 +25,30 @@ typedef enum { GNN__NO_VALUE, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
 typedef struct gnn__formula_value {
     gnn__formula_kind_t kind;
     double number;
-    char text[GNN__FORMULA_TEXT]; /* of NOTHING: the name that is absent */
+    char text[GNN__FORMULA_TEXT]; /* of NOTHING: the absent name */
 } gnn__formula_value_t;
 
-/* A name that SET has given to nothing: an object that says by this key what is absent. */
+/* A name set to nothing: an object that has the absent name under this key. */
 #define GNN__ABSENT "absent"
 
-/* What a formula is about. */
+/* The scope of a formula. */
 typedef struct gnn__scope {
     const char *config_name; /* "config.json", for messages */
     json_t *config;
-    json_t *names;  /* what SET has named */
-    int64_t number; /* what # stands for */
+    json_t *names;  /* names defined by SET */
+    int64_t number; /* the value of # */
     gnn__folder_t *weights;
 } gnn__scope_t;
 
-/* The value of a formula. GNN_EFORMAT in words: a text where a number is needed, or the other way
- * round. */
+/* The value of a formula. GNN_EFORMAT: a text for a number, or vice versa. */
 int gnn__formula(const gnn__scope_t *scope, const char *formula, gnn__formula_value_t *value);
-/* The same, where a number is needed; "" is 0. */
+/* The same for a number; "" is 0. */
 int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *number);
-/* The same, where a count from `low` to `high` is needed. */
+/* The same for a count from `low` to `high`. */
 int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t low, int64_t high,
                        int64_t *count);
-/* Copies `length` characters of a text; # becomes the scope's number, {name} a text that SET has
- * named. GNN_EOVERFLOW; GNN_EINVALID. */
+/* Copies `length` characters of a text; # becomes the scope's index, {name} a text named by SET.
+ * GNN_EOVERFLOW; GNN_EINVALID. */
 int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
                       size_t size);
 

@@ -1,6 +1,6 @@
-/* Weights of 16 bits that stay as the file has them: copied, with a row for each output of a linear
- * map, or for each row of a table. A parameter of several arrays (queries, keys, values) stays so
- * if all of them may. */
+/* Weights kept in fp16 or bf16: copied with a row per output of a linear map, or per row of a
+ * table. A parameter of several arrays (queries, keys, values) is kept so only if all of them can
+ * be. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -18,7 +18,7 @@ static bool ends_in(const char *name, const char *end)
     return length >= n && strcmp(name + length - n, end) == 0;
 }
 
-/* Is the field one that products or lookups read row by row? */
+/* Is the field read by rows, in products or lookups? */
 static bool suits(const gnn__field_place_t *place, const struct gnn__arch_halves *from)
 {
     if (from->table)
@@ -27,7 +27,7 @@ static bool suits(const gnn__field_place_t *place, const struct gnn__arch_halves
            ends_in(from->field, ".weight");
 }
 
-/* The numbers of a parameter, new if this is its first array; NULL: it holds others. */
+/* Storage of a parameter, new for its first array; NULL: it has storage of another type. */
 static int numbers_of(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled, int32_t id,
                       const struct gnn__arch_halves *from, uint16_t **numbers)
 {
@@ -72,7 +72,7 @@ static int copy_rows(const struct gnn__arch_halves *from, uint16_t *to, int64_t 
     return GNN_OK;
 }
 
-/* Columns of the array become rows, in squares that fit the nearest cache. */
+/* Transposes the array in blocks that fit the L1 cache. */
 static int copy_turned(const struct gnn__arch_halves *from, uint16_t *to, int64_t outputs,
                        int64_t inputs)
 {
