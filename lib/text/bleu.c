@@ -25,7 +25,7 @@ typedef struct {
     int64_t room;
 } counter_t;
 
-/* ---- ranks: equal numbers are equal runs ---- */
+/* ---- ranks: equal ranks are equal runs ---- */
 
 static int compare_tokens(const void *a, const void *b)
 {

@@ -7,14 +7,14 @@ cd "$root" || exit 2
 
 # Where each rule does not hold yet. These lists may only become shorter; a folder that is clean is
 # named below, and is then to be taken off.
-unread='include/gnn/layer.h include/gnn/model.h lib/aggregate lib/base lib/io lib/kernels lib/layer lib/model lib/text'
+unread='include/gnn/layer.h include/gnn/model.h lib/aggregate lib/base lib/io/weights lib/kernels lib/layer lib/model'
 wide=''
 vague=''
 headless=''
 openings=$unread
 denials=$unread
 hearing=$unread
-numbers=$unread
+numbers="$unread lib/io" # files have numbers
 
 places='include graphs lib bench tools examples tests'
 # Whoever reads these words has to guess who is meant: "no caller", "every receiver", "another

@@ -72,7 +72,7 @@ static zip_t *open_stream(const gnn__file_t *file, int flags, zip_error_t *error
     return zip;
 }
 
-/* A rejected archive may be one that contains another: the message says so. */
+/* A rejected archive may contain another, which the message then names. */
 static int open_unchecked(reader_t *r)
 {
     zip_error_t error;

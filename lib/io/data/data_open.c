@@ -7,7 +7,7 @@
 
 typedef int (*read_t)(gnn_data_t *data, const char *path);
 
-/* ---- formats that are recognised in order to say what to do ---- */
+/* ---- unsupported formats that are recognised to give advice ---- */
 
 static const char by_igraph[] = "read it with igraph in a program of your own, and hand the graph "
                                 "over with gnn_graph_from_igraph",

@@ -18,7 +18,7 @@ static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field
     return GNN_OK;
 }
 
-/* ---- labels: they are what says how many nodes there are ---- */
+/* ---- labels, which determine the count of nodes ---- */
 
 /* A class, as an integer or (as numpy does if a label is missing) a real; nan: unlabelled. */
 static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, int64_t most,

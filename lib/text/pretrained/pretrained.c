@@ -41,8 +41,8 @@ static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
     return GNN_OK;
 }
 
-/* What the Transformer's settings say of texts, which goes before what the tokenizer's say; a table
- * of vectors cuts them as tokenizer.json says. */
+/* The Transformer's settings of texts override the tokenizer's; for an embedding table, texts are
+ * truncated as in tokenizer.json. */
 static int set_tokenizer(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     if (!p->tokenizer)

@@ -1,4 +1,4 @@
-/* What stands around a text, or around a pair of them. */
+/* Special tokens around a text or a pair of texts. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 int gnn__template_add(gnn__template_t *list, gnn__item_t item)

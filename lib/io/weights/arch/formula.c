@@ -464,7 +464,7 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* Replacement of the characters at `at`: # is the index, {name} a text named by SET. *used: count of
+/* Replacement of the characters at `at`: # is the index, {name} a text named by SET. *used: the
  * characters replaced; 0: they are literal. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {

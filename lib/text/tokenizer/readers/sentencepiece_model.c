@@ -7,7 +7,7 @@
 
 enum { LONGEST = 4096, UNIGRAM = 1, PAIRS = 2, WORD = 3, CHARACTER = 4 };
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
-/* Field numbers of the protocol buffer. */
+/* Field tags of the protocol buffer. */
 enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALISER = 3 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
 enum { TRAINER_KIND = 3, TRAINER_SUFFIX = 24, TRAINER_BYTES = 35, TRAINER_SURFACE = 44 };
