@@ -114,7 +114,9 @@ static int normalise(gnn_tokenizer_t *t, int32_t which)
         rc = keep_normal(t, which, &work.text);
     if (rc == GNN_OK)
         rc = check_only(t, which, &work.text);
-    if (rc == GNN_OK && work.text.n > 0)
+    if (rc == GNN_OK && work.text.n == 0)
+        rc = gnn__error(GNN_EUNSUPPORTED, "normalizers leave nothing of \"%.60s\"", text.at);
+    if (rc == GNN_OK)
         rc = gnn__trie_add(&t->normalised_added, work.text.at, work.text.n, which);
     gnn__work_free(&work);
     return rc;
