@@ -4,7 +4,7 @@
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
-#include <lib/kernels/neighbours/neighbour_extreme.h>
+#include <lib/kernels/neighbours/neighbours.h>
 #include <lib/tape/tape.h>
 
 /* ---- which way ran ---- */

@@ -2,7 +2,6 @@
  * primitives that are kept. */
 #include "support.h"
 
-#include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
 #if HAS_ONEDNN
 #include <dnnl.h>
@@ -301,7 +300,7 @@ START_TEST(alternating_shapes_give_the_same_results)
 END_TEST
 
 #if HAS_ONEDNN
-extern const gnn__bf16_kernels_t gnn__bf16_kernels_baseline;
+extern const gnn__fp16_kernels_t gnn__fp16_kernels_baseline;
 
 static float widened(uint16_t half)
 {
@@ -379,8 +378,8 @@ START_TEST(bf16_rounds_to_nearest)
                           INFINITY,  9.18355e-41f, NAN,      -1};
     enum { N = sizeof x / sizeof *x };
     uint16_t high[N], low[N], base[N], base_low[N];
-    gnn__bf16_kernels()->split(N, x, high, low);
-    gnn__bf16_kernels_baseline.split(N, x, base, base_low);
+    gnn__fp16_kernels()->split(N, x, high, low);
+    gnn__fp16_kernels_baseline.split(N, x, base, base_low);
     ck_assert_mem_eq(high, base, sizeof high);
     ck_assert_mem_eq(low, base_low, sizeof low);
     for (int k = 0; k < N; k++) {

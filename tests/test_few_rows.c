@@ -3,18 +3,16 @@
 #include "support.h"
 
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/few_rows.h>
-#include <lib/kernels/dense/halves.h>
 #include <lib/kernels/isa.h>
 
 #if defined(__x86_64__)
-extern const gnn__few_rows_kernels_t gnn__few_rows_kernels_baseline, gnn__few_rows_kernels_v3,
-    gnn__few_rows_kernels_v4;
-static const gnn__few_rows_kernels_t *const kernels[] = {
-    &gnn__few_rows_kernels_baseline, &gnn__few_rows_kernels_v3, &gnn__few_rows_kernels_v4};
+extern const gnn__gemv_batch_kernels_t gnn__gemv_batch_kernels_baseline, gnn__gemv_batch_kernels_v3,
+    gnn__gemv_batch_kernels_v4;
+static const gnn__gemv_batch_kernels_t *const kernels[] = {
+    &gnn__gemv_batch_kernels_baseline, &gnn__gemv_batch_kernels_v3, &gnn__gemv_batch_kernels_v4};
 #else
-extern const gnn__few_rows_kernels_t gnn__few_rows_kernels_baseline;
-static const gnn__few_rows_kernels_t *const kernels[] = {&gnn__few_rows_kernels_baseline};
+extern const gnn__gemv_batch_kernels_t gnn__gemv_batch_kernels_baseline;
+static const gnn__gemv_batch_kernels_t *const kernels[] = {&gnn__gemv_batch_kernels_baseline};
 #endif
 
 /* Initial values of y: zero, a bias, or its own. */
@@ -22,7 +20,7 @@ enum { FRESH, BIAS, ADD, STARTS };
 
 /* A product whose operands have padding after their rows; `plain` is W in double, (k x outputs). */
 typedef struct {
-    gnn__few_rows_t p;
+    gnn__gemv_batch_t p;
     uint16_t *halves;
     gnn_real_t *w, *x, *y, *old, *bias;
     double *plain;
@@ -36,15 +34,15 @@ static void fill_halves(trial_t *t, bool bf16)
         t->halves[i] =
             (uint16_t)(((uint32_t)test_below(&seed, 2) << 15) + (bf16 ? 0x3d80u : 0x2c00u) +
                        (uint32_t)test_below(&seed, bf16 ? 0x280 : 0x1400));
-    gnn__halves_kernels()->widen(n, bf16, t->halves, t->w);
+    gnn__fp16_kernels()->widen(n, bf16, t->halves, t->w);
 }
 
-static void trial_new(trial_t *t, gnn__numbers_t numbers, bool turned, int64_t rows,
-                      int64_t outputs, int64_t k, int start)
+static void trial_new(trial_t *t, gnn__format_t numbers, bool turned, int64_t rows, int64_t outputs,
+                      int64_t k, int start)
 {
     const int64_t w_rows = turned ? outputs : k, ldw = (turned ? k : outputs) + 2;
-    *t = (trial_t){.p = {.numbers = numbers,
-                         .turned = turned,
+    *t = (trial_t){.p = {.format = numbers,
+                         .transposed = turned,
                          .rows = rows,
                          .outputs = outputs,
                          .k = k,
@@ -59,15 +57,15 @@ static void trial_new(trial_t *t, gnn__numbers_t numbers, bool turned, int64_t r
                    .old = test_reals(rows * (outputs + 2), 3),
                    .bias = test_reals(outputs, 4),
                    .plain = malloc(sizeof(double) * (size_t)(k * outputs + 1))};
-    if (numbers != GNN__REAL)
-        fill_halves(t, numbers == GNN__BF16);
+    if (numbers != GNN__FORMAT_REAL)
+        fill_halves(t, numbers == GNN__FORMAT_BF16);
     for (int64_t i = 0; i < k; i++)
         for (int64_t o = 0; o < outputs; o++)
             t->plain[i * outputs + o] = (double)t->w[turned ? o * ldw + i : i * ldw + o];
     for (int64_t r = 0; start != ADD && r < rows; r++)
         for (int64_t o = 0; o < outputs; o++)
             t->y[r * t->p.ldy + o] = NAN;
-    t->p.w = numbers == GNN__REAL ? (const void *)t->w : t->halves;
+    t->p.w = numbers == GNN__FORMAT_REAL ? (const void *)t->w : t->halves;
     t->p.x = t->x;
     t->p.y = t->y;
     t->p.bias = start == BIAS ? t->bias : NULL;
@@ -76,7 +74,7 @@ static void trial_new(trial_t *t, gnn__numbers_t numbers, bool turned, int64_t r
 /* The padding after a row of y is unchanged. */
 static void trial_check(const trial_t *t)
 {
-    const gnn__few_rows_t *p = &t->p;
+    const gnn__gemv_batch_t *p = &t->p;
     const double bound = (GNN_DOUBLE ? 1e-15 : 1e-6) * (4 + sqrt((double)p->k));
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t o = 0; o < p->ldy; o++) {
@@ -112,8 +110,8 @@ static void trial_free(const trial_t *t)
 START_TEST(kernels_equal_plain_loops)
 {
     static const int64_t outputs[] = {1, 3, 4, 13, 101}, sizes[] = {0, 1, 15, 16, 17, 64, 101};
-    const gnn__numbers_t numbers = _i < 3 ? (gnn__numbers_t)_i : GNN__REAL;
-    const int64_t most = _i < 3 ? GNN__FEW_ROWS : GNN__FEW_ROWS_COLUMNS;
+    const gnn__format_t numbers = _i < 3 ? (gnn__format_t)_i : GNN__FORMAT_REAL;
+    const int64_t most = _i < 3 ? GNN__GEMV_ROWS : GNN__GEMV_ROWS_COLUMNS;
     for (int isa = 0; isa < test_instruction_sets(); isa++)
         for (int64_t rows = 0; rows <= most; rows++)
             for (int o = 0; o < 5; o++)
@@ -129,8 +127,8 @@ END_TEST
 
 static void multiply(gnn_context_t *context, const trial_t *t)
 {
-    const gnn__few_rows_t *p = &t->p;
-    ck_ok(gnn__dense(context, &(gnn__product_t){.transpose_b = p->turned,
+    const gnn__gemv_batch_t *p = &t->p;
+    ck_ok(gnn__dense(context, &(gnn__product_t){.transpose_b = p->transposed,
                                                 .m = p->rows,
                                                 .n = p->outputs,
                                                 .k = p->k,
@@ -155,11 +153,11 @@ START_TEST(threads_and_batch_size_change_no_bit)
     ck_ok(gnn_context_new(&two, &(gnn_context_config_t){.threads = 2}));
     for (int turned = 0; turned < 2; turned++)
         for (int start = 0; start < STARTS; start++) {
-            const int64_t rows = turned ? GNN__FEW_ROWS : GNN__FEW_ROWS_COLUMNS;
+            const int64_t rows = turned ? GNN__GEMV_ROWS : GNN__GEMV_ROWS_COLUMNS;
             trial_t t, u, last;
-            trial_new(&t, GNN__REAL, turned, rows, OUTPUTS, K, start);
-            trial_new(&u, GNN__REAL, turned, rows, OUTPUTS, K, start);
-            trial_new(&last, GNN__REAL, turned, rows, OUTPUTS, K, start);
+            trial_new(&t, GNN__FORMAT_REAL, turned, rows, OUTPUTS, K, start);
+            trial_new(&u, GNN__FORMAT_REAL, turned, rows, OUTPUTS, K, start);
+            trial_new(&last, GNN__FORMAT_REAL, turned, rows, OUTPUTS, K, start);
             last.p.x += (rows - 1) * last.p.ldx;
             last.p.y += (rows - 1) * last.p.ldy;
             last.p.rows = 1;

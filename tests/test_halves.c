@@ -2,17 +2,17 @@
  * plain loops in double. */
 #include "support.h"
 
-#include <lib/kernels/dense/halves.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/kernels/isa.h>
 
 #if defined(__x86_64__)
-extern const gnn__halves_kernels_t gnn__halves_kernels_baseline, gnn__halves_kernels_v3,
-    gnn__halves_kernels_v4;
-static const gnn__halves_kernels_t *const kernels[] = {
-    &gnn__halves_kernels_baseline, &gnn__halves_kernels_v3, &gnn__halves_kernels_v4};
+extern const gnn__fp16_kernels_t gnn__fp16_kernels_baseline, gnn__fp16_kernels_v3,
+    gnn__fp16_kernels_v4;
+static const gnn__fp16_kernels_t *const kernels[] = {&gnn__fp16_kernels_baseline,
+                                                     &gnn__fp16_kernels_v3, &gnn__fp16_kernels_v4};
 #else
-extern const gnn__halves_kernels_t gnn__halves_kernels_baseline;
-static const gnn__halves_kernels_t *const kernels[] = {&gnn__halves_kernels_baseline};
+extern const gnn__fp16_kernels_t gnn__fp16_kernels_baseline;
+static const gnn__fp16_kernels_t *const kernels[] = {&gnn__fp16_kernels_baseline};
 #endif
 
 /* The value of 16 bits, by the definitions of fp16 and bf16. */
@@ -49,8 +49,8 @@ END_TEST
 
 /* A product; y holds old values, and more columns than there are outputs. */
 typedef struct {
-    gnn__halves_t w;
-    gnn__halves_product_t p;
+    gnn__fp16_t w;
+    gnn__fp16_product_t p;
     uint16_t *at;
     gnn_real_t *x, *y, *bias, *old;
 } trial_t;
@@ -67,20 +67,20 @@ static void trial_new(trial_t *t, int64_t rows, int64_t outputs, int64_t k, int 
     for (int64_t i = 0; i < outputs * k; i++) /* sizes of 1/16 to 2 */
         t->at[i] = (uint16_t)(((uint32_t)test_below(&seed, 2) << 15) + (bf16 ? 0x3d80u : 0x2c00u) +
                               (uint32_t)test_below(&seed, bf16 ? 0x280 : 0x1400));
-    t->w = (gnn__halves_t){t->at, outputs, k, bf16, true};
-    t->p = (gnn__halves_product_t){.w = &t->w,
-                                   .x = t->x,
-                                   .bias = kind & 4 ? t->bias : NULL,
-                                   .y = t->y,
-                                   .rows = rows,
-                                   .ldx = k + 3,
-                                   .ldy = outputs + 2,
-                                   .add = (kind & 6) == 2};
+    t->w = (gnn__fp16_t){t->at, outputs, k, bf16, true};
+    t->p = (gnn__fp16_product_t){.w = &t->w,
+                                 .x = t->x,
+                                 .bias = kind & 4 ? t->bias : NULL,
+                                 .y = t->y,
+                                 .rows = rows,
+                                 .ldx = k + 3,
+                                 .ldy = outputs + 2,
+                                 .add = (kind & 6) == 2};
 }
 
 static void trial_check(const trial_t *t)
 {
-    const gnn__halves_product_t *p = &t->p;
+    const gnn__fp16_product_t *p = &t->p;
     const double bound = (GNN_DOUBLE ? 1e-15 : 1e-6) * (4 + sqrt((double)t->w.cols));
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t o = 0; o < p->ldy; o++) {
@@ -122,12 +122,12 @@ START_TEST(products_equal_plain_loops)
         trial_t t, u;
         trial_new(&t, rows[k], 530, 203, _i);
         trial_new(&u, rows[k], 530, 203, _i);
-        gnn_real_t *scratch = test_reals(gnn__halves_scratch(&t.w, rows[k]), 5);
-        ck_ok(gnn__halves_multiply(one, &t.p, 0, scratch));
-        ck_ok(gnn__halves_multiply(two, &u.p, 0, scratch));
+        gnn_real_t *scratch = test_reals(gnn__fp16_scratch(&t.w, rows[k]), 5);
+        ck_ok(gnn__fp16_multiply(one, &t.p, 0, scratch));
+        ck_ok(gnn__fp16_multiply(two, &u.p, 0, scratch));
         trial_check(&t);
         trial_check(&u);
-        if (rows[k] <= GNN__FEW_ROWS)
+        if (rows[k] <= GNN__GEMV_ROWS)
             ck_assert_mem_eq(t.y, u.y, sizeof *t.y * (size_t)(rows[k] * t.p.ldy));
         free(scratch);
         trial_free(&t);
@@ -147,8 +147,8 @@ START_TEST(transposed_matrices_are_converted)
     ck_ok(gnn_context_new(&context, NULL));
     trial_new(&t, 1, ROWS, COLS, _i);
     for (int turned = 0; turned < 2; turned++) {
-        t.w.turned = turned;
-        gnn__halves_widen(context, &t.w, 0, to, STRIDE);
+        t.w.transposed = turned;
+        gnn__fp16_widen(context, &t.w, 0, to, STRIDE);
         for (int r = 0; r < ROWS; r++)
             for (int c = 0; c < COLS; c++)
                 ck_assert_double_eq((double)to[turned ? c * STRIDE + r : r * STRIDE + c],

@@ -3,9 +3,7 @@
 #include "draws.h"
 #include "support.h"
 
-#include <lib/kernels/rowwise/dropout_mask.h>
-#include <lib/kernels/rowwise/elementwise.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 
 /* GNN__ISA_BASELINE, .._V3, .._V4 in this order; other processors have the baseline alone. */
 #if defined(__x86_64__)

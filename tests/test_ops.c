@@ -3,7 +3,7 @@
 #include "big_trials.h"
 #include "op_references.h"
 
-#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/rowwise/rowwise.h>
 
 /* ---- every op ---- */
 

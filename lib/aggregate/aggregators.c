@@ -2,8 +2,8 @@
  * accumulate, finish and their derivatives, the struct. Loops over wide rows are kernels of
  * lib/kernels, which run every column by itself. */
 #include <lib/aggregate/tables.h>
-#include <lib/kernels/neighbours/pair_rows.h>
-#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/neighbours/neighbours.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

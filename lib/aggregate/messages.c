@@ -3,7 +3,7 @@
 #include <lib/aggregate/buckets.h>
 #include <lib/aggregate/hints.h>
 #include <lib/base/base.h>
-#include <lib/kernels/neighbours/pair_rows.h>
+#include <lib/kernels/neighbours/neighbours.h>
 #include <string.h>
 
 /* ---- none: x_j; linear: W x_j. The layer has made the row: it is the message ---- */

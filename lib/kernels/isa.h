@@ -1,15 +1,15 @@
-/* Kernels are plain C compiled once per instruction set (lib/kernels/meson.build); each such file
- * defines one const table of functions under a suffixed name, and the dispatcher picks a table once
- * per call from gnn__isa().
+/* Kernels are plain C compiled once per instruction set (lib/kernels/meson.build). Each kernel file
+ * defines a const table of functions under a suffixed name; dispatch.c picks one per call from
+ * gnn__isa():
+ *
+ *     foo.kernel.c  ->  gnn__foo_kernels_baseline, gnn__foo_kernels_v3, gnn__foo_kernels_v4
  *
  *     in foo.kernel.c:   const gnn__foo_kernels_t GNN__KERNEL(foo_kernels) = { ... };
- *     in foo.c:          GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels), which defines
+ *     in dispatch.c:     GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels), which defines
  *                        const gnn__foo_kernels_t *gnn__foo_kernels(void)
  *
- * GNN__DISPATCH_WIDE is for kernels that the baseline of x86-64 does without: NULL where there are
- * none. Other processors have one set, compiled for what the compiler takes for granted (NEON on
- * 64-bit ARM), and all kernels in it.
- */
+ * GNN__DISPATCH_WIDE is for kernels that the baseline of x86-64 lacks: NULL there. Other processors
+ * have a single set with all kernels, for what the compiler assumes (NEON on 64-bit ARM). */
 #ifndef GNN_KERNELS_ISA_H
 #define GNN_KERNELS_ISA_H
 

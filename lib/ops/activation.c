@@ -1,6 +1,5 @@
 /* Activations, the activation with a bias, and dropout. */
-#include <lib/kernels/rowwise/dropout_mask.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
 

@@ -1,5 +1,5 @@
 /* Sums, products and maxima of tensors. */
-#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
 

@@ -1,5 +1,5 @@
 /* Ops on (n x heads*d): one dot product per head, and the mean over heads. */
-#include <lib/kernels/rowwise/head_dot.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 
 enum { ROWS_AT_ONCE = 64 };

@@ -1,7 +1,6 @@
 /* y = x W + b. Gradients: dx = dy W', dW = x' dy, db = column sums of dy. With a transposed weight
  * y = x W' + b: dx = dy W, dW = dy' x. A sparse x stays sparse (linear_sparse.c). */
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/halves.h>
 #include <lib/ops/linear.h>
 #include <lib/ops/traits.h>
 
@@ -37,7 +36,7 @@ static int fp16_shape(gnn_op_call_t *call)
     if (call->in[0].sparse)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
                            "linear takes no sparse tensor with fp16 or bf16 weights");
-    return gnn__op_bytes(call, gnn__halves_scratch(call->in[1].halves, call->in[0].rows), 1,
+    return gnn__op_bytes(call, gnn__fp16_scratch(call->in[1].halves, call->in[0].rows), 1,
                          sizeof(gnn_real_t), &call->forward_scratch);
 }
 
@@ -45,16 +44,16 @@ static int fp16_forward(const gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    return gnn__halves_multiply(
+    return gnn__fp16_multiply(
         call->context,
-        &(gnn__halves_product_t){.w = call->in[1].halves,
-                                 .x = x->data,
-                                 .ldx = gnn__stride(x),
-                                 .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL,
-                                 .y = y->data,
-                                 .ldy = gnn__stride(y),
-                                 .rows = x->rows,
-                                 .add = how && how->adds},
+        &(gnn__fp16_product_t){.w = call->in[1].halves,
+                               .x = x->data,
+                               .ldx = gnn__stride(x),
+                               .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL,
+                               .y = y->data,
+                               .ldy = gnn__stride(y),
+                               .rows = x->rows,
+                               .add = how && how->adds},
         call->threads, call->scratch);
 }
 
@@ -144,10 +143,10 @@ static bool *adds(void *attributes)
 }
 
 /* fp16 and bf16 weights have one row per output. */
-static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 {
     const gnn__linear_settings_t *how = attributes;
-    return k == 1 && w->turned != (how && how->transposed);
+    return k == 1 && w->transposed != (how && how->transposed);
 }
 
 static const gnn__op_traits_t traits = {

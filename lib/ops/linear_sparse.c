@@ -5,8 +5,8 @@
  * Backward adds rows of dy to rows of dW, which should stay in the cache. A small dW is computed as
  * several copies, each from a fixed share of the rows, that are then added in order; a wide or
  * large dW is split by columns. */
-#include <lib/kernels/dense/csr.h>
-#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/dense/dense.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/linear.h>
 
 enum {

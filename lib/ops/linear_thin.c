@@ -1,7 +1,7 @@
 /* A linear map of many rows to few columns, as in last layers: forward, and both gradients in one
- * pass (lib/kernels/dense/thin.h). Chunks of rows, whose count depends on the shape alone, are
+ * pass (gemm_narrow.kernel.c). Chunks of rows, whose count depends on the shape alone, are
  * added in double and in order, so results do not depend on threads. */
-#include <lib/kernels/dense/thin.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/linear.h>
 
 /* Rows of x at least, columns of x at most, rows of y per chunk. */
@@ -13,27 +13,27 @@ bool gnn__linear_is_thin(const gnn_op_call_t *call)
     const gnn__linear_settings_t *how = call->attributes;
     if (x->sparse || w->halves || (how && how->transposed))
         return false;
-    return x->rows >= MANY && w->cols > 0 && w->cols <= GNN__THIN && w->rows <= WIDEST &&
-           w->rows % GNN__THIN_UNIT == 0;
+    return x->rows >= MANY && w->cols > 0 && w->cols <= GNN__GEMM_NARROW && w->rows <= WIDEST &&
+           w->rows % GNN__GEMM_NARROW_UNIT == 0;
 }
 
 bool gnn__linear_has_thin_product(const gnn_op_call_t *call)
 {
-    return gnn__linear_is_thin(call) && call->in[1].cols >= gnn__thin_kernels()->least_out;
+    return gnn__linear_is_thin(call) && call->in[1].cols >= gnn__gemm_narrow_kernels()->least_out;
 }
 
 /* ---- forward ---- */
 
 static int product_bytes(const gnn_op_call_t *call, size_t *bytes)
 {
-    return gnn__op_bytes(call, call->in[1].rows, GNN__THIN, sizeof(gnn_real_t), bytes);
+    return gnn__op_bytes(call, call->in[1].rows, GNN__GEMM_NARROW, sizeof(gnn_real_t), bytes);
 }
 
 static void pad_weights(const gnn_tensor_t *w, gnn_real_t *to)
 {
     for (int64_t r = 0; r < w->rows; r++)
-        for (int64_t c = 0; c < GNN__THIN; c++)
-            to[r * GNN__THIN + c] = c < w->cols ? gnn__row(w, r)[c] : 0;
+        for (int64_t c = 0; c < GNN__GEMM_NARROW; c++)
+            to[r * GNN__GEMM_NARROW + c] = c < w->cols ? gnn__row(w, r)[c] : 0;
 }
 
 int gnn__linear_thin_forward(gnn_op_call_t *call)
@@ -44,17 +44,17 @@ int gnn__linear_thin_forward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, x->rows * x->cols);
     pad_weights(&call->in[1].value, call->scratch);
     GNN__EACH_CHUNK (k, (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, threads)
-        gnn__thin_kernels()->product(
-            &(gnn__thin_t){.rows = gnn__rows_left(x, k * ROWS_AT_ONCE, ROWS_AT_ONCE),
-                           .in = x->cols,
-                           .out = y->cols,
-                           .x = gnn__row(x, k * ROWS_AT_ONCE),
-                           .ldx = gnn__stride(x),
-                           .w = call->scratch,
-                           .bias = bias,
-                           .y = gnn__row(y, k * ROWS_AT_ONCE),
-                           .ldy = gnn__stride(y),
-                           .add = !bias && how && how->adds});
+        gnn__gemm_narrow_kernels()->product(
+            &(gnn__gemm_narrow_t){.rows = gnn__rows_left(x, k * ROWS_AT_ONCE, ROWS_AT_ONCE),
+                                  .in = x->cols,
+                                  .out = y->cols,
+                                  .x = gnn__row(x, k * ROWS_AT_ONCE),
+                                  .ldx = gnn__stride(x),
+                                  .w = call->scratch,
+                                  .bias = bias,
+                                  .y = gnn__row(y, k * ROWS_AT_ONCE),
+                                  .ldy = gnn__stride(y),
+                                  .add = !bias && how && how->adds});
     return GNN_OK;
 }
 
@@ -62,7 +62,7 @@ int gnn__linear_thin_forward(gnn_op_call_t *call)
 
 typedef struct {
     int64_t size, chunks; /* elements of W; count of chunks */
-    gnn_real_t *w, *sums; /* W in units (thin.h); chunks x size */
+    gnn_real_t *w, *sums; /* W in units (gnn__gemm_narrow_grads_t); chunks x size */
 } thin_t;
 
 static int layout(const gnn_op_call_t *call, void *memory, thin_t *t, size_t *bytes)
@@ -88,7 +88,8 @@ int gnn__linear_thin_shape(gnn_op_call_t *call)
 /* Offset in units of W's row r and column c. */
 static int64_t unit_offset(const gnn_tensor_t *w, int64_t r, int64_t c)
 {
-    return (r - r % GNN__THIN_UNIT) * w->cols + c * GNN__THIN_UNIT + r % GNN__THIN_UNIT;
+    return (r - r % GNN__GEMM_NARROW_UNIT) * w->cols + c * GNN__GEMM_NARROW_UNIT +
+           r % GNN__GEMM_NARROW_UNIT;
 }
 
 static void pack_weights(const gnn_tensor_t *w, const thin_t *t)
@@ -105,33 +106,34 @@ static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk
     gnn_real_t *sums = t->sums + chunk * t->size;
     const int64_t row = gnn__share(x->rows, (int)chunk, (int)t->chunks);
     memset(sums, 0, sizeof *sums * (size_t)t->size);
-    gnn__thin_kernels()->grads(
-        &(gnn__thin_grads_t){.rows = gnn__share(x->rows, (int)chunk + 1, (int)t->chunks) - row,
-                             .in = x->cols,
-                             .out = dy->cols,
-                             .x = gnn__row(&x->value, row),
-                             .ldx = gnn__stride(&x->value),
-                             .dy = gnn__row(dy, row),
-                             .lddy = gnn__stride(dy),
-                             .w = t->w,
-                             .dx = gnn__wants(call, 0) ? gnn__row(&x->grad, row) : NULL,
-                             .lddx = gnn__stride(&x->grad),
-                             .add = x->accumulate,
-                             .sums = sums});
+    gnn__gemm_narrow_kernels()->grads(&(gnn__gemm_narrow_grads_t){
+        .rows = gnn__share(x->rows, (int)chunk + 1, (int)t->chunks) - row,
+        .in = x->cols,
+        .out = dy->cols,
+        .x = gnn__row(&x->value, row),
+        .ldx = gnn__stride(&x->value),
+        .dy = gnn__row(dy, row),
+        .lddy = gnn__stride(dy),
+        .w = t->w,
+        .dx = gnn__wants(call, 0) ? gnn__row(&x->grad, row) : NULL,
+        .lddx = gnn__stride(&x->grad),
+        .add = x->accumulate,
+        .sums = sums});
 }
 
-/* Sums rows top .. top + GNN__THIN_UNIT - 1 of dW over the chunks. */
+/* Sums rows top .. top + GNN__GEMM_NARROW_UNIT - 1 of dW over the chunks. */
 static void write_unit(const gnn_operand_t *w, const thin_t *t, int64_t top)
 {
-    double total[GNN__THIN_UNIT * GNN__THIN] = {0};
+    double total[GNN__GEMM_NARROW_UNIT * GNN__GEMM_NARROW] = {0};
     const gnn_real_t *sums = t->sums + top * w->cols;
     for (int64_t k = 0; k < t->chunks; k++, sums += t->size)
-        for (int64_t c = 0; c < GNN__THIN_UNIT * w->cols; c++)
+        for (int64_t c = 0; c < GNN__GEMM_NARROW_UNIT * w->cols; c++)
             total[c] += (double)sums[c];
-    for (int64_t r = 0; r < GNN__THIN_UNIT; r++)
+    for (int64_t r = 0; r < GNN__GEMM_NARROW_UNIT; r++)
         for (int64_t c = 0; c < w->cols; c++) {
             gnn_real_t *to = gnn__row(&w->grad, top + r) + c;
-            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) + total[c * GNN__THIN_UNIT + r]);
+            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) +
+                               total[c * GNN__GEMM_NARROW_UNIT + r]);
         }
 }
 
@@ -148,7 +150,7 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
     GNN__EACH_CHUNK (k, t.chunks, gnn__op_threads(call, w->cols * x->rows * x->cols))
         chunk_grad(call, &t, k);
     const int threads = gnn__op_threads(call, t.chunks * t.size / 4);
-    GNN__PARALLEL_FOR (threads, int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
+    GNN__PARALLEL_FOR (threads, int64_t top = 0; top < w->rows; top += GNN__GEMM_NARROW_UNIT)
         write_unit(w, &t, top);
     return GNN_OK;
 }

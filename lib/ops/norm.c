@@ -1,8 +1,7 @@
 /* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and RMS norm (mean 0;
  * Zhang and Sennrich 2019) along rows; batch norm along columns; RMS norm per head. With a residual
  * z, y = norm(x + dropout(z)): the sum is stored only in training. */
-#include <lib/kernels/rowwise/dropout_mask.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 
 #include <math.h>

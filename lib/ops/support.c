@@ -1,6 +1,6 @@
 /* Helpers that ops share: error messages, shapes, lines of elements, column sums, derivatives. */
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 
 #include <math.h>

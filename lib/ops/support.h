@@ -4,8 +4,7 @@
 #define GNN_OPS_SUPPORT_H
 
 #include <lib/base/base.h>
-#include <lib/kernels/rowwise/elementwise.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/ops.h>
 
 static inline bool gnn__has_input(const gnn_op_call_t *call, int k)

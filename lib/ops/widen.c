@@ -1,6 +1,6 @@
 /* Widens an fp16 or bf16 parameter for ops that read full precision only. There is no gradient: a
  * tape that records backward has no such parameters. */
-#include <lib/kernels/dense/halves.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
 
@@ -15,11 +15,11 @@ static int widen_shape(gnn_op_call_t *call)
 static int widen_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *y = &call->out[0].value;
-    gnn__halves_widen(call->context, call->in[0].halves, call->threads, y->data, gnn__stride(y));
+    gnn__fp16_widen(call->context, call->in[0].halves, call->threads, y->data, gnn__stride(y));
     return GNN_OK;
 }
 
-static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 {
     (void)attributes, (void)k, (void)w;
     return true;

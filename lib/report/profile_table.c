@@ -2,7 +2,7 @@
  * rates. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
-#include <lib/kernels/rowwise/peak.h>
+#include <lib/kernels/rowwise/rowwise.h>
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The builders of ops: public functions that put an op on a tape. */
 #include <lib/aggregate/aggregate.h>
-#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/ops.h>
 #include <lib/tape/tape.h>
 

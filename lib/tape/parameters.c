@@ -14,7 +14,7 @@ typedef struct {
     double argument;         /* of `init`: a constant, or a standard deviation */
     int64_t fan_in, fan_out; /* of `init` */
     bool zero;               /* the gradient counts as 0, whatever its memory holds */
-    gnn__halves_t halves;    /* fp16 or bf16 elements; .at NULL: in full precision in the block */
+    gnn__fp16_t halves;      /* fp16 or bf16 elements; .at NULL: in full precision in the block */
     uint64_t hash;           /* of the name */
 } parameter_t;
 
@@ -188,15 +188,15 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
     GNN_TRY(allocate_fp16(parameters));
     *elements = parameters->halves + p->offset;
     memset(*elements, 0, sizeof **elements * (size_t)(p->rows * p->cols));
-    p->halves = (gnn__halves_t){*elements, transposed ? p->cols : p->rows,
-                                transposed ? p->rows : p->cols, bf16, transposed};
+    p->halves = (gnn__fp16_t){*elements, transposed ? p->cols : p->rows,
+                              transposed ? p->rows : p->cols, bf16, transposed};
     return GNN_OK;
 }
 
 void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id)
 {
     parameter_t *p = &parameters->list[id];
-    gnn__halves_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
+    gnn__fp16_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
     p->halves.at = NULL;
 }
 
@@ -206,7 +206,7 @@ static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
     return id >= 0 && id < parameters->count ? &parameters->list[id] : &none;
 }
 
-const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id)
+const gnn__fp16_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id)
 {
     const parameter_t *p = at(parameters, id);
     return p->halves.at ? &p->halves : NULL;

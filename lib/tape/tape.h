@@ -6,7 +6,6 @@
 #include <gnn/tape.h>
 #include <lib/base/base.h>
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/halves.h>
 #include <lib/ops/traits.h>
 
 /* Operands that fusion may append to those of an op: a summand and a bias. */
@@ -31,7 +30,7 @@ typedef struct gnn__value {
     const int32_t *ids;           /* inputs of ids: the caller's array, otherwise NULL */
     gnn_parameters_t *parameters; /* parameters: their block, otherwise NULL */
     int32_t parameter;            /* id in that block; -1 */
-    const gnn__halves_t *halves;  /* fp16 or bf16 parameters: their elements, otherwise NULL */
+    const gnn__fp16_t *halves;    /* fp16 or bf16 parameters: their elements, otherwise NULL */
     gnn_var_t base;               /* views: the value that owns the memory; otherwise itself */
     int64_t row, col;             /* views: offset within the base */
     int32_t node;                 /* index of the node that produces it; -1: none */
@@ -151,7 +150,7 @@ void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *co
 /* Zeroes a parameter that gnn__parameters_make_room without `draws` left uninitialised. */
 void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id);
 /* NULL if the parameter is stored in full precision. */
-const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id);
+const gnn__fp16_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id);
 /* GNN_EUNSUPPORTED, naming the first fp16 or bf16 parameter: `what` needs all of them in full
  * precision. */
 int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what);

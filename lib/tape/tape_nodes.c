@@ -155,7 +155,7 @@ static int widen_inputs(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *i
                         const void *attributes, gnn_var_t **widened)
 {
     for (int k = 0; k < n_inputs; k++) {
-        const gnn__halves_t *w =
+        const gnn__fp16_t *w =
             inputs[k] >= 0 && inputs[k] < tape->n_values ? tape->values[inputs[k]].halves : NULL;
         if (!w || (op->traits && op->traits->halves && op->traits->halves(attributes, k, w)))
             continue;

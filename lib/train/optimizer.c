@@ -1,7 +1,7 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
  * resolved once, into ranges of the block. */
 #include <lib/tape/tape.h>
-#include <lib/kernels/rowwise/optimizer_sweep.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/train/train.h>
 
 /* Elements per task; fixed, so that results do not depend on the thread count. */

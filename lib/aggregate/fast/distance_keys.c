@@ -1,6 +1,6 @@
 /* Keys by distance for the kernels of attention, and the way back from their gradients. */
 #include <lib/aggregate/fast/distance_keys.h>
-#include <lib/kernels/attention/by_tile/tile_forward.h>
+#include <lib/kernels/attention/by_tile/by_tile.h>
 
 /* ---- what there is ---- */
 

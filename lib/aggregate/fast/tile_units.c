@@ -6,8 +6,7 @@
  * sums are added in the order of the chunks. The price is memory, which bounds the number of
  * chunks. */
 #include <lib/aggregate/fast/tile_units.h>
-#include <lib/kernels/attention/by_tile/tile_backward.h>
-#include <lib/kernels/attention/by_tile/tile_forward.h>
+#include <lib/kernels/attention/by_tile/by_tile.h>
 
 #include <omp.h>
 

@@ -8,7 +8,7 @@
 #include <lib/aggregate/fast/sink.h>
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/aggregate/ways.h>
-#include <lib/kernels/attention/by_row/by_row.h>
+#include <lib/kernels/attention/attention.h>
 #include <lib/kernels/attention/by_tile/by_tile.h>
 
 #include <omp.h>

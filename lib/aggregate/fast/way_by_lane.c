@@ -387,8 +387,8 @@ static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
         gnn_real_t *d_weights = weights ? run->edges.partials + c * size : NULL;
         if (weights)
             memset(d_weights, 0, sizeof *d_weights * (size_t)size);
-        gnn__attention_lanes()->spend_logits(&run->l, c * per, gnn__min((c + 1) * per, edges),
-                                             d_weights);
+        gnn__attention_lanes()->logits_backward(&run->l, c * per, gnn__min((c + 1) * per, edges),
+                                                d_weights);
     }
     if (weights)
         gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);

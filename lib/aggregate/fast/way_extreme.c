@@ -1,7 +1,7 @@
 /* The way of max and min, on one list of edges without weights. Saved for backward: the output, and
  * how many messages share each of its numbers. */
 #include <lib/aggregate/fast/fast.h>
-#include <lib/kernels/neighbours/neighbour_extreme.h>
+#include <lib/kernels/neighbours/neighbours.h>
 
 static bool takes(const gnn__plan_t *plan)
 {

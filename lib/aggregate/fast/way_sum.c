@@ -2,7 +2,7 @@
  * a sum whose receivers are scaled by 1 / (how many they hear); the gradient is the same sum over
  * the transposed parts with the scales' roles swapped. */
 #include <lib/aggregate/fast/fast.h>
-#include <lib/kernels/neighbours/neighbour_sum.h>
+#include <lib/kernels/neighbours/neighbours.h>
 
 #include <omp.h>
 

@@ -1,7 +1,7 @@
 /* The generic driver, backward: what rows with scores and rows without do with the gradient of a
  * pair's message. */
 #include <lib/aggregate/generic/driver.h>
-#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/rowwise/rowwise.h>
 
 /* What a row without scores was told was the message times its weight. */
 static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,

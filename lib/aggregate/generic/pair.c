@@ -1,7 +1,7 @@
 /* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there
  * are. */
 #include <lib/aggregate/generic/pair.h>
-#include <lib/kernels/neighbours/pair_rows.h>
+#include <lib/kernels/neighbours/neighbours.h>
 #include <lib/kernels/simd/vec.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)

@@ -4,7 +4,7 @@
 #define GNN_AGGREGATE_PAIR_H
 
 #include <lib/aggregate/aggregate.h>
-#include <lib/kernels/neighbours/pair_rows.h>
+#include <lib/kernels/neighbours/neighbours.h>
 
 /* Scores of one receiver that are kept from the first pass over its pairs to the second. */
 enum { GNN__KEPT_SCORES = 4096 };

@@ -1,16 +1,19 @@
-/* Sums of weighted rows with the sums in registers, and their counterpart that adds one row to
- * many. */
+/* A sparse matrix (CSR) times a dense one.
+ *
+ *     gather     y[r] = sum over k of value_k x[index_k]    a block of columns in registers
+ *     scatter    y[index_k] += value_k x[r]                 a row of x in registers, which is added
+ *                                                           to many rows of y */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/dense/csr.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/kernels/simd/vec.h>
 
 enum { L = GNN__VEC_LANES };
 
-/* The stored numbers of one row. */
+/* The stored elements of one row. */
 typedef struct {
     const int32_t *at;
     const gnn_real_t *by;
-    int64_t mask; /* the k-th value is by[k & mask]: 0 where all are one number */
+    int64_t mask; /* the k-th value is by[k & mask]; 0 where all values are 1 */
     int64_t count;
 } list_t;
 
@@ -24,8 +27,8 @@ static inline list_t list_of(const gnn__csr_product_t *p, int64_t r)
                     .count = p->counts ? p->counts[r] : p->indptr[r + 1] - k};
 }
 
-/* A constant number of vectors and of sums for each, so that all stay in registers and do not wait
- * for one another. */
+/* Constant counts of registers and of independent sums for each, which hide the latency of
+ * additions. */
 GNN__INLINE void sum_vectors(int vectors, int sums, const list_t *list, const gnn_real_t *x,
                              int64_t ldx, const gnn_real_t *start, gnn_real_t *y)
 {
@@ -110,7 +113,7 @@ static void add_rest(int64_t cols, const list_t *list, const gnn_real_t *x, gnn_
             y[list->at[k] * ldy + c] += x[c] * list->by[k & list->mask];
 }
 
-/* `vectors` registers of every row's contribution, from column c on. */
+/* Adds `vectors` registers, from column c on, of every row. */
 GNN__INLINE void scatter_block(int vectors, const gnn__csr_product_t *p, int64_t from, int64_t to,
                                int64_t c)
 {
@@ -120,7 +123,7 @@ GNN__INLINE void scatter_block(int vectors, const gnn__csr_product_t *p, int64_t
     }
 }
 
-/* Columns in blocks, each over all rows. */
+/* Column block by column block, each over all rows. */
 static void scatter(const gnn__csr_product_t *p, int64_t from, int64_t to, int64_t first, int64_t cols)
 {
     const int64_t end = first + cols;

@@ -1,20 +1,20 @@
-/* Dense products by OpenBLAS, or by the BLAS that there is, and who gets which product. OpenBLAS's
- * threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
+/* Dense products: the choice of who runs which (gnn__dense), and those by OpenBLAS or another BLAS,
+ * by the GEMV batch kernel, and with weights in 16 bits. OpenBLAS's threads are OpenMP's in
+ * Debian's openmp build and its own in the pthread build. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/base/room.h>
-#include <lib/kernels/dense/few_rows.h>
 
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
 #include <sys/mman.h>
 
-/* What openblas_get_parallel says; OTHER_BLAS: not OpenBLAS. Its calls are taken to run on the
- * thread that makes them, and on several at once. */
+/* Values of openblas_get_parallel; OTHER_BLAS: not OpenBLAS, whose calls are assumed to be serial
+ * and safe from several threads at once. */
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2, OTHER_BLAS = 3 };
 
-/* Built with another BLAS. OpenBLAS may still run behind the same name, for the system chooses
- * (Debian's update-alternatives): then these symbols are there. */
+/* Built with another BLAS. OpenBLAS may still be loaded under the same library name (Debian's
+ * update-alternatives); these symbols exist then. */
 #if defined(GNN__OTHER_BLAS)
 int openblas_get_parallel(void) __attribute__((weak));
 int openblas_get_num_threads(void) __attribute__((weak));
@@ -33,22 +33,21 @@ static int provider_build(void)
 }
 #endif
 
-/* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least
- * rows of a thin product, and the most numbers of its B; the least columns and numbers of a B that
- * few rows meet; terms that another BLAS may add one after another. */
+/* Blocks of a deterministic product; multiply-adds below which one thread is faster; fewest rows of
+ * a narrow product, and largest B of one; fewest columns and smallest B of a GEMV batch; terms that
+ * another BLAS may add in sequence. */
 enum {
     BLOCK_ROWS = 64,
     BLOCK_COLS = 512,
     SMALL_PRODUCT = 1000000,
-    THIN_ROWS = 1024,
-    THIN_PRODUCT = 1024,
-    FEW_ROWS_COLS = 64,
+    NARROW_ROWS = 1024,
+    NARROW_PRODUCT = 1024,
+    GEMV_COLS = 64,
     SUM_TERMS = 512,
-    FEW_ROWS_PRODUCT = 1 << 16
+    GEMV_PRODUCT = 1 << 16
 };
 
-/* libomp beside OpenBLAS's libgomp: two run-times that must not both start threads (clang cannot
- * generate code for libgomp). */
+/* libomp next to OpenBLAS's libgomp: both must not start threads (clang cannot target libgomp). */
 #if defined(__clang__)
 enum { SHARED_RUNTIME = 0 };
 #else
@@ -59,8 +58,8 @@ static void call(const gnn__product_t *p)
 {
     const CBLAS_TRANSPOSE ta = p->transpose_a ? CblasTrans : CblasNoTrans,
                           tb = p->transpose_b ? CblasTrans : CblasNoTrans;
-    int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
-        ldc = (int)p->ldc;
+    const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+    const int lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
 #if GNN_DOUBLE
     cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c, ldc);
 #else
@@ -68,7 +67,7 @@ static void call(const gnn__product_t *p)
 #endif
 }
 
-/* Rows r.. and columns c.. of the product, at most one block of them. */
+/* Rows r .. and columns c .. of the product, at most one block of them. */
 static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c)
 {
     gnn__product_t p = *whole;
@@ -80,8 +79,8 @@ static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c
     return p;
 }
 
-/* One block by another BLAS. Debian's reference adds all terms one after another, which loses more
- * than `highest` promises: parts of the sum are added up here. */
+/* One block by another BLAS. Debian's reference BLAS adds all terms in sequence, which is less
+ * accurate than `highest` promises: sums over parts of k are added up here. */
 static void call_in_parts(const gnn__product_t *block)
 {
     gnn_real_t part[BLOCK_ROWS * BLOCK_COLS];
@@ -118,8 +117,8 @@ static void call_blocks(const gnn__product_t *whole, int threads)
     }
 }
 
-/* Runs the product with so many threads of the provider. Only the calling thread's OpenMP setting
- * is touched, and put back. */
+/* Runs the product with so many threads of the provider. Changes only the calling thread's OpenMP
+ * setting, and restores it. */
 static void run(const gnn__product_t *p, int threads, bool split)
 {
     const int build = provider_build();
@@ -141,40 +140,41 @@ static void run(const gnn__product_t *p, int threads, bool split)
 
 /* ---- memory of the provider ---- */
 
-/* What a thread's first product takes (BUFFER_SIZE of Debian's build), what the C library sets
- * aside for a thread that allocates, and a product that is not too small to take a buffer. */
+/* Buffer of a thread's first product (BUFFER_SIZE of Debian's build); address space that the C
+ * library reserves for a thread that allocates; size of a product that takes a buffer. */
 enum { BUFFER = 128 << 20, ARENA = 64 << 20, SIDE = 192 };
 
-/* One product for each of `threads` threads at once, so that OpenBLAS makes as many buffers. */
+/* Runs one product on each of `threads` threads at once, so that OpenBLAS allocates as many
+ * buffers. */
 static int first_products(int threads)
 {
-    gnn_real_t *numbers;
-    GNN_TRY(gnn__new(&numbers, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *numbers,
+    gnn_real_t *buffer;
+    GNN_TRY(gnn__new(&buffer, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *buffer,
                      "the first product"));
     const int before = omp_get_max_threads();
-    omp_set_num_threads(threads); /* or one thread's product would start others */
+    omp_set_num_threads(threads); /* otherwise a thread's product would start threads */
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         const gnn__product_t p = {.m = SIDE,
                                   .n = SIDE,
                                   .k = SIDE,
                                   .alpha = 1,
-                                  .a = numbers,
+                                  .a = buffer,
                                   .lda = SIDE,
-                                  .b = numbers,
+                                  .b = buffer,
                                   .ldb = SIDE,
-                                  .c = numbers + (omp_get_thread_num() + 1) * SIDE * SIDE,
+                                  .c = buffer + (omp_get_thread_num() + 1) * SIDE * SIDE,
                                   .ldc = SIDE};
 #pragma omp barrier
         call(&p);
     }
     omp_set_num_threads(before);
-    gnn_free(numbers);
+    gnn_free(buffer);
     return GNN_OK;
 }
 
-/* OpenBLAS waits for ever for buffers that the system does not give. Where address space is
- * limited, they are asked for beforehand, by one thread too, and OpenBLAS keeps them. */
+/* OpenBLAS waits forever for buffers that the system refuses. Where address space is limited they
+ * are therefore requested beforehand, also by a single thread, and OpenBLAS keeps them. */
 static int provide_buffers(gnn_context_t *context, int threads)
 {
     const int missing = gnn__buffers_claim(context, threads);
@@ -204,7 +204,7 @@ static void scale_only(const gnn__product_t *p)
             p->c[r * p->ldc + c] = p->beta == 0 ? 0 : p->beta * p->c[r * p->ldc + c];
 }
 
-/* Rows of C become the bias, for a product that adds to them. */
+/* Sets the rows of C to the bias, for a product that adds to them. */
 static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
 {
     const int threads = gnn__threads_within(context, p->threads, p->m * p->n);
@@ -213,10 +213,10 @@ static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
     p->beta = 1;
 }
 
-/* Many rows by few numbers: bound by the rows, which should be met where they lie. */
-static bool thin(const gnn__product_t *p)
+/* Many rows, small B: bound by reading A, which should not be packed. */
+static bool narrow(const gnn__product_t *p)
 {
-    return !p->transpose_a && p->m >= THIN_ROWS && p->n * p->k <= THIN_PRODUCT;
+    return !p->transpose_a && p->m >= NARROW_ROWS && p->n * p->k <= NARROW_PRODUCT;
 }
 
 static int openblas(gnn_context_t *context, const gnn__product_t *product, int threads)
@@ -235,61 +235,60 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
                           (long long)p.m, (long long)p.n, (long long)p.k);
     GNN_TRY(provide_buffers(context, threads));
     run(&p, threads,
-        provider_build() == OTHER_BLAS || ((context->deterministic || thin(&p)) && SHARED_RUNTIME));
+        provider_build() == OTHER_BLAS || ((context->deterministic || narrow(&p)) && SHARED_RUNTIME));
     return GNN_OK;
 }
 
-/* As many as are of use just now: the barriers inside a provider's product wait for a preempted
- * thread as those of our own loops do. A deterministic context's products have the same bits with
- * any number. */
+/* Threads that are useful now: barriers inside a provider's product wait for a preempted thread as
+ * our own loops do. Products of a deterministic context are bit-identical for any count. */
 static int threads_of(const gnn_context_t *context, const gnn__product_t *p, double work)
 {
-    if (thin(p))
+    if (narrow(p))
         return gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8);
     if (work < SMALL_PRODUCT)
         return 1;
     return gnn__threads_within(context, p->threads, INT64_MAX);
 }
 
-/* Reading B is what takes the time: a kernel of our own. */
-static bool few_rows(const gnn_context_t *context, const gnn__product_t *p)
+/* Bound by reading B: runs on our own kernel. */
+static bool fits_gemv_batch(const gnn_context_t *context, const gnn__product_t *p)
 {
-    return !p->transpose_a && p->m <= (p->transpose_b ? GNN__FEW_ROWS : GNN__FEW_ROWS_COLUMNS) &&
-           p->n >= FEW_ROWS_COLS && p->n * p->k >= FEW_ROWS_PRODUCT && p->alpha == 1 &&
+    return !p->transpose_a && p->m <= (p->transpose_b ? GNN__GEMV_ROWS : GNN__GEMV_ROWS_COLUMNS) &&
+           p->n >= GEMV_COLS && p->n * p->k >= GEMV_PRODUCT && p->alpha == 1 &&
            (p->bias || p->beta == 0 || p->beta == 1) && !context->forced;
 }
 
-static void multiply_few(const gnn_context_t *context, const gnn__product_t *p)
+static void gemv_batch(const gnn_context_t *context, const gnn__product_t *p)
 {
-    const gnn__few_rows_t few = {.numbers = GNN__REAL,
-                                 .turned = p->transpose_b,
-                                 .w = p->b,
-                                 .x = p->a,
-                                 .bias = p->bias,
-                                 .y = p->c,
-                                 .rows = p->m,
-                                 .outputs = p->n,
-                                 .k = p->k,
-                                 .ldx = p->lda,
-                                 .ldw = p->ldb,
-                                 .ldy = p->ldc,
-                                 .add = !p->bias && p->beta == 1};
-    gnn__few_rows(context, &few, p->threads);
+    const gnn__gemv_batch_t few = {.format = GNN__FORMAT_REAL,
+                                   .transposed = p->transpose_b,
+                                   .w = p->b,
+                                   .x = p->a,
+                                   .bias = p->bias,
+                                   .y = p->c,
+                                   .rows = p->m,
+                                   .outputs = p->n,
+                                   .k = p->k,
+                                   .ldx = p->lda,
+                                   .ldw = p->ldb,
+                                   .ldy = p->ldc,
+                                   .add = !p->bias && p->beta == 1};
+    gnn__gemv_batch(context, &few, p->threads);
 }
 
 int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
 {
     if (p->m == 0 || p->n == 0)
         return GNN_OK;
-    if (few_rows(context, p)) {
-        multiply_few(context, p);
+    if (fits_gemv_batch(context, p)) {
+        gemv_batch(context, p);
         return GNN_OK;
     }
     const double work = (double)p->m * (double)p->n * (double)p->k;
     const int threads = threads_of(context, p, work);
     gnn__product_t rest = *p;
     int rc = GNN_EUNSUPPORTED;
-    if (work >= SMALL_PRODUCT && !thin(p) && p->alpha == 1 && !context->deterministic)
+    if (work >= SMALL_PRODUCT && !narrow(p) && p->alpha == 1 && !context->deterministic)
         rc = gnn__onednn(context, &rest, gnn_context_precision_used(context), threads);
     return rc == GNN_EUNSUPPORTED ? openblas(context, &rest, threads) : rc;
 }
@@ -324,22 +323,135 @@ void gnn__dense_info(char *text, size_t size)
     gnn__onednn_info(text + used, size - used);
 }
 
-/* Every core that OpenBLAS 0.3 names for AVX2 or AVX-512 processors; the others are older. */
+/* Every core that OpenBLAS 0.3 names for AVX2 or AVX-512 processors; all others are older. */
 static gnn__isa_t core_isa(const char *core)
 {
     static const char *const v4[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
     static const char *const v3[] = {"Haswell", "Zen", "Excavator"};
     for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
         if (strcasecmp(core, v4[i]) == 0)
-            return GNN__ISA_AMX; /* nothing is missed: its fp32 products have no use for tiles */
+            return GNN__ISA_AMX; /* its fp32 products do not use tiles */
     for (size_t i = 0; i < sizeof v3 / sizeof *v3; i++)
         if (strcasecmp(core, v3[i]) == 0)
             return GNN__ISA_V3;
     return GNN__ISA_BASELINE;
 }
 
-/* On other processors the baseline is all there is, and no core is older. */
+/* On other processors the baseline is the only set, and no core is older. */
 bool gnn__dense_core_is_old(void)
 {
     return provider_build() != OTHER_BLAS && core_isa(openblas_get_corename()) < gnn__isa();
+}
+
+/* ---- GEMV batch: division among threads ---- */
+
+/* Outputs per chunk: rows of W, or the fewest columns. */
+enum { AT_ONCE = 64, LEAST_COLUMNS = 256 };
+
+/* Columns per chunk: rows of W should be read from end to end, and threads finish together. */
+static int64_t columns_at_once(int64_t outputs, int threads)
+{
+    const int64_t parts = gnn__max(outputs / LEAST_COLUMNS / threads, 1) * threads;
+    return gnn__round_up((outputs + parts - 1) / parts, AT_ONCE);
+}
+
+void gnn__gemv_batch(const gnn_context_t *context, const gnn__gemv_batch_t *p, int limit)
+{
+    const gnn__gemv_batch_kernels_t *kernels = gnn__gemv_batch_kernels();
+    const int threads = gnn__threads_within(context, limit, p->outputs * p->k / 4);
+    const int64_t n = p->transposed ? AT_ONCE : columns_at_once(p->outputs, threads);
+    GNN__EACH_CHUNK (k, (p->outputs + n - 1) / n, threads)
+        kernels->product(p, k * n, gnn__min((k + 1) * n, p->outputs));
+}
+
+/* ---- weights in fp16 or bf16 ---- */
+
+/* Outputs of a panel that is widened at once. */
+enum { PANEL = 512 };
+
+int64_t gnn__fp16_scratch(const gnn__fp16_t *w, int64_t rows)
+{
+    return rows <= GNN__GEMV_ROWS ? 0 : gnn__min(w->rows, PANEL) * w->cols;
+}
+
+static void gemv_batch_fp16(const gnn_context_t *context, const gnn__fp16_product_t *p, int limit)
+{
+    const gnn__gemv_batch_t few = {.format = p->w->bf16 ? GNN__FORMAT_BF16 : GNN__FORMAT_FP16,
+                                   .transposed = true,
+                                   .w = p->w->at,
+                                   .x = p->x,
+                                   .bias = p->bias,
+                                   .y = p->y,
+                                   .rows = p->rows,
+                                   .outputs = p->w->rows,
+                                   .k = p->w->cols,
+                                   .ldx = p->ldx,
+                                   .ldw = p->w->cols,
+                                   .ldy = p->ldy,
+                                   .add = p->add};
+    gnn__gemv_batch(context, &few, limit);
+}
+
+static void widen_rows(const gnn_context_t *context, const gnn__fp16_t *w, int limit, int64_t first,
+                       int64_t count, gnn_real_t *to, int64_t stride)
+{
+    const gnn__fp16_kernels_t *kernels = gnn__fp16_kernels();
+    const int threads = gnn__threads_within(context, limit, count * w->cols);
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < count; r++)
+        kernels->widen(w->cols, w->bf16, w->at + (first + r) * w->cols, to + r * stride);
+}
+
+int gnn__fp16_multiply(gnn_context_t *context, const gnn__fp16_product_t *p, int threads,
+                       gnn_real_t *scratch)
+{
+    const int64_t outputs = p->w->rows, k = p->w->cols;
+    if (p->rows <= GNN__GEMV_ROWS) {
+        gemv_batch_fp16(context, p, threads);
+        return GNN_OK;
+    }
+    for (int64_t first = 0; first < outputs; first += PANEL) {
+        const int64_t n = gnn__min(PANEL, outputs - first);
+        widen_rows(context, p->w, threads, first, n, scratch, k);
+        GNN_TRY(gnn__dense(context, &(gnn__product_t){.transpose_b = true,
+                                                      .m = p->rows,
+                                                      .n = n,
+                                                      .k = k,
+                                                      .lda = p->ldx,
+                                                      .ldb = k,
+                                                      .ldc = p->ldy,
+                                                      .alpha = 1,
+                                                      .beta = p->add ? 1 : 0,
+                                                      .a = p->x,
+                                                      .b = scratch,
+                                                      .c = p->y + first,
+                                                      .bias = p->bias ? p->bias + first : NULL,
+                                                      .threads = threads}));
+    }
+    return GNN_OK;
+}
+
+/* Transposes while widening, STRIP columns at a time. */
+static void widen_transposed(const gnn_context_t *context, const gnn__fp16_t *w, int limit,
+                             gnn_real_t *to, int64_t stride)
+{
+    enum { STRIP = 32 };
+    const gnn__fp16_kernels_t *kernels = gnn__fp16_kernels();
+    const int threads = gnn__threads_within(context, limit, w->rows * w->cols);
+    GNN__PARALLEL_FOR (threads, int64_t col = 0; col < w->cols; col += STRIP)
+        for (int64_t r = 0; r < w->rows; r++) {
+            gnn_real_t part[STRIP];
+            const int64_t n = gnn__min(STRIP, w->cols - col);
+            kernels->widen(n, w->bf16, w->at + r * w->cols + col, part);
+            for (int64_t c = 0; c < n; c++)
+                to[(col + c) * stride + r] = part[c];
+        }
+}
+
+void gnn__fp16_widen(const gnn_context_t *context, const gnn__fp16_t *w, int threads,
+                     gnn_real_t *to, int64_t stride)
+{
+    if (w->transposed)
+        widen_transposed(context, w, threads, to, stride);
+    else
+        widen_rows(context, w, threads, 0, w->rows, to, stride);
 }

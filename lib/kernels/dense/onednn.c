@@ -1,23 +1,246 @@
-/* Dense products by oneDNN: its matmul primitive, made once per shape and kept with the context.
+/* Dense products by oneDNN: its matmul primitive, created once per shape and kept with the context.
  *
- *   highest   fp32 as it comes
- *   medium    both operands rounded to bf16, sums in fp32
- *   high      each operand split into two bf16 numbers, and three of the four products: with the
- *             inner dimension laid out three times over, [A_high A_high A_low] x [B_high; B_low;
- *             B_high], that is one bf16 product
+ *     highest   fp32
+ *     medium    both operands rounded to bf16, sums in fp32
+ *     high      each operand split into two bf16 values, and three of the four products. Laid out
+ *               along the inner dimension that is a single bf16 product:
+ *               [A_high A_high A_low] x [B_high; B_low; B_high]
  *
- * oneDNN threads by OpenMP (libgomp), so builds by clang, which bring libomp, leave it out.
- * Whatever it cannot do is declined, and OpenBLAS does it. */
-#include <lib/kernels/dense/bf16.h>
+ * oneDNN threads by OpenMP (libgomp), so builds by clang, which bring libomp, leave it out. What it
+ * cannot do is refused, and OpenBLAS does it.
+ *
+ * Parts of this file: layouts, the interface of oneDNN 3 on top of either version; packed copies of
+ * constant weights; bf16 operands; primitives per shape; running a product. */
+#include <lib/base/base.h>
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/onednn.h>
-#include <lib/kernels/dense/prepacked.h>
-#include <lib/kernels/dense/tall.h>
 #include <lib/kernels/isa.h>
 
+#include <dnnl.h>
+#include <pthread.h>
 #include <omp.h>
 
-/* What a primitive is made for; compared byte by byte, so that padding must be zero. */
+#if DNNL_VERSION_MAJOR >= 3
+typedef const_dnnl_memory_desc_t layout_view_t;
+typedef dnnl_memory_desc_t layout_t; /* released by layout_free */
+#else
+typedef const dnnl_memory_desc_t *layout_view_t;
+typedef dnnl_memory_desc_t *layout_t;
+#endif
+
+static inline void layout_free(layout_t layout)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    if (layout)
+        dnnl_memory_desc_destroy(layout);
+#else
+    gnn_free(layout);
+#endif
+}
+
+/* An owned copy; NULL without memory. */
+static inline layout_t layout_copy(layout_view_t from)
+{
+    layout_t copy;
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_memory_desc_clone(&copy, from) == dnnl_success ? copy : NULL;
+#else
+    if (gnn__new(&copy, 1, sizeof *copy, "a layout") != GNN_OK)
+        return NULL;
+    *copy = *from;
+    return copy;
+#endif
+}
+
+/* A matrix with elements at these strides; strides NULL: in the order that oneDNN prefers. False,
+ * and *made is NULL, where oneDNN refuses. */
+static inline bool layout_new(layout_t *made, dnnl_data_type_t type, const dnnl_dims_t dims,
+                              const dnnl_dim_t *strides)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    if ((strides ? dnnl_memory_desc_create_with_strides(made, 2, dims, type, strides)
+                 : dnnl_memory_desc_create_with_tag(made, 2, dims, type, dnnl_format_tag_any)) !=
+        dnnl_success)
+        *made = NULL;
+#else
+    dnnl_memory_desc_t unpacked;
+    const bool fine = (strides ? dnnl_memory_desc_init_by_strides(&unpacked, 2, dims, type, strides)
+                               : dnnl_memory_desc_init_by_tag(&unpacked, 2, dims, type,
+                                                              dnnl_format_tag_any)) == dnnl_success;
+    *made = fine ? layout_copy(&unpacked) : NULL;
+#endif
+    return *made != NULL;
+}
+
+/* C = A B, plus the bias unless that is NULL. */
+static inline dnnl_status_t matmul_describe(dnnl_primitive_desc_t *made, dnnl_engine_t engine,
+                                            layout_view_t a, layout_view_t b, layout_view_t bias,
+                                            layout_view_t c, const_dnnl_primitive_attr_t attributes)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_matmul_primitive_desc_create(made, engine, a, b, bias, c, attributes);
+#else
+    dnnl_matmul_desc_t product;
+    const dnnl_status_t status = dnnl_matmul_desc_init(&product, a, b, bias, c);
+    return status == dnnl_success
+               ? dnnl_primitive_desc_create(made, &product, attributes, engine, NULL)
+               : status;
+#endif
+}
+
+/* The result is added to C. */
+static inline dnnl_status_t matmul_add(dnnl_post_ops_t after)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_post_ops_append_sum(after, 1, 0, dnnl_data_type_undef);
+#else
+    return dnnl_post_ops_append_sum(after, 1);
+#endif
+}
+
+/* ---- packed copies of constant weights ---- */
+
+/* Identifies the matrix that was packed, and the packed form. */
+typedef struct {
+    const gnn_real_t *b;
+    int64_t rows, cols, stride;
+    bool transposed;
+    gnn_precision_t level;
+    layout_view_t layout; /* NULL: the order of the matrix itself */
+} prepacked_key_t;
+
+/* The list of copies of one block of weights. It only grows; many threads may read it. */
+typedef struct {
+    prepacked_key_t key;
+    layout_t layout; /* owns a copy of key.layout; NULL if that is */
+    void *packed;
+} pack_t;
+
+struct gnn__prepacked {
+    const gnn_real_t *begin, *end;
+    pthread_mutex_t mutex;
+    pack_t *list;
+    int64_t count, room;
+};
+
+int gnn__prepacked_new(gnn__prepacked_t **prepacked, const gnn_real_t *begin, int64_t length)
+{
+    GNN_TRY(gnn__new(prepacked, 1, sizeof **prepacked, "laid out weights"));
+    (*prepacked)->begin = begin;
+    (*prepacked)->end = begin + length;
+    pthread_mutex_init(&(*prepacked)->mutex, NULL);
+    return GNN_OK;
+}
+
+void gnn__prepacked_free(gnn__prepacked_t *prepacked)
+{
+    if (!prepacked)
+        return;
+    for (int64_t k = 0; k < prepacked->count; k++) {
+        gnn_free(prepacked->list[k].packed);
+        layout_free(prepacked->list[k].layout);
+    }
+    gnn_free(prepacked->list);
+    pthread_mutex_destroy(&prepacked->mutex);
+    gnn_free(prepacked);
+}
+
+static bool prepacked_cover(const gnn__prepacked_t *prepacked, const gnn_real_t *b)
+{
+    return prepacked && b >= prepacked->begin && b < prepacked->end;
+}
+
+static bool is_same(const pack_t *pack, const prepacked_key_t *key)
+{
+    const prepacked_key_t *own = &pack->key;
+    return own->b == key->b && own->rows == key->rows && own->cols == key->cols &&
+           own->stride == key->stride && own->transposed == key->transposed &&
+           own->level == key->level && !own->layout == !key->layout &&
+           (!key->layout || dnnl_memory_desc_equal(pack->layout, key->layout));
+}
+
+static void *look_up(const gnn__prepacked_t *prepacked, const prepacked_key_t *key)
+{
+    for (int64_t k = 0; k < prepacked->count; k++)
+        if (is_same(&prepacked->list[k], key))
+            return prepacked->list[k].packed;
+    return NULL;
+}
+
+static void *prepacked_find(gnn__prepacked_t *prepacked, const prepacked_key_t *key)
+{
+    pthread_mutex_lock(&prepacked->mutex);
+    void *found = look_up(prepacked, key);
+    pthread_mutex_unlock(&prepacked->mutex);
+    return found;
+}
+
+static int append(gnn__prepacked_t *prepacked, const prepacked_key_t *key, void *packed)
+{
+    if (prepacked->count == prepacked->room) {
+        const int64_t room = gnn__max(16, 2 * prepacked->room);
+        GNN_TRY(gnn__grow(&prepacked->list, prepacked->count, room, sizeof *prepacked->list,
+                          "laid out weights"));
+        prepacked->room = room;
+    }
+    const layout_t layout = key->layout ? layout_copy(key->layout) : NULL;
+    if (key->layout && !layout)
+        return GNN_EMEMORY;
+    prepacked->list[prepacked->count++] = (pack_t){.key = *key, .layout = layout, .packed = packed};
+    return GNN_OK;
+}
+
+/* Takes ownership of `pack` (of gnn__aligned) and returns the copy that products use from now on:
+ * another thread's, if that was added first. NULL, and the caller keeps the pack: no memory. */
+static void *prepacked_add(gnn__prepacked_t *prepacked, const prepacked_key_t *key, void *pack)
+{
+    pthread_mutex_lock(&prepacked->mutex);
+    void *kept = look_up(prepacked, key);
+    if (kept)
+        gnn_free(pack);
+    else if (append(prepacked, key, pack) == GNN_OK)
+        kept = pack;
+    pthread_mutex_unlock(&prepacked->mutex);
+    return kept;
+}
+
+/* ---- bf16 operands ---- */
+
+/* Copies of an operand along the inner dimension at `high`. */
+enum { BF16_PARTS = 3 };
+
+/* One operand of a product. Its parts are concatenated along the product's inner dimension: beside,
+ * as columns; else as rows. */
+typedef struct {
+    const gnn_real_t *x;
+    int64_t rows, cols, stride;
+    bool beside;
+    int parts, again, low; /* positions of the second high part and of the low part */
+    uint16_t *to;
+} bf16_operand_t;
+
+static size_t bf16_bytes(const bf16_operand_t *o)
+{
+    return ((size_t)o->rows * (size_t)o->cols * (size_t)o->parts * sizeof *o->to + 63) / 64 * 64;
+}
+
+static void bf16_make(const gnn_context_t *context, int limit, const bf16_operand_t *o)
+{
+    const gnn__fp16_kernels_t *kernels = gnn__fp16_kernels();
+    const int64_t stride = o->beside ? o->parts * o->cols : o->cols,
+                  step = o->beside ? o->cols : o->rows * o->cols;
+    const int threads = gnn__threads_within(context, limit, 2 * o->rows * o->cols);
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < o->rows; r++) {
+        uint16_t *high = o->to + r * stride;
+        kernels->split(o->cols, o->x + r * o->stride, high,
+                       o->parts == 1 ? NULL : high + o->low * step);
+        if (o->parts > 1)
+            memcpy(high + o->again * step, high, (size_t)o->cols * sizeof *high);
+    }
+}
+
+/* ---- shapes and primitives ---- */
+
+/* Key of a primitive; compared bytewise, so padding must be zero. */
 typedef struct {
     int64_t m, n, k, lda, ldb, ldc;
     int32_t transpose_a, transpose_b, add, bias, level, threads, pack, unused;
@@ -26,34 +249,33 @@ typedef struct {
 typedef struct {
     uint64_t hash, used;
     shape_t shape;
-    dnnl_primitive_t primitive; /* NULL: oneDNN has nothing fast for this shape */
-    dnnl_primitive_t packing;   /* NULL: B is read as it comes */
-    dnnl_memory_t a, b, c, bias, scratch, plain;
+    dnnl_primitive_t primitive; /* NULL: oneDNN has no fast implementation for this shape */
+    dnnl_primitive_t packing;   /* NULL: B is read as it is */
+    dnnl_memory_t a, b, c, bias, scratch, unpacked;
     size_t scratch_bytes, packed_bytes;
 } primitive_t;
 
-/* An encoder's training step has some twenty shapes. */
+/* Primitives that are kept; an encoder's training step has about twenty shapes. */
 enum { KEPT = 64 };
 
 typedef struct gnn__primitives {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    gnn__arena_t arena; /* scratch of the running primitive, and its operands in bf16 */
+    gnn__arena_t arena; /* scratch of the running primitive, and its bf16 operands */
     uint64_t clock;
     int count;
     primitive_t list[KEPT];
 } primitives_t;
 
-/* Columns below which a product only reads A, and sizes below which turning the operands into bf16
- * costs more than the product gains. */
+/* Columns below which a product merely reads A; sizes below which converting to bf16 costs more
+ * than the product gains. */
 enum { FEW_COLUMNS = 5, FEW_FOR_BF16 = 32 };
 
-/* Rows of A from which a B of at least so many rows and columns is worth laying out as oneDNN likes
- * it best: that costs a hundredth of the product and gains 3 to 10%. The least rows where that is
- * done once. */
+/* Rows of A from which packing a B of at least PACK_SIDE rows and columns pays: it costs a
+ * hundredth of the product and gains 3 to 10%. Fewest rows if it is packed once for all. */
 enum { PACK_ROWS = 768, PACKED_ROWS = 32, PACK_SIDE = 128, SLICE = 512, SLICE_CELLS = 100000 };
 
-/* Numbers of an A that no cache holds. */
+/* Elements of an A that exceeds any cache. */
 enum { STREAMS = 8 << 20 };
 
 static bool processor_has(unsigned isa)
@@ -67,7 +289,7 @@ bool gnn__onednn_has(gnn_precision_t level)
 }
 
 /* vdpbf16ps does twice the work of an fp32 instruction, AMX sixteen times: three bf16 products for
- * one of fp32 pay with AMX only. oneDNN asks the system for leave to use AMX. */
+ * one of fp32 pay with AMX only. oneDNN itself requests permission to use AMX. */
 bool gnn__onednn_gains(gnn_precision_t level)
 {
     return level == GNN_PRECISION_HIGHEST ||
@@ -78,19 +300,23 @@ bool gnn__onednn_gains(gnn_precision_t level)
 void gnn__onednn_info(char *text, size_t size)
 {
     const dnnl_version_t *v = dnnl_version();
-    const char *isa = processor_has(dnnl_cpu_isa_avx512_core_amx)    ? "AMX"
-                      : processor_has(dnnl_cpu_isa_avx512_core_bf16) ? "AVX-512 bf16"
-                      : processor_has(dnnl_cpu_isa_avx512_core)      ? "AVX-512"
-                      : processor_has(dnnl_cpu_isa_avx2)             ? "AVX2"
-                                                                     : "unused";
-    snprintf(text, size, "; oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch, isa);
+    static const struct {
+        unsigned isa;
+        const char *name;
+    } isas[] = {{dnnl_cpu_isa_avx512_core_amx, "AMX"},
+                {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 bf16"},
+                {dnnl_cpu_isa_avx512_core, "AVX-512"},
+                {dnnl_cpu_isa_avx2, "AVX2"}};
+    size_t k = 0, count = sizeof isas / sizeof *isas;
+    while (k < count && !processor_has(isas[k].isa))
+        k++;
+    snprintf(text, size, "; oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
+             k < count ? isas[k].name : "unused");
 }
-
-/* ---- primitives ---- */
 
 static void primitive_release(primitive_t *p)
 {
-    dnnl_memory_t memory[] = {p->a, p->b, p->c, p->bias, p->scratch, p->plain};
+    dnnl_memory_t memory[] = {p->a, p->b, p->c, p->bias, p->scratch, p->unpacked};
     for (size_t k = 0; k < sizeof memory / sizeof *memory; k++)
         if (memory[k])
             dnnl_memory_destroy(memory[k]);
@@ -130,22 +356,22 @@ static int primitives_of(gnn_context_t *context, primitives_t **all)
     return (*all)->stream ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
-static bool describe(gnn__layout_t *to, dnnl_data_type_t type, bool transposed, int64_t rows,
+static bool describe(layout_t *to, dnnl_data_type_t type, bool transposed, int64_t rows,
                      int64_t cols, int64_t stride)
 {
     const dnnl_dims_t dims = {rows, cols},
                       strides = {transposed ? 1 : stride, transposed ? stride : 1};
-    return gnn__layout_new(to, type, dims, strides);
+    return layout_new(to, type, dims, strides);
 }
 
-static bool describe_b(gnn__layout_t *to, const shape_t *s, dnnl_data_type_t type)
+static bool describe_b(layout_t *to, const shape_t *s, dnnl_data_type_t type)
 {
     const dnnl_dims_t dims = {s->k, s->n};
-    return s->pack ? gnn__layout_new(to, type, dims, NULL)
+    return s->pack ? layout_new(to, type, dims, NULL)
                    : describe(to, type, s->transpose_b, s->k, s->n, s->ldb);
 }
 
-/* Scratch memory is the caller's; `add` adds to what C holds. */
+/* Scratch memory is provided by the caller; `add` adds to C. */
 static bool make_attributes(const shape_t *s, dnnl_primitive_attr_t *made)
 {
     dnnl_post_ops_t after = NULL;
@@ -157,7 +383,7 @@ static bool make_attributes(const shape_t *s, dnnl_primitive_attr_t *made)
         dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user) == dnnl_success;
     if (s->add)
         fine = fine && dnnl_post_ops_create(&after) == dnnl_success &&
-               gnn__matmul_add(after) == dnnl_success &&
+               matmul_add(after) == dnnl_success &&
                dnnl_primitive_attr_set_post_ops(*made, after) == dnnl_success;
     if (after)
         dnnl_post_ops_destroy(after);
@@ -168,23 +394,23 @@ static bool make_attributes(const shape_t *s, dnnl_primitive_attr_t *made)
 static bool make_descriptor(const shape_t *s, dnnl_engine_t engine, dnnl_primitive_desc_t *made)
 {
     const dnnl_data_type_t type = s->level == GNN_PRECISION_HIGHEST ? dnnl_f32 : dnnl_bf16;
-    gnn__layout_t a = NULL, b = NULL, c = NULL, bias = NULL;
+    layout_t a = NULL, b = NULL, c = NULL, bias = NULL;
     dnnl_primitive_attr_t attributes = NULL;
     const bool fine = describe(&a, type, s->transpose_a, s->m, s->k, s->lda) &&
                       describe_b(&b, s, type) && describe(&c, dnnl_f32, false, s->m, s->n, s->ldc) &&
                       (!s->bias || describe(&bias, dnnl_f32, false, 1, s->n, s->n)) &&
                       make_attributes(s, &attributes) &&
-                      gnn__matmul_describe(made, engine, a, b, bias, c, attributes) == dnnl_success;
+                      matmul_describe(made, engine, a, b, bias, c, attributes) == dnnl_success;
     if (attributes)
         dnnl_primitive_attr_destroy(attributes);
-    gnn__layout_free(a);
-    gnn__layout_free(b);
-    gnn__layout_free(c);
-    gnn__layout_free(bias);
+    layout_free(a);
+    layout_free(b);
+    layout_free(c);
+    layout_free(bias);
     return fine;
 }
 
-/* oneDNN's plain loops are for checking others, not for use. */
+/* oneDNN's reference implementations are for testing, not for use. */
 static bool is_fast(const_dnnl_primitive_desc_t d)
 {
     const char *name;
@@ -195,28 +421,28 @@ static bool is_fast(const_dnnl_primitive_desc_t d)
 static bool make_memory(dnnl_memory_t *memory, const_dnnl_primitive_desc_t d, dnnl_query_t what,
                         int index, dnnl_engine_t engine)
 {
-    const gnn__layout_view_t m = dnnl_primitive_desc_query_md(d, what, index);
+    const layout_view_t m = dnnl_primitive_desc_query_md(d, what, index);
     if (dnnl_memory_create(memory, m, engine, DNNL_MEMORY_NONE) == dnnl_success)
         return true;
     *memory = NULL;
     return false;
 }
 
-/* From B as it comes, in fp32, to the layout and precision that the product reads. */
+/* Makes the conversion of an fp32 B to the layout and precision that the product reads. */
 static bool packing_make(primitive_t *p, const_dnnl_primitive_desc_t product, dnnl_engine_t engine)
 {
     const shape_t *s = &p->shape;
-    const gnn__layout_view_t packed = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
-    gnn__layout_t plain;
+    const layout_view_t packed = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
+    layout_t unpacked;
     dnnl_primitive_desc_t d;
     p->packed_bytes = dnnl_memory_desc_get_size(packed);
-    if (!describe(&plain, dnnl_f32, s->transpose_b, s->k, s->n, s->ldb))
+    if (!describe(&unpacked, dnnl_f32, s->transpose_b, s->k, s->n, s->ldb))
         return false;
-    bool fine = dnnl_memory_create(&p->plain, plain, engine, DNNL_MEMORY_NONE) == dnnl_success;
-    p->plain = fine ? p->plain : NULL;
-    fine = fine && dnnl_reorder_primitive_desc_create(&d, plain, engine, packed, engine, NULL) ==
+    bool fine = dnnl_memory_create(&p->unpacked, unpacked, engine, DNNL_MEMORY_NONE) == dnnl_success;
+    p->unpacked = fine ? p->unpacked : NULL;
+    fine = fine && dnnl_reorder_primitive_desc_create(&d, unpacked, engine, packed, engine, NULL) ==
                        dnnl_success;
-    gnn__layout_free(plain);
+    layout_free(unpacked);
     if (!fine)
         return false;
     fine = dnnl_primitive_create(&p->packing, d) == dnnl_success;
@@ -225,7 +451,7 @@ static bool packing_make(primitive_t *p, const_dnnl_primitive_desc_t product, dn
     return fine;
 }
 
-/* Leaves p->primitive NULL where oneDNN has nothing to offer. */
+/* Leaves p->primitive NULL where oneDNN has nothing fast. */
 static void primitive_make(primitive_t *p, dnnl_engine_t engine)
 {
     dnnl_primitive_desc_t d;
@@ -253,8 +479,7 @@ static uint64_t hash_of(const shape_t *s)
     return hash;
 }
 
-/* The primitive of a shape: a kept one, or a new one in place of the one that was not used for
- * longest. */
+/* The primitive of a shape: a kept one, or a new one that replaces the least recently used. */
 static primitive_t *primitive_of(primitives_t *all, const shape_t *s)
 {
     const uint64_t hash = hash_of(s);
@@ -279,7 +504,8 @@ static primitive_t *primitive_of(primitives_t *all, const shape_t *s)
 
 /* ---- running ---- */
 
-/* Layouts of oneDNN's own gain with AVX-512; tests take them on every processor. */
+/* oneDNN's own layouts are faster with AVX-512; forced contexts (tests) use them on every
+ * processor. */
 static bool lays_out(const gnn_context_t *context)
 {
     return processor_has(dnnl_cpu_isa_avx512_core) || context->forced;
@@ -288,7 +514,7 @@ static bool lays_out(const gnn_context_t *context)
 static shape_t shape_of(const gnn_context_t *context, const gnn__product_t *p,
                         gnn_precision_t level, int threads)
 {
-    const bool stays = gnn__prepacked_cover(context->prepacked, p->b);
+    const bool stays = prepacked_cover(context->prepacked, p->b);
     shape_t s;
     memset(&s, 0, sizeof s);
     s.m = p->m, s.n = p->n, s.k = p->k;
@@ -301,23 +527,23 @@ static shape_t shape_of(const gnn_context_t *context, const gnn__product_t *p,
     if (level == GNN_PRECISION_HIGHEST)
         return s;
     if (level == GNN_PRECISION_HIGH)
-        s.k *= GNN__BF16_PARTS;
+        s.k *= BF16_PARTS;
     s.lda = p->transpose_a ? p->m : s.k;
     if (!s.pack)
         s.ldb = p->transpose_b ? s.k : p->n;
     return s;
 }
 
-static gnn__layout_view_t layout_of(const_dnnl_memory_t memory)
+static layout_view_t layout_of(const_dnnl_memory_t memory)
 {
-    gnn__layout_view_t d;
+    layout_view_t d;
     return dnnl_memory_get_memory_desc(memory, &d) == dnnl_success ? d : NULL;
 }
 
 static bool pack(const primitives_t *all, const primitive_t *p, const gnn_real_t *b, void *to)
 {
-    const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, p->plain}, {DNNL_ARG_TO, p->b}};
-    return dnnl_memory_set_data_handle(p->plain, (void *)(uintptr_t)b) == dnnl_success &&
+    const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, p->unpacked}, {DNNL_ARG_TO, p->b}};
+    return dnnl_memory_set_data_handle(p->unpacked, (void *)(uintptr_t)b) == dnnl_success &&
            dnnl_memory_set_data_handle(p->b, to) == dnnl_success &&
            dnnl_primitive_execute(p->packing, all->stream, 2, arguments) == dnnl_success;
 }
@@ -330,7 +556,7 @@ static bool execute(const primitives_t *all, const primitive_t *p, const void *a
                                          {DNNL_ARG_DST, p->c},
                                          {DNNL_ARG_SCRATCHPAD, p->scratch},
                                          {DNNL_ARG_BIAS, p->bias}};
-    /* Sources are not const to oneDNN, and only read. */
+    /* oneDNN takes sources as non-const pointers and only reads them. */
     return dnnl_memory_set_data_handle(p->a, (void *)(uintptr_t)a) == dnnl_success &&
            dnnl_memory_set_data_handle(p->b, (void *)(uintptr_t)b) == dnnl_success &&
            dnnl_memory_set_data_handle(p->c, product->c) == dnnl_success &&
@@ -342,88 +568,96 @@ static bool execute(const primitives_t *all, const primitive_t *p, const void *a
            dnnl_stream_wait(all->stream) == dnnl_success;
 }
 
-/* B as the product reads it: laid out, or rounded. */
+/* Writes B as the product reads it: packed, or rounded. */
 static bool prepare_b(const gnn_context_t *context, const primitives_t *all,
-                      const primitive_t *kept, const gnn__product_t *p, const gnn__bf16_operand_t *b)
+                      const primitive_t *kept, const gnn__product_t *p, const bf16_operand_t *b)
 {
     if (kept->packing)
         return pack(all, kept, p->b, b->to);
-    gnn__bf16_make(context, kept->shape.threads, b);
+    bf16_make(context, kept->shape.threads, b);
     return true;
 }
 
-/* The same for a B that stays as it is: made once. False where there is no memory for that. */
-static bool kept_b(gnn_context_t *context, const primitives_t *all, const primitive_t *kept,
-                   const gnn__product_t *p, size_t bytes, gnn__bf16_operand_t *b)
+/* The same for a B that does not change: made once. False where there is no memory for that. */
+static bool cached_b(gnn_context_t *context, const primitives_t *all, const primitive_t *kept,
+                     const gnn__product_t *p, size_t bytes, bf16_operand_t *b)
 {
-    const gnn__prepacked_key_t key = {.b = p->b,
-                                      .rows = p->k,
-                                      .cols = p->n,
-                                      .stride = p->ldb,
-                                      .transposed = p->transpose_b,
-                                      .level = (gnn_precision_t)kept->shape.level,
-                                      .layout = kept->packing ? layout_of(kept->b) : NULL};
-    b->to = gnn__prepacked_find(context->prepacked, &key);
+    const prepacked_key_t key = {.b = p->b,
+                                 .rows = p->k,
+                                 .cols = p->n,
+                                 .stride = p->ldb,
+                                 .transposed = p->transpose_b,
+                                 .level = (gnn_precision_t)kept->shape.level,
+                                 .layout = kept->packing ? layout_of(kept->b) : NULL};
+    b->to = prepacked_find(context->prepacked, &key);
     if (b->to)
         return true;
     void *made = b->to = gnn__aligned(bytes);
     if (!made || !prepare_b(context, all, kept, p, b) ||
-        !(b->to = gnn__prepacked_add(context->prepacked, &key, made))) {
+        !(b->to = prepacked_add(context->prepacked, &key, made))) {
         gnn_free(made);
         return false;
     }
     return true;
 }
 
+/* [high high low] along k, the columns of A unless it is transposed. */
+static bf16_operand_t operand_a(const gnn__product_t *p, int parts)
+{
+    return (bf16_operand_t){.x = p->a,
+                            .rows = p->transpose_a ? p->k : p->m,
+                            .cols = p->transpose_a ? p->m : p->k,
+                            .stride = p->lda,
+                            .beside = !p->transpose_a,
+                            .parts = parts,
+                            .again = 1,
+                            .low = 2};
+}
+
+/* [high; low; high] along k, the rows of B unless it is transposed. */
+static bf16_operand_t operand_b(const gnn__product_t *p, int parts)
+{
+    return (bf16_operand_t){.x = p->b,
+                            .rows = p->transpose_b ? p->n : p->k,
+                            .cols = p->transpose_b ? p->k : p->n,
+                            .stride = p->ldb,
+                            .beside = p->transpose_b,
+                            .parts = parts,
+                            .again = 2,
+                            .low = 1};
+}
+
 static int run(gnn_context_t *context, primitives_t *all, const primitive_t *kept,
                const gnn__product_t *p)
 {
-    const int parts = kept->shape.level == GNN_PRECISION_HIGH ? GNN__BF16_PARTS : 1;
-    const bool halved = kept->shape.level != GNN_PRECISION_HIGHEST, made = halved || kept->packing;
-    gnn__bf16_operand_t a = {p->a,
-                             p->transpose_a ? p->k : p->m,
-                             p->transpose_a ? p->m : p->k,
-                             p->lda,
-                             !p->transpose_a,
-                             parts,
-                             1,
-                             2,
-                             NULL},
-                        b = {p->b,
-                             p->transpose_b ? p->n : p->k,
-                             p->transpose_b ? p->k : p->n,
-                             p->ldb,
-                             p->transpose_b,
-                             parts,
-                             2,
-                             1,
-                             NULL};
-    const size_t size_a = halved ? gnn__bf16_bytes(&a) : 0, size_b = kept->packing
-                                                                         ? kept->packed_bytes + 64
-                                                                     : halved ? gnn__bf16_bytes(&b)
-                                                                              : 0;
-    const bool stays = made && gnn__prepacked_cover(context->prepacked, p->b) &&
-                       kept_b(context, all, kept, p, size_b, &b);
+    const int parts = kept->shape.level == GNN_PRECISION_HIGH ? BF16_PARTS : 1;
+    const bool in_bf16 = kept->shape.level != GNN_PRECISION_HIGHEST, made = in_bf16 || kept->packing;
+    bf16_operand_t a = operand_a(p, parts), b = operand_b(p, parts);
+    const size_t size_a = in_bf16 ? bf16_bytes(&a) : 0;
+    size_t size_b = in_bf16 ? bf16_bytes(&b) : 0;
+    if (kept->packing)
+        size_b = kept->packed_bytes + 64;
+    const bool stays = made && prepacked_cover(context->prepacked, p->b) &&
+                       cached_b(context, all, kept, p, size_b, &b);
     GNN_TRY(gnn__arena_reserve(&all->arena,
                                size_a + (stays ? 0 : size_b) + kept->scratch_bytes + 3 * 64,
                                "scratch memory of a product"));
     gnn__arena_reset(&all->arena);
     void *scratch = gnn__arena_take(&all->arena, kept->scratch_bytes + 64);
     a.to = gnn__arena_take(&all->arena, size_a);
-    if (halved)
-        gnn__bf16_make(context, kept->shape.threads, &a);
+    if (in_bf16)
+        bf16_make(context, kept->shape.threads, &a);
     if (!stays) {
         b.to = gnn__arena_take(&all->arena, size_b);
         if (made && !prepare_b(context, all, kept, p, &b))
             return GNN_EUNSUPPORTED;
     }
-    return execute(all, kept, halved ? (const void *)a.to : p->a, made ? (const void *)b.to : p->b,
-                   p, scratch)
-               ? GNN_OK
-               : GNN_EUNSUPPORTED;
+    const void *from_a = in_bf16 ? (const void *)a.to : p->a,
+               *from_b = made ? (const void *)b.to : p->b;
+    return execute(all, kept, from_a, from_b, p, scratch) ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
-/* Turning few rows or columns into bf16 costs more than it gains. */
+/* Converting few rows or columns to bf16 costs more than it gains. */
 static gnn_precision_t level_of(const gnn_context_t *context, const gnn__product_t *p,
                                 gnn_precision_t wanted)
 {
@@ -439,8 +673,8 @@ static int product(gnn_context_t *context, primitives_t *all, const gnn__product
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }
 
-/* A transposed A in bf16: a sum over slices of its rows, whose parts of A and B stay in cache. What
- * is done is taken off the product. */
+/* A transposed A in bf16: a sum over slices of its rows, so that a slice of A and B stays in cache.
+ * What is done is taken off the product. */
 static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__product_t *p,
                              gnn_precision_t level, int threads)
 {
@@ -458,21 +692,27 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__pro
     return GNN_OK;
 }
 
-/* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by some 10%),
- * and where a long A streams by in narrow products (by 5 to 25%). With AVX2 it is what the
- * primitive calls. */
+/* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by 10%), and for
+ * narrow products where a long A streams from memory (by 5 to 25%). With AVX2 the primitive calls
+ * it anyway. */
 static bool suits_sgemm(const gnn_context_t *context, const gnn__product_t *p)
 {
     return !p->bias && (p->transpose_a || !lays_out(context) ||
                         (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
 }
 
-static int product_by_sgemm(const gnn__product_t *p)
+/* The first implementation that suits: tall GEMM, sgemm, slices in bf16, the primitive. */
+static int multiply(gnn_context_t *context, primitives_t *all, gnn__product_t *p,
+                    gnn_precision_t level, int threads)
 {
-    return dnnl_sgemm(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1,
-                      p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc) == dnnl_success
-               ? GNN_OK
-               : GNN_EUNSUPPORTED;
+    const bool exact = level == GNN_PRECISION_HIGHEST;
+    if (exact && gnn__gemm_tall_fits(p, threads))
+        return gnn__gemm_tall(p, threads, &all->arena);
+    if (exact && suits_sgemm(context, p))
+        return gnn__sgemm(p) ? GNN_OK : GNN_EUNSUPPORTED;
+    if (p->transpose_a && !p->bias)
+        return product_by_slices(context, all, p, level, threads);
+    return product(context, all, p, level, threads);
 }
 
 int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wanted, int threads)
@@ -483,14 +723,9 @@ int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wante
     primitives_t *all;
     GNN_TRY(primitives_of(context, &all));
     const int before = omp_get_max_threads();
-    /* the calling thread's own setting: oneDNN plans and runs with it */
+    /* per calling thread: oneDNN plans and runs with it */
     omp_set_num_threads(threads);
-    const gnn_precision_t level = level_of(context, p, wanted);
-    const bool exact = level == GNN_PRECISION_HIGHEST;
-    const int rc = exact && gnn__tall(p, threads)     ? gnn__tall_product(p, threads, &all->arena)
-                   : exact && suits_sgemm(context, p) ? product_by_sgemm(p)
-                   : p->transpose_a && !p->bias ? product_by_slices(context, all, p, level, threads)
-                                                : product(context, all, p, level, threads);
+    const int rc = multiply(context, all, p, level_of(context, p, wanted), threads);
     omp_set_num_threads(before);
     return rc;
 }

@@ -22,7 +22,7 @@ void gnn__onednn_info(char *text, size_t size)
     snprintf(text, size, "; no oneDNN");
 }
 
-/* OpenBLAS lays out what it multiplies itself, each time. */
+/* OpenBLAS packs its operands itself in every product. */
 int gnn__prepacked_new(gnn__prepacked_t **prepacked, const gnn_real_t *begin, int64_t length)
 {
     (void)begin, (void)length;

@@ -1,12 +1,16 @@
-/* Extremes over neighbours, forward and backward in registers (neighbour_extreme.h). */
-#include <lib/kernels/neighbours/neighbour_extreme.h>
+/* Elementwise maxima (minima) over in-neighbours on edges, and their gradient (neighbours.h).
+ *
+ *     receive    per row: a block of BLOCK registers holds the maxima so far; x of the next
+ *                neighbours is prefetched; NaN is tracked in a mask
+ *     match      per row: adds `gain` of neighbours that attain the extreme */
+#include <lib/kernels/neighbours/neighbours.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec_math.h>
 #include <math.h>
 
 enum { LANES = GNN__VEC_LANES, AHEAD = 8, BLOCK = 4 };
 
-/* A register, or the `count` numbers that are left. */
+/* A whole register, or the `count` elements that are left. */
 GNN__INLINE gnn__vec_t load(const gnn_real_t *x, int count)
 {
     return count == LANES ? gnn__vec_load(x) : gnn__vec_load_first(x, count);
@@ -20,7 +24,7 @@ GNN__INLINE void store(gnn_real_t *x, gnn__vec_t v, int count)
         gnn__vec_store_first(x, v, count);
 }
 
-/* The row of the neighbour some places behind `at`. */
+/* Prefetches the row of a later neighbour. */
 GNN__INLINE void prefetch(const gnn__pairs_t *p, int64_t at, const gnn_real_t *x, int64_t ld,
                           const int vectors)
 {
@@ -35,7 +39,7 @@ GNN__INLINE int left(const gnn__neighbour_extreme_t *e, int64_t f)
     return e->width - f < LANES ? (int)(e->width - f) : LANES;
 }
 
-/* `vectors` registers from number f on, of `count` numbers each. */
+/* `vectors` registers from element f on, of `count` elements each. */
 GNN__INLINE void receive_block(const gnn__neighbour_extreme_t *e, int64_t row, int64_t f,
                                const int vectors, int count)
 {
@@ -50,10 +54,10 @@ GNN__INLINE void receive_block(const gnn__neighbour_extreme_t *e, int64_t row, i
     }
 #pragma GCC unroll 1
     for (int64_t at = from; at < to; at++) {
-        const gnn_real_t *said = x + p.indices[at] * ldx;
+        const gnn_real_t *row_of_sender = x + p.indices[at] * ldx;
         prefetch(&p, at, x, ldx, vectors);
         for (int v = 0; v < vectors; v++) {
-            const gnn__vec_t m = sign * load(said + v * LANES, count);
+            const gnn__vec_t m = sign * load(row_of_sender + v * LANES, count);
             best[v] = gnn__vec_max(m, best[v]);
             bad[v] |= m != m;
         }
@@ -110,4 +114,5 @@ static void match(const gnn__neighbour_extreme_t *e, int64_t row0, int64_t row1)
 }
 
 extern const gnn__neighbour_extreme_kernels_t GNN__KERNEL(neighbour_extreme_kernels);
-const gnn__neighbour_extreme_kernels_t GNN__KERNEL(neighbour_extreme_kernels) = {receive, match};
+const gnn__neighbour_extreme_kernels_t GNN__KERNEL(neighbour_extreme_kernels) = {.receive = receive,
+                                                                                 .match = match};

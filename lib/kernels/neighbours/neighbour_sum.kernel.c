@@ -1,18 +1,30 @@
-/* Sums over neighbours on edges and on spans (neighbour_sum.h). */
+/* Sums over in-neighbours, on edges and on spans (neighbours.h).
+ *
+ *     edges    width         form
+ *              < a register  row_tail       masked loads
+ *              1 .. 8 regs   row_block      a block of features in registers, over all edges
+ *              256 features  wide_block     4 edges at a time, rows read from end to end; sums in
+ *                                           the first-level cache
+ *
+ *     spans    a queue of two stacks (spans): suffix sums of what lies left of `split`, and a
+ *              running sum of what lies right of it; nothing is ever subtracted
+ *                    base            split               top
+ *                     |  suffix sums   |    running sum   |
+ *              row:         lo .................. hi = top      sum = suffix[lo] + running */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/neighbours/neighbour_sum.h>
+#include <lib/kernels/neighbours/neighbours.h>
 #include <lib/kernels/simd/vec.h>
 
 enum { LANES = GNN__VEC_LANES, AHEAD = 8 };
 
-/* ---- edges: accumulators stay in registers for a block of features ---- */
+/* ---- edges: a block of features in registers ---- */
 
 GNN__INLINE gnn_real_t factor(const gnn__neighbour_sum_t *s, int64_t at)
 {
     gnn_real_t f = s->col_scale ? s->col_scale[s->pairs.indices[at]] : 1;
     if (s->weight) {
-        int64_t number = gnn__pairs_edge(&s->pairs, at);
-        f *= number < s->weights ? s->weight[number * s->weight_stride] : 1;
+        int64_t id = gnn__pairs_edge(&s->pairs, at);
+        f *= id < s->weights ? s->weight[id * s->weight_stride] : 1;
     }
     return f;
 }
@@ -50,14 +62,14 @@ GNN__INLINE void row_block(const gnn__neighbour_sum_t *s, int64_t row, int64_t f
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
     gnn_real_t *y = s->y + (row - s->y_row) * s->ldy + f;
     const bool pass =
-        vectors == 8 && start != y && !s->held && gnn__vec_passes(y, s->pairs.n_rows * s->width);
+        vectors == 8 && start != y && !s->held && gnn__vec_streams(y, s->pairs.n_rows * s->width);
     for (int v = 0; v < vectors; v++)
-        gnn__vec_put_by(y + v * LANES,
-                        start ? gnn__vec_load(start + v * LANES) + scale * sum[v] : scale * sum[v],
-                        pass);
+        gnn__vec_store_or_stream(
+            y + v * LANES,
+            start ? gnn__vec_load(start + v * LANES) + scale * sum[v] : scale * sum[v], pass);
 }
 
-/* Features that fill no register. */
+/* Features that do not fill a register. */
 GNN__INLINE void row_tail(const gnn__neighbour_sum_t *s, int64_t row, int64_t f, const bool plain)
 {
     const int count = (int)(s->width - f);
@@ -74,13 +86,12 @@ GNN__INLINE void row_tail(const gnn__neighbour_sum_t *s, int64_t row, int64_t f,
     gnn__vec_store_first(s->y + (row - s->y_row) * s->ldy + f, sum, count);
 }
 
-/* ---- wide rows: read from end to end, a few edges together; sums stand in the nearest cache ----
- */
+/* ---- edges, wide rows: rows are read from end to end ---- */
 
-/* Edges that are added together; numbers of a sum, and of a line of the caches. */
+/* Edges that are added together; elements of a sum, and of a cache line. */
 enum { TOGETHER = 4, WIDE = 256, LINE = 64 / (int)sizeof(gnn_real_t) };
 
-/* sum (+)= numbers f .. f + WIDE - 1 of the senders at places at .. at + count - 1. */
+/* sum (+)= elements f .. f + WIDE - 1 of the senders in slots at .. at + count - 1. */
 GNN__INLINE void few_edges(const gnn__neighbour_sum_t *s, int64_t at, int64_t end, int64_t f,
                            gnn_real_t *sum, bool fresh, const int count, const bool plain)
 {
@@ -127,10 +138,10 @@ GNN__INLINE void wide_block(const gnn__neighbour_sum_t *s, int64_t row, int64_t 
         few_edges(s, at, end, f, sum, at == from, 1, plain);
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
     gnn_real_t *y = s->y + (row - s->y_row) * s->ldy + f;
-    const bool pass = start != y && !s->held && gnn__vec_passes(y, s->pairs.n_rows * s->width);
+    const bool pass = start != y && !s->held && gnn__vec_streams(y, s->pairs.n_rows * s->width);
     for (int v = 0; v < WIDE; v += LANES) {
         const gnn__vec_t all = scale * gnn__vec_load(sum + v);
-        gnn__vec_put_by(y + v, start ? gnn__vec_load(start + v) + all : all, pass);
+        gnn__vec_store_or_stream(y + v, start ? gnn__vec_load(start + v) + all : all, pass);
     }
 }
 
@@ -158,23 +169,23 @@ static void edges(const gnn__neighbour_sum_t *s, int64_t row0, int64_t row1)
     else
         edge_rows(s, row0, row1, true);
     if (!s->held)
-        gnn__vec_all_passed();
+        gnn__vec_fence();
 }
 
 static void store_rows(const gnn_real_t *rows, int64_t count, int64_t width, gnn_real_t *y,
-                       int64_t ldy, int64_t numbers, bool last)
+                       int64_t ldy, int64_t elements, bool last)
 {
-    const bool pass = ldy % LANES == 0 && gnn__vec_passes(y, numbers);
+    const bool pass = ldy % LANES == 0 && gnn__vec_streams(y, elements);
     for (int64_t r = 0; r < count; r++, rows += width, y += ldy) {
         int64_t c = 0;
         for (; c + LANES <= width; c += LANES)
-            gnn__vec_put_by(y + c, gnn__vec_load(rows + c), pass);
+            gnn__vec_store_or_stream(y + c, gnn__vec_load(rows + c), pass);
         if (c < width)
             gnn__vec_store_first(y + c, gnn__vec_load_first(rows + c, (int)(width - c)),
                                  (int)(width - c));
     }
     if (last)
-        gnn__vec_all_passed();
+        gnn__vec_fence();
 }
 
 /* ---- spans: two stacks ---- */
@@ -189,7 +200,7 @@ GNN__INLINE void add_place(const gnn__neighbour_sum_t *s, int64_t place, int64_t
         sum[c] += scale * x[c];
 }
 
-/* Moves places from..to - 1 over to the suffix stack: entry k - from becomes the sum of k..to -
+/* Moves slots from .. to - 1 to the suffix stack: entry k - from becomes the sum of k .. to -
  * 1. */
 static void fill_suffix(const gnn__neighbour_sum_t *s, int64_t from, int64_t to, int64_t first,
                         int64_t count, gnn_real_t *suffix)
@@ -223,7 +234,7 @@ static void spans(const gnn__neighbour_sum_t *s, int64_t row0, int64_t row1, int
 {
     const int32_t *lo = s->pairs.lo, *hi = s->pairs.hi;
     int64_t base = lo[row0], split = base,
-            top = base; /* suffixes stand for base..split - 1, the running sum for split..top - 1 */
+            top = base; /* suffixes cover base .. split - 1, the running sum split .. top - 1 */
     gnn_real_t running[GNN__SLIDE_BLOCK] = {0}, sum[GNN__SLIDE_BLOCK] = {0};
     for (int64_t row = row0; row < row1; row++) {
         if (row > row0 && lo[row] == lo[row - 1] && hi[row] == hi[row - 1]) {
@@ -270,14 +281,14 @@ static void weight_grad(const gnn__neighbour_sum_t *s, int64_t row0, int64_t row
     for (int64_t row = row0; row < row1; row++) {
         const gnn_real_t scale = s->row_scale ? s->row_scale[row] : 1;
         for (int64_t at = s->pairs.indptr[row]; at < s->pairs.indptr[row + 1]; at++) {
-            const int64_t number = gnn__pairs_edge(&s->pairs, at), j = s->pairs.indices[at];
-            if (number < s->weights)
-                d_weight[number * d_stride] += scale * (s->col_scale ? s->col_scale[j] : 1) *
-                                               dot(s->y + row * s->ldy, s->x + j * s->ldx, s->width);
+            const int64_t id = gnn__pairs_edge(&s->pairs, at), j = s->pairs.indices[at];
+            if (id < s->weights)
+                d_weight[id * d_stride] += scale * (s->col_scale ? s->col_scale[j] : 1) *
+                                           dot(s->y + row * s->ldy, s->x + j * s->ldx, s->width);
         }
     }
 }
 
 extern const gnn__neighbour_sum_kernels_t GNN__KERNEL(neighbour_sum_kernels);
-const gnn__neighbour_sum_kernels_t GNN__KERNEL(neighbour_sum_kernels) = {edges, store_rows, spans,
-                                                                         weight_grad};
+const gnn__neighbour_sum_kernels_t GNN__KERNEL(neighbour_sum_kernels) = {
+    .edges = edges, .store_rows = store_rows, .spans = spans, .weight_grad = weight_grad};

@@ -1,7 +1,10 @@
-/* Rows of single pairs (pair_rows.h), a register at a time; the last of a row may be filled in
- * part. */
+/* Rows of single pairs (neighbours.h), one register at a time; the last one of a row may be filled
+ * in part. Projections of edge features keep a block of columns in registers:
+ *
+ *     project            y[c .. c + 4 registers] += f[k] * W[k], over all features k
+ *     project_weights    TILE_ROWS x TILE_COLUMNS registers of dW, over all pairs */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/neighbours/pair_rows.h>
+#include <lib/kernels/neighbours/neighbours.h>
 #include <lib/kernels/simd/vec_math.h>
 
 typedef gnn__vec_t V;
@@ -9,7 +12,7 @@ typedef gnn__vec_bits_t M;
 
 enum { LANES = GNN__VEC_LANES };
 
-/* Up to a register's numbers. */
+/* A register of elements, or the `left` that remain. */
 GNN__INLINE V some(const gnn_real_t *at, int64_t left)
 {
     return left < LANES ? gnn__vec_load_first(at, (int)left) : gnn__vec_load(at);
@@ -28,10 +31,10 @@ GNN__INLINE void add(gnn_real_t *at, V x, int64_t left)
     put(at, some(at, left) + x, left);
 }
 
-/* Numbers c .. c + LANES - 1 of a row of n, `left` from c to its end. */
+/* Elements c .. c + LANES - 1 of a row of n, of which `left` remain. */
 #define EACH_REGISTER(n) for (int64_t c = 0, left = (n); left > 0; c += LANES, left -= LANES)
 
-/* ---- projected features of edges: blocks of columns in registers ---- */
+/* ---- projected edge features ---- */
 
 enum { COLUMNS = 4, TILE_ROWS = LANES >= 16 ? 4 : 2, TILE_COLUMNS = LANES >= 16 ? 4 : 2 };
 
@@ -65,7 +68,7 @@ static void project(const gnn__feature_weight_t *w, const gnn_real_t *f, const g
     gnn__vec_store_first(y + c, sum, left);
 }
 
-/* The sums of some rows and columns, over all pairs. */
+/* A tile of the gradient: some rows and registers, summed over all pairs. */
 GNN__INLINE void weights_tile(const gnn__feature_weight_t *w, const int rows, const int registers,
                               int64_t k, int64_t c, int64_t pairs, const gnn_real_t *const *f,
                               const gnn_real_t *d, gnn_real_t *dw)
@@ -141,15 +144,15 @@ static void relu_sum_grad(int64_t n, const gnn_real_t *x, const gnn_real_t *e, c
     }
 }
 
-/* How far a gate is open. */
-GNN__INLINE V opening(const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *e, int64_t left)
+/* The gate, sigmoid(dst + src + e). */
+GNN__INLINE V gate_of(const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *e, int64_t left)
 {
     const V x = some(dst, left) + some(src, left);
     return 1 / (1 + gnn__vec_exp(-(e ? x + some(e, left) : x)));
 }
 
-/* What stands behind it. */
-GNN__INLINE V behind(const gnn_real_t *src, const gnn_real_t *e, int64_t at, int64_t left)
+/* The gated value, src' + e'. */
+GNN__INLINE V gated_value(const gnn_real_t *src, const gnn_real_t *e, int64_t at, int64_t left)
 {
     return e ? some(src + at, left) + some(e + at, left) : some(src + at, left);
 }
@@ -158,7 +161,8 @@ static void gate(int64_t n, const gnn_real_t *dst, const gnn_real_t *src, const 
                  gnn_real_t *y)
 {
     EACH_REGISTER(n)
-    put(y + c, opening(dst + c, src + c, e ? e + c : NULL, left) * behind(src, e, n + c, left), left);
+    put(y + c, gate_of(dst + c, src + c, e ? e + c : NULL, left) * gated_value(src, e, n + c, left),
+        left);
 }
 
 static void gate_grad(int64_t n, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *e,
@@ -166,8 +170,8 @@ static void gate_grad(int64_t n, const gnn_real_t *dst, const gnn_real_t *src, c
 {
     EACH_REGISTER(n)
     {
-        const V open = opening(dst + c, src + c, e ? e + c : NULL, left),
-                value = behind(src, e, n + c, left), d_value = some(dy + c, left) * open,
+        const V open = gate_of(dst + c, src + c, e ? e + c : NULL, left),
+                value = gated_value(src, e, n + c, left), d_value = some(dy + c, left) * open,
                 d_open = d_value * (1 - open) * value;
         if (d_dst)
             add(d_dst + c, d_open, left);
@@ -204,9 +208,9 @@ static void welford_grad(int64_t n, const gnn_real_t *factor, const gnn_real_t *
     add(dx + c, some(factor + c, left) * (some(x + c, left) - some(mean + c, left)), left);
 }
 
-/* Of the two exponentials, of what was and of what comes, one is always 1. */
+/* Of the two exponentials, of the old maximum and of the new element, one is always 1. */
 static void soften(int64_t n, gnn_real_t t, const gnn_real_t *x, gnn_real_t *most, gnn_real_t *sum,
-                   gnn_real_t *heard)
+                   gnn_real_t *weighted)
 {
     EACH_REGISTER(n)
     {
@@ -219,11 +223,11 @@ static void soften(int64_t n, gnn_real_t t, const gnn_real_t *x, gnn_real_t *mos
                 w = gnn__vec_select(higher, one, less);
         put(most + c, gnn__vec_select(higher, u, before), left);
         put(sum + c, s * keep + w, left);
-        put(heard + c, some(heard + c, left) * keep + w * m, left);
+        put(weighted + c, some(weighted + c, left) * keep + w * m, left);
     }
 }
 
-/* With w = share exp(t x - most): dx = w (1 + t (x - y)), dt = the sum of w x (x - y) */
+/* With w = share exp(t x - most): dx = w (1 + t (x - y)), dt = sum of w x (x - y). */
 static gnn_real_t soften_grad(int64_t n, gnn_real_t t, const gnn_real_t *x, const gnn_real_t *most,
                               const gnn_real_t *y, const gnn_real_t *share, gnn_real_t *dx)
 {

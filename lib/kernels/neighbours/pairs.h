@@ -1,11 +1,11 @@
-/* Who hears whom: one part of a graph as bare arrays, in one of two forms. Graphs keep their parts
+/* The pairs of one part of a graph as bare arrays, in one of two forms. Graphs store their parts
  * so, and kernels read them so.
  *
- * Rows are receivers and columns senders; in a transposed part it is the other way round. A row's
- * pairs stand at the places gnn__pairs_from .. gnn__pairs_to - 1:
+ * Rows are receivers and columns senders; in a transposed part rows are senders. A row's pairs are
+ * at the slots gnn__pairs_from .. gnn__pairs_to - 1:
  *
- *     edges   place k holds column indices[k]; rows of nodes stand in the order of the nodes
- *     spans   places are columns in the order of col_order; row r is node row_order[r] and hears
+ *     edges   slot k holds column indices[k]; row r is node r
+ *     spans   slots are columns in the order of col_order; row r is node row_order[r] and attends
  *             the run lo[r] .. hi[r] - 1 */
 #ifndef GNN_KERNELS_PAIRS_H
 #define GNN_KERNELS_PAIRS_H
@@ -16,15 +16,15 @@ typedef enum { GNN__EDGES, GNN__SPANS } gnn__form_t;
 
 typedef struct gnn__pairs {
     int64_t n_rows, n_cols;
-    int64_t count; /* pairs in all: edges, or the sum of run lengths */
+    int64_t count; /* count of pairs: edges, or the sum of run lengths */
     /* edges */
     const int64_t *indptr;  /* n_rows + 1; NULL: spans */
-    const int32_t *indices; /* count */
-    const int64_t *edge;    /* number of the edge at each place; NULL: edge_base + place */
+    const int32_t *indices; /* `count` columns */
+    const int64_t *edge;    /* edge id of each slot; NULL: edge_base + slot */
     int64_t edge_base;
     /* spans */
     const int32_t *row_order, *col_order; /* NULL: identity */
-    const int32_t *lo, *hi;               /* n_rows; neither ever decreases */
+    const int32_t *lo, *hi;               /* n_rows each, non-decreasing */
 } gnn__pairs_t;
 
 static inline gnn__form_t gnn__pairs_form(const gnn__pairs_t *p)
@@ -48,16 +48,20 @@ static inline int64_t gnn__pairs_to(const gnn__pairs_t *p, int64_t row)
     return p->indptr ? p->indptr[row + 1] : p->hi[row];
 }
 
-/* Node at place `at`. */
+/* Node at slot `at`. */
 static inline int64_t gnn__pairs_col(const gnn__pairs_t *p, int64_t at)
 {
-    return p->indptr ? p->indices[at] : p->col_order ? p->col_order[at] : at;
+    if (p->indptr)
+        return p->indices[at];
+    return p->col_order ? p->col_order[at] : at;
 }
 
-/* Number of the edge at place `at`; -1 on spans, which number none. */
+/* Edge id of slot `at`; -1 on spans, which have none. */
 static inline int64_t gnn__pairs_edge(const gnn__pairs_t *p, int64_t at)
 {
-    return !p->indptr ? -1 : p->edge ? p->edge[at] : p->edge_base + at;
+    if (!p->indptr)
+        return -1;
+    return p->edge ? p->edge[at] : p->edge_base + at;
 }
 
 #endif

@@ -1,17 +1,24 @@
-/* Dropout for many places at once: the counters and keys are those of gnn__dropout_draw, many of
- * them side by side; a block is the eight places of one counter, and which of them are kept are the
- * bits of a byte. */
+/* Dropout of dense rows and of stored elements of sparse ones. Counters and keys are those of
+ * gnn__dropout_draw, many at a time; a counter decides on a block of eight elements, whose bits
+ * form a byte:
+ *
+ *     row r        block 0           block 1           ..
+ *                  c0 .. c7          c8 .. c15         counter (row, block, step, stream)
+ *     bits         byte 0            byte 1            bit l: element 8 block + l is kept
+ *
+ *     matrix       32 counters -> 32 bytes -> multiply 256 elements, across rows
+ *     sparse       the same over stored elements, and kept ones are compacted to the left */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/kernels/simd/philox.h>
 #include <lib/kernels/simd/vec_math.h>
 
 enum { BLOCKS = 2 * GNN__PHILOX_LANES, LANES = 8 };
 
-/* ---- matrices ---- */
+/* ---- dense matrices ---- */
 
-/* What is left of a register of x, numbers k .. of those that `bits` are for. A dropped element is
- * -0 even if x is infinite or NaN, as if it had not been there. */
+/* The register x, elements k .. of those that `bits` belong to, after dropout. A dropped element is
+ * -0 even if x is infinite or NaN. */
 GNN__INLINE gnn__vec_t left_of(const uint8_t *bits, int64_t k, gnn_real_t scale, gnn__vec_t x)
 {
     const gnn__vec_t larger = x * scale + 0, dropped = gnn__vec_all((gnn_real_t)-0.0);
@@ -27,8 +34,7 @@ GNN__INLINE gnn__vec_t left_of(const uint8_t *bits, int64_t k, gnn_real_t scale,
 #endif
 }
 
-/* y (+)= what is left of n numbers that lie one behind another; `bits` is readable for a register's
- * more. */
+/* y (+)= x after dropout, n contiguous elements; `bits` is readable for a register more. */
 GNN__INLINE void apply(const uint8_t *bits, gnn_real_t scale, int64_t n, const gnn_real_t *x,
                        bool add, gnn_real_t *y)
 {
@@ -44,7 +50,7 @@ GNN__INLINE void apply(const uint8_t *bits, gnn_real_t scale, int64_t n, const g
     }
 }
 
-/* Blocks of a matrix, row by row: as many as one register has counters. */
+/* Rows and blocks of as many counters as a register holds. */
 typedef struct {
     gnn__wide_words_t row, block;
 } places_t;
@@ -59,7 +65,7 @@ static places_t first_places(int64_t row, uint64_t blocks)
     return at;
 }
 
-/* Moves those that are past their row's end into the next row; false if none was. */
+/* Moves those past their row's end to the next row; false if there was none. */
 GNN__INLINE bool wrap(places_t *at, gnn__wide_words_t blocks)
 {
 #if defined(__AVX512F__)
@@ -71,7 +77,7 @@ GNN__INLINE bool wrap(places_t *at, gnn__wide_words_t blocks)
     return over != 0;
 #else
     typedef int64_t over_t __attribute__((vector_size(GNN__VEC_BYTES)));
-    const over_t over = (over_t)at->block >= (over_t)blocks; /* -1 where it is so */
+    const over_t over = (over_t)at->block >= (over_t)blocks; /* -1 where true */
     uint64_t any = 0;
     at->block -= blocks & (gnn__wide_words_t)over;
     at->row -= (gnn__wide_words_t)over;
@@ -112,9 +118,9 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
     }
 }
 
-/* ---- stored numbers of sparse matrices ---- */
+/* ---- stored elements of sparse matrices ---- */
 
-/* Names the next BLOCKS blocks of stored numbers, from one of row r on. */
+/* The next BLOCKS blocks of stored elements, from block `block` of row r on. */
 static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t to, uint32_t *a,
                         uint32_t *b)
 {
@@ -125,18 +131,18 @@ static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t
         }
 }
 
-/* Appends those of at most eight numbers that are kept. May write eight places where there are
- * eight numbers. */
+/* Appends the kept ones of at most eight elements and returns their count. May write eight where
+ * there are eight. */
 #if !GNN_DOUBLE && defined(__AVX512F__)
 GNN__INLINE int64_t squeeze(int64_t n, uint8_t kept, gnn_real_t scale, const int32_t *from_at,
                             const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
 {
     const __mmask8 live = (__mmask8)(n < LANES ? (1u << n) - 1 : 0xff), mask = kept & live;
     const __m256i places = _mm256_maskz_compress_epi32(mask, _mm256_maskz_loadu_epi32(live, from_at));
-    const __m256 numbers =
+    const __m256 values =
         _mm256_maskz_compress_ps(mask, _mm256_maskz_loadu_ps(live, from_by) * _mm256_set1_ps(scale));
     _mm256_mask_storeu_epi32(at, live, places);
-    _mm256_mask_storeu_ps(by, live, numbers);
+    _mm256_mask_storeu_ps(by, live, values);
     return __builtin_popcount(mask);
 }
 #else
@@ -153,8 +159,8 @@ GNN__INLINE int64_t squeeze_each(int64_t n, uint8_t kept, gnn_real_t scale, cons
 }
 
 #if !GNN_DOUBLE && defined(__AVX2__)
-/* Where the set bits of a byte stand, one byte for each: those of four bits are listed, and the
- * upper four's go behind the lower four's. */
+/* Positions of the set bits of a byte, a byte each: those of four bits come from a table, and the
+ * upper four's follow the lower four's. */
 GNN__INLINE __m256i set_bits(uint8_t byte)
 {
     static const uint32_t of_four[16] = {0x0,   0x0,     0x1,     0x100,    0x2,   0x200,
@@ -172,10 +178,10 @@ GNN__INLINE int64_t squeeze(int64_t n, uint8_t kept, gnn_real_t scale, const int
     if (n < LANES)
         return squeeze_each(n, kept, scale, from_at, from_by, at, by);
     const __m256i places = set_bits(kept);
-    const __m256 numbers = _mm256_loadu_ps(from_by) * _mm256_set1_ps(scale);
+    const __m256 values = _mm256_loadu_ps(from_by) * _mm256_set1_ps(scale);
     _mm256_storeu_si256(
         (void *)at, _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const void *)from_at), places));
-    _mm256_storeu_ps(by, _mm256_permutevar8x32_ps(numbers, places));
+    _mm256_storeu_ps(by, _mm256_permutevar8x32_ps(values, places));
     return __builtin_popcount(kept);
 }
 #else

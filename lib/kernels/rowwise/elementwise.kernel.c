@@ -1,14 +1,20 @@
-/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell. */
-#include <lib/kernels/rowwise/elementwise.h>
+/* Functions of single elements: activations and their derivatives, sums and products of rows,
+ * losses, GRU and LSTM cells, powers, optimizer steps. Loops of plain C that the compiler
+ * vectorises; activations run over pieces of 64 elements:
+ *
+ *     x    [ piece 0 | piece 1 | .. | last, padded in a buffer ]
+ *          f of each, in a loop of fixed length */
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/kernels/simd/gelu_table.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec_math.h>
-#include <lib/kernels/simd/vec_power.h>
+
+#include <math.h>
 
 #define R GNN__REAL
 
 #define SIMD _Pragma("omp simd")
-/* tanh, erf and log are calls of libm in double (real_math.h). */
+/* In double tanh, erf and log call libm (real_math.h). */
 #if GNN_DOUBLE
 #define SIMD_IN_FLOAT
 #else
@@ -36,14 +42,14 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
         y[k] += alpha * x[k];
 }
 
-/* Formulas work on pieces of a fixed size: a loop of known length has no rest, and there are many
- * loops. The last piece is filled up in a buffer. */
+/* Formulas run over pieces of a fixed size, since fixed-length loops need no remainder loop and
+ * there are many formulas. */
 enum { PIECE = 64 };
 
 /* ---- activations: NAME_values is y = f(x); NAME_slopes is y = f'(t), where t is f(x) if
- * activations.def says so, else x ---- */
+ * from_output is true in activations.def, else x ---- */
 
-/* The formulas in v = x[k] of an activation, and how their loops are vectorised. */
+/* Both functions of an activation from its formulas in v = x[k]; `how` vectorises their loops. */
 #define FORMULAS(name, how, value, derivative)                                             \
     static inline void name##_values(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y) \
     {                                                                                      \
@@ -131,7 +137,9 @@ static inline gnn_real_t silu_slope(gnn_real_t v)
 
 static inline gnn_real_t softplus(gnn_real_t v)
 {
-    return v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v);
+    const gnn_real_t above = v > 0 ? v : 0, below = v > 0 ? -v : v;
+    const gnn_real_t smooth = above + gnn__softplus_negative(below);
+    return v > 20 ? v : smooth;
 }
 
 FORMULAS(gelu_tanh, SIMD_IN_FLOAT, gelu_tanh_value(v), gelu_tanh_slope(v))
@@ -265,7 +273,7 @@ static double exp_sum(int64_t n, const gnn_real_t *x, gnn_real_t shift, gnn_real
     return (double)sum;
 }
 
-/* The largest of n numbers, in lanes that compilers turn into vectors by themselves. */
+/* The maximum of n elements, in lanes that compilers vectorise. */
 static gnn_real_t max_row(int64_t n, const gnn_real_t *x)
 {
     enum { WIDTH = 16 };
@@ -283,7 +291,7 @@ static gnn_real_t max_row(int64_t n, const gnn_real_t *x)
     return result;
 }
 
-/* Long sums go through double every so often, so that their error does not grow with n. */
+/* Blocks of a long sum are added in double, so that its error does not grow with n. */
 enum { SUM_BLOCK = 1024 };
 
 static double sum_row(int64_t n, const gnn_real_t *x)
@@ -320,7 +328,7 @@ static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t
     MAP(SIMD, alpha * v + beta * z[k]);
 }
 
-/* Piece by piece, so that the formulas of the activations serve. */
+/* Piece by piece, to reuse the formulas of the activations. */
 static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
                                    gnn_real_t scale, gnn_real_t *g)
 {
@@ -388,8 +396,8 @@ static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, con
 {
 #pragma omp simd
     for (int64_t k = 0; k < d; k++) {
-        gnn_real_t r = keep[k], z = keep[d + k], n = keep[2 * d + k], g = dy[k];
-        gnn_real_t dn = g * (1 - z) * (1 - n * n);
+        const gnn_real_t r = keep[k], z = keep[d + k], n = keep[2 * d + k];
+        const gnn_real_t g = dy[k], dn = g * (1 - z) * (1 - n * n);
         inner[k] = dn * keep[3 * d + k] * r * (1 - r);
         inner[d + k] = g * (h[k] - n) * z * (1 - z);
         inner[2 * d + k] = dn;
@@ -427,7 +435,7 @@ static double power_grad(int64_t n, gnn_real_t p, const gnn_real_t *x, const gnn
     return total;
 }
 
-/* ---- the LSTM cell ---- */
+/* ---- LSTM cell ---- */
 
 static void lstm(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_real_t *memory,
                  gnn_real_t *h, gnn_real_t *c)
@@ -442,7 +450,7 @@ static void lstm(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_r
     }
 }
 
-/* One gradient of four or five; targets may be NULL. */
+/* Adds to one gradient; NULL: not wanted. */
 static inline void add_to(gnn_real_t *target, int64_t k, gnn_real_t x)
 {
     if (target)
@@ -453,14 +461,19 @@ static void lstm_grad(int64_t n, int64_t stride, const gnn_real_t *gates, const 
                       const gnn_real_t *dh, const gnn_real_t *dc, gnn_real_t *d_gates,
                       gnn_real_t *d_memory)
 {
-    gnn_real_t *d_i = d_gates, *d_f = d_gates ? d_gates + stride : NULL,
-               *d_g = d_gates ? d_f + stride : NULL, *d_o = d_gates ? d_g + stride : NULL;
+    gnn_real_t *d_i = d_gates, *d_f = NULL, *d_g = NULL, *d_o = NULL;
+    if (d_gates) {
+        d_f = d_gates + stride;
+        d_g = d_f + stride;
+        d_o = d_g + stride;
+    }
     SIMD_IN_FLOAT for (int64_t k = 0; k < n; k++)
     {
-        const gnn_real_t i = gnn__sigmoid(gates[k]), f = gnn__sigmoid(gates[stride + k]),
-                         g = gnn__tanh(gates[2 * stride + k]),
-                         o = gnn__sigmoid(gates[3 * stride + k]), was = memory ? memory[k] : 0,
-                         t = gnn__tanh(f * was + i * g), total = dc[k] + dh[k] * o * (1 - t * t);
+        const gnn_real_t i = gnn__sigmoid(gates[k]), f = gnn__sigmoid(gates[stride + k]);
+        const gnn_real_t g = gnn__tanh(gates[2 * stride + k]),
+                         o = gnn__sigmoid(gates[3 * stride + k]);
+        const gnn_real_t was = memory ? memory[k] : 0, t = gnn__tanh(f * was + i * g);
+        const gnn_real_t total = dc[k] + dh[k] * o * (1 - t * t);
         add_to(d_i, k, total * g * i * (1 - i));
         add_to(d_f, k, total * was * f * (1 - f));
         add_to(d_g, k, total * i * (1 - g * g));
@@ -492,3 +505,67 @@ const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
     .lstm = lstm,
     .lstm_grad = lstm_grad,
 };
+
+/* ---- optimizer steps ---- */
+
+static void sgd(const gnn__sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
+                gnn_real_t *restrict b, int64_t n)
+{
+    const gnn__sweep_t c = *s;
+    if (!b) {
+#pragma omp simd
+        for (int64_t k = 0; k < n; k++)
+            p[k] -= c.lr * (c.scale * g[k] + c.l2 * p[k]);
+        return;
+    }
+    const gnn_real_t own = c.nesterov ? 1 : 0, of_buffer = c.nesterov ? c.momentum : 1;
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
+        gnn_real_t buffer = c.momentum * b[k] + d;
+        b[k] = buffer;
+        p[k] -= c.lr * (own * d + of_buffer * buffer);
+    }
+}
+
+static void adam(const gnn__sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
+                 gnn_real_t *restrict m, gnn_real_t *restrict v, int64_t n)
+{
+    const gnn__sweep_t c = *s;
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
+        gnn_real_t first = m[k] + c.one_beta1 * (d - m[k]);
+        gnn_real_t second = c.beta2 * v[k] + c.one_beta2 * (d * d);
+#if GNN_DOUBLE
+        gnn_real_t root = sqrt(second);
+#else
+        gnn_real_t root = sqrtf(second);
+#endif
+        m[k] = first;
+        v[k] = second;
+        p[k] = c.shrink * p[k] - c.lr * first / (root / c.root_correction2 + c.eps);
+    }
+}
+
+static double squares(int64_t n, const gnn_real_t *x)
+{
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t k = 0; k < n; k++)
+        total += (double)x[k] * (double)x[k];
+    return total;
+}
+
+/* x * 0 is NaN where x is not finite. */
+static bool finite_all(int64_t n, const gnn_real_t *x)
+{
+    gnn_real_t any = 0;
+#pragma omp simd reduction(+ : any)
+    for (int64_t k = 0; k < n; k++)
+        any += x[k] * 0;
+    return any == 0;
+}
+
+const gnn__optimizer_kernels_t GNN__KERNEL(optimizer_kernels) = {
+    .sgd = sgd, .adam = adam, .squares = squares, .finite = finite_all};

@@ -1,12 +1,18 @@
-/* Dot products per head and their gradients (head_dot.h). */
+/* Dot products per head of rows with one or two vectors, and their gradients (rowwise.h): the
+ * scores of GAT. Three forms:
+ *
+ *     any            head by head, reduced across lanes
+ *     one narrow     one head that fits a register: masked loads (AVX2 and up)
+ *     8 heads x 8    AVX-512: a row in 4 registers; neighbouring lanes are added three times
+ *                      h0.0 h0.1 .. h0.7 h1.0 .. h1.7  ->  h0 h1 .. h7
+ *                    AVX2: a row in 8 registers, both vectors at a time */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/rowwise/head_dot.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/kernels/simd/vec_heads.h>
 
 enum { LANES = GNN__VEC_LANES, STRIP = 64, BLOCK = 32 };
 
-/* Eight heads of eight, as GAT papers use, have loops of their own where registers are wide
- * enough. */
+/* 8 heads x 8, the shape of the GAT paper, has loops of its own where registers are wide enough. */
 static bool is_eight(const gnn__heads_block_t *b)
 {
     return !GNN_DOUBLE && LANES >= 8 && b->heads == 8 && b->width == 8;
@@ -14,7 +20,7 @@ static bool is_eight(const gnn__heads_block_t *b)
 
 /* ---- any heads: one vector after the other ---- */
 
-/* Lanes are added in pairs: a compiler's own reduction would add them one after another. */
+/* Lanes are added pairwise; a compiler's own reduction would add them in sequence. */
 static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
 {
     gnn__vec_t sum = {0};
@@ -26,7 +32,7 @@ static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
     return gnn__vec_reduce(sum, 1, false)[0];
 }
 
-/* Up to a register's numbers. */
+/* A register of elements, or the `count` that remain. */
 GNN__INLINE gnn__vec_t some(const gnn_real_t *at, int64_t count)
 {
     return count < LANES ? gnn__vec_load_first(at, (int)count) : gnn__vec_load(at);
@@ -50,7 +56,7 @@ static void spread(const gnn__heads_block_t *b, int v, bool add)
         }
 }
 
-/* Some heads, of at most STRIP columns together. */
+/* Sums of some heads, at most STRIP columns at a time. */
 static void strip(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *g, int64_t ldg,
                   const gnn_real_t *x, int64_t ldx, double *sums)
 {
@@ -83,8 +89,8 @@ static void columns(const gnn__heads_block_t *b, int v)
     }
 }
 
-/* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it
- * where loads can be masked ---- */
+/* ---- one head that fits a register, as in the last layer of a GAT; worth it where loads can be
+ * masked ---- */
 
 #if defined(__AVX2__)
 static bool is_narrow(const gnn__heads_block_t *b)
@@ -115,12 +121,12 @@ static void narrow_grads(const gnn__heads_block_t *b)
 }
 #endif
 
-/* ---- eight heads of eight, as GAT papers use ---- */
+/* ---- 8 heads x 8 ---- */
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
 enum { EIGHT = 8, REGISTERS = EIGHT * EIGHT / LANES };
 
-/* Neighbours are added until two lanes hold a head's sum. */
+/* Adds neighbouring lanes until two lanes hold a head's sum. */
 GNN__INLINE gnn__vec_t halves(const gnn__vec_t *x, const gnn__vec_t *a)
 {
     return gnn__vec_neighbours(gnn__vec_neighbours(x[0] * a[0], x[1] * a[1]),
@@ -150,7 +156,7 @@ static void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to)
     gnn__vec_t a[GNN__HEAD_VECTORS][REGISTERS], sum[GNN__HEAD_VECTORS][REGISTERS] = {{{0}}};
     gnn__vec_bits_t head[REGISTERS];
     for (int u = 0; u < REGISTERS; u++) {
-        head[u] = gnn__vec_heads(EIGHT, u);
+        head[u] = gnn__vec_head_of_lane(EIGHT, u);
         for (int v = 0; v < GNN__HEAD_VECTORS; v++)
             a[v][u] = gnn__vec_load(b->a[v] + u * LANES);
     }
@@ -185,7 +191,8 @@ static void eight_grads(const gnn__heads_block_t *b)
 typedef float eight_t __attribute__((vector_size(32)));
 typedef float eight_anywhere_t __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* Neighbours are added three times, two vectors at once, until each lane holds one head's sum. */
+/* Adds neighbouring lanes three times, two registers at once, until each lane holds one head's
+ * sum. */
 static void eight_dots_of(const gnn__heads_block_t *b, int vector)
 {
     for (int64_t r = 0; r < b->rows; r++) {
@@ -212,8 +219,8 @@ static void eight_dots(const gnn__heads_block_t *b)
         eight_dots_of(b, v);
 }
 
-/* `rows` rows and two vectors, a head, which is a register, after the other. Sums stay in the
- * first cache: rows are read and written as they lie. */
+/* `rows` rows and two vectors, head by head (a register each). Sums stay in the first-level cache;
+ * rows are read and written in order. */
 GNN__INLINE void eight_rows(const gnn__heads_block_t *b, const int rows, int64_t r,
                             gnn_real_t sums[2][8 * LANES])
 {
@@ -257,7 +264,7 @@ static void eight_grads(const gnn__heads_block_t *b)
 }
 #endif
 
-/* ---- either ---- */
+/* ---- selection ---- */
 
 static void dots(const gnn__heads_block_t *b)
 {
@@ -297,4 +304,4 @@ static void grads(const gnn__heads_block_t *b)
 }
 
 extern const gnn__head_kernels_t GNN__KERNEL(head_kernels);
-const gnn__head_kernels_t GNN__KERNEL(head_kernels) = {dots, grads};
+const gnn__head_kernels_t GNN__KERNEL(head_kernels) = {.dots = dots, .grads = grads};

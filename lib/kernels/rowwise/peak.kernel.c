@@ -1,6 +1,6 @@
-/* Loops that do nothing but multiply-adds, or nothing but reads. */
+/* Peak rates: loops of multiply-adds on registers alone, and of reads alone. */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/rowwise/peak.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/kernels/simd/vec.h>
 
 enum { SUMS = 12, L = GNN__VEC_LANES };

@@ -1,7 +1,11 @@
-/* Norms of rows, and sums down columns (gradients of biases and gains, statistics of batch norm).
- * */
+/* Norms of rows, sums down columns (gradients of biases and gains, statistics of batch norm), and
+ * gradients that follow from an activation's output.
+ *
+ *     sums down columns     strips of WIDE columns, read in long runs
+ *     block of 32 rows      summed in gnn_real_t
+ *     all blocks            summed in double */
 #include <lib/kernels/isa.h>
-#include <lib/kernels/rowwise/row_norm.h>
+#include <lib/kernels/rowwise/rowwise.h>
 #include <lib/kernels/simd/vec_math.h>
 
 static gnn_real_t mean_of(int64_t n, const gnn_real_t *x)
@@ -34,7 +38,7 @@ static void norm(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gai
         y[k] = (x[k] - mean) * rstd * (gain ? gain[k] : 1) + (shift ? shift[k] : 0);
 }
 
-/* With g = dy gain and z = (x - mean) rstd:  dx = rstd (g - mean(g) - z mean(g z)); rms has no
+/* With g = dy gain and z = (x - mean) rstd: dx = rstd (g - mean(g) - z mean(g z)); rms has no
  * mean(g). */
 static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
                       const gnn_real_t *dy, const gnn_real_t stats[2], gnn_real_t *dx)
@@ -79,8 +83,8 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
 
 enum { STRIP = 64, WIDE = 2048, BLOCK = 32 };
 
-/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough
- * for memory to be read in long runs, and blocks of rows. */
+/* sums[c] = sum of the formula in r (row) and c (column), by strips of columns and blocks of
+ * rows. */
 #define DOWN_COLUMNS(formula)                                                                  \
     for (int64_t first = 0; first < cols; first += WIDE) {                                     \
         const int64_t last = cols < first + WIDE ? cols : first + WIDE;                        \
@@ -104,7 +108,7 @@ static void sum_down(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ld
     DOWN_COLUMNS(x[r * ldx + c])
 }
 
-/* Several narrow rows that follow one another are one wide row. */
+/* Several contiguous narrow rows are summed as one wide row. */
 static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
 {
     const int64_t side = cols > 0 && ldx == cols ? STRIP / cols : 0;
@@ -136,7 +140,7 @@ static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int6
                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
     DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
 
-/* ---- the derivative that follows from what an activation and dropout left ---- */
+/* ---- gradients from an activation's output ---- */
 
 /* dy f'(x), see gnn__grad_from_output_t. */
 GNN__INLINE gnn__vec_t left_product(const gnn__grad_from_output_t *f, gnn__vec_t y, gnn__vec_t dy)
@@ -146,14 +150,14 @@ GNN__INLINE gnn__vec_t left_product(const gnn__grad_from_output_t *f, gnn__vec_t
         kept, gnn__vec_select(y > 0, gnn__vec_all(f->above), f->curved * y + f->below) * dy);
 }
 
-GNN__INLINE gnn_real_t left_number(const gnn__grad_from_output_t *f, gnn_real_t y, gnn_real_t dy)
+GNN__INLINE gnn_real_t left_element(const gnn__grad_from_output_t *f, gnn_real_t y, gnn_real_t dy)
 {
     if (y == 0 && signbit(y) && f->dropped == 0)
         return 0;
     return (y > 0 ? f->above : f->curved * y + f->below) * dy;
 }
 
-/* At most WIDE numbers of a row, and their sums. */
+/* At most WIDE elements of a row, and their sums. */
 GNN__INLINE void left_row(int64_t n, const gnn__grad_from_output_t *f, const gnn_real_t *y,
                           const gnn_real_t *dy, gnn_real_t *dx, bool pass, gnn_real_t *sums)
 {
@@ -161,19 +165,19 @@ GNN__INLINE void left_row(int64_t n, const gnn__grad_from_output_t *f, const gnn
     for (; c + GNN__VEC_LANES <= n; c += GNN__VEC_LANES) {
         const gnn__vec_t d = left_product(f, gnn__vec_load(y + c), gnn__vec_load(dy + c));
         gnn__vec_store(sums + c, gnn__vec_load(sums + c) + d);
-        gnn__vec_put_by(dx + c, d, pass);
+        gnn__vec_store_or_stream(dx + c, d, pass);
     }
     for (; c < n; c++) {
-        dx[c] = left_number(f, y[c], dy[c]);
+        dx[c] = left_element(f, y[c], dy[c]);
         sums[c] += dx[c];
     }
 }
 
 static void left_grad(const gnn__grad_from_output_t *f, int64_t rows, int64_t cols,
                       const gnn_real_t *y, int64_t ldy, const gnn_real_t *dy, int64_t ldd,
-                      gnn_real_t *dx, int64_t ldx, int64_t numbers, double *sums)
+                      gnn_real_t *dx, int64_t ldx, int64_t elements, double *sums)
 {
-    const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_passes(dx, numbers);
+    const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_streams(dx, elements);
     for (int64_t first = 0; first < cols; first += WIDE) {
         const int64_t count = cols - first < WIDE ? cols - first : WIDE;
         for (int64_t c = 0; sums && c < count; c++)
@@ -189,7 +193,7 @@ static void left_grad(const gnn__grad_from_output_t *f, int64_t rows, int64_t co
         }
     }
     if (pass)
-        gnn__vec_all_passed();
+        gnn__vec_fence();
 }
 
 const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {

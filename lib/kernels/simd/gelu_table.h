@@ -1,8 +1,13 @@
-/* gelu(v) = v F(v) and gelu'(v) = F(v) + v f(v), F the normal distribution and f its density. Both
- * factors less a half are odd in v. They are piecewise polynomials here: sixteen pieces around the
- * multiples of 0.4, one in each lane of a register (of two with AVX2), from which a permutation
- * fetches the coefficients of a register of numbers at once: a third of the instructions of an erf.
- * Errors: 4e-8 of F, 9e-8 of gelu', as large as what rounding leaves. Included by kernels only. */
+/* gelu(v) = v F(v) and gelu'(v) = F(v) + v f(v), F being the normal distribution and f its density.
+ * Both factors minus 1/2 are odd in v, and are piecewise polynomials here: sixteen pieces around
+ * the multiples of 0.4, one per lane of a register (AVX2: of two), from which a permutation fetches
+ * the coefficients of a register of elements at once:
+ *
+ *     |v| / 0.4     piece 0   piece 1  ..  piece 15        term k: one register of 16 coefficients
+ *     v0 .. v15  -> piece of each -> permute term k -> fma, from the highest term down
+ *
+ * That is a third of the instructions of an erf. Errors: 4e-8 of F, 9e-8 of gelu', as large as
+ * rounding. Included by kernels only. */
 #ifndef GNN_KERNELS_GELU_TABLE_H
 #define GNN_KERNELS_GELU_TABLE_H
 
@@ -60,7 +65,7 @@ static const float gnn__gelu_slope[GNN__GELU_TERMS][16] = {
      -1.49073482e-08f},
 };
 
-/* The factor of each number. From |v| = 6 on it is 0 or 1; NaN stays NaN. */
+/* The factor of each element: 0 or 1 from |v| = 6 on, NaN for NaN. */
 #if defined(__AVX512F__)
 GNN__INLINE gnn__vec_t gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], gnn__vec_t v)
 {
@@ -76,7 +81,7 @@ GNN__INLINE gnn__vec_t gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], 
     return half + _mm512_xor_ps(p, sign);
 }
 #else
-/* Coefficient k of each piece: of the first eight, or of the others where bit 3 says so. */
+/* Coefficient k of each piece: from the first eight, or from the other eight where bit 3 is set. */
 GNN__INLINE __m256 gnn__gelu_term(const float *table, __m256i piece)
 {
     const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), piece),

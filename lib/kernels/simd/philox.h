@@ -1,8 +1,13 @@
-/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, many of them
- * side by side. A counter has eight draws of sixteen bits; what is kept of them are the bits of a
- * byte. Included by kernels only. */
-#ifndef GNN_KERNELS_PHILOX_LANES_H
-#define GNN_KERNELS_PHILOX_LANES_H
+/* Dropout by Philox 4x32-10 in registers: counters and keys are those of gnn__dropout_draw, many at
+ * a time. A counter gives eight draws of 16 bits; which of them are kept are the bits of a byte.
+ * Included by kernels only.
+ *
+ *     register    c0 of counter 0    c0 of counter 1    ..      64-bit lanes, 32 bits used
+ *     registers   c0, c1, c2, c3 of as many counters
+ *     rounds      2 multiplications, 2 shifts, 4 xors per register and round
+ *     compare     8 draws of 16 bits <= threshold -> 8 bits per counter */
+#ifndef GNN_KERNELS_PHILOX_H
+#define GNN_KERNELS_PHILOX_H
 
 #include <lib/kernels/simd/vec.h>
 
@@ -10,16 +15,16 @@
 #include <immintrin.h>
 #endif
 
-/* Whether multipliers stay bits, the masks of products, or are numbers. */
+/* Whether multipliers are stored as bits, which become masks of products, or as scalars. */
 #if !GNN_DOUBLE && defined(__AVX2__)
 #define GNN__KEEPS_BITS 1
 #else
 #define GNN__KEEPS_BITS 0
 #endif
 
-/* Counters that are always drawn together; those that one register holds; registers of twice as
- * many counters; how many of them turn together, because a round waits for the one before: as many
- * as there are registers for. */
+/* Counters that are drawn together; counters per register; registers of twice as many counters;
+ * registers whose rounds are interleaved, as many as there are registers for, because a round has
+ * to wait for the one before. */
 enum {
     GNN__PHILOX_LANES = 16,
     GNN__PHILOX_AT_ONCE = (int)(GNN__VEC_BYTES / sizeof(uint64_t)),
@@ -27,7 +32,7 @@ enum {
     GNN__PHILOX_TOGETHER = GNN__VEC_BYTES == 64 ? 4 : 2
 };
 
-/* ---- words ---- */
+/* ---- 64-bit lanes ---- */
 
 typedef uint64_t gnn__wide_words_t __attribute__((vector_size(GNN__VEC_BYTES)));
 
@@ -36,7 +41,7 @@ GNN__INLINE gnn__wide_words_t gnn__words_all(uint64_t x)
     return x - (gnn__wide_words_t){0};
 }
 
-/* The lower 32 bits of each lane times m, all 64 bits of it. */
+/* The lower 32 bits of each lane times m, all 64 bits of the product. */
 GNN__INLINE gnn__wide_words_t gnn__words_product(gnn__wide_words_t x, uint32_t m)
 {
 #if defined(__AVX512F__)
@@ -76,14 +81,14 @@ GNN__INLINE gnn__wide_words_t gnn__words_from(const uint32_t *at)
 
 /* ---- Philox ---- */
 
-/* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands
- * above the lower 32 bits is never read. */
+/* Each Philox word has a 64-bit lane of its own, so that products need no shuffles; bits above the
+ * lower 32 are never read. */
 typedef struct gnn__philox_words {
     gnn__wide_words_t c0, c1, c2, c3;
 } gnn__philox_words_t;
 
-GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, gnn__wide_words_t k0,
-                                                 gnn__wide_words_t k1)
+GNN__INLINE gnn__philox_words_t gnn__philox_round(gnn__philox_words_t s, gnn__wide_words_t k0,
+                                                  gnn__wide_words_t k1)
 {
     const gnn__wide_words_t p0 = gnn__words_product(s.c0, 0xD2511F53u),
                             p1 = gnn__words_product(s.c2, 0xCD9E8D57u);
@@ -91,7 +96,7 @@ GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, gnn__wid
                                  gnn__words_xor(p0 >> 32, s.c3, k1), p0};
 }
 
-/* One byte for each counter: which of its eight draws are at most `most`. */
+/* One byte per counter: which of its eight draws are at most `most`. */
 GNN__INLINE void gnn__philox_kept(gnn__philox_words_t s, uint16_t most, uint8_t *bits)
 {
 #if defined(__AVX512F__)
@@ -103,19 +108,19 @@ GNN__INLINE void gnn__philox_kept(gnn__philox_words_t s, uint16_t most, uint8_t 
                    kept = _pdep_u64(even, 0x00ff00ff00ff00ff) | _pdep_u64(odd, 0xff00ff00ff00ff00);
     memcpy(bits, &kept, sizeof kept);
 #elif defined(__AVX2__)
-    const __m256i all = _mm256_set1_epi16((short)most), none = _mm256_setzero_si256(),
-                  low = _mm256_blend_epi32((__m256i)s.c0, (__m256i)(s.c1 << 32), 0xAA),
-                  high = _mm256_blend_epi32((__m256i)s.c2, (__m256i)(s.c3 << 32), 0xAA),
-                  even = _mm256_subs_epu16(_mm256_unpacklo_epi64(low, high), all),
+    const __m256i all = _mm256_set1_epi16((short)most), none = _mm256_setzero_si256();
+    const __m256i low = _mm256_blend_epi32((__m256i)s.c0, (__m256i)(s.c1 << 32), 0xAA),
+                  high = _mm256_blend_epi32((__m256i)s.c2, (__m256i)(s.c3 << 32), 0xAA);
+    const __m256i even = _mm256_subs_epu16(_mm256_unpacklo_epi64(low, high), all),
                   odd = _mm256_subs_epu16(_mm256_unpackhi_epi64(low, high), all);
     const int kept = _mm256_movemask_epi8(
         _mm256_packs_epi16(_mm256_cmpeq_epi16(even, none), _mm256_cmpeq_epi16(odd, none)));
     memcpy(bits, &kept, sizeof kept);
 #elif defined(__x86_64__)
-    const __m128i all = _mm_set1_epi16((short)most), none = _mm_setzero_si128(),
-                  low = (__m128i)((s.c0 & 0xffffffffu) | s.c1 << 32),
-                  high = (__m128i)((s.c2 & 0xffffffffu) | s.c3 << 32),
-                  first = _mm_subs_epu16(_mm_unpacklo_epi64(low, high), all),
+    const __m128i all = _mm_set1_epi16((short)most), none = _mm_setzero_si128();
+    const __m128i low = (__m128i)((s.c0 & 0xffffffffu) | s.c1 << 32),
+                  high = (__m128i)((s.c2 & 0xffffffffu) | s.c3 << 32);
+    const __m128i first = _mm_subs_epu16(_mm_unpacklo_epi64(low, high), all),
                   second = _mm_subs_epu16(_mm_unpackhi_epi64(low, high), all);
     const uint16_t kept = (uint16_t)_mm_movemask_epi8(
         _mm_packs_epi16(_mm_cmpeq_epi16(first, none), _mm_cmpeq_epi16(second, none)));
@@ -124,16 +129,16 @@ GNN__INLINE void gnn__philox_kept(gnn__philox_words_t s, uint16_t most, uint8_t 
     for (int l = 0; l < GNN__PHILOX_AT_ONCE; l++) {
         const uint64_t words[4] = {s.c0[l], s.c1[l], s.c2[l], s.c3[l]};
         unsigned byte = 0;
-        for (int w = 0; w < 4; w++)
-            byte |=
-                (((words[w] & 0xffff) <= most ? 1u : 0) | ((words[w] >> 16 & 0xffff) <= most ? 2u : 0))
-                << 2 * w;
+        for (int draw = 0; draw < 8; draw++) {
+            const uint64_t value = words[draw / 2] >> 16 * (draw % 2) & 0xffff;
+            byte |= (value <= most ? 1u : 0) << draw;
+        }
         bits[l] = (uint8_t)byte;
     }
 #endif
 }
 
-/* For the counters (a, b, step, stream << 8 | block) of `together` registers. */
+/* Draws for the counters (a, b, step, stream << 8 | block) of `together` registers. */
 GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block,
                                       const gnn__wide_words_t *a, const gnn__wide_words_t *b,
                                       uint8_t *bits, const int together)
@@ -149,7 +154,7 @@ GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block,
         const gnn__wide_words_t key0 = gnn__words_all(k0), key1 = gnn__words_all(k1);
 #pragma GCC unroll 4
         for (int r = 0; r < together; r++)
-            s[r] = gnn__philox_turn(s[r], key0, key1);
+            s[r] = gnn__philox_round(s[r], key0, key1);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
@@ -158,7 +163,7 @@ GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block,
         gnn__philox_kept(s[r], (uint16_t)(d->threshold - 1), bits + r * GNN__PHILOX_AT_ONCE);
 }
 
-/* Of 32 and of 16 counters: one byte each. */
+/* One byte for each of 32, or of 16, counters. */
 static __attribute__((noinline, unused)) void gnn__keep_32(const gnn__dropout_t *d, uint32_t block,
                                                            const gnn__wide_words_t *a,
                                                            const gnn__wide_words_t *b, uint8_t *bits)
@@ -180,7 +185,7 @@ static __attribute__((noinline, unused)) void gnn__keep_16(const gnn__dropout_t 
 
 /* ---- pairs ---- */
 
-/* n pairs, at most 32, eight heads: bit h of a pair's byte says whether head 8 block + h is kept.
+/* n pairs (at most 32) and eight heads: bit h of a pair's byte is set if head 8 block + h is kept.
  * i, j and `bits` have room for a multiple of GNN__PHILOX_LANES pairs. */
 static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, uint32_t block, uint8_t *bits)
@@ -194,7 +199,7 @@ static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_
     (n > GNN__PHILOX_LANES ? gnn__keep_32 : gnn__keep_16)(d, block, a, b, bits);
 }
 
-/* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of
+/* keep[e * heads + h] for n pairs. i and j are readable up to the next multiple of
  * GNN__PHILOX_LANES. */
 static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, int64_t heads, gnn_real_t *keep)
@@ -209,17 +214,17 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
         }
 }
 
-/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or one
- * gnn_real_t. gnn__keep_patterns draws those of n pairs; i, j and keep have room for a multiple of
- * GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any
- * may be the first. */
+/* Dropout multipliers of pairs x width, width 1, 4 or 8: one bit or one gnn_real_t each.
+ * gnn__keep_patterns draws those of n pairs; i, j and keep have room for a multiple of
+ * GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from element x on, for any
+ * x. */
 #if GNN__KEEPS_BITS
-/* The lowest `width` bits of eight bytes, one behind another. */
+/* The lowest `width` bits of each of eight bytes, packed. */
 GNN__INLINE uint64_t gnn__low_bits(uint64_t bytes, int width)
 {
 #if defined(__AVX512F__)
-    return _pext_u64(bytes, (width == 1 ? 1u : width == 4 ? 0xfu : 0xffu) * 0x0101010101010101u);
-#else /* several processors of AVX2 take hundreds of cycles for a pext */
+    return _pext_u64(bytes, ((1u << width) - 1) * 0x0101010101010101u);
+#else /* pext takes hundreds of cycles on several processors with AVX2 */
     if (width == 8)
         return bytes;
     if (width == 1)
@@ -242,13 +247,13 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
             uint64_t bits;
             memcpy(&bits, drawn + k, sizeof bits);
             bits = gnn__low_bits(bits, width);
-            memcpy(to, &bits, sizeof bits); /* the next ones overwrite what is too many */
+            memcpy(to, &bits, sizeof bits); /* the next bytes overwrite the excess */
         }
         e += all;
     }
 }
 
-/* w times the scale where the lane's bit is set, else 0. */
+/* w times the scale in lanes whose bit is set, else 0. */
 GNN__INLINE gnn__vec_t gnn__kept_lanes(gnn_real_t scale, uint32_t bits, gnn__vec_t w)
 {
 #if defined(__AVX512F__)
@@ -268,15 +273,16 @@ GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, 
     return gnn__kept_lanes(scale, bits >> (x & 7), w);
 }
 
-/* Of width 1, but each number in `width` lanes; scale 0: nothing is dropped. */
-GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w,
-                                      const int width)
+/* gnn__kept for width 1 with each multiplier in `width` lanes; scale 0: no dropout. */
+GNN__INLINE gnn__vec_t gnn__kept_repeated(gnn_real_t scale, const void *keep, int64_t x,
+                                          gnn__vec_t w, const int width)
 {
     uint32_t bits;
     if (!(scale > 0))
         return w;
     memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
-    bits = _pdep_u32(bits >> (x & 7), width == 4 ? 0x1111 : width == 8 ? 0x0101 : 1);
+    const uint32_t lowest = width == 4 ? 0x1111 : 1; /* bit of each multiplier's first lane */
+    bits = _pdep_u32(bits >> (x & 7), width == 8 ? 0x0101 : lowest);
     return gnn__kept_lanes(scale, bits * ((1u << width) - 1), w);
 }
 #else

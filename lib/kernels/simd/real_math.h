@@ -1,6 +1,6 @@
 /* Elementary functions of gnn_real_t without calls or branches, so that loops over them vectorise:
  * exp and expm1 to about 1e-7 relative in float and 2e-16 in double; tanh and erf likewise in float
- * (in double they are libm's). NaN gives NaN, and arguments far out of range give the limits. */
+ * (libm's in double). NaN gives NaN, and arguments far out of range give the limits. */
 #ifndef GNN_KERNELS_REAL_MATH_H
 #define GNN_KERNELS_REAL_MATH_H
 
@@ -45,8 +45,8 @@ static inline gnn_real_t gnn__from_bits(gnn__bits_t bits)
     return u.real;
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: Taylor's series in double, a Chebyshev fit of degree 4
- * in float. */
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: Taylor series in double, a Chebyshev fit of degree 4 in
+ * float. */
 static inline gnn_real_t gnn__exp_tail(gnn_real_t r)
 {
 #if GNN_DOUBLE
@@ -77,7 +77,7 @@ static inline void gnn__exp_parts(gnn_real_t x, gnn_real_t *p, gnn_real_t *high,
 {
     const gnn_real_t magic =
         GNN__REAL(3) *
-        GNN__REAL((gnn__bits_t)1 << (GNN__MANTISSA - 1)); /* adding it rounds to whole numbers */
+        GNN__REAL((gnn__bits_t)1 << (GNN__MANTISSA - 1)); /* adding it rounds to integers */
     x = x < GNN__EXP_LEAST ? GNN__EXP_LEAST : x;
     x = x > GNN__EXP_MOST ? GNN__EXP_MOST : x;
     gnn_real_t rounded = x * GNN__REAL(1.4426950408889634) + magic;
@@ -134,7 +134,7 @@ static inline gnn_real_t gnn__erf(gnn_real_t x)
 #if GNN_DOUBLE
     return erf(x);
 #else
-    /* An odd polynomial near 0; 1 - e^(polynomial in |x|) beyond, where the exponent falls without
+    /* An odd polynomial near 0; 1 - e^(polynomial in |x|) beyond, whose exponent decreases without
      * bound. */
     float size = fabsf(x), z = x * x;
     float far = -1.72853470e-5f * size + 3.83197126e-4f;

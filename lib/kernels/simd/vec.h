@@ -1,5 +1,5 @@
 /* One register of gnn_real_t at the width of the instruction set that a kernel is compiled for:
- * gcc's and clang's vector extension, no intrinsics. */
+ * loads, stores and arithmetic by gcc's and clang's vector extension. Included by kernels only. */
 #ifndef GNN_KERNELS_VEC_H
 #define GNN_KERNELS_VEC_H
 
@@ -36,8 +36,8 @@ GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
     return x - (gnn__vec_t){0};
 }
 
-/* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes
- * without a number hold 0. */
+/* Loads and stores of the first `count` lanes, fewer than all: nothing after them is read or
+ * written; other lanes are loaded as 0. */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #if defined(__AVX512F__) && GNN_DOUBLE
@@ -71,7 +71,7 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
     GNN__MASKED(mask_storeu)(at, GNN__MASK(count), x);
 #elif GNN_DOUBLE
     GNN__MASKED(maskstore)(at, GNN__MASK(count), x);
-#else /* in parts: some processors take a dozen cycles for a masked store */
+#else /* in parts: masked stores take a dozen cycles on some processors */
     if (count >= 8) {
         _mm256_storeu_ps(at, (__m256)x);
         return;
@@ -107,21 +107,21 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 }
 #endif
 
-/* Results that no cache will hold until they are read again go past the caches: a line that is
- * written as a whole need not be read before. `y`: whole registers of a matrix of so many
- * numbers. */
-GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
+/* Streaming stores, for results that exceed any cache before they are read again: a line that is
+ * written as a whole need not be read first. True for an aligned y of a matrix of `elements`
+ * elements. */
+GNN__INLINE bool gnn__vec_streams(const gnn_real_t *y, int64_t elements)
 {
 #if !GNN_DOUBLE && defined(__AVX2__)
-    return numbers > 8 << 20 && (uintptr_t)y % GNN__VEC_BYTES == 0;
+    return elements > 8 << 20 && (uintptr_t)y % GNN__VEC_BYTES == 0;
 #else
     (void)y;
-    (void)numbers;
+    (void)elements;
     return false;
 #endif
 }
 
-GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
+GNN__INLINE void gnn__vec_store_or_stream(gnn_real_t *y, gnn__vec_t x, bool pass)
 {
 #if !GNN_DOUBLE && defined(__AVX2__)
     if (pass) {
@@ -137,8 +137,8 @@ GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
     gnn__vec_store(y, x);
 }
 
-/* Before others read them. */
-GNN__INLINE void gnn__vec_all_passed(void)
+/* Fences streaming stores, before other threads read them. */
+GNN__INLINE void gnn__vec_fence(void)
 {
 #if !GNN_DOUBLE && defined(__AVX2__)
     _mm_sfence();

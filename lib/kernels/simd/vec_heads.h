@@ -1,14 +1,16 @@
-/* Patterns of a few heads side by side in a register. Included by kernels only.
+/* Patterns of a few heads in a register. A pattern repeats one scalar for each of `width` heads (1,
+ * 4 or 8) over a register, or over several registers where heads are more than lanes. Included by
+ * kernels only.
  *
- * A pattern repeats the numbers of `width` heads (1, 4 or 8) over a register; where the heads are
- * more than the lanes, over several registers. */
+ *     width 4, 8 lanes:  h0 h1 h2 h3 h0 h1 h2 h3      width 8, 4 lanes:  h0 h1 h2 h3 | h4 h5 h6
+ * h7 */
 #ifndef GNN_KERNELS_VEC_HEADS_H
 #define GNN_KERNELS_VEC_HEADS_H
 
 #include <lib/kernels/simd/vec_math.h>
 
-/* `width` numbers, 1, 4 or 8, as a pattern; `part` is the register's number modulo those that a
- * pattern takes. */
+/* `width` elements (1, 4 or 8) as a pattern; `part` is the register's index modulo those of a
+ * pattern. */
 GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, int part)
 {
     if (width == 1)
@@ -29,17 +31,17 @@ GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, i
 #endif
 }
 
-/* Which head stands in each lane of register `part` of a row whose heads, 2, 4 or 8 numbers each,
- * follow one another. */
-GNN__INLINE gnn__vec_bits_t gnn__vec_heads(int d, int part)
+/* The head of each lane of register `part` of a row whose heads, of 2, 4 or 8 elements, follow one
+ * another. */
+GNN__INLINE gnn__vec_bits_t gnn__vec_head_of_lane(int d, int part)
 {
-    gnn__vec_bits_t number;
+    gnn__vec_bits_t index;
     for (int l = 0; l < GNN__VEC_LANES; l++)
-        number[l] = l;
-    return (number + part * GNN__VEC_LANES) >> __builtin_ctz((unsigned)d);
+        index[l] = l;
+    return (index + part * GNN__VEC_LANES) >> __builtin_ctz((unsigned)d);
 }
 
-/* Lane l of a pattern goes to the lanes whose head is l. */
+/* Copies lane l of a pattern to the lanes whose head is l. */
 GNN__INLINE gnn__vec_t gnn__vec_spread(gnn__vec_t pattern, gnn__vec_bits_t head)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
@@ -75,7 +77,7 @@ GNN__INLINE gnn__vec_t gnn__vec_neighbours(gnn__vec_t x, gnn__vec_t y)
 #endif
 }
 
-/* Every lane gets the sum (or the largest) over the lanes of its head. */
+/* Sets every lane to the sum (or maximum) over the lanes of its head. */
 GNN__INLINE gnn__vec_t gnn__vec_reduce(gnn__vec_t x, const int width, const bool largest)
 {
     if (width >= GNN__VEC_LANES)
@@ -103,7 +105,10 @@ GNN__INLINE gnn__vec_t gnn__vec_reduce(gnn__vec_t x, const int width, const bool
 #else
     for (int step = GNN__VEC_LANES / 2; step >= width; step /= 2)
         for (int l = 0; l < step; l++)
-            x[l] = !largest ? x[l] + x[l + step] : x[l + step] > x[l] ? x[l + step] : x[l];
+            if (!largest)
+                x[l] += x[l + step];
+            else
+                x[l] = x[l + step] > x[l] ? x[l + step] : x[l];
     for (int l = width; l < GNN__VEC_LANES; l++)
         x[l] = x[l % width];
     return x;
@@ -111,8 +116,7 @@ GNN__INLINE gnn__vec_t gnn__vec_reduce(gnn__vec_t x, const int width, const bool
 #undef FOLD
 }
 
-/* Two patterns, each half as wide as a register, after one another: halves of x added up, then
- * those of y. */
+/* Two patterns half as wide as a register: adds the halves of x, then those of y. */
 GNN__INLINE gnn__vec_t gnn__vec_reduce_two(gnn__vec_t x, gnn__vec_t y)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
@@ -131,8 +135,8 @@ GNN__INLINE gnn__vec_t gnn__vec_reduce_two(gnn__vec_t x, gnn__vec_t y)
 #endif
 }
 
-/* The first `width` numbers of a pattern. */
-GNN__INLINE void gnn__vec_put(gnn_real_t *at, gnn__vec_t x, const int width, int part)
+/* Stores the first `width` elements of a pattern. */
+GNN__INLINE void gnn__vec_store_pattern(gnn_real_t *at, gnn__vec_t x, const int width, int part)
 {
     if (width >= GNN__VEC_LANES) {
         gnn__vec_store(at + part % (width / GNN__VEC_LANES) * GNN__VEC_LANES, x);

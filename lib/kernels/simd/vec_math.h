@@ -1,10 +1,12 @@
-/* What the vector extension does not spell: maximum, selection, exp, log. Included by kernels
- * only. */
+/* Operations on registers that the vector extension lacks: maximum, selection, exp, log, powers.
+ * Included by kernels only. */
 #ifndef GNN_KERNELS_VEC_MATH_H
 #define GNN_KERNELS_VEC_MATH_H
 
 #include <lib/kernels/simd/real_math.h>
 #include <lib/kernels/simd/vec.h>
+
+#include <float.h>
 
 #if !GNN_DOUBLE && (defined(__AVX512F__) || defined(__AVX2__))
 #include <immintrin.h>
@@ -16,7 +18,7 @@ typedef int64_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
 typedef int32_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
 #endif
 
-/* Lanes of `mask` (all ones or all zeros) take x, the others 0. */
+/* x in lanes of `mask` (all ones or all zeros), 0 in the others. */
 GNN__INLINE gnn__vec_t gnn__vec_where(gnn__vec_bits_t mask, gnn__vec_t x)
 {
     return (gnn__vec_t)(mask & (gnn__vec_bits_t)x);
@@ -30,7 +32,7 @@ GNN__INLINE gnn__vec_t gnn__vec_select(gnn__vec_bits_t mask, gnn__vec_t x, gnn__
     return (gnn__vec_t)((mask & (gnn__vec_bits_t)x) | (~mask & (gnn__vec_bits_t)otherwise));
 }
 
-/* The larger; `kept` where x is NaN. */
+/* Elementwise maximum; `kept` where x is NaN. */
 GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
@@ -42,7 +44,7 @@ GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
 #endif
 }
 
-/* The smaller; x where x is NaN, and where `most` is. */
+/* Elementwise minimum; x where x is NaN, and where `most` is. */
 GNN__INLINE gnn__vec_t gnn__vec_min(gnn__vec_t most, gnn__vec_t x)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
@@ -54,7 +56,7 @@ GNN__INLINE gnn__vec_t gnn__vec_min(gnn__vec_t most, gnn__vec_t x)
 #endif
 }
 
-/* gnn__leaky of slopes from 0 to 1; 0 times infinity is passed over. */
+/* gnn__leaky of slopes from 0 to 1; maximum ignores the NaN of 0 times infinity. */
 GNN__INLINE gnn__vec_t gnn__vec_leaky(gnn__vec_t x, gnn_real_t slope)
 {
     return gnn__vec_max(slope * x, x);
@@ -84,7 +86,7 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
     const __m512 tail = gnn__vec_exp_tail(x, &n);
     return (gnn__vec_t)_mm512_scalef_ps(tail + 1.0f, n);
 #elif !GNN_DOUBLE
-    /* Adding it rounds to whole numbers, and leaves n and twice the bias in the lowest bits. */
+    /* Adding it rounds to integers, and leaves n and twice the bias in the lowest bits. */
     const gnn__vec_t magic = gnn__vec_all(0x1.8p23f + 2 * GNN__BIAS);
     const gnn__vec_t y = gnn__vec_min(gnn__vec_all(GNN__EXP_MOST),
                                       gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x)),
@@ -107,7 +109,7 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
 #define GNN__VEC_EXPM1 1
-/* e^x - 1 of x <= 0, exact near 0. */
+/* e^x - 1 for x <= 0, exact near 0. */
 GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
 {
     __m512 n;
@@ -116,7 +118,7 @@ GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
 }
 #endif
 
-/* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2
+/* Natural logarithm of positive normal values: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2
  * atanh((m - 1) / (m + 1)). */
 GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 {
@@ -137,9 +139,9 @@ GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 #endif
 }
 
-/* sum + z times `above` in the lanes where z > 0, times `below` in the others. */
-GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t above,
-                                         gnn__vec_t below)
+/* sum + z * `above` in lanes where z > 0, sum + z * `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_add_leaky(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t above,
+                                          gnn__vec_t below)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
     const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
@@ -149,9 +151,9 @@ GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_
 #endif
 }
 
-/* `above` in the lanes where z > least, `below` in the others. */
-GNN__INLINE gnn__vec_t gnn__vec_bend(gnn__vec_t z, gnn__vec_t least, gnn__vec_t above,
-                                     gnn__vec_t below)
+/* `above` in lanes where z > least, `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_select_above(gnn__vec_t z, gnn__vec_t least, gnn__vec_t above,
+                                             gnn__vec_t below)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
     const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, (__m512)least, _CMP_GT_OQ);
@@ -161,7 +163,7 @@ GNN__INLINE gnn__vec_t gnn__vec_bend(gnn__vec_t z, gnn__vec_t least, gnn__vec_t 
 #endif
 }
 
-/* sum + x in the lanes where z > least. */
+/* sum + x in lanes where z > least, sum in the others. */
 GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t least, gnn__vec_t x)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
@@ -174,24 +176,24 @@ GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec
 
 #if !GNN_DOUBLE && defined(__AVX2__) && !defined(__AVX512F__)
 #define GNN__VEC_TRANSPOSE 1
-/* y[c * ldy + r] = rows[r][at + c] for eight rows of eight numbers. One name for each register:
- * arrays of them would be kept in memory. */
+/* y[c * ldy + r] = rows[r][at + c] for eight rows of eight elements. One name per register: arrays
+ * of them would be kept in memory. */
 GNN__INLINE void gnn__vec_transpose(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
                                     int64_t ldy)
 {
-    const __m256 a = _mm256_loadu_ps(rows[0] + at), b = _mm256_loadu_ps(rows[1] + at),
-                 c = _mm256_loadu_ps(rows[2] + at), d = _mm256_loadu_ps(rows[3] + at),
-                 e = _mm256_loadu_ps(rows[4] + at), f = _mm256_loadu_ps(rows[5] + at),
-                 g = _mm256_loadu_ps(rows[6] + at), h = _mm256_loadu_ps(rows[7] + at);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), ab_2 = _mm256_unpackhi_ps(a, b),
-                 cd = _mm256_unpacklo_ps(c, d), cd_2 = _mm256_unpackhi_ps(c, d),
-                 ef = _mm256_unpacklo_ps(e, f), ef_2 = _mm256_unpackhi_ps(e, f),
-                 gh = _mm256_unpacklo_ps(g, h), gh_2 = _mm256_unpackhi_ps(g, h);
-    const __m256 low_0 = _mm256_shuffle_ps(ab, cd, 0x44), high_0 = _mm256_shuffle_ps(ef, gh, 0x44),
-                 low_1 = _mm256_shuffle_ps(ab, cd, 0xEE), high_1 = _mm256_shuffle_ps(ef, gh, 0xEE),
-                 low_2 = _mm256_shuffle_ps(ab_2, cd_2, 0x44),
-                 high_2 = _mm256_shuffle_ps(ef_2, gh_2, 0x44),
-                 low_3 = _mm256_shuffle_ps(ab_2, cd_2, 0xEE),
+    const __m256 a = _mm256_loadu_ps(rows[0] + at), b = _mm256_loadu_ps(rows[1] + at);
+    const __m256 c = _mm256_loadu_ps(rows[2] + at), d = _mm256_loadu_ps(rows[3] + at);
+    const __m256 e = _mm256_loadu_ps(rows[4] + at), f = _mm256_loadu_ps(rows[5] + at);
+    const __m256 g = _mm256_loadu_ps(rows[6] + at), h = _mm256_loadu_ps(rows[7] + at);
+    const __m256 ab = _mm256_unpacklo_ps(a, b), ab_2 = _mm256_unpackhi_ps(a, b);
+    const __m256 cd = _mm256_unpacklo_ps(c, d), cd_2 = _mm256_unpackhi_ps(c, d);
+    const __m256 ef = _mm256_unpacklo_ps(e, f), ef_2 = _mm256_unpackhi_ps(e, f);
+    const __m256 gh = _mm256_unpacklo_ps(g, h), gh_2 = _mm256_unpackhi_ps(g, h);
+    const __m256 low_0 = _mm256_shuffle_ps(ab, cd, 0x44), high_0 = _mm256_shuffle_ps(ef, gh, 0x44);
+    const __m256 low_1 = _mm256_shuffle_ps(ab, cd, 0xEE), high_1 = _mm256_shuffle_ps(ef, gh, 0xEE);
+    const __m256 low_2 = _mm256_shuffle_ps(ab_2, cd_2, 0x44),
+                 high_2 = _mm256_shuffle_ps(ef_2, gh_2, 0x44);
+    const __m256 low_3 = _mm256_shuffle_ps(ab_2, cd_2, 0xEE),
                  high_3 = _mm256_shuffle_ps(ef_2, gh_2, 0xEE);
     _mm256_storeu_ps(y, _mm256_permute2f128_ps(low_0, high_0, 0x20));
     _mm256_storeu_ps(y + ldy, _mm256_permute2f128_ps(low_1, high_1, 0x20));
@@ -203,5 +205,27 @@ GNN__INLINE void gnn__vec_transpose(const gnn_real_t *const *rows, int64_t at, g
     _mm256_storeu_ps(y + 7 * ldy, _mm256_permute2f128_ps(low_3, high_3, 0x31));
 }
 #endif
+
+/* ---- powers ---- */
+
+/* log(x), or that of the smallest normal value where x is less. */
+GNN__INLINE gnn__vec_t gnn__vec_log_positive(gnn__vec_t x)
+{
+    return gnn__vec_log(gnn__vec_max(x, gnn__vec_all(GNN_DOUBLE ? (gnn_real_t)DBL_MIN : FLT_MIN)));
+}
+
+/* x^p where x > 0, else 0. */
+GNN__INLINE gnn__vec_t gnn__vec_power(gnn__vec_t x, gnn_real_t p)
+{
+    return gnn__vec_select(x > 0, gnn__vec_exp(p * gnn__vec_log_positive(x)), gnn__vec_all(0));
+}
+
+/* Derivative p y / x of y = x^p; 0 where x <= 0, but 1 where x is 0 and p is 1. */
+GNN__INLINE gnn__vec_t gnn__vec_power_slope(gnn__vec_t x, gnn__vec_t y, gnn_real_t p)
+{
+    const gnn__vec_t zero = gnn__vec_all(0), one = gnn__vec_all(1);
+    const gnn__vec_t below = gnn__vec_select(x == 0, gnn__vec_all(p == 1 ? 1 : 0), zero);
+    return gnn__vec_select(x > 0, p * y / gnn__vec_select(x > 0, x, one), below);
+}
 
 #endif

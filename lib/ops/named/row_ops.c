@@ -1,5 +1,5 @@
 /* Ops on rows: gather, concatenation of consecutive rows, softmax, autoscale. */
-#include <lib/kernels/dense/halves.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/named/named_ops.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
@@ -32,9 +32,9 @@ static int check_ids(const gnn_op_call_t *call)
 
 static void copy_row(const gnn_operand_t *table, int64_t row, gnn_real_t *to)
 {
-    const gnn__halves_t *h = table->halves;
+    const gnn__fp16_t *h = table->halves;
     if (h)
-        gnn__halves_kernels()->widen(h->cols, h->bf16, h->at + row * h->cols, to);
+        gnn__fp16_kernels()->widen(h->cols, h->bf16, h->at + row * h->cols, to);
     else
         memcpy(to, gnn__row(&table->value, row), (size_t)table->cols * sizeof *to);
 }
@@ -83,10 +83,10 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static bool reads_fp16(const void *attributes, int k, const gnn__halves_t *w)
+static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 {
     (void)attributes;
-    return k == 0 && !w->turned;
+    return k == 0 && !w->transposed;
 }
 
 static const gnn__op_traits_t traits = {.halves = reads_fp16};

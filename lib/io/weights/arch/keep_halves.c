@@ -38,8 +38,8 @@ static int numbers_of(const gnn__arch_model_t *made, const gnn__arch_filled_t *f
         GNN_TRY(gnn__parameters_keep(parameters, id, bf16, !from->table, numbers));
         filled->storage[id] = GNN__ARCH_HALVES;
     } else if (filled->storage[id] == GNN__ARCH_HALVES) {
-        const gnn__halves_t *h = gnn__parameters_halves(parameters, id);
-        if (h->bf16 == bf16 && h->turned == !from->table)
+        const gnn__fp16_t *h = gnn__parameters_halves(parameters, id);
+        if (h->bf16 == bf16 && h->transposed == !from->table)
             *numbers = (uint16_t *)(uintptr_t)h->at;
     }
     return GNN_OK;

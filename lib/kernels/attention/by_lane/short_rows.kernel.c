@@ -1,24 +1,40 @@
-/* Additive attention for short rows: a handful of receivers, or senders, at once. Their pairs
- * follow one another in the lists, so that what is done per pair (scores, exp, dropout) runs over
- * all of them in whole registers; only maxima, sums and gathers go row by row. */
-#include <lib/kernels/attention/by_lane/edge_terms.h>
-#include <lib/kernels/attention/by_lane/gather.h>
-#include <lib/kernels/attention/by_lane/scores.h>
-#include <lib/kernels/attention/by_lane/sender.h>
-#include <lib/kernels/attention/by_lane/short_rows.h>
+/* Additive attention for rows of few pairs, several receivers (or senders) at once. On most graphs
+ * a row has fewer pairs than a block has room for, and a register of pairs x width would be mostly
+ * padding. The pairs of consecutive rows are contiguous in the lists, so as many rows as fit are
+ * taken as one block:
+ *
+ *     rows         row 0          row 1     row 2                row 3     (empty)
+ *     start        0              3         5                    9    9
+ *     block        p0  p1  p2   | p3  p4  | p5  p6  p7  p8     |
+ *     registers    [p0 p1] [p2  p3] [p4  p5] [p6 p7] [p8 --]             width 8, 16 lanes
+ *
+ * Passes over whole registers, whatever row a pair belongs to, alternate with passes per row:
+ *
+ *     spread          row -> pairs    each pair gets a copy of its row's query
+ *     scores_short    registers       score = copy + k_j, minus infinity after the last pair
+ *     find_maxima    per row         maximum of its scores; spread as what to subtract before exp
+ *     weigh_short     registers       exp, dropout; the sign of a weight records s <= 0
+ *     add_weights          per row         sum of weights, and A
+ *     finish_sums     registers       1 / sum, log-sum-exp of all rows
+ *     forward_...     per row         gather, with sums that never leave registers where rows are
+ *                                     narrow, take four registers, or two halves of four
+ *     back_short, send_...            the same for senders: weights, d_v and d_k */
+#include <lib/kernels/attention/by_lane/edge_inputs.h>
+#include <lib/kernels/attention/by_lane/lane_block.h>
+#include <lib/kernels/attention/by_lane/lane_passes.h>
 
-enum { HANDFUL = 32 };
+enum { BATCH_ROWS = 32 };
 
-/* Rows row .. row + rows - 1; pairs start[r] .. start[r + 1] - 1 of the block are row r's. Arrays
- * of rows x width. */
-typedef struct handful {
+/* Rows row .. row + rows - 1; pairs start[r] .. start[r + 1] - 1 of the block belong to row r.
+ * Arrays are rows x width. */
+typedef struct row_batch {
     int64_t row;
-    int rows, start[HANDFUL + 1];
-    gnn_real_t largest[HANDFUL * HEADS], sum[HANDFUL * HEADS], a_sum[HANDFUL * HEADS];
-} handful_t;
+    int rows, start[BATCH_ROWS + 1];
+    gnn_real_t largest[BATCH_ROWS * HEADS], sum[BATCH_ROWS * HEADS], a_sum[BATCH_ROWS * HEADS];
+} row_batch_t;
 
-/* As many rows as fit a block; fewer than two are not worth it. */
-static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t *f)
+/* Takes as many rows as fit a block; false if those are fewer than two, or rows do not qualify. */
+static bool take_rows(const gnn__lanes_t *l, lane_block_t *b, int64_t row, row_batch_t *f)
 {
     const gnn__pairs_t *p = &l->a->pairs;
     if (PATTERN > 1 || !p->indptr || l->a->heads != l->width)
@@ -27,7 +43,7 @@ static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t 
     f->row = row;
     f->rows = 0;
     f->start[0] = 0;
-    while (f->rows < HANDFUL && row + f->rows < b->row1 &&
+    while (f->rows < BATCH_ROWS && row + f->rows < b->row1 &&
            p->indptr[row + f->rows + 1] - at <= BLOCK_PAIRS) {
         f->rows++;
         f->start[f->rows] = (int)(p->indptr[row + f->rows] - at);
@@ -41,20 +57,20 @@ static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t 
     return true;
 }
 
-/* Every pair gets a copy of its row's numbers. Whole registers: what they write behind a row is the
- * next row's to write again, or padding. */
-GNN__INLINE void spread(const handful_t *f, const gnn_real_t *numbers, int64_t stride,
+/* Copies each row's pattern to all its pairs. Stores whole registers: the excess is overwritten by
+ * the next row, or is padding. */
+GNN__INLINE void spread(const row_batch_t *f, const gnn_real_t *elements, int64_t stride,
                         gnn_real_t *out, const int width)
 {
     for (int r = 0; r < f->rows; r++) {
-        const gnn__vec_t x = gnn__vec_pattern(numbers + r * stride, width, 0);
+        const gnn__vec_t x = gnn__vec_pattern(elements + r * stride, width, 0);
         for (int n = f->start[r] * width; n < f->start[r + 1] * width; n += LANES)
             gnn__vec_store(out + n, x);
     }
 }
 
-/* The numbers of row r's pairs, a register at a time; `none` where the row has ended. */
-GNN__INLINE gnn__vec_t row_part(const handful_t *f, const gnn_real_t *x, int r, int at,
+/* LANES elements of row r's pairs, from element `at` on; `none` after the row's last. */
+GNN__INLINE gnn__vec_t row_part(const row_batch_t *f, const gnn_real_t *x, int r, int at,
                                 gnn_real_t none, const int width)
 {
     const int count = (f->start[r + 1] - f->start[r]) * width - at;
@@ -62,31 +78,32 @@ GNN__INLINE gnn__vec_t row_part(const handful_t *f, const gnn_real_t *x, int r, 
     return count >= LANES ? y : gnn__vec_select(first_lanes(count), y, gnn__vec_all(none));
 }
 
-/* Largest scores of every row, and spread over its pairs what is subtracted before exp. */
-GNN__INLINE void find_largest(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f,
-                              const int width)
+/* The largest score of every row, and, spread over its pairs in `weight`, what is subtracted before
+ * exp. */
+GNN__INLINE void find_maxima(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f,
+                             const int width)
 {
-    gnn_real_t base[HANDFUL * HEADS];
+    gnn_real_t base[BATCH_ROWS * HEADS];
     for (int r = 0; r < f->rows; r++) {
         gnn__vec_t most = gnn__vec_all(-INFINITY);
         for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
             most = gnn__vec_max(row_part(f, b->score, r, x, -INFINITY, width), most);
         most = gnn__vec_leaky(gnn__vec_reduce(most, width, true), l->slope);
-        gnn__vec_put(f->largest + r * width, most, width, 0);
-        gnn__vec_put(base + r * width, gnn__vec_select(most == -INFINITY, gnn__vec_all(0), most),
-                     width, 0);
+        gnn__vec_store_pattern(f->largest + r * width, most, width, 0);
+        gnn__vec_store_pattern(base + r * width,
+                               gnn__vec_select(most == -INFINITY, gnn__vec_all(0), most), width, 0);
     }
     spread(f, base, width, b->weight, width);
 }
 
-/* Scores become weights, and in `score` weights before dropout; where backward will ask, negative
- * ones for pairs with s <= 0. */
-static void weigh_short(const gnn__lanes_t *l, const lane_block_t *block, int numbers)
+/* Replaces scores by weights before dropout, negated for pairs with s <= 0 where backward will need
+ * that; `weight` is after dropout. */
+static void weigh_short(const gnn__lanes_t *l, const lane_block_t *block, int elements)
 {
     const lane_block_t b = *block;
     const bool records = l->p_sums != NULL;
     const gnn_real_t slope = l->slope;
-    for (int x = 0; x < padded(numbers); x += LANES) {
+    for (int x = 0; x < padded(elements); x += LANES) {
         const gnn__vec_t score = gnn__vec_load(b.score + x);
         const gnn__vec_bits_t negative = ~(score > 0);
         gnn__vec_t w = gnn__vec_exp(gnn__vec_leaky(score, slope) - gnn__vec_load(b.weight + x));
@@ -98,19 +115,20 @@ static void weigh_short(const gnn__lanes_t *l, const lane_block_t *block, int nu
     }
 }
 
-/* Each row's sum of `score`. */
-GNN__INLINE void sum_rows(const lane_block_t *b, handful_t *f, const int width)
+/* sum[r] = the sum of row r's scores. */
+GNN__INLINE void sum_rows(const lane_block_t *b, row_batch_t *f, const int width)
 {
     for (int r = 0; r < f->rows; r++) {
         gnn__vec_t sum = gnn__vec_all(0);
         for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
             sum += row_part(f, b->score, r, x, 0, width);
-        gnn__vec_put(f->sum + r * width, gnn__vec_reduce(sum, width, false), width, 0);
+        gnn__vec_store_pattern(f->sum + r * width, gnn__vec_reduce(sum, width, false), width, 0);
     }
 }
 
-/* Sums of the weights, and A. */
-GNN__INLINE void add_up(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f, const int width)
+/* Sums of the weights, and A where it is recorded. */
+GNN__INLINE void add_weights(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f,
+                             const int width)
 {
     if (!l->p_sums) {
         sum_rows(b, f, width);
@@ -124,12 +142,12 @@ GNN__INLINE void add_up(const gnn__lanes_t *l, const lane_block_t *b, handful_t 
             sum += gnn__vec_select(negative, -w, w);
             a += gnn__vec_where(negative, -w);
         }
-        gnn__vec_put(f->sum + r * width, gnn__vec_reduce(sum, width, false), width, 0);
-        gnn__vec_put(f->a_sum + r * width, gnn__vec_reduce(a, width, false), width, 0);
+        gnn__vec_store_pattern(f->sum + r * width, gnn__vec_reduce(sum, width, false), width, 0);
+        gnn__vec_store_pattern(f->a_sum + r * width, gnn__vec_reduce(a, width, false), width, 0);
     }
 }
 
-GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f,
+GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f,
                               const bool edges, const int width)
 {
     const int n = b->n * width;
@@ -143,22 +161,22 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, hand
     }
     for (int x = n; x < padded(n); x++)
         b->score[x] = -INFINITY;
-    find_largest(l, b, f, width);
+    find_maxima(l, b, f, width);
     weigh_short(l, b, n);
-    add_up(l, b, f, width);
+    add_weights(l, b, f, width);
 }
 
-#define SCORES_SHORT(width)                                                               \
-    MADE scores_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
-    {                                                                                     \
-        if (has_logits(l))                                                                \
-            scores_short(l, b, f, true, width);                                           \
-        else                                                                              \
-            scores_short(l, b, f, false, width);                                          \
+#define SCORES_SHORT(width)                                                                      \
+    PER_WIDTH scores_short_##width(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f) \
+    {                                                                                            \
+        if (has_logits(l))                                                                       \
+            scores_short(l, b, f, true, width);                                                  \
+        else                                                                                     \
+            scores_short(l, b, f, false, width);                                                 \
     }
 FOR_WIDTHS(SCORES_SHORT)
 
-/* Numbers x .. of an array that others write behind `end`. */
+/* Stores elements from .. of an array that other threads write from `end` on. */
 GNN__INLINE void store_until(gnn_real_t *at, gnn__vec_t x, int from, int end)
 {
     if (end - from >= LANES)
@@ -167,38 +185,38 @@ GNN__INLINE void store_until(gnn_real_t *at, gnn__vec_t x, int from, int end)
         gnn__vec_store_first(at + from, x, end - from);
 }
 
-/* Log-sum-exps and A of all rows; `sum` becomes what the rows are multiplied by. */
-static void finish_sums(const gnn__lanes_t *l, handful_t *f)
+/* Log-sum-exps and A of all rows. `sum` becomes the factor of the row's values. */
+static void finish_sums(const gnn__lanes_t *l, row_batch_t *f)
 {
     const gnn__attention_t *a = l->a;
-    const int numbers = f->rows * l->width;
-    for (int x = numbers; x < padded(numbers); x++) {
+    const int elements = f->rows * l->width;
+    for (int x = elements; x < padded(elements); x++) {
         f->sum[x] = 1;
         f->largest[x] = f->a_sum[x] = 0;
     }
-    for (int x = 0; x < numbers; x += LANES) {
+    for (int x = 0; x < elements; x += LANES) {
         const gnn__vec_t sum = gnn__vec_load(f->sum + x), largest = gnn__vec_load(f->largest + x);
         const gnn__vec_bits_t nothing = sum == 0;
         gnn__vec_t inverse = gnn__vec_all(1);
         if (a->last)
             inverse = gnn__vec_select(nothing, gnn__vec_all(0), 1 / sum);
         else
-            store_until(a->state.sum + f->row * l->width, sum, x, numbers);
+            store_until(a->state.sum + f->row * l->width, sum, x, elements);
         if (a->state.largest)
             store_until(a->state.largest + f->row * l->width,
                         a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
                                                   largest + gnn__vec_log(sum))
                                 : largest,
-                        x, numbers);
+                        x, elements);
         if (l->p_sums)
             store_until(l->a_sums + f->row * l->width, inverse * gnn__vec_load(f->a_sum + x), x,
-                        numbers);
+                        elements);
         gnn__vec_store(f->sum + x, inverse);
     }
 }
 
-/* The pairs of row r as a block of their own; *row is a copy of the block to begin with. */
-GNN__INLINE void row_block(const lane_block_t *b, const handful_t *f, int r, int width,
+/* Makes *row, a copy of block b, the block of row r alone. */
+GNN__INLINE void row_block(const lane_block_t *b, const row_batch_t *f, int r, int width,
                            lane_block_t *row)
 {
     row->n = f->start[r + 1] - f->start[r];
@@ -207,8 +225,8 @@ GNN__INLINE void row_block(const lane_block_t *b, const handful_t *f, int r, int
     row->second = b->second + f->start[r] * width;
 }
 
-/* Sums that never leave a register. */
-GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f,
+/* One head narrower than a register: its sums never leave one. */
+GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f,
                                 const bool two)
 {
     const int n = narrow_width(l);
@@ -221,19 +239,19 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const lane_block_t *b, co
     }
 }
 
-/* Rows of four registers that small heads share, as most GATs have, get their sums in these
- * registers too. */
-GNN__INLINE bool in_four(const gnn__lanes_t *l, const gnn_real_t *y)
+/* True for rows of four registers that small heads share, as in most GATs: their sums stay in these
+ * registers. */
+GNN__INLINE bool fits_four_registers(const gnn__lanes_t *l, const gnn_real_t *y)
 {
-    return shared_width(l) && l->value_numbers == 4 * LANES && !passes(l, y);
+    return shared_width(l) && l->value_numbers == 4 * LANES && !streams(l, y);
 }
 
-GNN__INLINE void forward_four(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f,
-                              const bool two)
+GNN__INLINE void forward_four_registers(const gnn__lanes_t *l, const lane_block_t *b,
+                                        const row_batch_t *f, const bool two)
 {
     gnn__vec_bits_t head[4];
     for (int v = 0; v < 4; v++)
-        head[v] = gnn__vec_heads(shared_width(l), v);
+        head[v] = gnn__vec_head_of_lane(shared_width(l), v);
     for (int r = 0; r < f->rows; r++) {
         const int64_t i = f->row + r;
         const gnn__vec_t inverse = gnn__vec_pattern(f->sum + r * l->width, HEADS, 0);
@@ -249,11 +267,11 @@ GNN__INLINE void forward_four(const gnn__lanes_t *l, const lane_block_t *b, cons
     }
 }
 
-/* Copies of eight heads of eight numbers, a pattern filling a register: half a row at a time has
- * its sums, and its second ones, in registers. */
+/* Packed rows of 8 heads x 8, a pattern per register (AVX2): half a row at a time has its sums, and
+ * second sums, in registers. */
 enum { HALF = 4 };
 
-GNN__INLINE bool in_halves(const gnn__lanes_t *l)
+GNN__INLINE bool fits_two_halves(const gnn__lanes_t *l)
 {
     return LANES == HEADS && l->layout == GNN__PACKED && l->width == HEADS &&
            l->value_numbers == 2 * HALF * LANES && l->a->d_v == 8;
@@ -267,9 +285,9 @@ GNN__INLINE void half_sums(const lane_block_t *b, const gnn__matrix_t *m, int fi
         const gnn_real_t *row = gnn__matrix_row(m, b->other[e]) + first,
                          *next = gnn__matrix_row(m, b->other[e + AHEAD]) + first;
         const gnn__vec_t w = gnn__vec_load(b->weight + e * HEADS),
-                         w_p = two ? gnn__vec_load(b->second + e * HEADS) : w,
-                         x0 = gnn__vec_load(row), x1 = gnn__vec_load(row + LANES),
-                         x2 = gnn__vec_load(row + 2 * LANES), x3 = gnn__vec_load(row + 3 * LANES);
+                         w_p = two ? gnn__vec_load(b->second + e * HEADS) : w;
+        const gnn__vec_t x0 = gnn__vec_load(row), x1 = gnn__vec_load(row + LANES);
+        const gnn__vec_t x2 = gnn__vec_load(row + 2 * LANES), x3 = gnn__vec_load(row + 3 * LANES);
         __builtin_prefetch(next);
         __builtin_prefetch(next + 2 * LANES);
         y0 += w * x0;
@@ -287,8 +305,8 @@ GNN__INLINE void half_sums(const lane_block_t *b, const gnn__matrix_t *m, int fi
     sum_p[0] = p0, sum_p[1] = p1, sum_p[2] = p2, sum_p[3] = p3;
 }
 
-GNN__INLINE void forward_halves(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f,
-                                const bool two)
+GNN__INLINE void forward_two_halves(const gnn__lanes_t *l, const lane_block_t *b,
+                                    const row_batch_t *f, const bool two)
 {
     for (int r = 0; r < f->rows; r++) {
         const int64_t i = f->row + r;
@@ -307,16 +325,16 @@ GNN__INLINE void forward_halves(const gnn__lanes_t *l, const lane_block_t *b, co
     }
 }
 
-/* Rows whose sums stay in registers; false: there is no room for these rows'. */
-static bool forward_in_registers(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f)
+/* Gathers rows whose sums stay in registers; false: no such form takes these rows. */
+static bool forward_in_registers(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f)
 {
     const bool two = l->p_sums != NULL;
     if (narrow_width(l))
         two ? forward_narrow(l, b, f, true) : forward_narrow(l, b, f, false);
-    else if (in_four(l, l->a->y.at))
-        two ? forward_four(l, b, f, true) : forward_four(l, b, f, false);
-    else if (in_halves(l) && !(l->finish && !finishes_later(l)))
-        two ? forward_halves(l, b, f, true) : forward_halves(l, b, f, false);
+    else if (fits_four_registers(l, l->a->y.at))
+        two ? forward_four_registers(l, b, f, true) : forward_four_registers(l, b, f, false);
+    else if (fits_two_halves(l) && !(l->finish && !finishes_later(l)))
+        two ? forward_two_halves(l, b, f, true) : forward_two_halves(l, b, f, false);
     else
         return false;
     return true;
@@ -324,9 +342,9 @@ static bool forward_in_registers(const gnn__lanes_t *l, const lane_block_t *b, c
 
 int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 {
-    handful_t f;
+    row_batch_t f;
     const int width = l->width;
-    if (!take(l, b, row, &f))
+    if (!take_rows(l, b, row, &f))
         return 0;
     BY_WIDTH(width, scores_short, l, b, &f);
     finish_sums(l, &f);
@@ -345,9 +363,9 @@ int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
     return f.rows;
 }
 
-/* ---- backward, by sender ---- */
+/* ---- backward, per sender ---- */
 
-GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f,
+GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f,
                             const bool edges, const int width)
 {
     const gnn_real_t slope = l->a->slope;
@@ -372,18 +390,18 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handfu
     sum_rows(b, f, width);
 }
 
-#define BACK_SHORT(width)                                                               \
-    MADE back_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
-    {                                                                                   \
-        if (has_logits(l))                                                              \
-            back_short(l, b, f, true, width);                                           \
-        else                                                                            \
-            back_short(l, b, f, false, width);                                          \
+#define BACK_SHORT(width)                                                                      \
+    PER_WIDTH back_short_##width(const gnn__lanes_t *l, const lane_block_t *b, row_batch_t *f) \
+    {                                                                                          \
+        if (has_logits(l))                                                                     \
+            back_short(l, b, f, true, width);                                                  \
+        else                                                                                   \
+            back_short(l, b, f, false, width);                                                 \
     }
 FOR_WIDTHS(BACK_SHORT)
 
-/* The same for a sender: the gradients of its values and its key. */
-static void send_narrow(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+/* d_v and d_k of row r's sender, in the three forms. */
+static void send_narrow(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f, int r)
 {
     const gnn__attention_t *a = l->a;
     const int n = narrow_width(l);
@@ -400,7 +418,8 @@ static void send_narrow(const gnn__lanes_t *l, const lane_block_t *b, const hand
     }
 }
 
-static void send_four(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+static void send_four_registers(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f,
+                                int r)
 {
     const gnn__attention_t *a = l->a;
     const int64_t j = f->row + r;
@@ -408,8 +427,8 @@ static void send_four(const gnn__lanes_t *l, const lane_block_t *b, const handfu
     gnn__vec_bits_t head[4];
     gnn__vec_t sum[4] = {{0}}, sum_p[4] = {{0}}, products[PATTERN];
     for (int v = 0; v < 4; v++) {
-        head[v] = gnn__vec_heads(shared_width(l), v);
-        __builtin_prefetch(x + l->v.stride + v * LANES); /* the next one's */
+        head[v] = gnn__vec_head_of_lane(shared_width(l), v);
+        __builtin_prefetch(x + l->v.stride + v * LANES); /* the next sender's values */
     }
     shared_sums(b, &l->dy, f->start[r], f->start[r + 1], l->width, head, sum, sum_p, 4, true);
     if (a->grad.v.at) {
@@ -426,14 +445,14 @@ static void send_four(const gnn__lanes_t *l, const lane_block_t *b, const handfu
     }
 }
 
-static void send_halves(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+static void send_two_halves(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f, int r)
 {
     const gnn__attention_t *a = l->a;
     const int64_t j = f->row + r;
     const gnn_real_t *x = gnn__matrix_row(&l->v, j), rest = 1 - a->slope;
     gnn__vec_t sum[HALF], sum_p[HALF], products[PATTERN];
-    fill(products, 0);
-    prefetch_eight(x + l->v.stride); /* the next one's */
+    fill_pattern(products, 0);
+    prefetch_eight(x + l->v.stride); /* the next sender's values */
     for (int first = 0; first < 2 * HALF * LANES; first += HALF * LANES) {
         half_sums(b, &l->dy, first, f->start[r], f->start[r + 1], sum, sum_p, true);
         for (int v = 0; v < HALF; v++) {
@@ -449,8 +468,8 @@ static void send_halves(const gnn__lanes_t *l, const lane_block_t *b, const hand
     }
 }
 
-/* The gradients of d_v and d_k of one row's sender. */
-static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+/* d_v and d_k of row r's sender in any form. */
+static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f, int r)
 {
     lane_block_t pairs = *b;
     gnn__vec_t sum[PATTERN];
@@ -458,10 +477,10 @@ static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful
         clear_sender(l, f->row + r);
     } else if (narrow_width(l)) {
         send_narrow(l, b, f, r);
-    } else if (in_four(l, l->a->grad.v.at)) {
-        send_four(l, b, f, r);
-    } else if (in_halves(l)) {
-        send_halves(l, b, f, r);
+    } else if (fits_four_registers(l, l->a->grad.v.at)) {
+        send_four_registers(l, b, f, r);
+    } else if (fits_two_halves(l)) {
+        send_two_halves(l, b, f, r);
     } else {
         row_block(b, f, r, l->width, &pairs);
         read_pattern(f->sum + r * l->width, sum, l->width);
@@ -471,7 +490,7 @@ static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful
 }
 
 /* Gradients of what the edges of all rows add to scores. */
-static void short_edges(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f)
+static void short_edges(const gnn__lanes_t *l, const lane_block_t *b, const row_batch_t *f)
 {
     lane_block_t pairs = *b;
     for (int r = 0; r < f->rows; r++) {
@@ -483,8 +502,8 @@ static void short_edges(const gnn__lanes_t *l, const lane_block_t *b, const hand
 
 int64_t send_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 {
-    handful_t f;
-    if (!take(l, b, row, &f))
+    row_batch_t f;
+    if (!take_rows(l, b, row, &f))
         return 0;
     BY_WIDTH(l->width, back_short, l, b, &f);
     for (int r = 0; r < f.rows; r++)

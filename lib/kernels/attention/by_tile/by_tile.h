@@ -1,16 +1,29 @@
-/* Attention in tiles, for dot scores on spans: blocks of rows against blocks of columns. What lies
- * outside a row's run is never multiplied, since 0 x NaN is NaN. Here are the sizes that kernels
- * and their callers share; tile_forward.h and tile_backward.h have the kernels. */
+/* Attention by tile, for dot scores on spans: blocks of receivers against tiles of senders, with
+ * the scores of a block in L1.
+ *
+ *                     senders, tiles of 64 columns
+ *                     tile 0        tile 1        tile 2
+ *     receivers     +-------------+-------------+-------------+
+ *     strip 0       | all         | cut by the span           |
+ *     (48 rows)     |             |           \ |             |    every row attends one run of
+ *     strip 1       |             | all        \|             |    columns, lo .. hi - 1, and runs
+ *                   |             |             | \           |    only move to the right
+ *                   +-------------+-------------+-------------+
+ *
+ * Columns outside of a row's run are never multiplied with data that may not be finite, since 0 x
+ * NaN is NaN. Forward (tile_forward.kernel.c) keeps a running softmax per receiver; backward
+ * (tile_backward.kernel.c) has senders as rows and recomputes alpha. Here are the sizes and
+ * functions that kernels share with their callers. */
 #ifndef GNN_KERNELS_BY_TILE_H
 #define GNN_KERNELS_BY_TILE_H
 
 #include <lib/kernels/attention/attention.h>
 
-/* The most rows of a forward call; backward, the most that share a packed tile; bytes of a thread's
- * draws of dropout. */
+/* Columns of a tile; most rows of a forward call, and in backward of a packed tile; bytes of a
+ * thread's dropout draws. */
 enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384, GNN__TILE_DRAWN = 512 << 10 };
 
-/* Columns on either side of a band of products with keys (tile_band.h). */
+/* Extra columns on either side of a band of products with keys by distance (tile.h). */
 enum { GNN__BAND_SLACK = 48 };
 
 /* Columns of a tile: whole registers of any instruction set. */
@@ -19,22 +32,22 @@ static inline int64_t gnn__tile_width(int64_t n)
     return gnn__round_up(n, 16);
 }
 
-/* A row of d_k or d_v numbers inside of tiles: whole registers, at `high` of words. */
+/* Elements of a packed row of d_k or d_v: whole registers, at `high` of words (tile.h). */
 static inline int64_t gnn__tile_row(const gnn__attention_t *a, int64_t n)
 {
     return gnn__round_up(n, a->level == GNN_PRECISION_HIGH ? 32 : 16);
 }
 
-/* Tiles of a part whose rows hear columns from the same one on, and numbers in each: keys, values,
- * and whether the values are finite. */
+/* Tiles of a part whose rows all start at the same column, and elements of each: keys, values, and
+ * whether the values are finite. */
 static inline int64_t gnn__packed_tiles(const gnn__attention_t *a)
 {
     const int64_t columns = a->pairs.hi[a->pairs.n_rows - 1] - a->pairs.lo[0];
     return (columns + GNN__TILE_COLUMNS - 1) / GNN__TILE_COLUMNS;
 }
 
-/* What holds n packed numbers: half as much at `medium`, where two share a word; at `high` each is
- * two bf16 numbers. */
+/* Elements of memory that hold n packed elements: half as many at `medium`, where two share a word;
+ * as many at `high`, where each is two bf16 values. */
 static inline int64_t gnn__tile_room(gnn_precision_t level, int64_t n)
 {
     return level == GNN_PRECISION_MEDIUM ? n / 2 : n;
@@ -47,7 +60,44 @@ static inline int64_t gnn__packed_tile(const gnn__attention_t *a)
            16;
 }
 
-/* Numbers of scratch per thread. */
+/* Scratch elements per thread. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);
+
+/* ---- forward ---- */
+
+typedef struct gnn__attention_tiles {
+    /* Rows row0 .. row1 - 1, heads head0 .. head1 - 1. */
+    void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
+                    int64_t head1, gnn_real_t *scratch);
+    /* Packs one tile of key and value head kv into a->packed. */
+    void (*pack)(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *scratch);
+    /* Transposes GNN__KEY_BLOCK rows of keys by distance to a block. */
+    void (*pack_keys)(const gnn_real_t *rows, int64_t width, gnn_real_t *block);
+} gnn__attention_tiles_t;
+const gnn__attention_tiles_t *gnn__attention_tiles(void);
+
+/* ---- backward ---- */
+
+/* Sums that a call adds to gradients of other threads' rows, per head of the call; overwritten.
+ * NULL: not wanted. */
+typedef struct gnn__tile_sums {
+    /* Columns lo[row0] .. hi[row1 - 1] - 1, rows of gnn__tile_row(d_k) elements: of queries, and of
+     * what keys by distance multiply, which may be the queries. */
+    gnn_real_t *d_q, *d_key_q;
+    gnn_real_t *d_prior; /* a->prior.stride elements, in reverse as those of the prior are */
+    gnn_real_t *d_keys;  /* a->prior.stride rows of a->keys.width elements */
+} gnn__tile_sums_t;
+
+/* Runs on the transposed part: rows are senders. */
+typedef struct gnn__attention_tiles_grad {
+    /* Rows row0 .. row1 - 1, any count; key and value heads kv0 .. kv1 - 1 and all query heads that
+     * read them. */
+    void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
+                 const gnn__tile_sums_t *sums, gnn_real_t *scratch);
+    /* Stores (add: adds) sums of columns c0 .. c1 - 1 in one head of the receivers' gradients. */
+    void (*receive)(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
+                    const gnn_real_t *d_q);
+} gnn__attention_tiles_grad_t;
+const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 
 #endif

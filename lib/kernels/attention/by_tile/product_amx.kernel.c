@@ -1,19 +1,23 @@
-/* Products of tiles by AMX, where sixteen rows of bf16 words meet sixteen columns in one
- * instruction. What fills no such block is multiplied by vdpbf16ps. */
-#include <lib/kernels/attention/by_tile/product_amx.h>
-#include <lib/kernels/attention/by_tile/product_bf16.h>
-#include <lib/kernels/attention/by_tile/tile_pack.h>
+/* Products of tiles by AMX: sixteen rows of bf16 words times sixteen columns in one instruction.
+ * What fills no such block is multiplied by vdpbf16ps (product_bf16.kernel.c).
+ *
+ *                      b: 4 blocks of 16 columns, each loaded to tile 5
+ *     a: 16 rows       +------+------+------+------+
+ *     (tile 4)         | sum0 | sum1 | sum2 | sum3 |      tiles 0 to 3, fp32
+ *                      +------+------+------+------+
+ *     the last half block of the inner dimension, 8 words: tiles 6 and 7 */
+#include <lib/kernels/attention/by_tile/tile.h>
 
-#if HALVES
+#if BF16_PRODUCTS
 #define TARGET __attribute__((target("amx-tile,amx-bf16,avx512bf16")))
 
-/* Sums of sixteen rows and up to four times sixteen columns are tiles 0 to 3; 4 and 5 are a block
- * of each factor, 6 and 7 half a block. */
+/* Tiles 0 to 3 are sums of 16 rows and up to 4 x 16 columns, 4 and 5 a block of each factor, 6 and
+ * 7 half a block. */
 enum { SUMS = 4, SIDE = 16 };
 
-/* Compilers do not know that instructions on tiles read memory: `what` and all that pointers reach
- * is read here. */
-GNN__INLINE void written(const void *what)
+/* Compilers do not know that tile instructions read memory: marks `what`, and all that pointers
+ * reach, as read here. */
+GNN__INLINE void read_by_tiles(const void *what)
 {
     __asm__ volatile("" : : "r"(what) : "memory");
 }
@@ -29,7 +33,7 @@ TARGET void amx_begin(void)
         shapes.bytes[t] = t == 6 ? 2 * SIDE : 4 * SIDE;
         shapes.rows[t] = t == 7 ? SIDE / 2 : SIDE;
     }
-    written(&shapes);
+    read_by_tiles(&shapes);
     _tile_loadconfig(&shapes);
 }
 
@@ -71,11 +75,11 @@ TARGET static void block(const gnn_real_t *a, int64_t row, const gnn_real_t *b, 
     }
 }
 
-/* Sixteen rows, of n words: whole blocks, and at last perhaps half of one. */
+/* Sixteen rows, n words: whole blocks, and at the end possibly half of one. */
 TARGET static void group(const gnn_real_t *a, int64_t row, const gnn_real_t *b, int64_t ldb,
                          int64_t n, gnn_real_t *out, int64_t ldo, int sums, bool add, bool split)
 {
-    written(a);
+    read_by_tiles(a);
     if (add)
         EACH_SUM(LOAD);
     else
@@ -86,35 +90,35 @@ TARGET static void group(const gnn_real_t *a, int64_t row, const gnn_real_t *b, 
         block(x, row, y, ldb, whole, sums);
         if (split) {
             block(x, row, y + ldb / 2, ldb, whole, sums);
-            block(x + rests_at(1), row, y, ldb, whole, sums);
+            block(x + remainders_at(1), row, y, ldb, whole, sums);
         }
     }
     EACH_SUM(STORE);
 }
 
-/* Words whose rows lie side by side, at most COLUMNS rows and columns of them, as rows one after
- * another. What is read behind the last row is not used. */
-static void turn(const gnn_real_t *a, int64_t step, int64_t rows, int64_t n, bool split,
-                 gnn_real_t *to)
+/* Transposes words whose rows are next to each other (at most COLUMNS rows and columns) to rows of
+ * words. Elements that are read after the last row are not used. */
+static void transpose_words(const gnn_real_t *a, int64_t step, int64_t rows, int64_t n, bool split,
+                            gnn_real_t *to)
 {
     for (int64_t k = 0; k < n; k += BLOCK_WORDS)
         for (int rest = 0; rest <= split; rest++) {
-            const panel_t words = {.rows = a + k * step + rest * rests_at(step), .ld = step};
+            const panel_t words = {.rows = a + k * step + rest * remainders_at(step), .ld = step};
             transpose(&words, (int)(n - k < BLOCK_WORDS ? n - k : BLOCK_WORDS), rows,
                       to + word_at(split, 1, k) + rest * BLOCK_WORDS);
         }
 }
 
-/* Rows have their words one after another (step 1); those side by side, as d_score has them for the
- * receivers, are turned first. */
+/* Rows of a have their words in sequence (step 1). Those next to each other, as d_score is for
+ * receivers, are transposed first. */
 static void multiply(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                      const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                      int64_t width, bool add, bool split)
 {
-    gnn_real_t turned[COLUMNS * COLUMNS] __attribute__((aligned(64)));
+    gnn_real_t transposed_words[COLUMNS * COLUMNS] __attribute__((aligned(64)));
     if (step != 1) {
-        turn(a, step, rows, n, split, turned);
-        a = turned;
+        transpose_words(a, step, rows, n, split, transposed_words);
+        a = transposed_words;
         row = COLUMNS;
     }
     product_t *other = split ? split_product : rounded_product;

@@ -1,9 +1,12 @@
-/* Tiles of attention in bf16, two numbers to a word, sums in fp32: at twice the rate of fp32 where
- * vdpbf16ps runs as fast as an fp32 instruction. At `high` three of the four products of rounded
- * numbers and rests, which leaves out the product of both rests. */
-#include <lib/kernels/attention/by_tile/product_bf16.h>
+/* Products of tiles in bf16 words by vdpbf16ps, with sums in fp32, and conversion of tiles to
+ * words. On AMD's processors vdpbf16ps does twice the work of an fp32 instruction.
+ *
+ *     medium    a b                         a, b rounded to bf16
+ *     high      a_hi b_hi                   a = a_hi + a_lo, b = b_hi + b_lo; the product of both
+ *               + a_hi b_lo + a_lo b_hi     remainders is left out */
+#include <lib/kernels/attention/by_tile/tile.h>
 
-#if HALVES
+#if BF16_PRODUCTS
 #define TARGET __attribute__((target("avx512bf16")))
 #define MULTIPLY_ADD(w, x, sum) \
     ((gnn__vec_t)_mm512_dpbf16_ps((__m512)(sum), (__m512bh)(w), (__m512bh)(x)))
@@ -22,14 +25,15 @@ TARGET void split_product(const gnn_real_t *a, int64_t row, int64_t step, int64_
 {
     for (int64_t k = 0; k < n; k += BLOCK_WORDS) {
         const gnn_real_t *x = a + word_at(true, step, k), *y = b + k * ldb;
-        const int64_t words = n - k < BLOCK_WORDS ? n - k : BLOCK_WORDS, rests = rests_at(step);
+        const int64_t words = n - k < BLOCK_WORDS ? n - k : BLOCK_WORDS,
+                      remainders = remainders_at(step);
         rounded_product(x, row, step, rows, y, ldb, words, out, ldo, width, add || k > 0);
         rounded_product(x, row, step, rows, y + ldb / 2, ldb, words, out, ldo, width, true);
-        rounded_product(x + rests, row, step, rows, y, ldb, words, out, ldo, width, true);
+        rounded_product(x + remainders, row, step, rows, y, ldb, words, out, ldo, width, true);
     }
 }
 
-/* Numbers from .. to - 1 of a word and of a row of words: the others are not multiplied. */
+/* Adds one word times a row of words; `there` masks elements outside from .. to - 1. */
 TARGET static void add_row(gnn_real_t word, const gnn_real_t *b, lanes_t there, gnn_real_t *out,
                            int64_t width)
 {
@@ -39,13 +43,14 @@ TARGET static void add_row(gnn_real_t word, const gnn_real_t *b, lanes_t there, 
     }
 }
 
-TARGET void bf16_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb,
-                     int64_t from, int64_t to, gnn_real_t *out, int64_t width, bool split)
+TARGET void bf16_row_product(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb,
+                             int64_t from, int64_t to, gnn_real_t *out, int64_t width, bool split)
 {
     const int64_t first = from / 2, end = (to + 1) / 2;
     for (int64_t k0 = first / BLOCK_WORDS * BLOCK_WORDS; k0 < end; k0 += BLOCK_WORDS)
-        for (int part = 0; part < (split ? 3 : 1); part++) { /* the rests of b, then those of a */
-            const gnn_real_t *x = a + word_at(split, step, k0) + (part == 2 ? rests_at(step) : 0),
+        for (int part = 0; part < (split ? 3 : 1); part++) { /* a_hi b_hi, a_hi b_lo, a_lo b_hi */
+            const gnn_real_t *x = a + word_at(split, step, k0) +
+                                  (part == 2 ? remainders_at(step) : 0),
                              *y = b + (part == 1 ? ldb / 2 : 0);
             for (int64_t k = k0 > first ? k0 : first; k < k0 + BLOCK_WORDS && k < end; k++) {
                 const uint32_t low = 2 * k < from ? 0 : 0xffffu,
@@ -56,9 +61,9 @@ TARGET void bf16_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int
         }
 }
 
-/* 32 numbers as words, and what rounding took from them. */
+/* 32 elements as words, and their remainders. */
 typedef struct {
-    __m512i words, rests;
+    __m512i words, remainders;
 } words_t;
 
 TARGET GNN__INLINE __m512i round_both(gnn__vec_t first, gnn__vec_t second)
@@ -66,9 +71,9 @@ TARGET GNN__INLINE __m512i round_both(gnn__vec_t first, gnn__vec_t second)
     return (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
 }
 
-/* The rest of x, whose rounded number stands in the low half of each lane of `near`; 0 where that
- * is infinite, for there is no more to say. */
-TARGET GNN__INLINE gnn__vec_t rest_of(gnn__vec_t x, __m256i near)
+/* The remainder of x, whose rounded value is in the low half of each lane of `near`; 0 where that
+ * is infinite, or the remainder would be NaN. */
+TARGET GNN__INLINE gnn__vec_t remainder_of(gnn__vec_t x, __m256i near)
 {
     const lanes_t bits = (lanes_t)_mm512_cvtepu16_epi32(near) << 16;
     const lanes_t finite = (bits & 0x7fffffff) != 0x7f800000;
@@ -78,12 +83,12 @@ TARGET GNN__INLINE gnn__vec_t rest_of(gnn__vec_t x, __m256i near)
 TARGET GNN__INLINE words_t split_both(gnn__vec_t first, gnn__vec_t second)
 {
     const __m512i words = round_both(first, second);
-    const gnn__vec_t low = rest_of(first, _mm512_castsi512_si256(words)),
-                     high = rest_of(second, _mm512_extracti64x4_epi64(words, 1));
+    const gnn__vec_t low = remainder_of(first, _mm512_castsi512_si256(words)),
+                     high = remainder_of(second, _mm512_extracti64x4_epi64(words, 1));
     return (words_t){words, round_both(low, high)};
 }
 
-TARGET void halve(gnn_real_t *x, int64_t n, bool split)
+TARGET void bf16_rows(gnn_real_t *x, int64_t n, bool split)
 {
     for (int64_t k = 0; k < n; k += 2 * LANES) {
         const gnn__vec_t first = gnn__vec_load(x + k), second = gnn__vec_load(x + k + LANES);
@@ -93,14 +98,14 @@ TARGET void halve(gnn_real_t *x, int64_t n, bool split)
         }
         const words_t w = split_both(first, second);
         gnn__vec_store(x + k, (gnn__vec_t)w.words);
-        gnn__vec_store(x + k + LANES, (gnn__vec_t)w.rests);
+        gnn__vec_store(x + k + LANES, (gnn__vec_t)w.remainders);
     }
 }
 
-TARGET void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y, bool split)
+TARGET void bf16_pairs(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y, bool split)
 {
-    /* number l of the first row, then of the second */
-    const lanes_t l = lane_numbers(), by_turns = l | ((l + LANES) << 16);
+    /* element l of the first row, then of the second */
+    const lanes_t l = lane_indices(), by_turns = l | ((l + LANES) << 16);
     for (int64_t r = 0; r < rows; r += 2, y += split ? 2 * ld : ld)
         for (int64_t c = 0; c < ld; c += LANES) {
             const gnn__vec_t first = gnn__vec_load(x + r * ld + c),
@@ -110,8 +115,8 @@ TARGET void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y, b
                 split ? split_both(first, second) : (words_t){round_both(first, second), {0}};
             gnn__vec_store(y + c, (gnn__vec_t)_mm512_permutexvar_epi16((__m512i)by_turns, w.words));
             if (split)
-                gnn__vec_store(y + ld + c,
-                               (gnn__vec_t)_mm512_permutexvar_epi16((__m512i)by_turns, w.rests));
+                gnn__vec_store(y + ld + c, (gnn__vec_t)_mm512_permutexvar_epi16((__m512i)by_turns,
+                                                                                w.remainders));
         }
 }
 #endif

@@ -1,8 +1,15 @@
-/* Products of tiles for one kind of numbers. The including kernel defines MULTIPLY_ADD(w, x, sum)
- * on registers, and TARGET for what that needs of the compiler. */
+/* Product of tiles, a template: the including kernel defines MULTIPLY_ADD(w, x, sum) on registers,
+ * and TARGET as the attribute that this needs of the compiler.
+ *
+ *               b: PANEL registers of columns
+ *     a         k-th row      [ b0 b1 ]
+ *     row 0     a0[k]         sum[0][0] sum[0][1]     GROUP x PANEL registers of sums,
+ *     row 1     a1[k]         sum[1][0] sum[1][1]     each a[k] broadcast
+ *     .. */
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for a group, `panel` registers wide. Of
- * fewer rows than a group the last is done again and again, to the same end. */
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for a group, `panel` registers wide.
+ * Where fewer rows than a group are left the last one is computed repeatedly, with equal
+ * results. */
 TARGET GNN__INLINE void panel_product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out,
                                       int64_t ldo, bool add, const int panel)

@@ -1,10 +1,18 @@
-/* What forward and backward share of attention in tiles: who hears what, products of what is heard,
- * prefetching. */
-#include <lib/kernels/attention/by_tile/product_amx.h>
-#include <lib/kernels/attention/by_tile/product_bf16.h>
+/* Spans of a strip in a tile (tile.h), products within them, softcap, prefetches.
+ *
+ *     columns       0            16           32           48         64
+ *     row 0         |------------|-----====== ============ =====-----|     = attended
+ *     row 1         |------------|------===== ============ ======----|     - computed and masked
+ *     ..            first[g] rounded down              end[g] rounded up
+ *
+ * A group of rows computes whole registers between the first column that its first row attends and
+ * the last of its last row. Where a tile is not cut by any span, a single product takes all
+ * groups. */
 #include <lib/kernels/attention/by_tile/tile.h>
 
-#if HALVES
+/* ---- products of a strip and a tile ---- */
+
+#if BF16_PRODUCTS
 static product_t *product_of(const gnn__attention_t *a, gnn_precision_t level)
 {
     switch (level) {
@@ -22,15 +30,10 @@ static product_t *product_of(const gnn__attention_t *a, gnn_precision_t level)
 }
 #endif
 
-/* ---- who hears what of a tile ---- */
+/* ---- spans of a strip in a tile ---- */
 
-static int inside(int64_t at, int count)
-{
-    return (int)(at < 0 ? 0 : at > count ? count : at);
-}
-
-ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows,
-                   gnn_precision_t level, heard_t *h)
+ONE_COPY void span_bounds(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows,
+                          gnn_precision_t level, spans_t *h)
 {
     const int32_t *lo = a->pairs.lo + row, *hi = a->pairs.hi + row;
     h->level = level;
@@ -39,8 +42,8 @@ ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int 
     h->groups = (rows + GROUP - 1) / GROUP;
     h->cut = lo[rows - 1] > t->at || hi[0] < t->at + t->count;
     for (int r = 0; r < h->groups * GROUP; r++) {
-        h->from[r] = r < rows ? inside(lo[r] - t->at, t->count) : h->from[rows - 1];
-        h->to[r] = r < rows ? inside(hi[r] - t->at, t->count) : h->to[rows - 1];
+        h->from[r] = r < rows ? clamp_column(lo[r] - t->at, t->count) : h->from[rows - 1];
+        h->to[r] = r < rows ? clamp_column(hi[r] - t->at, t->count) : h->to[rows - 1];
     }
     for (int g = 0; g < h->groups; g++) {
         h->first[g] = h->from[g * GROUP];
@@ -50,7 +53,7 @@ ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int 
     h->all_end = h->to[rows - 1];
 }
 
-void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
+void score_product(const spans_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
                    const gnn_real_t *b, gnn_real_t *out)
 {
     const int64_t ldb = next_row(h->level, COLUMNS);
@@ -68,16 +71,16 @@ void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n
     }
 }
 
-/* At `high` a product begins with a block: what comes before the first that is heard is 0. */
-static inline int64_t first_word(const heard_t *h, int g)
+/* At `high` a product starts at a block boundary: elements before the first attended one are 0. */
+static inline int64_t first_word(const spans_t *h, int g)
 {
-    return SPLIT(h->level)     ? lanes_from(h, h->first[g]) / 2
-           : IN_BF16(h->level) ? h->first[g] / 2
-                               : h->first[g];
+    if (SPLIT(h->level))
+        return lanes_from(h, h->first[g]) / 2;
+    return IN_BF16(h->level) ? h->first[g] / 2 : h->first[g];
 }
 
-void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
-                   int64_t width)
+void span_product(const spans_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
+                  int64_t width)
 {
     const int64_t ldp = room_of(h->level, COLUMNS), ldb = next_row(h->level, b->ld);
     if (!h->cut) {
@@ -95,18 +98,18 @@ void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_
         row_product(h, p + r * ldp, 1, b->rows, b->ld, h->from[r], h->to[r], out + r * width, width);
 }
 
-void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
+void row_product(const spans_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
                  int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width)
 {
     if (IN_BF16(h->level))
-        bf16_row(a, step, b, next_row(h->level, ldb), from, to, out, width, SPLIT(h->level));
+        bf16_row_product(a, step, b, next_row(h->level, ldb), from, to, out, width, SPLIT(h->level));
     else
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }
 
-/* ---- caps ---- */
+/* ---- softcap ---- */
 
-ONE_COPY void cap_strip(const gnn__attention_t *a, const heard_t *h, gnn_real_t *p, gnn_real_t *slopes)
+ONE_COPY void cap_strip(const gnn__attention_t *a, const spans_t *h, gnn_real_t *p, gnn_real_t *slopes)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     const gnn__vec_t cap = gnn__vec_all(a->softcap * log2_e), inverse = 1 / cap;

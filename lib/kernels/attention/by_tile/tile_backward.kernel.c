@@ -1,44 +1,54 @@
-/* Dot-product attention on spans, backward: alpha is computed again tile by tile, with senders as
- * rows. A call owns its senders' gradients; the receivers' (d_q) are summed up in memory of its
- * own, which the caller adds up in a fixed order.
+/* Dot-product attention on spans, backward: alpha is recomputed tile by tile, with senders as rows
+ * and receivers as columns. A call owns its senders' gradients; those of receivers (d_q) are summed
+ * in memory of its own, which the caller adds up in a fixed order.
  *
  *     alpha = exp(scale q.k - lse_i)   d_alpha = dY_i . v_j
  *     d_score = scale alpha (keep d_alpha - delta_i)
  *     d_q_i += sum_j d_score k_j       d_k_j += sum_i d_score q_i
  *     d_v_j += sum_i keep alpha dY_i
- *     d_prior of a distance += sum of d_score over the pairs that are so far apart, before the
- *     scale
- *     with keys by distance: d_q_i += sum_j d_score key, d_key += sum of d_score q_i likewise
+ *     d_prior of a distance += sum of d_score over its pairs, before the scale
+ *     keys by distance: d_q_i += sum_j d_score key, d_key += sum of d_score q_i likewise
  *
- * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is
+ * Passes of a piece of senders and a head; each inverts one of tile_forward.kernel.c:
+ *
+ *     pack        pack_receivers    a tile of 64 receivers, q and dY as rows and transposed
+ *     for each strip of 48 senders:
+ *       keys      multiply_keys     products with keys by distance
+ *       score     score_product     p = k q'
+ *       d_alpha   score_product     d = v dY'
+ *       weigh     weigh             p = keep alpha, d = d_score
+ *       prior     add_diagonals     sums of d along diagonals
+ *       softcap   uncap             d *= derivative
+ *       d_v       span_product      d_v += p dY
+ *       d_k       span_product      d_k += d q
+ *       d_q       add_queries       d_q += d' k
+ *     keys        send_keys         gradients of keys by distance, for the whole piece
+ *
+ * Keys are packed times scale and log2 e, so scores are in units of log2; the scale of d_score is
  * applied to the sums. */
-#include <lib/kernels/attention/by_tile/product_amx.h>
-#include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>
-#include <lib/kernels/attention/by_tile/tile_band.h>
-#include <lib/kernels/attention/by_tile/tile_backward.h>
-#include <lib/kernels/attention/by_tile/tile_dropout.h>
+#include <lib/kernels/attention/by_tile/by_tile.h>
 
 enum { ROWS = GNN__TILE_ROWS };
 
 typedef struct grad_state {
-    /* senders: keys and values, their gradients */
+    /* rows x ldk or ldv of senders: keys, values, their gradients */
     gnn_real_t *k, *v, *d_k, *d_v;
-    gnn_real_t *k_rows; /* keys as rows of a product's right side, which differ in bf16 */
+    gnn_real_t *k_rows; /* keys as an operand b of products; differs from k in bf16 */
     bool keys_finite;
     uint32_t node[ROWS];
-    /* the tile of receivers, packed both ways */
+    /* the tile of receivers as rows (64 x ldk, ldv) and transposed; 64 scalars each */
     gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
     panel_t q, dy;
-    bool where_they_are, fresh; /* fresh: nothing was added to the tile's d_q yet */
+    bool in_callers_memory, fresh; /* fresh: nothing was added to the tile's d_q yet */
     /* STRIP x 64: keep alpha, d_score */
-    gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
-    gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
+    gnn_real_t *p, *d, *d_rows; /* d as an operand b */
+    gnn_precision_t level; /* below `highest` operands are converted to bf16 words once packed */
     int64_t ldk, ldv;
-    gnn_real_t *slopes;    /* STRIP x 64, with a cap: its derivatives */
-    gnn__tile_sums_t sums; /* by distance, of the head at hand */
-    /* with keys by distance: the tile's receivers times the keys of all senders, a strip of it
-     * transposed, d_score of all senders, queries in the numbers of the library */
+    gnn_real_t *slopes;    /* with a softcap: STRIP x 64, its derivatives */
+    gnn__tile_sums_t sums; /* sums by distance of the current head */
+    /* With keys by distance only: the tile's receivers times the keys of all senders; a strip of
+     * that, transposed; d_score of all senders; queries in fp32. */
     band_t band;
     int64_t done[BAND_GROUPS];
     uint8_t known[BAND_GROUPS];
@@ -54,30 +64,30 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     gnn__carve_t c = {.base = (char *)scratch};
     s->ldk = gnn__tile_row(a, a->d_k);
     s->ldv = gnn__tile_row(a, a->d_v);
-    s->q_rows = numbers(&c, COLUMNS * s->ldk);
-    s->q_t = numbers(&c, COLUMNS * s->ldk);
-    s->dy_rows = numbers(&c, COLUMNS * s->ldv);
-    s->dy_t = numbers(&c, COLUMNS * s->ldv);
-    s->lse = numbers(&c, COLUMNS);
-    s->delta = numbers(&c, COLUMNS);
-    s->p = numbers(&c, STRIP * COLUMNS);
+    s->q_rows = carve_reals(&c, COLUMNS * s->ldk);
+    s->q_t = carve_reals(&c, COLUMNS * s->ldk);
+    s->dy_rows = carve_reals(&c, COLUMNS * s->ldv);
+    s->dy_t = carve_reals(&c, COLUMNS * s->ldv);
+    s->lse = carve_reals(&c, COLUMNS);
+    s->delta = carve_reals(&c, COLUMNS);
+    s->p = carve_reals(&c, STRIP * COLUMNS);
     if (a->keys.count > 0) {
-        s->band = (band_t){numbers(&c, COLUMNS * BAND_ROW) + BAND_SLACK, BAND_ROW, 0, s->done,
-                           numbers(&c, 2 * (COLUMNS + GROUP)),           s->known};
-        s->band_strip = numbers(&c, STRIP * COLUMNS);
-        s->all_d = numbers(&c, (ROWS + 2 * BAND_GUARD) * COLUMNS) + BAND_GUARD * COLUMNS;
-        s->key_q_rows = numbers(&c, COLUMNS * s->ldk);
+        s->band = (band_t){carve_reals(&c, COLUMNS * BAND_ROW) + BAND_SLACK, BAND_ROW, 0, s->done,
+                           carve_reals(&c, 2 * (COLUMNS + GROUP)),           s->known};
+        s->band_strip = carve_reals(&c, STRIP * COLUMNS);
+        s->all_d = carve_reals(&c, (ROWS + 2 * BAND_GUARD) * COLUMNS) + BAND_GUARD * COLUMNS;
+        s->key_q_rows = carve_reals(&c, COLUMNS * s->ldk);
         clear(s->all_d - BAND_GUARD * COLUMNS, BAND_GUARD * COLUMNS);
     }
     if (a->softcap > 0)
-        s->slopes = numbers(&c, STRIP * COLUMNS);
-    s->d = numbers(&c, STRIP * COLUMNS);
-    s->d_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, STRIP) * COLUMNS) : s->d;
-    s->k = numbers(&c, ROWS * s->ldk);
-    s->d_k = numbers(&c, ROWS * s->ldk);
-    s->v = numbers(&c, ROWS * s->ldv);
-    s->d_v = numbers(&c, ROWS * s->ldv);
-    s->k_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, ROWS) * s->ldk) : s->k;
+        s->slopes = carve_reals(&c, STRIP * COLUMNS);
+    s->d = carve_reals(&c, STRIP * COLUMNS);
+    s->d_rows = IN_BF16(a->level) ? carve_reals(&c, room_of(a->level, STRIP) * COLUMNS) : s->d;
+    s->k = carve_reals(&c, ROWS * s->ldk);
+    s->d_k = carve_reals(&c, ROWS * s->ldk);
+    s->v = carve_reals(&c, ROWS * s->ldv);
+    s->d_v = carve_reals(&c, ROWS * s->ldv);
+    s->k_rows = IN_BF16(a->level) ? carve_reals(&c, room_of(a->level, ROWS) * s->ldk) : s->k;
     s->drawn.bits = gnn__carve(&c, 0, 1);
 }
 
@@ -91,15 +101,15 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
                                a->scale * log2_e, s->k);
     pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
     if (IN_BF16(s->level)) {
-        pair(s->k, rows, s->ldk, s->k_rows, SPLIT(s->level));
-        halve(s->k, groups * s->ldk, SPLIT(s->level));
-        halve(s->v, groups * s->ldv, SPLIT(s->level));
+        bf16_pairs(s->k, rows, s->ldk, s->k_rows, SPLIT(s->level));
+        bf16_rows(s->k, groups * s->ldk, SPLIT(s->level));
+        bf16_rows(s->v, groups * s->ldv, SPLIT(s->level));
     }
     clear(s->d_k, groups * s->ldk);
     clear(s->d_v, groups * s->ldv);
 }
 
-/* One head of a gradient (+)= factor * the rows' sums. */
+/* One head of a gradient (+)= factor * sums of the senders' rows. */
 static void put_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
                      int64_t ld, bool add, const gnn__matrix_t *d, int64_t first, int64_t count)
 {
@@ -110,15 +120,15 @@ static void put_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, con
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
 {
     const int whole = (int)gnn__tile_width(t->count);
-    s->q = panel_of(a, &a->q, t, head * a->d_k, a->d_k, s->where_they_are, s->q_rows);
-    s->dy = panel_of(a, &a->grad.y, t, head * a->d_v, a->d_v, s->where_they_are, s->dy_rows);
+    s->q = panel_of(a, &a->q, t, head * a->d_k, a->d_k, s->in_callers_memory, s->q_rows);
+    s->dy = panel_of(a, &a->grad.y, t, head * a->d_v, a->d_v, s->in_callers_memory, s->dy_rows);
     transpose(&s->q, t->count, s->ldk, s->q_t);
     transpose(&s->dy, t->count, s->ldv, s->dy_t);
     if (IN_BF16(s->level)) {
-        pair(s->q_t, s->ldk, COLUMNS, s->q_t, SPLIT(s->level));
-        pair(s->dy_t, s->ldv, COLUMNS, s->dy_t, SPLIT(s->level));
-        pair(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
-        pair(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
+        bf16_pairs(s->q_t, s->ldk, COLUMNS, s->q_t, SPLIT(s->level));
+        bf16_pairs(s->dy_t, s->ldv, COLUMNS, s->dy_t, SPLIT(s->level));
+        bf16_pairs(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
+        bf16_pairs(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
     }
     if (a->keys.count > 0 && !a->keys.apart && !IN_BF16(s->level))
         s->key_q = s->q;
@@ -126,14 +136,15 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
         s->key_q = panel_of(a, &a->keys.q, t, head * a->d_k, a->d_k, false, s->key_q_rows);
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
-        /* no sender was heard: every alpha is 0 */
+        /* without senders every alpha is 0 */
         const bool silent = c >= t->count || a->grad.lse[at] == -INFINITY;
         s->lse[c] = silent ? INFINITY : a->grad.lse[at] * log2_e;
         s->delta[c] = c < t->count ? a->grad.delta[at] : 0;
     }
 }
 
-/* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
+/* Replaces a row's scores and d_alpha by keep alpha and d_score; masked: 0 outside from .. to -
+ * 1. */
 GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
                            const keep_t *keep, const gnn_real_t *prior, const gnn_real_t *band,
                            bool masked, int from, int to)
@@ -147,8 +158,8 @@ GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, 
         gnn__vec_t alpha = exp2_of(score - gnn__vec_load(s->lse + c)),
                    d_alpha = gnn__vec_load(d + c), kept = alpha;
         if (keep) {
-            kept = kept_of(keep, c, kept);
-            d_alpha = kept_of(keep, c, d_alpha);
+            kept = apply_dropout(keep, c, kept);
+            d_alpha = apply_dropout(keep, c, d_alpha);
         }
         gnn__vec_t d_score = alpha * (d_alpha - gnn__vec_load(s->delta + c));
         if (masked) {
@@ -162,7 +173,7 @@ GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, 
 }
 
 static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
-                  const heard_t *h, const strip_t *strip, int64_t head)
+                  const spans_t *h, const strip_t *strip, int64_t head)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     const int64_t row0 = strip->row0 + strip_first(strip);
@@ -186,9 +197,10 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
 
 /* ---- keys by distance ---- */
 
-/* Products of the tile's receivers with the keys of the strip's senders, transposed. */
+/* Multiplies the tile's receivers with the keys of the strip's senders and transposes the
+ * result. */
 static void multiply_keys(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                          const heard_t *h, int64_t r0, int64_t head)
+                          const spans_t *h, int64_t r0, int64_t head)
 {
     int first[BAND_GROUPS], end[BAND_GROUPS], begin = 0, stop = 0;
     for (int c = 0, g = 0; c < t->count; c += GROUP, g++) {
@@ -204,8 +216,8 @@ static void multiply_keys(const gnn__attention_t *a, grad_state_t *s, const tile
                    s->band_strip);
 }
 
-/* Derivatives of the strip's scores stay until all senders have met the tile. */
-static void keep_derivatives(const grad_state_t *s, const heard_t *h, int64_t r0)
+/* Keeps the derivatives of the strip's scores until all senders have met the tile. */
+static void keep_derivatives(const grad_state_t *s, const spans_t *h, int64_t r0)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     gnn_real_t *to = s->all_d + r0 * COLUMNS;
@@ -217,7 +229,8 @@ static void keep_derivatives(const grad_state_t *s, const heard_t *h, int64_t r0
     }
 }
 
-/* What a piece of senders and the tile give to the gradients of keys and of what they multiply. */
+/* Gradients of keys by distance, and of what they multiply, from a piece of senders and the
+ * tile. */
 static void send_keys(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
                       int64_t row0, int64_t row1, int64_t head, gnn_real_t *d_key_q)
 {
@@ -226,17 +239,17 @@ static void send_keys(const gnn__attention_t *a, const grad_state_t *s, const ti
     clear(s->all_d + pairs.rows * COLUMNS, BAND_GUARD * COLUMNS);
     for (int r = 0; r < pairs.rows; r++) {
         const int64_t from = a->pairs.lo[row0 + r] - t->at, to = a->pairs.hi[row0 + r] - t->at;
-        pairs.from[r] = (int)(from < 0 ? 0 : from > t->count ? t->count : from);
-        pairs.to[r] = (int)(to < 0 ? 0 : to > t->count ? t->count : to);
+        pairs.from[r] = clamp_column(from, t->count);
+        pairs.to[r] = clamp_column(to, t->count);
     }
     band_grads(a, &pairs, head, &s->key_q, d_key_q, s->sums.d_keys);
 }
 
-/* Sums of d_score along the diagonals of the strip. Rows that lie a register apart store to the
- * same places as the row before, or to none of them, so that no load waits for a store that it
- * overlaps in part. */
+/* Sums d_score along the diagonals of the strip. Rows are visited LANES apart, so that successive
+ * stores hit the same addresses or disjoint ones, and no load waits for a store that it overlaps in
+ * part. */
 static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
-                          const heard_t *h, int64_t row0)
+                          const spans_t *h, int64_t row0)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     for (int first = 0; first < LANES; first++)
@@ -250,9 +263,9 @@ static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, cons
         }
 }
 
-/* From the derivatives of capped scores to those of the scores. What is not heard is 0, whatever
- * its score was. */
-static void uncap(const grad_state_t *s, const heard_t *h)
+/* Turns derivatives of capped scores into those of the scores. Columns that are not attended are 0,
+ * whatever their score was. */
+static void uncap(const grad_state_t *s, const spans_t *h)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     for (int r = 0; r < h->rows; r++)
@@ -263,9 +276,9 @@ static void uncap(const grad_state_t *s, const heard_t *h)
         }
 }
 
-/* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by
- * one where a key is not finite. */
-static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
+/* d_q of the tile's receivers += d_score' k. Where a key is not finite, receivers that do not
+ * attend all of the strip are processed one by one. */
+static void add_queries(const grad_state_t *s, const spans_t *h, int64_t r0, gnn_real_t *d_q)
 {
     const bool add = !s->fresh || r0 > 0;
     const int64_t step = next_row(s->level, COLUMNS), ldk = next_row(s->level, s->ldk);
@@ -287,14 +300,14 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
     }
 }
 
-/* A strip of senders against the tile; d_q belongs to the tile's first receiver. */
+/* A strip of senders against the tile; d_q starts at the tile's first receiver. */
 static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
                        const strip_t *strip, int64_t head, bool more, gnn_real_t *d_q)
 {
-    heard_t h;
+    spans_t h;
     const int64_t r0 = strip_first(strip);
     const int64_t ldk = room_of(s->level, s->ldk), ldv = room_of(s->level, s->ldv);
-    hear(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
+    span_bounds(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
     if (last_tile(a, t, strip)) {
         const int64_t kv = head / (a->heads / a->kv_heads);
@@ -329,26 +342,26 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     if (a->softcap > 0)
         uncap(s, &h);
     if (IN_BF16(s->level)) {
-        pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
-        halve(s->d, h.rows * COLUMNS, SPLIT(s->level));
-        halve(s->p, h.rows * COLUMNS, SPLIT(s->level));
+        bf16_pairs(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
+        bf16_rows(s->d, h.rows * COLUMNS, SPLIT(s->level));
+        bf16_rows(s->p, h.rows * COLUMNS, SPLIT(s->level));
     }
     if (a->grad.v.at)
-        heard_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
+        span_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
     if (a->grad.k.at)
-        heard_product(&h, s->d, &s->q, s->d_k + r0 * s->ldk, s->ldk);
+        span_product(&h, s->d, &s->q, s->d_k + r0 * s->ldk, s->ldk);
     if (a->grad.q.at)
         add_queries(s, &h, r0, d_q);
 }
 
-/* Sums of d_q: rows of ldk numbers, `columns` for each head; and of what keys multiply, if they
- * stand apart, else NULL. */
+/* Sums of d_q: rows of ldk elements, `columns` of them per head. apart: sums of what keys by
+ * distance multiply, if these are not the queries; else NULL. */
 typedef struct sums {
     gnn_real_t *at, *apart;
     int64_t first, columns, clean; /* columns below `clean` hold sums, or 0 */
 } sums_t;
 
-/* A piece of senders and one head that hears their keys. */
+/* A piece of senders and one head that reads their keys. */
 static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
                        int64_t head, bool more, gnn_real_t *d_q, gnn_real_t *d_key_q)
 {
@@ -368,15 +381,15 @@ static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0,
     }
 }
 
-/* Columns that the piece meets first are set to 0, or stored by its one tile if that is read where
- * it is. */
+/* Clears the columns that the piece meets first; they are overwritten instead by its only tile, if
+ * that is read in place. */
 static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
                       int64_t heads, sums_t *sums)
 {
     const int64_t lo = a->pairs.lo[row0], hi = a->pairs.hi[row1 - 1];
-    s->where_they_are = in_place(a, row0, row1);
-    s->level = s->where_they_are ? GNN_PRECISION_HIGHEST : a->level;
-    s->fresh = s->where_they_are && lo >= sums->clean;
+    s->in_callers_memory = in_place(a, row0, row1);
+    s->level = s->in_callers_memory ? GNN_PRECISION_HIGHEST : a->level;
+    s->fresh = s->in_callers_memory && lo >= sums->clean;
     const int64_t end = s->fresh ? lo : hi;
     for (int64_t h = 0; end > sums->clean && h < heads; h++) {
         const int64_t at = (h * sums->columns + sums->clean - sums->first) * s->ldk;
@@ -387,7 +400,7 @@ static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, 
     sums->clean = hi > sums->clean ? hi : sums->clean;
 }
 
-/* Sums by distance of so many heads start at 0; of keys, those of places that pairs have. */
+/* Clears the sums by distance of `heads` heads; of keys, those of distances that pairs have. */
 static void open_distances(const gnn__attention_t *a, const gnn__tile_sums_t *of, int64_t heads)
 {
     const int64_t width = a->keys.width;
@@ -398,7 +411,7 @@ static void open_distances(const gnn__attention_t *a, const gnn__tile_sums_t *of
               (a->keys.last + 1 - a->keys.first) * width);
 }
 
-/* Sums by distance of a head, the index-th of those at hand. */
+/* Selects the sums by distance of head `index` of this call. */
 static void choose_head(const gnn__attention_t *a, const gnn__tile_sums_t *of, int64_t index,
                         grad_state_t *s)
 {
@@ -415,7 +428,7 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
                    a->pairs.hi[row1 - 1] - column0, column0};
     grad_scratch(a, &s, scratch);
     open_distances(a, of, (kv1 - kv0) * group);
-    if (HALVES && a->amx)
+    if (BF16_PRODUCTS && a->amx)
         amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row0 + a->rows < row1 ? row0 + a->rows : row1);
@@ -437,11 +450,10 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
             put_rows(&s, rows, 1, s.d_v, s.ldv, !a->grad.writes_v, &a->grad.v, kv * a->d_v, a->d_v);
         }
     }
-    if (HALVES && a->amx)
+    if (BF16_PRODUCTS && a->amx)
         amx_end();
 }
 
-/* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
 enum { AHEAD = 8 };
 
 static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
@@ -461,4 +473,5 @@ static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t h
 }
 
 extern const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad);
-const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {send, receive};
+const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {.send = send,
+                                                                       .receive = receive};

@@ -1,5 +1,14 @@
-/* Keys by distance inside of tiles. */
-#include <lib/kernels/attention/by_tile/tile_band.h>
+/* Keys by distance in attention by tile: the band of products of queries with keys (tile.h has the
+ * picture), and its gradients.
+ *
+ *     band_pack         rows of keys -> blocks with slots in lanes
+ *     band_fill         group of queries x missing blocks of keys -> band, stored diagonally
+ *     band_transpose    strip of the band for tiles with senders as rows (backward)
+ *     band_grads        derivatives of scores x keys -> d_q;  x queries -> d_keys
+ *
+ * Distances beyond a limit share a key: all slots up to `near`, and all from `far` on. Their
+ * product is computed once per row and repeated. */
+#include <lib/kernels/attention/by_tile/tile.h>
 
 enum { BLOCK = GNN__KEY_BLOCK };
 
@@ -26,9 +35,9 @@ void band_pack(const gnn_real_t *rows, int64_t width, gnn_real_t *block)
 
 /* ---- forward ---- */
 
-/* Blocks from .. to - 1 are what group g lacks; to is 0 if it needs none. */
-static void lacking(const gnn__attention_t *a, const band_t *band, int g, int first, int end,
-                    int64_t *from, int64_t *to)
+/* Blocks from .. to - 1 are missing for group g; to = 0 if it needs none. */
+static void missing_blocks(const gnn__attention_t *a, const band_t *band, int g, int first, int end,
+                           int64_t *from, int64_t *to)
 {
     const int64_t low = band->x0 + first - (g * GROUP + GROUP - 1), high = band->x0 + end - g * GROUP;
     *from = *to = 0;
@@ -41,46 +50,47 @@ static void lacking(const gnn__attention_t *a, const band_t *band, int g, int fi
     band->done[g] = most(band->done[g], *to);
 }
 
-/* Blocks whose places share a key, at the near end, at the far end, or not at all. */
+/* Blocks whose slots share the near key, share the far key, or neither. */
 enum { NEAR_END, FAR_END, WITHIN };
 
-static int end_of(const gnn__attention_t *a, int64_t block)
+static int shared_key_of(const gnn__attention_t *a, int64_t block)
 {
-    return (block + 1) * BLOCK - 1 <= a->keys.near ? NEAR_END
-           : block * BLOCK >= a->keys.far          ? FAR_END
-                                                   : WITHIN;
+    if ((block + 1) * BLOCK - 1 <= a->keys.near)
+        return NEAR_END;
+    return block * BLOCK >= a->keys.far ? FAR_END : WITHIN;
 }
 
-/* The block that is laid out in place of all at its end. */
-static int64_t laid_out(const gnn__attention_t *a, int end, int64_t block)
+/* The block that is stored in place of all blocks at its end. */
+static int64_t stored_block(const gnn__attention_t *a, int end, int64_t block)
 {
-    return end == NEAR_END  ? (a->keys.near + 1) / BLOCK - 1
-           : end == FAR_END ? (a->keys.far + BLOCK - 1) / BLOCK
-                            : block;
+    if (end == NEAR_END)
+        return (a->keys.near + 1) / BLOCK - 1;
+    return end == FAR_END ? (a->keys.far + BLOCK - 1) / BLOCK : block;
 }
 
-/* Rows of a group at a block whose products are known already. */
-static void repeat_end(const gnn_real_t *ends, int64_t rows, gnn_real_t *out, int64_t next)
+/* Fills a block for rows whose product with the shared key is known. */
+static void repeat_shared(const gnn_real_t *ends, int64_t rows, gnn_real_t *out, int64_t next)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int c = 0; c < BLOCK; c += LANES)
             gnn__vec_store(out + r * next + c, gnn__vec_all(ends[2 * r]));
 }
 
-/* Group g of rows times one block; out: where row 0 of the group meets the block's first place. */
+/* Multiplies group g of rows with one block; out is where row 0 of the group meets the block's
+ * first slot. */
 static void fill_group(const gnn__attention_t *a, const gnn_real_t *q, int64_t ldq, int64_t rows,
                        const gnn_real_t *keys, int64_t block, int g, const band_t *band,
                        gnn_real_t *out)
 {
-    const int end = end_of(a, block);
+    const int end = shared_key_of(a, block);
     const int64_t next = band->ld + 1;
     gnn_real_t *ends = band->ends + 2 * g * GROUP + (end == FAR_END);
     if (end != WITHIN && band->known[g] >> end & 1) {
-        repeat_end(ends, rows, out, next);
+        repeat_shared(ends, rows, out, next);
         return;
     }
-    product(q, ldq, 1, rows, keys + laid_out(a, end, block) * BLOCK * a->keys.width, BLOCK, a->d_k,
-            out, next, BLOCK, false);
+    product(q, ldq, 1, rows, keys + stored_block(a, end, block) * BLOCK * a->keys.width, BLOCK,
+            a->d_k, out, next, BLOCK, false);
     for (int64_t r = 0; end != WITHIN && r < rows; r++)
         ends[2 * r] = out[r * next];
     band->known[g] |= (uint8_t)(end != WITHIN ? 1 << end : 0);
@@ -94,7 +104,7 @@ ONE_COPY void band_fill(const gnn__attention_t *a, int64_t head, const gnn_real_
     const int groups = (rows + GROUP - 1) / GROUP;
     int64_t from[BAND_GROUPS], to[BAND_GROUPS], begin = INT64_MAX, stop = 0;
     for (int g = 0; g < groups; g++) {
-        lacking(a, band, g, first[g], end[g], &from[g], &to[g]);
+        missing_blocks(a, band, g, first[g], end[g], &from[g], &to[g]);
         begin = from[g] < to[g] ? least(begin, from[g]) : begin;
         stop = most(stop, to[g]);
     }
@@ -129,7 +139,7 @@ static void add_scaled(gnn_real_t *y, gnn_real_t by, const gnn_real_t *x, int64_
         gnn__vec_store(y + c, gnn__vec_load(y + c) + by * gnn__vec_load(x + c));
 }
 
-/* Pair by pair, which reads nothing that is not heard. */
+/* Pair by pair, which reads attended elements only. */
 static ONE_COPY void grads_of_pairs(const gnn__attention_t *a, const band_pairs_t *p, int64_t head,
                                     const panel_t *q, gnn_real_t *d_q, gnn_real_t *d_keys)
 {
@@ -145,7 +155,8 @@ static ONE_COPY void grads_of_pairs(const gnn__attention_t *a, const band_pairs_
         }
 }
 
-/* Each group of columns times the keys of the rows that it hears, some hundred places at a time. */
+/* Multiplies each group of columns with the keys of the rows that attend it, SOME slots at a
+ * time. */
 static void query_grads(const gnn__attention_t *a, const band_pairs_t *p, int64_t head,
                         gnn_real_t *d_q)
 {
@@ -174,7 +185,7 @@ static void query_grads(const gnn__attention_t *a, const band_pairs_t *p, int64_
         }
 }
 
-/* Each group of places times the queries that it meets. */
+/* Multiplies each group of slots with the queries that meet it. */
 static void key_grads(const gnn__attention_t *a, const band_pairs_t *p, const panel_t *q,
                       gnn_real_t *d_keys)
 {
@@ -196,8 +207,8 @@ static void key_grads(const gnn__attention_t *a, const band_pairs_t *p, const pa
     }
 }
 
-/* sums[c] = the derivatives of column c at places up to `near`, or from `far` on. */
-static void sum_end(const gnn__attention_t *a, const band_pairs_t *p, int end, gnn_real_t *sums)
+/* sums[c] = sum of the derivatives of column c over slots up to `near`, or from `far` on. */
+static void sum_shared(const gnn__attention_t *a, const band_pairs_t *p, int end, gnn_real_t *sums)
 {
     clear(sums, COLUMNS);
     for (int r = 0; r < p->rows; r++) {
@@ -212,13 +223,13 @@ static void sum_end(const gnn__attention_t *a, const band_pairs_t *p, int end, g
     }
 }
 
-/* Places that share a key are one. */
-static void end_grads(const gnn__attention_t *a, const band_pairs_t *p, int end, int64_t head,
-                      const panel_t *q, gnn_real_t *d_q, gnn_real_t *d_keys)
+/* Places that share a key act as one. */
+static void shared_key_grads(const gnn__attention_t *a, const band_pairs_t *p, int end,
+                             int64_t head, const panel_t *q, gnn_real_t *d_q, gnn_real_t *d_keys)
 {
     const int64_t width = a->keys.width, place = end == FAR_END ? a->keys.far : a->keys.near;
     gnn_real_t sums[COLUMNS];
-    sum_end(a, p, end, sums);
+    sum_shared(a, p, end, sums);
     if (d_q)
         product(sums, 1, 1, p->columns, key_row(a, head, place), width, 1, d_q, width, width, true);
     if (d_keys)
@@ -234,9 +245,9 @@ void band_grads(const gnn__attention_t *a, const band_pairs_t *pairs, int64_t he
         return;
     }
     if (a->keys.near >= a->keys.low)
-        end_grads(a, pairs, NEAR_END, head, q, d_q, d_keys);
+        shared_key_grads(a, pairs, NEAR_END, head, q, d_q, d_keys);
     if (a->keys.far <= a->keys.high)
-        end_grads(a, pairs, FAR_END, head, q, d_q, d_keys);
+        shared_key_grads(a, pairs, FAR_END, head, q, d_q, d_keys);
     if (d_q)
         query_grads(a, pairs, head, d_q);
     if (d_keys)

@@ -1,27 +1,34 @@
 /* Dot-product attention on spans, forward: up to GNN__TILE_ROWS receivers against tiles of senders
- * with a running softmax. A tile is packed once for all of them; the scores of a strip stay in
- * L1. */
-#include <lib/kernels/attention/by_tile/product_amx.h>
-#include <lib/kernels/attention/by_tile/product_bf16.h>
+ * with a running softmax. A tile is packed once for all of these rows.
+ *
+ *     pack       pack_tile          keys transposed (d_k x 64), values (64 x d_v), at bf16 as words
+ *     for each strip of 48 rows:
+ *       spans      span_bounds      columns of the tile that each row attends
+ *       keys       multiply_keys    products with keys by distance, if there are any
+ *       score      score_product    p = q k', 48 x 64, in units of log2
+ *       softcap    cap_strip
+ *       softmax    softmax          2^(p - largest); a new maximum rescales sums and y
+ *       dropout    drop
+ *       values     span_product     y += p v
+ *     finish     forward_end        y / sum, log-sum-exp */
 #include <lib/kernels/attention/by_tile/tile.h>
-#include <lib/kernels/attention/by_tile/tile_band.h>
-#include <lib/kernels/attention/by_tile/tile_dropout.h>
-#include <lib/kernels/attention/by_tile/tile_forward.h>
+#include <lib/kernels/attention/by_tile/by_tile.h>
 
 typedef struct forward_state {
-    gnn_real_t *keys, *keys_t, *values; /* room for a tile: 64 x d_k, d_k x 64, 64 x d_v */
-    const gnn_real_t *k;                /* the tile, here or where it was packed before */
+    gnn_real_t *keys, *keys_t, *values; /* buffers for a tile: 64 x d_k, d_k x 64, 64 x d_v */
+    const gnn_real_t *k;                /* keys of the tile: keys_t, or where a->packed has them */
     panel_t v;
     bool packed;
-    gnn_real_t *q, *y; /* queries in units of log2, weighted sums */
-    gnn_real_t *p;     /* STRIP x 64 scores, then weights */
-    gnn_real_t *sum;   /* a register for each row */
+    gnn_real_t *q, *y; /* queries (times scale and log2 e), weighted sums: rows x ldk, rows x ldv */
+    gnn_real_t *p;     /* STRIP x 64, scores, then weights */
+    gnn_real_t *sum;   /* rows x LANES, per-lane sums */
     gnn_real_t *largest;
     int64_t ldk, ldv;
-    /* below highest q, keys_t, values and p become bf16 once they are packed */
+    /* Below `highest` q, keys_t, values and p are converted to bf16 words once packed. */
     gnn_precision_t level;
-    /* with keys by distance: queries, products of a strip with keys, and for each row the products
-     * that the next tile will need */
+    /* With keys by distance only: queries that meet them (own_q if those of the scores do not
+     * serve), STRIP x BAND_ROW products of a strip, products of each row that belong to the next
+     * tile, and with shared keys. */
     const gnn_real_t *key_q;
     gnn_real_t *own_q, *band, *spill;
     gnn_real_t *ends;
@@ -39,24 +46,25 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     gnn__carve_t c = {.base = (char *)scratch};
     s->ldk = gnn__tile_row(a, a->d_k);
     s->ldv = gnn__tile_row(a, a->d_v);
-    s->keys = numbers(&c, COLUMNS * s->ldk);
-    s->keys_t = numbers(&c, COLUMNS * s->ldk);
-    s->values = numbers(&c, COLUMNS * s->ldv);
-    s->p = numbers(&c, STRIP * COLUMNS);
-    s->q = numbers(&c, GNN__TILE_ROWS * s->ldk);
-    s->y = numbers(&c, GNN__TILE_ROWS * s->ldv);
-    s->sum = numbers(&c, GNN__TILE_ROWS * LANES);
-    s->largest = numbers(&c, GNN__TILE_ROWS);
+    s->keys = carve_reals(&c, COLUMNS * s->ldk);
+    s->keys_t = carve_reals(&c, COLUMNS * s->ldk);
+    s->values = carve_reals(&c, COLUMNS * s->ldv);
+    s->p = carve_reals(&c, STRIP * COLUMNS);
+    s->q = carve_reals(&c, GNN__TILE_ROWS * s->ldk);
+    s->y = carve_reals(&c, GNN__TILE_ROWS * s->ldv);
+    s->sum = carve_reals(&c, GNN__TILE_ROWS * LANES);
+    s->largest = carve_reals(&c, GNN__TILE_ROWS);
     if (a->keys.count > 0) {
-        s->band = numbers(&c, STRIP * BAND_ROW);
-        s->spill = numbers(&c, GNN__TILE_ROWS * BAND_SLACK);
-        s->ends = numbers(&c, 2 * GNN__TILE_ROWS);
-        s->own_q = numbers(&c, GNN__TILE_ROWS * s->ldk);
+        s->band = carve_reals(&c, STRIP * BAND_ROW);
+        s->spill = carve_reals(&c, GNN__TILE_ROWS * BAND_SLACK);
+        s->ends = carve_reals(&c, 2 * GNN__TILE_ROWS);
+        s->own_q = carve_reals(&c, GNN__TILE_ROWS * s->ldk);
     }
     s->drawn.bits = gnn__carve(&c, 0, 1);
 }
 
-/* Queries that keys by distance multiply: those of the scores, if these are not in bf16. */
+/* Loads the queries that meet keys by distance: those of the scores, unless these are in bf16 or
+ * others. */
 static void begin_keys(const gnn__attention_t *a, forward_state_t *s, int64_t rows, int64_t groups,
                        int64_t head)
 {
@@ -79,7 +87,7 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
     pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
               a->scale * log2_e, s->q);
     if (IN_BF16(s->level))
-        halve(s->q, groups * s->ldk, SPLIT(s->level));
+        bf16_rows(s->q, groups * s->ldk, SPLIT(s->level));
     if (a->keys.count > 0)
         begin_keys(a, s, rows, groups, head);
     clear(s->y, groups * s->ldv);
@@ -101,10 +109,10 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = s->node[r] * a->heads + head;
         gnn_real_t *y = gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v;
-        const gnn_real_t sum = sum_of_lanes(gnn__vec_load(s->sum + r * LANES)),
-                         scale = !a->last   ? 1
-                                 : sum == 0 ? 0
-                                            : 1 / sum;
+        const gnn_real_t sum = sum_of_lanes(gnn__vec_load(s->sum + r * LANES));
+        gnn_real_t scale = 1;
+        if (a->last)
+            scale = sum == 0 ? 0 : 1 / sum;
         put_scaled(s->y + r * s->ldv, a->d_v, scale, false, y);
         if (a->state.sum)
             a->state.sum[at] = sum;
@@ -116,12 +124,12 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
     }
 }
 
-/* Weights may grow to 2^RAISE before the largest score is put right: most rows then meet their base
- * in their first tile. */
+/* Weights may reach 2^RAISE before the running maximum is raised, so that most rows keep the
+ * maximum of their first tile. */
 enum { RAISE = 8 };
 
-/* A larger score was found: what was summed up so far shrinks. */
-static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
+/* Online-softmax step: raises the running maximum and rescales the accumulated sums. */
+static void online_softmax_update(forward_state_t *s, int64_t r, gnn__vec_t best)
 {
     const gnn_real_t found = largest_lane(best);
     if (s->largest[r] == -INFINITY) {
@@ -136,9 +144,9 @@ static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
         gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior and
- * the products with keys add where they are not NULL, become 2^(score - largest); those outside
- * from .. to - 1 become 0. */
+/* Replaces the scores of row r in columns c0 .. c1 - 1 (whole registers) by 2^(score - largest),
+ * after adding the prior and the products with keys by distance where these are not NULL. masked:
+ * columns outside from .. to - 1 become 0. */
 GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
                              const gnn_real_t *prior, const gnn_real_t *band, bool masked, int from,
                              int to)
@@ -158,7 +166,7 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
         best = larger(x, best);
     }
     if (any_above(best, most + RAISE))
-        raise_largest(s, r, best);
+        online_softmax_update(s, r, best);
     const gnn__vec_t base = gnn__vec_all(s->largest[r] == -INFINITY ? 0 : s->largest[r]);
     sum = gnn__vec_load(s->sum + r * LANES);
     for (int c = c0; c < c1; c += LANES) {
@@ -169,9 +177,10 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
     gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-/* With what distances add: a function of its own, so that the plain one keeps its registers. */
+/* With priors or keys by distance: a function of its own, so that the plain one keeps its
+ * registers. */
 static ONE_COPY void softmax_by_distance(const gnn__attention_t *a, forward_state_t *s,
-                                         const tile_t *t, const heard_t *h, const strip_t *strip,
+                                         const tile_t *t, const spans_t *h, const strip_t *strip,
                                          int64_t head)
 {
     const int64_t r0 = strip_first(strip);
@@ -189,7 +198,7 @@ static ONE_COPY void softmax_by_distance(const gnn__attention_t *a, forward_stat
     }
 }
 
-static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
+static void softmax(forward_state_t *s, const spans_t *h, int64_t r0)
 {
     for (int r = 0; r < h->rows; r++) {
         const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
@@ -202,7 +211,7 @@ static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
 }
 
 static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
-                 const heard_t *h, const strip_t *strip, int64_t head)
+                 const spans_t *h, const strip_t *strip, int64_t head)
 {
     keep_t keep;
     for (int r = 0; r < h->rows; r++) {
@@ -212,11 +221,11 @@ static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile
         keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
                  head, &keep);
         for (int c = lanes_from(h, h->from[r]); c < h->to[r]; c += LANES)
-            gnn__vec_store(p + c, kept_of(&keep, c, gnn__vec_load(p + c)));
+            gnn__vec_store(p + c, apply_dropout(&keep, c, gnn__vec_load(p + c)));
     }
 }
 
-/* Keys, values, and whether the values are finite. */
+/* Pointers to keys, values and the flag that values are finite in a packed tile. */
 static void packed_tile(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *part[3])
 {
     part[0] = a->packed + (kv * gnn__packed_tiles(a) + tile) * gnn__packed_tile(a);
@@ -233,17 +242,17 @@ static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_
 }
 
 static ONE_COPY void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                               int64_t kv, bool where_they_are, gnn_real_t *k, gnn_real_t *v)
+                               int64_t kv, bool in_callers_memory, gnn_real_t *k, gnn_real_t *v)
 {
     gnn_real_t *keys_t = IN_BF16(s->level) ? s->keys_t : k,
                *values = IN_BF16(s->level) ? s->values : v;
-    const panel_t keys = panel_of(a, &a->k, t, kv * a->d_k, a->d_k, where_they_are, s->keys);
+    const panel_t keys = panel_of(a, &a->k, t, kv * a->d_k, a->d_k, in_callers_memory, s->keys);
     transpose(&keys, t->count, s->ldk, keys_t);
-    s->v = panel_of(a, &a->v, t, kv * a->d_v, a->d_v, where_they_are, values);
+    s->v = panel_of(a, &a->v, t, kv * a->d_v, a->d_v, in_callers_memory, values);
     s->k = k;
     if (IN_BF16(s->level)) {
-        pair(keys_t, s->ldk, COLUMNS, k, SPLIT(s->level));
-        pair(values, t->count, s->ldv, v, SPLIT(s->level));
+        bf16_pairs(keys_t, s->ldk, COLUMNS, k, SPLIT(s->level));
+        bf16_pairs(values, t->count, s->ldv, v, SPLIT(s->level));
         s->v.rows = v;
     }
 }
@@ -256,10 +265,10 @@ static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s,
         __builtin_prefetch(s->k + size + k);
 }
 
-/* Products of the strip's queries with keys by distance. Whole blocks of keys are multiplied: what
- * they give beyond the tile is kept for the next one. */
+/* Products of the strip's queries with keys by distance. Whole blocks of keys are multiplied;
+ * products beyond this tile are kept in `spill` for the next one. */
 static void multiply_keys(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                          const heard_t *h, const strip_t *strip, int64_t head)
+                          const spans_t *h, const strip_t *strip, int64_t head)
 {
     const int64_t r0 = strip_first(strip);
     const band_t band = {
@@ -277,10 +286,10 @@ static void multiply_keys(const gnn__attention_t *a, forward_state_t *s, const t
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
                           const strip_t *strip, int64_t head, int64_t kv, bool more)
 {
-    heard_t h;
+    spans_t h;
     const int64_t r0 = strip_first(strip);
     const int64_t ldq = room_of(s->level, s->ldk);
-    hear(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
+    span_bounds(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
     if (s->packed)
         prefetch_packed(a, s, strip);
     else
@@ -311,8 +320,8 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
     if (IN_BF16(s->level))
-        halve(s->p, h.rows * COLUMNS, SPLIT(s->level));
-    heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
+        bf16_rows(s->p, h.rows * COLUMNS, SPLIT(s->level));
+    span_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
 }
 
 static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
@@ -320,15 +329,15 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
 {
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
-    const bool where_they_are = in_place(a, row0, row1);
-    s->level = where_they_are ? GNN_PRECISION_HIGHEST : a->level;
-    s->packed = a->packed && !where_they_are;
+    const bool in_callers_memory = in_place(a, row0, row1);
+    s->level = in_callers_memory ? GNN_PRECISION_HIGHEST : a->level;
+    s->packed = a->packed && !in_callers_memory;
     forward_begin(a, s, row0, row1 - row0, head);
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
         if (s->packed)
             find_tile(a, s, &t, kv);
         else
-            pack_tile(a, s, &t, kv, where_they_are, s->keys_t, s->values);
+            pack_tile(a, s, &t, kv, in_callers_memory, s->keys_t, s->values);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
             forward_strip(a, s, &t, &k, head, kv, more);
     }
@@ -355,7 +364,7 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 {
     forward_state_t s;
     forward_scratch(a, &s, scratch);
-    if (HALVES && a->amx)
+    if (BF16_PRODUCTS && a->amx)
         amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row1);
@@ -365,9 +374,10 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
             forward_piece(a, &s, row0, end, head, head + 1 < head1);
         }
     }
-    if (HALVES && a->amx)
+    if (BF16_PRODUCTS && a->amx)
         amx_end();
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);
-const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack, band_pack};
+const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {
+    .forward = forward, .pack = pack, .pack_keys = band_pack};

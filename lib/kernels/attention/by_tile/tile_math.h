@@ -1,5 +1,5 @@
-/* Registers of gnn_real_t inside the tiles of attention: powers of two, masks, the largest, a
- * square transposed. Included by kernels only. */
+/* Register arithmetic of attention by tile: powers of two, tanh, masks, maxima, square transposes.
+ * Included by kernels only. */
 #ifndef GNN_KERNELS_TILE_MATH_H
 #define GNN_KERNELS_TILE_MATH_H
 
@@ -22,21 +22,20 @@ typedef int32_t lane_int_t;
 #endif
 typedef lane_int_t lanes_t __attribute__((vector_size(GNN__VEC_BYTES)));
 
-GNN__INLINE lanes_t lane_numbers(void)
+GNN__INLINE lanes_t lane_indices(void)
 {
-    static const lane_int_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const lane_int_t indices[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     lanes_t l;
-    memcpy(&l, numbers, sizeof l);
+    memcpy(&l, indices, sizeof l);
     return l;
 }
 
-/* Scores are kept in units of log2, so that a power of two turns them into weights. */
+/* Scores are in units of log2, so that weights are powers of two. */
 static const gnn_real_t log2_e = (gnn_real_t)1.4426950408889634,
                         ln_2 = (gnn_real_t)0.6931471805599453;
 
-/* 2^r, highest power first. Double: Taylor's series for |r| <= 1/2. Float: for 0 <= r < 1 a fit to
- * 8e-8 where scalef brings the whole part along, else Cephes' for
- * |r| <= 1/2. */
+/* Coefficients of 2^r, highest power first. Double: Taylor series for |r| <= 1/2. Float: for 0 <= r
+ * < 1 a fit to 8e-8 where scalef adds the integer part, else Cephes' for |r| <= 1/2. */
 #if GNN_DOUBLE
 static const gnn_real_t powers[] = {1.3691488853904124e-12, 2.567843599348819e-11,
                                     4.445538271870811e-10,  7.054911620801122e-09,
@@ -66,8 +65,8 @@ GNN__INLINE gnn__vec_t power_of_fraction(gnn__vec_t r)
     return p;
 }
 
-/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls well below the normal
- * numbers, NaN for NaN. */
+/* 2^x for x up to about 100, to 1e-7 (double: 2e-16) relative; 0 far below the normal range, NaN
+ * for NaN. */
 #if defined(__AVX512DQ__) && GNN_DOUBLE
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
@@ -80,36 +79,36 @@ GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
     return _mm512_scalef_ps(power_of_fraction(_mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF)), x);
 }
 #elif defined(__AVX2__) && !GNN_DOUBLE
-/* A power of an eighth from a table, the rest by three terms, 3e-8 off: the units that multiply are
- * the scarce ones, and a look-up is not theirs. */
+/* A power of 1/8 from a table, the remainder by three terms, 3e-8 off: multiply units are the
+ * bottleneck, and a table look-up does not use them. */
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
-    /* Bits of 2^(j / 8), less the place that j itself takes once it is moved. */
+    /* Bits of 2^(j / 8), minus those that j itself adds once it is shifted. */
     static const lanes_t eighths = {0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
                                     0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7};
     enum { MANTISSA = 23, EIGHTHS = 3, BIAS = 127 };
-    /* Adding it rounds to eighths, and leaves their number in the lowest bits. */
+    /* Adding it rounds to eighths, whose integer is then in the lowest bits. */
     const gnn_real_t magic = 3 << (MANTISSA - EIGHTHS - 1);
-    const gnn__vec_t y = gnn__vec_max(gnn__vec_all(-BIAS), x), rounded = y + magic,
-                     r = y - (rounded - magic),
-                     rest = ((0x1.c6cp-5f * r + 0x1.ec0c32p-3f) * r + 0x1.62e43p-1f) * r + 1;
-    const lanes_t number = (lanes_t)rounded,
-                  whole = (lanes_t)_mm256_permutevar8x32_epi32((__m256i)eighths, (__m256i)number);
-    return rest * (gnn__vec_t)(whole + (number << (MANTISSA - EIGHTHS)));
+    const gnn__vec_t y = gnn__vec_max(gnn__vec_all(-BIAS), x), rounded = y + magic;
+    const gnn__vec_t r = y - (rounded - magic),
+                     power = ((0x1.c6cp-5f * r + 0x1.ec0c32p-3f) * r + 0x1.62e43p-1f) * r + 1;
+    const lanes_t index = (lanes_t)rounded,
+                  whole = (lanes_t)_mm256_permutevar8x32_epi32((__m256i)eighths, (__m256i)index);
+    return power * (gnn__vec_t)(whole + (index << (MANTISSA - EIGHTHS)));
 }
 #else
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
     enum { MANTISSA = GNN_DOUBLE ? 52 : 23, BIAS = GNN_DOUBLE ? 1023 : 127 };
-    /* Adding it rounds, and leaves the exponent of the result in the lowest bits: that of 0 for
-     * what falls below. */
+    /* Adding it rounds, and leaves the exponent of the result in the lowest bits: that of 0 below
+     * the range. */
     const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1)) + BIAS);
     const gnn__vec_t y = gnn__vec_max(gnn__vec_all(-BIAS), x), rounded = y + magic;
     return power_of_fraction(y - (rounded - magic)) * (gnn__vec_t)((lanes_t)rounded << MANTISSA);
 }
 #endif
 
-/* tanh. Float: as gnn__tanh, an odd polynomial near 0; double: to 2e-16 of 1. */
+/* tanh. Float: as gnn__tanh, an odd polynomial near 0. Double: to 2e-16 of 1. */
 GNN__INLINE gnn__vec_t tanh_of(gnn__vec_t x)
 {
     static const gnn_real_t terms[] = {(gnn_real_t)-5.70498872745e-3, (gnn_real_t)2.06390887954e-2,
@@ -128,7 +127,7 @@ GNN__INLINE gnn__vec_t tanh_of(gnn__vec_t x)
     return (gnn__vec_t)(((lanes_t)near & small) | (((lanes_t)far | ((lanes_t)x & sign)) & ~small));
 }
 
-/* The larger of both; `best` where x is NaN. */
+/* Elementwise maximum; `best` where x is NaN. */
 GNN__INLINE gnn__vec_t larger(gnn__vec_t x, gnn__vec_t best)
 {
 #if defined(__AVX512F__)
@@ -158,7 +157,7 @@ GNN__INLINE bool any_above(gnn__vec_t x, gnn__vec_t y)
 #endif
 }
 
-/* False for NaN. */
+/* False if any is NaN. */
 GNN__INLINE bool all_zero(gnn__vec_t x)
 {
     return !any(~(x == (gnn__vec_t){0}));
@@ -188,10 +187,10 @@ GNN__INLINE gnn_real_t sum_of_lanes(gnn__vec_t x)
 #endif
 }
 
-/* All ones in lanes whose column is from .. to - 1; the register starts at column c. */
+/* All ones in lanes whose column is from .. to - 1, where lane 0 is column c. */
 GNN__INLINE lanes_t columns_inside(int c, int from, int to)
 {
-    const lanes_t column = lane_numbers() + c;
+    const lanes_t column = lane_indices() + c;
     return (column >= from) & (column < to);
 }
 
@@ -200,7 +199,7 @@ GNN__INLINE gnn__vec_t choose(lanes_t mask, gnn__vec_t x, gnn_real_t other)
     return gnn__vec_select(mask, x, gnn__vec_all(other));
 }
 
-/* y[c][r] = rows[r][at + c], LANES x LANES numbers. */
+/* y[c][r] = rows[r][at + c], a square of LANES x LANES elements. */
 #if defined(__AVX512F__)
 /* Step s exchanges the off-diagonal s x s blocks of every 2s x 2s block. */
 GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
@@ -211,8 +210,9 @@ GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn
         row[r] = gnn__vec_load(rows[r] + at);
 #pragma GCC unroll 4
     for (int s = 1; s < LANES; s *= 2) {
-        const lanes_t l = lane_numbers(), odd = (l & s) != 0, low = l + (odd & (LANES - s)),
-                      high = l + ((odd & LANES) | (~odd & s)); /* LANES + l: lane l of the other */
+        const lanes_t l = lane_indices(), odd = (l & s) != 0;
+        /* LANES + l: lane l of the second operand */
+        const lanes_t low = l + (odd & (LANES - s)), high = l + ((odd & LANES) | (~odd & s));
 #pragma GCC unroll 16
         for (int r = 0; r < LANES; r++)
             if (!(r & s)) {
