@@ -2,7 +2,7 @@
 #include "random_config.h"
 
 #include <lib/aggregate/tables.h>
-#include <lib/layer/kinds.h>
+#include <lib/layer/config_fields.h>
 
 enum { GLOBALS = 3 };
 

@@ -1,7 +1,7 @@
 /* Fields of a layer's config: one list has names, ranges and defaults. */
 #include "support.h"
 
-#include <lib/layer/kinds.h>
+#include <lib/layer/config_fields.h>
 #include <locale.h>
 #include <stddef.h>
 
@@ -81,16 +81,16 @@ static const struct {
     const char *words;
 } wrong[] = {
     {"head", "8", GNN_ENOTFOUND, "no config field is called \"head\"; there are: preset, in, in_dst"},
-    {"heads", "", GNN_EINVALID, "config field .heads = \"\": a whole number is expected"},
-    {"heads", "8x", GNN_EINVALID, "a whole number is expected"},
-    {"heads", "2.5", GNN_EINVALID, "a whole number is expected"},
+    {"heads", "", GNN_EINVALID, "config field .heads = \"\": expected a value of kind integer"},
+    {"heads", "8x", GNN_EINVALID, "expected a value of kind integer"},
+    {"heads", "2.5", GNN_EINVALID, "expected a value of kind integer"},
     {"heads", "5000", GNN_EINVALID, "config field .heads = 5000 lies outside 0..4096"},
-    {"heads", "99999999999999999999", GNN_EINVALID, "a whole number is expected"},
+    {"heads", "99999999999999999999", GNN_EINVALID, "expected a value of kind integer"},
     {"in", "0", GNN_EINVALID, "config field .in = 0 lies outside 1..2147483647"},
-    {"slope", "abc", GNN_EINVALID, "config field .slope = \"abc\": a number is expected"},
+    {"slope", "abc", GNN_EINVALID, "config field .slope = \"abc\": expected a value of kind real"},
     {"slope", "1e99", GNN_EINVALID, ""},
-    {"slope", "nan", GNN_EINVALID, "a number is expected"},
-    {"slope", "0,2", GNN_EINVALID, "a number is expected"},
+    {"slope", "nan", GNN_EINVALID, "expected a value of kind real"},
+    {"slope", "0,2", GNN_EINVALID, "expected a value of kind real"},
     {"dropout", "1", GNN_EINVALID, "config field .dropout = 1 lies outside [0, 1)"},
     {"dropout", "-0.1", GNN_EINVALID, "lies outside [0, 1)"},
     {"options", "1,2,3,4,5", GNN_EINVALID, "config field .options"},
@@ -173,7 +173,7 @@ START_TEST(the_list_of_fields_is_complete)
     ck_assert_uint_gt(count, 39);
     ck_assert(end <= offsetof(gnn_layer_config_t, resolved) &&
               end + 8 > offsetof(gnn_layer_config_t, resolved));
-    ck_fails(gnn_layer_config_field(count, &field), GNN_ENOTFOUND, "none of number");
+    ck_fails(gnn_layer_config_field(count, &field), GNN_ENOTFOUND, "is past them");
     ck_assert_str_eq(gnn_layer_config_choice("update", 2), "mlp");
     ck_assert_str_eq(gnn_layer_config_choice("residual", 1), "on");
     ck_assert_ptr_null(gnn_layer_config_choice("residual", 3));

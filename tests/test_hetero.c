@@ -338,7 +338,7 @@ static const struct {
 } refused[] = {
     {NULL, "a__r__a", "block w needs .types", 1},
     {"a:2", NULL, "block w needs .relations", 1},
-    {"a:2", "  ", "block w: .relations names none", 1},
+    {"a:2", "  ", "block w: .relations is empty", 1},
     {"a:2 b:x", "a__r__b", ".types: the width of \"b\" (NAME:WIDTH, or .width) is 0", 1},
     {"a:2 b", "a__r__b", ".types: the width of \"b\" (NAME:WIDTH, or .width) is 0", 1},
     {"a:2 a:3", "a__r__a", ".types: \"a:3\": a name of 1 to 160 characters that comes once", 1},

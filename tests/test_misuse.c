@@ -303,7 +303,7 @@ START_TEST(unknown_options)
     ck_fails(
         gnn_layer_new(&layer, context,
                       &GNN_TRANSFORMER_CONV(.in = 4, .heads = 2, .d_k = 3, .d_v = 5, .edge_dim = 2)),
-        GNN_ESHAPE, "edge features serve messages (10 numbers) and keys (6) alike");
+        GNN_ESHAPE, "edge features are projected once for messages (10 columns) and keys (6)");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GATED_GRAPH(.in = 4, .out = 8)), GNN_ESHAPE,
              "update gru keeps its state's width");
 }
@@ -392,7 +392,7 @@ START_TEST(attention_needs_attention_layers)
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(w, 3, 1);
     ck_ok(gnn_layer_new(&layer, context, &GNN_SAGE(.in = 4)));
     ck_fails(gnn_layer_attention(layer, context, g, &(gnn_inputs_t){.x_src = &in}, &out, NULL),
-             GNN_EUNSUPPORTED, "mean does not attend");
+             GNN_EUNSUPPORTED, "mean has no attention weights");
     gnn_layer_free(layer);
     gnn_graph_free(g);
 }

@@ -334,7 +334,7 @@ START_TEST(selected_sequences_continue)
         if (round % 4 == 3)
             ck_ok(gnn_state_truncate(state, s, gnn_state_length(state, s) / 2));
     }
-    ck_fails(gnn_state_select(state, 0, who), GNN_EINVALID, "0 sequences");
+    ck_fails(gnn_state_select(state, 0, who), GNN_EINVALID, "count = 0, expected 1");
     ck_fails(gnn_state_select(state, 1, (const int64_t[]){MOST}), GNN_EINVALID, "from[0] = 7");
     ck_fails(gnn_state_select(state, 1, NULL), GNN_EINVALID, "from is NULL");
     gnn_state_free(state);
@@ -397,7 +397,7 @@ START_TEST(non_incremental_steps_are_named)
     const gnn_state_config_t plain = {.capacity = 4}, with_e = {.capacity = 4, .fixed = &fixed_e},
                              with_x = {.capacity = 4, .fixed = &fixed_x};
     ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_STACK, .name = "s", .inputs = {"x", "e"}}, &plain),
-             GNN_EUNSUPPORTED, "step s: a step of kind stack cannot go on row by row");
+             GNN_EUNSUPPORTED, "step s: a step of kind stack cannot run incrementally");
     ck_fails(refused(
                  &(gnn_step_t){
                      .name = "s", .inputs = {"x"}, .edge_weight = "e", .layer = GNN_SAGE(.in = D)},
@@ -415,9 +415,9 @@ START_TEST(non_incremental_steps_are_named)
             &(gnn_step_t){.name = "s", .inputs = {"x"}, .receivers = "e", .layer = GNN_SAGE(.in = D)},
             &with_x),
         GNN_EINVALID,
-        "step s hears fixed rows: .fixed must have a graph of 1 segments in slot 0, and has none");
+        "step s has fixed senders: .fixed must have a graph of 1 segments in slot 0, and has none");
     ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .name = "s", .inputs = {"e"}}, &with_e),
-             GNN_EINVALID, "nothing that grows");
+             GNN_EINVALID, "no input that grows");
     ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_SCALE, .inputs = {"x"}}, &(gnn_state_config_t){0}),
              GNN_EINVALID, ".capacity = 0");
 }

@@ -352,7 +352,7 @@ static const struct {
     int code;
     const char *words;
 } wrong_arrays[] = {
-    {without_one, GNN_ESHAPE, "8 parameters, the file holds 2 numbers"},
+    {without_one, GNN_ESHAPE, "8 parameters, the file holds 2 values"},
     {renamed, GNN_ENOTFOUND, "no array 0.value.weight"},
     {with_extra, GNN_EFORMAT, "array 0.another belongs to no field"},
     {transposed, GNN_ESHAPE, "0.value.weight is 2 x 3, the model expects 3 x 2"},

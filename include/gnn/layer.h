@@ -48,7 +48,7 @@ GNN_API const gnn_update_t *gnn_update_at(size_t index);
 /** The update of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
-/** How the outputs of heads are combined: concatenated, or averaged. */
+/** Combination of the outputs of heads. */
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
 /** Position of the norm: after each part of the update (post-norm), or before it (pre-norm). */
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
@@ -118,7 +118,7 @@ typedef struct gnn_layer_config_s {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** The name of a preset, such as "gat"; NULL for GNN_PRESET_NONE and values that are not presets. */
+/** The name of a preset, such as "gat"; NULL for GNN_PRESET_NONE and other values. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
 /** The preset of a name; GNN_PRESET_NONE if there is none, and gnn_error_message() then lists the
  * names. */
@@ -141,7 +141,8 @@ typedef struct gnn_config_field {
 GNN_API int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config, size_t size);
 /** Fills in every field of a config as the layer will use it: resolving the result again gives the
- * same config. GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value. Inline. */
+ * same config. GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value.
+ * Inline. */
 static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config)
 {
@@ -164,12 +165,12 @@ GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 GNN_API int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
                                        const char *value);
 /**
- * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"),
- * ("residual", "on"), ("options", "0.5,2"), ("prior_0", "slope"). "default" is the preset's choice;
- * a real that is written as 0 is meant to be 0. The config is unchanged after an error. Inline.
+ * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"), ("residual",
+ * "on"), ("options", "0.5,2"), ("prior_0", "slope"). "default" is the preset's choice; a real that
+ * is written as 0 is meant to be 0. The config is unchanged after an error. Inline.
  *
- * @return GNN_OK; GNN_ENOTFOUND with the list of names, if there is no field, entry or value of that
- * name; GNN_EINVALID for a value that is not of the field's kind or lies outside its range.
+ * @return GNN_OK; GNN_ENOTFOUND with the list of names, if there is no field, entry or value of
+ * that name; GNN_EINVALID for a value that is not of the field's kind or lies outside its range.
  */
 static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
 {
@@ -232,8 +233,8 @@ GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t 
                                int64_t capacity);
 /** Frees a projection; NULL is fine. */
 GNN_API void gnn_projection_free(gnn_projection_t *projection);
-/** Projects rows of x (dense) for one or both sides into the projection's rows `at` .. `at` + rows -
- * 1. */
+/** Projects the rows of x (dense) for one or both sides into the projection, from its row `at`
+ * on. */
 GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                               gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
 /** Aggregates and updates from projected rows. `receivers` and `senders` may be the same
@@ -244,8 +245,9 @@ GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context
                                 const gnn_tensor_t *out);
 
 /** Computes the attention weights of a layer on these inputs, after the softmax: per_edge (m x
- * heads) by the user's edge ids and / or per_segment (for each segment heads x receivers x senders,
- * flattened one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer has no attention. */
+ * heads) by the user's edge ids and / or per_segment (for each segment heads x receivers x
+ * senders, flattened one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer has no
+ * attention. */
 GNN_API int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
@@ -266,7 +268,7 @@ typedef struct gnn_score_vars {
     gnn_var_t gate;        /**< (n_dst x heads) multiplies the output of each head */
     gnn_var_t prior_query; /**< (n_dst x heads*d_k) multiplied by priors in place of the query */
     /** values of a prior whose .given is on: of the shape that the prior declares, or one row per
-     * receiver or sender (gnn_prior_t.numbers) */
+     * receiver or sender (gnn_prior_t) */
     gnn_var_t prior[GNN_PRIORS];
 } gnn_score_vars_t;
 /** gnn_layer_record with additional inputs of the scores; NULL: none. */

@@ -14,7 +14,7 @@ extern "C" {
 /** A model: a list of steps, with their parameters and buffers. */
 typedef struct gnn_model gnn_model_t;
 
-/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... gnn_step_t says what each computes. */
+/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... gnn_step_t lists their outputs. */
 typedef enum {
 #define GNN_STEP(id, name) GNN_STEP_##id,
 #include <gnn/tables/steps.def>
@@ -30,7 +30,8 @@ typedef enum {
  *     kind          output                                        fields besides .inputs
  *     LAYER         one hop                                       layer, graph, receivers, share,
  *                                                                 edge_features, edge_weight,
- *                                                                 edge_bias, gate, prior_query, priors
+ *                                                                 edge_bias, gate, prior_query,
+ *                                                                 priors
  *     LINEAR        x W + b; W may be another step's table,       in, out, bias, share, transposed,
  *                   transposed, or some rows of it                row, rows
  *     NORM          norm(x)                                       in, norm, eps, share
@@ -43,7 +44,8 @@ typedef enum {
  *     INPUT         the model's input of this name                out: its width [any]
  *     AGGREGATE     sum over j of w_ij m_ij over given rows:      layer: how, its .in is the width
  *                   inputs[0] (messages), query, key, receivers   of a message; graph; edge_weight,
- *                   (their part of a message)                     edge_bias, gate, prior_query, priors
+ *                   (their part of a message)                     edge_bias, gate, prior_query,
+ *                                                                 priors
  *     PARAMETER     learned rows; no inputs                       rows, out, each_segment and
  *                                                                 graph, share, factor
  *     STACK         up to 8 inputs, concatenated by rows
@@ -164,9 +166,9 @@ GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
 GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
 
 /**
- * Settings of a block. Its steps are named NAME.something, the last one NAME unless stated otherwise.
- * A block runs on graph slot `graph`, and on graphs[0], graphs[1], ...: graph + 1, graph + 2, ...
- * where they are 0.
+ * Settings of a block. Its steps are named NAME.something, the last one NAME unless stated
+ * otherwise. A block runs on graph slot `graph`, and on graphs[0], graphs[1], ...: graph + 1, graph
+ * + 2, ... where they are 0.
  *
  *     decoder_layer      layer (a Transformer's config), input, memory; `graph` is causal,
  *                        graphs[0] goes from memory to input. Two layers, NAME and NAME:cross, the
@@ -247,10 +249,11 @@ typedef struct gnn_block {
     /** values on edges (m x edge_width), of the blocks whose list above names `edges`; graphormer,
      * exphormer: ids below edge_width. link_mlp: rows of pairs */
     const char *edges;
-    const char *globals; /**< graph_network: (segments x global_width). correct_and_smooth: (n x 1) */
-    int graph;           /**< the first graph slot [0] */
-    int graphs[4];       /**< further graph slots [graph + 1, graph + 2, ...] */
-    int64_t width;       /**< columns of input; needed, except by blocks that read layer.in */
+    /** graph_network: (segments x global_width). correct_and_smooth: (n x 1) */
+    const char *globals;
+    int graph;            /**< the first graph slot [0] */
+    int graphs[4];        /**< further graph slots [graph + 1, graph + 2, ...] */
+    int64_t width;        /**< columns of input; needed, except by blocks that read layer.in */
     int64_t edge_width;   /**< columns of edges, or count of their ids */
     int64_t global_width; /**< graph_network: columns of globals */
     int64_t heads;        /**< of attention [1]; rgcn: blocks of W_r. multi_graph: [hops] */
@@ -258,14 +261,14 @@ typedef struct gnn_block {
      * width / 2], pinsage, link_product, link_mlp [width], edgeconv, gen, deep_gcn [one product],
      * nnconv: needed */
     int64_t hidden;
-    /** learned rows: isab, pma, set_transformer [1]. arma: stacks [1]. gmm: kernels [1]. rgcn: bases
-     * [none]. graphormer: degrees; needed. correct_and_smooth: hops of smoothing [1] */
+    /** learned rows: isab, pma, set_transformer [1]. arma: stacks [1]. gmm: kernels [1]. rgcn:
+     * bases [none]. graphormer: degrees; needed. correct_and_smooth: hops of smoothing [1] */
     int64_t rows;
     /** repetitions of a hop or a layer [1]. rgcn: relations. mf: the largest degree. multi_graph:
      * groups of heads. exphormer: learned rows [0] */
     int64_t hops;
-    /** weight of the input: appnp, gcn2, ssg [0.1]. label_propagation, correct_and_smooth: weight of
-     * the neighbours; needed. gen, power_mean: initial exponent [none, 1]. graph_layer_norm: eps
+    /** weight of the input: appnp, gcn2, ssg [0.1]. label_propagation, correct_and_smooth: weight
+     * of the neighbours; needed. gen, power_mean: initial exponent [none, 1]. graph_layer_norm: eps
      * [1e-5] */
     gnn_real_t factor;
     gnn_real_t dropout; /**< gps, deep_gcn, link_product, link_mlp: rate [0] */
@@ -281,7 +284,7 @@ typedef struct gnn_block {
     gnn_real_t theta;
     const gnn_aggregator_t *aggregators[4]; /**< pna: up to 4; needed. hetero_conv: one [sum] */
     const char *types; /**< hgt, hetero_*: node types, with or without width: "paper:128 author" */
-    const char *relations; /**< the same, FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
+    const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);
@@ -306,8 +309,8 @@ GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index
 GNN_API gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index);
 /** The index of the step of a name, or -1. */
 GNN_API int64_t gnn_model_find(const gnn_model_t *model, const char *name);
-/** Columns of a step's output; -1 where they are known only when it runs (they depend on those of an
- * input that is not declared). */
+/** Columns of a step's output; -1 where they are known only when it runs (they depend on those of
+ * an input that is not declared). */
 GNN_API int64_t gnn_model_width(const gnn_model_t *model, int64_t index);
 /** Count of the inputs of a model: names that are not names of steps, or that GNN_STEP_INPUT
  * declares, in the order in which they are read. */
@@ -361,9 +364,9 @@ typedef struct gnn_slot_sources {
 /**
  * The kind of graph of a slot, if the model was loaded from a file that declares it.
  *
- * @param[out] source  the argument whose edges it is made from, owned by the model; NULL where it is
- *                     made from the graphs' sizes. The pointer may be NULL
- * @param[out] number  the relation, or the count of learned rows per graph. The pointer may be NULL
+ * @param[out] source  the argument whose edges it is made from, owned by the model; NULL where it
+ *                     is made from the graphs' sizes. The pointer may be NULL
+ * @param[out] value   the relation, or the count of learned rows per graph. The pointer may be NULL
  * @return the kind: "edges"; "relation" (the edges of one type); "incidence" (from edges to their
  *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
  *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
@@ -378,7 +381,7 @@ typedef struct gnn_slot_sources {
  * "add_loops", "remaining" (one self-loop per node in place of existing ones), "type=K".
  */
 GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
-                                   int64_t *number);
+                                   int64_t *value);
 /**
  * Makes the graphs of all slots and prepares them for the model.
  *
@@ -394,8 +397,8 @@ GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const cha
 GNN_API int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources,
                              gnn_flag_t backward, gnn_graph_t **graphs);
 
-/** A named input. Exactly one of dense, sparse, ids is given. An input on edges has one row per edge
- * of a graph: where slots have different graphs, one input of its name is given per slot. */
+/** A named input. Exactly one of dense, sparse, ids is given. An input on edges has one row per
+ * edge of a graph: where slots have different graphs, one input of its name is given per slot. */
 typedef struct gnn_named {
     const char *name;
     const gnn_tensor_t *dense;
@@ -471,8 +474,8 @@ GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context
 
 /* ---- incremental decoding with a KV cache ---- */
 
-/** The KV cache of a model: for each layer the projected keys and values, or messages, of all rows so
- * far. */
+/** The KV cache of a model: for each layer the projected keys and values, or messages, of all rows
+ * so far. */
 typedef struct gnn_state gnn_state_t;
 
 /** Settings of a state. Zero means the default in brackets. */
@@ -483,8 +486,8 @@ typedef struct gnn_state_config {
      * NULL: all */
     const int64_t *windows;
     int64_t n_windows;
-    /** inputs that are not appended to (an encoder's tokens), and the graphs of the steps that depend
-     * on them alone; NULL: none */
+    /** inputs that are not appended to (an encoder's tokens), and the graphs of the steps that
+     * depend on them alone; NULL: none */
     const gnn_model_inputs_t *fixed;
 } gnn_state_config_t;
 
@@ -496,15 +499,15 @@ GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, g
  * whose senders are fixed (a decoder's attention to the encoder).
  *
  * Graph slots: for a layer whose senders grow, the state makes the graph: a row attends to the rows
- * of its sequence up to itself, or to a window of them. For a layer with fixed senders, `fixed` gives
- * the slot's graph, with one segment per sequence (its receivers may be any): a row attends to all
- * senders of its segment. For a step that is itself fixed, the graph is used as it is.
+ * of its sequence up to itself, or to a window of them. For a layer with fixed senders, `fixed`
+ * gives the slot's graph, with one segment per sequence (its receivers may be any): a row attends
+ * to all senders of its segment. For a step that is itself fixed, the graph is used as it is.
  *
  * @param[in] model   borrowed until gnn_state_free; its parameters must not change in between
  * @param[in] config  borrowed during the call
- * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot run incrementally (stacked
- *         rows, edge inputs, self-loops or a norm that a graph's view adds); GNN_EMEMORY; else as
- *         gnn_model_forward
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot run incrementally
+ *         (stacked rows, edge inputs, self-loops or a norm that a graph's view adds); GNN_EMEMORY;
+ *         else as gnn_model_forward
  *
  * Memory: segments * capacity projected rows per layer, allocated at the first gnn_model_advance.
  * Inline.
@@ -523,22 +526,22 @@ GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t leng
 /** Count of the sequences of a state. */
 GNN_API int64_t gnn_state_segments(const gnn_state_t *state);
 /**
- * Reorders the sequences: sequence k becomes a copy of the former sequence from[k]. Sequences may be
- * dropped, copied and permuted: a beam search keeps its best hypotheses in this way, and several
+ * Reorders the sequences: sequence k becomes a copy of the former sequence from[k]. Sequences may
+ * be dropped, copied and permuted: a beam search keeps its best hypotheses in this way, and several
  * texts continue one prompt.
  *
  * @param[in] count  count of sequences after the call, at least 1
  * @param[in] from   (count) indices of sequences
  * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW, GNN_EMEMORY: the state is as before
  *
- * Cost: O(rows of the sequences that move), with one sequence's rows of scratch; a count larger than
- * any before copies the whole state. Fixed rows (an encoder's) move only where sequence k takes the
- * place of one with other fixed rows.
+ * Cost: O(rows of the sequences that move), with one sequence's rows of scratch; a count larger
+ * than any before copies the whole state. Fixed rows (an encoder's) move only where sequence k
+ * takes the place of one with other fixed rows.
  */
 GNN_API int gnn_state_select(gnn_state_t *state, int64_t count, const int64_t *from);
 /**
- * Appends rows to the sequences and computes the model's output for them: up to rounding the rows of
- * a forward pass over the whole sequences on causal graphs, at the cost of the new rows alone.
+ * Appends rows to the sequences and computes the model's output for them: up to rounding the rows
+ * of a forward pass over the whole sequences on causal graphs, at the cost of the new rows alone.
  *
  * @param[in]  counts  (segments) new rows of each sequence, 0 or more; NULL: one of each
  * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; its
@@ -548,8 +551,8 @@ GNN_API int gnn_state_select(gnn_state_t *state, int64_t count, const int64_t *f
  *         fit; after an error the state is as before
  *
  * Cost: that of the steps on the new rows; attention of a new row is O(length). Threads: a state
- * belongs to one thread at a time.
- * Paper: Vaswani et al. 2017, section 3.2.3.   See also: gnn_layer_project
+ * belongs to one thread at a time. Paper: Vaswani et al. 2017, section 3.2.3.   See also:
+ * gnn_layer_project
  */
 GNN_API int gnn_model_advance(const gnn_model_t *model, gnn_context_t *context, gnn_state_t *state,
                               const int64_t *counts, const gnn_model_inputs_t *inputs,

@@ -1,5 +1,5 @@
-/* What a program calls of a layer: making one, preparing graphs for it, running it whole or in
- * halves, asking for its attention. */
+/* The calls of a layer: making one, preparing graphs, running it whole or in halves, attention
+ * weights. */
 #include <lib/layer/score_config.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
@@ -184,8 +184,7 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN__NEED(inputs);
     gnn_tape_t *tape;
     if (!gnn__scored(layer->config))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "aggregator %s does not attend: it has no attention weights",
+        return gnn__error(GNN_EUNSUPPORTED, "aggregator %s has no attention weights",
                           layer->config->aggregator->name);
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
@@ -205,7 +204,7 @@ int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, 
     int64_t count;
     int rc;
     if (capacity < 0)
-        return gnn__error(GNN_EINVALID, "a projection of %lld rows", (long long)capacity);
+        return gnn__error(GNN_EINVALID, "capacity = %lld, expected at least 0", (long long)capacity);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a projection"));
     made->capacity = capacity;
     made->source_cols = gnn__layer_source_cols(layer);
@@ -233,7 +232,7 @@ void gnn_projection_free(gnn_projection_t *projection)
     gnn_free(projection);
 }
 
-/* Columns from `col` on of the rows that are projected. */
+/* Binds x to columns `col` .. of the rows of a projection. */
 static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *rows, int64_t cols, int64_t col)
 {
     gnn_tensor_t place = {rows + col, gnn_tape_rows(tape, x), gnn_tape_cols(tape, x), cols};
@@ -257,7 +256,7 @@ int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gn
                           (long long)at, (long long)(at + x->rows), (long long)p->capacity);
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_var_t v = gnn_tape_input(tape, x, 0);
-    if (receivers) /* alone, senders are another side's features: no norm */
+    if (receivers) /* pre-norm does not apply to the features of senders alone */
         v = gnn__layer_prenorm(layer, tape, v);
     if (senders) {
         bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source + at * p->source_cols,

@@ -1,10 +1,19 @@
-/* Resolving a config: preset, then defaults, then checks. Zero means "the preset's choice". */
+/* Resolving a config: 0 becomes the preset's value, then the default; then sizes that follow from
+ * others, then checks. */
 #include <lib/aggregate/tables.h>
+#include <lib/layer/config_fields.h>
+#include <lib/layer/hop.h>
 #include <lib/layer/score_config.h>
-#include <lib/layer/kinds.h>
-#include <lib/layer/update.h>
 
 #include <math.h>
+
+int64_t gnn__update_width(const gnn_layer_config_t *config, int64_t aggregate)
+{
+    const struct gnn__update_rules *rules = config->update->rules;
+    return rules->width         ? rules->width(config, aggregate)
+           : rules->mixes_heads ? config->out
+                                : aggregate;
+}
 
 /* The preset's value where the program left 0, else the default. GNN_ZERO becomes 0. */
 static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial, bool resolved)
@@ -34,7 +43,7 @@ static void fill(const gnn__field_row_t *f, void *place, const void *preset, boo
         if (!*(const void **)place)
             *(const void **)place = *(const void *const *)preset;
         return;
-    case GNN__STORED_LIST: return; /* they belong to a row, which has initial values of its own */
+    case GNN__STORED_LIST: return; /* options have the initial values of their entry */
     }
 }
 
@@ -45,7 +54,7 @@ static void fill_fields(gnn_layer_config_t *c, const gnn__preset_row_t *p)
         fill(f, (char *)c + f->offset, gnn__field_place(f, &p->config), c->resolved == GNN_ON);
 }
 
-/* Those that a preset names take the common rate where they have none of their own. */
+/* The rates that a preset names are .dropout unless they are set. */
 static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
 {
     gnn_real_t *const rates[] = {&c->dropout_in, &c->dropout_attention, &c->dropout_message,
@@ -101,7 +110,7 @@ static int check_shared_heads(const char *what, int64_t heads, int64_t shared)
                       (long long)heads, (long long)shared, what, (long long)shared, (long long)heads);
 }
 
-/* Widths of heads: out of one head, or out / heads where an output product mixes them. */
+/* Widths of heads: out, or out / heads if an output product mixes them. */
 static int fill_heads(gnn_layer_config_t *c)
 {
     c->key_heads = c->key_heads ? c->key_heads : c->heads;
@@ -159,7 +168,7 @@ static int fill_sizes(gnn_layer_config_t *c, bool scaled)
     return GNN_OK;
 }
 
-/* Combinations that make no sense, each with its words. */
+/* Combinations that are not supported. */
 static int check_combination(const gnn_layer_config_t *c)
 {
     gnn__widths_t w;
@@ -178,9 +187,10 @@ static int check_combination(const gnn_layer_config_t *c)
         return gnn__error(GNN_ESHAPE, "shared weights need %lld keys, got .key_heads = %lld",
                           (long long)c->heads, (long long)c->key_heads);
     if (c->edge_dim > 0 && gnn__scored(c) && w.edge != c->key_heads * c->d_k)
-        return gnn__error(GNN_ESHAPE,
-                          "edge features serve messages (%lld numbers) and keys (%lld) alike",
-                          (long long)w.edge, (long long)(c->key_heads * c->d_k));
+        return gnn__error(
+            GNN_ESHAPE,
+            "edge features are projected once for messages (%lld columns) and keys (%lld)",
+            (long long)w.edge, (long long)(c->key_heads * c->d_k));
     if (gnn__weighs_loops(c) && c->graph_norm == GNN_GRAPH_NORM_NONE)
         return gnn__error(GNN_EUNSUPPORTED,
                           "config field .loop_weight = %g needs a norm of the graph by degrees",
@@ -197,18 +207,6 @@ static int check_combination(const gnn_layer_config_t *c)
 int64_t gnn_layer_width(const gnn_layer_t *layer)
 {
     return gnn__update_width(layer->config, layer->width.aggregate);
-}
-
-int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size)
-{
-    if (!config)
-        return gnn__error(GNN_EINVALID, "a layer's config is expected, got NULL");
-    if (gnn__sized_take(full, sizeof *full, config, size))
-        return GNN_OK;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "the program's config has %zu bytes and sets some after byte %zu, where "
-                      "this version of the library has no fields",
-                      size, sizeof *full);
 }
 
 int gnn__config_resolve(gnn_layer_config_t *c)

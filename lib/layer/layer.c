@@ -2,22 +2,21 @@
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
  *
- * It is recorded on a tape in three steps, once for training and inference alike:
+ * It is recorded on a tape in three steps, for training and inference alike:
  *
- *   project     one product for the senders' rows [key | message parts], and one for the receivers'
- *               [query | message parts]
- *   aggregate   one op over the graph, whatever the graph's form: rows of messages.def and
+ *   project     one product for the senders' rows [key, message parts], and one for the receivers'
+ *               [query, message parts]
+ *   aggregate   one op over the graph, in either of its forms: entries of messages.def and
  *               aggregators.def (lib/aggregate)
- *   update      the row of updates.def, self term, residual, norm, activation
+ *   update      the entry of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does
- * not ask for puts nothing on the tape.
+ * gnn__layer_record_hop, at the end of this file, is the three in a row.
  *
- * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
- * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
- * sum where that is cheaper; api.c is what programs call. */
+ * From here: updates.c has the updates; layer_parameters.c the parameters; config.c fills in the
+ * fields that a config leaves open; hop.c moves a product to the other side of the sum where that
+ * is cheaper; api.c has the functions that programs call. */
+#include <lib/layer/hop.h>
 #include <lib/layer/score_config.h>
-#include <lib/layer/update.h>
 
 /* ---- project ---- */
 
@@ -29,7 +28,7 @@ gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var
     return before ? gnn__hop_norm(&hop, "norm", x) : x;
 }
 
-/* x W by one side's weights; GNN_NONE for a side that has none. */
+/* x W by the weights of a side; GNN_NONE if it has none. */
 static gnn_var_t project_side(const gnn_layer_t *layer, gnn_tape_t *tape, const char *side,
                               gnn_var_t x)
 {
@@ -48,8 +47,8 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
     return project_side(layer, tape, "source", x);
 }
 
-/* Receivers and senders before their products. Receivers that are the first senders go through
- * dropout and norm as senders. */
+/* Dropout and pre-norm of receivers and senders. Receivers that are the first senders share
+ * theirs. */
 static void take_features(gnn__hop_t *hop)
 {
     const gnn_real_t rate = hop->layer->config->dropout_in;
@@ -60,8 +59,8 @@ static void take_features(gnn__hop_t *hop)
     hop->normed_dst = both ? hop->normed_src : gnn__layer_prenorm(hop->layer, hop->tape, hop->x_dst);
 }
 
-/* The first n of them, where receivers are fewer than the senders that they stand among. Sparse
- * rows are cut after their product. */
+/* The first n_dst rows if receivers are the first senders. Sparse rows are cut after their
+ * product. */
 static gnn_var_t receivers(const gnn__hop_t *hop, gnn_var_t x)
 {
     const bool fewer =
@@ -102,8 +101,8 @@ static void message_inputs(const gnn__hop_t *hop, gnn_var_t *in)
             gnn__hop_columns(hop, hop->target, w->own_query, w->target_message);
 }
 
-/* Additive scores read one number per head of senders and receivers; where both are the same rows,
- * one op reads them once. */
+/* Additive scores read one value per head of senders and receivers; if both are the same rows, one
+ * op reads them once. */
 static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
 {
     const int64_t heads = hop->layer->config->heads;
@@ -122,7 +121,7 @@ static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
     *query = gnn_tape_view(hop->tape, both, n, n, 0, heads);
 }
 
-/* Queries or keys behind their norm; NAME.gain is its parameter. */
+/* The norm of queries or keys; NAME.gain is its parameter. */
 static gnn_var_t norm_rows(const gnn__hop_t *hop, const char *name, gnn_var_t x)
 {
     const gnn_layer_config_t *c = hop->layer->config;
@@ -134,7 +133,7 @@ static gnn_var_t norm_rows(const gnn__hop_t *hop, const char *name, gnn_var_t x)
     return gnn_tape_op(hop->tape, &gnn__op_head_norm, (gnn_var_t[]){x, gain}, 2, &how, sizeof how);
 }
 
-/* Rows that the score reads: key of the senders, query of the receivers. */
+/* Inputs of the score: keys of the senders, queries of the receivers. */
 static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = hop->layer->config;
@@ -151,7 +150,7 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
     in[GNN_AGGREGATE_QUERY] = query;
 }
 
-/* Features and .edge_dim go together: features that nothing reads would be lost without a word. */
+/* Edge features must be given if .edge_dim is set, and only then. */
 static int check_edge_features(const gnn__hop_t *hop)
 {
     const long long wanted = hop->layer->config->edge_dim;
@@ -170,7 +169,7 @@ static int check_edge_features(const gnn__hop_t *hop)
 }
 
 /* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a)
- * per head: d_e x heads numbers do what d_e x heads d_k would. */
+ * per head, a matrix of d_e x heads in place of d_e x heads*d_k. */
 static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = hop->layer->config;
@@ -202,7 +201,7 @@ static gnn_var_t owned_value(const void *hop, const char *name)
     return gnn__hop_parameter(hop, name);
 }
 
-/* Where a product of the update comes first (reorder.c), this sums what it has made of the rows. */
+/* Sums mapped rows if a product of the update comes first (hop.c). */
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = hop->layer->config;
@@ -272,8 +271,8 @@ gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
     return update(&hop, a);
 }
 
-/* The same from rows that were projected earlier. A receiver's row begins with what the senders'
- * weights make of it, where they are shared. */
+/* The same from projected rows. With shared weights a receiver's row begins with its projection by
+ * the senders' weights. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
                             gnn__projected_t projected, const gnn__hop_extras_t *extras)

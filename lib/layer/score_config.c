@@ -1,9 +1,39 @@
-/* The part of a config that is about scores: from its fields to the settings of the op, and to what
- * its rows own. */
+/* Scores and aggregation of a config: its widths, the settings of the op, and the parameters that
+ * its aggregator, message, weigher and priors own. */
 #include <lib/layer/score_config.h>
 
-#include <lib/aggregate/tables.h>
 #include <lib/tape/tape.h>
+
+/* ---- widths ---- */
+
+bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
+{
+    return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
+           c->key_heads == c->value_heads && c->score &&
+           (c->score->flags & GNN_SCORE_KEY_IS_MESSAGE);
+}
+
+void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
+{
+    bool scored = gnn__scored(c), per_head = gnn__scores_heads(c->score);
+    bool from_message = scored && gnn__layer_key_is_message(c);
+    memset(w, 0, sizeof *w);
+    w->message = scored                 ? c->value_heads * c->d_v
+                 : c->message->projects ? (c->d_v ? c->d_v : c->out)
+                                        : c->in;
+    w->key = !scored ? 0 : per_head ? c->heads : c->key_heads * c->d_k;
+    w->query = !scored ? 0 : per_head ? c->heads : c->heads * c->d_k;
+    w->own_key = !scored || from_message ? 0 : c->key_heads * c->d_k;
+    w->own_query = !scored || c->share_weights == GNN_ON ? 0 : c->heads * c->d_k;
+    w->source_message = c->message->projects ? c->message->src_parts * w->message : 0;
+    w->target_message = c->message->projects ? c->message->dst_parts * w->message : 0;
+    w->aggregate = !scored                           ? w->message
+                   : c->combine == GNN_HEADS_AVERAGE ? c->d_v
+                                                     : c->heads * c->d_v;
+    w->edge = c->message->edge_parts > 0 ? c->message->edge_parts * w->message
+              : scored                   ? c->key_heads * c->d_k
+                                         : 0;
+}
 
 /* ---- the op's settings ---- */
 
@@ -41,7 +71,7 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
     return how;
 }
 
-/* ---- what rows own ---- */
+/* ---- owned parameters ---- */
 
 static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 {
@@ -55,7 +85,7 @@ static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
     return shape;
 }
 
-/* Appends the pieces of one row. */
+/* Appends the parameters of one entry. */
 static int append(const gnn_aggregate_shape_t *sizes, gnn_row_declare_t *declare,
                   const gnn_option_t *options, size_t n_options, const double *given, int input,
                   const char *prefix, gnn__row_piece_t *owned)
@@ -101,7 +131,8 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
     return n;
 }
 
-/* Several pieces are one row of numbers: all of the first, row by row, then all of the second. */
+/* Several parameters as one row: all elements of the first, row by row, then those of the
+ * second. */
 static gnn_var_t one_row(gnn_tape_t *tape, const gnn__row_piece_t *owned, int n,
                          gnn__scores_value_t *value, const void *from)
 {
@@ -147,8 +178,8 @@ void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE
 
 /* ---- the op ---- */
 
-/* With edge weights the norm is computed from them on the tape, over the same view without norm:
- * that one is prepared too. */
+/* With edge weights the norm is computed from them on the tape, over the same view without norm,
+ * which is prepared, too. */
 int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_flag_t backward)
 {
     gnn_view_t view = {c->self_loops, c->graph_norm, backward};
@@ -160,7 +191,7 @@ int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_fla
     return gnn_graph_prepare(graph, &view);
 }
 
-/* Weights times the mask. Those of self-loops, which stand behind the edges', stay. */
+/* Weights times the mask. Those of self-loops, which follow the edges', are not masked. */
 static gnn_var_t masked(gnn_tape_t *tape, gnn_var_t weight, gnn_var_t mask)
 {
     if (weight == GNN_NONE)
@@ -177,8 +208,8 @@ gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_
                              gnn_var_t in[GNN_AGGREGATE_INPUTS], const gnn__hop_extras_t *extras)
 {
     gnn_var_t *weight = &in[GNN_AGGREGATE_EDGE_WEIGHT];
-    /* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
-     * another weight: the view is then the one without norm. */
+    /* edge weights are normalised on the tape, since they may be learned, and so are self-loops
+     * with a weight: the view is then the one without norm */
     if (c->graph_norm != GNN_GRAPH_NORM_NONE && (*weight != GNN_NONE || gnn__weighs_loops(c))) {
         *weight = gnn__tape_weigh_edges(tape, *weight, how->graph, c->self_loops, c->graph_norm,
                                         c->loop_weight);
@@ -228,7 +259,7 @@ static int check_map(const gnn_layer_config_t *c)
     return gnn__check_map(c->map, c->score, &shape);
 }
 
-/* An entry of the program's own may declare more than there is room for. */
+/* An entry of the program may declare too many parameters. */
 static int check_declared(const gnn_layer_config_t *c, const char *kind, const char *name,
                           const gnn_option_t *options, size_t n_options, const double *given,
                           gnn_row_declare_t *declare)
@@ -240,7 +271,7 @@ static int check_declared(const gnn_layer_config_t *c, const char *kind, const c
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s %s", kind, name);
 }
 
-/* Without scores there is nothing to weigh. */
+/* Settings of scores need an aggregator with scores. */
 static int check_unscored(const gnn_layer_config_t *c)
 {
     const struct {

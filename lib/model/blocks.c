@@ -1,4 +1,4 @@
-/* Lists of steps that grow, and the table of blocks. */
+/* Lists of steps, and the table of blocks. */
 #include <lib/model/blocks.h>
 
 #include <lib/base/room.h>
@@ -139,8 +139,7 @@ static int unknown(const char *name)
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
 }
 
-/* An edge weight that a block is given and that none of its steps, from `first` on, reads is
- * refused: the block would compute something else than what was asked for. */
+/* Refuses an edge weight that none of the block's steps, from `first` on, reads. */
 static int check_weight_read(const gnn_steps_t *steps, int64_t first, const char *block,
                              const gnn_block_t *b)
 {

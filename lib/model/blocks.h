@@ -1,38 +1,111 @@
-/* A block is a function that appends steps to a list: blocks/block_NAME.c and a line in
- * blocks.def. */
+/* Blocks: functions that append steps to a list, and the steps that they are made of. An entry of
+ * blocks.def is the function gnn__block_NAME in one of the files of blocks/. */
 #ifndef GNN_LIB_MODEL_BLOCKS_H
 #define GNN_LIB_MODEL_BLOCKS_H
 
 #include <lib/model/steps.h>
 
 struct gnn_steps {
-    gnn_step_t *list; /* strings are the list's own */
+    gnn_step_t *list; /* owns its strings */
     int64_t count, room;
-    int64_t most; /* steps that it may hold, 0: any; blocks of a file that repeat stop here */
-    int status;   /* the first error, with its words */
-    char message[256];
+    int64_t most;      /* steps that a list from a file may have; 0: any */
+    int status;        /* the first error */
+    char message[256]; /* its message */
 };
 
-/* The step's strings become copies; after a failure those that could not be copied are NULL. */
+/* Replaces the step's strings by copies; after a failure those that were not copied are NULL. */
 int gnn__step_copy_strings(gnn_step_t *step);
 void gnn__step_free_strings(gnn_step_t *step);
-/* Is `value` among the inputs that the step names? */
+/* True if `value` is the name of an input of the step. */
 bool gnn__step_reads(const gnn_step_t *step, const char *value);
 
-/* More steps are GNN_EFORMAT: for lists that a file fills. */
+/* Bounds a list that a file fills: more steps are GNN_EFORMAT. */
 void gnn__steps_limit(gnn_steps_t *steps, int64_t most);
-/* The list keeps its first error and the words of it; returns rc. */
+/* Records the first error of the list; returns rc. */
 int gnn__steps_fail(gnn_steps_t *steps, int rc);
-/* Appends a step of the name "NAME.part", or NAME where `part` is "", and returns its name, which
- * the list owns; "" after an error. */
+
+/* ---- for blocks ---- */
+
+/* Appends a step named "NAME.part", or NAME if `part` is "", and returns its name, owned by the
+ * list; "" after an error. */
 const char *gnn__block_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                            gnn_step_t step);
-/* The name behind .input: "x" or the step before where it is NULL. */
+/* The block's input; the previous step, or "x", if it is NULL. */
 const char *gnn__block_input(gnn_steps_t *steps, const gnn_block_t *b);
-/* Slot k of .graphs. */
+/* Graph slot k of .graphs. */
 int gnn__block_graph(const gnn_block_t *b, int k);
-/* Fails once with words if a number that the block needs is not there. */
+/* Fails with "block NAME needs .FIELD" unless it is given. */
 void gnn__block_need(gnn_steps_t *steps, const gnn_block_t *b, const char *field, bool given);
+
+/* A name of a part that is formatted in place. */
+typedef struct gnn__part_name {
+    char text[64];
+} gnn__part_name_t;
+/* BEFORE, the index, AFTER: "lins.3". */
+gnn__part_name_t gnn__numbered(const char *before, int64_t index, const char *after);
+
+/* The functions below append one step, or few, and return the last one's name. */
+
+const char *gnn__piece_linear(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                              const char *input, int64_t in, int64_t out, gnn_flag_t bias);
+/* input times rows row .. row + rows - 1 of the matrix (in x out) of step `part`: a product of
+ * concatenated values is a sum of such products. `as` NULL: the step `part` itself, with the bias;
+ * else a step of that name that shares the matrix. */
+const char *gnn__piece_linear_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                   const char *as, const char *input, int64_t row, int64_t rows,
+                                   int64_t in, int64_t out);
+const char *gnn__piece_activation(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                  const char *input, gnn_activation_t activation);
+/* input + factor second. */
+const char *gnn__piece_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                           const char *input, const char *second, gnn_real_t factor);
+const char *gnn__piece_scale(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                             const char *input, gnn_real_t factor);
+/* The input under another name; runs no op. */
+const char *gnn__piece_alias(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                             const char *input);
+const char *gnn__piece_multiply(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                const char *input, const char *second);
+/* A step of this kind with up to eight inputs. */
+const char *gnn__piece_inputs(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                              gnn_step_kind_t kind, const char *const in[8]);
+/* Concatenated by columns; one value alone stays as it is. */
+const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                              const char *const in[8]);
+const char *gnn__piece_columns(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                               const char *input, int64_t column, int64_t columns);
+/* Learned rows (rows x cols). */
+const char *gnn__piece_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                            int64_t rows, int64_t cols);
+/* A learned row whose elements start at `start`. */
+const char *gnn__piece_constant(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                int64_t cols, gnn_real_t start);
+/* x + a learned row that starts at 0. */
+const char *gnn__piece_bias(gnn_steps_t *steps, const gnn_block_t *b, const char *last,
+                            const char *x, int64_t cols);
+/* For each edge of the block's graph the row of its receiver or sender. */
+const char *gnn__piece_edge_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                 const char *input, gnn_sides_t side);
+/* Rows of `width` columns aggregated over a graph slot. */
+const char *gnn__piece_aggregate(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                 const char *input, const gnn_aggregator_t *aggregator, int graph,
+                                 int64_t width);
+/* Values on edges (m x width), weighted by a softmax of scores on edges (m x heads), over
+ * graphs[0], from edges to their receivers. */
+const char *gnn__piece_edge_softmax(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                    const char *scores, const char *values, int64_t heads,
+                                    int64_t width);
+/* D^-1/2 A D^-1/2 x, with or without self-loops, weighted by the block's .edge_weight. */
+const char *gnn__piece_hop(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                           const char *input, int64_t width, gnn_flag_t self_loops);
+/* The block's last step: attention on its graph with a bias on pairs (m x heads) and an output
+ * product, without biases of projections. */
+void gnn__piece_biased_attention(gnn_steps_t *steps, const gnn_block_t *b, const char *x,
+                                 const char *bias);
+/* A named op on up to three values. */
+const char *gnn__piece_op(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                          const gnn_op_t *op, const char *const in[3], double option_0,
+                          double option_1);
 
 #define GNN_BLOCK(name) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
 #include <lib/model/blocks.def>

@@ -1,5 +1,5 @@
-/* Inference step by step over all nodes: each step runs on one chunk of rows after another, so that
- * what stands in memory are the values that later steps read, and one chunk. */
+/* Inference layer by layer over all nodes: each step runs on one chunk of rows after another, so
+ * that memory holds the values that later steps read, and one chunk. */
 #include <graphs/graph.h>
 #include <gnn/sample.h>
 #include <lib/model/part_rows.h>
@@ -13,19 +13,19 @@ typedef struct {
     const gnn_model_inputs_t *inputs;
     const gnn_tensor_t *out;
     int64_t at_once;
-    gnn_tensor_t *values; /* by step; data NULL: not made, or not needed any more */
-    int64_t *last_use;    /* by step; -1: no step that is needed reads it */
-    gnn_var_t *outputs;   /* by step, of the running chunk */
+    gnn_tensor_t *values; /* by step; data NULL: not computed, or no longer needed */
+    int64_t *last_use;    /* by step: the last step that reads it; -1: not needed */
+    gnn_var_t *outputs;   /* by step, of the current chunk */
     gnn__part_rows_t parts[GNN__STEP_INPUTS];
-    gnn_sampler_t **samplers; /* by slot, made when a step needs it: whole neighbourhoods */
+    gnn_sampler_t **samplers; /* by slot, made when needed: whole neighbourhoods */
     gnn_sample_t **samples;
-    const gnn_graph_t **graphs; /* by slot: the running chunk's block */
+    const gnn_graph_t **graphs; /* by slot: the block of the current chunk */
     int32_t *seeds;
 } inference_t;
 
-/* ---- what a step reads ---- */
+/* ---- the inputs of a step ---- */
 
-/* An input that is declared is what the caller gave. */
+/* A declared input is the value that the caller gave. */
 static bool is_input(const gnn__model_step_t *s)
 {
     return s->row->n_inputs > 0 && s->row->inputs[0].declared;
@@ -82,7 +82,7 @@ static int record_rows(inference_t *f, gnn_tape_t *tape, int i, const gnn_named_
 
 /* ---- one chunk of a step ---- */
 
-/* Receivers from .. to - 1 with all that they hear, as a graph of the step's slot. */
+/* The block of receivers from .. to - 1 with all their senders, as the graph of the step's slot. */
 static int draw_block(inference_t *f, const gnn__model_step_t *s, int64_t from, int64_t to)
 {
     const int slot = s->step.graph;
@@ -101,8 +101,8 @@ static int draw_block(inference_t *f, const gnn__model_step_t *s, int64_t from, 
     return s->row->prepare ? s->row->prepare(s, block, GNN_OFF) : GNN_OK;
 }
 
-/* Inputs of a step that hears: senders' rows and edges' rows are those of the block. */
-static int record_heard(inference_t *f, const gnn__model_step_t *s, gnn_tape_t *tape, int64_t from,
+/* Inputs of a message-passing step: rows of senders and edges are those of the block. */
+static int record_block(inference_t *f, const gnn__model_step_t *s, gnn_tape_t *tape, int64_t from,
                         int64_t to, gnn_var_t *in)
 {
     gnn_sample_t *sample = f->samples[s->step.graph];
@@ -117,7 +117,7 @@ static int record_heard(inference_t *f, const gnn__model_step_t *s, gnn_tape_t *
         if (s->in[i] == GNN__NOT_READ)
             continue;
         if (s->row->priors && i >= s->row->priors)
-            return gnn__error(GNN_EUNSUPPORTED, "%s: priors cannot be worked out by chunks of rows",
+            return gnn__error(GNN_EUNSUPPORTED, "%s: priors cannot be computed by chunks of rows",
                               s->where);
         GNN_TRY(operand(f, s, i, &whole));
         GNN_TRY(record_rows(f, tape, i, &whole,
@@ -129,7 +129,7 @@ static int record_heard(inference_t *f, const gnn__model_step_t *s, gnn_tape_t *
     return GNN_OK;
 }
 
-/* Inputs of a step that works row by row; a single row serves all. */
+/* Inputs of a step that runs row by row; a single row is broadcast. */
 static int record_by_row(inference_t *f, const gnn__model_step_t *s, gnn_tape_t *tape, int64_t from,
                          int64_t to, gnn_var_t *in)
 {
@@ -146,7 +146,7 @@ static int record_by_row(inference_t *f, const gnn__model_step_t *s, gnn_tape_t 
     return GNN_OK;
 }
 
-/* The place of a step's output, made when its width is known. */
+/* Allocates a step's output once its width is known. */
 static int place_output(inference_t *f, int64_t k, int64_t rows, int64_t cols)
 {
     int64_t count;
@@ -155,7 +155,7 @@ static int place_output(inference_t *f, int64_t k, int64_t rows, int64_t cols)
         return GNN_OK;
     if (k == f->model->n_steps - 1) {
         if (f->out->rows != rows || f->out->cols != cols)
-            return gnn__error(GNN_ESHAPE, "the output is %lld x %lld, the memory for it %lld x %lld",
+            return gnn__error(GNN_ESHAPE, "the output is %lld x %lld, the tensor for it %lld x %lld",
                               (long long)rows, (long long)cols, (long long)f->out->rows,
                               (long long)f->out->cols);
         *value = *f->out;
@@ -169,17 +169,18 @@ static int place_output(inference_t *f, int64_t k, int64_t rows, int64_t cols)
     return GNN_OK;
 }
 
-static int run_chunk(inference_t *f, int64_t k, bool hears, int64_t rows, int64_t from, int64_t to)
+static int run_chunk(inference_t *f, int64_t k, bool by_block, int64_t rows, int64_t from, int64_t to)
 {
     const gnn__model_step_t *s = &f->model->steps[k];
     const gnn_model_inputs_t inputs = {.graphs = f->graphs, .n_graphs = f->model->n_graphs};
     gnn_var_t in[GNN__STEP_INPUTS];
     gnn_tape_t *tape;
-    if (hears)
+    if (by_block)
         GNN_TRY(draw_block(f, s, from, to));
     GNN_TRY(gnn__context_tape(f->context, &tape));
     gnn__recording_t r = {.model = f->model, .tape = tape, .inputs = &inputs, .outputs = f->outputs};
-    GNN_TRY(hears ? record_heard(f, s, tape, from, to, in) : record_by_row(f, s, tape, from, to, in));
+    GNN_TRY(by_block ? record_block(f, s, tape, from, to, in)
+                     : record_by_row(f, s, tape, from, to, in));
     const gnn_var_t x = gnn__record_step(&r, k, in);
     GNN_TRY(gnn_tape_status(tape));
     GNN_TRY(place_output(f, k, rows, gnn_tape_cols(tape, x)));
@@ -192,11 +193,11 @@ static int run_chunk(inference_t *f, int64_t k, bool hears, int64_t rows, int64_
 
 /* ---- all steps ---- */
 
-/* Rows that a step puts out: receivers, or those of its longest input. */
-static int count_rows(const inference_t *f, const gnn__model_step_t *s, bool hears, int64_t *rows)
+/* Rows of a step's output: receivers, or those of its longest input. */
+static int count_rows(const inference_t *f, const gnn__model_step_t *s, bool by_block, int64_t *rows)
 {
     *rows = 0;
-    if (hears) {
+    if (by_block) {
         const int slot = s->step.graph;
         if (slot >= f->inputs->n_graphs || !f->inputs->graphs[slot])
             return gnn__no_graph(s->where, slot, f->inputs->n_graphs);
@@ -216,19 +217,19 @@ static int count_rows(const inference_t *f, const gnn__model_step_t *s, bool hea
 static int run_step(inference_t *f, int64_t k)
 {
     const gnn__model_step_t *s = &f->model->steps[k];
-    const bool hears = s->uses_graph && s->growth == GNN__GROWS_HEARS;
+    const bool by_block = s->uses_graph && s->incremental == GNN__NEEDS_CACHE;
     int64_t rows;
-    if (!hears && (s->growth != GNN__GROWS_BY_ROW || s->uses_graph))
-        return gnn__error(
-            GNN_EUNSUPPORTED,
-            "%s cannot be worked out by chunks of rows: run the model on the whole graph", s->where);
-    GNN_TRY(count_rows(f, s, hears, &rows));
+    if (!by_block && (s->incremental != GNN__ROW_BY_ROW || s->uses_graph))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s cannot run by chunks of rows: run the model on the whole graph",
+                          s->where);
+    GNN_TRY(count_rows(f, s, by_block, &rows));
     for (int64_t from = 0; from < rows; from += f->at_once)
-        GNN_TRY(run_chunk(f, k, hears, rows, from, gnn__min(from + f->at_once, rows)));
+        GNN_TRY(run_chunk(f, k, by_block, rows, from, gnn__min(from + f->at_once, rows)));
     return GNN_OK;
 }
 
-/* Who reads whom last, and which steps the last one needs. */
+/* The last reader of each step, and the steps that the last one needs. */
 static void find_uses(inference_t *f)
 {
     const int64_t steps = f->model->n_steps;

@@ -1,9 +1,10 @@
-/* Making a model: steps are copied, layers created, parameters declared in one block and drawn. */
+/* Making a model: steps are copied, configs resolved, layers made, parameters declared in one block
+ * and drawn. */
 #include <lib/model/blocks.h>
 #include <lib/tape/tape.h>
 
-/* The steps that a model is made of. The program's structs may be shorter or longer than those of
- * this library. */
+/* The steps that a model is made of. A program's structs may be shorter or longer than this
+ * library's. */
 typedef struct {
     const char *list; /* gnn_step_t, or with `layers` gnn_layer_config_t */
     int64_t count;
@@ -12,7 +13,7 @@ typedef struct {
     bool strict; /* a field that the step's kind does not read must be 0 */
 } source_t;
 
-static int take_step(gnn_step_t *step, const source_t *from, int64_t index)
+static int read_step(gnn_step_t *step, const source_t *from, int64_t index)
 {
     const void *element = from->list + (size_t)index * from->size;
     if (from->layers)
@@ -25,10 +26,10 @@ static int take_step(gnn_step_t *step, const source_t *from, int64_t index)
                       : gnn__error_prefix(rc, "step %lld", (long long)index);
 }
 
-/* The step becomes the model's: copied once, with the strings of its own. */
+/* Copies a step with its strings into the model. */
 static int copy_step(gnn__model_step_t *to, const source_t *from, int64_t index)
 {
-    const int rc = take_step(&to->step, from, index);
+    const int rc = read_step(&to->step, from, index);
     if (rc != GNN_OK) {
         to->step = (gnn_step_t){.kind = GNN_STEP_LAYER}; /* without borrowed strings */
         return rc;
@@ -72,7 +73,7 @@ void gnn_model_free(gnn_model_t *model)
 }
 
 /* A prior whose values a step names is given them; one that is to be given them must name them. */
-static int take_priors(gnn__model_step_t *s)
+static int resolve_priors(gnn__model_step_t *s)
 {
     for (int p = 0; p < GNN_PRIORS; p++) {
         gnn_flag_t *given = &s->step.layer.priors[p].given;
@@ -86,11 +87,11 @@ static int take_priors(gnn__model_step_t *s)
     return GNN_OK;
 }
 
-/* Presets and defaults are filled in here and nowhere else: the step's layer, its views and its file
- * read this config. */
+/* Presets and defaults are filled in here, once: the step's layer, its views and its file read this
+ * config. */
 static int resolve_config(gnn__model_step_t *s)
 {
-    GNN_TRY(take_priors(s));
+    GNN_TRY(resolve_priors(s));
     if (s->row->set_defaults)
         s->row->set_defaults(&s->step.layer);
     const int rc = gnn__config_resolve(&s->step.layer);
@@ -109,7 +110,7 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
     if (s->row->has_config)
         GNN_TRY(resolve_config(s));
     s->uses_graph = s->row->uses_graph;
-    s->growth = s->row->growth;
+    s->incremental = s->row->incremental;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))
         return gnn__error(GNN_EINVALID, "%s: graph slot %d lies outside 0..1000", s->where, t->graph);
     return s->row->check ? s->row->check(model, s) : GNN_OK;
@@ -129,7 +130,7 @@ static int make_step(gnn_model_t *model, gnn__model_step_t *s)
     return GNN_OK;
 }
 
-/* A file's config must not ask for more numbers than the file holds. */
+/* A file must hold as many values as its config has parameters. */
 static int check_size(const gnn_parameters_t *parameters, int64_t most)
 {
     int64_t total = 0;
@@ -138,7 +139,7 @@ static int check_size(const gnn_parameters_t *parameters, int64_t most)
         total += t.rows * t.cols;
     }
     if (most >= 0 && total > most)
-        return gnn__error(GNN_ESHAPE, "the steps have %lld parameters, the file holds %lld numbers",
+        return gnn__error(GNN_ESHAPE, "the steps have %lld parameters, the file holds %lld values",
                           (long long)total, (long long)most);
     return GNN_OK;
 }
@@ -223,52 +224,4 @@ int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t cou
         GNN__NEED(layers);
     const source_t from = {.list = (const char *)layers, .count = count, .size = size, .layers = true};
     return make(model, context, &from, -1);
-}
-
-int64_t gnn_model_step_count(const gnn_model_t *model)
-{
-    return model->n_steps;
-}
-
-const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index)
-{
-    return index >= 0 && index < model->n_steps ? &model->steps[index].step : NULL;
-}
-
-gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index)
-{
-    return index >= 0 && index < model->n_steps ? model->steps[index].layer : NULL;
-}
-
-int64_t gnn_model_find(const gnn_model_t *model, const char *name)
-{
-    for (int64_t k = 0; k < model->n_steps; k++)
-        if (strcmp(model->steps[k].name, name) == 0)
-            return k;
-    return -1;
-}
-
-int64_t gnn_model_width(const gnn_model_t *model, int64_t index)
-{
-    return index >= 0 && index < model->n_steps ? model->steps[index].width : -1;
-}
-
-int64_t gnn_model_input_count(const gnn_model_t *model)
-{
-    return model->n_inputs;
-}
-
-const char *gnn_model_input_name(const gnn_model_t *model, int64_t index)
-{
-    return index >= 0 && index < model->n_inputs ? model->inputs[index] : NULL;
-}
-
-gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model)
-{
-    return model->parameters;
-}
-
-int gnn_model_graph_count(const gnn_model_t *model)
-{
-    return model->n_graphs;
 }

@@ -11,7 +11,7 @@ void gnn__part_rows_free(gnn__part_rows_t *rows)
     *rows = (gnn__part_rows_t){0};
 }
 
-/* A row that is to be copied soon, wherever it lies. */
+/* Prefetches all cache lines of a row that is copied soon. */
 static void prefetch_row(const gnn_tensor_t *from, int64_t row)
 {
     const char *line = (const char *)gnn__row(from, row);

@@ -1,4 +1,4 @@
-/* Running a model: what steps need goes onto a tape, one after another. */
+/* Running a model: the steps that are needed are recorded on a tape in order. */
 #include <lib/model/steps.h>
 #include <lib/tape/tape.h>
 
@@ -109,7 +109,7 @@ gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
                                const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                gnn_var_t *outputs, const gnn__record_how_t *how)
 {
-    enum { SMALL = 96 }; /* steps and inputs for which nothing is allocated */
+    enum { SMALL = 96 }; /* count of steps and inputs up to which nothing is allocated */
     gnn_var_t few[SMALL], *many = NULL, *own = few;
     bool few_needed[SMALL], *many_needed = NULL, *needed = few_needed;
     const int64_t count = model->n_steps + inputs->n_values;
@@ -155,9 +155,8 @@ gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
     const gnn__value_t *v = y == GNN_NONE ? NULL : gnn__tape_at(tape, y);
     if (!v || (!v->sparse && !v->ids))
         return y;
-    gnn_tape_fail(tape,
-                  gnn__error(GNN_EUNSUPPORTED, "the model puts out its input as it is, which is %s",
-                             v->sparse ? "sparse" : "ids"));
+    gnn_tape_fail(tape, gnn__error(GNN_EUNSUPPORTED, "the model's output is its input, which is %s",
+                                   v->sparse ? "sparse" : "ids"));
     return GNN_NONE;
 }
 
@@ -221,7 +220,7 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
     const gnn__model_step_t *s = step >= 0 && step < model->n_steps ? &model->steps[step] : NULL;
     const gnn_layer_config_t *c = s ? &s->step.layer : NULL;
     if (!s || !s->row->attends || !gnn__scored(c))
-        return gnn__error(GNN_EUNSUPPORTED, "step %lld does not attend", (long long)step);
+        return gnn__error(GNN_EUNSUPPORTED, "step %lld has no attention", (long long)step);
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn__model_record_to(
         model, tape, inputs, NULL, NULL,

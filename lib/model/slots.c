@@ -1,14 +1,217 @@
-/* What the graphs of a described model are made of: edges as PyG holds them, or what operations
- * make of these, and the sizes of the graphs of a batch. */
-#include <lib/model/slot_edges.h>
-
+/* The graphs of a described model: edges as PyG holds them, or the result of operations on these,
+ * as PyG's functions apply them before a layer; and the sizes of the graphs of a batch. Each
+ * operation writes new arrays and a map from former to new edges, so that values on edges can
+ * follow. */
 #include <gnn/hetero.h>
+#include <lib/base/base.h>
 #include <lib/model/model.h>
 
-/* What a slot's graph is made from. */
+/* ---- operations on edges ---- */
+
+/* The edges after operations on a list, and which edges the last operation carried over. All 0: no
+ * operation. */
 typedef struct {
-    const gnn_edge_list_t *edges; /* NULL where the row reads none */
-    const gnn__slot_edges_t *derived;
+    gnn_edge_list_t list; /* the result; borrows the arrays below */
+    int64_t n_src, n_dst, n_edges;
+    int64_t *src, *dst, *type; /* (n_edges); type NULL: the list has none */
+    int64_t n_before;          /* count before the last operation */
+    int64_t n_carried;         /* edge from[k] of those became edge to[k] */
+    int64_t *from, *to;
+    int64_t n_loops; /* loop_edges[k] is the self-loop of node loop_nodes[k] that was added */
+    int64_t *loop_nodes, *loop_edges;
+} derived_t;
+
+static void free_edges(derived_t *made)
+{
+    int64_t *const owned[] = {made->src, made->dst,        made->type,      made->from,
+                              made->to,  made->loop_nodes, made->loop_edges};
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        gnn_free(owned[k]);
+    *made = (derived_t){0};
+}
+
+/* Allocates `edges` edges and `loops` self-loops after them. */
+static int allocate_edges(derived_t *made, int64_t edges, int64_t loops, bool typed)
+{
+    int64_t most;
+    int64_t **const arrays[] = {&made->src, &made->dst, &made->from, &made->to};
+    if (!gnn__add(edges, loops, &most))
+        return gnn__error(GNN_EOVERFLOW, "%lld edges and %lld self-loops are too many",
+                          (long long)edges, (long long)loops);
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        GNN_TRY(gnn__new(arrays[k], most, sizeof **arrays[k], "the edges of a graph slot"));
+    if (typed)
+        GNN_TRY(gnn__new(&made->type, most, sizeof *made->type, "the types of edges"));
+    GNN_TRY(gnn__new(&made->loop_nodes, loops, sizeof *made->loop_nodes, "self-loops"));
+    return gnn__new(&made->loop_edges, loops, sizeof *made->loop_edges, "self-loops");
+}
+
+/* Appends edge `from` of the former list. */
+static void carry(derived_t *made, const derived_t *before, int64_t from)
+{
+    const int64_t to = made->n_edges++;
+    made->src[to] = before->src[from];
+    made->dst[to] = before->dst[from];
+    if (made->type)
+        made->type[to] = before->type[from];
+    made->from[made->n_carried] = from;
+    made->to[made->n_carried++] = to;
+}
+
+static int reverse(derived_t *made, const derived_t *before)
+{
+    GNN_TRY(allocate_edges(made, before->n_edges, 0, before->type != NULL));
+    made->n_src = before->n_dst;
+    made->n_dst = before->n_src;
+    for (int64_t k = 0; k < before->n_edges; k++) {
+        carry(made, before, k);
+        made->src[k] = before->dst[k];
+        made->dst[k] = before->src[k];
+    }
+    return GNN_OK;
+}
+
+/* Appends a self-loop per node; with `last`, edge last[node] of the former list becomes it, unless
+ * that is -1. */
+static void add_loops(derived_t *made, int64_t nodes, const int64_t *last)
+{
+    for (int64_t node = 0; node < nodes; node++) {
+        const int64_t to = made->n_edges++;
+        made->src[to] = made->dst[to] = node;
+        made->loop_nodes[made->n_loops] = node;
+        made->loop_edges[made->n_loops++] = to;
+        if (!last || last[node] < 0)
+            continue;
+        made->from[made->n_carried] = last[node];
+        made->to[made->n_carried++] = to;
+    }
+}
+
+/* Removes self-loops, adds them, or both. If some are added, edges have no types. */
+static int with_loops(derived_t *made, const derived_t *before, bool without, bool add)
+{
+    const int64_t nodes = add ? gnn__min(before->n_src, before->n_dst) : 0;
+    int64_t *last = NULL;
+    int rc = GNN_OK;
+    GNN_CHECK(allocate_edges(made, before->n_edges, nodes, before->type && !add));
+    GNN_CHECK(gnn__new(&last, nodes, sizeof *last, "self-loops"));
+    for (int64_t node = 0; node < nodes; node++)
+        last[node] = -1;
+    for (int64_t k = 0; k < before->n_edges; k++) {
+        const bool loop = before->src[k] == before->dst[k];
+        if (!loop || !without)
+            carry(made, before, k);
+        else if (add && before->src[k] < nodes)
+            last[before->src[k]] = k;
+    }
+    add_loops(made, nodes, without ? last : NULL);
+done:
+    gnn_free(last);
+    return rc;
+}
+
+static int of_type(derived_t *made, const derived_t *before, int64_t type)
+{
+    if (!before->type)
+        return gnn__error(GNN_EINVALID, "edges of type %lld need the types of the edges",
+                          (long long)type);
+    GNN_TRY(allocate_edges(made, before->n_edges, 0, true));
+    for (int64_t k = 0; k < before->n_edges; k++)
+        if (before->type[k] == type)
+            carry(made, before, k);
+    return GNN_OK;
+}
+
+/* Applies one operation, the `length` characters at `word`. */
+static int apply_operation(derived_t *made, const derived_t *before, const char *word, size_t length)
+{
+    char name[40] = "";
+    long long type = 0;
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    made->n_src = before->n_src;
+    made->n_dst = before->n_dst;
+    made->n_before = before->n_edges;
+    if (strcmp(name, "reverse") == 0)
+        return reverse(made, before);
+    if (strcmp(name, "without_loops") == 0)
+        return with_loops(made, before, true, false);
+    if (strcmp(name, "add_loops") == 0)
+        return with_loops(made, before, false, true);
+    if (strcmp(name, "remaining") == 0)
+        return with_loops(made, before, true, true);
+    if (sscanf(name, "type=%lld", &type) == 1)
+        return of_type(made, before, type);
+    return gnn__error(GNN_EFORMAT,
+                      "there is no operation \"%s\" on edges; there are reverse, without_loops, "
+                      "add_loops, remaining, type=K",
+                      name);
+}
+
+/* The list itself as int64 arrays. */
+static int copy_edges(derived_t *made, const gnn_edge_list_t *e)
+{
+    const bool typed = e->type.data != NULL;
+    GNN_TRY(gnn__ints_check("src", e->src, e->n_edges));
+    GNN_TRY(gnn__ints_check("dst", e->dst, e->n_edges));
+    if (typed)
+        GNN_TRY(gnn__ints_check("type", e->type, e->n_edges));
+    GNN_TRY(allocate_edges(made, e->n_edges, 0, typed));
+    made->n_src = e->n_src;
+    made->n_dst = e->n_dst;
+    made->n_edges = e->n_edges;
+    for (int64_t k = 0; k < e->n_edges; k++) {
+        made->src[k] = gnn__int(e->src, k);
+        made->dst[k] = gnn__int(e->dst, k);
+        if (typed)
+            made->type[k] = gnn__int(e->type, k);
+    }
+    return GNN_OK;
+}
+
+/* Applies operations, each after a colon, from left to right:
+ *
+ *     :reverse        exchanges senders and receivers
+ *     :without_loops  removes self-loops
+ *     :add_loops      appends a self-loop per node
+ *     :remaining      both; a node's new self-loop carries the values of its last former one
+ *     :type=K         keeps the edges of type K
+ *
+ * After an error nothing is allocated. GNN_EFORMAT names an unknown operation. */
+static int derive_edges(derived_t *made, const gnn_edge_list_t *edges, const char *operations)
+{
+    derived_t now = {0}, next = {0};
+    int rc;
+    GNN_CHECK(copy_edges(&now, edges));
+    for (const char *at = operations; *at;) {
+        const size_t length = strcspn(at + 1, ":");
+        GNN_CHECK(apply_operation(&next, &now, at + 1, length));
+        free_edges(&now);
+        now = next;
+        next = (derived_t){0};
+        at += 1 + length;
+    }
+    now.list = (gnn_edge_list_t){.name = edges->name,
+                                 .n_dst = now.n_dst,
+                                 .n_src = now.n_src,
+                                 .n_edges = now.n_edges,
+                                 .src = gnn_ints((const int64_t *)now.src),
+                                 .dst = gnn_ints((const int64_t *)now.dst),
+                                 .type = now.type ? gnn_ints((const int64_t *)now.type)
+                                                  : (gnn_ints_t){.data = NULL}};
+    *made = now;
+    return GNN_OK;
+done:
+    free_edges(&now);
+    free_edges(&next);
+    return rc;
+}
+
+/* ---- slots ---- */
+
+/* The sources of a slot's graph. */
+typedef struct {
+    const gnn_edge_list_t *edges; /* NULL if the kind reads none */
+    const derived_t *derived;
     int64_t graphs;
     const int64_t *nodes, *ones, *seeds; /* of each graph */
     int64_t number;
@@ -16,13 +219,13 @@ typedef struct {
     const char *source; /* of the slot */
 } parts_t;
 
-typedef struct gnn__slot_row {
+typedef struct gnn__slot_kind {
     const char *name;
     bool reads_edges;
     int (*make)(gnn_graph_t **graph, const parts_t *p);
-} slot_row_t;
+} slot_kind_t;
 
-/* ---- the rows ---- */
+/* ---- the kinds ---- */
 
 static int make_edges(gnn_graph_t **graph, const parts_t *p)
 {
@@ -63,7 +266,7 @@ static int make_incidence(gnn_graph_t **graph, const parts_t *p)
 /* From the edges before the last operation to those after it. */
 static int make_carried(gnn_graph_t **graph, const parts_t *p)
 {
-    const gnn__slot_edges_t *e = p->derived;
+    const derived_t *e = p->derived;
     return gnn_graph_from_edges(graph, e->n_edges, e->n_before, e->n_carried,
                                 gnn_ints((const int64_t *)e->from), gnn_ints((const int64_t *)e->to));
 }
@@ -71,7 +274,7 @@ static int make_carried(gnn_graph_t **graph, const parts_t *p)
 /* From nodes to the self-loops that the last operation added. */
 static int make_loops(gnn_graph_t **graph, const parts_t *p)
 {
-    const gnn__slot_edges_t *e = p->derived;
+    const derived_t *e = p->derived;
     return gnn_graph_from_edges(graph, e->n_edges, e->n_src, e->n_loops,
                                 gnn_ints((const int64_t *)e->loop_nodes),
                                 gnn_ints((const int64_t *)e->loop_edges));
@@ -126,7 +329,7 @@ static int make_among_seeds(gnn_graph_t **graph, const parts_t *p)
     return gnn_graph_complete(graph, p->graphs, p->seeds);
 }
 
-/* The edges that a slot names; the only list there is may have no name. */
+/* The list of edges of a name; a list without a name matches any. */
 static const gnn_edge_list_t *find_edges(const gnn_slot_sources_t *sources, const char *name,
                                          size_t length)
 {
@@ -138,7 +341,7 @@ static const gnn_edge_list_t *find_edges(const gnn_slot_sources_t *sources, cons
     return NULL;
 }
 
-/* The source names lists of edges, separated by blanks. */
+/* Lists of edges, whose names in .source are separated by spaces. */
 static int make_beside(gnn_graph_t **graph, const parts_t *p)
 {
     int rc = GNN_OK;
@@ -162,22 +365,22 @@ done:
     return rc;
 }
 
-static const slot_row_t rows[] = {{"edges", true, make_edges},
-                                  {"relation", true, make_relation},
-                                  {"incidence", true, make_incidence},
-                                  {"readout", false, make_readout},
-                                  {"spread", false, make_spread},
-                                  {"complete", false, make_complete},
-                                  {"seeds", false, make_seeds},
-                                  {"among_seeds", false, make_among_seeds},
-                                  {"beside", false, make_beside},
-                                  {"carried", true, make_carried},
-                                  {"loops", true, make_loops},
-                                  {"whole", false, make_whole},
-                                  {"whole_edges", true, make_whole_edges},
-                                  {"whole_ends", true, make_whole_ends}};
+static const slot_kind_t kinds[] = {{"edges", true, make_edges},
+                                    {"relation", true, make_relation},
+                                    {"incidence", true, make_incidence},
+                                    {"readout", false, make_readout},
+                                    {"spread", false, make_spread},
+                                    {"complete", false, make_complete},
+                                    {"seeds", false, make_seeds},
+                                    {"among_seeds", false, make_among_seeds},
+                                    {"beside", false, make_beside},
+                                    {"carried", true, make_carried},
+                                    {"loops", true, make_loops},
+                                    {"whole", false, make_whole},
+                                    {"whole_edges", true, make_whole_edges},
+                                    {"whole_ends", true, make_whole_ends}};
 
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- of a model ---- */
 
@@ -194,10 +397,10 @@ int gnn__model_set_slot(gnn_model_t *model, int64_t slot, const char *kind, cons
 {
     char names[256] = "";
     gnn__slot_graph_t *s = &model->slots[slot];
-    for (int k = 0; k < ROWS && !s->row; k++) {
-        if (strcmp(rows[k].name, kind) == 0)
-            s->row = &rows[k];
-        gnn__append_name(names, sizeof names, ", ", rows[k].name);
+    for (int k = 0; k < KINDS && !s->row; k++) {
+        if (strcmp(kinds[k].name, kind) == 0)
+            s->row = &kinds[k];
+        gnn__append_name(names, sizeof names, ", ", kinds[k].name);
     }
     if (!s->row)
         return gnn__error(GNN_EFORMAT, "there is no kind of graph \"%.40s\"; there are %s", kind,
@@ -215,14 +418,14 @@ void gnn__model_free_slots(gnn_model_t *model)
     model->n_slots = 0;
 }
 
-const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source, int64_t *number)
+const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source, int64_t *value)
 {
     if (!model || slot < 0 || slot >= model->n_slots || !model->slots[slot].row)
         return NULL;
     if (source)
         *source = model->slots[slot].source;
-    if (number)
-        *number = model->slots[slot].number;
+    if (value)
+        *value = model->slots[slot].number;
     return model->slots[slot].row->name;
 }
 
@@ -233,11 +436,11 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
 {
     const gnn__slot_graph_t *s = slot < model->n_slots ? &model->slots[slot] : NULL;
     if (!s || !s->row)
-        return gnn__error(GNN_ENOTFOUND, "the model's file does not say what graph slot %d is", slot);
+        return gnn__error(GNN_ENOTFOUND, "graph slot %d is not declared in the model's file", slot);
     p->number = s->number;
     p->source = s->source;
     const size_t length = s->source ? strcspn(s->source, ":") : 0;
-    gnn__slot_edges_t derived = {0};
+    derived_t derived = {0};
     p->edges = s->row->reads_edges ? find_edges(sources, s->source, length) : NULL;
     if (s->row->reads_edges && !p->edges)
         return gnn__error(GNN_ENOTFOUND, "graph slot %d: no edges \"%.*s\" are given", slot,
@@ -246,7 +449,7 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
         seeds[k] = s->number;
     int rc = GNN_OK;
     if (s->row->reads_edges && s->source && s->source[length]) {
-        rc = gnn__slot_edges(&derived, p->edges, s->source + length);
+        rc = derive_edges(&derived, p->edges, s->source + length);
         p->edges = &derived.list;
     }
     p->derived = &derived;
@@ -255,11 +458,11 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
                         s->source ? s->source : "");
     if (rc == GNN_OK)
         rc = s->row->make(graph, p);
-    gnn__slot_edges_free(&derived);
+    free_edges(&derived);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "graph slot %d (%s)", slot, s->row->name);
 }
 
-/* The first step on the slot whose view gives each node a self-loop; NULL: none does. */
+/* The first step on the slot whose view adds self-loops; NULL: none. */
 static const char *adds_loops(const gnn_model_t *model, int slot)
 {
     for (int64_t k = 0; k < model->n_steps; k++) {
@@ -271,8 +474,8 @@ static const char *adds_loops(const gnn_model_t *model, int slot)
     return NULL;
 }
 
-/* Where a step adds self-loops, PyG makes one of those that a node has; here all of them would
- * stay, with other numbers and no word said. */
+/* PyG keeps one of a node's self-loops where a layer adds them; this library keeps all, so that the
+ * results would differ: a node with two is refused. */
 static int check_loops(const gnn_model_t *model, int slot, const gnn_graph_t *graph)
 {
     const char *step = adds_loops(model, slot);
@@ -287,8 +490,8 @@ static int check_loops(const gnn_model_t *model, int slot, const gnn_graph_t *gr
                 if (first >= 0)
                     return gnn__error(GNN_EUNSUPPORTED,
                                       "node %lld has two self-loops (edges %lld and %lld), and %s "
-                                      "adds self-loops: PyG keeps one of a node, so leave the "
-                                      "others out of the edges and of what goes with them",
+                                      "adds self-loops: PyG keeps one per node, so remove the "
+                                      "others from the edges and from values on edges",
                                       (long long)i, (long long)first,
                                       (long long)gnn_graph_row_edge(&row, k), step);
                 first = gnn_graph_row_edge(&row, k);

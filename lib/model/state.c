@@ -1,12 +1,151 @@
-/* Making a state: what does not grow is run once, and kept where growing steps read it. */
+/* Making a state: which steps need a cache and which cannot run incrementally; fixed steps run
+ * once, and the values that growing steps read of them are kept. */
 #include <lib/model/state.h>
+
+/* ---- which steps grow ---- */
+
+static bool is_fixed(const gnn_model_inputs_t *fixed, const char *name)
+{
+    for (int64_t k = 0; fixed && k < fixed->n_values; k++)
+        if (strcmp(fixed->values[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void mark_growing(gnn_state_t *state, const gnn_model_inputs_t *fixed)
+{
+    const gnn_model_t *m = state->model;
+    for (int64_t k = 0; k < m->n_inputs; k++)
+        state->grows[m->n_steps + k] = !is_fixed(fixed, m->inputs[k]);
+    for (int64_t k = 0; k < m->n_steps; k++)
+        for (int i = 0; i < m->steps[k].row->n_inputs; i++)
+            if (m->steps[k].in[i] != GNN__NOT_READ && state->grows[m->steps[k].in[i]])
+                state->grows[k] = true;
+}
+
+bool gnn__state_senders_grow(const gnn_state_t *state, const gnn__model_step_t *s)
+{
+    for (int i = 0; i < s->row->n_inputs; i++)
+        if ((s->row->senders >> i & 1) && s->in[i] != GNN__NOT_READ)
+            return state->grows[s->in[i]];
+    return false;
+}
+
+/* True if input i is the table of a prior, whose rows are not those of a sequence. */
+static bool is_table(const gnn__model_step_t *s, int i)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    const int p = i - s->row->priors;
+    return s->row->priors > 0 && p >= 0 && p < GNN_PRIORS && c->priors[p].prior &&
+           c->priors[p].prior->numbers == GNN_PRIOR_SHARED;
+}
+
+/* Senders are all fixed or all growing; receivers grow; there are no values on edges. */
+static int check_growing(const gnn_state_t *state, const gnn__model_step_t *s)
+{
+    const bool senders = gnn__state_senders_grow(state, s);
+    for (int i = 0; i < s->row->n_inputs; i++) {
+        const char *name = s->row->inputs[i].name;
+        if (s->in[i] == GNN__NOT_READ)
+            continue;
+        if (s->row->edges >> i & 1)
+            return gnn__error(GNN_EUNSUPPORTED, "%s: .%s has rows on edges, which do not grow",
+                              s->where, name);
+        if (is_table(s, i) ? state->grows[s->in[i]]
+                           : state->grows[s->in[i]] != ((s->row->senders >> i & 1) ? senders : true))
+            return gnn__error(GNN_EUNSUPPORTED, "%s: its rows grow, but .%s does not", s->where,
+                              name);
+    }
+    return GNN_OK;
+}
+
+static int check_view(const gnn__model_step_t *s)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    if (c->self_loops == GNN_ON || c->graph_norm != GNN_GRAPH_NORM_NONE)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s: self-loops and norms that a view adds do not grow with the rows",
+                          s->where);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *prior = c->priors[p].prior;
+        if (prior && prior->numbers == GNN_PRIOR_PER_SENDER)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: values per sender (prior %s) are not kept as the rows grow",
+                              s->where, prior->name);
+    }
+    return GNN_OK;
+}
+
+static int take_slot(gnn_state_t *state, const gnn__model_step_t *s, gnn__slot_kind_t kind)
+{
+    gnn__slot_t *slot = &state->slots[s->step.graph];
+    if (slot->kind != GNN__SLOT_UNUSED && slot->kind != kind)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s: graph slot %d is used with rows that grow and with others", s->where,
+                          s->step.graph);
+    slot->kind = kind;
+    return GNN_OK;
+}
+
+/* The senders of each sequence are those of a segment of the given graph. */
+static int take_lengths(gnn_state_t *state, const gnn__model_step_t *s,
+                        const gnn_model_inputs_t *fixed)
+{
+    gnn__slot_t *slot = &state->slots[s->step.graph];
+    const gnn_graph_t *g =
+        fixed && s->step.graph < fixed->n_graphs ? fixed->graphs[s->step.graph] : NULL;
+    if (slot->lengths)
+        return GNN_OK;
+    if (!g || gnn_graph_n_segments(g) != state->segments)
+        return gnn__error(
+            GNN_EINVALID,
+            "%s has fixed senders: .fixed must have a graph of %lld segments in slot %d%s",
+            s->where, (long long)state->segments, s->step.graph, g ? "" : ", and has none");
+    GNN_TRY(gnn__new(&slot->lengths, state->segments, sizeof *slot->lengths, "lengths of segments"));
+    for (int64_t k = 0; k < state->segments; k++)
+        slot->lengths[k] = gnn_graph_src_segments(g)[k + 1] - gnn_graph_src_segments(g)[k];
+    return GNN_OK;
+}
+
+static int classify_cached(gnn_state_t *state, const gnn__model_step_t *s,
+                           const gnn_model_inputs_t *fixed)
+{
+    GNN_TRY(check_growing(state, s));
+    GNN_TRY(check_view(s));
+    if (gnn__state_senders_grow(state, s))
+        return take_slot(state, s, GNN__SLOT_GROWS);
+    GNN_TRY(take_slot(state, s, GNN__SLOT_ACROSS));
+    return take_lengths(state, s, fixed);
+}
+
+int gnn__state_classify(gnn_state_t *state, const gnn_state_config_t *config)
+{
+    const gnn_model_t *m = state->model;
+    mark_growing(state, config->fixed);
+    for (int64_t k = 0; k < m->n_steps; k++) {
+        const gnn__model_step_t *s = &m->steps[k];
+        if (!state->grows[k] && s->uses_graph)
+            GNN_TRY(take_slot(state, s, GNN__SLOT_FIXED));
+        if (!state->grows[k])
+            continue;
+        if (s->incremental == GNN__NOT_INCREMENTAL)
+            return gnn__error(GNN_EUNSUPPORTED, "%s: a step of kind %s cannot run incrementally",
+                              s->where, s->row->name);
+        if (s->incremental == GNN__NEEDS_CACHE)
+            GNN_TRY(classify_cached(state, s, config->fixed));
+    }
+    if (!state->grows[m->n_steps - 1])
+        return gnn__error(GNN_EINVALID, "%s, the last step, depends on no input that grows",
+                          m->steps[m->n_steps - 1].where);
+    return GNN_OK;
+}
 
 int gnn__state_tensor(gnn_tensor_t *tensor, int64_t rows, int64_t cols)
 {
     int64_t count;
     gnn_real_t *data = NULL;
     if (!gnn__mul(rows, cols, &count))
-        return gnn__error(GNN_EOVERFLOW, "a state of %lld x %lld numbers does not fit",
+        return gnn__error(GNN_EOVERFLOW, "a state of %lld x %lld values does not fit",
                           (long long)rows, (long long)cols);
     GNN_TRY(gnn__new(&data, count, sizeof *data, "a state"));
     *tensor = gnn_tensor(data, rows, cols);
@@ -35,9 +174,9 @@ void gnn_state_free(gnn_state_t *state)
     gnn_free(state);
 }
 
-/* ---- what is fixed ---- */
+/* ---- fixed values ---- */
 
-/* When the tape runs, x is copied into a tensor of the state. */
+/* Records a copy of x into a tensor of the state. */
 static int keep(gnn_tape_t *tape, gnn_var_t x, gnn_tensor_t *tensor)
 {
     if (x == GNN_NONE || gnn_tape_status(tape) != GNN_OK)
@@ -54,7 +193,7 @@ static gnn_var_t fixed_value(const gnn__recording_t *r, const gnn__model_step_t 
                          : gnn__record_named(r, s, r->model->inputs[value - steps]);
 }
 
-/* The inputs of a step that are there before anything grows. */
+/* The fixed inputs of a step. */
 static void fixed_inputs(const gnn__recording_t *r, const gnn_state_t *state,
                          const gnn__model_step_t *s, gnn_var_t *in)
 {
@@ -66,15 +205,15 @@ static void fixed_inputs(const gnn__recording_t *r, const gnn_state_t *state,
 static int keep_for(gnn__recording_t *r, gnn_state_t *state, int64_t k, const gnn_var_t *in)
 {
     const gnn__model_step_t *s = &state->model->steps[k];
-    const bool hears = s->growth == GNN__GROWS_HEARS;
+    const bool cached = s->incremental == GNN__NEEDS_CACHE;
     gnn_var_t sent[GNN__SENT];
-    if (hears && !gnn__state_senders_grow(state, s)) {
+    if (cached && !gnn__state_senders_grow(state, s)) {
         s->row->send(r, s, in, sent);
         for (int w = 0; w < GNN__SENT; w++)
             GNN_TRY(keep(r->tape, sent[w], &state->sent[k][w]));
     }
     for (int i = 0; i < s->row->n_inputs; i++)
-        if (in[i] != GNN_NONE && !(hears && (s->row->senders >> i & 1)) &&
+        if (in[i] != GNN_NONE && !(cached && (s->row->senders >> i & 1)) &&
             !state->saved[s->in[i]].data)
             GNN_TRY(keep(r->tape, in[i], &state->saved[s->in[i]]));
     return GNN_OK;

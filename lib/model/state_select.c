@@ -1,12 +1,12 @@
-/* Sequences of a state change places, are copied and left out. What grows is moved where it lies,
- * sequence by sequence; what is fixed is gathered anew, where other sequences hear it. */
+/* Reordering the sequences of a state. Caches of growing senders are moved in place, sequence by
+ * sequence; rows of fixed senders are gathered anew, if sequences change to others. */
 #include <lib/model/state.h>
 
 #include <lib/ops/support.h>
 
 enum { SCRATCH = -1 };
 
-/* One sequence's rows go from one place to another; SCRATCH is beside all places. */
+/* The rows of one sequence move from a position to another one, or to the scratch. */
 typedef struct {
     int64_t to, from, rows;
 } move_t;
@@ -23,8 +23,8 @@ static void add_move(moves_t *moves, int64_t to, int64_t from)
     moves->at[moves->n++] = (move_t){to, from, 0};
 }
 
-/* A place may be filled once no sequence that is still to come reads it. Places that free each
- * other in a chain are followed to the chain's end. */
+/* A position may be overwritten once no later move reads it. Follows the chain of positions that
+ * become free one after another. */
 static void follow(moves_t *moves, int64_t place, int64_t *source, int64_t *readers)
 {
     while (readers[place] == 0 && source[place] != place) {
@@ -38,9 +38,10 @@ static void follow(moves_t *moves, int64_t place, int64_t *source, int64_t *read
     }
 }
 
-/* Once no chain is left, the places that wait lie in rings, each read by one other: the first of a
- * ring goes to the scratch, and its reader takes it from there. */
-static void open_ring(moves_t *moves, int64_t places, int64_t place, int64_t *source, int64_t *readers)
+/* Without chains the remaining positions form cycles: the first of a cycle moves to the scratch,
+ * and its reader takes it from there. */
+static void open_cycle(moves_t *moves, int64_t places, int64_t place, int64_t *source,
+                       int64_t *readers)
 {
     int64_t reader = 0;
     while (reader < places && (source[reader] != place || reader == place))
@@ -77,28 +78,29 @@ static int plan(moves_t *moves, int64_t places, int64_t count, const int64_t *fr
         follow(moves, k, source, readers);
     for (int64_t k = 0; k < places; k++)
         if (source[k] != k)
-            open_ring(moves, places, k, source, readers);
+            open_cycle(moves, places, k, source, readers);
 done:
     gnn_free(source);
     gnn_free(readers);
     return rc;
 }
 
-/* ---- what grows ---- */
+/* ---- caches of growing senders ---- */
 
 static bool grows(const gnn_state_t *state, int64_t k)
 {
     const gnn__model_step_t *s = &state->model->steps[k];
-    return state->grows[k] && s->growth == GNN__GROWS_HEARS && gnn__state_senders_grow(state, s);
+    return state->grows[k] && s->incremental == GNN__NEEDS_CACHE && gnn__state_senders_grow(state, s);
 }
 
 static bool is_fixed_part(const gnn_state_t *state, int64_t k)
 {
     const gnn__model_step_t *s = &state->model->steps[k];
-    return state->grows[k] && s->growth == GNN__GROWS_HEARS && !gnn__state_senders_grow(state, s);
+    return state->grows[k] && s->incremental == GNN__NEEDS_CACHE &&
+           !gnn__state_senders_grow(state, s);
 }
 
-/* Memory for `count` sequences. After an error some stores have more than they need. */
+/* Allocates memory for `count` sequences. After an error some stores are larger than needed. */
 static int make_room(gnn_state_t *state, int64_t count)
 {
     const int64_t old = state->room;
@@ -146,16 +148,16 @@ static int make_scratch(const gnn_state_t *state, const moves_t *moves, gnn_real
     return gnn__new(scratch, numbers, sizeof **scratch, "rows of one sequence");
 }
 
-/* ---- what is fixed ---- */
+/* ---- rows of fixed senders ---- */
 
-/* What takes the place of the fixed rows and their lengths, where that changes. */
+/* The fixed rows and lengths after the call, if they change. */
 typedef struct {
     bool changes;
     gnn_tensor_t (*sent)[GNN__SENT]; /* by step */
     int64_t **lengths;               /* by slot */
 } fresh_t;
 
-static bool hears_others(const gnn_state_t *state, int64_t count, const int64_t *from)
+static bool changes_senders(const gnn_state_t *state, int64_t count, const int64_t *from)
 {
     bool others = count != state->segments;
     for (int64_t k = 0; k < count && !others; k++)
@@ -209,7 +211,7 @@ done:
 static int gather(const gnn_state_t *state, int64_t count, const int64_t *from, fresh_t *fresh)
 {
     const gnn_model_t *m = state->model;
-    fresh->changes = hears_others(state, count, from);
+    fresh->changes = changes_senders(state, count, from);
     if (!fresh->changes)
         return GNN_OK;
     GNN_TRY(gnn__new(&fresh->sent, m->n_steps, sizeof *fresh->sent, "a state"));
@@ -223,7 +225,7 @@ static int gather(const gnn_state_t *state, int64_t count, const int64_t *from, 
     return GNN_OK;
 }
 
-/* Changes places with what the state has, which is released then. */
+/* Exchanges them with the state's; the former ones are freed with `fresh`. */
 static void swap(gnn_state_t *state, fresh_t *fresh)
 {
     for (int64_t k = 0; fresh->changes && k < state->model->n_steps; k++)
@@ -250,9 +252,9 @@ static void fresh_free(const gnn_state_t *state, fresh_t *fresh)
     gnn_free(fresh->lengths);
 }
 
-/* ---- the whole ---- */
+/* ---- the call ---- */
 
-/* Nothing here fails. */
+/* Cannot fail: memory is allocated. */
 static void apply(gnn_state_t *state, const moves_t *moves, int64_t count, const int64_t *from,
                   int64_t *numbers, gnn_real_t *scratch)
 {
@@ -274,7 +276,7 @@ static void apply(gnn_state_t *state, const moves_t *moves, int64_t count, const
 static int check(const gnn_state_t *state, int64_t count, const int64_t *from)
 {
     if (count < 1 || count > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "a state of %lld sequences", (long long)count);
+        return gnn__error(GNN_EINVALID, "count = %lld, expected 1 to 2^31 - 1", (long long)count);
     for (int64_t k = 0; k < count; k++)
         if (from[k] < 0 || from[k] >= state->segments)
             return gnn__error(GNN_EINVALID, "from[%lld] = %lld: the state has %lld sequences",

@@ -26,7 +26,7 @@ static void print_choices(const gnn_config_field_t *f)
 {
     const char *word;
     int first = 1;
-    if (strcmp(f->kind, "word") && strcmp(f->kind, "flag") && gnn_layer_config_choice(f->name, 0)) {
+    if (strcmp(f->kind, "name") && strcmp(f->kind, "flag") && gnn_layer_config_choice(f->name, 0)) {
         printf("any %s", f->kind);
         return;
     }

@@ -11,7 +11,7 @@
 
 #include <lib/base/base.h>
 #include <lib/io/arrays/text_file.h>
-#include <lib/layer/kinds.h>
+#include <lib/layer/config_fields.h>
 #include <lib/model/steps.h>
 #include <limits.h>
 #include <math.h>

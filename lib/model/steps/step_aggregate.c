@@ -1,7 +1,6 @@
-/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made,
- * without a layer's projections and update around it. Of `.layer` it reads what says how to
- * aggregate; .layer.in is the width of a message, and the message is the sender's row itself unless
- * another is named. */
+/* A step of kind aggregate: y_i = sum over j of w_ij m_ij over rows of other steps, without a
+ * layer's projections and update. Of .layer it reads the fields about aggregation; .layer.in is the
+ * width of a message, and the message is the sender's row unless another one is named. */
 #include <lib/layer/score_config.h>
 #include <lib/model/steps.h>
 
@@ -60,8 +59,8 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
     return GNN_OK;
 }
 
-/* The step that is being recorded, where its parameters are found. */
-typedef struct place {
+/* The step that is recorded, to find its parameters. */
+typedef struct {
     const gnn__recording_t *r;
     const gnn__model_step_t *s;
 } place_t;
@@ -138,7 +137,7 @@ const gnn__step_row_t gnn__step_kind_aggregate = {
     .declare = declare,
     .width = width,
     .record = record,
-    .growth = GNN__GROWS_HEARS,
+    .incremental = GNN__NEEDS_CACHE,
     .senders = 1u << MESSAGES | 1u << KEY,
     .edges = 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
     .priors = SCORES + 2,

@@ -1,4 +1,4 @@
-/* A step of kind `layer`: one hop over the graph of its slot. */
+/* A step of kind layer: one hop over the graph of its slot. */
 #include <lib/model/steps.h>
 
 enum { SENDERS, RECEIVERS, EDGE_FEATURES, EDGE_WEIGHT, EDGE_BIAS, SCORES };
@@ -49,8 +49,7 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
     GNN_TRY(gnn__step_expect(model, s, in, RECEIVERS, c->in_dst, "receiver features"));
     if (c->edge_dim == 0 && s->step.edge_features)
         return gnn__error(GNN_EINVALID,
-                          "%s: .edge_features names \"%s\", but its config's .edge_dim is 0: say how "
-                          "many features an edge has",
+                          "%s: .edge_features names \"%s\", but .layer.edge_dim, their count, is 0",
                           s->where, s->step.edge_features);
     if (c->edge_dim > 0)
         GNN_TRY(gnn__step_expect(model, s, in, EDGE_FEATURES, c->edge_dim, "edge features"));
@@ -87,13 +86,13 @@ static int check_rows(const gnn__model_step_t *s, const gnn_tape_t *tape, const 
         return check_receivers(s, tape, n_dst, vars->x_dst);
     if (n_dst > rows)
         return gnn__error(GNN_ESHAPE,
-                          "%s: the graph has %lld receivers and %lld senders: name the receivers",
+                          "%s: the graph has %lld receivers and %lld senders: .receivers is needed",
                           s->where, (long long)n_dst, (long long)rows);
     return GNN_OK;
 }
 
-/* What a state keeps of each sender: its projection, and where the message is its features, those.
- * A norm before applies to both sides where they are the same rows. */
+/* A state keeps the projection of each sender, and its features if they are the message. Pre-norm
+ * applies to both sides if they are the same rows. */
 static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
                  gnn_var_t sent[GNN__SENT])
 {
@@ -103,7 +102,7 @@ static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gn
     sent[1] = s->layer->config->message->projects ? GNN_NONE : x;
 }
 
-/* The receivers' half, where the senders' is kept. */
+/* Projects the receivers; the senders' projections are those of the state. */
 static gnn_var_t record_continued(const gnn__recording_t *r, const gnn__model_step_t *s,
                                   const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                   const gnn_score_vars_t *scores)
@@ -158,7 +157,7 @@ const gnn__step_row_t gnn__step_kind_layer = {
     .declare = declare,
     .width = width,
     .record = record,
-    .growth = GNN__GROWS_HEARS,
+    .incremental = GNN__NEEDS_CACHE,
     .senders = 1u << SENDERS,
     .edges = 1u << EDGE_FEATURES | 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
     .priors = SCORES + 2,

@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 #include <lib/io/weights/config_json.h>
-#include <lib/layer/kinds.h>
+#include <lib/layer/config_fields.h>
 #include <lib/model/steps.h>
 #include <math.h>
 
