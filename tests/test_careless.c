@@ -257,9 +257,9 @@ START_TEST(sparse_inputs_passed_through_are_refused)
     ck_ok(gnn_model_load(&model, context,
                          write_model("{\"format\":1,\"steps\":[{\"kind\":\"activation\"}]}")));
     ck_fails(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value),
-             GNN_EUNSUPPORTED, "as it is, which is sparse");
+             GNN_EUNSUPPORTED, "is its input, which is sparse");
     ck_fails(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 1}, NULL),
-             GNN_EUNSUPPORTED, "as it is, which is sparse");
+             GNN_EUNSUPPORTED, "is its input, which is sparse");
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);

@@ -46,66 +46,66 @@ gnn__part_name_t gnn__numbered(const char *before, int64_t index, const char *af
 
 /* The functions below append one step, or few, and return the last one's name. */
 
-const char *gnn__piece_linear(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                              const char *input, int64_t in, int64_t out, gnn_flag_t bias);
+const char *gnn__append_linear(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                               const char *input, int64_t in, int64_t out, gnn_flag_t bias);
 /* input times rows row .. row + rows - 1 of the matrix (in x out) of step `part`: a product of
  * concatenated values is a sum of such products. `as` NULL: the step `part` itself, with the bias;
  * else a step of that name that shares the matrix. */
-const char *gnn__piece_linear_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                   const char *as, const char *input, int64_t row, int64_t rows,
-                                   int64_t in, int64_t out);
-const char *gnn__piece_activation(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                  const char *input, gnn_activation_t activation);
+const char *gnn__append_linear_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                    const char *as, const char *input, int64_t row, int64_t rows,
+                                    int64_t in, int64_t out);
+const char *gnn__append_activation(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                   const char *input, gnn_activation_t activation);
 /* input + factor second. */
-const char *gnn__piece_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                           const char *input, const char *second, gnn_real_t factor);
-const char *gnn__piece_scale(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                             const char *input, gnn_real_t factor);
+const char *gnn__append_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                            const char *input, const char *second, gnn_real_t factor);
+const char *gnn__append_scale(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                              const char *input, gnn_real_t factor);
 /* The input under another name; runs no op. */
-const char *gnn__piece_alias(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                             const char *input);
-const char *gnn__piece_multiply(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                const char *input, const char *second);
+const char *gnn__append_alias(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                              const char *input);
+const char *gnn__append_multiply(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                 const char *input, const char *second);
 /* A step of this kind with up to eight inputs. */
-const char *gnn__piece_inputs(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                              gnn_step_kind_t kind, const char *const in[8]);
+const char *gnn__append_inputs(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                               gnn_step_kind_t kind, const char *const in[8]);
 /* Concatenated by columns; one value alone stays as it is. */
-const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                              const char *const in[8]);
-const char *gnn__piece_columns(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                               const char *input, int64_t column, int64_t columns);
+const char *gnn__append_concat(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                               const char *const in[8]);
+const char *gnn__append_columns(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                const char *input, int64_t column, int64_t columns);
 /* Learned rows (rows x cols). */
-const char *gnn__piece_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                            int64_t rows, int64_t cols);
+const char *gnn__append_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                             int64_t rows, int64_t cols);
 /* A learned row whose elements start at `start`. */
-const char *gnn__piece_constant(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                int64_t cols, gnn_real_t start);
+const char *gnn__append_constant(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                 int64_t cols, gnn_real_t start);
 /* x + a learned row that starts at 0. */
-const char *gnn__piece_bias(gnn_steps_t *steps, const gnn_block_t *b, const char *last,
-                            const char *x, int64_t cols);
+const char *gnn__append_bias(gnn_steps_t *steps, const gnn_block_t *b, const char *last,
+                             const char *x, int64_t cols);
 /* For each edge of the block's graph the row of its receiver or sender. */
-const char *gnn__piece_edge_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                 const char *input, gnn_sides_t side);
+const char *gnn__append_edge_rows(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                  const char *input, gnn_sides_t side);
 /* Rows of `width` columns aggregated over a graph slot. */
-const char *gnn__piece_aggregate(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                 const char *input, const gnn_aggregator_t *aggregator, int graph,
-                                 int64_t width);
+const char *gnn__append_aggregate(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                  const char *input, const gnn_aggregator_t *aggregator, int graph,
+                                  int64_t width);
 /* Values on edges (m x width), weighted by a softmax of scores on edges (m x heads), over
  * graphs[0], from edges to their receivers. */
-const char *gnn__piece_edge_softmax(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                                    const char *scores, const char *values, int64_t heads,
-                                    int64_t width);
+const char *gnn__append_edge_softmax(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                                     const char *scores, const char *values, int64_t heads,
+                                     int64_t width);
 /* D^-1/2 A D^-1/2 x, with or without self-loops, weighted by the block's .edge_weight. */
-const char *gnn__piece_hop(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                           const char *input, int64_t width, gnn_flag_t self_loops);
+const char *gnn__append_hop(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                            const char *input, int64_t width, gnn_flag_t self_loops);
 /* The block's last step: attention on its graph with a bias on pairs (m x heads) and an output
  * product, without biases of projections. */
-void gnn__piece_biased_attention(gnn_steps_t *steps, const gnn_block_t *b, const char *x,
-                                 const char *bias);
+void gnn__append_biased_attention(gnn_steps_t *steps, const gnn_block_t *b, const char *x,
+                                  const char *bias);
 /* A named op on up to three values. */
-const char *gnn__piece_op(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
-                          const gnn_op_t *op, const char *const in[3], double option_0,
-                          double option_1);
+const char *gnn__append_op(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
+                           const gnn_op_t *op, const char *const in[3], double option_0,
+                           double option_1);
 
 #define GNN_BLOCK(name) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
 #include <lib/model/blocks.def>

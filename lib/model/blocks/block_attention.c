@@ -102,8 +102,8 @@ void gnn__block_agnn(gnn_steps_t *steps, const gnn_block_t *b)
                    steps, b, "unit",
                    (gnn_step_t){
                        .kind = GNN_STEP_NORM, .inputs = {x}, .in = b->width, .norm = GNN_NORM_L2}),
-               *beta = gnn__piece_constant(steps, b, "beta", 1, 1),
-               *query = gnn__piece_multiply(steps, b, "query", unit, beta);
+               *beta = gnn__append_constant(steps, b, "beta", 1, 1),
+               *query = gnn__append_multiply(steps, b, "query", unit, beta);
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                 .inputs = {x},
@@ -129,7 +129,7 @@ static const char *group_of(gnn_steps_t *steps, const gnn_block_t *b, const char
     char part[64];
     const char *dot = strrchr(rows, '.');
     snprintf(part, sizeof part, "%s.%lld", dot ? dot + 1 : rows, (long long)g);
-    return gnn__piece_columns(steps, b, part, rows, g * cols, cols);
+    return gnn__append_columns(steps, b, part, rows, g * cols, cols);
 }
 
 void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
@@ -139,9 +139,9 @@ void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_need(steps, b, "hops in 1..8, which divide .width and .heads",
                     d > 0 && groups >= 1 && groups <= MOST_GROUPS && d % groups == 0 &&
                         heads % groups == 0);
-    const char *q = gnn__piece_linear(steps, b, "query", x, d, d, GNN_OFF),
-               *k = gnn__piece_linear(steps, b, "key", x, d, d, GNN_OFF),
-               *v = gnn__piece_linear(steps, b, "value", x, d, d, GNN_OFF);
+    const char *q = gnn__append_linear(steps, b, "query", x, d, d, GNN_OFF),
+               *k = gnn__append_linear(steps, b, "key", x, d, d, GNN_OFF),
+               *v = gnn__append_linear(steps, b, "value", x, d, d, GNN_OFF);
     if (steps->status != GNN_OK)
         return;
     for (int64_t g = 0; g < groups; g++) {
@@ -158,8 +158,8 @@ void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
                                                   .heads = heads / groups,
                                                   .aggregator = &gnn_aggregator_attention}});
     }
-    x = gnn__piece_concat(steps, b, "heard", gathered);
-    gnn__piece_alias(steps, b, "", gnn__piece_linear(steps, b, "out", x, d, d, GNN_OFF));
+    x = gnn__append_concat(steps, b, "heard", gathered);
+    gnn__append_alias(steps, b, "", gnn__append_linear(steps, b, "out", x, d, d, GNN_OFF));
 }
 
 /* graph_transformer_edges: scores are sums over a head's channels of q_i k_j / sqrt(d) E e_ij, with
@@ -173,20 +173,20 @@ void gnn__block_graph_transformer_edges(gnn_steps_t *steps, const gnn_block_t *b
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width, .edges and .edge_width",
                     d > 0 && b->edges && b->edge_width > 0);
-    const char *q = gnn__piece_linear(steps, b, "query", x, d, d, GNN_OFF),
-               *k = gnn__piece_linear(steps, b, "key", x, d, d, GNN_OFF),
-               *v = gnn__piece_linear(steps, b, "value", x, d, d, GNN_OFF),
-               *e = gnn__piece_linear(steps, b, "edge", b->edges, b->edge_width, d, GNN_OFF);
-    q = gnn__piece_edge_rows(steps, b, "queries", q, GNN_SIDE_RECEIVERS);
-    k = gnn__piece_edge_rows(steps, b, "keys", k, GNN_SIDE_SENDERS);
-    v = gnn__piece_edge_rows(steps, b, "values", v, GNN_SIDE_SENDERS);
-    q = gnn__piece_multiply(steps, b, "pairs", q, k);
-    q = gnn__piece_scale(steps, b, "scaled", q, (gnn_real_t)(1 / sqrt((double)d / (double)heads)));
-    e = gnn__piece_multiply(steps, b, "products", q, e);
-    gnn__piece_linear(steps, b, "edges", e, d, d, GNN_OFF);
-    e = gnn__piece_op(steps, b, "scores", &gnn_op_head_sum, (const char *[3]){e}, (double)heads, 0);
-    x = gnn__piece_edge_softmax(steps, b, "heard", e, v, heads, d);
-    gnn__piece_alias(steps, b, "", gnn__piece_linear(steps, b, "out", x, d, d, GNN_OFF));
+    const char *q = gnn__append_linear(steps, b, "query", x, d, d, GNN_OFF),
+               *k = gnn__append_linear(steps, b, "key", x, d, d, GNN_OFF),
+               *v = gnn__append_linear(steps, b, "value", x, d, d, GNN_OFF),
+               *e = gnn__append_linear(steps, b, "edge", b->edges, b->edge_width, d, GNN_OFF);
+    q = gnn__append_edge_rows(steps, b, "queries", q, GNN_SIDE_RECEIVERS);
+    k = gnn__append_edge_rows(steps, b, "keys", k, GNN_SIDE_SENDERS);
+    v = gnn__append_edge_rows(steps, b, "values", v, GNN_SIDE_SENDERS);
+    q = gnn__append_multiply(steps, b, "pairs", q, k);
+    q = gnn__append_scale(steps, b, "scaled", q, (gnn_real_t)(1 / sqrt((double)d / (double)heads)));
+    e = gnn__append_multiply(steps, b, "products", q, e);
+    gnn__append_linear(steps, b, "edges", e, d, d, GNN_OFF);
+    e = gnn__append_op(steps, b, "scores", &gnn_op_head_sum, (const char *[3]){e}, (double)heads, 0);
+    x = gnn__append_edge_softmax(steps, b, "heard", e, v, heads, d);
+    gnn__append_alias(steps, b, "", gnn__append_linear(steps, b, "out", x, d, d, GNN_OFF));
 }
 
 /* exphormer: one softmax over pairs of several kinds: a graph's edges, an expander's, and those to
@@ -201,26 +201,26 @@ void gnn__block_exphormer(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_need(steps, b, "width, .edges and .edge_width",
                     d > 0 && b->edges && b->edge_width > 0);
     if (b->hops > 0) {
-        const char *more = gnn__piece_rows(steps, b, "virtual", b->hops, d);
+        const char *more = gnn__append_rows(steps, b, "virtual", b->hops, d);
         x = gnn__block_add(steps, b, "rows",
                            (gnn_step_t){.kind = GNN_STEP_STACK, .inputs = {x, more}});
     }
-    const char *q = gnn__piece_linear(steps, b, "query", x, d, d, GNN_OFF),
-               *k = gnn__piece_linear(steps, b, "key", x, d, d, GNN_OFF),
-               *v = gnn__piece_linear(steps, b, "value", x, d, d, GNN_OFF),
+    const char *q = gnn__append_linear(steps, b, "query", x, d, d, GNN_OFF),
+               *k = gnn__append_linear(steps, b, "key", x, d, d, GNN_OFF),
+               *v = gnn__append_linear(steps, b, "value", x, d, d, GNN_OFF),
                *kind = gnn__block_add(
                    steps, b, "kind",
                    (gnn_step_t){
                        .kind = GNN_STEP_EMBED, .inputs = {b->edges}, .in = b->edge_width, .out = d});
-    q = gnn__piece_edge_rows(steps, b, "queries", q, GNN_SIDE_RECEIVERS);
-    k = gnn__piece_edge_rows(steps, b, "keys", k, GNN_SIDE_SENDERS);
-    v = gnn__piece_edge_rows(steps, b, "values", v, GNN_SIDE_SENDERS);
-    k = gnn__piece_multiply(steps, b, "kinds", k, kind);
-    k = gnn__piece_multiply(steps, b, "products", q, k);
-    k = gnn__piece_op(steps, b, "sums", &gnn_op_head_sum, (const char *[3]){k}, (double)heads, 0);
-    k = gnn__piece_scale(steps, b, "scores", k, (gnn_real_t)(1 / sqrt((double)d / (double)heads)));
-    x = gnn__piece_edge_softmax(steps, b, "heard", k, v, heads, d);
-    gnn__piece_alias(steps, b, "", gnn__piece_linear(steps, b, "out", x, d, d, GNN_OFF));
+    q = gnn__append_edge_rows(steps, b, "queries", q, GNN_SIDE_RECEIVERS);
+    k = gnn__append_edge_rows(steps, b, "keys", k, GNN_SIDE_SENDERS);
+    v = gnn__append_edge_rows(steps, b, "values", v, GNN_SIDE_SENDERS);
+    k = gnn__append_multiply(steps, b, "kinds", k, kind);
+    k = gnn__append_multiply(steps, b, "products", q, k);
+    k = gnn__append_op(steps, b, "sums", &gnn_op_head_sum, (const char *[3]){k}, (double)heads, 0);
+    k = gnn__append_scale(steps, b, "scores", k, (gnn_real_t)(1 / sqrt((double)d / (double)heads)));
+    x = gnn__append_edge_softmax(steps, b, "heard", k, v, heads, d);
+    gnn__append_alias(steps, b, "", gnn__append_linear(steps, b, "out", x, d, d, GNN_OFF));
 }
 
 /* hop_decay: softmax(s_ij + hops_ij log gamma_h) over all nodes, gamma learned per head. edges:
@@ -232,11 +232,11 @@ void gnn__block_hop_decay(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width and .edges", b->width > 0 && b->edges);
     const char *gamma =
-        gnn__piece_constant(steps, b, "gamma", b->heads > 0 ? b->heads : 1, (gnn_real_t)0.5);
-    gamma = gnn__piece_op(steps, b, "rate", &gnn_op_log, (const char *[3]){gamma}, 0, 0);
-    gnn__piece_biased_attention(steps, b, x,
-                                gnn__piece_op(steps, b, "bias", &gnn_op_mix_heads,
-                                              (const char *[3]){b->edges, gamma}, 0, 0));
+        gnn__append_constant(steps, b, "gamma", b->heads > 0 ? b->heads : 1, (gnn_real_t)0.5);
+    gamma = gnn__append_op(steps, b, "rate", &gnn_op_log, (const char *[3]){gamma}, 0, 0);
+    gnn__append_biased_attention(steps, b, x,
+                                 gnn__append_op(steps, b, "bias", &gnn_op_mix_heads,
+                                                (const char *[3]){b->edges, gamma}, 0, 0));
 }
 
 /* graphormer: attention to all nodes with a learned bias per count of hops, after a learned row per
@@ -258,7 +258,7 @@ void gnn__block_graphormer(gnn_steps_t *steps, const gnn_block_t *b)
                     b->width > 0 && b->memory && b->rows > 0 && b->edges && b->edge_width > 0);
     const char *degree = embed(steps, b, "degree", b->memory, b->rows, b->width),
                *hops = embed(steps, b, "hops", b->edges, b->edge_width, b->heads > 0 ? b->heads : 1);
-    gnn__piece_biased_attention(steps, b, gnn__piece_add(steps, b, "placed", x, degree, 1), hops);
+    gnn__append_biased_attention(steps, b, gnn__append_add(steps, b, "placed", x, degree, 1), hops);
 }
 
 /* sgformer: linear attention over all n nodes with the node itself n times: y_i = (v_i + mean over
@@ -271,15 +271,15 @@ void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t d = b->width, heads = b->heads > 0 ? b->heads : 1;
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", d > 0);
-    const char *q = gnn__piece_linear(steps, b, "q", x, d, d, GNN_OFF),
-               *k = gnn__piece_linear(steps, b, "k", x, d, d, GNN_OFF),
-               *v = gnn__piece_linear(steps, b, "v", x, d, d, GNN_OFF),
-               *count = gnn__piece_op(steps, b, "count", &gnn_op_degree, (const char *[3]){x}, 0, 1),
+    const char *q = gnn__append_linear(steps, b, "q", x, d, d, GNN_OFF),
+               *k = gnn__append_linear(steps, b, "k", x, d, d, GNN_OFF),
+               *v = gnn__append_linear(steps, b, "v", x, d, d, GNN_OFF),
+               *count = gnn__append_op(steps, b, "count", &gnn_op_degree, (const char *[3]){x}, 0, 1),
                *share =
-                   gnn__piece_op(steps, b, "share", &gnn_op_power, (const char *[3]){count}, -1, 0);
-    q = gnn__piece_op(steps, b, "queries", &gnn_op_unit_heads, (const char *[3]){q}, (double)heads,
-                      0);
-    k = gnn__piece_op(steps, b, "keys", &gnn_op_unit_heads, (const char *[3]){k}, (double)heads, 0);
+                   gnn__append_op(steps, b, "share", &gnn_op_power, (const char *[3]){count}, -1, 0);
+    q = gnn__append_op(steps, b, "queries", &gnn_op_unit_heads, (const char *[3]){q}, (double)heads,
+                       0);
+    k = gnn__append_op(steps, b, "keys", &gnn_op_unit_heads, (const char *[3]){k}, (double)heads, 0);
     const char *gathered =
                    gnn__block_add(steps, b, "heard",
                                   (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
@@ -293,16 +293,16 @@ void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)
                                                          .weigher = &gnn_weigher_linear,
                                                          .scale = 1}}),
                *mean =
-                   gnn__piece_aggregate(steps, b, "mean_key", k, &gnn_aggregator_mean, b->graph, d);
-    gathered = gnn__piece_multiply(steps, b, "mean", gathered, share);
-    gathered = gnn__piece_add(steps, b, "own", gathered, v, 1);
-    mean = gnn__piece_multiply(steps, b, "products", q, mean);
-    mean =
-        gnn__piece_op(steps, b, "sums", &gnn_op_head_sum, (const char *[3]){mean}, (double)heads, 0);
-    mean = gnn__piece_op(steps, b, "factors", &gnn_op_power, (const char *[3]){mean}, -1, 1);
+                   gnn__append_aggregate(steps, b, "mean_key", k, &gnn_aggregator_mean, b->graph, d);
+    gathered = gnn__append_multiply(steps, b, "mean", gathered, share);
+    gathered = gnn__append_add(steps, b, "own", gathered, v, 1);
+    mean = gnn__append_multiply(steps, b, "products", q, mean);
+    mean = gnn__append_op(steps, b, "sums", &gnn_op_head_sum, (const char *[3]){mean},
+                          (double)heads, 0);
+    mean = gnn__append_op(steps, b, "factors", &gnn_op_power, (const char *[3]){mean}, -1, 1);
     gathered = gnn__block_add(
         steps, b, "heads", (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .inputs = {gathered, mean}});
-    gathered = gnn__piece_op(steps, b, "sum", &gnn_op_fold_heads, (const char *[3]){gathered},
-                             (double)heads, 0);
-    gnn__piece_scale(steps, b, "", gathered, 1 / (gnn_real_t)heads);
+    gathered = gnn__append_op(steps, b, "sum", &gnn_op_fold_heads, (const char *[3]){gathered},
+                              (double)heads, 0);
+    gnn__append_scale(steps, b, "", gathered, 1 / (gnn_real_t)heads);
 }

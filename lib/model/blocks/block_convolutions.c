@@ -28,13 +28,13 @@ void gnn__block_power_mean(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
-    const char *p = gnn__piece_constant(steps, b, "p", 1, b->factor != 0 ? b->factor : 1),
-               *root = gnn__piece_op(steps, b, "root", &gnn_op_power, (const char *[3]){p}, -1, 0);
-    x = gnn__piece_op(steps, b, "clamped", &gnn_op_clamp, (const char *[3]){x}, 1e-4, 100);
-    x = gnn__piece_op(steps, b, "powers", &gnn_op_power_by, (const char *[3]){x, p}, 0, 0);
-    x = gnn__piece_aggregate(steps, b, "mean", x, &gnn_aggregator_mean, b->graph, b->width);
-    x = gnn__piece_op(steps, b, "mean_clamped", &gnn_op_clamp, (const char *[3]){x}, 1e-4, 100);
-    gnn__piece_op(steps, b, "", &gnn_op_power_by, (const char *[3]){x, root}, 0, 0);
+    const char *p = gnn__append_constant(steps, b, "p", 1, b->factor != 0 ? b->factor : 1),
+               *root = gnn__append_op(steps, b, "root", &gnn_op_power, (const char *[3]){p}, -1, 0);
+    x = gnn__append_op(steps, b, "clamped", &gnn_op_clamp, (const char *[3]){x}, 1e-4, 100);
+    x = gnn__append_op(steps, b, "powers", &gnn_op_power_by, (const char *[3]){x, p}, 0, 0);
+    x = gnn__append_aggregate(steps, b, "mean", x, &gnn_aggregator_mean, b->graph, b->width);
+    x = gnn__append_op(steps, b, "mean_clamped", &gnn_op_clamp, (const char *[3]){x}, 1e-4, 100);
+    gnn__append_op(steps, b, "", &gnn_op_power_by, (const char *[3]){x, root}, 0, 0);
 }
 
 /* gen: messages relu(W_s x_j) + 1e-7, aggregated by layer.aggregator [softmax_mean], or with
@@ -45,15 +45,15 @@ void gnn__block_power_mean(gnn_steps_t *steps, const gnn_block_t *b)
 static const char *gen_mlp(gnn_steps_t *steps, const gnn_block_t *b, const char *x, int64_t out)
 {
     if (b->hidden == 0)
-        return gnn__piece_linear(steps, b, "mlp.0", x, out, out, GNN_OFF);
-    gnn__piece_linear(steps, b, "mlp.0", x, out, b->hidden, GNN_OFF);
+        return gnn__append_linear(steps, b, "mlp.0", x, out, out, GNN_OFF);
+    gnn__append_linear(steps, b, "mlp.0", x, out, b->hidden, GNN_OFF);
     gnn__block_add(
         steps, b, "mlp.1",
         (gnn_step_t){.kind = GNN_STEP_NORM,
                      .in = b->hidden,
                      .norm = b->layer.norm > GNN_NORM_NONE ? b->layer.norm : GNN_NORM_LAYER});
-    x = gnn__piece_activation(steps, b, "mlp.2", NULL, GNN_RELU);
-    return gnn__piece_linear(steps, b, "mlp.4", x, b->hidden, out, GNN_OFF);
+    x = gnn__append_activation(steps, b, "mlp.2", NULL, GNN_RELU);
+    return gnn__append_linear(steps, b, "mlp.4", x, b->hidden, out, GNN_OFF);
 }
 
 /* The step NAME.aggr_module. */
@@ -63,8 +63,8 @@ static const char *gen_aggregate(gnn_steps_t *steps, const gnn_block_t *b, const
     const gnn_aggregator_t *a = b->layer.aggregator;
     char name[160];
     if (b->factor == 0)
-        return gnn__piece_aggregate(steps, b, "aggr_module", sent,
-                                    a ? a : &gnn_aggregator_softmax_mean, b->graph, out);
+        return gnn__append_aggregate(steps, b, "aggr_module", sent,
+                                     a ? a : &gnn_aggregator_softmax_mean, b->graph, out);
     snprintf(name, sizeof name, "%s.aggr_module", b->name);
     gnn__block_power_mean(
         steps,
@@ -79,13 +79,13 @@ void gnn__block_gen(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b), *sent = x;
     gnn__block_need(steps, b, "width", b->width > 0);
     if (out != b->width) {
-        sent = gnn__piece_linear(steps, b, "lin_src", x, b->width, out, GNN_OFF);
-        x = gnn__piece_linear(steps, b, "lin_dst", x, b->width, out, GNN_OFF);
+        sent = gnn__append_linear(steps, b, "lin_src", x, b->width, out, GNN_OFF);
+        x = gnn__append_linear(steps, b, "lin_dst", x, b->width, out, GNN_OFF);
     }
-    sent = gnn__piece_activation(steps, b, "message", sent, GNN_RELU);
-    sent = gnn__piece_op(steps, b, "shifted", &gnn_op_power, (const char *[3]){sent}, 1, 1e-7);
-    x = gnn__piece_add(steps, b, "sum", gen_aggregate(steps, b, sent, out), x, 1);
-    gnn__piece_alias(steps, b, "", gen_mlp(steps, b, x, out));
+    sent = gnn__append_activation(steps, b, "message", sent, GNN_RELU);
+    sent = gnn__append_op(steps, b, "shifted", &gnn_op_power, (const char *[3]){sent}, 1, 1e-7);
+    x = gnn__append_add(steps, b, "sum", gen_aggregate(steps, b, sent, out), x, 1);
+    gnn__append_alias(steps, b, "", gen_mlp(steps, b, x, out));
 }
 
 /* deep_gcn: x + gen(dropout(relu(norm(x)))) with norm layer.norm [layer]. Li et al. 2020
@@ -103,7 +103,7 @@ void gnn__block_deep_gcn(gnn_steps_t *steps, const gnn_block_t *b)
                      .inputs = {x},
                      .in = b->width,
                      .norm = b->layer.norm > GNN_NORM_NONE ? b->layer.norm : GNN_NORM_LAYER});
-    conv.input = gnn__piece_activation(steps, b, "act", conv.input, GNN_RELU);
+    conv.input = gnn__append_activation(steps, b, "act", conv.input, GNN_RELU);
     if (b->dropout > 0)
         conv.input = gnn__block_add(
             steps, b, "dropout",
@@ -113,7 +113,7 @@ void gnn__block_deep_gcn(gnn_steps_t *steps, const gnn_block_t *b)
     conv.out = b->width;
     gnn__block_gen(steps, &conv);
     if (steps->status == GNN_OK)
-        gnn__piece_add(steps, b, "", steps->list[steps->count - 1].name, x, 1);
+        gnn__append_add(steps, b, "", steps->list[steps->count - 1].name, x, 1);
 }
 
 /* mf: y_i = W_d sum over j of x_j + b_d + V_d x_i, where d is the in-degree of i, at most `hops`.
@@ -135,12 +135,12 @@ static const char *of_degree(gnn_steps_t *steps, const gnn_block_t *b, const cha
     static const char *const picked[] = {"heard.", "own."}, *const maps[] = {"lins_l.", "lins_r."};
     const char *y[2];
     for (int k = 0; k < 2; k++) {
-        y[k] = gnn__piece_op(steps, b, gnn__numbered(picked[k], d, "").text, &gnn_op_rows_of_degree,
-                             (const char *[3]){in[k]}, (double)d, most_of(d, last));
-        y[k] = gnn__piece_linear(steps, b, gnn__numbered(maps[k], d, "").text, y[k], b->width, out,
-                                 k == 0 ? GNN_ON : GNN_OFF);
+        y[k] = gnn__append_op(steps, b, gnn__numbered(picked[k], d, "").text, &gnn_op_rows_of_degree,
+                              (const char *[3]){in[k]}, (double)d, most_of(d, last));
+        y[k] = gnn__append_linear(steps, b, gnn__numbered(maps[k], d, "").text, y[k], b->width, out,
+                                  k == 0 ? GNN_ON : GNN_OFF);
     }
-    return gnn__piece_add(steps, b, gnn__numbered("both.", d, "").text, y[0], y[1], 1);
+    return gnn__append_add(steps, b, gnn__numbered("both.", d, "").text, y[0], y[1], 1);
 }
 
 /* Rows of degrees d .. d + 7 back at their positions. */
@@ -161,16 +161,16 @@ void gnn__block_mf(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t last = b->hops > 0 ? b->hops : 1, out = b->out > 0 ? b->out : b->width;
     const char *in[2] = {NULL, gnn__block_input(steps, b)}, *sum = NULL;
     gnn__block_need(steps, b, "width", b->width > 0);
-    in[0] = gnn__piece_aggregate(steps, b, "heard", in[1], &gnn_aggregator_sum, b->graph, b->width);
+    in[0] = gnn__append_aggregate(steps, b, "heard", in[1], &gnn_aggregator_sum, b->graph, b->width);
     for (int64_t d = 0; d <= last; d += DEGREES_AT_ONCE) {
         const char *of[DEGREES_AT_ONCE] = {NULL};
         int64_t count = 0;
         for (; count < DEGREES_AT_ONCE && d + count <= last; count++)
             of[count] = of_degree(steps, b, in, d + count, last, out);
         const char *y = place_by_degree(steps, b, of, d, most_of(d + count - 1, last));
-        sum = sum ? gnn__piece_add(steps, b, gnn__numbered("sum.", d, "").text, sum, y, 1) : y;
+        sum = sum ? gnn__append_add(steps, b, gnn__numbered("sum.", d, "").text, sum, y, 1) : y;
     }
-    gnn__piece_alias(steps, b, "", sum);
+    gnn__append_alias(steps, b, "", sum);
 }
 
 /* pinsage: n_i = sum over j of a_ij relu(Q x_j + q) / sum of a_ij, y = relu(W [x_i, n_i] + w) /
@@ -182,8 +182,8 @@ void gnn__block_pinsage(gnn_steps_t *steps, const gnn_block_t *b)
                   out = b->out > 0 ? b->out : in;
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", in > 0);
-    const char *sent = gnn__piece_linear(steps, b, "message", x, in, hidden, GNN_ON);
-    sent = gnn__piece_activation(steps, b, "sent", sent, GNN_RELU);
+    const char *sent = gnn__append_linear(steps, b, "message", x, in, hidden, GNN_ON);
+    sent = gnn__append_activation(steps, b, "sent", sent, GNN_RELU);
     sent = gnn__block_add(steps, b, "heard",
                           (gnn_step_t){.inputs = {sent},
                                        .graph = b->graph,
@@ -195,9 +195,9 @@ void gnn__block_pinsage(gnn_steps_t *steps, const gnn_block_t *b)
                                                  .update = &gnn_update_none,
                                                  .graph_norm = GNN_GRAPH_NORM_ROW,
                                                  .bias_out = GNN_OFF}});
-    x = gnn__piece_concat(steps, b, "both", (const char *[8]){x, sent});
-    x = gnn__piece_linear(steps, b, "out", x, in + hidden, out, GNN_ON);
-    x = gnn__piece_activation(steps, b, "rectified", x, GNN_RELU);
+    x = gnn__append_concat(steps, b, "both", (const char *[8]){x, sent});
+    x = gnn__append_linear(steps, b, "out", x, in + hidden, out, GNN_ON);
+    x = gnn__append_activation(steps, b, "rectified", x, GNN_RELU);
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_NORM, .inputs = {x}, .in = out, .norm = GNN_NORM_L2});
 }
@@ -210,9 +210,9 @@ void gnn__block_pinsage(gnn_steps_t *steps, const gnn_block_t *b)
 static const char *kernel_mean(gnn_steps_t *steps, const gnn_block_t *b, const char *z,
                                const char *w, int64_t k, int64_t out)
 {
-    const char *weight = gnn__piece_columns(steps, b, gnn__numbered("weight.", k, "").text, w, k, 1),
-               *sent =
-                   gnn__piece_columns(steps, b, gnn__numbered("sent.", k, "").text, z, k * out, out);
+    const char *weight = gnn__append_columns(steps, b, gnn__numbered("weight.", k, "").text, w, k, 1),
+               *sent = gnn__append_columns(steps, b, gnn__numbered("sent.", k, "").text, z, k * out,
+                                           out);
     return gnn__block_add(steps, b, gnn__numbered("heard.", k, "").text,
                           (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                        .inputs = {sent},
@@ -227,16 +227,16 @@ void gnn__block_gmm(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width, .edges and .edge_width",
                     in > 0 && b->edges && b->edge_width > 0);
-    const char *mu = gnn__piece_rows(steps, b, "mu", kernels, b->edge_width),
-               *sigma = gnn__piece_rows(steps, b, "sigma", kernels, b->edge_width),
-               *w = gnn__piece_op(steps, b, "kernels", &gnn_op_gaussian,
-                                  (const char *[3]){b->edges, mu, sigma}, 0, 0),
-               *z = gnn__piece_linear(steps, b, "g", x, in, kernels * out, GNN_OFF),
-               *sum = gnn__piece_linear(steps, b, "root", x, in, out, GNN_OFF);
+    const char *mu = gnn__append_rows(steps, b, "mu", kernels, b->edge_width),
+               *sigma = gnn__append_rows(steps, b, "sigma", kernels, b->edge_width),
+               *w = gnn__append_op(steps, b, "kernels", &gnn_op_gaussian,
+                                   (const char *[3]){b->edges, mu, sigma}, 0, 0),
+               *z = gnn__append_linear(steps, b, "g", x, in, kernels * out, GNN_OFF),
+               *sum = gnn__append_linear(steps, b, "root", x, in, out, GNN_OFF);
     for (int64_t k = 0; k < kernels; k++)
-        sum = gnn__piece_add(steps, b, gnn__numbered("sum.", k, "").text,
-                             kernel_mean(steps, b, z, w, k, out), sum, 1);
-    gnn__piece_bias(steps, b, "", sum, out);
+        sum = gnn__append_add(steps, b, gnn__numbered("sum.", k, "").text,
+                              kernel_mean(steps, b, z, w, k, out), sum, 1);
+    gnn__append_bias(steps, b, "", sum, out);
 }
 
 /* edgeconv: layer.aggregator [max] over j of mlp([x_i, x_j - x_i]): two products with a relu
@@ -249,18 +249,18 @@ void gnn__block_edgeconv(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_need(steps, b, "width", in > 0);
     /* [x_i, x_j - x_i] W = x_i (W_1 - W_2) + x_j W_2: products of nodes, not of edges. */
     const int64_t width = b->hidden > 0 ? b->hidden : out;
-    const char *own = gnn__piece_linear_rows(steps, b, "nn.0", NULL, x, 0, in, 2 * in, width),
-               *sent = gnn__piece_linear_rows(steps, b, "nn.0", "sent", x, in, in, 2 * in, width);
-    own = gnn__piece_add(steps, b, "own", own, sent, -1);
-    own = gnn__piece_edge_rows(steps, b, "receivers", own, GNN_SIDE_RECEIVERS);
-    sent = gnn__piece_edge_rows(steps, b, "senders", sent, GNN_SIDE_SENDERS);
-    const char *z = gnn__piece_add(steps, b, "pair", own, sent, 1);
-    z = gnn__piece_activation(steps, b, "nn.1", z, GNN_RELU);
+    const char *own = gnn__append_linear_rows(steps, b, "nn.0", NULL, x, 0, in, 2 * in, width),
+               *sent = gnn__append_linear_rows(steps, b, "nn.0", "sent", x, in, in, 2 * in, width);
+    own = gnn__append_add(steps, b, "own", own, sent, -1);
+    own = gnn__append_edge_rows(steps, b, "receivers", own, GNN_SIDE_RECEIVERS);
+    sent = gnn__append_edge_rows(steps, b, "senders", sent, GNN_SIDE_SENDERS);
+    const char *z = gnn__append_add(steps, b, "pair", own, sent, 1);
+    z = gnn__append_activation(steps, b, "nn.1", z, GNN_RELU);
     if (b->hidden > 0)
-        z = gnn__piece_linear(steps, b, "nn.2", z, b->hidden, out, GNN_ON);
-    gnn__piece_aggregate(steps, b, "", z,
-                         b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_max,
-                         gnn__block_graph(b, 0), out);
+        z = gnn__append_linear(steps, b, "nn.2", z, b->hidden, out, GNN_ON);
+    gnn__append_aggregate(steps, b, "", z,
+                          b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_max,
+                          gnn__block_graph(b, 0), out);
 }
 
 /* film: the mean over j of relu(g_i W x_j + b_i), [b_i, g_i] = F x_i + f, plus the same of i itself
@@ -274,11 +274,11 @@ static const char *modulated(gnn_steps_t *steps, const gnn_block_t *b, const cha
     static const char *const names[] = {"beta", "gamma", "product", "sum"};
     for (int k = 0; k < 4; k++)
         snprintf(part[k], sizeof part[k], "%s.%s", prefix, names[k]);
-    const char *beta = gnn__piece_columns(steps, b, part[0], film, 0, out),
-               *gamma = gnn__piece_columns(steps, b, part[1], film, out, out);
-    z = gnn__piece_multiply(steps, b, part[2], z, gamma);
-    z = gnn__piece_add(steps, b, part[3], z, beta, 1);
-    return gnn__piece_activation(steps, b, prefix, z, GNN_RELU);
+    const char *beta = gnn__append_columns(steps, b, part[0], film, 0, out),
+               *gamma = gnn__append_columns(steps, b, part[1], film, out, out);
+    z = gnn__append_multiply(steps, b, part[2], z, gamma);
+    z = gnn__append_add(steps, b, part[3], z, beta, 1);
+    return gnn__append_activation(steps, b, prefix, z, GNN_RELU);
 }
 
 void gnn__block_film(gnn_steps_t *steps, const gnn_block_t *b)
@@ -286,17 +286,17 @@ void gnn__block_film(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t in = b->width, out = b->out > 0 ? b->out : in;
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", in > 0);
-    const char *skip = gnn__piece_linear(steps, b, "lin_skip", x, in, out, GNN_OFF),
-               *own = gnn__piece_linear(steps, b, "film_skip", x, in, 2 * out, GNN_OFF);
+    const char *skip = gnn__append_linear(steps, b, "lin_skip", x, in, out, GNN_OFF),
+               *own = gnn__append_linear(steps, b, "film_skip", x, in, 2 * out, GNN_OFF);
     own = modulated(steps, b, "own", own, skip, out);
-    const char *sent = gnn__piece_linear(steps, b, "lins.0", x, in, out, GNN_OFF),
-               *film = gnn__piece_linear(steps, b, "films.0", x, in, 2 * out, GNN_ON);
-    sent = gnn__piece_edge_rows(steps, b, "senders", sent, GNN_SIDE_SENDERS);
-    film = gnn__piece_edge_rows(steps, b, "receivers", film, GNN_SIDE_RECEIVERS);
+    const char *sent = gnn__append_linear(steps, b, "lins.0", x, in, out, GNN_OFF),
+               *film = gnn__append_linear(steps, b, "films.0", x, in, 2 * out, GNN_ON);
+    sent = gnn__append_edge_rows(steps, b, "senders", sent, GNN_SIDE_SENDERS);
+    film = gnn__append_edge_rows(steps, b, "receivers", film, GNN_SIDE_RECEIVERS);
     const char *message = modulated(steps, b, "message", film, sent, out),
-               *gathered = gnn__piece_aggregate(steps, b, "heard", message, &gnn_aggregator_mean,
-                                                gnn__block_graph(b, 0), out);
-    gnn__piece_add(steps, b, "", own, gathered, 1);
+               *gathered = gnn__append_aggregate(steps, b, "heard", message, &gnn_aggregator_mean,
+                                                 gnn__block_graph(b, 0), out);
+    gnn__append_add(steps, b, "", own, gathered, 1);
 }
 
 /* cg: x_i + sum over j of sigmoid(W_f z + b_f) softplus(W_s z + b_s), z = [x_i, x_j, e_ij]. Xie and
@@ -311,15 +311,15 @@ static const char *pair_linear(gnn_steps_t *steps, const gnn_block_t *b, const c
     static const char *const parts[] = {"to", "sent", "from", "pair", "edges", "sum"};
     for (int k = 0; k < 6; k++)
         snprintf(name[k], sizeof name[k], "%s.%s", part, parts[k]);
-    const char *to = gnn__piece_linear_rows(steps, b, part, NULL, x, 0, in, all, in),
-               *from = gnn__piece_linear_rows(steps, b, part, name[1], x, in, in, all, in);
-    to = gnn__piece_edge_rows(steps, b, name[0], to, GNN_SIDE_RECEIVERS);
-    from = gnn__piece_edge_rows(steps, b, name[2], from, GNN_SIDE_SENDERS);
-    const char *z = gnn__piece_add(steps, b, name[3], to, from, 1);
+    const char *to = gnn__append_linear_rows(steps, b, part, NULL, x, 0, in, all, in),
+               *from = gnn__append_linear_rows(steps, b, part, name[1], x, in, in, all, in);
+    to = gnn__append_edge_rows(steps, b, name[0], to, GNN_SIDE_RECEIVERS);
+    from = gnn__append_edge_rows(steps, b, name[2], from, GNN_SIDE_SENDERS);
+    const char *z = gnn__append_add(steps, b, name[3], to, from, 1);
     if (more == 0)
         return z;
-    const char *e = gnn__piece_linear_rows(steps, b, part, name[4], b->edges, 2 * in, more, all, in);
-    return gnn__piece_add(steps, b, name[5], z, e, 1);
+    const char *e = gnn__append_linear_rows(steps, b, part, name[4], b->edges, 2 * in, more, all, in);
+    return gnn__append_add(steps, b, name[5], z, e, 1);
 }
 
 void gnn__block_cg(gnn_steps_t *steps, const gnn_block_t *b)
@@ -328,12 +328,12 @@ void gnn__block_cg(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", in > 0);
     const char *gate = pair_linear(steps, b, "lin_f", x), *value = pair_linear(steps, b, "lin_s", x);
-    gate = gnn__piece_activation(steps, b, "gate", gate, GNN_SIGMOID);
-    value = gnn__piece_activation(steps, b, "value", value, GNN_SOFTPLUS);
-    value = gnn__piece_multiply(steps, b, "message", value, gate);
-    value = gnn__piece_aggregate(steps, b, "heard", value, &gnn_aggregator_sum,
-                                 gnn__block_graph(b, 0), in);
-    gnn__piece_add(steps, b, "", value, x, 1);
+    gate = gnn__append_activation(steps, b, "gate", gate, GNN_SIGMOID);
+    value = gnn__append_activation(steps, b, "value", value, GNN_SOFTPLUS);
+    value = gnn__append_multiply(steps, b, "message", value, gate);
+    value = gnn__append_aggregate(steps, b, "heard", value, &gnn_aggregator_sum,
+                                  gnn__block_graph(b, 0), in);
+    gnn__append_add(steps, b, "", value, x, 1);
 }
 
 /* nnconv: layer.aggregator [sum] over j of x_j M(e_ij), plus x_i R + b; the matrix M is an mlp of
@@ -346,17 +346,17 @@ void gnn__block_nnconv(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width, .edges, .edge_width and .hidden",
                     in > 0 && b->edges && b->edge_width > 0 && b->hidden > 0);
-    const char *m = gnn__piece_linear(steps, b, "nn.0", b->edges, b->edge_width, b->hidden, GNN_ON);
-    m = gnn__piece_activation(steps, b, "nn.1", m, GNN_RELU);
-    m = gnn__piece_linear(steps, b, "nn.2", m, b->hidden, in * out, GNN_ON);
-    const char *z = gnn__piece_edge_rows(steps, b, "senders", x, GNN_SIDE_SENDERS);
-    z = gnn__piece_op(steps, b, "message", &gnn_op_row_matrix, (const char *[3]){z, m}, 0, 0);
-    z = gnn__piece_aggregate(steps, b, "heard", z,
-                             b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_sum,
-                             gnn__block_graph(b, 0), out);
-    x = gnn__piece_linear(steps, b, "lin", x, in, out, GNN_OFF);
-    z = gnn__piece_add(steps, b, "sum", z, x, 1);
-    gnn__piece_bias(steps, b, "", z, out);
+    const char *m = gnn__append_linear(steps, b, "nn.0", b->edges, b->edge_width, b->hidden, GNN_ON);
+    m = gnn__append_activation(steps, b, "nn.1", m, GNN_RELU);
+    m = gnn__append_linear(steps, b, "nn.2", m, b->hidden, in * out, GNN_ON);
+    const char *z = gnn__append_edge_rows(steps, b, "senders", x, GNN_SIDE_SENDERS);
+    z = gnn__append_op(steps, b, "message", &gnn_op_row_matrix, (const char *[3]){z, m}, 0, 0);
+    z = gnn__append_aggregate(steps, b, "heard", z,
+                              b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_sum,
+                              gnn__block_graph(b, 0), out);
+    x = gnn__append_linear(steps, b, "lin", x, in, out, GNN_OFF);
+    z = gnn__append_add(steps, b, "sum", z, x, 1);
+    gnn__append_bias(steps, b, "", z, out);
 }
 
 /* pna: up to 4 aggregators, concatenated, each times the degree scalers 1, log(d + 1) / theta and
@@ -371,11 +371,11 @@ static const char *scaled_by_degree(gnn_steps_t *steps, const gnn_block_t *b, co
 {
     const gnn__part_name_t factor = gnn__numbered(part, 0, "");
     const double theta = (double)b->theta;
-    const char *column =
-        gnn__piece_op(steps, b, factor.text, &gnn_op_power, (const char *[3]){log_degree}, power, 0);
-    column = gnn__piece_scale(steps, b, gnn__numbered(part, 1, "").text, column,
-                              (gnn_real_t)(power > 0 ? 1 / theta : theta));
-    return gnn__piece_multiply(steps, b, part, gathered, column);
+    const char *column = gnn__append_op(steps, b, factor.text, &gnn_op_power,
+                                        (const char *[3]){log_degree}, power, 0);
+    column = gnn__append_scale(steps, b, gnn__numbered(part, 1, "").text, column,
+                               (gnn_real_t)(power > 0 ? 1 / theta : theta));
+    return gnn__append_multiply(steps, b, part, gathered, column);
 }
 
 /* The aggregate of p_i + c_j over j from that of c_j: mean, max and min have p_i added if i
@@ -396,18 +396,18 @@ static const char *pna_aggregate(gnn_steps_t *steps, const gnn_block_t *b, int64
     const gnn_aggregator_t *a = b->aggregators[count];
     const gnn__part_name_t name = gnn__numbered("heard.", count, "");
     if (shift_of(a) == UNCHANGED)
-        return gnn__piece_aggregate(steps, b, name.text, sent, a, b->graph, b->width);
+        return gnn__append_aggregate(steps, b, name.text, sent, a, b->graph, b->width);
     if (shift_of(a) == SHIFTED) {
-        sent = gnn__piece_aggregate(steps, b, gnn__numbered("sent.", count, "").text, sent, a,
-                                    b->graph, b->width);
-        return gnn__piece_add(steps, b, name.text, sent, own, 1);
+        sent = gnn__append_aggregate(steps, b, gnn__numbered("sent.", count, "").text, sent, a,
+                                     b->graph, b->width);
+        return gnn__append_add(steps, b, name.text, sent, own, 1);
     }
-    own = gnn__piece_edge_rows(steps, b, gnn__numbered("to.", count, "").text, own,
-                               GNN_SIDE_RECEIVERS);
-    sent = gnn__piece_edge_rows(steps, b, gnn__numbered("from.", count, "").text, sent,
-                                GNN_SIDE_SENDERS);
-    own = gnn__piece_add(steps, b, gnn__numbered("message.", count, "").text, own, sent, 1);
-    return gnn__piece_aggregate(steps, b, name.text, own, a, gnn__block_graph(b, 0), b->width);
+    own = gnn__append_edge_rows(steps, b, gnn__numbered("to.", count, "").text, own,
+                                GNN_SIDE_RECEIVERS);
+    sent = gnn__append_edge_rows(steps, b, gnn__numbered("from.", count, "").text, sent,
+                                 GNN_SIDE_SENDERS);
+    own = gnn__append_add(steps, b, gnn__numbered("message.", count, "").text, own, sent, 1);
+    return gnn__append_aggregate(steps, b, name.text, own, a, gnn__block_graph(b, 0), b->width);
 }
 
 void gnn__block_pna(gnn_steps_t *steps, const gnn_block_t *b)
@@ -417,24 +417,25 @@ void gnn__block_pna(gnn_steps_t *steps, const gnn_block_t *b)
     int64_t count = 0;
     gnn__block_need(steps, b, "width, .theta and .aggregators",
                     in > 0 && b->theta > 0 && b->aggregators[0]);
-    const char *own = gnn__piece_linear_rows(steps, b, "pre_nns.0.0", NULL, x, 0, in, 2 * in, in),
-               *sent = gnn__piece_linear_rows(steps, b, "pre_nns.0.0", "sent", x, in, in, 2 * in, in),
+    const char *own = gnn__append_linear_rows(steps, b, "pre_nns.0.0", NULL, x, 0, in, 2 * in, in),
+               *sent =
+                   gnn__append_linear_rows(steps, b, "pre_nns.0.0", "sent", x, in, in, 2 * in, in),
                *has_senders =
-                   gnn__piece_op(steps, b, "senders", &gnn_op_degree, (const char *[3]){x}, 0, 0);
-    has_senders =
-        gnn__piece_op(steps, b, "hears", &gnn_op_between, (const char *[3]){has_senders}, 0.5, 1e30);
-    own = gnn__piece_multiply(steps, b, "own", own, has_senders);
+                   gnn__append_op(steps, b, "senders", &gnn_op_degree, (const char *[3]){x}, 0, 0);
+    has_senders = gnn__append_op(steps, b, "hears", &gnn_op_between, (const char *[3]){has_senders},
+                                 0.5, 1e30);
+    own = gnn__append_multiply(steps, b, "own", own, has_senders);
     for (; count < 4 && b->aggregators[count]; count++)
         parts[count] = pna_aggregate(steps, b, count, own, sent);
-    const char *gathered = gnn__piece_concat(steps, b, "heard", parts),
+    const char *gathered = gnn__append_concat(steps, b, "heard", parts),
                *degree =
-                   gnn__piece_op(steps, b, "degree", &gnn_op_degree, (const char *[3]){x}, 0, 1),
-               *log_degree = gnn__piece_op(steps, b, "log_degree", &gnn_op_log,
-                                           (const char *[3]){degree}, 1, 0),
+                   gnn__append_op(steps, b, "degree", &gnn_op_degree, (const char *[3]){x}, 0, 1),
+               *log_degree = gnn__append_op(steps, b, "log_degree", &gnn_op_log,
+                                            (const char *[3]){degree}, 1, 0),
                *more = scaled_by_degree(steps, b, "amplified", gathered, log_degree, 1),
                *less = scaled_by_degree(steps, b, "attenuated", gathered, log_degree, -1),
-               *all = gnn__piece_concat(steps, b, "all", (const char *[8]){x, gathered, more, less});
+               *all = gnn__append_concat(steps, b, "all", (const char *[8]){x, gathered, more, less});
     const char *z =
-        gnn__piece_linear(steps, b, "post_nns.0.0", all, (1 + 3 * count) * in, out, GNN_ON);
-    gnn__piece_alias(steps, b, "", gnn__piece_linear(steps, b, "lin", z, out, out, GNN_ON));
+        gnn__append_linear(steps, b, "post_nns.0.0", all, (1 + 3 * count) * in, out, GNN_ON);
+    gnn__append_alias(steps, b, "", gnn__append_linear(steps, b, "lin", z, out, out, GNN_ON));
 }

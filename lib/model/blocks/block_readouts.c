@@ -10,9 +10,9 @@ void gnn__block_attentional(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
     /* a value added to all scores of a receiver changes no weight: their mean serves as query */
-    const char *gate = gnn__piece_linear(steps, b, "gate_nn", x, b->width, 1, GNN_ON),
+    const char *gate = gnn__append_linear(steps, b, "gate_nn", x, b->width, 1, GNN_ON),
                *mean =
-                   gnn__piece_aggregate(steps, b, "mean", gate, &gnn_aggregator_mean, b->graph, 1),
+                   gnn__append_aggregate(steps, b, "mean", gate, &gnn_aggregator_mean, b->graph, 1),
                *query = gnn__block_add(steps, b, "query",
                                        (gnn_step_t){.kind = GNN_STEP_DETACH, .inputs = {mean}});
     gnn__block_add(steps, b, "",
@@ -38,8 +38,8 @@ static const char *lstm_step(gnn_steps_t *steps, const gnn_block_t *b, int64_t t
     const char *gates = bias;
     if (t > 0) {
         const char *names[2] = {"lstm.ih", "lstm.hh"};
-        const char *inputs[2] = {read, gnn__piece_columns(steps, b, gnn__numbered("h.", t, "").text,
-                                                          state, 0, b->width)};
+        const char *inputs[2] = {read, gnn__append_columns(steps, b, gnn__numbered("h.", t, "").text,
+                                                           state, 0, b->width)};
         for (int k = 0; k < 2; k++) {
             snprintf(owner[k], sizeof owner[k], "%s.%s", b->name, names[k]);
             const char *z =
@@ -50,12 +50,12 @@ static const char *lstm_step(gnn_steps_t *steps, const gnn_block_t *b, int64_t t
                                             .out = 4 * b->width,
                                             .bias = GNN_OFF,
                                             .share = t == 1 ? NULL : owner[k]});
-            gates = gnn__piece_add(steps, b, gnn__numbered(k ? "gates." : "half.", t, "").text, z,
-                                   gates, 1);
+            gates = gnn__append_add(steps, b, gnn__numbered(k ? "gates." : "half.", t, "").text, z,
+                                    gates, 1);
         }
     }
-    return gnn__piece_op(steps, b, gnn__numbered("state.", t, "").text, &gnn_op_lstm_cell,
-                         (const char *[3]){gates, t > 0 ? state : NULL}, 0, 0);
+    return gnn__append_op(steps, b, gnn__numbered("state.", t, "").text, &gnn_op_lstm_cell,
+                          (const char *[3]){gates, t > 0 ? state : NULL}, 0, 0);
 }
 
 static const char *lstm_bias(gnn_steps_t *steps, const gnn_block_t *b, const char *part)
@@ -75,11 +75,11 @@ void gnn__block_set2set(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t hops = b->hops > 0 ? b->hops : 1;
     gnn__block_need(steps, b, "width", b->width > 0);
     const char *one = lstm_bias(steps, b, "bias_ih"), *two = lstm_bias(steps, b, "bias_hh"),
-               *bias = gnn__piece_add(steps, b, "biases", one, two, 1);
+               *bias = gnn__append_add(steps, b, "biases", one, two, 1);
     for (int64_t t = 0; t < hops; t++) {
         state = lstm_step(steps, b, t, bias, read, state);
-        const char *q = gnn__piece_columns(steps, b, gnn__numbered("q.", t, "").text, state, 0,
-                                           b->width),
+        const char *q = gnn__append_columns(steps, b, gnn__numbered("q.", t, "").text, state, 0,
+                                            b->width),
                    *r = gnn__block_add(steps, b, gnn__numbered("r.", t, "").text,
                                        (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                                                     .inputs = {x},
@@ -89,8 +89,8 @@ void gnn__block_set2set(gnn_steps_t *steps, const gnn_block_t *b)
                                                     .layer = {.in = b->width,
                                                               .aggregator = &gnn_aggregator_attention,
                                                               .scale = 1}});
-        read = gnn__piece_concat(steps, b, t < hops - 1 ? gnn__numbered("read.", t, "").text : "",
-                                 (const char *[8]){q, r});
+        read = gnn__append_concat(steps, b, t < hops - 1 ? gnn__numbered("read.", t, "").text : "",
+                                  (const char *[8]){q, r});
     }
 }
 
@@ -102,11 +102,11 @@ void gnn__block_lstm_readout(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t out = b->out > 0 ? b->out : b->width;
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
-    const char *in = gnn__piece_rows(steps, b, "weight_ih", b->width, 4 * out),
-               *own = gnn__piece_rows(steps, b, "weight_hh", out, 4 * out),
-               *one = gnn__piece_constant(steps, b, "bias_ih", 4 * out, GNN_ZERO),
-               *two = gnn__piece_constant(steps, b, "bias_hh", 4 * out, GNN_ZERO),
-               *bias = gnn__piece_add(steps, b, "biases", one, two, 1);
+    const char *in = gnn__append_rows(steps, b, "weight_ih", b->width, 4 * out),
+               *own = gnn__append_rows(steps, b, "weight_hh", out, 4 * out),
+               *one = gnn__append_constant(steps, b, "bias_ih", 4 * out, GNN_ZERO),
+               *two = gnn__append_constant(steps, b, "bias_hh", 4 * out, GNN_ZERO),
+               *bias = gnn__append_add(steps, b, "biases", one, two, 1);
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_OP,
                                 .op = &gnn_op_lstm_senders,
@@ -133,11 +133,11 @@ void gnn__block_jumping_knowledge(gnn_steps_t *steps, const gnn_block_t *b)
         if (layer.out > 0)
             layer.in = b->width > 0 ? b->width : layer.out;
     }
-    gnn__piece_inputs(steps, b, "",
-                      hops == 1              ? GNN_STEP_SCALE
-                      : b->maximum == GNN_ON ? GNN_STEP_MAXIMUM
-                                             : GNN_STEP_CONCAT,
-                      gathered);
+    gnn__append_inputs(steps, b, "",
+                       hops == 1              ? GNN_STEP_SCALE
+                       : b->maximum == GNN_ON ? GNN_STEP_MAXIMUM
+                                              : GNN_STEP_CONCAT,
+                       gathered);
 }
 
 /* jumping_lstm: layers' outputs weighted by attention scores of a bidirectional LSTM over them.
@@ -165,7 +165,7 @@ static const char *lstm_sum(gnn_steps_t *steps, const gnn_block_t *b, const char
 {
     char part[64];
     snprintf(part, sizeof part, "%s.%s.%lld", side, what, (long long)n);
-    return gnn__piece_add(steps, b, part, x, z, 1);
+    return gnn__append_add(steps, b, part, x, z, 1);
 }
 
 /* One direction: the states of all steps, in the order of the layers. */
@@ -176,7 +176,7 @@ static void lstm_direction(gnn_steps_t *steps, const gnn_block_t *b, const char 
     char part[64];
     const char *h = NULL, *state = NULL;
     snprintf(part, sizeof part, "%s.bias_hh", side);
-    const char *bias = gnn__piece_constant(steps, b, part, 4 * hidden, GNN_ZERO);
+    const char *bias = gnn__append_constant(steps, b, part, 4 * hidden, GNN_ZERO);
     for (int64_t n = 0; n < b->hops; n++) {
         const int64_t t = backward ? b->hops - 1 - n : n;
         const char *gates = shared_linear(steps, b, side, "ih", n, x[t], b->width, 4 * hidden);
@@ -187,9 +187,9 @@ static void lstm_direction(gnn_steps_t *steps, const gnn_block_t *b, const char 
                          shared_linear(steps, b, side, "hh", n - 1, h, hidden, 4 * hidden), gates);
         snprintf(part, sizeof part, "%s.state.%lld", side, (long long)n);
         state =
-            gnn__piece_op(steps, b, part, &gnn_op_lstm_cell, (const char *[3]){gates, state}, 0, 0);
+            gnn__append_op(steps, b, part, &gnn_op_lstm_cell, (const char *[3]){gates, state}, 0, 0);
         snprintf(part, sizeof part, "%s.h.%lld", side, (long long)n);
-        states[t] = h = gnn__piece_columns(steps, b, part, state, 0, hidden);
+        states[t] = h = gnn__append_columns(steps, b, part, state, 0, hidden);
     }
 }
 
@@ -202,21 +202,21 @@ void gnn__block_jumping_lstm(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_need(steps, b, "width, and .hops in 2..8",
                     b->width > 0 && b->hops > 1 && b->hops <= MOST_LAYERS);
     for (int64_t t = 0; t < b->hops && t < MOST_LAYERS; t++)
-        parts[t] =
-            gnn__piece_columns(steps, b, gnn__numbered("x.", t, "").text, x, t * b->width, b->width);
+        parts[t] = gnn__append_columns(steps, b, gnn__numbered("x.", t, "").text, x, t * b->width,
+                                       b->width);
     if (steps->status != GNN_OK)
         return;
     lstm_direction(steps, b, "ahead", false, parts, hidden, ahead);
     lstm_direction(steps, b, "back", true, parts, hidden, back);
     for (int64_t t = 0; t < b->hops; t++) {
-        const char *both = gnn__piece_concat(steps, b, gnn__numbered("both.", t, "").text,
-                                             (const char *[8]){ahead[t], back[t]});
+        const char *both = gnn__append_concat(steps, b, gnn__numbered("both.", t, "").text,
+                                              (const char *[8]){ahead[t], back[t]});
         scores[t] = shared_linear(steps, b, "att", "score", t, both, 2 * hidden, 1);
     }
-    const char *all = gnn__piece_concat(steps, b, "scores", scores),
-               *weights = gnn__piece_op(steps, b, "weights", &gnn_op_softmax_rows,
-                                        (const char *[3]){all}, 0, 0);
+    const char *all = gnn__append_concat(steps, b, "scores", scores),
+               *weights = gnn__append_op(steps, b, "weights", &gnn_op_softmax_rows,
+                                         (const char *[3]){all}, 0, 0);
     x = gnn__block_add(steps, b, "weighed",
                        (gnn_step_t){.kind = GNN_STEP_SCALE_HEADS, .inputs = {x, weights}});
-    gnn__piece_op(steps, b, "", &gnn_op_fold_heads, (const char *[3]){x}, (double)b->hops, 0);
+    gnn__append_op(steps, b, "", &gnn_op_fold_heads, (const char *[3]){x}, (double)b->hops, 0);
 }

@@ -8,10 +8,10 @@ void gnn__block_instance_norm(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
-    const char *weight = gnn__piece_constant(steps, b, "weight", b->width, 1);
-    x = gnn__piece_op(steps, b, "normed", &gnn_op_segment_norm, (const char *[3]){x}, 0, 0);
-    x = gnn__piece_multiply(steps, b, "weighed", x, weight);
-    gnn__piece_bias(steps, b, "", x, b->width);
+    const char *weight = gnn__append_constant(steps, b, "weight", b->width, 1);
+    x = gnn__append_op(steps, b, "normed", &gnn_op_segment_norm, (const char *[3]){x}, 0, 0);
+    x = gnn__append_multiply(steps, b, "weighed", x, weight);
+    gnn__append_bias(steps, b, "", x, b->width);
 }
 
 /* graph_norm: weight (x - s mean) / std + bias, per column; s is learned. Cai et al. 2021. */
@@ -20,11 +20,11 @@ void gnn__block_graph_norm(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
-    const char *share = gnn__piece_constant(steps, b, "mean_scale", b->width, 1),
-               *weight = gnn__piece_constant(steps, b, "weight", b->width, 1);
-    x = gnn__piece_op(steps, b, "normed", &gnn_op_segment_norm, (const char *[3]){x, share}, 0, 0);
-    x = gnn__piece_multiply(steps, b, "weighed", x, weight);
-    gnn__piece_bias(steps, b, "", x, b->width);
+    const char *share = gnn__append_constant(steps, b, "mean_scale", b->width, 1),
+               *weight = gnn__append_constant(steps, b, "weight", b->width, 1);
+    x = gnn__append_op(steps, b, "normed", &gnn_op_segment_norm, (const char *[3]){x, share}, 0, 0);
+    x = gnn__append_multiply(steps, b, "weighed", x, weight);
+    gnn__append_bias(steps, b, "", x, b->width);
 }
 
 /* graph_layer_norm: weight (x - mean) / std + bias, over all columns together. factor: eps [1e-5],
@@ -34,11 +34,11 @@ void gnn__block_graph_layer_norm(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
-    const char *weight = gnn__piece_constant(steps, b, "weight", b->width, 1);
-    x = gnn__piece_op(steps, b, "normed", &gnn_op_segment_layer_norm, (const char *[3]){x},
-                      (double)b->factor, (double)b->theta);
-    x = gnn__piece_multiply(steps, b, "weighed", x, weight);
-    gnn__piece_bias(steps, b, "", x, b->width);
+    const char *weight = gnn__append_constant(steps, b, "weight", b->width, 1);
+    x = gnn__append_op(steps, b, "normed", &gnn_op_segment_layer_norm, (const char *[3]){x},
+                       (double)b->factor, (double)b->theta);
+    x = gnn__append_multiply(steps, b, "weighed", x, weight);
+    gnn__append_bias(steps, b, "", x, b->width);
 }
 
 /* message_norm: s |x_i| m_i / |m_i|, m = memory (messages); s is learned. Li et al. 2020
@@ -48,19 +48,19 @@ void gnn__block_message_norm(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width and .memory", b->width > 0 && b->memory);
-    const char *scale = gnn__piece_constant(steps, b, "scale", 1, 1),
-               *square = gnn__piece_multiply(steps, b, "square", x, x),
-               *sum =
-                   gnn__piece_op(steps, b, "sum", &gnn_op_head_sum, (const char *[3]){square}, 1, 0),
+    const char *scale = gnn__append_constant(steps, b, "scale", 1, 1),
+               *square = gnn__append_multiply(steps, b, "square", x, x),
+               *sum = gnn__append_op(steps, b, "sum", &gnn_op_head_sum, (const char *[3]){square},
+                                     1, 0),
                *length =
-                   gnn__piece_op(steps, b, "length", &gnn_op_power, (const char *[3]){sum}, 0.5, 0),
+                   gnn__append_op(steps, b, "length", &gnn_op_power, (const char *[3]){sum}, 0.5, 0),
                *unit = gnn__block_add(steps, b, "unit",
                                       (gnn_step_t){.kind = GNN_STEP_NORM,
                                                    .inputs = {b->memory},
                                                    .in = b->width,
                                                    .norm = GNN_NORM_L2}),
-               *as_long = gnn__piece_multiply(steps, b, "as_long", unit, length);
-    gnn__piece_multiply(steps, b, "", as_long, scale);
+               *as_long = gnn__append_multiply(steps, b, "as_long", unit, length);
+    gnn__append_multiply(steps, b, "", as_long, scale);
 }
 
 /* squeeze_excite: each channel times a gate, an mlp of its mean over the segment. Hu et al.

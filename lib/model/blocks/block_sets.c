@@ -139,11 +139,11 @@ static const char *set_attention(gnn_steps_t *steps, const gnn_block_t *b, const
     const char *z = gnn__block_add(
         steps, b, mab_part(prefix, "attn").text,
         (gnn_step_t){.inputs = {y}, .receivers = x == y ? NULL : x, .graph = graph, .layer = heads});
-    z = gnn__piece_add(steps, b, mab_part(prefix, "sum").text, z, x, 1);
+    z = gnn__append_add(steps, b, mab_part(prefix, "sum").text, z, x, 1);
     x = set_norm(steps, b, prefix, 1, z);
-    z = gnn__piece_linear(steps, b, mab_part(prefix, "lin").text, x, b->width, b->width, GNN_ON);
-    z = gnn__piece_activation(steps, b, mab_part(prefix, "relu").text, z, GNN_RELU);
-    z = gnn__piece_add(steps, b, mab_part(prefix, "more").text, z, x, 1);
+    z = gnn__append_linear(steps, b, mab_part(prefix, "lin").text, x, b->width, b->width, GNN_ON);
+    z = gnn__append_activation(steps, b, mab_part(prefix, "relu").text, z, GNN_RELU);
+    z = gnn__append_add(steps, b, mab_part(prefix, "more").text, z, x, 1);
     return set_norm(steps, b, prefix, 2, z);
 }
 
@@ -153,8 +153,8 @@ void gnn__block_set_transformer(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t rows = b->rows > 0 ? b->rows : 1;
     gnn__block_need(steps, b, "width", b->width > 0);
     x = set_attention(steps, b, "encoders.0", x, x, b->graph);
-    x = gnn__piece_linear(steps, b, "pma.lin", x, b->width, b->width, GNN_ON);
-    x = gnn__piece_activation(steps, b, "pma.relu", x, GNN_RELU);
+    x = gnn__append_linear(steps, b, "pma.lin", x, b->width, b->width, GNN_ON);
+    x = gnn__append_activation(steps, b, "pma.relu", x, GNN_RELU);
     const char *seeds = gnn__block_add(steps, b, "pma.seed",
                                        (gnn_step_t){.kind = GNN_STEP_PARAMETER,
                                                     .rows = rows,
@@ -163,5 +163,5 @@ void gnn__block_set_transformer(gnn_steps_t *steps, const gnn_block_t *b)
                                                     .graph = gnn__block_graph(b, 0)});
     x = set_attention(steps, b, "pma", seeds, x, gnn__block_graph(b, 0));
     x = set_attention(steps, b, "decoders.0", x, x, gnn__block_graph(b, 1));
-    gnn__piece_op(steps, b, "", &gnn_op_fold_rows, (const char *[3]){x}, (double)rows, 0);
+    gnn__append_op(steps, b, "", &gnn_op_fold_rows, (const char *[3]){x}, (double)rows, 0);
 }

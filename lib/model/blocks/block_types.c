@@ -175,7 +175,7 @@ static const char *stack(gnn_steps_t *steps, const gnn_block_t *b, const char *p
         while (n < 8 && at < count)
             in[n++] = values[at++];
         snprintf(more, sizeof more, level ? "%s:%d" : "%s", part, level);
-        stacked = gnn__piece_inputs(steps, b, more, GNN_STEP_STACK, in);
+        stacked = gnn__append_inputs(steps, b, more, GNN_STEP_STACK, in);
     }
     return stacked;
 }
@@ -194,9 +194,10 @@ void gnn__block_hetero_linear(gnn_steps_t *steps, const gnn_block_t *b)
         return;
     for (int t = 0; t < list.n_types; t++) {
         const type_name_t type = list.types[t].name;
-        const char *z = gnn__piece_linear(steps, b, typed("lins.", type).text,
-                                          type_input(b, type).text, list.types[t].width, out, GNN_ON);
-        gnn__piece_activation(steps, b, typed("", type).text, z, b->layer.activation);
+        const char *z =
+            gnn__append_linear(steps, b, typed("lins.", type).text, type_input(b, type).text,
+                               list.types[t].width, out, GNN_ON);
+        gnn__append_activation(steps, b, typed("", type).text, z, b->layer.activation);
     }
 }
 
@@ -231,7 +232,7 @@ static const char *relation_layer(const hetero_t *h, int r)
 static const char *combine_two(const hetero_t *h, const char *part, const char *a, const char *z)
 {
     if (h->b->aggregators[0] != &gnn_aggregator_max)
-        return gnn__piece_add(h->steps, h->b, part, a, z, 1);
+        return gnn__append_add(h->steps, h->b, part, a, z, 1);
     return gnn__block_add(h->steps, h->b, part,
                           (gnn_step_t){.kind = GNN_STEP_MAXIMUM, .inputs = {a, z}});
 }
@@ -250,7 +251,8 @@ static void combine(const hetero_t *h, int t)
         }
     const bool mean = h->b->aggregators[0] == &gnn_aggregator_mean;
     if (count > 0)
-        gnn__piece_scale(h->steps, h->b, typed("", type).text, all, mean ? 1 / (gnn_real_t)count : 1);
+        gnn__append_scale(h->steps, h->b, typed("", type).text, all,
+                          mean ? 1 / (gnn_real_t)count : 1);
 }
 
 void gnn__block_hetero_conv(gnn_steps_t *steps, const gnn_block_t *b)
@@ -293,17 +295,17 @@ static void project(hgt_t *h, int t)
     const bool receives = h->list->types[t].receives, sends = h->list->types[t].sends;
     if (!receives && !sends)
         return;
-    const char *all =
-        gnn__piece_linear(h->steps, h->b, typed("kqv_lin.lins.", type).text,
-                          type_input(h->b, type).text, h->list->types[t].width, 3 * h->out, GNN_ON);
+    const char *all = gnn__append_linear(h->steps, h->b, typed("kqv_lin.lins.", type).text,
+                                         type_input(h->b, type).text, h->list->types[t].width,
+                                         3 * h->out, GNN_ON);
     if (sends) {
-        h->key[t] = gnn__piece_columns(h->steps, h->b, typed("key.", type).text, all, 0, h->out);
+        h->key[t] = gnn__append_columns(h->steps, h->b, typed("key.", type).text, all, 0, h->out);
         h->value[t] =
-            gnn__piece_columns(h->steps, h->b, typed("value.", type).text, all, 2 * h->out, h->out);
+            gnn__append_columns(h->steps, h->b, typed("value.", type).text, all, 2 * h->out, h->out);
     }
     if (receives)
         h->query[t] =
-            gnn__piece_columns(h->steps, h->b, typed("query.", type).text, all, h->out, h->out);
+            gnn__append_columns(h->steps, h->b, typed("query.", type).text, all, h->out, h->out);
 }
 
 /* The keys or values of a relation: rows times its matrix. */
@@ -311,16 +313,16 @@ static const char *related(hgt_t *h, int r, const char *what, const char *matrix
 {
     const type_name_t name = h->list->relations[r].name;
     const char *by =
-        gnn__piece_rows(h->steps, h->b, typed(matrix, name).text, h->out, h->out / h->heads);
-    return gnn__piece_op(h->steps, h->b, typed(what, name).text, &gnn_op_block_product,
-                         (const char *[3]){rows, by}, (double)h->heads, 0);
+        gnn__append_rows(h->steps, h->b, typed(matrix, name).text, h->out, h->out / h->heads);
+    return gnn__append_op(h->steps, h->b, typed(what, name).text, &gnn_op_block_product,
+                          (const char *[3]){rows, by}, (double)h->heads, 0);
 }
 
 static void relate(hgt_t *h, int r)
 {
     const type_name_t name = h->list->relations[r].name;
     const int from = h->list->relations[r].from;
-    const char *prior = gnn__piece_constant(h->steps, h->b, typed("p_rel.", name).text, h->heads, 1);
+    const char *prior = gnn__append_constant(h->steps, h->b, typed("p_rel.", name).text, h->heads, 1);
     h->values[r] = related(h, r, "said.", "v_rel.", h->value[from]);
     h->keys[r] = gnn__block_add(
         h->steps, h->b, typed("told.", name).text,
@@ -359,18 +361,18 @@ static void update(hgt_t *h, int t, const char *attended)
     const type_name_t type = h->list->types[t].name;
     const typed_name_t x = type_input(h->b, type), last = typed("", type);
     const char *z =
-        gnn__piece_activation(h->steps, h->b, typed("gelu.", type).text, attended, GNN_GELU);
-    z = gnn__piece_linear(h->steps, h->b, typed("out_lin.lins.", type).text, z, h->out, h->out,
-                          GNN_ON);
+        gnn__append_activation(h->steps, h->b, typed("gelu.", type).text, attended, GNN_GELU);
+    z = gnn__append_linear(h->steps, h->b, typed("out_lin.lins.", type).text, z, h->out, h->out,
+                           GNN_ON);
     if (h->list->types[t].width != h->out) {
-        gnn__piece_alias(h->steps, h->b, last.text, z);
+        gnn__append_alias(h->steps, h->b, last.text, z);
         return;
     }
-    const char *gate = gnn__piece_constant(h->steps, h->b, typed("skip.", type).text, 1, 1);
-    gate = gnn__piece_activation(h->steps, h->b, typed("gate.", type).text, gate, GNN_SIGMOID);
-    z = gnn__piece_add(h->steps, h->b, typed("change.", type).text, z, x.text, -1);
-    z = gnn__piece_multiply(h->steps, h->b, typed("gated.", type).text, z, gate);
-    gnn__piece_add(h->steps, h->b, last.text, z, x.text, 1);
+    const char *gate = gnn__append_constant(h->steps, h->b, typed("skip.", type).text, 1, 1);
+    gate = gnn__append_activation(h->steps, h->b, typed("gate.", type).text, gate, GNN_SIGMOID);
+    z = gnn__append_add(h->steps, h->b, typed("change.", type).text, z, x.text, -1);
+    z = gnn__append_multiply(h->steps, h->b, typed("gated.", type).text, z, gate);
+    gnn__append_add(h->steps, h->b, last.text, z, x.text, 1);
 }
 
 void gnn__block_hgt(gnn_steps_t *steps, const gnn_block_t *b)
@@ -415,13 +417,13 @@ static const char *relations(gnn_steps_t *steps, const gnn_block_t *b, const cha
     const char *sum = NULL;
     for (int64_t r = 0; r < (b->hops > 0 ? b->hops : 1); r++) {
         const char *gathered =
-                       gnn__piece_aggregate(steps, b, gnn__numbered("heard.", r, "").text, x,
-                                            &gnn_aggregator_mean, b->graph + (int)r, b->width),
+                       gnn__append_aggregate(steps, b, gnn__numbered("heard.", r, "").text, x,
+                                             &gnn_aggregator_mean, b->graph + (int)r, b->width),
                    *own =
                        rows_of(steps, b, gnn__numbered("of.", r, "").text, weights, r * each, each),
-                   *z = gnn__piece_op(steps, b, gnn__numbered("relation.", r, "").text, op,
-                                      (const char *[3]){gathered, own}, (double)b->heads, 0);
-        sum = sum ? gnn__piece_add(steps, b, gnn__numbered("sum.", r, "").text, sum, z, 1) : z;
+                   *z = gnn__append_op(steps, b, gnn__numbered("relation.", r, "").text, op,
+                                       (const char *[3]){gathered, own}, (double)b->heads, 0);
+        sum = sum ? gnn__append_add(steps, b, gnn__numbered("sum.", r, "").text, sum, z, 1) : z;
     }
     return sum;
 }
@@ -437,14 +439,14 @@ void gnn__block_rgcn(gnn_steps_t *steps, const gnn_block_t *b)
     if (steps->status != GNN_OK)
         return;
     if (b->heads > 1) {
-        const char *w = gnn__piece_rows(steps, b, "weight", count * in, out / b->heads);
+        const char *w = gnn__append_rows(steps, b, "weight", count * in, out / b->heads);
         z = relations(steps, b, x, w, &gnn_op_block_product, in);
     } else {
-        const char *mix = gnn__piece_rows(steps, b, "comp", count, bases);
+        const char *mix = gnn__append_rows(steps, b, "comp", count, bases);
         z = relations(steps, b, x, mix, &gnn_op_mix_heads, 1);
-        z = gnn__piece_linear(steps, b, "weight", z, bases * in, out, GNN_OFF);
+        z = gnn__append_linear(steps, b, "weight", z, bases * in, out, GNN_OFF);
     }
-    x = gnn__piece_linear(steps, b, "root", x, in, out, GNN_OFF);
-    z = gnn__piece_add(steps, b, "both", z, x, 1);
-    gnn__piece_bias(steps, b, "", z, out);
+    x = gnn__append_linear(steps, b, "root", x, in, out, GNN_OFF);
+    z = gnn__append_add(steps, b, "both", z, x, 1);
+    gnn__append_bias(steps, b, "", z, out);
 }
