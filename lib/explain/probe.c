@@ -21,7 +21,7 @@ typedef struct reach {
 
 static bool passes_messages(const gnn__model_step_t *s)
 {
-    return s->uses_graph && s->growth == GNN__GROWS_HEARS;
+    return s->uses_graph && s->incremental == GNN__NEEDS_CACHE;
 }
 
 static bool runs_over(const gnn__probe_t *p, const gnn__model_step_t *s, const gnn_graph_t *graph)
@@ -34,7 +34,7 @@ static void follow(const gnn__probe_t *p, reach_t *r, int64_t k)
 {
     const gnn__model_step_t *s = &p->model->steps[k];
     const bool hop = passes_messages(s), over = s->uses_graph && runs_over(p, s, r->graph);
-    const bool by_row = s->growth == GNN__GROWS_BY_ROW && !s->uses_graph;
+    const bool by_row = s->incremental == GNN__ROW_BY_ROW && !s->uses_graph;
     r->masked = r->masked || (over && s->row->has_config);
     r->by_rows = r->by_rows && (hop ? over : by_row);
     for (int i = 0; i < s->row->n_inputs; i++) {
