@@ -373,7 +373,7 @@ typedef struct gnn_slot_sources {
  *         "among_seeds"; "beside" (the lists of edges that *source names, separated by whitespace,
  *         each with its own senders: gnn_graph_beside); "whole" (from all nodes to one row),
  *         "whole_edges" (from all edges to one row), "whole_ends" (from all their senders, or,
- *         where *number is 1, all their receivers); "carried" (from the edges before the last
+ *         where *value is 1, all their receivers); "carried" (from the edges before the last
  *         operation to those after it), "loops" (from nodes to the self-loops that it added).
  *         NULL: not declared
  *

@@ -286,7 +286,7 @@ static int make_whole_edges(gnn_graph_t **graph, const parts_t *p)
     return gnn_graph_bipartite(graph, 1, &one, &p->edges->n_edges);
 }
 
-/* All senders (number 0) or receivers (number 1) of the edges to one row. */
+/* From all senders (0), or all receivers (1), of the edges to one row. */
 static int make_whole_ends(gnn_graph_t **graph, const parts_t *p)
 {
     const int64_t one = 1, *nodes = p->number == 0 ? &p->edges->n_src : &p->edges->n_dst;
