@@ -25,24 +25,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Seconds of loss after which fewer threads run. */
+/* Seconds of loss at which fewer threads are used. */
 static const double patience = 4e-3;
-/* Seconds of loops per second of loss: that must have gone by, and that fewer threads run at
- * least. The most seconds that are saved up for that, those that a context begins with, and the
- * most that fewer threads run. */
+/* Seconds of loops per second of loss: required before fewer threads are used, and the least time
+ * for which they are. Then limits in seconds: of the credit saved for that, of the credit of a new
+ * context, and of the time with fewer threads. */
 static const double seconds_per_loss = 50, least_rest = 4, most_credit = 5, first_credit = 1,
                     longest_rest = 10;
-/* Seconds of loops after which the last value of p is forgotten: with fewer threads, with all. */
+/* Time constants, in seconds of loops, of forgetting p: with fewer threads, with all. */
 static const double share_memory = 0.05, share_decay = 2;
-/* A gap between runs after which the calling thread's run delay until then does not count. */
+/* After a longer gap between runs, the calling thread's run delay until then is ignored. */
 static const double gap = 1e-3;
 
-/* Nanoseconds in a loop up to which a thread is taken to have run without interruption. */
+/* Up to this time in a loop, in nanoseconds, a thread is assumed to have run without
+ * interruption. */
 enum { SHORT_STAY = 500000 };
 
 /* ---- the decision ---- */
 
-/* One thread fewer for each eight. */
+/* One thread less per eight. */
 static int fewer_than(int all)
 {
     return all - (all + 7) / 8;
@@ -50,7 +51,8 @@ static int fewer_than(int all)
 
 static double clamp(double x, double least, double most)
 {
-    return x < least ? least : x > most ? most : x;
+    const double raised = x < least ? least : x;
+    return raised > most ? most : raised;
 }
 
 int gnn__adaptive_threads(const gnn__adaptive_t *a, int all)
@@ -96,8 +98,8 @@ void gnn__adaptive_note(gnn__adaptive_t *a, int all, int threads, const gnn__loo
 
 /* ---- the run delay of a thread ---- */
 
-/* The calling thread's involuntary context switches and run delay (nanoseconds) when they were last
- * read. */
+/* Involuntary context switches and run delay (nanoseconds) of the calling thread at the last
+ * reading. */
 static _Thread_local struct {
     bool known;
     long switches;
@@ -114,7 +116,7 @@ static long count_switches(void)
 #endif
 }
 
-/* The second value of the file; 0 where the system has no such file. */
+/* The second value of the file; 0 if the system has no such file. */
 static int64_t read_delay(void)
 {
     char text[96], *end;
@@ -127,8 +129,8 @@ static int64_t read_delay(void)
     return strtoll(end, NULL, 10);
 }
 
-/* Nanoseconds of run delay since this thread's last call. The count of context switches, which is
- * cheaper to read, tells whether there were any. */
+/* Nanoseconds of run delay since this thread's last call. The count of context switches is cheaper
+ * to read and shows whether there were any. */
 static int64_t new_delay(void)
 {
     const long switches = count_switches();
@@ -143,7 +145,7 @@ static int64_t new_delay(void)
 
 /* ---- measuring loops ---- */
 
-/* The context whose tape the calling thread runs; NULL outside of runs, whose loops are not
+/* The context whose tape the calling thread runs; NULL outside of runs, where loops are not
  * measured. */
 static _Thread_local gnn_context_t *running;
 
@@ -213,9 +215,9 @@ void gnn__stay_end(gnn__stay_t *stay, gnn__loop_t *loop)
     stay->open = false;
     if (!loop->context)
         return;
-    const int64_t present = nanoseconds() - stay->start,
-                  delay = present > SHORT_STAY ? new_delay() : 0, waited = gnn__min(delay, present),
-                  work = present - waited;
+    const int64_t present = nanoseconds() - stay->start;
+    const int64_t delay = present > SHORT_STAY ? new_delay() : 0;
+    const int64_t waited = gnn__min(delay, present), work = present - waited;
     int64_t longest = __atomic_load_n(&loop->longest, __ATOMIC_RELAXED);
     __atomic_fetch_add(&loop->work, work, __ATOMIC_RELAXED);
     __atomic_fetch_add(&loop->waited, waited, __ATOMIC_RELAXED);

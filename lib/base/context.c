@@ -6,17 +6,17 @@
 
 enum { MAX_THREADS = 1024, GRAIN = 6000 };
 
-/* As many as the caller wants, processors or not; else what OpenMP would take, but no more than
- * there are processors for: threads that share one wait for each other. */
+/* `wanted` threads whatever the processors; by default OpenMP's count, at most the available
+ * processors, because threads that share one wait for each other. */
 static int count_threads(int wanted)
 {
     const int threads = wanted ? wanted : (int)gnn__min(omp_get_max_threads(), gnn__processors());
-    return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+    return (int)gnn__max(gnn__min(threads, MAX_THREADS), 1);
 }
 
-/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows
- * that lie in the caches of several cores are dearer to bring together than to work on where they
- * are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
+/* Work that is worth one more thread: less than a microsecond, the cost of a region. It is that
+ * small because rows in the caches of several cores are cheaper to process there than to move.
+ * GNN_GRAIN reduces it, so that tests reach every loop with several threads. */
 static int64_t work_per_thread(void)
 {
     const char *wish = getenv("GNN_GRAIN");
@@ -30,12 +30,14 @@ int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *c
     GNN_TRY(gnn__sized_config(&c, sizeof c, config, size, "a context's config"));
     GNN__NEED(context);
     if (c.threads < 0 || c.threads > MAX_THREADS)
-        return gnn__error(GNN_EINVALID, "a context takes 0 to %d threads, got %d", MAX_THREADS,
-                          c.threads);
+        return gnn__error(GNN_EINVALID, "a context's config: threads: expected 0 to %d, got %d",
+                          MAX_THREADS, c.threads);
     if (c.precision < GNN_PRECISION_DEFAULT || c.precision > GNN_PRECISION_MEDIUM)
-        return gnn__error(GNN_EINVALID, "unknown precision level %d", (int)c.precision);
+        return gnn__error(GNN_EINVALID, "a context's config: expected a known precision, got %d",
+                          (int)c.precision);
     if (!c.allocator.allocate != !c.allocator.release)
-        return gnn__error(GNN_EINVALID, "an allocator needs both allocate and release");
+        return gnn__error(GNN_EINVALID,
+                          "a context's config: allocator: expected both allocate and release");
     gnn_context_t *made;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
     made->threads = count_threads(c.threads);
@@ -88,7 +90,7 @@ static int threads_of(const gnn_context_t *context, int fewer, int64_t work)
 {
     const int64_t useful = work / context->grain;
     const int team = gnn__team_size(context), all = fewer > 0 && fewer < team ? fewer : team;
-    return useful < 1 ? 1 : useful < all ? (int)useful : all;
+    return (int)gnn__max(gnn__min(useful, all), 1);
 }
 
 int gnn__threads(const gnn_context_t *context, int64_t work)

@@ -1,4 +1,4 @@
-/* Which instruction set the kernels run with: asked once, read-only afterwards. */
+/* The instruction set that kernels use: determined once, read-only afterwards. */
 #include <lib/base/base.h>
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #define GNN__GLIBC_X86
 #endif
 
-/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go
- * without. */
+/* Compilers before gcc 11 and clang 15 cannot query AMX; glibc can. With other C libraries AMX is
+ * not used. */
 static bool has_amx(void)
 {
 #ifdef GNN__GLIBC_X86
@@ -68,7 +68,7 @@ bool gnn__cpu_is_amd(void)
 #endif
 }
 
-/* Linux keeps eight kilobytes of tiles for every thread that uses them, and wants to be asked first
+/* Linux reserves eight kilobytes of tiles per thread that uses them and requires a request
  * (arch_prctl's ARCH_REQ_XCOMP_PERM for XTILEDATA). */
 static bool ask_for_tiles(void)
 {

@@ -1,4 +1,4 @@
-/* The functions of libgnn-igraph, once a program has called gnn_igraph_use. */
+/* The functions of libgnn-igraph, available once a program has called gnn_igraph_use. */
 #include <lib/base/base.h>
 #include <lib/base/igraph.h>
 
@@ -10,7 +10,7 @@ int gnn_igraph_register(const char *build, const gnn__igraph_functions_t *functi
     static const gnn__igraph_services_t own = {gnn__set_message, gnn__new, gnn__allocation_fails};
     if (strcmp(build, GNN__IGRAPH_BUILD) != 0)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "libgnn-igraph %s does not fit libgnn %s: install both of one build",
+                          "libgnn-igraph %s does not match libgnn %s: install both from the same build",
                           build, GNN__IGRAPH_BUILD);
     *services = &own;
     registered = functions;

@@ -1,6 +1,6 @@
-/* The table of functions that libgnn-igraph fills: what the core has igraph do, and the services of
- * the core that the second library uses in return. Neither library sees more of the other than this
- * file and the public interface. Includes nothing of igraph's. */
+/* The interface between libgnn and libgnn-igraph: the functions that the latter provides, and the
+ * core's services that it uses. Neither library sees more of the other than this file and the
+ * public interface. Includes no header of igraph. */
 #ifndef GNN_LIB_BASE_IGRAPH_H
 #define GNN_LIB_BASE_IGRAPH_H
 
@@ -12,23 +12,23 @@ typedef enum gnn__igraph_form { GNN__IGRAPH_GRAPHML, GNN__IGRAPH_GML } gnn__igra
 
 /* Edges of a file, each once. The arrays are released with gnn_free. */
 typedef struct gnn__igraph_links {
-    int64_t n, m;       /* nodes, edges */
-    int32_t *a, *b;     /* (m) ends, below n */
-    gnn_real_t *weight; /* (m) the edge attribute "weight", finite; NULL: there is none */
+    int64_t n, m;       /* counts of nodes and edges */
+    int32_t *a, *b;     /* (m): ends, below n */
+    gnn_real_t *weight; /* (m): the edge attribute "weight", finite; NULL: none */
 } gnn__igraph_links_t;
 
-/* Each member is called without a lock, returns GNN_OK or a code with its message set, and must not
- * be NULL. */
+/* Members are not NULL. Each is called without a lock, and returns GNN_OK or a code with its
+ * message set. */
 typedef struct gnn__igraph_functions {
-    /* The first graph of a text whose size has been checked. GNN_EFORMAT with igraph's message if
-     * it is of another form. The caller frees `links`, on failure too. */
+    /* Reads the first graph of a text whose size has been checked. GNN_EFORMAT with igraph's
+     * message if it is malformed. The caller frees `links`, on failure too. */
     int (*read)(gnn__igraph_links_t *links, gnn__igraph_form_t form, const char *text, int64_t size);
-    /* A graph as GraphML: node attribute "name" and edge attribute "weight" where given. *text is
-     * released with free. */
+    /* Writes a graph as GraphML, with node attribute "name" and edge attribute "weight" if given.
+     * *text is released with free. */
     int (*write_graphml)(const gnn_graph_t *graph, const char *const *names,
                          const gnn_real_t *weight, char **text, size_t *size);
-    /* The `count` smallest eigenvalues of I - A, rising, and their vectors (count x n). A is
-     * symmetric with eigenvalues from -1 to 1: n rows in CSR. */
+    /* The `count` smallest eigenvalues of I - A, ascending, and their vectors (count x n). A is
+     * symmetric with eigenvalues in -1..1: n rows in CSR. */
     int (*eigenvectors)(int64_t n, const int64_t *indptr, const int32_t *indices,
                         const double *weight, int64_t count, double *values, double *vectors);
 } gnn__igraph_functions_t;
@@ -40,9 +40,9 @@ typedef struct gnn__igraph_services {
     bool (*allocation_fails)(void);
 } gnn__igraph_services_t;
 
-/* The only symbol of the core that is exported and not in a public header: gnn_igraph_use calls it.
- * `build` names version and precision; GNN_EUNSUPPORTED if the core's are others, since the two
- * structs have no version of their own. Threads: any, any number of times. */
+/* The only exported symbol of the core that is not in a public header; gnn_igraph_use calls it.
+ * `build` names version and precision; GNN_EUNSUPPORTED if the core's differ, since the two structs
+ * have no version of their own. Thread-safe and repeatable. */
 #define GNN__IGRAPH_BUILD GNN_VERSION GNN__IGRAPH_PRECISION
 #if GNN_DOUBLE
 #define GNN__IGRAPH_PRECISION " (double)"
@@ -54,7 +54,8 @@ GNN_API int gnn_igraph_register(const char *build, const gnn__igraph_functions_t
 
 /* NULL before gnn_igraph_use. */
 const gnn__igraph_functions_t *gnn__igraph(void);
-/* *functions, or GNN_EUNSUPPORTED that names what igraph is needed for and what to do. */
+/* Sets *functions, or returns GNN_EUNSUPPORTED with `what` igraph is needed for and how to link
+ * it. */
 int gnn__igraph_need(const gnn__igraph_functions_t **functions, const char *what);
 
 #endif

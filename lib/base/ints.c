@@ -1,4 +1,4 @@
-/* Arrays of indices as programs have them, int32 or int64, in the type that is needed. */
+/* Arrays of indices of programs, int32 or int64, converted to the type that is needed. */
 #include <lib/base/base.h>
 
 int gnn__ints_check(const char *name, gnn_ints_t array, int64_t count)
@@ -10,8 +10,8 @@ int gnn__ints_check(const char *name, gnn_ints_t array, int64_t count)
     if (array.type == GNN_DTYPE_INT32 || array.type == GNN_DTYPE_INT64)
         return GNN_OK;
     return gnn__error(GNN_EINVALID,
-                      "%s is neither an int32_t nor an int64_t array, but of element type %d (for a "
-                      "void pointer gnn_ints cannot tell)",
+                      "%s: expected an int32_t or int64_t array, got element type %d (gnn_ints cannot "
+                      "tell the type of a void pointer)",
                       name, (int)array.type);
 }
 

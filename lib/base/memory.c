@@ -1,4 +1,4 @@
-/* Checked sizes, and every allocation that the library makes outside of arenas. */
+/* Checked sizes, and every allocation of the library: objects, lists, arenas. */
 #include <lib/base/room.h>
 
 #include <stdarg.h>
@@ -25,8 +25,8 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
 {
     int64_t product;
     if (!gnn__mul(count, (int64_t)element, &product) || product > (int64_t)(PTRDIFF_MAX / 2))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld elements of %zu bytes do not fit", what,
-                          (long long)count, element);
+        return gnn__error(GNN_EOVERFLOW, "%s: the size of %lld elements of %zu bytes overflows",
+                          what, (long long)count, element);
     *bytes = (size_t)product;
     return GNN_OK;
 }
@@ -41,7 +41,7 @@ void *gnn__aligned(size_t bytes)
         posix_memalign(&memory, big ? HUGE_PAGE : LINE, bytes ? bytes : 1) != 0)
         return NULL;
 #ifdef MADV_HUGEPAGE
-    if (big) /* 2 MB pages spare the gathers their TLB misses */
+    if (big) /* huge pages save gathers TLB misses */
         madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
@@ -82,7 +82,8 @@ int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, cons
     if (count < *capacity)
         return GNN_OK;
     if (!gnn__add(*capacity, *capacity ? *capacity : FIRST_ROOM, &wanted))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld do not fit", what, (long long)count);
+        return gnn__error(GNN_EOVERFLOW, "%s: the count of %lld elements overflows", what,
+                          (long long)count);
     GNN_TRY(gnn__grow(list, *capacity, wanted, element, what));
     *capacity = wanted;
     return GNN_OK;
@@ -132,4 +133,91 @@ int gnn__asprintf(char **out, const char *format, ...)
 void gnn_free(void *memory)
 {
     free(memory);
+}
+
+/* ---- arenas ---- */
+
+/* Arenas: one aligned block each, which grows between uses, never during one. */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifdef ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) __asan_poison_memory_region(p, n)
+#define UNPOISON(p, n) __asan_unpoison_memory_region(p, n)
+#else
+#define POISON(p, n) ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+enum { ALIGNMENT = 64 };
+
+static void *block_new(const gnn_allocator_t *allocator, size_t bytes)
+{
+    if (!allocator || !allocator->allocate)
+        return gnn__aligned(bytes);
+    return gnn__allocation_fails() ? NULL : allocator->allocate(allocator->user, ALIGNMENT, bytes);
+}
+
+static void block_free(const gnn_allocator_t *allocator, void *memory, size_t bytes)
+{
+    if (!memory)
+        return;
+    UNPOISON(memory, bytes);
+    if (allocator && allocator->allocate)
+        allocator->release(allocator->user, memory, bytes);
+    else
+        free(memory);
+}
+
+int gnn__arena_reserve(gnn__arena_t *arena, size_t bytes, const char *what)
+{
+    if (bytes > (size_t)PTRDIFF_MAX / 2)
+        return gnn__error(GNN_EOVERFLOW, "%s: the size of %zu bytes overflows", what, bytes);
+    if (bytes <= arena->capacity) {
+        gnn__arena_reset(arena);
+        return GNN_OK;
+    }
+    size_t capacity = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    /* Freed first, since both blocks together would double the peak. */
+    block_free(arena->allocator, arena->base, arena->capacity);
+    arena->base = NULL;
+    arena->capacity = arena->used = 0;
+    void *memory = block_new(arena->allocator, capacity);
+    if (!memory)
+        return gnn__error(GNN_EMEMORY, "%s: no memory for %zu bytes", what, capacity);
+    arena->base = memory;
+    arena->capacity = capacity;
+    gnn__arena_reset(arena);
+    return GNN_OK;
+}
+
+void *gnn__arena_take(gnn__arena_t *arena, size_t bytes)
+{
+    size_t padded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (padded < bytes || padded > arena->capacity - arena->used)
+        return NULL;
+    char *memory = arena->base + arena->used;
+    arena->used += padded;
+    UNPOISON(memory, bytes);
+    return memory;
+}
+
+void gnn__arena_reset(gnn__arena_t *arena)
+{
+    arena->used = 0;
+    if (arena->base)
+        POISON(arena->base, arena->capacity);
+}
+
+void gnn__arena_free(gnn__arena_t *arena)
+{
+    block_free(arena->allocator, arena->base, arena->capacity);
+    arena->base = NULL;
+    arena->capacity = arena->used = 0;
 }

@@ -1,4 +1,4 @@
-/* A profile: seconds, calls and work by op and place, collected where GNN_PROFILE is set. */
+/* Profiles: seconds, calls and work by op and place, collected if GNN_PROFILE is set. */
 #include <lib/base/base.h>
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool same(const gnn__profile_row_t *row, const char *name, const char *wh
            strncmp(row->where, where, sizeof row->where - 1) == 0;
 }
 
-/* NULL where there is no memory for another row. */
+/* NULL if there is no memory for a new entry. */
 static gnn__profile_row_t *find(gnn__profile_t *profile, const char *name, const char *where,
                                 bool backward)
 {

@@ -1,13 +1,13 @@
-/* Philox 4x32: a counter and a key in, four random words out, no state. Salmon, Moraes, Dror, Shaw
- * 2011, "Parallel random numbers: as easy as 1, 2, 3". */
+/* Philox 4x32, a counter-based generator: a counter and a key in, four random words out, no state.
+ * Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */
 #include <lib/base/base.h>
 
 #include <math.h>
 
 void gnn__philox(const uint32_t counter[4], const uint32_t key[2], int rounds, uint32_t out[4])
 {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
-             k1 = key[1];
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2];
+    uint32_t c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < rounds; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, next2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
@@ -44,7 +44,7 @@ double gnn__uniform(uint64_t seed, uint64_t stream, uint64_t counter)
     return unit(r[0], r[1]);
 }
 
-/* Box-Muller on two uniforms of one draw. */
+/* Box-Muller transform of two uniforms of one draw. */
 double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter)
 {
     uint32_t r[4];

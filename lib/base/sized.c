@@ -1,5 +1,5 @@
-/* Public structs grow at their end. A program tells the size that it was built with, so that older
- * and newer programs run on one library. */
+/* Structs of the public interface, which grow at their end. A program passes the size that it was
+ * built with, so that older and newer programs run with one library. */
 #include <lib/base/base.h>
 
 bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size)
