@@ -76,7 +76,7 @@ START_TEST(sizes_that_wrap_are_refused)
     ck_assert(gnn__mul(0, INT64_MAX, &out) && out == 0);
     ck_assert(gnn__pad(65, 64, &out) && out == 128);
     ck_fails(gnn__bytes(1LL << 62, 4, "a table", &bytes), GNN_EOVERFLOW,
-             "a table: 4611686018427387904 elements of 4 bytes");
+             "a table: the size of 4611686018427387904 elements of 4 bytes");
     void *memory = NULL;
     ck_fails(gnn__new(&memory, -1, 8, "minus one"), GNN_EOVERFLOW, "minus one");
     ck_assert_ptr_null(memory);

@@ -61,7 +61,7 @@ START_TEST(another_builds_library_is_refused)
     static const gnn__igraph_functions_t none;
     const gnn__igraph_services_t *services;
     ck_fails(gnn_igraph_register("0.0.9 (float)", &none, &services), GNN_EUNSUPPORTED,
-             "libgnn-igraph 0.0.9 (float) does not fit libgnn " GNN_VERSION);
+             "libgnn-igraph 0.0.9 (float) does not match libgnn " GNN_VERSION);
     ck_assert_ptr_null(gnn__igraph());
 }
 END_TEST
@@ -72,7 +72,7 @@ START_TEST(igraph_codes_have_descriptions)
     ck_assert_str_eq(gnn_error_string(4), "igraph: invalid value");
     ck_assert_str_eq(gnn_error_string(17), "igraph: ARPACK failed");
     ck_assert_str_eq(gnn_error_string(46), "igraph: GLPK failed");
-    ck_assert_str_eq(gnn_error_string(998), "an error of igraph");
+    ck_assert_str_eq(gnn_error_string(998), "igraph: unknown error");
     ck_assert_str_eq(gnn_error_string(-3), "unknown error");
 }
 END_TEST
