@@ -143,7 +143,7 @@ START_TEST(a_context_uses_its_allocator)
     gnn_context_free(context);
     ck_assert(taken == 1 && given == 1);
     ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.threads = -1}), GNN_EINVALID,
-             "0 to 1024 threads, got -1");
+             "threads: expected 0 to 1024, got -1");
     ck_fails(gnn_context_new(&context,
                              &(gnn_context_config_t){.allocator = {.allocate = counting_allocate}}),
              GNN_EINVALID, "both allocate and release");
