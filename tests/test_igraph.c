@@ -167,8 +167,8 @@ START_TEST(every_igraph_code_has_a_description)
 {
     for (int code = 1; code <= IGRAPH_ENOSOL; code++)
         if (code != 11) /* is not used */
-            ck_assert_msg(strcmp(gnn_error_string(code), "igraph: unknown error") != 0, "%d: %s", code,
-                          igraph_strerror((igraph_error_t)code));
+            ck_assert_msg(strcmp(gnn_error_string(code), "igraph: unknown error") != 0, "%d: %s",
+                          code, igraph_strerror((igraph_error_t)code));
     ck_assert_str_eq(gnn_error_string(IGRAPH_EATTRCOMBINE),
                      "igraph: attributes of this type cannot be combined in this way");
 }
