@@ -1,10 +1,96 @@
-/* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). What depends on
- * the row of the table or on the graph is behind the plan: aggregate_plan.c makes it, ways.c picks
- * the way that carries it out. */
-#include <lib/aggregate/gate_rows.h>
-#include <lib/aggregate/map_rows.h>
+/* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). Whatever
+ * depends on the entries of the tables or on the graph is behind the plan: aggregate_plan.c
+ * makes it and picks the strategy that runs it. */
+#include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
-#include <lib/aggregate/ways.h>
+
+/* ---- gates of heads ---- */
+
+static int gate_threads(const gnn__plan_t *plan)
+{
+    return gnn__plan_threads(plan, plan->graph->n_dst * plan->out_width);
+}
+
+/* The output before the gate: the last of what a call saves. */
+enum { GATE_SAVED = GNN_OP_SAVED - 1 };
+
+/* After the strategy's sizes: what a call with a gate saves, and *bytes of scratch that its
+ * backward needs in front of the strategy's; 0 without a gate. */
+static int gate_sizes(const gnn__plan_t *plan, gnn_op_call_t *call, size_t *bytes)
+{
+    gnn__carve_t rows = {0};
+    int64_t count = 0;
+    *bytes = 0;
+    if (!plan->has[GNN_AGGREGATE_GATE] || !plan->recording)
+        return GNN_OK;
+    rows.overflow |= !gnn__mul(plan->graph->n_dst, plan->out_width, &count);
+    gnn__carve(&rows, count, sizeof(gnn_real_t));
+    call->in[GNN_AGGREGATE_GATE].keep = 1;
+    call->out[0].keep = 0;
+    GNN_TRY(gnn__carved(&rows, &call->saved_bytes[GATE_SAVED]));
+    *bytes = call->saved_bytes[GATE_SAVED];
+    return GNN_OK;
+}
+
+/* The gradient of the output before the gate: gate dY. */
+static void open_gradient(const gnn__plan_t *plan, gnn_real_t *scratch, gnn__plan_t *open)
+{
+    const int64_t d_v = plan->shape.d_v, width = plan->out_width;
+    open->d_out = (gnn_tensor_t){scratch, plan->out.rows, width, width};
+    GNN__PARALLEL_FOR (gate_threads(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
+                         *from = gnn__row(&plan->d_out, i);
+        gnn_real_t *to = gnn__row(&open->d_out, i);
+        for (int64_t c = 0; c < width; c++)
+            to[c] = gate[c / d_v] * from[c];
+    }
+}
+
+/* A plan with a gate as its strategy sees it: the output is not gated yet. In backward
+ * `scratch` receives the gradient of that output. */
+static gnn__plan_t open_gate(const gnn__plan_t *plan, const gnn_op_call_t *call, void *scratch)
+{
+    gnn__plan_t open = *plan;
+    if (plan->recording)
+        open.out = (gnn_tensor_t){call->saved[GATE_SAVED], plan->out.rows, plan->out_width,
+                                  plan->out_width};
+    if (scratch)
+        open_gradient(plan, scratch, &open);
+    return open;
+}
+
+/* After the strategy's forward: the output, from that of the plan `open`. */
+static void gate_rows(const gnn__plan_t *plan, const gnn__plan_t *open)
+{
+    const int64_t d_v = plan->shape.d_v;
+    GNN__PARALLEL_FOR (gate_threads(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
+                         *from = gnn__row(&open->out, i);
+        gnn_real_t *to = gnn__row(&plan->out, i);
+        for (int64_t c = 0; c < plan->out_width; c++)
+            to[c] = gate[c / d_v] * from[c];
+    }
+}
+
+/* After the strategy's backward, which zeroes gradients: the gate's. */
+static void gate_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *open)
+{
+    const int64_t d_v = plan->shape.d_v;
+    if (!gnn__wants_gradient(plan, GNN_AGGREGATE_GATE))
+        return;
+    GNN__PARALLEL_FOR (gate_threads(plan), int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn_real_t *d_out = gnn__row(&plan->d_out, i), *out = gnn__row(&open->out, i);
+        gnn_real_t *d_gate = gnn__row(&plan->d[GNN_AGGREGATE_GATE], i);
+        for (int64_t a = 0; a < plan->shape.heads; a++) {
+            gnn_real_t sum = 0;
+            for (int64_t c = a * d_v; c < (a + 1) * d_v; c++)
+                sum += out[c] * d_out[c];
+            d_gate[a] += sum;
+        }
+    }
+}
+
+/* ---- the op ---- */
 
 static int shape(gnn_op_call_t *call)
 {
@@ -12,8 +98,8 @@ static int shape(gnn_op_call_t *call)
     size_t forward, backward, gate;
     GNN_TRY(gnn__plan(&plan, call));
     gnn__op_output(call, plan.graph->n_dst, plan.out_width);
-    GNN_TRY(plan.way->sizes(&plan, call));
-    GNN_TRY(gnn__gate_sizes(&plan, call, &gate));
+    GNN_TRY(plan.strategy->sizes(&plan, call));
+    GNN_TRY(gate_sizes(&plan, call, &gate));
     GNN_TRY(gnn__map_scratch(&plan, false, &forward));
     GNN_TRY(gnn__map_scratch(&plan, true, &backward));
     call->forward_scratch += forward;
@@ -21,15 +107,15 @@ static int shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* A profile's rows are by the way that ran. */
-static void tell_profile(const gnn__plan_t *plan)
+/* A profile has one line per strategy that ran. */
+static void describe_in_profile(const gnn__plan_t *plan)
 {
     gnn__profile_t *profile = plan->context->profile;
     if (profile)
-        plan->way->describe(plan, profile->detail, sizeof profile->detail);
+        plan->strategy->describe(plan, profile->detail, sizeof profile->detail);
 }
 
-/* Maps the rows and moves the call's scratch to what is left for the way; *bytes is how far. */
+/* Maps the rows and moves the call's scratch by *bytes, to what is left for the strategy. */
 static int take_map(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__map_run_t *run,
                     size_t *bytes)
 {
@@ -40,12 +126,12 @@ static int take_map(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__
     return GNN_OK;
 }
 
-/* With a gate, what the way calls the output is what stands before it. */
+/* With a gate, the strategy's output is the one before it. */
 static int gated_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
-    const gnn__plan_t open = gnn__gate_open(plan, call, NULL);
-    GNN_TRY(plan->way->forward(&open, call));
-    gnn__gate_rows(plan, &open);
+    const gnn__plan_t open = open_gate(plan, call, NULL);
+    GNN_TRY(plan->strategy->forward(&open, call));
+    gate_rows(plan, &open);
     return GNN_OK;
 }
 
@@ -55,15 +141,15 @@ static int forward(gnn_op_call_t *call)
     gnn__map_run_t run;
     size_t bytes;
     GNN_TRY(gnn__plan(&plan, call));
-    tell_profile(&plan);
+    describe_in_profile(&plan);
     GNN_TRY(take_map(&plan, call, false, &run, &bytes));
-    const int rc =
-        plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call) : plan.way->forward(&plan, call);
+    const int rc = plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call)
+                                                : plan.strategy->forward(&plan, call);
     call->scratch = (char *)call->scratch - bytes;
     return rc;
 }
 
-/* With a map, what the way calls the gradients of queries and keys are those of the mapped rows. */
+/* With a map, the strategy's gradients of queries and keys are those of the mapped rows. */
 static int mapped_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__plan_t mapped = *plan;
@@ -71,24 +157,24 @@ static int mapped_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     size_t bytes;
     gnn__zero_gradients(plan, ~(1u << GNN_AGGREGATE_QUERY | 1u << GNN_AGGREGATE_KEY));
     GNN_TRY(take_map(&mapped, call, true, &run, &bytes));
-    const int rc = plan->way->backward(&mapped, call);
+    const int rc = plan->strategy->backward(&mapped, call);
     call->scratch = (char *)call->scratch - bytes;
     if (rc == GNN_OK)
         gnn__map_rows_grad(plan, &mapped, &run);
     return rc;
 }
 
-/* With a gate, what the way calls the output and its gradient are those before it. */
+/* With a gate, the strategy's output and its gradient are those before it. */
 static int gated_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
-    const gnn__plan_t open = gnn__gate_open(plan, call, call->scratch);
+    const gnn__plan_t open = open_gate(plan, call, call->scratch);
     const size_t bytes =
         (size_t)gnn__round_up(plan->graph->n_dst * plan->out_width * (int64_t)sizeof(gnn_real_t), 64);
     call->scratch = (char *)call->scratch + bytes;
-    const int rc = plan->map ? mapped_backward(&open, call) : plan->way->backward(&open, call);
+    const int rc = plan->map ? mapped_backward(&open, call) : plan->strategy->backward(&open, call);
     call->scratch = (char *)call->scratch - bytes;
     if (rc == GNN_OK)
-        gnn__gate_rows_grad(plan, &open);
+        gate_rows_grad(plan, &open);
     return rc;
 }
 
@@ -96,18 +182,18 @@ static int backward(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
-    tell_profile(&plan);
+    describe_in_profile(&plan);
     if (plan.has[GNN_AGGREGATE_GATE])
         return gated_backward(&plan, call);
-    return plan.map ? mapped_backward(&plan, call) : plan.way->backward(&plan, call);
+    return plan.map ? mapped_backward(&plan, call) : plan.strategy->backward(&plan, call);
 }
 
 static unsigned finishes(const gnn_op_call_t *call)
 {
     gnn__plan_t plan;
-    if (gnn__plan(&plan, call) != GNN_OK || !plan.way->finishes || plan.has[GNN_AGGREGATE_GATE])
+    if (gnn__plan(&plan, call) != GNN_OK || !plan.strategy->finishes || plan.has[GNN_AGGREGATE_GATE])
         return 0;
-    return plan.way->finishes(&plan);
+    return plan.strategy->finishes(&plan);
 }
 
 /* A sum reads a row for each pair. Backward of an attention is its recomputation and two more. */

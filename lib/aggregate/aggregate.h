@@ -1,6 +1,6 @@
-/* Inside of the op `aggregate`: the plan (what follows from attributes and inputs), and what the
- * ways to carry it out share. ways.h has the ways: the generic driver, which works for every row of
- * the tables on every graph, and faster ones for what they take. */
+/* Inside of the op `aggregate`: the plan (what follows from attributes and inputs), and what
+ * the strategies share (strategies.h): the reference, which takes every entry of the tables on
+ * every graph, and faster ones for some calls. */
 #ifndef GNN_AGGREGATE_AGGREGATE_H
 #define GNN_AGGREGATE_AGGREGATE_H
 
@@ -8,9 +8,32 @@
 #include <graphs/graph.h>
 #include <lib/aggregate/hints.h>
 #include <lib/base/base.h>
+#include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/ops/traits.h>
 
 extern const gnn_op_t gnn__op_aggregate;
+
+/* Choices of the strategy by_lane for one call. They follow from the plan and the processor
+ * alone. */
+typedef struct gnn__lane_choices {
+    gnn__score_kind_t score;
+    int width; /* of a pattern of heads: 1, 4 or 8 */
+    gnn__layout_t layout;
+    int64_t value_numbers, key_numbers; /* values in a row of values, of keys */
+    bool one_matrix;                    /* keys are values */
+    bool copies_keys, copies_values;    /* with heads fastest; copies_values: of dY too */
+    /* exponentials per sender, from which forward makes weights: 4, 8, 16; 0: from scores */
+    int factors;
+    /* of receivers, each with a matrix for the gradients of senders; 0: receivers and senders
+     * have a pass each */
+    int64_t groups;
+    bool edge_terms;         /* additive: features or a bias of edges are added to scores */
+    bool edge_rows;          /* dot: features enter keys or values */
+    bool edge_keys;          /* additive-v2: features enter keys */
+    bool edge_products;      /* dot, additive-v2: features or a bias enter */
+    bool wants_edges;        /* gradients of features, of their weights or of the bias are wanted */
+    bool wants_edge_weights; /* those of the weights */
+} gnn__lane_choices_t;
 
 typedef struct gnn__plan {
     const gnn_aggregate_t *how;
@@ -21,19 +44,20 @@ typedef struct gnn__plan {
     gnn__hints_t hints; /* what fast strategies know of these four */
     const gnn_graph_t *graph;
     const gnn__built_view_t *view;
-    const struct gnn__way *way; /* that runs it */
-    /* The same sizes, with defaults filled in, and each row's own options and parameters. */
+    const struct gnn__strategy *strategy; /* that runs it */
+    gnn__lane_choices_t lanes;            /* how strategy by_lane runs it, where it does */
+    /* The same sizes, with defaults filled in, and each entry's own options and parameters. */
     gnn_aggregate_shape_t shape, message_shape, score_shape, weigher_shape, map_shape,
         prior_shape[GNN_PRIORS];
     const gnn_map_t *map;                 /* NULL: rows of queries and keys stay as they are */
     const gnn_prior_t *prior[GNN_PRIORS]; /* NULL: none */
     bool has_priors;
-    bool by_distance; /* some row reads the distances of pairs */
+    bool by_distance; /* the message or a prior reads the distances of pairs */
     bool scored;
-    int64_t message_width;          /* numbers in a message: value_heads * d_v, or width */
+    int64_t message_width;          /* values in a message: value_heads * d_v, or width */
     int64_t out_width;              /* heads * d_v, or width */
-    int64_t query_width, key_width; /* 0 for rows without scores */
-    /* edge_parts * message_width where edges have a say in the message, else 0 */
+    int64_t query_width, key_width; /* 0 without scores */
+    /* edge_parts * message_width where edge features or a bias enter the message, else 0 */
     int64_t edge_width;
     int64_t d_e;                 /* edge features, 0 if there are none */
     bool edge_message, edge_key; /* features enter the message, the score */
@@ -64,9 +88,11 @@ static inline bool gnn__has_loop_features(const gnn__plan_t *plan)
     return plan->has[GNN_AGGREGATE_EDGE_FEATURES] && more > 0 && more == plan->graph->n_dst;
 }
 
-/* Fills the plan and checks every input; nothing is allocated. aggregate_plan.c, inputs.c */
+/* Fills the plan and checks every input; nothing is allocated. */
 int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call);
-int gnn__plan_inputs(gnn__plan_t *plan);
+/* One position per receiver, or per sender: its offset in its segment plus the segment's
+ * start; in a graph without segments the index of the node. */
+void gnn__positions(const gnn_graph_t *graph, bool receivers, int64_t *positions);
 
 /* Threads worth using for `work` multiply-adds. */
 static inline int gnn__plan_threads(const gnn__plan_t *plan, int64_t work)
@@ -84,39 +110,40 @@ static inline int gnn__carved(const gnn__carve_t *c, size_t *bytes)
                : GNN_OK;
 }
 
-/* ---- gradients; gradient_memory.c ---- */
+/* ---- gradients ---- */
 
-/* Zeroes every gradient that is not added to, in the order of the inputs: from then on everything
- * only adds, so inputs may share memory. Those of the inputs in the set `but` are left alone. */
+/* Zeroes every gradient that is not added to, in the order of the inputs: after that
+ * everything only adds, so inputs may share memory. Those of the inputs in the set `but` are
+ * left alone. */
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
-/* The inputs among messages, keys and queries whose gradients a kernel may write rather than add
- * to: all of the graph is one part of this form, whose passes reach every row once, nothing is
- * there to be added to, and the rows share no memory with those of another input. */
+/* The inputs among messages, keys and queries whose gradients a kernel may write rather than
+ * add to: all of the graph is one part of this form, whose passes reach every row once,
+ * nothing is there to be added to, and the rows share no memory with those of another input. */
 unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form);
 /* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows
  * shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
-/* Does a row of one gradient share memory with another row of another, whichever passes write
- * them? */
+/* True if a row of one gradient shares memory with another row of another, whichever passes
+ * write them. */
 bool gnn__gradients_cross(const gnn__plan_t *plan);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
 void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
                        int64_t stride);
 
-/* Is the gradient of this input wanted at all? */
+/* The gradient of this input is wanted. */
 static inline bool gnn__wants_gradient(const gnn__plan_t *plan, int input)
 {
     return plan->d[input].data != NULL;
 }
 
-/* Whose numbers the prior of this input has; GNN_PRIOR_SHARED for other inputs. */
+/* The owner of the values of this input's prior; GNN_PRIOR_SHARED for other inputs. */
 static inline gnn_prior_numbers_t gnn__prior_numbers(const gnn__plan_t *plan, int input)
 {
     const int p = input - GNN_AGGREGATE_PRIOR_0;
     return p >= 0 && p < GNN_PRIORS && plan->prior[p] ? plan->prior[p]->numbers : GNN_PRIOR_SHARED;
 }
 
-/* ---- chunks: fixed, whatever the number of threads ---- */
+/* ---- chunks: fixed, independent of the count of threads ---- */
 
 /* Pairs per chunk, for at most some 50 chunks a part. */
 static inline int64_t gnn__per_chunk(const gnn__pairs_t *pairs)
@@ -140,8 +167,7 @@ static inline const gnn__part_t *gnn__part_of(const gnn__plan_t *plan, int64_t p
     return transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
 }
 
-/* Scales of a view belong to nodes: which of a part's two arrays is the receivers' depends on the
- * way it lies. */
+/* Scales of a view belong to nodes: in a transposed part rows are senders. */
 static inline const gnn_real_t *gnn__dst_scale(const gnn__part_t *part, bool transposed)
 {
     return transposed ? part->scale_col : part->scale_row;
@@ -151,5 +177,32 @@ static inline const gnn_real_t *gnn__src_scale(const gnn__part_t *part, bool tra
 {
     return transposed ? part->scale_row : part->scale_col;
 }
+
+/* ---- maps of queries and keys: once before a strategy runs and, in backward, their derivatives
+ * after it; map_rows.c ---- */
+
+/* Receivers' queries and senders' keys. */
+enum { GNN__MAP_SIDES = 2 };
+
+typedef struct gnn__map_run {
+    int64_t *positions[GNN__MAP_SIDES];
+    gnn_real_t *rows[GNN__MAP_SIDES], *d_rows[GNN__MAP_SIDES];
+    /* Values of the positions low .. low + count - 1, `numbers` each; count 0: positions are
+     * spread too wide, and their values are computed row by row. */
+    gnn_real_t *table;
+    int64_t numbers, low, count;
+    const gnn_real_t *kept; /* those of the positions from 0 on, where the context has them */
+    gnn_real_t *own;        /* `numbers` per thread */
+} gnn__map_run_t;
+
+/* Bytes of scratch that a plan with a map needs in front of its strategy's; 0 without a map. */
+int gnn__map_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes);
+/* Makes the mapped rows in `scratch` and puts them into the plan, in backward with room for
+ * their gradients. */
+int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_t *run);
+/* After the strategy's backward: from the gradients of `mapped` to those of `plan`, the same
+ * call without a map. */
+void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped,
+                        const gnn__map_run_t *run);
 
 #endif

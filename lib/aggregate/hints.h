@@ -1,12 +1,13 @@
-/* What the fast strategies know of the library's own entries, found by their addresses. A program's
- * own entry, or a copy of the library's, is OTHER everywhere: the reference runs it. */
+/* Properties of the library's own entries that fast strategies use, found by their addresses.
+ * A program's own entry, or a copy of the library's, is OTHER everywhere: the reference runs
+ * it. */
 #ifndef GNN_AGGREGATE_HINTS_H
 #define GNN_AGGREGATE_HINTS_H
 
 #include <gnn/aggregate.h>
 #include <lib/kernels/attention/attention.h>
 
-/* How messages are combined. */
+/* The kind of reduction. */
 typedef enum {
     GNN__REDUCTION_OTHER,
     GNN__REDUCTION_SUM,
@@ -44,8 +45,8 @@ gnn__hints_t gnn__hints_of(const gnn_aggregator_t *aggregator, const gnn_message
 /* The message is the sender's row itself. */
 bool gnn__message_is_sender(const gnn_message_t *message);
 
-/* Of the message by_distance: the row of its table for a distance, and the column where a value
- * head's d_v values begin. messages.c */
+/* Of the message by_distance: the row of its table for a distance, and the column where a
+ * value head's d_v values begin. messages.c */
 int64_t gnn__message_distance_row(const gnn_aggregate_shape_t *shape, int64_t distance);
 int64_t gnn__message_distance_column(const gnn_aggregate_shape_t *shape, int64_t head);
 

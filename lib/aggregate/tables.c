@@ -1,4 +1,5 @@
-/* Looking rows up in the tables, and what they declare. */
+/* Entries of the tables by index and by name, checks of their functions and options, and the
+ * sizes of the parameters that they declare. */
 #include <lib/aggregate/tables.h>
 #include <lib/base/base.h>
 #include <math.h>
@@ -93,7 +94,7 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     return GNN_OK;
 }
 
-/* What every row has; `lacks` is the first function that this one has not. */
+/* Checks the members of every entry; `lacks` is the first function that this one has not. */
 static int check_row(const char *kind, const char *name, const char *lacks,
                      const gnn_option_t *options, size_t n_options)
 {

@@ -1,4 +1,4 @@
-/* What the rows of the tables and their users inside the library share. */
+/* The tables as the library sees them: options, checks and declared parameters of entries. */
 #ifndef GNN_AGGREGATE_TABLES_H
 #define GNN_AGGREGATE_TABLES_H
 
@@ -16,19 +16,20 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
     return a / (shape->heads / shape->value_heads);
 }
 
-/* Options as they count: initial values where 0 was given. GNN_EINVALID for one that is out of
- * range, or not finite. */
+/* Options with initial values where 0 was given. GNN_EINVALID for one that is out of range, or
+ * not finite. */
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
-/* Entries may come from a program: GNN_EINVALID says which function, name or list of options they
- * lack. */
+/* Entries may come from a program: the message of GNN_EINVALID names the function, name or
+ * list of options that is missing. */
 int gnn__check_aggregator(const gnn_aggregator_t *aggregator);
 int gnn__check_message(const gnn_message_t *message);
 int gnn__check_score(const gnn_score_t *score);
 
-/* GNN_EUNSUPPORTED: the score compares no rows of d_k values; GNN_EINVALID: the map's own words for
- * what is wrong with these sizes and options. A map that changes nothing fits everything. */
+/* GNN_EUNSUPPORTED: the score compares no rows of d_k values; GNN_EINVALID: the map's own
+ * words for what is wrong with these sizes and options. A map that changes nothing fits
+ * everything. */
 int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score,
                    const gnn_aggregate_shape_t *shape);
 
@@ -43,8 +44,8 @@ static inline bool gnn__scores_heads(const gnn_score_t *score)
     return score && score->width == GNN_SCORE_PER_HEAD;
 }
 
-/* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing.
- * GNN_EOVERFLOW. */
+/* Rows and columns of the parameters of an entry with these sizes and options; 0 x 0 if it
+ * owns none. GNN_EOVERFLOW. */
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
                        int64_t *rows, int64_t *cols);
 

@@ -1,6 +1,6 @@
-/* A call of attention as its kernels see it. */
+/* A call of attention as its kernels read it. */
 #include <lib/aggregate/fast/attention_call.h>
-#include <lib/aggregate/fast/fast.h>
+#include <lib/aggregate/strategies.h>
 
 bool gnn__attention_is_fast(const gnn__plan_t *plan)
 {

@@ -1,56 +1,9 @@
-/* What edges say in attention with heads in lanes: weights packed, rows projected, gradients of
- * weights added up. */
+/* Edge features and biases in attention with heads in lanes: packed weights, projected rows,
+ * sums of the gradients of weights. */
 #include <lib/aggregate/fast/lane_edges.h>
-#include <lib/aggregate/tables.h>
 
-/* Numbers of a row of additive weights; features whose sums stay in registers. */
+/* Values of a row of additive weights; features whose sums stay in registers. */
 enum { TERM_ROW = 16, TOGETHER = 8 };
-
-/* ---- which calls ---- */
-
-bool gnn__lane_edge_terms(const gnn__plan_t *plan)
-{
-    return plan->hints.score == GNN__SCORE_ADDITIVE &&
-           (plan->edge_key || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
-}
-
-bool gnn__lane_edge_rows(const gnn__plan_t *plan)
-{
-    return plan->hints.score == GNN__SCORE_DOT && (plan->edge_key || plan->edge_message);
-}
-
-bool gnn__lane_edge_keys(const gnn__plan_t *plan)
-{
-    return plan->hints.score == GNN__SCORE_ADDITIVE_V2 && plan->edge_key;
-}
-
-bool gnn__lane_edges_in_products(const gnn__plan_t *plan)
-{
-    return plan->hints.score != GNN__SCORE_ADDITIVE &&
-           (plan->edge_key || plan->edge_message || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
-}
-
-/* The gradient of a dot score's bias is found by dividing by the scale. */
-bool gnn__lane_edges_taken(const gnn__plan_t *plan)
-{
-    if (plan->hints.score == GNN__SCORE_DOT)
-        return !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] &&
-               (!plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->shape.scale != 0);
-    return plan->edge_width == 0;
-}
-
-bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan)
-{
-    return gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT) ||
-           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
-}
-
-bool gnn__lane_edges_wanted(const gnn__plan_t *plan)
-{
-    return gnn__lane_edge_weights_wanted(plan) ||
-           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES) ||
-           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_BIAS);
-}
 
 /* ---- memory ---- */
 
@@ -61,7 +14,7 @@ static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_
     return needed ? gnn__carve(carve, count, sizeof(gnn_real_t)) : NULL;
 }
 
-/* Edges, and the loops that a view adds, which are numbered behind them. */
+/* Edges, and the loops that a view adds, whose ids come after theirs. */
 static int64_t logit_rows(const gnn__plan_t *plan)
 {
     return plan->graph->n_edges + plan->graph->n_dst;
@@ -72,21 +25,21 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t n = plan->graph->n_dst + 1, d_e = plan->d_e;
-    const bool rows = gnn__lane_edge_rows(plan), terms = gnn__lane_edge_terms(plan);
+    const bool rows = plan->lanes.edge_rows, terms = plan->lanes.edge_terms;
     const bool keys = rows && plan->edge_key, values = rows && plan->edge_message,
-               sends = gnn__lane_edge_keys(plan) && l->layout != GNN__COLUMNS &&
-                       !(l->groups > 0 && gnn__keys_are_values(l->a));
+               sends = plan->lanes.edge_keys && l->layout != GNN__COLUMNS &&
+                       !(l->groups > 0 && plan->lanes.one_matrix);
     edges->stride = gnn__round_up(d_e * l->width, 16);
     edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
-    /* the loops that a view adds have rows too; registers reach beyond the last one */
+    /* loops that a view adds have rows too; registers reach beyond the last one */
     edges->logits =
         matrix(carve, terms && plan->edge_key && d_e > l->width, logit_rows(plan) + 16, l->width);
-    edges->key_rows = matrix(carve, keys || gnn__lane_edge_keys(plan), d_e, l->key_numbers);
+    edges->key_rows = matrix(carve, keys || plan->lanes.edge_keys, d_e, l->key_numbers);
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
-    edges->turned =
+    edges->transposed =
         matrix(carve, rows, s->heads * gnn__max(s->d_k, s->d_v), gnn__round_up(d_e, TOGETHER));
     edges->pairs = matrix(carve, backward && (rows || sends), logit_rows(plan), 2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
@@ -114,8 +67,8 @@ static void pack_rows(const gnn__plan_t *plan, int input, int64_t d, int64_t num
         gnn__attention_lanes()->pack(&from, 0, plan->d_e, plan->shape.heads, d, width, &to, numbers);
 }
 
-/* Row x of `to`: number x of every row of the weights, padded with zeros. */
-static void turn_weights(const gnn_tensor_t *weights, int64_t d_e, gnn_real_t *to)
+/* Transposes the weights: row x of `to` is column x, padded with zeros. */
+static void transpose_weights(const gnn_tensor_t *weights, int64_t d_e, gnn_real_t *to)
 {
     const int64_t stride = gnn__round_up(d_e, TOGETHER);
     memset(to, 0, sizeof *to * (size_t)(weights->cols * stride));
@@ -124,17 +77,17 @@ static void turn_weights(const gnn_tensor_t *weights, int64_t d_e, gnn_real_t *t
             to[x * stride + f] = gnn__row(weights, f)[x];
 }
 
-/* Number f * width + h of a row: row f of the weights times the row x, for head h of d numbers. */
-static void project_row(const gnn_real_t *turned, const gnn_real_t *x, int64_t heads, int64_t d,
+/* row[f * width + h] = row f of the weights times x, for head h of d values. */
+static void project_row(const gnn_real_t *transposed, const gnn_real_t *x, int64_t heads, int64_t d,
                         int64_t d_e, int width, gnn_real_t *row)
 {
     const int64_t stride = gnn__round_up(d_e, TOGETHER);
-    for (int64_t h = 0; h < heads; h++, x += d, turned += d * stride)
+    for (int64_t h = 0; h < heads; h++, x += d, transposed += d * stride)
         for (int64_t f = 0; f < d_e; f += TOGETHER) {
             gnn_real_t sum[TOGETHER] = {0};
             for (int64_t c = 0; c < d; c++)
                 for (int k = 0; k < TOGETHER; k++)
-                    sum[k] += x[c] * turned[c * stride + f + k];
+                    sum[k] += x[c] * transposed[c * stride + f + k];
             for (int64_t k = 0; k < TOGETHER && f + k < d_e; k++)
                 row[(f + k) * width + h] = sum[k];
         }
@@ -147,12 +100,12 @@ static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t 
     const int64_t heads = plan->shape.heads, d_e = plan->d_e, stride = edges->stride;
     if (!to)
         return;
-    turn_weights(&plan->in[input], d_e, edges->turned);
+    transpose_weights(&plan->in[input], d_e, edges->transposed);
     GNN__PARALLEL_FOR (threads, int64_t i = 0; i <= x->rows; i++) {
         /* one row more: registers reach beyond the last */
         memset(to + i * stride, 0, sizeof *to * (size_t)stride);
         if (i < x->rows)
-            project_row(edges->turned, gnn__row(x, i), heads, d, d_e, l->width, to + i * stride);
+            project_row(edges->transposed, gnn__row(x, i), heads, d, d_e, l->width, to + i * stride);
     }
 }
 
@@ -186,7 +139,7 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
 
 /* ---- gradients of weights ---- */
 
-/* Heads of d numbers each, fastest or one after another (l->width 1), `numbers` in a row. */
+/* Heads of d values each, fastest or one after another (l->width 1), `numbers` in a row. */
 static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums, int64_t d,
                      int64_t numbers, int width)
 {
@@ -198,13 +151,13 @@ static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums,
     }
 }
 
-/* Sums R of additive-v2 scores: a R are the gradients of weights. */
-static void add_bent(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn__lanes_t *l)
+/* With the sums R of additive-v2 scores, a R is the gradient of the weights. */
+static void add_vector_sums(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn__lanes_t *l)
 {
     const gnn_tensor_t *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
     const gnn_real_t *a = plan->in[GNN_AGGREGATE_SCORE_PARAMETERS].data;
     const int64_t d = plan->shape.d_k;
-    const int lanes = l->layout == GNN__COLUMNS ? 16 : 1; /* whose sums are to be added up */
+    const int lanes = l->layout == GNN__COLUMNS ? 16 : 1; /* whose sums are added up */
     for (int64_t f = 0; f < plan->d_e; f++, sums += l->key_numbers)
         for (int64_t x = 0; x < plan->shape.heads * d; x++)
             for (int k = 0; k < lanes; k++)
@@ -222,7 +175,7 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
         if (edges->weights && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, 1, TERM_ROW, l->width);
         if (l->edge_keys && keys)
-            add_bent(plan, sums, l);
+            add_vector_sums(plan, sums, l);
         if (l->key_rows && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, s->d_k, l->key_numbers, l->width);
         if (edges->value_rows && values)
@@ -231,8 +184,8 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
     }
 }
 
-/* Each is the last pair of its row. Receivers without one have a row of logits too: it stays 0, and
- * so does its gradient. */
+/* A loop is the last pair of its row. Receivers without one have a row of logits too: it stays
+ * 0, and so does its gradient. */
 void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, int threads)
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++) {

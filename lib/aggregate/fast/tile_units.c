@@ -1,9 +1,9 @@
 /* Attention in tiles: units of work that depend on the graph and the heads alone, never on the
- * number of threads.
+ * count of threads.
  *
  * Backward is five products instead of the seven of two passes, one by receiver and one by sender:
  * chunks of senders own d_k and d_v and sum up d_q apart, for the receivers that they meet; the
- * sums are added in the order of the chunks. The price is memory, which bounds the number of
+ * sums are added in the order of the chunks. The price is memory, which bounds the count of
  * chunks. */
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/kernels/attention/by_tile/by_tile.h>
@@ -13,8 +13,8 @@
 /* Heads that one draw of dropout serves. */
 enum { DRAWN_HEADS = 8 };
 
-/* Most rows of a piece whose draws are kept for eight heads; 0: there are none, or so few rows that
- * packing their tiles would cost more. */
+/* Most rows of a piece whose draws are kept for eight heads; 0: there are none, or so few rows
+ * that packing their tiles would cost more. */
 static int64_t rows_drawn(const gnn__attention_t *a)
 {
     enum { FEWEST = 96, STRIP = 48 };
@@ -59,7 +59,7 @@ static int64_t rows_per_block(const gnn__attention_t *a)
     return rows;
 }
 
-/* Blocks that hear the same columns from the first one on share tiles that are packed once. */
+/* Blocks that have the same columns from the first one on share tiles that are packed once. */
 int64_t gnn__tiles_packed(const gnn__attention_t *a)
 {
     const int64_t n = a->pairs.n_rows;
@@ -101,14 +101,14 @@ typedef struct chunks {
     int64_t count, begin[MOST_CHUNKS + 1], before[MOST_CHUNKS + 1];
 } chunks_t;
 
-/* Receivers that a chunk meets: runs move to the right. */
+/* Columns of receivers that a chunk meets: bounds of runs do not decrease. */
 static int64_t chunk_columns(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
 {
     return a->pairs.hi[c->begin[chunk + 1] - 1] - a->pairs.lo[c->begin[chunk]];
 }
 
-/* The row nearest before `row`, but behind `first`, that shares no column with those before it: a
- * sentence that is not cut is packed once. Else `row`. */
+/* The last row up to `row`, after `first`, that shares no column with the rows before it, so
+ * that a sentence is not cut and packed twice; `row` if there is none. */
 static int64_t boundary(const gnn__attention_t *a, int64_t first, int64_t row)
 {
     for (int64_t r = row; r > first && r < a->pairs.n_rows; r--)
@@ -129,8 +129,8 @@ static void cut_every(const gnn__attention_t *a, int64_t rows, chunks_t *c)
     }
 }
 
-/* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph meets
- * all receivers), twice the receivers at least. */
+/* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph
+ * meets all receivers), twice the receivers at least. */
 static void cut_senders(const gnn__attention_t *a, chunks_t *c)
 {
     const int64_t n = a->pairs.n_rows, wanted = 8 / a->kv_heads, bound = 16 / a->heads,
@@ -144,7 +144,7 @@ static void cut_senders(const gnn__attention_t *a, chunks_t *c)
     }
 }
 
-/* Do keys by distance multiply something else than the queries? */
+/* Keys by distance multiply another value than the queries. */
 static bool keys_apart(const gnn__attention_t *a)
 {
     return a->keys.count > 0 && a->keys.apart;
@@ -169,7 +169,7 @@ int64_t gnn__tiles_chunks(const gnn__attention_t *a)
     return c.count;
 }
 
-/* Receivers that no chunk met. */
+/* Zeroes the gradient of receivers that no chunk has met. */
 static void write_nothing(const gnn__attention_t *a, int64_t c0, int64_t c1)
 {
     for (int64_t c = c0; a->grad.writes_q > 0 && c < c1; c++)
@@ -177,7 +177,8 @@ static void write_nothing(const gnn__attention_t *a, int64_t c0, int64_t c1)
                sizeof(gnn_real_t) * (size_t)(a->heads * a->d_k));
 }
 
-/* Runs move to the right: of the columns c0 .. c1 - 1 those below `done` were met before. */
+/* Bounds of runs do not decrease: of the columns c0 .. c1 - 1 those below `done` were met
+ * before. */
 static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
                          int64_t c0, int64_t c1)
 {
@@ -200,7 +201,8 @@ static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn
     write_nothing(a, done, c1);
 }
 
-/* Where chunk k and the heads from `head` on sum up what is not theirs. */
+/* The sums of chunk k and the heads from `head` on for receivers and tables, which it does not
+ * own. */
 static gnn__tile_sums_t sums_of_unit(const gnn__attention_t *a, const chunks_t *c,
                                      const gnn__tile_sums_t *all, int64_t k, int64_t head)
 {
@@ -212,7 +214,8 @@ static gnn__tile_sums_t sums_of_unit(const gnn__attention_t *a, const chunks_t *
                               all->d_keys ? all->d_keys + place * a->keys.width : NULL};
 }
 
-/* What keys multiply has a gradient of its own, which is added to, or that of the queries. */
+/* The value that keys multiply has a gradient of its own, which is added to, or shares that of
+ * the queries. */
 static gnn__attention_t apart_of(const gnn__attention_t *a)
 {
     gnn__attention_t apart = *a;

@@ -1,6 +1,6 @@
 /* Attention on one part of a graph: y_i = sum over j of alpha_ij v_j for each head, alpha = softmax
  * over j of score(q_i, k_j) + bias_ij. Four strategies run it; the first that takes a call does
- * (lib/aggregate/ways.c).
+ * (lib/aggregate/aggregate_plan.c).
  *
  *     strategy  scores             graph           heads             instruction set
  *     by_lane   additive, v2, dot  edges*          <= 8, kv = heads  AVX2, AVX-512, NEON
@@ -18,7 +18,7 @@
  *     generic   everything: other weighers, attention weights as an output
  *
  * by_lane takes a graph as a whole. by_tile and by_row are one strategy
- * (lib/aggregate/fast/way_attention.c): each part runs by tile where it can, else row by row.
+ * (lib/aggregate/fast/strategy_attention.c): each part runs by tile where it can, else row by row.
  * generic traverses pair by pair (lib/aggregate/generic) and keeps a state per receiver.
  *
  * Inside by_lane the layout of a row of values is one of these (by_lane.h):

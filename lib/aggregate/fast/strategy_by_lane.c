@@ -1,25 +1,34 @@
-/* The way of attention on edges with few heads, by the kernels that keep heads in lanes
- * (lib/kernels/attention/by_lane/by_lane.h): copies with heads fastest where rows do not lie right
- * already, then one pass by receiver; backward one pass over receivers without edges, one by
- * receiver unless scores are additive, and one by sender unless receivers have done its work. */
+/* The strategy of attention on edges with few heads, by the kernels that keep heads in lanes
+ * (lib/kernels/attention/by_lane/by_lane.h): copies with heads fastest where rows do not lie
+ * right already, then one pass by receiver; backward one pass over receivers without edges,
+ * one by receiver unless scores are additive, and one by sender unless receivers have done its
+ * work. */
 #include <lib/aggregate/fast/attention_call.h>
-#include <lib/aggregate/fast/fast.h>
 #include <lib/aggregate/fast/lane_edges.h>
+#include <lib/aggregate/strategies.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
 #include <omp.h>
+
+/* The gradient of a dot score's bias is found by dividing by the scale. */
+static bool takes_edges(const gnn__plan_t *plan)
+{
+    if (plan->hints.score != GNN__SCORE_DOT)
+        return plan->edge_width == 0;
+    return !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] &&
+           (!plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->shape.scale != 0);
+}
 
 /* Dot scores on spans go in tiles. */
 static bool takes(const gnn__plan_t *plan)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
+    const bool dot = plan->hints.score == GNN__SCORE_DOT;
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
         s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
         plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->by_distance ||
-        plan->shape.softcap > 0 || plan->hints.weigher != GNN__WEIGHER_SOFTMAX ||
-        !gnn__lane_edges_taken(plan))
+        plan->shape.softcap > 0 || plan->hints.weigher != GNN__WEIGHER_SOFTMAX || !takes_edges(plan))
         return false;
-    const bool dot = plan->hints.score == GNN__SCORE_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__part_t *part = &plan->view->parts[p];
         if (part->scale_row || part->scale_col ||
@@ -29,32 +38,16 @@ static bool takes(const gnn__plan_t *plan)
     return true;
 }
 
-/* ---- choices: what follows from the plan and the processor alone ---- */
+/* ---- choices ---- */
 
-/* Mean pairs per node from which something pays (docs/decisions/006-heads-in-lanes.md). */
+/* Mean pairs per node from which a choice pays (docs/decisions/006-heads-in-lanes.md). */
 enum {
-    COPY_FROM =
-        /* packed copies beat permuting both weights of a pair in place, in training; so do groups'
-         * matrices */
-    64,
+    /* packed copies are faster than permuting both weights of a pair in place, in training; so
+     * are matrices of groups */
+    COPY_FROM = 64,
     FACTORS_FROM = 8, /* most pairs lie in rows that are long enough for factors */
     FILL_FROM = 16    /* pairs fill registers */
 };
-
-/* How one call runs. */
-typedef struct choice {
-    gnn__score_kind_t score;
-    int width; /* of a pattern of heads */
-    gnn__layout_t layout;
-    int64_t value_numbers, key_numbers; /* in a row of values, of keys */
-    bool one_matrix;                    /* keys are values */
-    bool copies_keys, copies_values;    /* with heads fastest; `copies_values`: of dY too */
-    /* of a sender, that forward makes weights of: 4, 8, 16; 0: it makes them of scores */
-    int factors;
-    /* of receivers, each with a matrix for what senders gain; 0: receivers and senders have a pass
-     * each */
-    int64_t groups;
-} choice_t;
 
 static int64_t pairs_per_node(const gnn__plan_t *plan)
 {
@@ -65,9 +58,9 @@ static int64_t pairs_per_node(const gnn__plan_t *plan)
     return nodes > 0 ? pairs / nodes : 0;
 }
 
-/* The first that serves. The kernels of GNN__NARROW and GNN__SHARED are for additive scores, those
- * of GNN__COLUMNS for the others. */
-static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
+/* The first that fits. The kernels of GNN__NARROW and GNN__SHARED are for additive scores,
+ * those of GNN__COLUMNS for the others. */
+static gnn__layout_t choose_layout(const gnn__plan_t *plan, const gnn__lane_choices_t *c)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
@@ -87,22 +80,21 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     return GNN__PACKED;
 }
 
-static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
+static int choose_factors(const gnn__plan_t *plan, const gnn__lane_choices_t *c)
 {
     const int64_t of_one = 2 + plan->shape.d_v;
     const bool narrow = c->layout == GNN__NARROW && of_one <= gnn__attention_lanes()->in_place;
     if (c->score != GNN__SCORE_ADDITIVE || !(narrow || plan->shape.heads == 8) ||
-        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM ||
-        gnn__lane_edge_terms(plan))
+        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM || c->edge_terms)
         return 0;
     return !narrow || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
 }
 
-/* Where keys are values, backward goes through pairs once for both their ends. Receivers form
- * groups, each with a matrix of its own for what senders gain, which no two threads write; in the
- * end they are added up. What that takes, in time and memory, are some numbers a pair: eight heads
- * of eight need many pairs to be worth it. */
-static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
+/* If keys are values, backward goes through pairs once for both their ends. Receivers form
+ * groups, each with a matrix of its own for the gradients of senders, which no two threads
+ * write; in the end the matrices are added up. The cost, in time and memory, is some values
+ * per pair: eight heads of eight need many pairs to be worth it. */
+static int64_t choose_groups(const gnn__plan_t *plan, const gnn__lane_choices_t *c)
 {
     enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
     const gnn_aggregate_shape_t *s = &plan->shape;
@@ -115,28 +107,49 @@ static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
     return gnn__max(FEWEST, gnn__min(OF_A_PAIR * pairs / (s->heads * s->d_k), MOST));
 }
 
-/* Numbers of a row whose heads are d wide: whole registers. */
-static int64_t numbers_of(const choice_t *c, int64_t heads, int64_t d)
+/* Values of a row whose heads are d wide: whole registers. */
+static int64_t numbers_of(const gnn__lane_choices_t *c, int64_t heads, int64_t d)
 {
     return c->layout == GNN__COLUMNS
                ? 16 * d
                : gnn__round_up(d * (c->layout == GNN__PACKED ? c->width : heads), 16);
 }
 
-static choice_t choose(const gnn__plan_t *plan, const gnn__attention_t *a)
+static void choose_edges(const gnn__plan_t *plan, gnn__lane_choices_t *c)
+{
+    const bool bias = plan->has[GNN_AGGREGATE_EDGE_BIAS],
+               features = plan->edge_key || plan->edge_message;
+    c->edge_terms = c->score == GNN__SCORE_ADDITIVE && (plan->edge_key || bias);
+    c->edge_rows = c->score == GNN__SCORE_DOT && features;
+    c->edge_keys = c->score == GNN__SCORE_ADDITIVE_V2 && plan->edge_key;
+    c->edge_products = c->score != GNN__SCORE_ADDITIVE && (features || bias);
+    c->wants_edge_weights = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT) ||
+                            gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
+    c->wants_edges = c->wants_edge_weights ||
+                     gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES) ||
+                     gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_BIAS);
+}
+
+/* A map makes keys of their own. */
+static void choose(gnn__plan_t *plan)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
-    const bool additive = a->score == GNN__SCORE_ADDITIVE;
-    choice_t c = {.score = a->score, .width = s->heads == 1 ? 1 : s->heads <= 4 ? 4 : 8};
-    c.layout = choose_layout(plan, &c);
-    c.value_numbers = numbers_of(&c, s->heads, s->d_v);
-    c.key_numbers = additive ? c.width : numbers_of(&c, s->heads, s->d_k);
-    c.one_matrix = gnn__keys_are_values(a);
-    c.copies_values = c.layout == GNN__PACKED;
-    c.copies_keys = additive ? s->heads != c.width : c.copies_values;
-    c.factors = choose_factors(plan, &c);
-    c.groups = choose_groups(plan, &c);
-    return c;
+    const gnn__attention_t a = gnn__attention_describe(plan);
+    const bool additive = a.score == GNN__SCORE_ADDITIVE;
+    gnn__lane_choices_t *c = &plan->lanes;
+    *c = (gnn__lane_choices_t){.score = a.score,
+                               .width = s->heads == 1   ? 1
+                                        : s->heads <= 4 ? 4
+                                                        : 8};
+    choose_edges(plan, c);
+    c->layout = choose_layout(plan, c);
+    c->value_numbers = numbers_of(c, s->heads, s->d_v);
+    c->key_numbers = additive ? c->width : numbers_of(c, s->heads, s->d_k);
+    c->one_matrix = !plan->map && gnn__keys_are_values(&a);
+    c->copies_values = c->layout == GNN__PACKED;
+    c->copies_keys = additive ? s->heads != c->width : c->copies_values;
+    c->factors = choose_factors(plan, c);
+    c->groups = choose_groups(plan, c);
 }
 
 static void describe(const gnn__plan_t *plan, char *text, size_t size)
@@ -146,10 +159,9 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
                                           [GNN__NARROW] = "narrow",
                                           [GNN__SHARED] = "shared",
                                           [GNN__COLUMNS] = "columns"};
-    const gnn__attention_t a = gnn__attention_describe(plan);
-    const choice_t c = choose(plan, &a);
-    snprintf(text, size, "by_lane/%s%s%s", layouts[c.layout], c.factors > 0 ? "+factors" : "",
-             plan->recording && c.one_matrix && c.groups > 0 ? "+groups" : "");
+    const gnn__lane_choices_t *c = &plan->lanes;
+    snprintf(text, size, "by_lane/%s%s%s", layouts[c->layout], c->factors > 0 ? "+factors" : "",
+             plan->recording && c->one_matrix && c->groups > 0 ? "+groups" : "");
 }
 
 /* ---- memory ---- */
@@ -157,11 +169,11 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
 typedef struct lane_run {
     gnn__attention_t a;
     gnn__lanes_t l;
-    choice_t choice;
+    const gnn__lane_choices_t *choice; /* the plan's */
     int64_t *bounds;
-    gnn_real_t *scratch; /* scratch_size numbers per thread */
+    gnn_real_t *scratch; /* scratch_size values per thread */
     int64_t scratch_size;
-    gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: none is needed */
+    gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: not needed */
     gnn_real_t *d_a;                      /* chunks x heads * d_k */
     gnn__lane_edges_t edges;
 } lane_run_t;
@@ -171,29 +183,29 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
 {
     memset(run, 0, sizeof *run);
     run->a = gnn__attention_describe(plan);
-    run->choice = choose(plan, &run->a);
-    if (gnn__has_loop_features(plan)) /* the loops that a view adds are numbered behind the edges */
+    run->choice = &plan->lanes;
+    if (gnn__has_loop_features(plan)) /* loops that a view adds have the ids after the edges' */
         run->a.edges += plan->graph->n_dst;
     run->l = (gnn__lanes_t){
         .a = &run->a,
-        .width = run->choice.width,
-        .layout = run->choice.layout,
-        .value_numbers = run->choice.value_numbers,
-        .key_numbers = run->choice.key_numbers,
-        .slope = run->choice.score == GNN__SCORE_ADDITIVE && !plan->has[GNN_AGGREGATE_EDGE_BIAS]
+        .width = run->choice->width,
+        .layout = run->choice->layout,
+        .value_numbers = run->choice->value_numbers,
+        .key_numbers = run->choice->key_numbers,
+        .slope = run->choice->score == GNN__SCORE_ADDITIVE && !plan->has[GNN_AGGREGATE_EDGE_BIAS]
                      ? plan->shape.slope
                      : 1,
         .q = run->a.q,
         .k = run->a.k,
         .v = run->a.v,
         .n_src = plan->graph->n_src,
-        .row_numbers = gnn__lane_edge_keys(plan) && run->choice.layout != GNN__COLUMNS
-                           ? run->choice.key_numbers
+        .row_numbers = run->choice->edge_keys && run->choice->layout != GNN__COLUMNS
+                           ? run->choice->key_numbers
                            : 0};
     run->scratch_size = gnn__attention_lanes_scratch(&run->l);
 }
 
-/* NULL where it is not needed. */
+/* NULL if it is not needed. */
 static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
 {
     int64_t count = 0;
@@ -203,7 +215,7 @@ static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_
 
 static void carve_both(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
 {
-    const choice_t *c = &run->choice;
+    const gnn__lane_choices_t *c = run->choice;
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
     run->bounds = gnn__carve(carve, gnn__most_chunks(plan->view) + 1, sizeof *run->bounds);
     run->scratch = matrix(carve, true, run->scratch_size, plan->threads);
@@ -215,9 +227,9 @@ static void carve_both(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t 
 
 static void carve_forward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
 {
-    const bool parts = plan->view->n_parts > 1; /* one leaves nothing to another */
+    const bool parts = plan->view->n_parts > 1; /* a single part has no state to hand on */
     const int64_t n_dst = plan->graph->n_dst, heads = plan->shape.heads;
-    run->l.factors = run->choice.factors;
+    run->l.factors = run->choice->factors;
     run->l.key_factors = matrix(carve, run->l.factors > 0, plan->graph->n_src, run->l.factors);
     run->a.state.sum = matrix(carve, parts, n_dst, heads);
     run->a.state.largest = matrix(carve, parts && !plan->recording, n_dst, heads);
@@ -225,7 +237,7 @@ static void carve_forward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run
 
 static void carve_backward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
 {
-    const choice_t *c = &run->choice;
+    const gnn__lane_choices_t *c = run->choice;
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
     const bool columns = c->layout == GNN__COLUMNS;
@@ -263,7 +275,7 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
         return GNN_OK;
     GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
     const int64_t per_receiver[] = {run.a.heads, run.l.value_numbers, run.l.width};
-    for (int k = 0; k < (run.choice.score == GNN__SCORE_ADDITIVE ? 3 : 1); k++) {
+    for (int k = 0; k < (run.choice->score == GNN__SCORE_ADDITIVE ? 3 : 1); k++) {
         gnn__carve_t saved = {0};
         matrix(&saved, true, plan->graph->n_dst, per_receiver[k]);
         GNN_TRY(gnn__carved(&saved, &call->saved_bytes[k]));
@@ -276,7 +288,7 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 enum { ROWS_AT_ONCE = 256, EDGES_AT_ONCE = 1024 };
 
-/* Copies `from`, heads of width d, where a copy is wanted, and lets `to` stand for it. */
+/* Copies `from`, heads of width d, if `copy` is there, and points `to` to the copy. */
 static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t cols,
                  const lane_run_t *run, gnn_real_t *copy, gnn__matrix_t *to, int threads)
 {
@@ -291,7 +303,7 @@ static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t col
     }
 }
 
-/* A kernel's sweep over rows of nodes. */
+/* Runs a kernel over the rows of nodes. */
 static void sweep(const lane_run_t *run, int64_t rows, int threads,
                   void (*kernel)(const gnn__lanes_t *, int64_t, int64_t, gnn_real_t *))
 {
@@ -306,11 +318,11 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
 static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
-    const int64_t d_k = run->choice.score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
+    const int64_t d_k = run->choice->score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
     pack(&run->a.q, n_dst, d_k, run->l.key_numbers, run, run->q, &run->l.q, threads);
     pack(&run->a.k, n_src, d_k, run->l.key_numbers, run, run->k, &run->l.k, threads);
     pack(&run->a.v, n_src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
-    if (run->choice.copies_values && run->choice.one_matrix)
+    if (run->choice->copies_values && run->choice->one_matrix)
         run->l.v = run->l.k;
     gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
     if (run->l.edge_logits.at)
@@ -338,10 +350,10 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
                      int threads)
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
-               whole = run->l.d_senders || run->l.edge_keys, /* receivers make all of d_a */
+               whole = run->l.d_senders || run->l.edge_keys, /* receivers compute all of d_a */
         parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS) &&
                      (pass == GNN__RECEIVE || (transposed && !whole)),
-               edges = gnn__lane_edge_weights_wanted(plan) &&
+               edges = plan->lanes.wants_edge_weights &&
                        pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
                        !run->l.edge_logits.at;
     const int64_t width = run->a.heads * run->a.d_k,
@@ -369,7 +381,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
             kernels->receive(&run->l, row0, row1, scratch, d_a, d_edges, d_senders);
     }
     if (both)
-        run->l.groups = chunks; /* as many as there are */
+        run->l.groups = chunks; /* the count that there is */
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks, width);
     if (edges)
@@ -379,7 +391,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
 /* Gradients of features and of their weights from those of logits. */
 static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
-    const bool weights = gnn__lane_edge_weights_wanted(plan);
+    const bool weights = plan->lanes.wants_edge_weights;
     const int64_t size = run->edges.size, edges = run->a.edges,
                   most = gnn__max(gnn__most_chunks(plan->view), 1),
                   per = gnn__max(edges / most + 1, EDGES_AT_ONCE), chunks = (edges + per - 1) / per;
@@ -409,7 +421,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
     if (plan->recording)
         run.a.state.largest = call->saved[0];
-    if (plan->recording && run.choice.score == GNN__SCORE_ADDITIVE) {
+    if (plan->recording && run.choice->score == GNN__SCORE_ADDITIVE) {
         run.l.p_sums = call->saved[1];
         run.l.a_sums = call->saved[2];
     }
@@ -423,12 +435,12 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Where gradients go, and which of them are written. */
+/* Sets where gradients go, and which of them are written rather than added to. */
 static void bind_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, lane_run_t *run)
 {
     gnn__attention_t *a = &run->a;
     gnn__lanes_t *l = &run->l;
-    const bool additive = run->choice.score == GNN__SCORE_ADDITIVE;
+    const bool additive = run->choice->score == GNN__SCORE_ADDITIVE;
     gnn__attention_gradients(plan, call, a);
     l->p_sums = additive ? call->saved[1] : NULL;
     l->a_sums = additive ? call->saved[2] : NULL;
@@ -437,10 +449,10 @@ static void bind_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, l
     l->writes_q = written >> GNN_AGGREGATE_QUERY & 1;
     l->writes_k = written >> GNN_AGGREGATE_KEY & 1;
     l->writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;
-    l->same_gradient = run->choice.one_matrix && a->grad.k.at && a->grad.k.at == a->grad.v.at;
-    if (!run->choice.one_matrix)
+    l->same_gradient = run->choice->one_matrix && a->grad.k.at && a->grad.k.at == a->grad.v.at;
+    if (!run->choice->one_matrix)
         l->d_senders = NULL;
-    l->term_grads = gnn__lane_edge_terms(plan) && gnn__lane_edges_wanted(plan);
+    l->term_grads = plan->lanes.edge_terms && plan->lanes.wants_edges;
     gnn__zero_gradients(plan, written);
 }
 
@@ -452,13 +464,13 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     bind_gradients(plan, call, &run);
     const gnn__attention_grads_t *grad = &run.a.grad;
     const bool terms = run.l.term_grads,
-               edge_rows = gnn__lane_edges_in_products(plan) && gnn__lane_edges_wanted(plan);
+               edge_rows = plan->lanes.edge_products && plan->lanes.wants_edges;
     const int threads = (terms || edge_rows) && gnn__gradients_cross(plan)
                             ? 1
                             : gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
-    const bool additive = run.choice.score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
+    const bool additive = run.choice->score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
                collects = once && run.l.same_gradient,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS),
                rows = grad->k.at || grad->v.at,
@@ -473,16 +485,23 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__SEND, threads);
     const bool spends =
-        run.l.edge_logits.at && terms && (gnn__lane_edge_weights_wanted(plan) || grad->features.at);
+        run.l.edge_logits.at && terms && (plan->lanes.wants_edge_weights || grad->features.at);
     if (spends)
         spend_logits(plan, &run, threads);
     return GNN_OK;
 }
 
-/* Rows that are done after one part, and that backward will not ask for. */
+/* With one part rows are complete when they are stored, and backward does not read them. */
 static unsigned finishes(const gnn__plan_t *plan)
 {
     return !plan->recording && plan->view->n_parts == 1 ? GNN__FINISH_BIAS : 0;
 }
 
-const gnn__way_t gnn__way_by_lane = {takes, sizes, forward, backward, finishes, describe};
+const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes,
+                                               .choose = choose,
+                                               .sizes = sizes,
+                                               .forward = forward,
+                                               .backward = backward,
+                                               .finishes = finishes,
+                                               .describe = describe,
+                                               .loop_features = true};

@@ -1,8 +1,8 @@
 /* Linear attention on spans: y_i = scale sum over j of (q_i . k_j) v_j.
  *
- * The sum over senders that several receivers have in common is one matrix, M = sum of k_j v_j', and
- * their outputs are scale q_i M; spans move to the right only, so that M grows from one chunk of
- * receivers to the next, and what the chunk's receivers do not have in common is summed pair by
+ * The sum over senders that several receivers have in common is one matrix, M = sum of k_j v_j',
+ * and their outputs are scale q_i M; spans move to the right only, so that M grows from one chunk
+ * of receivers to the next, and what the chunk's receivers do not have in common is summed pair by
  * pair, as a masked product:
  *
  *     senders        lo of the first   lo of the last      hi of the first   hi of the last
@@ -11,15 +11,15 @@
  *     last row                              |================================|
  *                           |--- masked ----|----- in M -------|--- masked --|
  *
- * Complete and bipartite graphs have no masked part, causal ones one of a chunk's length: O((receivers
- * + senders) d_k d_v). A window is summed anew for each chunk, or as masked products where that is
- * cheaper. Nothing is saved. Every pass has the same form, out_r += scale sum over c of (a_r . b_c)
- * c_c, by receiver or by sender:
+ * Complete and bipartite graphs have no masked part, causal ones one of a chunk's length:
+ * O((receivers + senders) d_k d_v). A window is summed anew for each chunk, or as masked products
+ * where that is cheaper. Nothing is saved. Every pass has the same form, by receiver or by sender,
+ * out_r += scale sum over c of (a_r . b_c) c_c:
  *
  *     y = (q, k, v)      d_q = (d_y, v, k)      d_v = (k, q, d_y)      d_k = (v, d_y, q)
  *
  * Katharopoulos et al. 2020; chunks as in Hua et al. 2022 (FLASH). */
-#include <lib/aggregate/fast/fast.h>
+#include <lib/aggregate/strategies.h>
 #include <lib/kernels/dense/gemm_block.h>
 
 #include <omp.h>
@@ -273,7 +273,7 @@ static void add_products(const term_t *t, const gnn_real_t *products, int64_t ro
                                                              .alpha = 1});
 }
 
-/* Where a row of c is not finite, 0 times it would be NaN: each row then multiplies the columns of
+/* If a row of c is not finite, 0 times it would be NaN: each row then multiplies the columns of
  * its own span only. */
 static void add_by_row(const term_t *t, const state_t *s, int64_t row0, int64_t rows, range_t piece,
                        int64_t head)
@@ -383,7 +383,7 @@ static head_t heads_of(const gnn_tensor_t *t, int64_t first, int64_t width)
     return (head_t){t->data + first * width, t->stride, width};
 }
 
-/* Which matrices the pass reads and writes for one head of keys and values, and the query heads
+/* Matrices that the pass reads and writes for one head of keys and values, and the query heads
  * from `a` on, one after another where they add to the same rows. */
 static term_t term_of(const gnn__plan_t *plan, const gnn__pairs_t *pairs, pass_t pass,
                       int64_t shared, int64_t a)
@@ -520,4 +520,5 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     snprintf(text, size, "linear");
 }
 
-const gnn__way_t gnn__way_linear = {takes, sizes, forward, backward, NULL, describe};
+const gnn__strategy_t gnn__strategy_linear = {
+    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};

@@ -1,6 +1,8 @@
-/* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums
- * of what all edges share. */
-#include <lib/aggregate/aggregate.h>
+/* Shared by the strategies: zeroed and written gradients of inputs, threads that may write them,
+ * partial sums of chunks, the most chunks of a view, positions of nodes. */
+#include <lib/aggregate/strategies.h>
+
+/* ---- gradients of inputs ---- */
 
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
 {
@@ -13,7 +15,7 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
     }
 }
 
-/* Windows side by side in the rows of one matrix are apart too. */
+/* True if the two windows share no memory; different columns of one matrix share none. */
 static bool apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     if (a->data && b->data && a->stride == b->stride && a->stride > 0) {
@@ -47,7 +49,7 @@ unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
     return written;
 }
 
-/* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written
+/* The pass that writes a gradient: 1 by sender, 2 by receiver and edge; 0: it is written
  * outside of parallel loops. */
 static int pass_of(const gnn__plan_t *plan, int input)
 {
@@ -71,8 +73,8 @@ static int pass_of(const gnn__plan_t *plan, int input)
     }
 }
 
-/* Two windows of the same memory where row r of one touches row s of the other, r != s: then a row
- * has two owners. */
+/* True if row r of one window shares memory with row s of the other, r != s: a row then has
+ * two owners. */
 static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     if (!a->data || !b->data || a->rows == 0 || b->rows == 0)
@@ -113,4 +115,29 @@ void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, i
         for (int64_t r = 0; r < target->rows; r++)
             for (int64_t x = 0; x < target->cols; x++)
                 gnn__row(target, r)[x] += partials[c * stride + r * target->cols + x];
+}
+
+/* ---- chunks and positions ---- */
+
+int64_t gnn__most_chunks(const gnn__built_view_t *view)
+{
+    int64_t most = 0;
+    for (int64_t p = 0; p < view->n_parts; p++)
+        for (int side = 0; side < (view->transposed ? 2 : 1); side++) {
+            const gnn__pairs_t *pairs = side ? &view->transposed[p].pairs : &view->parts[p].pairs;
+            most = gnn__max(most, gnn__pairs_max_chunks(pairs, gnn__per_chunk(pairs)));
+        }
+    return most;
+}
+
+void gnn__positions(const gnn_graph_t *g, bool receivers, int64_t *positions)
+{
+    const int64_t n = receivers ? g->n_dst : g->n_src,
+                  *offsets = receivers ? g->dst_segments : g->src_segments,
+                  *starts = receivers ? g->dst_start : g->src_start;
+    for (int64_t k = 0; k < n; k++)
+        positions[k] = k;
+    for (int64_t s = 0; s < g->n_segments; s++)
+        for (int64_t k = offsets[s]; k < offsets[s + 1]; k++)
+            positions[k] = k - offsets[s] + starts[s];
 }

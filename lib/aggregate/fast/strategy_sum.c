@@ -1,7 +1,7 @@
-/* The way of sum and mean: products of a sparse matrix on edges, sliding sums on spans. The mean is
- * a sum whose receivers are scaled by 1 / (how many they hear); the gradient is the same sum over
- * the transposed parts with the scales' roles swapped. */
-#include <lib/aggregate/fast/fast.h>
+/* The strategy of sum and mean: products of a sparse matrix on edges, sliding sums on spans. The
+ * mean is a sum whose receivers are scaled by 1 / degree; the gradient is the same sum over the
+ * transposed parts with the roles of the scales swapped. */
+#include <lib/aggregate/strategies.h>
 #include <lib/kernels/neighbours/neighbours.h>
 
 #include <omp.h>
@@ -11,7 +11,7 @@ typedef struct sum_run {
     gnn_real_t *dst_scale; /* n_dst, for means */
     gnn_real_t *suffix;    /* one stack per thread */
     int64_t suffix_size;
-    gnn_real_t *rows; /* to be finished; one block per thread */
+    gnn_real_t *rows; /* rows to be finished; one block per thread */
     int64_t rows_size;
 } sum_run_t;
 
@@ -80,7 +80,7 @@ static void run_spans(const sum_run_t *run, const gnn__neighbour_sum_t *s, int t
     }
 }
 
-/* A few rows at a time, which stay in the nearest cache meanwhile. */
+/* Sums and finishes a few rows at a time, which stay in the nearest cache meanwhile. */
 static void sum_and_finish(const gnn__plan_t *plan, const gnn__neighbour_sum_t *whole, int64_t row0,
                            int64_t row1, gnn_real_t *block)
 {
@@ -113,7 +113,7 @@ static void run_edges(const gnn__plan_t *plan, const sum_run_t *run, const gnn__
     }
 }
 
-/* One part, either way: `x` summed into `y`. */
+/* Describes one part, transposed or not: `x` is summed into `y`. */
 static gnn__neighbour_sum_t sum_of(const gnn__plan_t *plan, const sum_run_t *run, int64_t p,
                                    bool transposed, const gnn_tensor_t *x, const gnn_tensor_t *y)
 {
@@ -215,7 +215,7 @@ static bool takes(const gnn__plan_t *plan)
     return (plan->hints.reduction == GNN__REDUCTION_SUM || is_mean(plan)) && gnn__is_plain(plan);
 }
 
-/* Rows that are done after one part. */
+/* With one part of edges rows are complete when they are stored. */
 static unsigned finishes(const gnn__plan_t *plan)
 {
     return plan->view->n_parts == 1 && gnn__pairs_form(&plan->view->parts->pairs) == GNN__EDGES
@@ -229,4 +229,9 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     snprintf(text, size, "sum");
 }
 
-const gnn__way_t gnn__way_sum = {takes, sizes, forward, backward, finishes, describe};
+const gnn__strategy_t gnn__strategy_sum = {.takes = takes,
+                                           .sizes = sizes,
+                                           .forward = forward,
+                                           .backward = backward,
+                                           .finishes = finishes,
+                                           .describe = describe};

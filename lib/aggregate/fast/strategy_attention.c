@@ -1,21 +1,75 @@
-/* The way of attention by its own kernels, part by part: in tiles where the scores are dot products
- * on spans, else row by row. Saved for backward: the output and one log-sum-exp per receiver and
- * head; a part's backward gets those of all parts together. */
+/* The strategy of attention by tiles and by rows, part by part: in tiles where the scores are
+ * dot products on spans, else row by row. Saved for backward: the output and one log-sum-exp per
+ * receiver and head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
-#include <lib/aggregate/fast/distance_keys.h>
-#include <lib/aggregate/fast/distance_values.h>
-#include <lib/aggregate/fast/fast.h>
-#include <lib/aggregate/fast/sink.h>
+#include <lib/aggregate/fast/distances.h>
 #include <lib/aggregate/fast/tile_units.h>
-#include <lib/aggregate/ways.h>
+#include <lib/aggregate/strategies.h>
+#include <lib/aggregate/tables.h>
 #include <lib/kernels/attention/attention.h>
 #include <lib/kernels/attention/by_tile/by_tile.h>
 
+#include <math.h>
 #include <omp.h>
+
+/* ---- a learned sink per head ---- */
+
+/* With l the log-sum-exp of a receiver's scores and s the sink, the weights of a softmax are
+ * exp(score - l), those with a sink exp(score - l'), l' = log(exp(l) + exp(s)): the output times
+ * exp(l - l'). Backward reads l' in place of l, and nothing else. */
+static bool has_sink(const gnn__plan_t *plan)
+{
+    return plan->hints.weigher == GNN__WEIGHER_SOFTMAX_SINK;
+}
+
+/* log(exp(l) + exp(s)) */
+static double join(double l, double s)
+{
+    const double most = l > s ? l : s, least = l > s ? s : l;
+    return most == -INFINITY ? most : most + log1p(exp(least - most));
+}
+
+static void sink_row(const gnn__plan_t *plan, int64_t i, gnn_real_t *lse)
+{
+    const gnn_real_t *sink = plan->weigher_shape.parameters.data;
+    const int64_t d_v = plan->shape.d_v;
+    gnn_real_t *y = gnn__row(&plan->out, i);
+    for (int64_t a = 0; a < plan->shape.heads; a++, y += d_v) {
+        const double l = plan->view->degree[i] > 0 ? (double)lse[a] : -INFINITY,
+                     joined = join(l, (double)sink[a]);
+        const gnn_real_t factor = l == -INFINITY ? 0 : (gnn_real_t)exp(l - joined);
+        for (int64_t c = 0; factor != 0 && c < d_v; c++)
+            y[c] *= factor;
+        lse[a] = (gnn_real_t)joined;
+    }
+}
+
+static void sink_rows(const gnn__plan_t *plan, gnn_real_t *lse, int threads)
+{
+    if (!has_sink(plan))
+        return;
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++)
+        sink_row(plan, i, lse + i * plan->shape.heads);
+}
+
+static void sink_grad(const gnn__plan_t *plan, const gnn_real_t *lse, const gnn_real_t *delta)
+{
+    const gnn_tensor_t *d_sink = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
+    const int64_t heads = plan->shape.heads;
+    for (int64_t a = 0; d_sink->data && has_sink(plan) && a < heads; a++) {
+        const double sink = (double)plan->weigher_shape.parameters.data[a];
+        double sum = 0;
+        for (int64_t k = a; k < plan->graph->n_dst * heads; k += heads)
+            sum += lse[k] == -INFINITY ? 0 : exp(sink - (double)lse[k]) * (double)delta[k];
+        d_sink->data[a] -= (gnn_real_t)sum;
+    }
+}
+
+/* ---- memory of a run, and which parts go in tiles ---- */
 
 typedef struct attention_run {
     int64_t *bounds;
-    gnn_real_t *scratch; /* scratch_size numbers per thread */
+    gnn_real_t *scratch; /* scratch_size values per thread */
     int64_t scratch_size;
     gnn_real_t *largest, *sum; /* n_dst x heads */
     gnn_real_t *delta;         /* n_dst x heads, backward */
@@ -26,8 +80,8 @@ typedef struct attention_run {
     gnn__distance_values_t values;
 } attention_run_t;
 
-/* Does part p, which `a` describes, go in tiles? They know no weights, and no values by distance: a
- * normalised view of spans goes row by row. */
+/* True if part p, which `a` describes, goes in tiles. They take no weights and no values by
+ * distance: a normalised view of spans goes row by row. */
 static bool in_tiles(const gnn__plan_t *plan, int64_t p, const gnn__attention_t *a)
 {
     return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS && !a->dst_scale &&
@@ -49,8 +103,8 @@ static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pas
     return most;
 }
 
-/* Are sums and maxima needed after a part is done? Those of a single part in tiles are not, but by
- * backward. */
+/* True if sums and maxima are needed after a part is done. Those of a single part in tiles are
+ * needed by backward only. */
 static bool leaves_sums(const gnn__plan_t *plan)
 {
     gnn__attention_t a = gnn__attention_describe(plan);
@@ -58,8 +112,8 @@ static bool leaves_sums(const gnn__plan_t *plan)
     return plan->view->n_parts > 1 || !in_tiles(plan, 0, &a);
 }
 
-/* The most chunks of any part that have sums of their own by distance: `most` of those that go row
- * by row. */
+/* The most chunks of any part that have sums of their own by distance; `most` is the count for
+ * parts that go row by row. */
 static int64_t most_prior_chunks(const gnn__plan_t *plan, gnn__attention_t a, int64_t most)
 {
     for (int64_t p = 0; plan->has_priors && plan->view->transposed && p < plan->view->n_parts; p++) {
@@ -70,7 +124,8 @@ static int64_t most_prior_chunks(const gnn__plan_t *plan, gnn__attention_t a, in
     return most;
 }
 
-/* Chunks that have sums of their own of keys; forward has one, which counts as any in tiles. */
+/* Counts the chunks that have sums of their own of keys; forward has one, which counts as one in
+ * tiles. */
 static gnn__key_chunks_t key_chunks(const gnn__plan_t *plan, gnn__attention_t a)
 {
     gnn__key_chunks_t chunks = {0, 0};
@@ -120,7 +175,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     } else {
         const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;
         run->sum = leaves ? gnn__carve(&carve, states, sizeof *run->sum) : NULL;
-        run->largest = apart || (gnn__has_sink(plan) && !plan->recording)
+        run->largest = apart || (has_sink(plan) && !plan->recording)
                            ? gnn__carve(&carve, states, sizeof *run->largest)
                            : NULL;
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__FORWARD), sizeof *run->tiles);
@@ -219,7 +274,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_values_fill(plan, &run.values, &a);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__FORWARD, threads);
-    gnn__sink_rows(plan, a.state.largest, threads);
+    sink_rows(plan, a.state.largest, threads);
     return GNN_OK;
 }
 
@@ -261,7 +316,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_keys_fill(plan, true, &run.prior, &run.keys, threads, &a);
     gnn__distance_values_fill(plan, &run.values, &a);
     compute_delta(plan, &run, &a, threads);
-    gnn__sink_grad(plan, a.grad.lse, run.delta);
+    sink_grad(plan, a.grad.lse, run.delta);
     const bool by_distance = run.prior.sums || run.keys.partials || run.values.partials ||
                              run.keys.row_partials || a.keys.d_q.at,
                by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || by_distance,
@@ -288,4 +343,5 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
              rows ? "by_row" : "");
 }
 
-const gnn__way_t gnn__way_attention = {takes, sizes, forward, backward, NULL, describe};
+const gnn__strategy_t gnn__strategy_attention = {
+    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};

@@ -1,6 +1,6 @@
-/* The way of max and min, on one list of edges without weights. Saved for backward: the output, and
- * how many messages share each of its numbers. */
-#include <lib/aggregate/fast/fast.h>
+/* The strategy of max and min, on one list of edges without weights. Saved for backward: the
+ * output, and the count of messages that share each of its values. */
+#include <lib/aggregate/strategies.h>
 #include <lib/kernels/neighbours/neighbours.h>
 
 static bool takes(const gnn__plan_t *plan)
@@ -16,7 +16,7 @@ static bool takes(const gnn__plan_t *plan)
 
 typedef struct extreme_run {
     int64_t *bounds;
-    /* n_dst x width: what each of those who share a number gets of its gradient; forward: one row
+    /* n_dst x width: the gradient of each of the messages that share a value; forward: one row
      * of ones */
     gnn_real_t *gain;
 } extreme_run_t;
@@ -45,7 +45,7 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Messages by receiver, whose matches are those that share an extreme. */
+/* Messages by receiver; matches are those equal to the extreme. */
 static gnn__neighbour_extreme_t extreme_of(const gnn__plan_t *plan, const extreme_run_t *run,
                                            gnn_real_t *ties)
 {
@@ -76,7 +76,7 @@ static void run_rows(const extreme_run_t *run, const gnn__neighbour_extreme_t *e
         for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
             if (receives)
                 kernels->receive(e, r, r + 1);
-            if (e->to) /* while what was heard is near */
+            if (e->to) /* while the messages are in the cache */
                 kernels->match(e, r, r + 1);
         }
 }
@@ -94,7 +94,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Those who share a number get equal parts of its gradient. */
+/* Messages that share a value get equal parts of its gradient. */
 static void split_gradients(const gnn__plan_t *plan, const gnn_real_t *ties, gnn_real_t *gain,
                             int threads)
 {
@@ -137,4 +137,5 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     snprintf(text, size, "extreme");
 }
 
-const gnn__way_t gnn__way_extreme = {takes, sizes, forward, backward, NULL, describe};
+const gnn__strategy_t gnn__strategy_extreme = {
+    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};
