@@ -236,6 +236,8 @@ class Trace:
 
     def whole(self, x, word):
         axis = x.meta.axis.axis if pyg_choices.part_of(x.meta.axis) is not None else x.meta.axis
+        if axis == "nodes" and self.data.relations:  # aggregated values: the counts of types differ in drawn graphs
+            axis = next((f"nodes of {node}" for node, count in self.data.counts.items() if count == raw(x).shape[0]), axis)
         if axis == "nodes":
             graph = self.slot("whole")
         elif isinstance(axis, str) and axis.startswith("nodes of "):
