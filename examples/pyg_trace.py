@@ -246,7 +246,7 @@ class Trace:
             graph = self.slot("whole_edges", str(axis))
         else:
             self.refuse(f"{word} over all graphs")
-        if axis is not x.meta.axis:
+        if pyg_choices.part_of(x.meta.axis) is not None:
             return pyg_choices.aggregated(self, x, word, graph)
         return self.heard(x.meta.name, word, graph, pyg_symbols.width(x))
 
