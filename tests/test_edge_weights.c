@@ -44,7 +44,7 @@ START_TEST(weights_of_graphml)
     ck_weights(write_text("a.graphml", filled), "0<1:0.5 1<0:0.5 1<2:4 2<1:4");
     snprintf(filled, sizeof filled, text, "");
     ck_fails(gnn_data_open(&data, write_text("a.graphml", filled)), GNN_ENUMERIC,
-             "weight: nan at link 1");
+             "weight of link 1: expected a finite value, got nan");
 #endif
 }
 END_TEST

@@ -131,11 +131,11 @@ START_TEST(errors_name_the_fault)
              "fidelity is NULL");
     ck_fails(gnn_explain_fidelity(b.model, b.context, &b.inputs, why,
                                   &(gnn_fidelity_config_t){.edges = -2}, &f),
-             GNN_EINVALID, "-2 edges");
+             GNN_EINVALID, "expected counts of edges and features >= -1, got -2 and 0");
     why->row = 3;
     ck_fails(gnn_explain_fidelity(b.model, b.context, &b.inputs, why,
                                   &(gnn_fidelity_config_t){.edges = 1}, &f),
-             GNN_EINVALID, "the explanation is of");
+             GNN_EINVALID, "expected the explained inputs");
     gnn_explanation_free(why);
     gnn_explanation_free(NULL);
     ck_assert_str_eq(gnn_explain_method_at(0)->name, "gnn_explainer");

@@ -126,11 +126,12 @@ START_TEST(other_types_of_elements_are_refused)
     const gnn_array_t array = {"a", GNN_DTYPE_FLOAT32, 1, {M}, M, wrong};
     gnn_graph_t *graph = NULL;
     gnn_data_t *data;
-    ck_fails(gnn_graph_from_csr(&graph, N, N, untyped, indices32), GNN_EINVALID, "indptr is neither");
+    ck_fails(gnn_graph_from_csr(&graph, N, N, untyped, indices32), GNN_EINVALID,
+             "indptr: expected an int32_t or int64_t array");
     ck_fails(gnn_graph_from_edges(&graph, N, N, M, gnn_array_ints(&array), dst32), GNN_EINVALID,
-             "src is neither");
+             "src: expected an int32_t or int64_t array");
     ck_fails(gnn_data_new(&data, &(gnn_data_config_t){.nodes = N, .labels = gnn_array_ints(&array)}),
-             GNN_EINVALID, ".labels is neither");
+             GNN_EINVALID, ".labels: expected an int32_t or int64_t array");
     ck_fails(gnn_graph_from_csr(&graph, N, N, NULL, indices32), GNN_EINVALID, "indptr is NULL");
     ck_fails(gnn_graph_from_csr(&graph, N, N, indptr32, NULL), GNN_EINVALID, "indices is NULL");
 }

@@ -16,7 +16,7 @@ START_TEST(wrong_gml_is_refused)
         ck_refused(write_text("g.gml", wrong[k].text), "g.gml: ", GNN_EFORMAT, wrong[k].words);
     ck_refused(write_text("g.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 "
                                    "weight 1 ] edge [ source 2 target 1 ] ]"),
-               "g.gml: ", GNN_ENUMERIC, "weight: nan at link 1");
+               "g.gml: ", GNN_ENUMERIC, "weight of link 1: expected a finite value, got nan");
 }
 END_TEST
 

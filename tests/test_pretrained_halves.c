@@ -171,11 +171,11 @@ START_TEST(calls_that_need_fp32_weights_are_refused)
     write_halves_of(test_folder, GNN_DTYPE_BFLOAT16, false);
     gnn_pretrained_t *p = open_with(GNN_ON);
     gnn_model_t *model = gnn_pretrained_model(p);
-    ck_fails(gnn_model_field(model, "words.table", &t, NULL), GNN_EUNSUPPORTED, "16 bits");
+    ck_fails(gnn_model_field(model, "words.table", &t, NULL), GNN_EUNSUPPORTED, "fp16 or bf16");
     ck_fails(gnn_optimizer_new(&optimizer, context, gnn_model_parameters(model), NULL),
-             GNN_EUNSUPPORTED, "16 bits");
-    ck_fails(gnn_pretrained_save(p, in_folder("saved")), GNN_EUNSUPPORTED, "16 bits");
-    ck_fails(gnn_model_save(model, in_folder("saved.safetensors")), GNN_EUNSUPPORTED, "16 bits");
+             GNN_EUNSUPPORTED, "fp16 or bf16");
+    ck_fails(gnn_pretrained_save(p, in_folder("saved")), GNN_EUNSUPPORTED, "fp16 or bf16");
+    ck_fails(gnn_model_save(model, in_folder("saved.safetensors")), GNN_EUNSUPPORTED, "fp16 or bf16");
     ck_ok(gnn_pretrained_batch_new(&batch, p,
                                    &(gnn_sequences_t){.count = 1, .lengths = &four, .ids = ids}));
     ck_ok(gnn_tape_new(&tape, context));

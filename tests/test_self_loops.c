@@ -101,7 +101,7 @@ START_TEST(edge_features_of_wrong_width_are_named)
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_graph_from_edges(&graph, N, N, M, src, dst));
     ck_fails(gnn_model_from_steps(&model, context, 1, &step), GNN_EINVALID,
-             "step 0: .edge_features names \"features\", but its config's .edge_dim is 0");
+             "step 0: .edge_features names \"features\", but .layer.edge_dim, their count, is 0");
     for (int64_t edge_dim = 0; edge_dim < 4; edge_dim++) {
         ck_ok(gnn_layer_new(&layer, context, &GNN_GAT(.in = IN, .out = 4, .edge_dim = edge_dim)));
         ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));

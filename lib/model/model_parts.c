@@ -108,11 +108,11 @@ int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__fiel
     return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
 }
 
-/* Values that are kept in 16 bits have no view. */
+/* Values stored as fp16 or bf16 have no view. */
 static int check_whole(const gnn_model_t *model, const gnn__model_field_t *f)
 {
     if (gnn__parameters_halves(model->parameters, place_of(model, f).id))
-        return gnn__error(GNN_EUNSUPPORTED, "the field %s is kept in 16 bits", f->name);
+        return gnn__error(GNN_EUNSUPPORTED, "the field %s is stored as fp16 or bf16: it has no view", f->name);
     return GNN_OK;
 }
 
