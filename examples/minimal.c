@@ -4,16 +4,14 @@
 
 static int train(double *accuracy)
 {
-    gnn_context_t *context;
-    gnn_data_t *data;
-    gnn_model_t *gat;
+    gnn_context_t *context; gnn_data_t *data; gnn_model_t *gat;
     GNN_TRY(gnn_context_new(&context, NULL));
     GNN_TRY(gnn_data_karate(&data));
-    GNN_TRY(gnn_model_new(&gat, context, 2,
-                          (gnn_layer_config_t[]){GNN_GAT(.in = gnn_data_features(data), .out = 8,
-                                                         .heads = 8, .activation = GNN_ELU),
-                                                 GNN_GAT(.in = 64, .out = gnn_data_classes(data))}));
-    GNN_TRY(gnn_train(gat, context, data, &(gnn_train_config_t){.optimizer.lr = 0.005f}, NULL));
+    GNN_TRY(gnn_model_new(&gat, context, 2, (gnn_layer_config_t[]){
+        GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU),
+        GNN_GAT(.in = 64, .out = gnn_data_classes(data))}));
+    const gnn_train_config_t config = {.optimizer.lr = 0.005f};
+    GNN_TRY(gnn_train(gat, context, data, &config, NULL));
     return gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy);
 }
 

@@ -26,8 +26,8 @@
  *         GNN_TRY(gnn_model_new(&gat, context, 2, (gnn_layer_config_t[]){
  *             GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU),
  *             GNN_GAT(.in = 64, .out = gnn_data_classes(data))}));
- *         GNN_TRY(gnn_train(gat, context, data, &(gnn_train_config_t){.optimizer.lr = 0.005f},
- *                           NULL));
+ *         const gnn_train_config_t config = {.optimizer.lr = 0.005f};
+ *         GNN_TRY(gnn_train(gat, context, data, &config, NULL));
  *         return gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy);
  *     }
  *
