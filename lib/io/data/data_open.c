@@ -55,7 +55,6 @@ static const struct {
     {".jsonl", "JSON", "[", as_arrays},
     {".nt", "RDF", NULL, as_arrays},
     {".ttl", "RDF", "@prefix", as_arrays},
-    {".zip", "an archive", NULL, unpacked},
     {".tar", "an archive", NULL, unpacked},
     {".tgz", "an archive", NULL, unpacked},
     {".bz2", "a packed file", "BZh", unpacked},
