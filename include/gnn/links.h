@@ -207,11 +207,11 @@ typedef struct gnn_link_metrics {
     double auc, average_precision; /**< against as many negative pairs */
     /** mean reciprocal rank of links among negative targets of their sources */
     double mrr;
-    /** Hits@k: fraction of links that score above the k-th best negative pair */
+    /** `Hits@k`: fraction of links that score above the k-th best negative pair */
     double hits_10, hits_50, hits_100;
 } gnn_link_metrics_t;
 /**
- * Evaluates a model on validation or test: AUC, average precision and Hits@k against
+ * Evaluates a model on validation or test: AUC, average precision and `Hits@k` against
  * gnn_links_without, MRR against 100 negative targets per link.
  *
  * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model's
@@ -256,7 +256,7 @@ GNN_API double gnn_metric_average_precision(const gnn_tensor_t *logits, const in
  */
 GNN_API double gnn_metric_mrr(const gnn_tensor_t *links, const gnn_tensor_t *others);
 /**
- * Hits@k: the fraction of links that score above the k-th largest score of the negative pairs; ties
+ * `Hits@k`: the fraction of links that score above the k-th best of the negative pairs; ties
  * are not hits (as in OGB). 1 with fewer than k negative pairs.
  *
  * @param[in] links, others  (n x 1) and (m x 1) scores
