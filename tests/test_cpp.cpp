@@ -61,6 +61,23 @@ void handles_move_and_free()
     again.reset();
 }
 
+void empty_handles_are_errors()
+{
+    const gnn::graph graph;
+    const gnn::data data;
+    const gnn::model model;
+    const gnn::layer layer;
+    gnn::context context;
+    gnn::matrix x(3, 2);
+    refuses(GNN_EINVALID, "empty handle", [&] { graph.n_dst(); });
+    refuses(GNN_EINVALID, "empty handle", [&] { data.features(); });
+    refuses(GNN_EINVALID, "empty handle", [&] { data.describe(); });
+    refuses(GNN_EINVALID, "empty handle", [&] { model.predict(context, data); });
+    refuses(GNN_EINVALID, "empty handle", [&] { layer.forward(context, graph, x); });
+    refuses(GNN_ENOTFOUND, "maxx", [&] { gnn::gat().aggregator(gnn_aggregator_find("maxx")); });
+    refuses(GNN_ENOTFOUND, "dott", [&] { gnn::gat().score(gnn_score_find("dott")); });
+}
+
 void errors_are_exceptions()
 {
     refuses(GNN_EINVALID, "threads", [] { gnn::context(gnn::context_config().threads(-1)); });
@@ -287,6 +304,7 @@ int main()
 {
 #define TEST(name) test(#name, name)
     TEST(handles_move_and_free);
+    TEST(empty_handles_are_errors);
     TEST(errors_are_exceptions);
     TEST(chains_set_the_fields_of_their_structs);
     TEST(presets_have_functions);

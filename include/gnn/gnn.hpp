@@ -67,6 +67,11 @@ inline int64_t count_of(std::size_t size) noexcept
 {
     return static_cast<int64_t>(size);
 }
+template <typename T> T *given(T *pointer, const char *what)
+{
+    expect(pointer != nullptr, std::string(what) + " is NULL, or an empty handle", GNN_EINVALID);
+    return pointer;
+}
 } // namespace detail
 
 /* ---- handles ---- */
@@ -100,6 +105,9 @@ public:
     }
 
 protected:
+    /** For functions that report no error: throws where the handle is empty. */
+    T *held() const { return detail::given(pointer_, "the object"); }
+
     T *pointer_ = nullptr;
 };
 
@@ -257,9 +265,18 @@ void set(T &to, F from)
 }
 inline void set(const gnn_real_t *&to, const std::vector<gnn_real_t> &from) { to = from.data(); }
 void set(const gnn_real_t *&to, const std::vector<gnn_real_t> &&from) = delete;
+/* A misspelt name is an error, not the default: gnn_aggregator_find("maxx") returns NULL. */
+template <typename T>
+inline constexpr bool is_entry =
+    std::is_same_v<T, const gnn_aggregator_t *> || std::is_same_v<T, const gnn_score_t *> ||
+    std::is_same_v<T, const gnn_message_t *> || std::is_same_v<T, const gnn_update_t *> ||
+    std::is_same_v<T, const gnn_map_t *> || std::is_same_v<T, const gnn_weigher_t *>;
 template <typename T, typename = std::enable_if_t<!std::is_arithmetic_v<T> && !std::is_array_v<T>>>
 void set(T &to, const std::remove_reference_t<T> &from)
 {
+    if constexpr (is_entry<T>)
+        if (from == nullptr)
+            throw error(GNN_ENOTFOUND);
     to = from;
 }
 template <typename T> void set(const T *&to, const T &from) { to = &from; }
@@ -407,8 +424,8 @@ public:
     {
         check(gnn_context_new(out(), &config.c()));
     }
-    int threads() const noexcept { return gnn_context_threads(*this); }
-    void seed(uint64_t value) noexcept { gnn_context_set_seed(*this, value); }
+    int threads() const { return gnn_context_threads(held()); }
+    void seed(uint64_t value) { gnn_context_set_seed(held(), value); }
 };
 
 /** A graph; sizes of arrays are checked against one another. */
@@ -471,9 +488,9 @@ public:
                                   dst_lengths.data(), src_lengths.data()));
         return made;
     }
-    int64_t n_dst() const noexcept { return gnn_graph_n_dst(*this); }
-    int64_t n_src() const noexcept { return gnn_graph_n_src(*this); }
-    int64_t n_edges() const noexcept { return gnn_graph_n_edges(*this); }
+    int64_t n_dst() const { return gnn_graph_n_dst(held()); }
+    int64_t n_src() const { return gnn_graph_n_src(held()); }
+    int64_t n_edges() const { return gnn_graph_n_edges(held()); }
 };
 
 /* ---- splits and data sets ---- */
@@ -632,15 +649,15 @@ public:
         return made;
     }
     /** Owned by the set; for gnn_graph_prepare and similar functions. */
-    gnn_graph_t *graph() const noexcept { return gnn_data_graph(*this); }
-    int64_t nodes() const noexcept { return gnn_data_nodes(*this); }
-    int64_t features() const noexcept { return gnn_data_features(*this); }
-    int64_t classes() const noexcept { return gnn_data_classes(*this); }
+    gnn_graph_t *graph() const { return gnn_data_graph(held()); }
+    int64_t nodes() const { return gnn_data_nodes(held()); }
+    int64_t features() const { return gnn_data_features(held()); }
+    int64_t classes() const { return gnn_data_classes(held()); }
     void set_split(const gnn_split_t *rows) { check(gnn_data_split_set(*this, rows)); }
     std::string describe() const
     {
         char text[512];
-        gnn_data_describe(*this, text, sizeof text);
+        gnn_data_describe(held(), text, sizeof text);
         return text;
     }
 };
@@ -655,7 +672,7 @@ public:
     {
         check(gnn_layer_new(out(), context, &config.c()));
     }
-    int64_t width() const noexcept { return gnn_layer_width(*this); }
+    int64_t width() const { return gnn_layer_width(held()); }
     void prepare(gnn_graph_t *graph, bool backward = false) const
     {
         check(gnn_layer_prepare(*this, graph, backward ? GNN_ON : GNN_OFF));
@@ -673,7 +690,7 @@ public:
     }
     matrix forward(gnn_context_t *context, const gnn_graph_t *graph, const gnn_inputs_t &inputs) const
     {
-        matrix made(gnn_graph_n_dst(graph), width());
+        matrix made(gnn_graph_n_dst(detail::given(graph, "graph")), width());
         const gnn_tensor_t to = made.tensor();
         check(gnn_layer_forward(*this, context, graph, &inputs, &to));
         return made;
@@ -740,7 +757,7 @@ public:
     /** Outputs for all nodes of a set whose graph is prepared, as after gnn_train. */
     matrix predict(gnn_context_t *context, const gnn_data_t *data) const
     {
-        matrix made(gnn_data_nodes(data), last_width());
+        matrix made(gnn_data_nodes(detail::given(data, "data")), last_width());
         const gnn_tensor_t to = made.tensor();
         check(gnn_predict(*this, context, data, &to));
         return made;
@@ -748,7 +765,7 @@ public:
     /** Outputs for one graph, prepared, and the features "x". */
     matrix predict(gnn_context_t *context, const gnn_graph_t *graph, const gnn_tensor_t &x) const
     {
-        matrix made(gnn_graph_n_dst(graph), last_width());
+        matrix made(gnn_graph_n_dst(detail::given(graph, "graph")), last_width());
         const gnn_tensor_t to = made.tensor();
         check(gnn_model_predict(*this, context, graph, &x, nullptr, &to));
         return made;
@@ -757,7 +774,7 @@ public:
 private:
     int64_t last_width() const
     {
-        const int64_t cols = gnn_model_width(*this, gnn_model_step_count(*this) - 1);
+        const int64_t cols = gnn_model_width(held(), gnn_model_step_count(held()) - 1);
         detail::expect(cols >= 0, "the model's width depends on its inputs: use gnn_model_forward");
         return cols;
     }

@@ -110,7 +110,7 @@ else
 fi
 
 files=$(git ls-files --cached --others --exclude-standard 2>/dev/null | grep -E '\.(c|h|def|md|sh|py|build)$|^packages\.txt$' | grep -vE '^tests/house/(links|names|comments|include_order)\.sh$')
-[ -n "$files" ] || files=$(find README.md CONTRIBUTING.md include lib graphs examples tests docs tools bench -name '*.[ch]' -o -name '*.def' -o -name '*.md')
+[ -n "$files" ] || files=$(find README.md CONTRIBUTING.md packages.txt include lib graphs examples tests docs tools bench -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.md' -o -name '*.py' -o -name '*.sh' -o -name '*.build' \) | grep -vE '^tests/house/(links|names|comments|include_order)\.sh$')
 pages=$(printf '%s\n' "$files" | grep '\.md$')
 # The changelog may name what is gone.
 # shellcheck disable=SC2046,SC2086 # names without blanks
@@ -126,6 +126,22 @@ none "files that comments name and that are missing"
 links_in $pages >"$work/links"
 missing_links <"$work/links" >"$work/faults"
 none "links that lead nowhere"
+
+# A table whose header, separator and first row stand on one line is shown as text.
+broken_tables() {
+    grep -nE '\|[[:blank:]]*\|[[:blank:]]*---' "$@" | sed 's/:\([0-9]*\):.*/:\1/'
+}
+printf '| a | b | | --- | --- | | 1 | 2 |\n' >"$work/table.md"
+broken_tables "$work/table.md" /dev/null >"$work/planted"
+if [ -s "$work/planted" ]; then
+    passed=$((passed + 1))
+else
+    echo "the check does not see a planted table on one line"
+    failed=$((failed + 1))
+fi
+# shellcheck disable=SC2086
+broken_tables $pages >"$work/faults"
+none "tables on one line"
 
 echo "$(wc -l <"$work/paths") paths, $(wc -l <"$work/bare") names of files, $(wc -l <"$work/links") links"
 echo "CHECKS $passed $failed"
