@@ -82,12 +82,12 @@ static void print_summary(const options_t *o, const study_t *study)
         fprintf(o->say, "test %s: the test nodes give none\n", metric_names[o->metric]);
         return;
     }
-    fprintf(o->say, "test %s %s +- ", metric_names[o->metric],
+    fprintf(o->say, "test %s %s", metric_names[o->metric],
             metric_text(o->metric, study->mean, room[0]));
-    if (o->metric < GNN_METRIC_MAE)
-        fprintf(o->say, "%.1f", 100 * study->deviation);
-    else
-        fprintf(o->say, "%s", metric_text(o->metric, study->deviation, room[1]));
+    if (study->count > 1 && o->metric < GNN_METRIC_MAE)
+        fprintf(o->say, " +- %.1f", 100 * study->deviation);
+    else if (study->count > 1)
+        fprintf(o->say, " +- %s", metric_text(o->metric, study->deviation, room[1]));
     if (second != o->metric)
         fprintf(o->say, " (%s %s)", metric_names[second],
                 metric_text(second, study->second, room[2]));
@@ -95,7 +95,7 @@ static void print_summary(const options_t *o, const study_t *study)
     if (splits > 1)
         fprintf(o->say, "%lld splits%s", splits, seeds > 1 ? " with " : "\n");
     if (splits == 1 || seeds > 1)
-        fprintf(o->say, "%lld seeds%s\n", seeds, splits > 1 ? " each" : "");
+        fprintf(o->say, "%lld seed%s%s\n", seeds, seeds > 1 ? "s" : "", splits > 1 ? " each" : "");
 }
 
 /* Pictures and tables that compare classes. */

@@ -175,11 +175,11 @@ static const char *why_blocks(const options_t *o)
     if (gnn_preset_find(o->layer) == GNN_PRESET_GIN)
         return "sums over neighbours want norms: residual blocks";
     return o->kind == GNN_LABELS_CLASSES
-               ? "no words, many labels, links that know little of classes: residual blocks"
+               ? "features other than words, many labels, low homophily: residual blocks"
                : "many labelled nodes, no classes: residual blocks";
 }
 
-/* Settings by the facts, and in words why; the form that they do not ask for is a rival. */
+/* Settings by the properties of the set, and why; the other form of the network is the rival. */
 static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
@@ -197,13 +197,13 @@ static void choose_general(recipe_t *r, options_t *o)
     } else if (o->kind != GNN_LABELS_CLASSES) {
         o->why = "no classes: no weight decay, less dropout";
     } else if (is_heterophilous(f)) {
-        o->why = "links that know little of classes: the metric is watched";
+        o->why = "low homophily: the epoch is chosen by the metric";
     } else {
-        o->why = "no paper's kind of set: wider, and until validation ends it";
+        o->why = "unlike the sets of papers: wider layers, early stopping";
     }
 }
 
-/* The scale by the facts, and its rival: what is in the file, unscaled. */
+/* The scale by the properties of the features, and its rival: unscaled. */
 static scale_t scale_of(options_t *o, const gnn_data_t *data)
 {
     if (o->scale != SCALE_AUTO)
@@ -236,7 +236,7 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
         entry++;
     recipe_t r = *entry;
     if (o->papers)
-        o->why = "words, few labels, few links within classes: its paper's kind of set";
+        o->why = "words, few labels, low degree, no low homophily: as in its paper";
     else
         choose_general(&r, o);
     if (o->settings != SETTINGS_AUTO) {
@@ -261,7 +261,7 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
 
 static void print_facts(const options_t *o)
 {
-    static const char *const features[] = {"marks", "counts", "weights", "real values"};
+    static const char *const features[] = {"0 or 1", "counts", "weights", "real values"};
     const facts_t *f = &o->facts;
     fprintf(o->say, "set: features %s, %lld of %lld nodes to learn from, %.1f messages per node",
             features[f->features], (long long)f->labelled, (long long)f->nodes, f->degree);

@@ -139,7 +139,7 @@ int trial_choose(options_t *o, gnn_context_t *context, sets_t *sets, const outco
     if (t.count == 0 || o->trial == 0 || (!o->has_form && !o->has_scale))
         return GNN_OK;
     GNN_TRY(try_choice(&t.value, o, context, sets, at, &o->chosen));
-    add_text(&t, "by the facts", t.value, "");
+    add_text(&t, "recipe", t.value, "");
     int rc = GNN_OK;
     if (o->has_form)
         rc = challenge(&t, &o->other_form,
@@ -148,7 +148,7 @@ int trial_choose(options_t *o, gnn_context_t *context, sets_t *sets, const outco
     if (rc == GNN_OK && o->has_scale) {
         choice_t rival = o->chosen;
         rival.scale = o->other_scale;
-        rc = challenge(&t, &rival, "; features as they are");
+        rc = challenge(&t, &rival, "; features unscaled");
     }
     fprintf(o->say, "split %lld, validation %s after %lld epochs: %s\n", (long long)at->split,
             metric_names[trial_metric(o)], (long long)trial_epochs(o, &o->chosen.recipe), t.text);

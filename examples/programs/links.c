@@ -35,9 +35,14 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *m
         GNN_TRY(links_write_curve(o, *data, study));
     if (o->json)
         links_print_json(stdout, o, *data, study);
-    fprintf(o->say, "test AUC %.1f +- %.1f, average precision %.1f +- %.1f over %lld seeds\n",
-            100 * study->mean.auc, 100 * study->deviation.auc, 100 * study->mean.average_precision,
-            100 * study->deviation.average_precision, (long long)study->count);
+    if (study->count > 1)
+        fprintf(o->say, "test AUC %.1f +- %.1f, average precision %.1f +- %.1f over %lld seeds\n",
+                100 * study->mean.auc, 100 * study->deviation.auc,
+                100 * study->mean.average_precision, 100 * study->deviation.average_precision,
+                (long long)study->count);
+    else
+        fprintf(o->say, "test AUC %.1f, average precision %.1f over 1 seed\n",
+                100 * study->mean.auc, 100 * study->mean.average_precision);
     fflush(stdout);
     return GNN_OK;
 }

@@ -406,10 +406,14 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
+    GNN__NEED(value);
     GNN_TRY(check_data(model, data, split, metric));
-    if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
-        metric > GNN_METRIC_AVERAGE_PRECISION)
-        return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);
+    if (part < GNN_TRAIN || part > GNN_TEST)
+        return gnn__error(GNN_EINVALID, "gnn_evaluate: expected part %d to %d, got %d", GNN_TRAIN,
+                          GNN_TEST, part);
+    if ((int)metric < 0 || metric > GNN_METRIC_AVERAGE_PRECISION)
+        return gnn__error(GNN_EINVALID, "gnn_evaluate: expected metric 0 to %d, got %d",
+                          GNN_METRIC_AVERAGE_PRECISION, (int)metric);
     const truth_t truth = {.labels = gnn_data_labels(data), .mask = gnn_data_mask(data, part, split)};
     return measure(model, context, data, &truth, metric, value);
 }

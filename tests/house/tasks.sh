@@ -156,7 +156,7 @@ for layer in gcn gat sgc gcn2; do
     expect "$layer has a recipe" grep -q "^recipe for $layer (" by_one_name
     expect "which does not hang on the file's name" cmp by_one_name by_another
 done
-expect "what is told of the set" grep -Eq '^set: features marks, [0-9]+ of 90 nodes to learn from, 4.0 messages per node, homophily 1.00' by_one_name
+expect "what is told of the set" grep -Eq '^set: features 0 or 1, [0-9]+ of 90 nodes to learn from, 4.0 messages per node, homophily 1.00' by_one_name
 expect "the loss is watched" gives classes.npz "watches loss" --watch loss
 expect "the metric is watched" gives classes.npz "watches metric" --watch metric
 expect "rows of length 1" gives classes.npz "features rows of length 1" --recipe general
@@ -175,14 +175,14 @@ untimed() {
 }
 untimed --data dense.npz --layer mlp --trial 20 >one
 untimed --data dense.npz --layer mlp --trial 20 >two
-expect "their figures are told" grep -Eq "^split 0, validation accuracy after 20 epochs: by the facts [0-9.]+; features as they are [0-9.]+" one
+expect "their figures are told" grep -Eq "^split 0, validation accuracy after 20 epochs: recipe [0-9.]+; features unscaled [0-9.]+" one
 expect "and come out the same again" cmp one two
 expect "half of the epochs at most" gives classes.npz "validation accuracy after 75 epochs: "
 expect "so many as are asked for" gives classes.npz "validation accuracy after 9 epochs: " --trial 9
 expect "none where nothing is to be chosen" refuses classes.npz "--trial: has no effect: the recipe (as asked for) has no alternative" --recipe paper --trial 5
 for own in "--trial 0" "--scale rows" "--recipe paper" "--recipe general"; do
     untimed --data classes.npz --layer mlp $own >one
-    expect "none with $own" sh -c '! grep -q "by the facts" one && grep -q "^test accuracy" one'
+    expect "none with $own" sh -c '! grep -q "validation accuracy after" one && grep -q "^test accuracy" one'
 done
 untimed --data labels.npz --layer gcn --trial 5 >one
 expect "the other form is tried" grep -Eq "; residual blocks [0-9.]+" one
