@@ -96,7 +96,7 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.map = NULL;
     c.weigher = NULL;
     for (int p = 0; p < GNN_PRIORS; p++)
-        c.priors[p] = (gnn_layer_prior_t){NULL};
+        c.priors[p] = (gnn_layer_prior_t){.prior = NULL};
     if (!(c.aggregator->flags & GNN_AGGREGATOR_SCORED))
         c.score = NULL;
     c.in = widths[test_below(seed, 3)];

@@ -114,9 +114,10 @@ START_TEST(keys_of_former_versions_make_the_same_model)
     char path[64];
     gnn_model_t *model, *former;
     snprintf(path, sizeof path, "/tmp/gnn-compat-%d.safetensors", (int)getpid());
-    ck_ok(gnn_model_new(&model, context, 1,
-                        &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .key_heads = 2, .value_heads = 2,
-                                              .priors = {{&gnn_prior_table, {5}}})));
+    ck_ok(gnn_model_new(
+        &model, context, 1,
+        &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .key_heads = 2, .value_heads = 2,
+                              .priors = {{.prior = &gnn_prior_table, .options = {5}}})));
     gnn_tensor_t table, again;
     ck_ok(gnn_model_field(model, "0.prior_0.table", &table, NULL));
     for (int64_t k = 0; k < table.rows * table.cols; k++)

@@ -74,7 +74,8 @@ static void post_norm_with_distances(gnn_steps_t *steps)
     for (int k = 0; k < 2; k++)
         gnn_steps_add(steps,
                       &(gnn_step_t){.layer = GNN_TRANSFORMER(.in = D, .heads = 2,
-                                                             .priors = {{&gnn_prior_table, {9}}})});
+                                                             .priors = {{.prior = &gnn_prior_table,
+                                                                         .options = {9}}})});
 }
 
 static void neighbours(gnn_steps_t *steps)
@@ -153,7 +154,7 @@ static void scores(gnn_steps_t *steps)
                                                  .aggregator = &gnn_aggregator_attention,
                                                  .map = gnn_map_find("rope"),
                                                  .weigher = gnn_weigher_find("sigmoid"),
-                                                 .priors = {{gnn_prior_find("slope")}}}});
+                                                 .priors = {{.prior = gnn_prior_find("slope")}}}});
 }
 
 static void (*const models[])(gnn_steps_t *) = {transformer, post_norm_with_distances, neighbours,

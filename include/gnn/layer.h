@@ -65,7 +65,8 @@ typedef enum {
 /** Values of an entry's options, in the entry's order; 0: the option's initial value. */
 typedef double gnn_options_t[GNN_ROW_OPTIONS];
 
-/** A prior of an attention layer: a term added to every score. {&gnn_prior_table, {32}} */
+/** A prior of an attention layer, a term added to every score: {.prior = &gnn_prior_table,
+ * .options = {32}}. */
 typedef struct gnn_layer_prior {
     const gnn_prior_t *prior; /**< an entry of lib/aggregate/priors.def; NULL: none */
     gnn_options_t options;    /**< its options, in its order; 0: their initial values */

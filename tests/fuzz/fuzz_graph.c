@@ -158,8 +158,9 @@ static void compare(gnn_graph_t *g)
     if (!context) {
         fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
         fuzz_must(gnn_layer_new(&layers[0], context, &GNN_GCN(.in = WIDTH)));
-        fuzz_must(gnn_layer_new(&layers[1], context,
-                                &GNN_TRANSFORMER_CONV(.in = WIDTH, .priors = {{&gnn_prior_slope}})));
+        fuzz_must(gnn_layer_new(
+            &layers[1], context,
+            &GNN_TRANSFORMER_CONV(.in = WIDTH, .priors = {{.prior = &gnn_prior_slope}})));
         fuzz_must(gnn_layer_new(&layers[2], context,
                                 &GNN_CONFIG(.in = WIDTH, .aggregator = gnn_aggregator_find("max"),
                                             .graph_norm = GNN_GRAPH_NORM_ROW)));
