@@ -112,7 +112,8 @@ int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__fiel
 static int check_whole(const gnn_model_t *model, const gnn__model_field_t *f)
 {
     if (gnn__parameters_halves(model->parameters, place_of(model, f).id))
-        return gnn__error(GNN_EUNSUPPORTED, "the field %s is stored as fp16 or bf16: it has no view", f->name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "the field %s is stored as fp16 or bf16: it has no view", f->name);
     return GNN_OK;
 }
 
