@@ -2,7 +2,6 @@
 #include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/kernels/attention/by_tile/by_tile.h>
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/gemm_block.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/neighbours/neighbours.h>
 #include <lib/kernels/rowwise/rowwise.h>

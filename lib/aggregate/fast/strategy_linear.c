@@ -20,7 +20,7 @@
  *
  * Katharopoulos et al. 2020; chunks as in Hua et al. 2022 (FLASH). */
 #include <lib/aggregate/strategies.h>
-#include <lib/kernels/dense/gemm_block.h>
+#include <lib/kernels/dense/dense.h>
 
 #include <omp.h>
 
@@ -147,19 +147,21 @@ static double missing(range_t sums, range_t wanted)
     return (double)(starts_anew(sums, wanted) ? all : all - (sums.hi - sums.lo));
 }
 
-/* Multiply-adds of a chunk; *sums becomes the range that M has then. */
-static double chunk_cost(const chunk_t *c, int64_t heads, double d_b, double d_c, range_t *sums,
-                         bool *by_sums)
+/* Multiply-adds of the common columns of a chunk: through M, which holds `sums` before, or pair by
+ * pair. */
+static double cost_through(const chunk_t *c, int64_t heads, double d_b, double d_c, range_t sums)
 {
-    const double rows = (double)((c->row1 - c->row0) * heads),
-                 common = (double)(c->common.hi - c->common.lo),
-                 rest = (double)(c->any.hi - c->any.lo) - common;
-    const double through = (missing(*sums, c->common) + rows) * d_b * d_c,
-                 pairwise = rows * common * (d_b + d_c);
-    *by_sums = through <= pairwise;
-    if (*by_sums)
-        *sums = c->common;
-    return (*by_sums ? through : pairwise) + rows * rest * (d_b + d_c);
+    return (missing(sums, c->common) + (double)((c->row1 - c->row0) * heads)) * d_b * d_c;
+}
+
+static double cost_by_pairs(const chunk_t *c, int64_t heads, double d_b, double d_c, range_t columns)
+{
+    return (double)((c->row1 - c->row0) * heads) * (double)(columns.hi - columns.lo) * (d_b + d_c);
+}
+
+static bool is_through(const chunk_t *c, int64_t heads, double d_b, double d_c, range_t sums)
+{
+    return cost_through(c, heads, d_b, d_c, sums) <= cost_by_pairs(c, heads, d_b, d_c, c->common);
 }
 
 static double cost_of(const gnn__pairs_t *pairs, int64_t heads, double d_b, double d_c)
@@ -170,9 +172,14 @@ static double cost_of(const gnn__pairs_t *pairs, int64_t heads, double d_b, doub
         const bool downwards = grows_downwards(pairs, row0, row1);
         range_t sums = {0};
         chunk_t c;
-        bool by_sums;
-        while (take_chunk(pairs, downwards, &row0, &row1, &c))
-            cost += chunk_cost(&c, heads, d_b, d_c, &sums, &by_sums);
+        while (take_chunk(pairs, downwards, &row0, &row1, &c)) {
+            cost += cost_by_pairs(&c, heads, d_b, d_c, c.any);
+            if (!is_through(&c, heads, d_b, d_c, sums))
+                continue;
+            cost += cost_through(&c, heads, d_b, d_c, sums) -
+                    cost_by_pairs(&c, heads, d_b, d_c, c.common);
+            sums = c.common;
+        }
     }
     return cost;
 }
@@ -327,13 +334,11 @@ static void add_pairs(const term_t *t, const state_t *s, const chunk_t *c, int64
 static void run_rows(const term_t *t, state_t *s, int64_t row0, int64_t row1)
 {
     const bool downwards = grows_downwards(t->pairs, row0, row1);
-    range_t sums = {0};
+    const double d_b = (double)t->b.width, d_c = (double)t->c.width;
     chunk_t c;
-    bool by_sums;
     s->sums = (range_t){0};
     while (take_chunk(t->pairs, downwards, &row0, &row1, &c)) {
-        chunk_cost(&c, t->heads, (double)t->b.width, (double)t->c.width, &sums, &by_sums);
-        if (!by_sums) {
+        if (!is_through(&c, t->heads, d_b, d_c, s->sums)) {
             add_pairs(t, s, &c, c.any.lo, c.any.hi);
             continue;
         }

@@ -8,7 +8,7 @@
  * Tiles of ROWS rows and COLUMNS registers; what remains of the rows is computed row by row, what
  * remains of the columns in one register and then in a part of one. Operands are small enough for
  * the caches and are read in place. */
-#include <lib/kernels/dense/gemm_block.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec.h>
 
