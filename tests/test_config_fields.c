@@ -72,6 +72,9 @@ START_TEST(a_resolved_config_resolves_to_itself)
         ck_ok(gnn_layer_config_resolve(&again, &resolved));
         ck_assert_mem_eq(&again, &resolved, sizeof resolved);
     }
+    config.resolved = (gnn_flag_t)7;
+    ck_fails(gnn_layer_config_resolve(&config, &config), GNN_EINVALID,
+             "config field .resolved = 7 lies outside 0..2");
 }
 END_TEST
 

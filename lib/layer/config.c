@@ -99,6 +99,9 @@ static int check_fields(const gnn_layer_config_t *c)
     const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         GNN_TRY(gnn__config_check(f, c));
+    if ((int)c->resolved < GNN_FLAG_DEFAULT || c->resolved > GNN_OFF)
+        return gnn__error(GNN_EINVALID, "config field .resolved = %d lies outside 0..%d",
+                          (int)c->resolved, GNN_OFF);
     return GNN_OK;
 }
 
