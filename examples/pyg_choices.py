@@ -12,7 +12,7 @@ from pyg_symbols import Batch, Edges, Rows, Selected, Sym, constant_row, raw, sy
 
 
 class Part:
-    """The nodes that were chosen: `mask` is the name of the step that is 1 at these and 0 elsewhere."""
+    """Chosen nodes: `mask` names the step that is 1 at them and 0 elsewhere."""
 
     def __init__(self, mask):
         self.mask = mask
@@ -40,7 +40,8 @@ def same_axis(a, b):
 
 
 def mask_of(t, axis):
-    """The name of the step that is 1 at the rows of an axis that were chosen: of nodes, or of edges whose ends both were."""
+    """The name of the step that is 1 at chosen rows: chosen nodes, or edges whose ends are both
+    chosen."""
     part = part_of(axis)
     if not isinstance(axis.axis, Edges):
         return part.mask
@@ -113,7 +114,8 @@ def picked(t, x, index):
 
 
 def chosen(t, score, batch, ratio, min_score):
-    """The nodes of each graph with the largest scores: a share of them, so many, or all above a score."""
+    """The nodes of each graph with the largest scores: a ratio of them, a count, or all above a
+    minimum."""
     from torch_geometric.nn.pool.select.topk import topk
     axis = score.meta.axis
     of = part_of(axis)
@@ -159,7 +161,8 @@ def others(t, axis):
 
 
 def bounded(function, fill):
-    """A function of which values at rows that were not chosen, which may be any, would make no finite number: there it is that of 0 or 1."""
+    """A function that may not be finite at rows that are not chosen, whose values are arbitrary:
+    these rows are replaced by 0 or 1 first."""
     def call(t, x, *args, **kwargs):
         if isinstance(x.meta, Rows) and part_of(x.meta.axis) is not None:
             name = masked(t, x)

@@ -362,7 +362,8 @@ def wanted(module, inputs):
 
 
 def copied(module):
-    """A copy that a run may change, without graphs that it has cached; a module that cannot be copied itself."""
+    """A copy for a run that may change it, without cached graphs; the module itself if it cannot be
+    copied."""
     try:
         made = copy.deepcopy(module)
     except Exception:  # noqa: BLE001 (whatever its constructor raises)
@@ -385,7 +386,8 @@ def run_once(module, drawn):
 
 
 def pairs_of_types(relations):
-    """Ends that a list of edges of its own may have, the largest counts first: a smaller pair runs too, but is not what is meant."""
+    """Node types that the ends of a separate edge list may have, the largest counts first: smaller
+    counts would run too, but are not the ones meant."""
     nodes = list(dict.fromkeys(n for r in relations for n in (r[0], r[-1])))[::-1]
     return sorted(((a, b) for a in nodes for b in nodes), key=lambda ends: -nodes[::-1].index(ends[0]) - nodes[::-1].index(ends[1]))
 

@@ -57,7 +57,8 @@ def states_of(m, hidden, n, dtype):
 
 
 def recurrent(t, m, x, hidden=None):
-    """A GRU, LSTM or RNN over a sequence of known length: stacked before its rows, or along the first axis after them."""
+    """A GRU, LSTM or RNN over a sequence of known length: stacked before its rows, or along the
+    first axis after them."""
     axis = 1 if m.batch_first else 0
     piled = isinstance(x, pyg_symbols.Sym) and isinstance(x.meta, pyg_symbols.Piled)
     if piled == m.batch_first or not piled and (not pyg_symbols.is_value(x) or x.meta.lone) or x.dim() != 3 or m.proj_size:
@@ -101,7 +102,8 @@ def graph_size_norm(t, m, x, batch=None, batch_size=None):
 
 @forward_of("ClusterGCNConv")
 def cluster_gcn(t, m, x, edge_index):
-    """Its own forward adds to the weights of self-loops in place: 1 + lambda times as much there, all of which are those that it added."""
+    """Its forward scales the weights of self-loops by 1 + lambda in place; all self-loops are those
+    that it added."""
     if not m.add_self_loops or isinstance(x, tuple) or not isinstance(edge_index, pyg_symbols.Sym):
         return NotImplemented
     import pyg_graphs

@@ -55,7 +55,8 @@ class Rows:
 
 
 class Edges:
-    """Edges (2 x m) of an argument, after operations on them; with a `part`, those between nodes that were chosen (pyg_choices.py)."""
+    """Edges (2 x m) of an argument, after operations on them; with a `part`, only edges between
+    chosen nodes (pyg_choices.py)."""
 
     def __init__(self, source, ops=(), part=None):
         self.source, self.ops, self.part = source, tuple(ops), part

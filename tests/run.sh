@@ -1,7 +1,10 @@
 #!/bin/sh
-# Command two: installs what is missing, builds, runs the tests. The last line is "N passed, N failed, N skipped".
+# Command two: installs what is missing, builds, runs the tests. The last line is "N passed, N failed,
+# N skipped".
 #
-#   sh tests/run.sh [--all]     --all: also the scripts that take minutes (packaging, the site, whole programs), as .ci/run does
+#   sh tests/run.sh [--all]
+#
+# --all: also the scripts that take minutes (packaging, the site, whole programs), as .ci/run does.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/setup.sh"

@@ -3,8 +3,9 @@
 #
 #   sh tests/suites.sh [--house | --all] FOLDER [SUITE...]     all suites if none is named
 #
-# --house: the scripts in tests/house, too, but for those that say "# Long: why" at their top, which --all runs as well.
-# GNN_TEST_JOBS suites run at once (1); scripts always run one after another; GNN_TEST_HOUSE names those that run.
+# --house: also the scripts in tests/house, except those with a line "# Long: why" at their top, which
+# --all runs, too. GNN_TEST_JOBS suites run at once (1); scripts always run one after another;
+# GNN_TEST_HOUSE names those that run.
 # GNN_TEST_WITHOUT names suites that are left out.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why", or "LEFT OUT name: why" of what does not count then either; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.

@@ -1,4 +1,5 @@
-"""`gnn citation` with default options beside PyG's networks with the settings of its examples, on the same splits.
+"""`gnn citation` with default options next to PyG's networks with the settings of its examples, on
+the same splits.
 
     recipes.py SET... [--layers gcn,gat,sage,mlp] [--splits N] [--draw] [--each 20,30] [--epochs N] [--gnn build/gnn] [--only ours|pyg] [--keep FILE]
     recipes.py --table FILE

@@ -1,4 +1,5 @@
-"""Drawn sets whose features, links, labels and splits differ in kind: {name: function of a random generator}.
+"""Random sets whose features, links, labels and splits differ in kind: {name: function of a random
+generator}.
 
 A function returns what recipes.py reads of a .npz: x, labels (classes, or 0 and 1 in columns), edges (2 x m) and, where the rule of drawn splits does not fit, the
 shares of training and validation.
@@ -115,7 +116,8 @@ def noval(draw):
 
 
 def several(draw, nodes=1500, groups=20, labels=25, columns=50, words=False):
-    """Groups that overlap, links within groups; a label depends on a node's groups and on those of its neighbours."""
+    """Overlapping groups with links within groups; labels depend on the groups of a node and of its
+    neighbours."""
     of = draw.random((nodes, groups)) < 2.5 / groups
     score = of.astype(float) @ of.T
     numpy.fill_diagonal(score, 0)

@@ -1,5 +1,5 @@
-/* Settings chosen by validation: short trainings on one split compare the recipe of the facts with
- * the other form of the network and another scale of the features. Test nodes are not used. */
+/* Settings chosen by validation: short trainings on one split compare the recipe with the other
+ * form of the network and with unscaled features. Test nodes are not used. */
 #include "citation.h"
 #include "program.h"
 
@@ -87,7 +87,7 @@ static int64_t count_validation(const gnn_data_t *data, int64_t split)
 }
 
 /* Is a rival's value above the first by more than half a standard error of a share of `count`
- * nodes, or, for errors, lower by 2%? Smaller differences are noise: the facts decide. */
+ * nodes, or, for errors, lower by 2%? Smaller differences are noise: the recipe stays. */
 static int beats(const options_t *o, double rival, double first, int64_t count)
 {
     if (isnan(rival) || isnan(first))
@@ -105,7 +105,7 @@ typedef struct {
     const outcome_t *at;
     double value; /* of the choice so far */
     int64_t count;
-    char text[256]; /* what came of it */
+    char text[256]; /* the values so far, for the report */
 } trial_t;
 
 static void add_text(trial_t *t, const char *what, double value, const char *end)

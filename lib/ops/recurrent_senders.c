@@ -11,9 +11,8 @@
 #include <lib/ops/named/named_ops.h>
 #include <lib/ops/support.h>
 
-enum {
-    KEPT = 4
-}; /* values of a step per column of the state that backward reads, of either cell */
+/* Elements that a step saves for backward, per receiver and column of h. */
+enum { KEPT = 4 };
 
 typedef struct run run_t;
 

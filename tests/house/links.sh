@@ -1,5 +1,6 @@
 #!/bin/sh
-# Paths and files that comments and pages name exist, and so do the targets of links between pages, with their headings.
+# Paths and files that comments and pages name exist, and so do the targets of links between pages,
+# with their headings.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" 2>/dev/null && pwd)
@@ -21,8 +22,8 @@ paths_in() {
         "$@" | sed -E 's/^([^:]*):[^A-Za-z]?/\1 /'
 }
 
-# Prints "FILE:LINE NAME" for each file that a comment names without its folder: name.c, name.kernel.c, name.md. NAME.c,
-# foo.c and name.c stand for any.
+# Prints "FILE:LINE NAME" for each file that a comment names without its folder: name.c,
+# name.kernel.c, name.md. NAME.c, foo.c and name.c stand for any.
 bare_names() {
     awk '
         FNR == 1 { inside = 0 }

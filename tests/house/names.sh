@@ -1,6 +1,6 @@
 #!/bin/sh
-# Names mean one thing: a file's name is unique in lib/ (entries of tables apart), no internal name is
-# a public one with a second underscore, headers of the library do not define a type or an inline
+# Names mean one thing: a file's name is unique in lib/ (entries of tables apart), no internal name
+# is a public one with a second underscore, headers of the library do not define a type or an inline
 # function twice, no table has an entry twice, and a header's guard is its file's name.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -40,8 +40,8 @@ rows_twice() {
     done
 }
 
-# Prints "FILE: GUARD" for headers whose guard does not end with the file's name and H; reads paths. A template, which is
-# included several times, has none.
+# Prints "FILE: GUARD" for headers whose guard does not end with the file's name and H; reads paths.
+# A template, which is included several times, has none.
 guards_unlike() {
     while read -r header; do
         guard=$(sed -nE 's/^#ifndef ([A-Z0-9_]+_H_?)$/\1/p' "$header" | head -n 1)

@@ -48,7 +48,8 @@ save("wrong.npz", **both(ints([k + c for k in kind for c in range(2)], (N, 2))))
 save("one.npz", **both(ints([0] * N)))
 save("csr.npz", **both(ints(kind), rows))
 save("cora.npz", **both(ints(kind)))
-# 20 labels of 400 nodes in 8 groups, whose 240 words are rare; and 240 nodes of 3 classes with 40 links each.
+# 20 labels of 400 nodes in 8 groups, whose 240 words are rare; and 240 nodes of 3 classes with 40
+# links each.
 groups = [[g for g in range(8) if draw.random() < 0.3] for _ in range(400)]
 of = [draw.sample(range(8), 2) for _ in range(20)]
 words = [float(draw.random() < (0.4 if w % 8 in groups[i] else 0.02)) for i in range(400) for w in range(240)]

@@ -1,4 +1,5 @@
-"""The networks of PyG's own examples and benchmarks, exported by examples/from_pyg.py and run by libgnn.
+"""The networks of PyG's own examples and benchmarks, exported by examples/from_pyg.py and run by
+libgnn.
 
     python tests/pyg/nets.py CHECKOUT [--library PATH] [--only WORD] [--list] [--table FILE]
 
@@ -89,7 +90,8 @@ RATES, LINKS = [("movie", "rev_rates", "user"), ("movie", "metapath_0", "movie")
 DECODER = dict(relations=[("user", "rates", "movie")], widths={"z_dict.user": HIDDEN, "z_dict.movie": HIDDEN})
 PAPERS = of_types(("author", "to", "paper"), ("paper", "to", "author"), ("paper", "to", "term"), ("term", "to", "paper"))
 DEEP = dict(init=dict(num_layers=4))  # The fewest layers with a pooling between two of them.
-# What names alone do not tell: arguments of a constructor, globals of its file, widths of inputs, optional inputs.
+# What names alone do not tell: arguments of a constructor, globals of its file, widths of inputs,
+# optional inputs.
 OWN = {
     **{f"kernel/{file}.py:{name}": DEEP for file, name in (("sag_pool", "SAGPool"), ("top_k", "TopK"), ("asap", "ASAP"), ("edge_pool", "EdgePool"), ("graclus", "Graclus"))},
     "kernel/diff_pool.py:DiffPool": DEEP, "ar_link_pred.py:ARLinkPredictor": dict(widths=dict(z_i=IN, z_j=IN)),
@@ -122,7 +124,8 @@ def is_constant(node):
 
 
 def namespace_of(path, extra):
-    """The names of a file: imports, functions, classes and constants; those that cannot be made here are left out."""
+    """The names that a file defines: imports, functions, classes and constants, without those that
+    fail here."""
     module = sys.modules["net"] = types.ModuleType("net")
     names, missing = vars(module), []
     names.update(__file__=path, **{**GLOBALS, **extra})

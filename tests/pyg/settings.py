@@ -121,7 +121,8 @@ class Jump(nn.Module):
 
 
 def pooled_by(cls):
-    """A pooling that chooses nodes, a convolution over these, and a readout: rows whose count follows from values are no output."""
+    """A pooling that chooses nodes, a convolution over them, and a readout, since outputs cannot
+    have a row count that depends on values."""
     class Pooled(nn.Module):
         def __init__(self, **given):
             super().__init__()

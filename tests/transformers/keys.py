@@ -261,7 +261,7 @@ HEADS = ("MASKED_LM", "CAUSAL_LM", "QUESTION_ANSWERING", "TOKEN_CLASSIFICATION",
 
 
 def heads_of(case):
-    """The case with each head, and where it has logits of words with its embeddings tied and not."""
+    """The case with each head; heads with logits of tokens with tied and with untied embeddings."""
     from transformers.models.auto import modeling_auto as auto
     names = {"PRETRAINING": "MODEL_FOR_PRETRAINING_MAPPING_NAMES"}
     seen = set()

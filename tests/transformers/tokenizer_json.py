@@ -1,4 +1,5 @@
-"""Drawn files tokenizer.json: every part that the package tokenizers has, with every setting, and what the library makes of them beside the package.
+"""Random files tokenizer.json, with every part and setting of the package tokenizers: the library's
+ids next to those of the package.
 
     python tests/transformers/tokenizer_json.py LIBRARY [COUNT] [--seed N] [--show N] [--only WORD] [--write tests/golden/tokenizer_json.tsv]
 
