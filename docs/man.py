@@ -2,7 +2,7 @@
 """Man pages (section 3) from the doc comments of the public headers, and gnn(3) from docs/reference.md.
 
 One page per function, type, documented macro and header. What has no page of its own (constants of
-an enum, entries of a table, gnn_X_sized) is a link to the page that documents it.
+an enum, entries of a table) is a link to the page that documents it.
 
     python3 docs/man.py --version X --filter docs/filter.sh --tables DIR --reference docs/reference.md \
                         --out DIR HEADER...
@@ -28,7 +28,6 @@ class Item:
         self.kind, self.name, self.header, self.text, self.section = kind, name, header, text, section
         self.comment = comment  # lines without the asterisks; None: there is none
         self.links = []  # names that lead to this page
-        self.sized = None
 
 
 def plain(comment):
@@ -423,13 +422,7 @@ class Manual:
     def relate(self):
         """Which names are links, and to which page."""
         for name, item in list(self.items.items()):
-            if item.kind == "function" and name.endswith("_sized"):
-                shorter = self.items.get(name[: -len("_sized")])
-                if not shorter:
-                    raise SystemExit(f"man.py: {name} has no inline function that calls it")
-                shorter.sized, self.links[name] = item, shorter.name
-                del self.items[name]
-            elif item.kind == "type":
+            if item.kind == "type":
                 for constant in constants(item.text):
                     self.links[constant[0]] = name
         bare = [f"{item.header}: {name} has no doc comment that begins with a sentence" for name, item in self.items.items()
@@ -489,14 +482,12 @@ class Manual:
     def function(self, item):
         parts = Parts(item.comment)
         page = self.page(item.name, self.brief(item))
-        lines = [wrapped(item.text)] + ([""] + [wrapped(item.sized.text)] if item.sized else [])
+        lines = [wrapped(item.text)]
         self.synopsis(page, item.header, "\n".join(lines).split("\n"))
         library = "gnn-igraph" if item.header == "gnn/igraph.h" else "gnn"
         page.raw(".PP", f"Link with \\fI\\-l{code(library)}\\fR (\\fBpkg\\-config \\-\\-cflags \\-\\-libs {code(library)}\\fR).")
         page.head("DESCRIPTION")
         page.flow(parts.description or [self.brief(item) + "."])
-        if item.sized:
-            page.text(f"The function is inline: it calls `{item.sized.name}` with the size of the struct that the program was compiled with, so that programs built with older headers go on working.")
         self.parameters(page, item, parts)
         listed, others = [], []
         text = " ".join(parts.returns)

@@ -75,7 +75,7 @@ def find(named=None):
 class Library:
     def __init__(self, path):
         self.path, self.c = path, ctypes.CDLL(path)
-        for name in ("gnn_context_new_sized", "gnn_model_load", "gnn_model_graphs", "gnn_model_forward", "gnn_model_value", "gnn_model_graph_count"):
+        for name in ("gnn_context_new", "gnn_model_load", "gnn_model_graphs", "gnn_model_forward", "gnn_model_value", "gnn_model_graph_count"):
             getattr(self.c, name).restype = ctypes.c_int
         for name in ("gnn_error_message", "gnn_model_input_name"):
             getattr(self.c, name).restype = ctypes.c_char_p
@@ -97,7 +97,7 @@ class Model:
     def __init__(self, library, path):
         self.library, self.context, self.model = library, ctypes.c_void_p(), ctypes.c_void_p()
         try:
-            library.check(library.c.gnn_context_new_sized(ctypes.byref(self.context), None, ctypes.c_size_t(0)))
+            library.check(library.c.gnn_context_new(ctypes.byref(self.context), None))
             library.check(library.c.gnn_model_load(ctypes.byref(self.model), self.context, path.encode()))
         except Differs:
             self.free()

@@ -432,15 +432,14 @@ static int deliver(gnn_graph_t **graph, gnn_real_t **weight, const matrix_t *s)
     return rc;
 }
 
-int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
-                            const gnn_real_t *edge_weight, gnn_context_t *context,
-                            const gnn_diffusion_t *config, size_t size)
+int gnn_graph_diffuse(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
+                      const gnn_real_t *edge_weight, gnn_context_t *context,
+                      const gnn_diffusion_t *config)
 {
-    gnn_diffusion_t d;
+    gnn_diffusion_t d = config ? *config : (gnn_diffusion_t){0};
     matrix_t t = {0}, s = {0};
     kept_t all = {0};
     int rc;
-    GNN_TRY(gnn__sized_config(&d, sizeof d, config, size, "a diffusion's config"));
     GNN__NEED(graph);
     GNN__NEED(weight);
     GNN__NEED(of);

@@ -297,27 +297,6 @@ START_TEST(node_training_allocates_nothing_after_the_second_epoch)
 END_TEST
 
 /* The result of a program that was compiled with another version: fewer members, or more. */
-START_TEST(results_have_the_size_of_the_program)
-{
-    gnn_data_t *data = blocks(120, 12);
-    gnn_model_t *gat = new_gat(context, 12, 4);
-    const gnn_train_config_t config = {.epochs = 3};
-    struct {
-        gnn_train_result_t known;
-        double later;
-    } result;
-    memset(&result, 0xff, sizeof result);
-    ck_ok(gnn_train_sized(gat, context, data, &config, sizeof config, &result.known,
-                          offsetof(gnn_train_result_t, train_loss)));
-    ck_assert_int_eq(result.known.epochs, 3);
-    ck_assert(isnan(result.known.train_loss)); /* as it was */
-    ck_ok(gnn_train_sized(gat, context, data, &config, sizeof config, &result.known, sizeof result));
-    ck_assert(result.known.train_loss > 0 && result.later == 0);
-    gnn_model_free(gat);
-    gnn_data_free(data);
-}
-END_TEST
-
 START_TEST(evaluate_is_the_metric_of_predict)
 {
     gnn_data_t *data = blocks(120, 12);
@@ -362,7 +341,6 @@ int main(void)
     tcase_add_test(c, invalid_settings_of_the_loop_are_refused);
     tcase_add_test(c, same_seed_same_bits_on_one_two_and_four_threads);
     tcase_add_loop_test(c, node_training_allocates_nothing_after_the_second_epoch, 0, 2);
-    tcase_add_test(c, results_have_the_size_of_the_program);
     tcase_add_test(c, evaluate_is_the_metric_of_predict);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -195,12 +195,11 @@ static int open_sampler(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero,
     return GNN_OK;
 }
 
-int gnn_hetero_sampler_new_sized(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
-                                 const gnn_hetero_sampler_config_t *config, size_t size)
+int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
+                           const gnn_hetero_sampler_config_t *config)
 {
-    gnn_hetero_sampler_config_t own;
+    gnn_hetero_sampler_config_t own = config ? *config : (gnn_hetero_sampler_config_t){0};
     gnn_hetero_sampler_t *made;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a sampler's config"));
     GNN__NEED(sampler);
     *sampler = NULL;
     GNN__NEED(hetero);

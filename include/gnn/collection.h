@@ -56,9 +56,6 @@ typedef struct gnn_graph_batches_config {
 
 /** Batches of the graphs of a set, as a source for gnn_train_batches. */
 typedef struct gnn_graph_batches gnn_graph_batches_t;
-GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                        const gnn_model_t *model, const gnn_split_t *splits,
-                                        const gnn_graph_batches_config_t *config, size_t size);
 /**
  * Makes batches of the graphs of a set for a model. Its graph slots get, as far as it has them:
  *
@@ -79,12 +76,9 @@ GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn
  * Memory: that of one batch. A batch depends on split, epoch and index alone, not on earlier
  * batches.
  */
-static inline int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                        const gnn_model_t *model, const gnn_split_t *splits,
-                                        const gnn_graph_batches_config_t *config)
-{
-    return gnn_graph_batches_new_sized(batches, data, model, splits, config, sizeof *config);
-}
+GNN_API int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                                  const gnn_model_t *model, const gnn_split_t *splits,
+                                  const gnn_graph_batches_config_t *config);
 /** Frees graph batches; may be NULL. */
 GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);
 /** The source of graph batches, for gnn_train_batches; lives as long as the batches. */

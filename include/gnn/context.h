@@ -84,17 +84,12 @@ typedef struct gnn_context_config {
     gnn_allocator_t allocator; /**< zero: the C library's */
 } gnn_context_config_t;
 
-GNN_API int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config,
-                                  size_t size);
 /** Makes a context. In a child of fork() all contexts use one thread, since the worker threads
  *  exist in the parent only. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY.
  *
  *  @param[out] context  the caller's, for gnn_context_free
  *  @param[in] config    NULL: all defaults */
-static inline int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
-{
-    return gnn_context_new_sized(context, config, sizeof *config);
-}
+GNN_API int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config);
 /** Frees the context and its workspace; may be NULL. Layers and models that were made with it may
  * outlive it, since each call on them takes a context. Objects that borrow it until they are freed
  * are documented as such: tapes, optimisers, batches. */

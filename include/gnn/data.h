@@ -158,7 +158,6 @@ typedef struct gnn_data_config {
     const gnn_tensor_t *edge_features;
 } gnn_data_config_t;
 
-GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size);
 /**
  * Makes a data set of the caller's arrays (examples/own_data.c). Edges keep their order and ids.
  *
@@ -170,10 +169,7 @@ GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *confi
  *
  * Cost: O(size of the arrays) time; memory the same, or O(nodes + edges) if they are borrowed.
  */
-static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
-{
-    return gnn_data_new_sized(data, config, sizeof *config);
-}
+GNN_API int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config);
 
 /**
  * Replaces the splits of the nodes.
@@ -215,14 +211,8 @@ typedef struct gnn_open_config {
      * always read as with ON] */
     gnn_flag_t directed;
 } gnn_open_config_t;
-GNN_API int gnn_data_open_as_sized(gnn_data_t **data, const char *path,
-                                   const gnn_open_config_t *config, size_t size);
 /** gnn_data_open with settings; `config` NULL: all defaults. */
-static inline int gnn_data_open_as(gnn_data_t **data, const char *path,
-                                   const gnn_open_config_t *config)
-{
-    return gnn_data_open_as_sized(data, path, config, sizeof *config);
-}
+GNN_API int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_t *config);
 /** Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node
  * ids as features; 2 training labels per club. */
 GNN_API int gnn_data_karate(gnn_data_t **data);

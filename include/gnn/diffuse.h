@@ -31,9 +31,6 @@ typedef struct gnn_diffusion {
     int64_t average;
 } gnn_diffusion_t;
 
-GNN_API int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
-                                    const gnn_real_t *edge_weight, gnn_context_t *context,
-                                    const gnn_diffusion_t *config, size_t size);
 /**
  * Graph diffusion: S = sum over k of theta_k T^k with the normalised graph T, sparsified per
  * receiver to the strongest senders or those above a threshold, and normalised again. PyG's GDC in
@@ -50,19 +47,16 @@ GNN_API int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, co
  *                          the thread count
  * @param[in]  config       NULL: all defaults
  * @return GNN_OK; GNN_EINVALID (a setting); GNN_ETOPOLOGY; GNN_ENUMERIC: a weight is negative or
- *         not finite; GNN_EMEMORY. *graph and *weight are NULL then. Inline.
+ *         not finite; GNN_EMEMORY. *graph and *weight are NULL then.
  *
  * Cost: per node, the pairs that its walks visit, which `tolerance` bounds: with 1e-8 nearly the
  * whole graph in each step (n m log(tolerance) / log(1 - alpha) at most); O(n) memory per thread,
  * and 16 bytes per pair kept; with `average` up to 4 `average` n + 1,024 n pairs before the
  * selection. Paper: Gasteiger et al. 2019 (GDC).
  */
-static inline int gnn_graph_diffuse(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
-                                    const gnn_real_t *edge_weight, gnn_context_t *context,
-                                    const gnn_diffusion_t *config)
-{
-    return gnn_graph_diffuse_sized(graph, weight, of, edge_weight, context, config, sizeof *config);
-}
+GNN_API int gnn_graph_diffuse(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
+                              const gnn_real_t *edge_weight, gnn_context_t *context,
+                              const gnn_diffusion_t *config);
 
 #ifdef __cplusplus
 }

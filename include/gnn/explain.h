@@ -90,9 +90,6 @@ typedef struct gnn_explain_method {
 /** The method of an index; NULL past the last. */
 GNN_API const gnn_explain_method_t *gnn_explain_method_at(size_t index);
 
-GNN_API int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
-                              gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
-                              const gnn_explain_config_t *config, size_t size);
 /**
  * Explains one row of a model's output.
  *
@@ -111,14 +108,11 @@ GNN_API int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t
  * Cost: one forward and backward pass over the subgraph per epoch or step (two per step of
  * integrated gradients; in occlusion one forward pass per edge and per non-zero column), and its
  * features as dense rows. Deterministic: yes, with any thread count. Threads: reads the model; the
- * context is the caller's. Papers: above. Inline.
+ * context is the caller's. Papers: above.
  */
-static inline int gnn_explain(gnn_explanation_t **explanation, const gnn_model_t *model,
-                              gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
-                              const gnn_explain_config_t *config)
-{
-    return gnn_explain_sized(explanation, model, context, inputs, row, config, sizeof *config);
-}
+GNN_API int gnn_explain(gnn_explanation_t **explanation, const gnn_model_t *model,
+                        gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
+                        const gnn_explain_config_t *config);
 /** Frees an explanation; may be NULL. */
 GNN_API void gnn_explanation_free(gnn_explanation_t *explanation);
 
@@ -148,11 +142,6 @@ typedef struct gnn_fidelity {
     double sparsity; /**< the share of the edges run that it excludes */
 } gnn_fidelity_t;
 
-GNN_API int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *context,
-                                       const gnn_model_inputs_t *inputs,
-                                       const gnn_explanation_t *explanation,
-                                       const gnn_fidelity_config_t *config, size_t size,
-                                       gnn_fidelity_t *fidelity);
 /**
  * Runs the model on the explanation alone (inputs times mask) and on the remainder (inputs times 1
  * - mask).
@@ -164,16 +153,12 @@ GNN_API int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *
  *         GNN_EUNSUPPORTED: a regression; else as gnn_explain
  *
  * Cost: three forward runs. Papers: Pope et al. 2019, Yuan et al. 2022 (fidelity), Agarwal et al.
- * 2023 (unfaithfulness). Inline.
+ * 2023 (unfaithfulness).
  */
-static inline int gnn_explain_fidelity(const gnn_model_t *model, gnn_context_t *context,
-                                       const gnn_model_inputs_t *inputs,
-                                       const gnn_explanation_t *explanation,
-                                       const gnn_fidelity_config_t *config, gnn_fidelity_t *fidelity)
-{
-    return gnn_explain_fidelity_sized(model, context, inputs, explanation, config, sizeof *config,
-                                      fidelity);
-}
+GNN_API int gnn_explain_fidelity(const gnn_model_t *model, gnn_context_t *context,
+                                 const gnn_model_inputs_t *inputs,
+                                 const gnn_explanation_t *explanation,
+                                 const gnn_fidelity_config_t *config, gnn_fidelity_t *fidelity);
 
 /** Settings of gnn_data_ba_shapes. Zero: the default in brackets. */
 typedef struct gnn_ba_shapes {

@@ -30,9 +30,6 @@ typedef struct gnn_classes_config {
     gnn_real_t dropout;       /**< of that vector, in training [0.1]; GNN_ZERO: none */
 } gnn_classes_config_t;
 
-GNN_API int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                              const char *folder,
-                                              const gnn_classes_config_t *classes, size_t size);
 /**
  * gnn_pretrained_open with a new classification head in place of the modules that follow the
  * Transformer: the last step, named "classes", whose weights are initialised to 0.
@@ -44,11 +41,8 @@ GNN_API int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn
  * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a NULL among the names, or
  *         an invalid dropout rate
  */
-static inline int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                              const char *folder, const gnn_classes_config_t *classes)
-{
-    return gnn_pretrained_open_classes_sized(pretrained, context, folder, classes, sizeof *classes);
-}
+GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                        const char *folder, const gnn_classes_config_t *classes);
 
 /**
  * Writes a model as a folder that gnn_pretrained_open reads: the current weights in fp32, with the
@@ -118,10 +112,6 @@ typedef struct gnn_text_source_config {
 /** Texts as batches for gnn_train_batches: concatenated, without padding. */
 typedef struct gnn_text_source_s gnn_text_source_t;
 
-GNN_API int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                                      const gnn_labelled_texts_t *train,
-                                      const gnn_labelled_texts_t *validation,
-                                      const gnn_text_source_config_t *config, size_t size);
 /**
  * Makes a source of batches from labelled texts. All texts are tokenized here, once; graphs are
  * made per batch.
@@ -134,13 +124,10 @@ GNN_API int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pret
  * @return GNN_OK; GNN_EINVALID: a text or a label is missing, or a label is out of range;
  *         GNN_EUNSUPPORTED: the model has no tokenizer; GNN_EMEMORY
  */
-static inline int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                                      const gnn_labelled_texts_t *train,
-                                      const gnn_labelled_texts_t *validation,
-                                      const gnn_text_source_config_t *config)
-{
-    return gnn_text_source_new_sized(source, pretrained, train, validation, config, sizeof *config);
-}
+GNN_API int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                                const gnn_labelled_texts_t *train,
+                                const gnn_labelled_texts_t *validation,
+                                const gnn_text_source_config_t *config);
 /** The batches of a source, for gnn_train_batches; they live as long as the source. */
 GNN_API const gnn_source_t *gnn_text_source(const gnn_text_source_t *source);
 /** Frees a text source; may be NULL. */

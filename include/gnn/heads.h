@@ -119,10 +119,6 @@ typedef struct gnn_zero_shot_config {
     const char *hypothesis; /**< a sentence with {} for the class ["This example is {}."] */
     gnn_flag_t independent; /**< GNN_ON: multi-label [off] */
 } gnn_zero_shot_config_t;
-GNN_API int gnn_pretrained_zero_shot_sized(const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                           const gnn_texts_t *texts, const gnn_texts_t *classes,
-                                           const gnn_zero_shot_config_t *config,
-                                           const gnn_tensor_t *out, size_t size);
 /**
  * Zero-shot classification by a natural language inference model (one of its classes begins with
  * "entail"): the probability that the text entails the hypothesis of each class.
@@ -135,14 +131,9 @@ GNN_API int gnn_pretrained_zero_shot_sized(const gnn_pretrained_t *pretrained, g
  *         gnn_pretrained_classify_pairs
  * Paper: Yin et al. 2019.
  */
-static inline int gnn_pretrained_zero_shot(const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                           const gnn_texts_t *texts, const gnn_texts_t *classes,
-                                           const gnn_zero_shot_config_t *config,
-                                           const gnn_tensor_t *out)
-{
-    return gnn_pretrained_zero_shot_sized(pretrained, context, texts, classes, config, out,
-                                          sizeof *config);
-}
+GNN_API int gnn_pretrained_zero_shot(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                     const gnn_texts_t *texts, const gnn_texts_t *classes,
+                                     const gnn_zero_shot_config_t *config, const gnn_tensor_t *out);
 
 #ifdef __cplusplus
 }

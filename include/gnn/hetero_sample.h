@@ -38,22 +38,17 @@ typedef struct gnn_hetero_sampler_config {
     gnn_flag_t replace;
 } gnn_hetero_sampler_config_t;
 
-GNN_API int gnn_hetero_sampler_new_sized(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
-                                         const gnn_hetero_sampler_config_t *config, size_t size);
 /**
  * Makes a sampler over the description's relations, which it copies.
  *
  * @param[out] sampler  the caller's, for gnn_hetero_sampler_free
  * @return as gnn_graph_hetero; GNN_ENOTFOUND: no such block, the message lists them; GNN_EINVALID
- *         (no hop, a fan-out below -1, with its index); GNN_EMEMORY. *sampler is NULL then. Inline.
+ *         (no hop, a fan-out below -1, with its index); GNN_EMEMORY. *sampler is NULL then.
  *
  * Cost: O(n relations + m) time and memory. Threads: draws only read it, so it may be shared.
  */
-static inline int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
-                                         const gnn_hetero_sampler_config_t *config)
-{
-    return gnn_hetero_sampler_new_sized(sampler, hetero, config, sizeof *config);
-}
+GNN_API int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
+                                   const gnn_hetero_sampler_config_t *config);
 /** Frees a sampler of typed nodes; may be NULL. */
 GNN_API void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler);
 

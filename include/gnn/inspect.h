@@ -59,10 +59,6 @@ typedef struct gnn_attention_config {
 GNN_API int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *model,
                                    gnn_context_t *context, const gnn_model_inputs_t *inputs,
                                    const char *const *names);
-GNN_API int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
-                                        const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                        const char *text, const gnn_attention_config_t *config,
-                                        size_t size);
 /**
  * gnn_attention_of_model for a text.
  *
@@ -71,12 +67,9 @@ GNN_API int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
  * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: there are no tokens;
  *         else as gnn_attention_of_model
  */
-static inline int gnn_attention_of_text(gnn_attention_maps_t **attention,
-                                        const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                        const char *text, const gnn_attention_config_t *config)
-{
-    return gnn_attention_of_text_sized(attention, pretrained, context, text, config, sizeof *config);
-}
+GNN_API int gnn_attention_of_text(gnn_attention_maps_t **attention,
+                                  const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                  const char *text, const gnn_attention_config_t *config);
 /** Frees attention maps; may be NULL. */
 GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 /**
@@ -154,10 +147,6 @@ typedef struct gnn_attachment {
     int64_t sentences, words;
 } gnn_attachment_t;
 
-GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
-                                     const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                     const gnn_treebank_t *treebank,
-                                     const gnn_attachment_config_t *config, size_t size);
 /**
  * Compares an encoder's attention heads with a treebank. The treebank's words are joined by spaces
  * and tokenized; gnn_attention_of_words merges the tokens into words again.
@@ -171,14 +160,9 @@ GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
  * layer, a run of the model up to it; O(n^2 log n) per sentence and head for the tree. Papers: Htut
  * et al. 2019; Clark et al. 2019; Raganato and Tiedemann 2018.
  */
-static inline int gnn_attachment_new(gnn_attachment_t **attachment,
-                                     const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                     const gnn_treebank_t *treebank,
-                                     const gnn_attachment_config_t *config)
-{
-    return gnn_attachment_new_sized(attachment, pretrained, context, treebank, config,
-                                    sizeof *config);
-}
+GNN_API int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
+                               gnn_context_t *context, const gnn_treebank_t *treebank,
+                               const gnn_attachment_config_t *config);
 /** Frees an attachment; may be NULL. */
 GNN_API void gnn_attachment_free(gnn_attachment_t *attachment);
 

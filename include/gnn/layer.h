@@ -125,10 +125,7 @@ GNN_API const char *gnn_preset_name(gnn_preset_t preset);
  * names. */
 GNN_API gnn_preset_t gnn_preset_find(const char *name);
 
-/* ---- configs ----
- *
- * The struct grows at its end, and the library is given the size of the program's struct: functions
- * marked "inline" below pass it on. */
+/* ---- configs ---- */
 
 /** The description of one field of a config. */
 typedef struct gnn_config_field {
@@ -139,54 +136,34 @@ typedef struct gnn_config_field {
     double low, high; /**< range of an integer or a real */
 } gnn_config_field_t;
 
-GNN_API int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved,
-                                           const gnn_layer_config_t *config, size_t size);
 /** Fills in every field of a config as the layer will use it: resolving the result again gives the
  * same config. GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value.
- * Inline. */
-static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
-                                           const gnn_layer_config_t *config)
-{
-    return gnn_layer_config_resolve_sized(resolved, config, sizeof *config);
-}
+ */
+GNN_API int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config);
 
 /** Count of the fields of gnn_layer_config_t. */
 GNN_API size_t gnn_layer_config_field_count(void);
-GNN_API int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t size);
 /** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them.
- * Inline. */
-static inline int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
-{
-    return gnn_layer_config_field_sized(index, field, sizeof *field);
-}
+ */
+GNN_API int gnn_layer_config_field(size_t index, gnn_config_field_t *field);
 /** The name of an index among those that a field takes as its value ("relu"; the names of a table's
  * entries). NULL past the last, and for fields of integers and reals. */
 GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 
-GNN_API int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
-                                       const char *value);
 /**
  * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"), ("residual",
  * "on"), ("options", "0.5,2"), ("prior_0", "slope"). "default" is the preset's choice; a real that
- * is written as 0 is meant to be 0. The config is unchanged after an error. Inline.
+ * is written as 0 is meant to be 0. The config is unchanged after an error.
  *
  * @return GNN_OK; GNN_ENOTFOUND with the list of names, if there is no field, entry or value of
  * that name; GNN_EINVALID for a value that is not of the field's kind or lies outside its range.
  */
-static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
-{
-    return gnn_layer_config_set_sized(config, sizeof *config, name, value);
-}
+GNN_API int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value);
 
-GNN_API int gnn_layer_config_get_sized(const gnn_layer_config_t *config, size_t size,
-                                       const char *name, char *value, size_t length);
 /** Writes a field's value as gnn_layer_config_set reads it, in `value` of `length` characters.
- * GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. Inline. */
-static inline int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name,
-                                       char *value, size_t length)
-{
-    return gnn_layer_config_get_sized(config, sizeof *config, name, value, length);
-}
+ * GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. */
+GNN_API int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name, char *value,
+                                 size_t length);
 
 /* ---- layers ---- */
 
@@ -200,15 +177,10 @@ typedef struct gnn_inputs {
     const gnn_tensor_t *edge_bias;     /**< (m x 1) or (m x heads) */
 } gnn_inputs_t;
 
-GNN_API int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
-                                const gnn_layer_config_t *config, size_t size);
 /** Makes a layer that owns its parameters, drawn from the context's seed. Errors: as
- * gnn_layer_config_resolve, GNN_EMEMORY. Inline. */
-static inline int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
-                                const gnn_layer_config_t *config)
-{
-    return gnn_layer_new_sized(layer, context, config, sizeof *config);
-}
+ * gnn_layer_config_resolve, GNN_EMEMORY. */
+GNN_API int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
+                          const gnn_layer_config_t *config);
 /** Frees a layer with the parameters that it owns; NULL is fine. Tapes that record it must not run
  * afterwards. */
 GNN_API void gnn_layer_free(gnn_layer_t *layer);

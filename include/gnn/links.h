@@ -138,9 +138,6 @@ typedef struct gnn_link_batches_config {
  * graphs have their names. The loss is binary cross-entropy of one score per pair, with target 1
  * for links. */
 typedef struct gnn_link_batches gnn_link_batches_t;
-GNN_API int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                       gnn_links_t *links, const gnn_model_t *model,
-                                       const gnn_link_batches_config_t *config, size_t size);
 /**
  * Makes batches of links and negative pairs.
  *
@@ -155,16 +152,9 @@ GNN_API int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_d
  * runs the model on the whole graph, except with `config->sampling`; gnn_link_batches_predict and
  * gnn_link_batches_measure always do.
  */
-static inline int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                       gnn_links_t *links, const gnn_model_t *model,
-                                       const gnn_link_batches_config_t *config)
-{
-    return gnn_link_batches_new_sized(batches, data, links, model, config, sizeof *config);
-}
-GNN_API int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                           const gnn_model_t *model, gnn_ints_t labels,
-                                           const gnn_split_t *splits,
-                                           const gnn_link_batches_config_t *config, size_t size);
+GNN_API int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                 gnn_links_t *links, const gnn_model_t *model,
+                                 const gnn_link_batches_config_t *config);
 /**
  * Makes batches for edge classification: every edge of the set is a pair, messages are passed along
  * all edges, and the loss is cross-entropy over the model's columns.
@@ -174,14 +164,10 @@ GNN_API int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const g
  * @param[in] config  `drawn` and `avoid_all` are ignored
  * @return as gnn_link_batches_new; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
-static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                           const gnn_model_t *model, gnn_ints_t labels,
-                                           const gnn_split_t *splits,
-                                           const gnn_link_batches_config_t *config)
-{
-    return gnn_link_batches_classes_sized(batches, data, model, labels, splits, config,
-                                          sizeof *config);
-}
+GNN_API int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                     const gnn_model_t *model, gnn_ints_t labels,
+                                     const gnn_split_t *splits,
+                                     const gnn_link_batches_config_t *config);
 /** Frees link batches; may be NULL. */
 GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
 /** The source of link batches, for gnn_train_batches; lives as long as the batches. */

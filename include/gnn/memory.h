@@ -17,9 +17,6 @@ typedef struct gnn_train_memory_s {
     size_t total;       /**< sum of the above */
 } gnn_train_memory_t;
 
-GNN_API int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *context,
-                                   gnn_data_t *data, const gnn_train_config_t *config, size_t size,
-                                   gnn_train_memory_t *memory);
 /**
  * Estimates the peak memory of gnn_train with these settings. A full-graph step is planned as in
  * training, so that figure is exact. With `config->sampling` the first batches of the first epoch
@@ -36,11 +33,8 @@ GNN_API int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *cont
  * retains; with metrics other than accuracy, copies of the evaluated outputs. Cost: O(n + m) time,
  * the memory of the views, and with sampling that of two batches. Threads: as gnn_train.
  */
-static inline int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                                   const gnn_train_config_t *config, gnn_train_memory_t *memory)
-{
-    return gnn_train_memory_sized(model, context, data, config, sizeof *config, memory);
-}
+GNN_API int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                             const gnn_train_config_t *config, gnn_train_memory_t *memory);
 
 #ifdef __cplusplus
 }

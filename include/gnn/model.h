@@ -111,25 +111,13 @@ typedef struct gnn_step {
 /** The name of a kind of steps, such as "linear"; NULL for values that are not kinds. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
-GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                const gnn_layer_config_t *layers, size_t size);
-/** Makes a model of `count` layers one after another, all on graph slot 0. Inline: it passes the
- * size of the program's struct on. */
-static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                const gnn_layer_config_t *layers)
-{
-    return gnn_model_new_sized(model, context, count, layers, sizeof *layers);
-}
-GNN_API int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                       const gnn_step_t *steps, size_t size, size_t config_size);
+/** Makes a model of `count` layers one after another, all on graph slot 0. */
+GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                          const gnn_layer_config_t *layers);
 /** Makes a model of steps; the last step's output is the model's. Errors name the step and the
- * field. Inline. */
-static inline int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                       const gnn_step_t *steps)
-{
-    return gnn_model_from_steps_sized(model, context, count, steps, sizeof *steps,
-                                      sizeof(gnn_layer_config_t));
-}
+ * field. */
+GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                 const gnn_step_t *steps);
 /** Frees a model with its parameters; NULL is fine. Tapes and states that were made with it must
  * not run afterwards. */
 GNN_API void gnn_model_free(gnn_model_t *model);
@@ -151,13 +139,8 @@ typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
 /** Frees a list of steps; NULL is fine. Models that were built from it stay. */
 GNN_API void gnn_steps_free(gnn_steps_t *steps);
-GNN_API int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size,
-                                size_t config_size);
-/** Appends a step; its strings are copied. Inline. */
-static inline int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
-{
-    return gnn_steps_add_sized(steps, step, sizeof *step, sizeof(gnn_layer_config_t));
-}
+/** Appends a step; its strings are copied. */
+GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
 /** Count of the steps that a list has so far. */
 GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
 /** The steps, owned by the list, until it grows. */
@@ -286,14 +269,8 @@ typedef struct gnn_block {
     const char *types; /**< hgt, hetero_*: node types, with or without width: "paper:128 author" */
     const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
-GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
-                                  const gnn_block_t *settings, size_t size, size_t config_size);
-/** Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field. Inline. */
-static inline int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
-{
-    return gnn_steps_block_sized(steps, block, settings, sizeof *settings,
-                                 sizeof(gnn_layer_config_t));
-}
+/** Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field. */
+GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
 /** Count of the blocks of gnn_steps_block. */
 GNN_API size_t gnn_block_count(void);
 /** The name of a block, such as "gps"; NULL past the last. */
@@ -491,8 +468,6 @@ typedef struct gnn_state_config {
     const gnn_model_inputs_t *fixed;
 } gnn_state_config_t;
 
-GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
-                                const gnn_state_config_t *config, size_t size);
 /**
  * Makes a state without rows. Inputs that are not in `fixed` are those that grow. Steps that read
  * fixed inputs alone (an encoder) are run here, once, and so are the senders' projections of layers
@@ -510,13 +485,9 @@ GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, g
  *         else as gnn_model_forward
  *
  * Memory: segments * capacity projected rows per layer, allocated at the first gnn_model_advance.
- * Inline.
  */
-static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
-                                gnn_context_t *context, const gnn_state_config_t *config)
-{
-    return gnn_state_new_sized(state, model, context, config, sizeof *config);
-}
+GNN_API int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                          const gnn_state_config_t *config);
 /** Frees a state; NULL is fine. The model stays. */
 GNN_API void gnn_state_free(gnn_state_t *state);
 /** Count of the rows of a sequence. */

@@ -64,9 +64,6 @@ typedef struct gnn_pretrained_config {
      * GNN_EUNSUPPORTED: the model has no global tokens */
     gnn_flag_t global_first;
 } gnn_pretrained_config_t;
-GNN_API int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                           const char *folder,
-                                           const gnn_pretrained_config_t *config, size_t size);
 /**
  * gnn_pretrained_open with settings.
  *
@@ -77,11 +74,8 @@ GNN_API int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_co
  * 1.8 to 1.9 times as fast (docs/speed.md). Products of more than 8 rows convert panels of weights
  * and are slightly slower than without.
  */
-static inline int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                           const char *folder, const gnn_pretrained_config_t *config)
-{
-    return gnn_pretrained_open_with_sized(pretrained, context, folder, config, sizeof *config);
-}
+GNN_API int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                     const char *folder, const gnn_pretrained_config_t *config);
 /** Frees the model and its tokenizer; may be NULL. */
 GNN_API void gnn_pretrained_free(gnn_pretrained_t *pretrained);
 
@@ -143,24 +137,16 @@ typedef struct gnn_pretrained_batch_config {
      * the question for question answering, else none */
     const int32_t *global;
 } gnn_pretrained_batch_config_t;
-GNN_API int gnn_pretrained_batch_new_with_sized(gnn_pretrained_batch_t **batch,
-                                                const gnn_pretrained_t *pretrained,
-                                                const gnn_sequences_t *sequences,
-                                                const gnn_pretrained_batch_config_t *config,
-                                                size_t size);
 /**
  * gnn_pretrained_batch_new with settings.
  *
  * @param[in] config  NULL: the defaults
  * @return as gnn_pretrained_batch_new; GNN_EUNSUPPORTED: the model has no global tokens
  */
-static inline int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch,
-                                                const gnn_pretrained_t *pretrained,
-                                                const gnn_sequences_t *sequences,
-                                                const gnn_pretrained_batch_config_t *config)
-{
-    return gnn_pretrained_batch_new_with_sized(batch, pretrained, sequences, config, sizeof *config);
-}
+GNN_API int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch,
+                                          const gnn_pretrained_t *pretrained,
+                                          const gnn_sequences_t *sequences,
+                                          const gnn_pretrained_batch_config_t *config);
 /** Inputs for gnn_model_forward, gnn_model_value and gnn_model_attention; owned by the batch. */
 GNN_API const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch);
 /** Frees a batch; may be NULL. */

@@ -38,10 +38,6 @@ typedef struct gnn_token_source_config {
 /** Token sequences as batches for gnn_train_batches. */
 typedef struct gnn_token_source_s gnn_token_source_t;
 
-GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
-                                       const gnn_sequences_t *train,
-                                       const gnn_sequences_t *validation,
-                                       const gnn_token_source_config_t *config, size_t size);
 /**
  * Makes a source of batches in which decoder row k is token k and its target is token k + 1; begin
  * and end tokens must be part of the sequences.
@@ -64,13 +60,9 @@ GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_mo
  * of batches, with sequences in another order. Threads: to be used by the training thread only.
  * Paper: Vaswani et al. 2017, section 5.
  */
-static inline int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
-                                       const gnn_sequences_t *train,
-                                       const gnn_sequences_t *validation,
-                                       const gnn_token_source_config_t *config)
-{
-    return gnn_token_source_new_sized(source, model, train, validation, config, sizeof *config);
-}
+GNN_API int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
+                                 const gnn_sequences_t *train, const gnn_sequences_t *validation,
+                                 const gnn_token_source_config_t *config);
 /** The batches of a source, for gnn_train_batches; they live as long as the source. */
 GNN_API const gnn_source_t *gnn_token_source(const gnn_token_source_t *source);
 /** Frees a token source; may be NULL. */

@@ -281,36 +281,19 @@ typedef struct gnn_train_result {
     double train_loss, validation_loss, validation_metric, seconds;
 } gnn_train_result_t;
 
-GNN_API int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                            const gnn_train_config_t *config, size_t size,
-                            gnn_train_result_t *result, size_t result_size);
 /** Trains a model on a data set, by default as a node classifier on the whole graph, which is
  * prepared and used for every graph slot of the model; with `config->sampling` on samples of it. If
  * the loss is not finite, training stops with GNN_ENUMERIC, which names the first tensor that is
  * not finite. */
-static inline int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                            const gnn_train_config_t *config, gnn_train_result_t *result)
-{
-    return gnn_train_sized(model, context, data, config, sizeof *config, result, sizeof *result);
-}
-GNN_API int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context,
-                                    const gnn_source_t *source, const gnn_train_config_t *config,
-                                    size_t size, gnn_train_result_t *result, size_t result_size);
+GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                      const gnn_train_config_t *config, gnn_train_result_t *result);
 /** Trains a model with the loop of gnn_train on batches of a source. */
-static inline int gnn_train_batches(gnn_model_t *model, gnn_context_t *context,
-                                    const gnn_source_t *source, const gnn_train_config_t *config,
-                                    gnn_train_result_t *result)
-{
-    return gnn_train_batches_sized(model, context, source, config, sizeof *config, result,
-                                   sizeof *result);
-}
+GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                              const gnn_train_config_t *config, gnn_train_result_t *result);
 
 /** Batches of samples of a data set, as gnn_train makes them with `config->sampling`, for
  * gnn_train_batches and loops of your own. */
 typedef struct gnn_batches gnn_batches_t;
-GNN_API int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model,
-                                  gnn_context_t *context, const gnn_data_t *data,
-                                  const gnn_train_config_t *config, size_t size);
 /**
  * Makes a source of sampled batches. Each batch is drawn, its graphs are prepared for the model,
  * and its rows of features, arrays and labels are gathered; edge arrays are gathered per graph
@@ -327,12 +310,8 @@ GNN_API int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *mo
  * Threads: get() of the source must be called by the thread of the context. A child of fork() must
  * make its own batches, since the prefetch thread is not copied. Memory: two batches.
  */
-static inline int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model,
-                                  gnn_context_t *context, const gnn_data_t *data,
-                                  const gnn_train_config_t *config)
-{
-    return gnn_batches_new_sized(batches, model, context, data, config, sizeof *config);
-}
+GNN_API int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_data_t *data, const gnn_train_config_t *config);
 /** Frees batches; may be NULL. */
 GNN_API void gnn_batches_free(gnn_batches_t *batches);
 /** The source of batches, for gnn_train_batches; belongs to `batches`. */

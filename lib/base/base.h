@@ -16,15 +16,11 @@
  * value is not 0. */
 #define gnn__error(code, ...) (gnn__set_message(__VA_ARGS__), (code))
 /* In public functions: GNN_EINVALID unless the pointer `argument` is given. */
-#define GNN__NEED(argument)                                                               \
-    do {                                                                                  \
-        if (!(argument))                                                                  \
-            return gnn__error(GNN_EINVALID, "%s: %s is NULL", gnn__public_name(__func__), \
-                              #argument);                                                 \
+#define GNN__NEED(argument)                                                         \
+    do {                                                                            \
+        if (!(argument))                                                            \
+            return gnn__error(GNN_EINVALID, "%s: %s is NULL", __func__, #argument); \
     } while (0)
-/* A function's name as programs write it: without "_sized", which inline functions append. Valid
- * until the thread's next call. */
-const char *gnn__public_name(const char *function);
 void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Puts "prefix: " before the current message and returns `code`. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -92,24 +88,6 @@ static inline double gnn__setting(gnn_real_t value, double initial)
 }
 /* Bytes of `count` elements; GNN_EOVERFLOW, naming `what`, if they overflow. */
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
-
-/* ---- structs of programs that were built with other versions of the headers: they come with
- * their size ---- */
-
-/* Copies a program's struct into the library's; missing members become 0. False if it sets bytes
- * that the library's struct does not have. */
-bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size);
-/* The same for a config; NULL gives zeros. GNN_EUNSUPPORTED, naming `what`, for such bytes. */
-int gnn__sized_config(void *own, size_t own_size, const void *theirs, size_t size, const char *what);
-/* A struct nested by value that has a size of its own in programs. */
-typedef struct gnn__nested {
-    size_t offset, own_size, size;
-} gnn__nested_t;
-/* gnn__sized_take of the outer struct. */
-bool gnn__sized_take_around(void *own, size_t own_size, const void *theirs, size_t size,
-                            gnn__nested_t nested);
-/* Copies the library's struct into a program's as far as that reaches; further bytes become 0. */
-void gnn__sized_give(void *theirs, size_t size, const void *own, size_t own_size);
 
 /* ---- memory outside of arenas: graphs, descriptors, readers ---- */
 

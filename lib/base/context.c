@@ -24,10 +24,9 @@ static int64_t work_per_thread(void)
     return grain > 0 ? grain : GRAIN;
 }
 
-int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config, size_t size)
+int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
 {
-    gnn_context_config_t c;
-    GNN_TRY(gnn__sized_config(&c, sizeof c, config, size, "a context's config"));
+    gnn_context_config_t c = config ? *config : (gnn_context_config_t){0};
     GNN__NEED(context);
     if (c.threads < 0 || c.threads > MAX_THREADS)
         return gnn__error(GNN_EINVALID, "a context's config: threads: expected 0 to %d, got %d",

@@ -36,16 +36,6 @@ void gnn__set_message(const char *format, ...)
     sanitise();
 }
 
-const char *gnn__public_name(const char *function)
-{
-    static _Thread_local char name[64];
-    static const char ending[] = "_sized";
-    const size_t length = strlen(function), cut = sizeof ending - 1;
-    const bool sized = length > cut && strcmp(function + length - cut, ending) == 0;
-    snprintf(name, sizeof name, "%.*s", (int)(sized ? length - cut : length), function);
-    return name;
-}
-
 int gnn__error_prefix(int code, const char *format, ...)
 {
     char prefix[512], rest[sizeof message];

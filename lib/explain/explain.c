@@ -152,12 +152,11 @@ static int explain(gnn__explaining_t *e, const gnn_model_t *model, gnn_context_t
     return GNN_OK;
 }
 
-int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
-                      gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
-                      const gnn_explain_config_t *config, size_t size)
+int gnn_explain(gnn_explanation_t **explanation, const gnn_model_t *model, gnn_context_t *context,
+                const gnn_model_inputs_t *inputs, int64_t row, const gnn_explain_config_t *config)
 {
     gnn__explaining_t e = {0};
-    GNN_TRY(gnn__sized_config(&e.config, sizeof e.config, config, size, "an explanation's config"));
+    e.config = config ? *config : (gnn_explain_config_t){0};
     GNN__NEED(explanation);
     *explanation = NULL;
     GNN__NEED(model);

@@ -146,13 +146,12 @@ static int try_all(trial_t *t, const gnn_model_t *model, gnn_context_t *context,
     return GNN_OK;
 }
 
-int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *context,
-                               const gnn_model_inputs_t *inputs, const gnn_explanation_t *explanation,
-                               const gnn_fidelity_config_t *config, size_t size,
-                               gnn_fidelity_t *fidelity)
+int gnn_explain_fidelity(const gnn_model_t *model, gnn_context_t *context,
+                         const gnn_model_inputs_t *inputs, const gnn_explanation_t *explanation,
+                         const gnn_fidelity_config_t *config, gnn_fidelity_t *fidelity)
 {
     trial_t t = {.explanation = explanation};
-    GNN_TRY(gnn__sized_config(&t.config, sizeof t.config, config, size, "a config of fidelity"));
+    t.config = config ? *config : (gnn_fidelity_config_t){0};
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(inputs);

@@ -21,13 +21,12 @@ int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *resolved)
 }
 
 /* Makes everything but the parameters, which the layer owns. */
-static int create_alone(gnn_layer_t **layer, const gnn_layer_config_t *config, size_t size)
+static int create_alone(gnn_layer_t **layer, const gnn_layer_config_t *config)
 {
     gnn_layer_config_t *own;
     GNN_TRY(gnn__new(&own, 1, sizeof *own, "a layer's config"));
-    int rc = gnn__config_take(own, config, size);
-    if (rc == GNN_OK)
-        rc = gnn__config_resolve(own);
+    *own = *config;
+    int rc = gnn__config_resolve(own);
     if (rc == GNN_OK)
         rc = gnn__layer_create(layer, own);
     if (rc == GNN_OK)
@@ -37,8 +36,7 @@ static int create_alone(gnn_layer_t **layer, const gnn_layer_config_t *config, s
     return rc;
 }
 
-int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
-                        const gnn_layer_config_t *config, size_t size)
+int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context, const gnn_layer_config_t *config)
 {
     GNN__NEED(layer);
     GNN__NEED(context);
@@ -46,7 +44,7 @@ int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
     int rc;
-    GNN_TRY(create_alone(&made, config, size));
+    GNN_TRY(create_alone(&made, config));
     GNN_CHECK(gnn_parameters_new(&parameters));
     made->parameters = parameters;
     made->owns_parameters = true;

@@ -232,12 +232,12 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     return GNN_OK;
 }
 
-int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer_config_t *config,
-                                   size_t size)
+int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config)
 {
-    gnn_layer_config_t full;
-    GNN_TRY(gnn__config_take(&full, config, size));
+    GNN__NEED(resolved);
+    GNN__NEED(config);
+    gnn_layer_config_t full = *config;
     GNN_TRY(gnn__config_resolve(&full));
-    gnn__sized_give(resolved, size, &full, sizeof full);
+    *resolved = full;
     return GNN_OK;
 }

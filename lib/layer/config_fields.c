@@ -282,20 +282,6 @@ int gnn__config_check(const gnn__field_row_t *f, const gnn_layer_config_t *confi
     }
 }
 
-/* ---- a program's config ---- */
-
-int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size)
-{
-    if (!config)
-        return gnn__error(GNN_EINVALID, "a layer's config is expected, got NULL");
-    if (gnn__sized_take(full, sizeof *full, config, size))
-        return GNN_OK;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "the program's config has %zu bytes and sets some after byte %zu, where "
-                      "this version of the library has no fields",
-                      size, sizeof *full);
-}
-
 /* ---- descriptions for programs ---- */
 
 size_t gnn_layer_config_field_count(void)
@@ -306,19 +292,18 @@ size_t gnn_layer_config_field_count(void)
     return count;
 }
 
-int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t size)
+int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
 {
     const gnn__field_row_t *f = gnn__config_field(index);
     if (!f)
         return gnn__error(GNN_ENOTFOUND, "a layer's config has %zu fields, index %zu is past them",
                           gnn_layer_config_field_count(), index);
-    const gnn_config_field_t about = {.name = f->name,
-                                      .kind = f->kind->name,
-                                      .help = f->help,
-                                      .initial = f->initial,
-                                      .low = f->low,
-                                      .high = f->high};
-    gnn__sized_give(field, size, &about, sizeof about);
+    *field = (gnn_config_field_t){.name = f->name,
+                                  .kind = f->kind->name,
+                                  .help = f->help,
+                                  .initial = f->initial,
+                                  .low = f->low,
+                                  .high = f->high};
     return GNN_OK;
 }
 
@@ -427,26 +412,16 @@ static int set(const gnn__field_row_t *f, void *place, const char *value)
     return GNN_OK;
 }
 
-int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
-                               const char *value)
+int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
 {
     const gnn__field_row_t *f;
-    gnn_layer_config_t changed;
-    GNN_TRY(gnn__config_take(&changed, config, size));
+    GNN__NEED(config);
+    gnn_layer_config_t changed = *config;
     GNN_TRY(find_named(&f, name));
-    if (f->offset + f->size > size)
-        return gnn__error(
-            GNN_EUNSUPPORTED,
-            "config field .%s is newer than the headers that the program was built with", name);
     if (strcmp(name, "aggregator") != 0 || !gnn__config_old_aggregator(&changed, value))
         GNN_TRY(set(f, (char *)&changed + f->offset, value));
-    if (changed.score && size < offsetof(gnn_layer_config_t, score) + sizeof changed.score)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "config field .aggregator = %s needs .score, which is newer than the "
-                          "headers that the program was built with",
-                          value);
     GNN_TRY(gnn__config_check(f, &changed));
-    gnn__sized_give(config, size, &changed, sizeof changed);
+    *config = changed;
     return GNN_OK;
 }
 
@@ -487,16 +462,15 @@ static int get(const gnn__field_row_t *f, const void *place, char *text, size_t 
     return GNN_OK;
 }
 
-int gnn_layer_config_get_sized(const gnn_layer_config_t *config, size_t size, const char *name,
-                               char *value, size_t length)
+int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name, char *value,
+                         size_t length)
 {
     const gnn__field_row_t *f;
-    gnn_layer_config_t full;
     char text[256];
-    GNN_TRY(gnn__config_take(&full, config, size));
+    GNN__NEED(config);
     GNN_TRY(find_named(&f, name));
-    GNN_TRY(gnn__config_check(f, &full));
-    GNN_TRY(get(f, gnn__field_place(f, &full), text, sizeof text));
+    GNN_TRY(gnn__config_check(f, config));
+    GNN_TRY(get(f, gnn__field_place(f, config), text, sizeof text));
     if (strlen(text) >= length)
         return gnn__error(GNN_EOVERFLOW, "config field .%s = %s does not fit into %zu characters",
                           name, text, length);

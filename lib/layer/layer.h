@@ -92,9 +92,6 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part);
 /* True if the parameter is one of the layer's. */
 bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
-/* Copies a program's config, which may be shorter or longer than this library's: fields that it
- * lacks are 0. GNN_EUNSUPPORTED if it sets fields that this library lacks. */
-int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size);
 /* As gnn_layer_config_resolve, in place. */
 int gnn__config_resolve(gnn_layer_config_t *config);
 /* Makes a layer without parameters. `resolved` is borrowed for the layer's life. */

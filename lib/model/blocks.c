@@ -44,14 +44,14 @@ void gnn__steps_limit(gnn_steps_t *steps, int64_t most)
     steps->most = most;
 }
 
-static int append(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
+static int append(gnn_steps_t *steps, const gnn_step_t *step)
 {
     if (steps->most > 0 && steps->count == steps->most)
         return gnn__error(GNN_EFORMAT, "more than %lld steps", (long long)steps->most);
     GNN_TRY(gnn__room(&steps->list, steps->count, &steps->room, sizeof *steps->list,
                       "a list of steps"));
     gnn_step_t *copy = &steps->list[steps->count];
-    GNN_TRY(gnn__step_take(copy, step, size, config_size));
+    *copy = *step;
     steps->count++;
     GNN_TRY(gnn__step_copy_strings(copy));
     if (copy->name)
@@ -62,11 +62,11 @@ static int append(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_
     return GNN_OK;
 }
 
-int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
+int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
 {
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
-    return gnn__steps_fail(steps, append(steps, step, size, config_size));
+    return gnn__steps_fail(steps, append(steps, step));
 }
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
@@ -151,29 +151,20 @@ static int check_weight_read(const gnn_steps_t *steps, int64_t first, const char
     return gnn__error(GNN_EINVALID, "block %s (%s) reads no .edge_weight", b->name, block);
 }
 
-int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block_t *settings,
-                          size_t size, size_t config_size)
+int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
 {
-    gnn_block_t full;
-    const gnn__nested_t layer = {offsetof(gnn_block_t, layer), sizeof full.layer, config_size};
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
-    if (!gnn__sized_take_around(&full, sizeof full, settings, size, layer))
-        return gnn__steps_fail(
-            steps, gnn__error(GNN_EUNSUPPORTED,
-                              "block %s: the program sets fields that this version of the "
-                              "library does not have",
-                              block));
     for (size_t k = 0; k < BLOCKS; k++)
         if (strcmp(blocks[k].name, block) == 0) {
-            if (!full.name)
+            if (!settings->name)
                 return gnn__steps_fail(steps,
                                        gnn__error(GNN_EINVALID, "block %s needs .name", block));
             const int64_t first = steps->count;
-            blocks[k].append(steps, &full);
+            blocks[k].append(steps, settings);
             if (steps->status != GNN_OK)
                 return steps->status;
-            return gnn__steps_fail(steps, check_weight_read(steps, first, block, &full));
+            return gnn__steps_fail(steps, check_weight_read(steps, first, block, settings));
         }
     return gnn__steps_fail(steps, unknown(block));
 }

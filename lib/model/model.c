@@ -3,22 +3,21 @@
 #include <lib/model/blocks.h>
 #include <lib/tape/tape.h>
 
-/* The steps that a model is made of. A program's structs may be shorter or longer than this
- * library's. */
+/* The steps that a model is made of: steps or layers' configs, the other list is NULL. */
 typedef struct {
-    const char *list; /* gnn_step_t, or with `layers` gnn_layer_config_t */
+    const gnn_step_t *steps;
+    const gnn_layer_config_t *layers;
     int64_t count;
-    size_t size, config_size; /* bytes of an element, and of the config in it */
-    bool layers;
     bool strict; /* a field that the step's kind does not read must be 0 */
 } source_t;
 
 static int read_step(gnn_step_t *step, const source_t *from, int64_t index)
 {
-    const void *element = from->list + (size_t)index * from->size;
-    if (from->layers)
-        return gnn__config_take(&step->layer, element, from->size);
-    GNN_TRY(gnn__step_take(step, element, from->size, from->config_size));
+    if (from->layers) {
+        step->layer = from->layers[index];
+        return GNN_OK;
+    }
+    *step = from->steps[index];
     const int rc = from->strict ? gnn__step_check_unread(step) : GNN_OK;
     if (rc == GNN_OK)
         return rc;
@@ -182,46 +181,28 @@ static int make(gnn_model_t **model, gnn_context_t *context, const source_t *fro
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, int64_t most)
 {
-    const source_t from = {.list = (const char *)steps,
-                           .count = count,
-                           .size = sizeof *steps,
-                           .config_size = sizeof steps->layer};
+    const source_t from = {.steps = steps, .count = count};
     return make(model, context, &from, most);
 }
 
-int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size)
-{
-    const gnn__nested_t layer = {offsetof(gnn_step_t, layer), sizeof full->layer, config_size};
-    if (gnn__sized_take_around(full, sizeof *full, step, size, layer))
-        return GNN_OK;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "the program's step has %zu bytes and sets fields that this version of the "
-                      "library does not have",
-                      size);
-}
-
-int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                               const gnn_step_t *steps, size_t size, size_t config_size)
+int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                         const gnn_step_t *steps)
 {
     GNN__NEED(model);
     GNN__NEED(context);
     if (count > 0)
         GNN__NEED(steps);
-    const source_t from = {.list = (const char *)steps,
-                           .count = count,
-                           .size = size,
-                           .config_size = config_size,
-                           .strict = true};
+    const source_t from = {.steps = steps, .count = count, .strict = true};
     return make(model, context, &from, -1);
 }
 
-int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                        const gnn_layer_config_t *layers, size_t size)
+int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                  const gnn_layer_config_t *layers)
 {
     GNN__NEED(model);
     GNN__NEED(context);
     if (count > 0)
         GNN__NEED(layers);
-    const source_t from = {.list = (const char *)layers, .count = count, .size = size, .layers = true};
+    const source_t from = {.layers = layers, .count = count};
     return make(model, context, &from, -1);
 }

@@ -94,9 +94,6 @@ gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
 /* Marks the steps that step `last` needs. */
 void gnn__model_needs(const gnn_model_t *model, int64_t last, bool *needed);
 int gnn__model_name_fields(gnn_model_t *model);
-/* Copies a program's step, whose struct and config may be shorter or longer than this library's.
- * GNN_EUNSUPPORTED if it sets fields that the library lacks. */
-int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size);
 /* GNN_EINVALID with the name of a field that is set and that this kind of step does not read. */
 int gnn__step_check_unread(const gnn_step_t *step);
 /* As gnn_model_from_steps, for steps of this library: fields that a kind does not read may have a

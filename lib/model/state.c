@@ -287,12 +287,11 @@ static int check_config(const gnn_state_config_t *c)
     return GNN_OK;
 }
 
-int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
-                        const gnn_state_config_t *config, size_t size)
+int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                  const gnn_state_config_t *config)
 {
-    gnn_state_config_t full;
+    gnn_state_config_t full = config ? *config : (gnn_state_config_t){0};
     gnn_state_t *made;
-    GNN_TRY(gnn__sized_config(&full, sizeof full, config, size, "a state's config"));
     GNN__NEED(state);
     GNN__NEED(model);
     GNN__NEED(context);

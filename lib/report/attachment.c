@@ -327,12 +327,11 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
     return GNN_OK;
 }
 
-int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
-                             gnn_context_t *context, const gnn_treebank_t *treebank,
-                             const gnn_attachment_config_t *config, size_t size)
+int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
+                       gnn_context_t *context, const gnn_treebank_t *treebank,
+                       const gnn_attachment_config_t *config)
 {
-    gnn_attachment_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attachment scores"));
+    gnn_attachment_config_t own = config ? *config : (gnn_attachment_config_t){0};
     GNN__NEED(attachment);
     *attachment = NULL;
     GNN__NEED(pretrained);

@@ -285,12 +285,11 @@ done:
     return rc;
 }
 
-int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
-                                const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                const char *text, const gnn_attention_config_t *config, size_t size)
+int gnn_attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained_t *pretrained,
+                          gnn_context_t *context, const char *text,
+                          const gnn_attention_config_t *config)
 {
-    gnn_attention_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attention"));
+    gnn_attention_config_t own = config ? *config : (gnn_attention_config_t){0};
     gnn_tokens_t *tokens = NULL;
     attention_t *a = NULL;
     GNN__NEED(attention);

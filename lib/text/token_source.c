@@ -314,12 +314,11 @@ static int fill(gnn_token_source_t *s, const gnn_sequences_t *train, const gnn_s
     return GNN_OK;
 }
 
-int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
-                               const gnn_sequences_t *train, const gnn_sequences_t *validation,
-                               const gnn_token_source_config_t *config, size_t size)
+int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
+                         const gnn_sequences_t *train, const gnn_sequences_t *validation,
+                         const gnn_token_source_config_t *config)
 {
-    gnn_token_source_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of tokens"));
+    gnn_token_source_config_t own = config ? *config : (gnn_token_source_config_t){0};
     gnn_token_source_t *s = NULL;
     GNN__NEED(source);
     *source = NULL;

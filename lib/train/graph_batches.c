@@ -356,12 +356,11 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     return gnn__new(&b->numbers, b->n_values, sizeof *b->numbers, "a model's inputs");
 }
 
-int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                const gnn_model_t *model, const gnn_split_t *splits,
-                                const gnn_graph_batches_config_t *config, size_t size)
+int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                          const gnn_model_t *model, const gnn_split_t *splits,
+                          const gnn_graph_batches_config_t *config)
 {
-    gnn_graph_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of graphs"));
+    gnn_graph_batches_config_t own = config ? *config : (gnn_graph_batches_config_t){0};
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);

@@ -253,12 +253,10 @@ static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
     return rc;
 }
 
-int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                               gnn_links_t *links, const gnn_model_t *model,
-                               const gnn_link_batches_config_t *config, size_t size)
+int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
+                         const gnn_model_t *model, const gnn_link_batches_config_t *config)
 {
-    gnn_link_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
+    gnn_link_batches_config_t own = config ? *config : (gnn_link_batches_config_t){0};
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);
@@ -314,13 +312,11 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const gnn_
     return rc;
 }
 
-int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                   const gnn_model_t *model, gnn_ints_t labels,
-                                   const gnn_split_t *splits,
-                                   const gnn_link_batches_config_t *config, size_t size)
+int(gnn_link_batches_classes)(gnn_link_batches_t **batches, const gnn_data_t *data,
+                              const gnn_model_t *model, gnn_ints_t labels,
+                              const gnn_split_t *splits, const gnn_link_batches_config_t *config)
 {
-    gnn_link_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
+    gnn_link_batches_config_t own = config ? *config : (gnn_link_batches_config_t){0};
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);

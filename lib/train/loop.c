@@ -446,15 +446,13 @@ done:
     return rc;
 }
 
-int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                            const gnn_train_config_t *config, size_t size,
-                            gnn_train_result_t *result, size_t result_size)
+int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                      const gnn_train_config_t *config, gnn_train_result_t *result)
 {
-    gnn_train_config_t own;
+    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
     gnn_train_result_t outcome = {0};
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
     const int rc = gnn__train_loop(model, context, source, &own, &outcome, false);
     if (result)
-        gnn__sized_give(result, result_size, &outcome, sizeof outcome);
+        *result = outcome;
     return rc;
 }

@@ -352,20 +352,18 @@ static int train_on(void *user, const gnn_source_t *source, bool fixed)
     return gnn__train_loop(t->model, t->context, source, t->config, t->result, fixed);
 }
 
-int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                    const gnn_train_config_t *config, size_t size, gnn_train_result_t *result,
-                    size_t result_size)
+int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+              const gnn_train_config_t *config, gnn_train_result_t *result)
 {
-    gnn_train_config_t own;
+    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
     gnn_train_result_t outcome = {0};
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
     training_t training = {model, context, &own, &outcome};
     const int rc = gnn__train_source(model, context, data, &own, train_on, &training);
     if (result)
-        gnn__sized_give(result, result_size, &outcome, sizeof outcome);
+        *result = outcome;
     return rc;
 }
 

@@ -186,11 +186,10 @@ static int open_batches(gnn_batches_t *b)
     return worker ? gnn__worker_new(&b->worker, fill_other, b) : GNN_OK;
 }
 
-int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                          const gnn_data_t *data, const gnn_train_config_t *config, size_t size)
+int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                    const gnn_data_t *data, const gnn_train_config_t *config)
 {
-    gnn_train_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
     GNN__NEED(batches);
     GNN__NEED(model);
     GNN__NEED(context);

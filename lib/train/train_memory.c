@@ -129,11 +129,10 @@ static int measure(void *user, const gnn_source_t *source, bool fixed)
     return GNN_OK;
 }
 
-int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                           const gnn_train_config_t *config, size_t size, gnn_train_memory_t *memory)
+int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                     const gnn_train_config_t *config, gnn_train_memory_t *memory)
 {
-    gnn_train_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);

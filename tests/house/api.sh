@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
 # Prints "HEADER NAME DOCUMENTED" for each function that headers declare, inline ones too, and each macro in small letters; DOCUMENTED is 1 if a comment /** ... */ ends in the line
-# before. What an inline function gnn_NAME calls as gnn_NAME_sized is documented with it.
+# before.
 functions() {
     awk '
         FNR == 1 { documented = 0; header = FILENAME; sub(/.*\//, "", header); sub(/\..*/, "", header) }
@@ -22,7 +22,7 @@ functions() {
             while (line !~ /\(/ && (getline more) > 0) line = line " " more
             sub(/\(.*/, "", line)
             count = split(line, word, /[ *]+/)
-            if (word[count] !~ /_sized$|^gnn__/) print header, word[count], documented + 0
+            if (word[count] !~ /^gnn__/) print header, word[count], documented + 0
         }
         /^#define gnn_[a-z]/ { # of arguments of any of some types: documented with its function or type
             sub(/\(.*/, "", $2)

@@ -104,7 +104,7 @@ class Library:
         for name in ("gnn_model_find", "gnn_model_width"):
             getattr(self.g, name).restype = C.c_int64
         self.context = C.c_void_p()
-        assert self.g.gnn_context_new_sized(C.byref(self.context), None, C.c_size_t(16)) == 0, self.message()
+        assert self.g.gnn_context_new(C.byref(self.context), None) == 0, self.message()
 
     def message(self):
         return (self.g.gnn_error_message() or b"").decode("utf-8", "replace")

@@ -280,10 +280,9 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     return take_split(data, c);
 }
 
-int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size)
+int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
 {
-    gnn_data_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of data"));
+    gnn_data_config_t own = config ? *config : (gnn_data_config_t){0};
     gnn_data_t *d;
     if (!data)
         return gnn__error(GNN_EINVALID, "no place for the data set");

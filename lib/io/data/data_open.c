@@ -198,10 +198,9 @@ int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t
     return gnn_data_open_as(data, path, &(gnn_open_config_t){.limits = limits});
 }
 
-int gnn_data_open_as_sized(gnn_data_t **data, const char *path, const gnn_open_config_t *config,
-                           size_t size)
+int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_t *config)
 {
-    gnn_open_config_t own;
+    gnn_open_config_t own = config ? *config : (gnn_open_config_t){0};
     gnn_data_t *d = NULL;
     read_t read;
     int rc;
@@ -210,7 +209,6 @@ int gnn_data_open_as_sized(gnn_data_t **data, const char *path, const gnn_open_c
     *data = NULL;
     if (!path)
         return gnn__error(GNN_EINVALID, "no path");
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config for opening a set"));
     GNN_TRY(choose(&read, path));
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
     d->limits = own.limits;

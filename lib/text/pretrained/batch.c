@@ -362,13 +362,11 @@ int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrai
     return GNN_OK;
 }
 
-int gnn_pretrained_batch_new_with_sized(gnn_pretrained_batch_t **batch,
-                                        const gnn_pretrained_t *pretrained,
-                                        const gnn_sequences_t *sequences,
-                                        const gnn_pretrained_batch_config_t *config, size_t size)
+int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                                  const gnn_sequences_t *sequences,
+                                  const gnn_pretrained_batch_config_t *config)
 {
-    gnn_pretrained_batch_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a batch"));
+    gnn_pretrained_batch_config_t own = config ? *config : (gnn_pretrained_batch_config_t){0};
     if (!batch)
         return gnn__error(GNN_EINVALID, "no place for the batch");
     *batch = NULL;

@@ -49,12 +49,10 @@ static json_t *head_of(const gnn_classes_config_t *c)
                      "id2label", labels_of(c));
 }
 
-int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                      const char *folder, const gnn_classes_config_t *classes,
-                                      size_t size)
+int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                const char *folder, const gnn_classes_config_t *classes)
 {
-    gnn_classes_config_t full;
-    GNN_TRY(gnn__sized_config(&full, sizeof full, classes, size, "a config of classes"));
+    gnn_classes_config_t full = classes ? *classes : (gnn_classes_config_t){0};
     if (!pretrained)
         return gnn__error(GNN_EINVALID, "no place for the pretrained model");
     *pretrained = NULL;

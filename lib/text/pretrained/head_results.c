@@ -628,15 +628,13 @@ static int check_classes(const gnn_pretrained_t *p, const gnn_texts_t *texts,
                : gnn__error(GNN_EOVERFLOW, "texts times classes overflow");
 }
 
-int gnn_pretrained_zero_shot_sized(const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                   const gnn_texts_t *texts, const gnn_texts_t *classes,
-                                   const gnn_zero_shot_config_t *config, const gnn_tensor_t *out,
-                                   size_t size)
+int gnn_pretrained_zero_shot(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                             const gnn_texts_t *texts, const gnn_texts_t *classes,
+                             const gnn_zero_shot_config_t *config, const gnn_tensor_t *out)
 {
-    gnn_zero_shot_config_t own;
+    gnn_zero_shot_config_t own = config ? *config : (gnn_zero_shot_config_t){0};
     shots_t s = {.first = NULL};
     int rc;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of classes"));
     GNN__NEED(pretrained);
     GNN__NEED(context);
     GNN__NEED(texts);

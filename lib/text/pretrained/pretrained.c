@@ -119,12 +119,10 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
     return GNN_OK;
 }
 
-int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                   const char *folder, const gnn_pretrained_config_t *config,
-                                   size_t size)
+int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                             const char *folder, const gnn_pretrained_config_t *config)
 {
-    gnn_pretrained_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a pretrained model's config"));
+    gnn_pretrained_config_t own = config ? *config : (gnn_pretrained_config_t){0};
     if (!pretrained)
         return gnn__error(GNN_EINVALID, "no place for the pretrained model");
     *pretrained = NULL;

@@ -143,13 +143,11 @@ static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
     return validation ? take_texts(s, GNN_VALIDATION, validation) : GNN_OK;
 }
 
-int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                              const gnn_labelled_texts_t *train,
-                              const gnn_labelled_texts_t *validation,
-                              const gnn_text_source_config_t *config, size_t size)
+int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                        const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
+                        const gnn_text_source_config_t *config)
 {
-    gnn_text_source_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of texts"));
+    gnn_text_source_config_t own = config ? *config : (gnn_text_source_config_t){0};
     gnn_text_source_t *s = NULL;
     if (!source)
         return gnn__error(GNN_EINVALID, "no place for the source");
