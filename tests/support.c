@@ -59,7 +59,11 @@ const char *test_data(const char *file)
 
 const char *test_golden(const char *file)
 {
-    return find("GNN_GOLDEN", GNN_SOURCE_ROOT "/../shared/golden", file);
+    const char *folder = getenv("GNN_GOLDEN"),
+               *found = find("GNN_GOLDEN", GNN_SOURCE_ROOT "/../shared/golden", file);
+    if (found || (folder && *folder))
+        return found;
+    return find("GNN_GOLDEN", GNN_SOURCE_ROOT "/tests/golden/layers", file);
 }
 
 const char *test_checkpoint(const char *file)
