@@ -41,7 +41,7 @@ double test_error(const gnn_real_t *a, const gnn_real_t *b, int64_t n);
 /* A path below $GNN_DATA (else ../shared/data relative to the source tree), or NULL if the file is
  * absent: the test then calls test_skip. Static storage. */
 const char *test_data(const char *file);
-/* The same below $GNN_GOLDEN; else in ../shared/golden, or where that lacks it tests/golden/layers. */
+/* The same below $GNN_GOLDEN; else in ../shared/golden, then in tests/golden/layers. */
 const char *test_golden(const char *file);
 /* Below the folder GNN_CHECKPOINTS, which tests/transformers/make.py fills. */
 const char *test_checkpoint(const char *file);

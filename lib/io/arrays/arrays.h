@@ -24,7 +24,7 @@ int gnn__element_types(void);
 
 /* Product of a shape; rejects a shape whose non-zero dimensions overflow, wherever the zero is. */
 bool gnn__shape_count(int ndim, const int64_t *shape, int64_t *count);
-/* "2708 x 1433", "" for a single number; static storage per thread. */
+/* "2708 x 1433", "" for a scalar; static storage per thread. */
 const char *gnn__shape_words(int ndim, const int64_t *shape);
 /* Element k of an integer array; an unsigned one past INT64_MAX gives INT64_MAX. */
 int64_t gnn__array_int(const gnn_array_t *array, int64_t k);
@@ -119,7 +119,7 @@ void gnn__output_close(gnn__output_t *output);
 #define GNN__NPY_MAX_HEADER 10000
 
 typedef struct gnn__npy {
-    bool left_out; /* not plain numbers: objects, text, structures, dates, complex */
+    bool left_out; /* not of a numeric type: objects, text, structures, dates, complex */
     char type[24]; /* as written in the file, truncated */
     bool fortran;
     gnn_array_t like; /* dtype, ndim, shape, count */

@@ -167,7 +167,7 @@ static int read_string(reader_t *r, bool copied, string_t *out)
     return GNN_OK;
 }
 
-/* ---- numbers ---- */
+/* ---- integers and reals ---- */
 
 static bool is_digit(const reader_t *r)
 {
@@ -182,7 +182,7 @@ static bool skip_digits(reader_t *r)
     return r->at > begin;
 }
 
-/* Skips a number of RFC 8259. */
+/* Skips the JSON number (RFC 8259, 6). */
 static bool skip_number(reader_t *r, bool *real)
 {
     *real = false;
@@ -208,7 +208,7 @@ static bool skip_number(reader_t *r, bool *real)
     return true;
 }
 
-/* Every number is followed by a byte: the text ends in a bracket or brace. */
+/* Every JSON number is followed by a byte: the text ends in a bracket or brace. */
 static int read_number(reader_t *r, json_t **value)
 {
     const char *begin = r->at;

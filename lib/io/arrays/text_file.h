@@ -73,7 +73,7 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, c
 /* Also GNN_ENUMERIC: not finite, or too large for gnn_real_t. */
 int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                    gnn_real_t *out);
-/* The rest of the file as numbers, equally many per line; blank lines in between are rejected.
+/* The rest of the file as reals, equally many per line; blank lines in between are rejected.
  * `header`: skips the first line if it has a word. The caller frees *values, on failure too. */
 int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows,
                      int64_t *cols);

@@ -1,5 +1,5 @@
-/* Fields of text files as numbers. The syntax is checked here: the C library would accept
- * hexadecimal numbers and a locale's comma. */
+/* Fields of text files as integers and reals. The syntax is checked here: the C library would
+ * accept hexadecimal digits and a locale's comma. */
 #include <lib/io/arrays/text_file.h>
 
 #include <math.h>
@@ -77,7 +77,7 @@ int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, cons
     if (kind != GNN__INTEGER && kind != GNN__REAL)
         return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s came", what,
                                gnn__field_shown(field));
-    /* A field is followed by a delimiter, a quote or the end, none of which continues a number. */
+    /* A field is followed by a delimiter, a quote or the end, none of which continues a numeral. */
     *out = (gnn_real_t)strtod_l(field->at, NULL, text->numbers);
     if (!isfinite(*out))
         return gnn__text_error(text, field, GNN_ENUMERIC, "%s is expected, %s is too large", what,

@@ -88,8 +88,8 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-/* The first line is a header if it has a word above numbers, or if there is one line more than
- * nodes (`n`; -1: unknown). */
+/* The first line is a header if it has a word above a numeric column, or if there is one line more
+ * than nodes (`n`; -1: unknown). */
 static bool has_header(const lines_t *lines, int64_t n)
 {
     return gnn__field_kind(&lines->fields[0]) == GNN__WORD &&

@@ -107,7 +107,7 @@ static int read_links(links_t *links, gnn__text_t *text)
     return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
 }
 
-/* Is the first line a single number? A set of many graphs begins with their count; a link has two
+/* Is the first line a single integer? A set of many graphs begins with their count; a link has two
  * ids. */
 static bool begins_with_count(gnn__text_t *text)
 {

@@ -29,7 +29,7 @@ const int32_t *gnn_data_graph_labels(const gnn_data_t *data)
     return labels && labels->dtype == GNN_DTYPE_INT32 && labels->ndim == 1 ? labels->data : NULL;
 }
 
-/* ---- numbers that stand for kinds ---- */
+/* ---- kinds by any integers ---- */
 
 static int compare(const void *a, const void *b)
 {

@@ -9,10 +9,10 @@
 typedef struct gnn__many {
     int64_t graphs, nodes, links;
     int64_t *lengths;                        /* (graphs) nodes */
-    int64_t *labels;                         /* (graphs) any numbers; NULL: none */
-    int64_t *tags;                           /* (nodes) any numbers; NULL: none */
+    int64_t *labels;                         /* (graphs) any integers; NULL: none */
+    int64_t *tags;                           /* (nodes) any integers; NULL: none */
     int32_t *a, *b;                          /* (links) ends, by the set's node ids */
-    int64_t *kinds;                          /* (links) any numbers; NULL: none */
+    int64_t *kinds;                          /* (links) any integers; NULL: none */
     gnn_real_t *nodes_x, *links_x, *targets; /* (nodes, links, graphs) x their columns */
     int64_t node_cols, link_cols, target_cols;
     int64_t room_lengths, room_labels, room_tags, room_a, room_b, room_x;

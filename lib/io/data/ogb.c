@@ -1,6 +1,6 @@
 /* A node prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020):
  * raw/{edge,node-feat,node-label,num-node-list}.csv.gz and split/SCHEME/{train,valid,test}.csv.gz,
- * lines of numbers without headers. */
+ * lines of integers and reals without headers. */
 #include <lib/io/data/many.h>
 #include <lib/io/data/ogb_parts.h>
 
@@ -112,7 +112,7 @@ static const struct {
 };
 enum { OTHERS = sizeof others / sizeof others[0] };
 
-/* Reads `rows` lines of numbers. On failure *values is NULL. */
+/* Reads `rows` lines of reals. On failure *values is NULL. */
 static int read_matrix(gnn__text_t *text, const char *lines_of, int64_t rows, gnn_real_t **values,
                        int64_t *cols)
 {

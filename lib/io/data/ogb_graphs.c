@@ -37,7 +37,7 @@ int gnn__data_ogb_is_many(const char *folder, const gnn_limits_t *limits, bool *
     return GNN_OK;
 }
 
-/* ---- numbers of nodes and edges ---- */
+/* ---- counts of nodes and edges ---- */
 
 /* Bounds of a list of counts, and their source. */
 typedef struct bound {
@@ -74,7 +74,7 @@ static int read_counts(gnn__text_t *text, const bound_t *bound, int64_t **counts
                : GNN_OK;
 }
 
-/* Reads lines of equally many numbers. *values remains NULL if there is no such file. */
+/* Reads lines of equally many reals. *values remains NULL if there is no such file. */
 static int read_optional(const reader_t *r, const char *part, gnn_real_t **values, int64_t *rows,
                          int64_t *cols)
 {

@@ -4,7 +4,7 @@
  *     {"format": 1, "steps": [{"kind": "layer", "name": "0", "layer": {"preset": "gat", "in": 1433,
  * "heads": 8, ...}}, ...]}
  *
- * One table says what fields there are; an absent key is the default, an unknown one an error.
+ * One table lists the fields; an absent key is the default, an unknown one an error.
  * Configs are written resolved, so that a file keeps its meaning when a preset changes; a real that
  * is 0 is then meant, and read as GNN_ZERO. */
 #include <lib/io/weights/config_json.h>

@@ -1,5 +1,5 @@
-/* The table of names: which module a layer is in another library, and where the numbers of a field
- * lie in that module's arrays. */
+/* The table of names: the module of another library that a layer corresponds to, and the places of
+ * a field's values in that module's arrays. */
 #include <lib/io/weights/names.h>
 
 #define ANY (-1)

@@ -14,7 +14,7 @@ static int steps_of(gnn__arch_model_t *made, gnn_steps_t *steps, gnn__scope_t *s
     return GNN_OK;
 }
 
-/* Every field has its numbers, and every array has been read. */
+/* Every field has its values, and every array has been read. */
 static int check_complete(const gnn_model_t *model, const bool *filled,
                           const gnn__arch_part_t *parts, int n_parts)
 {

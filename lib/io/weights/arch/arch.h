@@ -1,28 +1,29 @@
-/* Architectures of published models. Each is a file of rows, NAME.def: which steps make up the
- * model, with numbers from its config.json, and which array of the file goes into which field.
- * One loader runs the rows; adding an architecture takes NAME.def and a line in
+/* Architectures of published models. Each is a file of entries, NAME.def: the steps of the model
+ * with the sizes of its config.json, and the array of the weights' file that each field is read
+ * from. One loader runs the entries; adding an architecture takes NAME.def and a line in
  * architectures.def.
  *
- *   GNN_SERVES("types", "prefix")       words of config.json's "model_type"; what names of arrays
+ *   GNN_SERVES("types", "prefix")       values of config.json's "model_type"; what names of arrays
  *                                       may have in front of them
- *   GNN_KEY("key", "kind", "default")   a key that rows read, and its value where the file has
+ *   GNN_KEY("key", "kind", "default")   a key that entries read, and its value where the file has
  *                                       none; "a.b" is a key of the object a. Kinds stand in
  *                                       arch_keys.c
  *   GNN_HARMLESS("keys")                keys whose values change nothing that the model computes
  *   GNN_EXPECT("key", "formula")        a key that may have this value alone
  *   GNN_NEED("key", "formula", "text")  a key whose value makes the formula true, else "text" is
- *                                       expected, in which {name} is what SET has named
- *   GNN_HEAD("heads", "array")          values of `task` that rows make, and an array that the file
- *                                       then has ("": none)
- *   GNN_SET(name, "formula")            names a number or a word
- *   GNN_IF("formula") ... GNN_END       rows that are there only if the formula is true
- *   GNN_REPEAT("formula") ... GNN_END   rows that come so often; # is the number, from 0
+ *                                       expected, in which {name} is a value of SET
+ *   GNN_HEAD("heads", "array")          values of `task` that entries make, and an array that the
+ *                                       file then has ("": none)
+ *   GNN_SET(name, "formula")            names a value
+ *   GNN_IF("formula") ... GNN_END       entries that exist only if the formula is true
+ *   GNN_REPEAT("formula") ... GNN_END   entries repeated so many times; # is the index, from 0
  *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def
  *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,
- *                                       activation = relu": a value is a formula if it has $, a
- *                                       quote or a digit in front; else it is a word. A list is
- *                                       [a; b]. A word that is empty is not there. Names that a
- *                                       step's layer has, too, are "step.NAME" for the step's own
+ *                                       activation = relu": a value is a formula if it has $ or a
+ *                                       quote, or begins with a digit; else it is a word. A list
+ *                                       is [a; b]. An empty word leaves the field out. Where a step
+ *                                       and its layer have fields of one name, "step.NAME" is the
+ *                                       step's
  *   of the step above:
  *   GNN_LINEAR("array", "field", "place")   array.weight (out x in) -> field.weight, array.bias
  *   GNN_MATRIX("array", "field", "place")   the same, array.weight is in x out
@@ -30,22 +31,22 @@
  *   GNN_NORM_AT("array", "field", "place")  the same, for a gain that is stored in another way
  *   GNN_ROWS("array", "field", "place")     rows of the array are rows of the field
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
- *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
+ *   GNN_MADE("maker", "field")              values that the file does not have: makers.def
  *   GNN_IGNORE("array")                     an array that the model does not need
- *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has
- *                                           it: other numbers are an error
- *   GNN_SAME("array", "=other")         the same as the array `other`, where the file has both
+ *   GNN_SAME("array", "maker")              an array that the loader computes as well: where the
+ *                                           file has it, other values are an error
+ *   GNN_SAME("array", "=other")             the same as the array `other`, where the file has both
  *
- * `task` is named before the rows: the end of the class that config.json's "architectures" names
+ * `task` is named before the entries: the end of the class that config.json's "architectures" names
  * first, "ForMaskedLM"; "" where modules follow.
  *
- * In names, # is the number of the repetition and {name} a word that GNN_SET has named. Modules,
- * several of which may be of one type, have # outside of repetitions: the number of the module.
+ * In names, # is the index of the repetition and {name} a value of GNN_SET. Modules, several of
+ * which may be of one type, have # outside of repetitions: the index of the module.
  *
- * "place" says where in the array the field's numbers lie, along the array's axis of outputs (rows
- * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` numbers, one
+ * "place" gives where in the array the field's values lie, along the array's axis of outputs (rows
+ * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` outputs, one
  * every `stride`. "at" and "rows" are rows of the field, where it is filled in pieces; "add = 1"
- * adds to what is there, "plus" is added to each number, "times" multiplies it. Formulas stand in
+ * adds to what is there, "plus" is added to each value, "times" multiplies it. Formulas stand in
  * formula.h. */
 #ifndef GNN_LIB_IO_ARCH_H
 #define GNN_LIB_IO_ARCH_H
@@ -72,7 +73,7 @@ typedef enum {
     GNN__ARCH_HARMLESS,
     GNN__ARCH_EXPECT,
     GNN__ARCH_NEED,
-    GNN__ARCH_HEAD /* = 20; arch_macros.h has the numbers */
+    GNN__ARCH_HEAD /* = 20; arch_macros.h repeats the values */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {

@@ -205,8 +205,8 @@ static int stored_array(gnn__arch_stored_t *out, const gnn_array_t *from, const 
     return GNN_OK;
 }
 
-/* Numbers of the field go to where copy_array takes them from. What is added to a field that has
- * its numbers already becomes 0. */
+/* The reverse of copy_array: values of the field go into the array. What is added to a field that
+ * is already filled becomes 0. */
 static void give_back(const gnn_array_t *array, layout_t layout, const place_t *p,
                       const gnn_tensor_t *from)
 {

@@ -40,7 +40,7 @@ void gnn__folder_release(const gnn__folder_t *f, const gnn_array_t *array);
 int64_t gnn__folder_numbers(const gnn__folder_t *f);
 
 /* Reads FOLDER/NAME, an object. If it has an integer over 64 bits, which transformers writes for
- * "no limit", all its numbers are reals. GNN_EIO: no such file; GNN_EFORMAT with file and
+ * "no limit", all its JSON numbers are reals. GNN_EIO: no such file; GNN_EFORMAT with file and
  * position. */
 int gnn__json_open(json_t **root, const char *folder, const char *name);
 /* The same for an optional file: *root is NULL if it is missing. */

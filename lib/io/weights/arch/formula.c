@@ -320,7 +320,7 @@ static value_t unary(reader_t *r)
     return or_else(r);
 }
 
-/* Both as numbers; false if one is nothing or a text, and *v is then the result. */
+/* Both as reals; false if one is nothing or a text, and *v is then the result. */
 static bool numbers(reader_t *r, value_t *v, const value_t *w)
 {
     if (v->kind == GNN__NUMBER && w->kind == GNN__NUMBER)

@@ -1,9 +1,9 @@
-/* Formulas in the rows of architectures: numbers and words that follow from a config.json.
+/* Formulas in the rows of architectures: reals and words computed from a config.json.
  *
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
  *     ${name}.inner                the same by the path "a.b" that SET has named
- *     #                            the number of the repetition, from 0; outside of one, which part
- *                                  of the folder's model the rows belong to, from 0
+ *     #                            the index of the repetition, from 0; outside of one, of the part
+ *                                  of the folder's model that the entries belong to
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
@@ -40,9 +40,9 @@ typedef struct gnn__scope {
     gnn__folder_t *weights;
 } gnn__scope_t;
 
-/* The value of a formula. GNN_EFORMAT: a text for a number, or vice versa. */
+/* The value of a formula. GNN_EFORMAT: a text for a real, or vice versa. */
 int gnn__formula(const gnn__scope_t *scope, const char *formula, gnn__formula_value_t *value);
-/* The same for a number; "" is 0. */
+/* The same for a real; "" is 0. */
 int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *number);
 /* The same for a count from `low` to `high`. */
 int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t low, int64_t high,
