@@ -14,7 +14,7 @@ typedef struct golden {
     gnn_context_t *context;
     gnn_arrays_t *arrays;
     double largest_gradient; /* over all arrays that begin with "d" */
-    void *owned[256];
+    void *owned[2048];
     int n_owned;
 } golden_t;
 

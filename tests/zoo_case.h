@@ -14,7 +14,7 @@ typedef struct {
     int part; /* of a packed array: index of the field in it */
 } place_t;
 
-enum { GRAPHS = 12, VALUES = 5, STEPS = 160 };
+enum { GRAPHS = 64, VALUES = 160, STEPS = 1200 };
 
 typedef struct {
     golden_t g;
@@ -27,6 +27,7 @@ typedef struct {
     gnn_tensor_t tensors[VALUES];
     gnn_var_t vars[VALUES], outputs[STEPS];
     int n_values;
+    struct gallery *gallery; /* of an entry of tests/zoo */
 } zoo_t;
 
 /* False, and skipped, where the file zoo/NAME is absent. */

@@ -1,0 +1,461 @@
+/* Sparse attention by position. Each pattern is a graph; the layer is the same. */
+#include "zoo.h"
+
+/* The layer of every pattern, on the last graph: of rows x, or of x over rows mem. */
+static void attend(zoo_t *z)
+{
+    const int slot = z->n_graphs - 1;
+    if (zoo_has(z, "src"))
+        zoo_same_pairs(z, slot);
+    if (zoo_has(z, "mem"))
+        CROSS("y", slot, "x", "mem", COLS("x"), .heads = N("p.heads"));
+    else
+        ATTENTION("y", slot, "x", COLS("x"), .heads = N("p.heads"));
+}
+
+/* ---- bands ---- */
+
+/* D2 | Band | |i - j| <= w | O(n w) | Beltagy et al. 2020 */
+ENTRY(pattern_window)
+{
+    zoo_window(z, N("p.w"), 1, GNN_OFF);
+    attend(z);
+}
+
+/* D2 | Causal band | 0 <= i - j <= w | O(n w) | Child et al. 2019 */
+ENTRY(pattern_window_causal)
+{
+    zoo_window(z, N("p.w"), 1, GNN_ON);
+    attend(z);
+}
+
+/* D3 | Dilated band | j = i + k dilation, |k| <= w | O(n w) | Beltagy et al. 2020 */
+ENTRY(pattern_dilated)
+{
+    zoo_window(z, N("p.w"), N("p.dilation"), GNN_OFF);
+    attend(z);
+}
+
+/* D4 | Strided | i = j modulo s | O(n^2 / s) | Child et al. 2019 */
+ENTRY(pattern_strided_endless)
+{
+    zoo_window(z, zoo_longest(z), N("p.s"), GNN_OFF);
+    attend(z);
+}
+
+/* D4 | LogSparse | j = i, or i - j a power of two | O(n log n) | Li et al. 2019 */
+ENTRY(pattern_log)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+static span_t uneven(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at - N("p.back"), at + N("p.ahead") + 1};
+}
+
+/* C11 | Restricted self-attention, uneven band | -ahead <= i - j <= back | O(n w) | Vaswani et
+ * al. 2017 */
+ENTRY(pattern_window_uneven)
+{
+    zoo_spans(z, uneven);
+    attend(z);
+}
+
+/* ---- global nodes ---- */
+
+/* D8 | Longformer: a band and global nodes | |i - j| <= w, or one of the two is global | O(n (w +
+ * g)) | Beltagy et al. 2020 */
+ENTRY(pattern_window_global)
+{
+    int64_t count, at = 0, m = 0, *lengths = zoo_segments(z, &count);
+    int64_t *globals = zoo_room(z, COUNT("x"));
+    for (int64_t s = 0; s < count; at += lengths[s++])
+        for (int64_t g = 0; g < N("p.g") && g < lengths[s]; g++)
+            globals[m++] = at + g;
+    ck_ok(gnn_graph_window_global(&z->graphs[z->n_graphs++], count, lengths, N("p.w"), m, globals));
+    attend(z);
+}
+
+static span_t from_first(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){0, at + 1 < N("p.k") ? at + 1 : N("p.k")};
+}
+
+static span_t from_recent(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    const int64_t first = at - N("p.w") + 1, k = N("p.k");
+    (void)length, (void)senders;
+    return (span_t){first > k ? first : k, at + 1 > k ? at + 1 : k};
+}
+
+/* 6.3 | Attention sinks (StreamingLLM) | 0 <= i - j < w, or j < k, causal | O(n (w + k)) | Xiao
+ * et al. 2024 */
+ENTRY(pattern_sink)
+{
+    zoo_spans(z, from_first);
+    zoo_spans(z, from_recent);
+    zoo_merge(z, 2);
+    attend(z);
+}
+
+static span_t prefix(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){0, at + 1 > N("p.k") ? at + 1 : N("p.k")};
+}
+
+/* 6.3 | Prefix LM | j < k, or j <= i | O(n^2) | Raffel et al. 2020 */
+ENTRY(pattern_prefix)
+{
+    zoo_spans(z, prefix);
+    attend(z);
+}
+
+/* D1 | External global rows | r learned rows, connected to all in both directions, and a band |
+ * O(n (w + r)) | Ainslie et al. 2020 */
+ENTRY(external_global_rows)
+{
+    int64_t count, n = COUNT("x"), m = 0, at = 0, *lengths = zoo_segments(z, &count);
+    const int64_t d = COLS("x"), rows = N("p.rows"), all = n + rows * count;
+    int64_t *src = zoo_room(z, all * all), *dst = zoo_room(z, all * all);
+    for (int64_t s = 0; s < count; at += lengths[s++])
+        for (int64_t i = -rows; i < lengths[s]; i++)
+            for (int64_t j = -rows; j < lengths[s]; j++)
+                if (i < 0 || j < 0 || llabs(i - j) <= N("p.w")) {
+                    dst[m] = i < 0 ? n + s * rows + rows + i : at + i;
+                    src[m++] = j < 0 ? n + s * rows + rows + j : at + j;
+                }
+    zoo_edges_of(z, all, all, m, src, dst);
+    EACH("rows", zoo_complete(z), rows, d);
+    STACK("both", "x", "rows");
+    ATTENTION("y", 0, "both", d, .heads = N("p.heads"));
+}
+
+/* ---- blocks ---- */
+
+static span_t block(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    const int64_t b = N("p.b");
+    (void)length, (void)senders;
+    return (span_t){at / b * b, (at / b + 1) * b};
+}
+
+/* D6 | Block local | i and j in the same block of b | O(n b) | Qiu et al. 2020 */
+ENTRY(pattern_block)
+{
+    zoo_spans(z, block);
+    attend(z);
+}
+
+static span_t block_before(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){(at / N("p.b") - 1) * N("p.b"), at + 1};
+}
+
+/* D14 | Image Transformer, 1-D | own block up to itself and the block before | O(n b) | Parmar et
+ * al. 2018 */
+ENTRY(pattern_block_causal)
+{
+    zoo_spans(z, block_before);
+    attend(z);
+}
+
+static span_t blocks_around(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    const int64_t b = N("p.b");
+    (void)length, (void)senders;
+    return (span_t){(at / b - N("p.back")) * b, (at / b + N("p.ahead") + 1) * b};
+}
+
+/* S7 | Streaming Transformer | blocks up to `back` before and `ahead` after the own | O(n b) |
+ * Tsunoo et al. 2019 */
+ENTRY(pattern_block_back_ahead)
+{
+    zoo_spans(z, blocks_around);
+    attend(z);
+}
+
+static span_t last_b(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at - N("p.b"), at + 1};
+}
+
+/* D6 | Local attention, exact window | i - b <= j <= i | O(n b) | Roy et al. 2021 */
+ENTRY(local_attention)
+{
+    zoo_spans(z, last_b);
+    attend(z);
+}
+
+/* D10 | BigBird's pattern | first and last block, neighbours, and drawn blocks | O(n b) | Zaheer
+ * et al. 2020 */
+ENTRY(pattern_bigbird)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* D5 | Random | itself and drawn senders | O(n links) | Zaheer et al. 2020 */
+ENTRY(pattern_random)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* 6.3 | Expander (Exphormer) | random cycles in both directions, and itself | O(n cycles) |
+ * Shirzad et al. 2023 */
+ENTRY(pattern_expander)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* D7 | Ring of Star-Transformer | i - 1, i, i + 1 around a ring | O(n) | Guo et al. 2019 */
+ENTRY(pattern_star_ring)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* ---- Sparse Transformer ---- */
+
+static span_t last_s(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at - N("p.s"), at + 1};
+}
+
+/* D11 | Sparse Transformer, strided, first head | i - s <= j <= i | O(n s) | Child et al. 2019 */
+ENTRY(pattern_sparse_strided_1)
+{
+    zoo_spans(z, last_s);
+    attend(z);
+}
+
+/* D11 | Sparse Transformer, strided, second head | j <= i, i = j modulo s | O(n^2 / s) | Child et
+ * al. 2019 */
+ENTRY(pattern_sparse_strided_2)
+{
+    zoo_window(z, zoo_longest(z), N("p.s"), GNN_ON);
+    attend(z);
+}
+
+/* D11 | Sparse Transformer, strided, both heads merged | j <= i and (i - j < s or i = j modulo s)
+ * | O(n (s + n / s)) | Child et al. 2019 */
+ENTRY(pattern_sparse_strided)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+static span_t own_block(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at / N("p.s") * N("p.s"), at + 1};
+}
+
+/* The last c places of the earlier blocks: spans of an order in which these places come first. */
+static void summaries(zoo_t *z)
+{
+    const int64_t n = COUNT("x"), s = N("p.s"), c = N("p.c");
+    int64_t count, at = 0, m = 0, *lengths = zoo_segments(z, &count);
+    int32_t *order = zoo_room32(z, n), *low = zoo_room32(z, n), *high = zoo_room32(z, n);
+    for (int64_t t = 0; t < count; at += lengths[t++]) {
+        const int64_t first = m;
+        for (int64_t p = 0; p < lengths[t]; p++) {
+            low[at + p] = (int32_t)first;
+            high[at + p] = (int32_t)(p % s ? high[at + p - 1] : m);
+            if (p % s >= s - c)
+                order[m++] = (int32_t)(at + p);
+        }
+    }
+    const int64_t *place = zoo_positions(z);
+    for (int64_t r = 0; r < n; r++)
+        if (place[r] % s < s - c)
+            order[m++] = (int32_t)r;
+    ck_ok(gnn_graph_from_spans(&z->graphs[z->n_graphs++], n, n, NULL, order, low, high));
+}
+
+/* D12 | Sparse Transformer, fixed | j <= i in the own block of s, or among the last c of an
+ * earlier one | O(n (s + c n / s)) | Child et al. 2019 */
+ENTRY(pattern_sparse_fixed)
+{
+    zoo_spans(z, own_block);
+    summaries(z);
+    zoo_merge(z, 2);
+    attend(z);
+}
+
+/* D12 | Sparse Transformer, fixed, second head | j <= i, j modulo s in s - c .. s - 1 | O(c n^2 /
+ * s) | Child et al. 2019 */
+ENTRY(pattern_sparse_fixed_2)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* D11 | Sparse Transformer, a pattern per head | even heads i - s .. i, odd heads i = j modulo s
+ * | O(n (s + n / s)) | Child et al. 2019 */
+ENTRY(sparse_transformer_heads)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
+    const int near = zoo_window(z, N("p.s"), 1, GNN_ON),
+              far = zoo_window(z, zoo_longest(z), N("p.s"), GNN_ON);
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("q%d", h), "q", h * width, width);
+        COLUMNS(NAMED("k%d", h), "k", h * width, width);
+        COLUMNS(NAMED("v%d", h), "v", h * width, width);
+        ATTEND(NAMED("head%d", h), h % 2 ? far : near, NAMED("q%d", h), NAMED("k%d", h),
+               NAMED("v%d", h), width, .heads = 1);
+    }
+    zoo_concat(z, "heads", "head", heads);
+    LINEAR("o", "heads", d, d);
+}
+
+/* ---- between sequences of different lengths ---- */
+
+static span_t around_scaled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    const int64_t centre = at * senders / length;
+    return (span_t){centre - N("p.D"), centre + N("p.D") + 1};
+}
+
+/* B18 | Local attention, monotonic | senders within D of i m / n | O(n D) | Luong et al. 2015 */
+ENTRY(pattern_local_monotonic)
+{
+    zoo_spans(z, around_scaled);
+    attend(z);
+}
+
+static span_t pooled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at * N("p.stride"), at * N("p.stride") + N("p.width")};
+}
+
+/* G5 | Pooling | receiver r reads senders r stride .. r stride + width - 1 | O(n) | Liu et al.
+ * 2018 */
+ENTRY(pattern_pool)
+{
+    zoo_spans(z, pooled);
+    attend(z);
+}
+
+static span_t unpooled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
+{
+    (void)length, (void)senders;
+    return (span_t){at / N("p.s"), at / N("p.s") + 1};
+}
+
+/* N2 | Unpooling | receiver i reads sender i / s | O(n) | Dai et al. 2020 */
+ENTRY(pattern_unpool)
+{
+    zoo_spans(z, unpooled);
+    attend(z);
+}
+
+/* ---- grids: rows of x are pixels, row by row ---- */
+
+/* D16 | Axial, rows | same row | O(n columns) | Ho et al. 2019 */
+ENTRY(grid_rows)
+{
+    int64_t *lengths = zoo_room(z, N("p.rows"));
+    for (int64_t r = 0; r < N("p.rows"); r++)
+        lengths[r] = N("p.columns");
+    zoo_complete_of(z, N("p.rows"), lengths);
+    attend(z);
+}
+
+/* D16 | Axial, columns | same column | O(n rows) | Ho et al. 2019 */
+ENTRY(grid_columns)
+{
+    zoo_window(z, N("p.rows"), N("p.columns"), GNN_OFF);
+    attend(z);
+}
+
+/* D16 | Axial, columns, causal | same column, at the receiver or above | O(n rows) | Ho et al.
+ * 2019 */
+ENTRY(grid_columns_causal)
+{
+    zoo_window(z, N("p.rows"), N("p.columns"), GNN_ON);
+    attend(z);
+}
+
+/* Windows of h x w, shifted by s: spans of an order, window by window. */
+static void grid_windows(zoo_t *z, int64_t s)
+{
+    const int64_t rows = N("p.rows"), columns = N("p.columns"), n = rows * columns;
+    int32_t *order = zoo_room32(z, n), *low = zoo_room32(z, n), *high = zoo_room32(z, n), m = 0;
+    const int64_t down = (rows - 1 + s) / N("p.h"), across = (columns - 1 + s) / N("p.w");
+    for (int64_t window = 0; window < (down + 1) * (across + 1); window++) {
+        const int32_t first = m;
+        for (int32_t i = 0; i < n; i++)
+            if ((i / columns + s) / N("p.h") * (across + 1) + (i % columns + s) / N("p.w") == window)
+                order[m++] = i;
+        for (int32_t r = first; r < m; r++)
+            low[r] = first, high[r] = m;
+    }
+    ck_ok(gnn_graph_from_spans(&z->graphs[z->n_graphs++], n, n, order, order, low, high));
+    attend(z);
+}
+
+/* S4 | Swin, windows | windows of h x w, those at the border smaller | O(n h w) | Liu et al. 2021 */
+ENTRY(grid_blocks)
+{
+    grid_windows(z, 0);
+}
+
+/* S4 | Swin, shifted windows | (y + s) / h and (x + s) / w agree | O(n h w) | Liu et al. 2021 */
+ENTRY(grid_blocks_shifted)
+{
+    grid_windows(z, N("p.s"));
+}
+
+/* K16 | Neighbourhood on a grid | |dy| <= r and |dx| <= r | O(n r^2) | Hassani et al. 2023 */
+ENTRY(grid_window)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* 6.3 | Dilated neighbourhood (DiNAT) | |dy|, |dx| <= r d, multiples of d | O(n r^2) | Hassani
+ * and Shi 2022 */
+ENTRY(grid_dilated)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* 6.3 | HaloNet | a block of b x b reads itself enlarged by a halo | O(n (b + 2 halo)^2) |
+ * Vaswani et al. 2021 */
+ENTRY(grid_halo)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+/* D15 | Image Transformer, 2-D | a block of h x w reads its neighbourhood, up to the receiver in
+ * reading order | O(n (h + m) (w + 2 m)) | Parmar et al. 2018 */
+ENTRY(grid_image_2d)
+{
+    zoo_edges(z);
+    attend(z);
+}
+
+FAMILY(D, AT(pattern_window), AT(pattern_window_causal), AT(pattern_dilated),
+       AT(pattern_strided_endless), AT(pattern_log), AT(pattern_window_uneven),
+       AT(pattern_window_global), AT(pattern_sink), AT(pattern_prefix), AT(external_global_rows),
+       AT(pattern_block), AT(pattern_block_causal), AT(pattern_block_back_ahead),
+       AT(local_attention), AT(pattern_bigbird), AT(pattern_random), AT(pattern_expander),
+       AT(pattern_star_ring), AT(pattern_sparse_strided_1), AT(pattern_sparse_strided_2),
+       AT(pattern_sparse_strided), AT(pattern_sparse_fixed), AT(pattern_sparse_fixed_2),
+       AT(sparse_transformer_heads), AT(pattern_local_monotonic), AT(pattern_pool),
+       AT(pattern_unpool), AT(grid_rows), AT(grid_columns), AT(grid_columns_causal), AT(grid_blocks),
+       AT(grid_blocks_shifted), AT(grid_window), AT(grid_dilated), AT(grid_halo), AT(grid_image_2d))

@@ -1,0 +1,216 @@
+/* The gallery: systems as entries, each a list of steps that a program can copy, run on the golden
+ * case of its name and, without one, on drawn values.
+ *
+ * An entry is a comment in a fixed form and a function that adds graphs and steps:
+ *
+ *     // ROW | system | formula | cost | paper
+ *     ENTRY(case) { ... }
+ *
+ * Inputs, hyperparameters and sizes are read from the case's arrays. A name that the steps read and
+ * that no step has is an array of the case: x, mem, r.NAME. A parameter belongs to the array that
+ * is named like its step (zoo_bind.c has the rules); BIND states the others. */
+#ifndef GNN_TESTS_ZOO_ZOO_H
+#define GNN_TESTS_ZOO_ZOO_H
+
+#include "../zoo_case.h"
+
+typedef struct {
+    const char *name;
+    void (*build)(zoo_t *z);
+} entry_t;
+
+typedef struct {
+    const char *family;
+    const entry_t *entries;
+    int count;
+} family_t;
+
+#define ENTRY(name) static void entry_##name(zoo_t *z)
+/* A further case that the same function builds. */
+#define ALSO(name, other)              \
+    static void entry_##name(zoo_t *z) \
+    {                                  \
+        entry_##other(z);              \
+    }
+#define AT(name)            \
+    {                       \
+#name, entry_##name \
+    }
+#define FAMILY(letter, ...)                                 \
+    static const entry_t entries[] = {__VA_ARGS__};         \
+    const family_t zoo_family_##letter = {#letter, entries, \
+                                          (int)(sizeof entries / sizeof *entries)};
+
+/* ---- steps, short ---- */
+
+#define REAL(value) ((gnn_real_t)(value))
+#define STEP(KIND, NAME, ...) \
+    zoo_add(z, (gnn_step_t){.kind = GNN_STEP_##KIND, .name = NAME, __VA_ARGS__})
+/* x W without a bias, and with one. */
+#define LINEAR(NAME, X, IN, OUT) \
+    STEP(LINEAR, NAME, .inputs = {X}, .in = IN, .out = OUT, .bias = GNN_OFF)
+#define AFFINE(NAME, X, IN, OUT) STEP(LINEAR, NAME, .inputs = {X}, .in = IN, .out = OUT)
+#define NORM(NAME, X, KIND, IN, EPS) \
+    STEP(NORM, NAME, .inputs = {X}, .norm = GNN_NORM_##KIND, .in = IN, .eps = REAL(EPS))
+#define ACTIVATION(NAME, X, F) STEP(ACTIVATION, NAME, .inputs = {X}, .activation = GNN_##F)
+#define ADD(NAME, X, Y) STEP(ADD, NAME, .inputs = {X, Y})
+#define ADD_TIMES(NAME, X, FACTOR, Y) STEP(ADD, NAME, .inputs = {X, Y}, .factor = REAL(FACTOR))
+#define SUBTRACT(NAME, X, Y) ADD_TIMES(NAME, X, -1, Y)
+#define SCALE(NAME, X, FACTOR) STEP(SCALE, NAME, .inputs = {X}, .factor = REAL(FACTOR))
+#define MULTIPLY(NAME, X, Y) STEP(MULTIPLY, NAME, .inputs = {X, Y})
+#define SCALE_HEADS(NAME, X, Y) STEP(SCALE_HEADS, NAME, .inputs = {X, Y})
+#define COLUMNS(NAME, X, FROM, COUNT) \
+    STEP(VIEW, NAME, .inputs = {X}, .column = FROM, .columns = COUNT)
+#define ROWS(NAME, X, FROM, COUNT) STEP(VIEW, NAME, .inputs = {X}, .row = FROM, .rows = COUNT)
+#define CONCAT(NAME, ...) STEP(CONCAT, NAME, .inputs = {__VA_ARGS__})
+#define STACK(NAME, ...) STEP(STACK, NAME, .inputs = {__VA_ARGS__})
+#define DETACH(NAME, X) STEP(DETACH, NAME, .inputs = {X})
+#define PARAMETER(NAME, COUNT, COLS) STEP(PARAMETER, NAME, .rows = COUNT, .out = COLS)
+/* The same rows for each segment of the graph in a slot. */
+#define EACH(NAME, SLOT, COUNT, COLS) \
+    STEP(PARAMETER, NAME, .rows = COUNT, .out = COLS, .each_segment = GNN_ON, .graph = SLOT)
+/* A named op on x, with options; with two values; on a graph. */
+#define OP(NAME, OP_, X, ...) \
+    STEP(OP, NAME, .op = &gnn_op_##OP_, .inputs = {X}, .options = {__VA_ARGS__})
+#define OP2(NAME, OP_, ...) STEP(OP, NAME, .op = &gnn_op_##OP_, .inputs = {__VA_ARGS__})
+/* Rows of x by ids (-1: zeros). */
+#define PICK(NAME, X, IDS) OP2(NAME, pick_rows, X, IDS)
+/* A layer with the settings that follow; the inputs of its step are x and a graph slot. */
+#define LAYER(NAME, SLOT, X, ...) \
+    STEP(LAYER, NAME, .graph = SLOT, .inputs = {X}, .layer = {__VA_ARGS__})
+/* Attention with projections without biases. D columns; settings follow. */
+#define ATTENTION(NAME, SLOT, X, D, ...)                                   \
+    LAYER(NAME, SLOT, X, .in = D, .aggregator = &gnn_aggregator_attention, \
+          .update = &gnn_update_linear, .bias_out = GNN_OFF, __VA_ARGS__)
+/* The same over rows of another value: receivers x, senders y. */
+#define CROSS(NAME, SLOT, X, Y, D, ...)                             \
+    STEP(LAYER, NAME, .graph = SLOT, .inputs = {Y}, .receivers = X, \
+         .layer = {.in = D,                                         \
+                   .aggregator = &gnn_aggregator_attention,         \
+                   .update = &gnn_update_linear,                    \
+                   .bias_out = GNN_OFF,                             \
+                   __VA_ARGS__})
+/* Attention over given rows: queries, keys and values of D columns in all. */
+#define ATTEND(NAME, SLOT, Q, K, V, D, ...)                                   \
+    STEP(AGGREGATE, NAME, .graph = SLOT, .query = Q, .key = K, .inputs = {V}, \
+         .layer = {.in = D, .aggregator = &gnn_aggregator_attention, __VA_ARGS__})
+/* A sum, mean or maximum over the senders of a graph. */
+#define HOP(NAME, SLOT, X, D, HOW)                      \
+    STEP(AGGREGATE, NAME, .graph = SLOT, .inputs = {X}, \
+         .layer = {.in = D, .aggregator = &gnn_aggregator_##HOW})
+#define EDGE_ROWS(NAME, SLOT, X, SIDE) \
+    STEP(EDGE_ROWS, NAME, .graph = SLOT, .inputs = {X}, .side = GNN_SIDE_##SIDE)
+/* NAME, formatted; valid for the next few calls. */
+#define NAMED(...) zoo_named(__VA_ARGS__)
+const char *zoo_named(const char *format, ...) GNN_PRINTF(1, 2);
+
+/* Two affine maps with an activation: W1 b1, W2 b2 with `suffix`, in the arrays of that name. */
+void zoo_feed_forward(zoo_t *z, const char *name, const char *x, const char *suffix,
+                      gnn_activation_t activation);
+#define FEED_FORWARD(NAME, X, SUFFIX, F) zoo_feed_forward(z, NAME, X, SUFFIX, GNN_##F)
+/* The sum of values, or their columns side by side, however many: prefix0, prefix1, ... */
+void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count);
+void zoo_concat(zoo_t *z, const char *name, const char *prefix, int64_t count);
+void zoo_stack(zoo_t *z, const char *name, const char *prefix, int64_t count);
+void zoo_maximum(zoo_t *z, const char *name, const char *prefix, int64_t count);
+/* Row r of y is row r + offset of x in its segment, else zeros. */
+void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset);
+/* Values of one per segment, repeated for its rows. */
+void zoo_spread(zoo_t *z, const char *name, const char *x);
+
+/* ---- sizes ---- */
+
+#define COLS(ARRAY) zoo_cols(z, ARRAY)
+#define COUNT(ARRAY) golden_array(&z->g, ARRAY)->shape[0]
+#define N(ARRAY) zoo_number(z, ARRAY)
+#define R(ARRAY) zoo_real(z, ARRAY)
+bool zoo_has(zoo_t *z, const char *array);
+int64_t zoo_shape(zoo_t *z, const char *array, int axis);
+/* Integers of an array, owned by the case; count may be NULL. */
+int64_t *zoo_integers(zoo_t *z, const char *array, int64_t *count);
+/* Room for integers, all 0, owned by the case. */
+int64_t *zoo_room(zoo_t *z, int64_t count);
+int32_t *zoo_room32(zoo_t *z, int64_t count);
+/* The lengths of the segments, and of the second side. */
+int64_t *zoo_segments(zoo_t *z, int64_t *count);
+int64_t zoo_longest(zoo_t *z);
+/* The position of each row in its segment. */
+int64_t *zoo_positions(zoo_t *z);
+
+/* ---- graphs: each takes the next slot and returns it ---- */
+
+int zoo_complete(zoo_t *z);
+int zoo_causal(zoo_t *z);
+int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal);
+/* From every row of the second side ("lengths_mem") to every row of the first. */
+int zoo_across(zoo_t *z);
+/* `rows` receivers per segment, senders the rows of x; and the reverse. */
+int zoo_pool(zoo_t *z, int64_t rows);
+int zoo_unpool(zoo_t *z, int64_t rows);
+/* One receiver, and `rows` senders. */
+int zoo_whole(zoo_t *z, int64_t rows);
+/* Complete, `rows` per segment. */
+int zoo_among(zoo_t *z, int64_t rows);
+/* Segments of given lengths. */
+int zoo_bipartite(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src);
+int zoo_complete_of(zoo_t *z, int64_t segments, const int64_t *lengths);
+/* The arrays src and dst; receivers are the rows of x, senders those of mem, or of x. */
+int zoo_edges(zoo_t *z);
+int zoo_edges_of(zoo_t *z, int64_t n_dst, int64_t n_src, int64_t m, const int64_t *src,
+                 const int64_t *dst);
+/* The pairs of the graph in a slot, stored as edges. */
+int zoo_as_edges(zoo_t *z, int slot);
+/* A span for each row of x: senders from[i] .. to[i] - 1 of its segment's rows. */
+typedef struct {
+    int64_t from, to;
+} span_t;
+int zoo_spans(zoo_t *z, span_t (*span)(zoo_t *z, int64_t at, int64_t length, int64_t senders));
+/* A span for each of n_dst receivers: senders low[i] .. high[i] - 1 of n_src. */
+int zoo_spans_of(zoo_t *z, int64_t n_dst, int64_t n_src, const int32_t *low, const int32_t *high);
+/* The union of the last `count` slots, in their place. */
+int zoo_merge(zoo_t *z, int count);
+/* The pairs of the slot are those of src and dst. */
+void zoo_same_pairs(zoo_t *z, int slot);
+
+/* ---- values ---- */
+
+/* A constant value (rows x cols), to be filled. */
+gnn_real_t *zoo_constant(zoo_t *z, const char *name, int64_t rows, int64_t cols);
+void zoo_filled(zoo_t *z, const char *name, int64_t rows, int64_t cols, double value);
+void zoo_identity(zoo_t *z, const char *name, int64_t n);
+/* An array as one row, with its gradient. */
+void zoo_row(zoo_t *z, const char *array);
+/* Ids, to be filled. */
+int32_t *zoo_ids(zoo_t *z, const char *name, int64_t count);
+
+/* ---- parameters and arrays ---- */
+
+/* Element (r, c) of a field is element base + (r / row_block) row_step_out + (r % row_block)
+ * row_step + (c / col_block) col_step_out + (c % col_block) col_step of the array. */
+typedef struct {
+    char field[64], array[64];
+    int64_t base, row_block, row_outer, row_step, col_block, col_outer, col_step;
+    layout_t layout;
+    bool strided; /* steps are given; else they follow from layout and base */
+    bool automatic;
+} bind_t;
+void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
+/* `field` of the model is array `array`, from element .base on, .layout SAME or TURNED, or with
+ * given steps. */
+#define BIND(FIELD, ARRAY, ...) zoo_bind(z, FIELD, ARRAY, (bind_t){.automatic = false, __VA_ARGS__})
+/* Tap k of a depthwise convolution: columns of the array (channels x ... x taps). */
+#define BIND_TAP(FIELD, ARRAY, K, TAPS) \
+    BIND(FIELD, ARRAY, .base = K, .strided = true, .col_step = TAPS, .row_step = 1)
+/* The step's parameters keep their initial values: a norm without gains. */
+void zoo_fixed(zoo_t *z, const char *step);
+/* The gradient of the array is not compared, for the reason. */
+void zoo_unchecked(zoo_t *z, const char *array, const char *reason);
+/* A step's value is also an array of the case. */
+void zoo_also(zoo_t *z, const char *step, const char *array);
+
+/* ---- running ---- */
+
+void zoo_entry_golden(const entry_t *entry);
+void zoo_entry_drawn(const entry_t *entry);
+
+#endif

@@ -1,0 +1,442 @@
+/* Values, graphs and steps of the gallery's entries, by the names of a case's arrays. */
+#include "zoo_run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- names ---- */
+
+const char *zoo_named(const char *format, ...)
+{
+    static char text[64][48];
+    static int next;
+    char *at = text[next++ % 64];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(at, sizeof text[0], format, arguments);
+    va_end(arguments);
+    return at;
+}
+
+/* A name that lives as long as the case. */
+static const char *kept(zoo_t *z, const char *name)
+{
+    gallery_t *y = z->gallery;
+    ck_assert_int_lt(y->n_names, VALUES);
+    snprintf(y->names[y->n_names], sizeof y->names[0], "%s", name);
+    return y->names[y->n_names++];
+}
+
+/* ---- sizes ---- */
+
+bool zoo_has(zoo_t *z, const char *array)
+{
+    return golden_has(&z->g, array);
+}
+
+int64_t zoo_shape(zoo_t *z, const char *array, int axis)
+{
+    const gnn_array_t *a = golden_array(&z->g, array);
+    return a->shape[axis < 0 ? a->ndim + axis : axis];
+}
+
+int64_t *zoo_integers(zoo_t *z, const char *array, int64_t *count)
+{
+    return golden_integers(&z->g, array, count);
+}
+
+/* A case without lengths is one segment of all rows. */
+int64_t *zoo_segments(zoo_t *z, int64_t *count)
+{
+    if (golden_has(&z->g, "lengths"))
+        return golden_integers(&z->g, "lengths", count);
+    int64_t *one = golden_integers(&z->g, "p.heads", count);
+    one[0] = COUNT("x");
+    *count = 1;
+    return one;
+}
+
+int64_t zoo_longest(zoo_t *z)
+{
+    int64_t count, most = 0, *lengths = zoo_segments(z, &count);
+    for (int64_t s = 0; s < count; s++)
+        most = lengths[s] > most ? lengths[s] : most;
+    return most;
+}
+
+int32_t *zoo_room32(zoo_t *z, int64_t count)
+{
+    return (int32_t *)zoo_room(z, count);
+}
+
+int64_t *zoo_room(zoo_t *z, int64_t count)
+{
+    golden_t *g = &z->g;
+    ck_assert_int_lt(g->n_owned, (int)(sizeof g->owned / sizeof g->owned[0]));
+    return g->owned[g->n_owned++] = calloc((size_t)count + 1, sizeof(int64_t));
+}
+
+int64_t *zoo_positions(zoo_t *z)
+{
+    int64_t count, row = 0, *lengths = zoo_segments(z, &count), *at = zoo_room(z, COUNT("x"));
+    for (int64_t s = 0; s < count; s++)
+        for (int64_t p = 0; p < lengths[s]; p++)
+            at[row++] = p;
+    return at;
+}
+
+/* ---- graphs ---- */
+
+static gnn_graph_t **next_slot(zoo_t *z)
+{
+    ck_assert_int_lt(z->n_graphs, GRAPHS);
+    return &z->graphs[z->n_graphs++];
+}
+
+int zoo_bipartite(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src)
+{
+    ck_ok(gnn_graph_bipartite(next_slot(z), segments, dst, src));
+    return z->n_graphs - 1;
+}
+
+int zoo_complete_of(zoo_t *z, int64_t segments, const int64_t *lengths)
+{
+    ck_ok(gnn_graph_complete(next_slot(z), segments, lengths));
+    return z->n_graphs - 1;
+}
+
+int zoo_complete(zoo_t *z)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    return zoo_complete_of(z, count, lengths);
+}
+
+int zoo_causal(zoo_t *z)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    ck_ok(gnn_graph_causal(next_slot(z), count, lengths));
+    return z->n_graphs - 1;
+}
+
+int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    ck_ok(gnn_graph_window(next_slot(z), count, lengths, width, dilation, causal));
+    return z->n_graphs - 1;
+}
+
+int zoo_across(zoo_t *z)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    return zoo_bipartite(z, count, lengths, golden_integers(&z->g, "lengths_mem", NULL));
+}
+
+static int64_t *each(zoo_t *z, int64_t number)
+{
+    int64_t count, *lengths = zoo_segments(z, &count), *all = zoo_room(z, count);
+    (void)lengths;
+    for (int64_t s = 0; s < count; s++)
+        all[s] = number;
+    return all;
+}
+
+int zoo_pool(zoo_t *z, int64_t rows)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    return zoo_bipartite(z, count, each(z, rows), lengths);
+}
+
+int zoo_unpool(zoo_t *z, int64_t rows)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    return zoo_bipartite(z, count, lengths, each(z, rows));
+}
+
+int zoo_among(zoo_t *z, int64_t rows)
+{
+    int64_t count;
+    zoo_segments(z, &count);
+    return zoo_complete_of(z, count, each(z, rows));
+}
+
+int zoo_whole(zoo_t *z, int64_t rows)
+{
+    const int64_t one = 1;
+    return zoo_bipartite(z, 1, &one, &rows);
+}
+
+int zoo_edges_of(zoo_t *z, int64_t n_dst, int64_t n_src, int64_t m, const int64_t *src,
+                 const int64_t *dst)
+{
+    ck_ok(gnn_graph_from_edges(next_slot(z), n_dst, n_src, m, src, dst));
+    return z->n_graphs - 1;
+}
+
+int zoo_edges(zoo_t *z)
+{
+    int64_t m, *src = golden_integers(&z->g, "src", &m), *dst = golden_integers(&z->g, "dst", NULL);
+    return zoo_edges_of(z, COUNT("x"), zoo_has(z, "mem") ? COUNT("mem") : COUNT("x"), m, src, dst);
+}
+
+int zoo_as_edges(zoo_t *z, int slot)
+{
+    ck_ok(gnn_graph_to_edges(next_slot(z), z->graphs[slot]));
+    return z->n_graphs - 1;
+}
+
+static int64_t clamped(int64_t value, int64_t low, int64_t high)
+{
+    value = value < low ? low : value;
+    return value > high ? high : value;
+}
+
+int zoo_spans(zoo_t *z, span_t (*span)(zoo_t *z, int64_t at, int64_t length, int64_t senders))
+{
+    int64_t count, *lengths = zoo_segments(z, &count), *across = lengths, row = 0, from = 0;
+    if (zoo_has(z, "mem"))
+        across = golden_integers(&z->g, "lengths_mem", NULL);
+    int32_t *low = calloc((size_t)(2 * COUNT("x") + 1), sizeof *low), *high = low + COUNT("x");
+    for (int64_t s = 0; s < count; from += across[s++])
+        for (int64_t at = 0; at < lengths[s]; at++, row++) {
+            const span_t part = span(z, at, lengths[s], across[s]);
+            low[row] = (int32_t)(from + clamped(part.from, 0, across[s]));
+            high[row] = (int32_t)(from + clamped(part.to, 0, across[s]));
+            high[row] = high[row] < low[row] ? low[row] : high[row];
+        }
+    ck_ok(gnn_graph_from_spans(next_slot(z), row, from, NULL, NULL, low, high));
+    free(low);
+    return z->n_graphs - 1;
+}
+
+int zoo_spans_of(zoo_t *z, int64_t n_dst, int64_t n_src, const int32_t *low, const int32_t *high)
+{
+    ck_ok(gnn_graph_from_spans(next_slot(z), n_dst, n_src, NULL, NULL, low, high));
+    return z->n_graphs - 1;
+}
+
+int zoo_merge(zoo_t *z, int count)
+{
+    gnn_graph_t *whole = NULL, **parts = &z->graphs[z->n_graphs - count];
+    ck_ok(gnn_graph_merge(&whole, count, (const gnn_graph_t *const *)parts));
+    for (int k = 0; k < count; k++)
+        gnn_graph_free(parts[k]);
+    parts[0] = whole;
+    z->n_graphs -= count - 1;
+    return z->n_graphs - 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void zoo_same_pairs(zoo_t *z, int slot)
+{
+    const gnn_graph_t *g = z->graphs[slot];
+    const int64_t m = gnn_graph_n_pairs(g), n = gnn_graph_n_src(g);
+    int64_t count, *src = golden_integers(&z->g, "src", &count),
+                   *dst = golden_integers(&z->g, "dst", NULL), *a = zoo_room(z, m),
+                   *b = zoo_room(z, m);
+    ck_assert_msg(m == count, "%s: %lld pairs, the case has %lld", z->g.name, (long long)m,
+                  (long long)count);
+    ck_ok(gnn_graph_pairs(g, a, b, NULL));
+    for (int64_t k = 0; k < m; k++) {
+        a[k] += b[k] * n;
+        src[k] += dst[k] * n;
+    }
+    qsort(a, (size_t)m, sizeof *a, by_value);
+    qsort(src, (size_t)m, sizeof *src, by_value);
+    ck_assert_msg(memcmp(a, src, sizeof *a * (size_t)m) == 0, "%s: the pairs differ", z->g.name);
+}
+
+/* ---- values ---- */
+
+static void add_dense(zoo_t *z, const char *name, gnn_tensor_t t, bool wants_grad)
+{
+    ck_assert_int_lt(z->n_values, VALUES);
+    z->tensors[z->n_values] = t;
+    z->values[z->n_values] = (gnn_named_t){
+        .name = kept(z, name), .dense = &z->tensors[z->n_values], .wants_grad = wants_grad};
+    z->n_values++;
+}
+
+gnn_real_t *zoo_constant(zoo_t *z, const char *name, int64_t rows, int64_t cols)
+{
+    gnn_real_t *data = golden_reals(&z->g, rows * cols);
+    memset(data, 0, sizeof *data * (size_t)(rows * cols));
+    add_dense(z, name, gnn_tensor(data, rows, cols), false);
+    return data;
+}
+
+void zoo_filled(zoo_t *z, const char *name, int64_t rows, int64_t cols, double value)
+{
+    gnn_real_t *data = zoo_constant(z, name, rows, cols);
+    for (int64_t k = 0; k < rows * cols; k++)
+        data[k] = (gnn_real_t)value;
+}
+
+void zoo_identity(zoo_t *z, const char *name, int64_t n)
+{
+    gnn_real_t *data = zoo_constant(z, name, n, n);
+    for (int64_t k = 0; k < n; k++)
+        data[k * n + k] = 1;
+}
+
+static bool wants_gradient(zoo_t *z, const char *array)
+{
+    char gradient[72];
+    snprintf(gradient, sizeof gradient, "d%s", array);
+    return golden_has(&z->g, gradient);
+}
+
+void zoo_row(zoo_t *z, const char *array)
+{
+    gnn_tensor_t t = golden_tensor(&z->g, array);
+    add_dense(z, array, gnn_tensor(t.data, 1, t.rows * t.cols), wants_gradient(z, array));
+}
+
+int32_t *zoo_ids(zoo_t *z, const char *name, int64_t count)
+{
+    golden_t *g = &z->g;
+    int32_t *ids = calloc((size_t)count + 1, sizeof *ids);
+    ck_assert_int_lt(g->n_owned, (int)(sizeof g->owned / sizeof g->owned[0]));
+    g->owned[g->n_owned++] = ids;
+    ck_assert_int_lt(z->n_values, VALUES);
+    z->values[z->n_values++] = (gnn_named_t){.name = kept(z, name), .ids = ids, .count = count};
+    return ids;
+}
+
+/* An array that the model reads and that no entry declared. */
+static void add_array(zoo_t *z, const char *name)
+{
+    const gnn_array_t *a = golden_array(&z->g, name);
+    const bool integers = a->dtype == GNN_DTYPE_INT64 || a->dtype == GNN_DTYPE_INT32;
+    if (!integers) {
+        add_dense(z, name, golden_tensor(&z->g, name), wants_gradient(z, name));
+        return;
+    }
+    int32_t *ids = zoo_ids(z, name, a->count);
+    for (int64_t k = 0; k < a->count; k++)
+        ids[k] = (int32_t)gnn_array_get(a, k);
+}
+
+void zoo_add_inputs(zoo_t *z)
+{
+    for (int64_t k = 0; k < gnn_model_input_count(z->model); k++) {
+        const char *name = gnn_model_input_name(z->model, k);
+        bool given = false;
+        for (int v = 0; v < z->n_values; v++)
+            given = given || strcmp(z->values[v].name, name) == 0;
+        if (!given)
+            add_array(z, name);
+    }
+}
+
+/* ---- steps ---- */
+
+void zoo_feed_forward(zoo_t *z, const char *name, const char *x, const char *suffix,
+                      gnn_activation_t activation)
+{
+    /* "1." stands before the names of the arrays, "1" behind them. */
+    const bool before = strchr(suffix, '.') != NULL;
+    const char *first = before ? NAMED("%sW1", suffix) : NAMED("W1%s", suffix),
+               *second = before ? NAMED("%sW2", suffix) : NAMED("W2%s", suffix),
+               *inner = NAMED("%s:inner", name);
+    const int64_t hidden = zoo_shape(z, NAMED("w.%s", first), 0),
+                  d = zoo_shape(z, NAMED("w.%s", first), 1),
+                  out = zoo_shape(z, NAMED("w.%s", second), 0);
+    AFFINE(first, x, d, hidden);
+    STEP(ACTIVATION, inner, .inputs = {first}, .activation = activation);
+    AFFINE(second, inner, hidden, out);
+    SCALE(name, second, 1);
+}
+
+/* One step of at most eight values, names[0] to names[count - 1]. */
+static void add_group(zoo_t *z, gnn_step_kind_t kind, const char *name, char (*names)[48],
+                      int64_t count)
+{
+    gnn_step_t step = {.kind = count > 1 ? kind : GNN_STEP_SCALE, .name = name};
+    for (int64_t k = 0; k < count; k++)
+        step.inputs[k] = names[k];
+    zoo_add(z, step);
+}
+
+/* Of more than eight values, groups of eight are values in turn. */
+static void gather(zoo_t *z, gnn_step_kind_t kind, const char *name, const char *prefix, int64_t count)
+{
+    char part[512][48];
+    ck_assert_int_le(count, 512);
+    for (int64_t k = 0; k < count; k++)
+        snprintf(part[k], sizeof part[k], "%.24s%d", prefix, (int)k);
+    for (int round = 0; count > 8; round++) {
+        int64_t made = 0;
+        for (int64_t k = 0; k < count; k += 8, made++) {
+            char joined[48];
+            snprintf(joined, sizeof joined, "%.24s:%d.%d", name, round, (int)made);
+            add_group(z, kind, joined, part + k, count - k < 8 ? count - k : 8);
+            memcpy(part[made], joined, sizeof joined);
+        }
+        count = made;
+    }
+    add_group(z, kind, name, part, count);
+}
+
+void zoo_concat(zoo_t *z, const char *name, const char *prefix, int64_t count)
+{
+    gather(z, GNN_STEP_CONCAT, name, prefix, count);
+}
+
+void zoo_stack(zoo_t *z, const char *name, const char *prefix, int64_t count)
+{
+    gather(z, GNN_STEP_STACK, name, prefix, count);
+}
+
+void zoo_maximum(zoo_t *z, const char *name, const char *prefix, int64_t count)
+{
+    gather(z, GNN_STEP_MAXIMUM, name, prefix, count);
+}
+
+void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count)
+{
+    const char *sum = NULL;
+    if (count == 1)
+        SCALE(name, NAMED("%s0", prefix), 1);
+    for (int64_t k = 1; k < count; k++) {
+        const char *next = k + 1 == count ? name : NAMED("%s:%d", name, (int)k);
+        ADD(next, sum ? sum : NAMED("%s0", prefix), NAMED("%s%d", prefix, (int)k));
+        sum = next;
+    }
+}
+
+void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset)
+{
+    char at[48];
+    int64_t count, row = 0, *lengths = zoo_segments(z, &count);
+    snprintf(at, sizeof at, "at%+d", (int)offset);
+    bool given = false;
+    for (int v = 0; v < z->n_values; v++)
+        given = given || strcmp(z->values[v].name, at) == 0;
+    if (!given) {
+        int32_t *ids = zoo_ids(z, at, COUNT("x"));
+        for (int64_t s = 0; s < count; s++)
+            for (int64_t p = 0; p < lengths[s]; p++, row++)
+                ids[row] = p + offset < 0 || p + offset >= lengths[s] ? -1 : (int32_t)(row + offset);
+    }
+    PICK(name, x, at);
+}
+
+void zoo_spread(zoo_t *z, const char *name, const char *x)
+{
+    int64_t count, row = 0, *lengths = zoo_segments(z, &count);
+    bool given = false;
+    for (int v = 0; v < z->n_values; v++)
+        given = given || strcmp(z->values[v].name, "segment") == 0;
+    if (!given) {
+        int32_t *ids = zoo_ids(z, "segment", COUNT("x"));
+        for (int64_t s = 0; s < count; s++)
+            for (int64_t p = 0; p < lengths[s]; p++)
+                ids[row++] = (int32_t)s;
+    }
+    PICK(name, x, "segment");
+}
