@@ -26,7 +26,7 @@ typedef struct gnn__strategy {
 } gnn__strategy_t;
 
 extern const gnn__strategy_t gnn__strategy_sum, gnn__strategy_extreme, gnn__strategy_by_lane,
-    gnn__strategy_attention, gnn__strategy_linear, gnn__strategy_reference;
+    gnn__strategy_attention, gnn__strategy_aligned, gnn__strategy_linear, gnn__strategy_reference;
 
 /* ---- conditions that fast strategies share ---- */
 

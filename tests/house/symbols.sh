@@ -43,9 +43,14 @@ declared_in() {
         grep -oE 'visibility\("default"\)+[^;({]*[;(]' | sed -E 's/ *[;(]$//; s/.*[ *]//' | grep '^gnn_' | sort -u
 }
 
+# exports LIBRARY: the names, without those with a dot in front, which are the compiler's (clang: locks of reductions).
+exports() {
+    nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $NF); if ($NF !~ /^\./) print $NF }'
+}
+
 # check LIBRARY LEAST DECLARED: what it exports is what headers declare, LEAST names at least, and it calls nothing that is forbidden.
 check() {
-    exported=$(nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $NF); print $NF }')
+    exported=$(exports "$1")
     called=$(nm -D --undefined-only "$1" | awk '{ sub(/@.*/, "", $NF); print $NF }')
     verdict "$1 exports what is not gnn_*" "$(printf '%s\n' "$exported" | grep -Ev '^gnn_[a-z0-9]' | grep .)"
     verdict "$1 exports nothing" "$([ "$(printf '%s\n' "$exported" | grep -c '^gnn_')" -ge "$2" ] || echo "fewer than $2 names")"
@@ -74,7 +79,7 @@ version=$(sed -nE "s/^project\(.* version: '([0-9.]+)'.*/\1/p" "$root/meson.buil
 soversion=$(sed -nE "s/^soversion = '([0-9]+)'/\1/p" "$root/meson.build")
 # listed LIST LIBRARY
 listed() {
-    nm -D --defined-only "$2" | awk '{ sub(/@.*/, "", $NF); print $NF }' | LC_ALL=C sort >"$work/exported"
+    exports "$2" | LC_ALL=C sort >"$work/exported"
     if [ -n "$write" ]; then
         cp "$1" "$work/known" 2>/dev/null || : >"$work/known"
         {

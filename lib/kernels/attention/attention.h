@@ -17,6 +17,9 @@
  *     by_row    the same, edge bias and weight, scales of nodes, values by distance
  *     generic   everything: other weighers, attention weights as an output
  *
+ * Unlike counts of key and value heads, and priors per node, reach by_tile and by_row on copies of
+ * the rows (lib/aggregate/fast/strategy_aligned.c).
+ *
  * by_lane takes a graph as a whole. by_tile and by_row are one strategy
  * (lib/aggregate/fast/strategy_attention.c): each part runs by tile where it can, else row by row.
  * generic traverses pair by pair (lib/aggregate/generic) and keeps a state per receiver.
