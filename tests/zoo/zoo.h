@@ -113,8 +113,26 @@ void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count);
 void zoo_concat(zoo_t *z, const char *name, const char *prefix, int64_t count);
 void zoo_stack(zoo_t *z, const char *name, const char *prefix, int64_t count);
 void zoo_maximum(zoo_t *z, const char *name, const char *prefix, int64_t count);
+/* Columns of both, head by head: [x | y] of head 0, then of head 1, ... */
+void zoo_beside(zoo_t *z, const char *name, const char *x, const char *y, int64_t heads,
+                int64_t width);
+/* A term of the scores of stored pairs (m x heads): scale q_i . t, t the row of a table of
+ * `relations` x width that an id per edge selects. */
+void zoo_relation_bias(zoo_t *z, const char *name, int slot, const char *q, const char *table,
+                       int64_t relations, int64_t heads, int64_t width, const int64_t *ids);
+bool zoo_step_exists(zoo_t *z, const char *name);
 /* Row r of y is row r + offset of x in its segment, else zeros. */
 void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset);
+/* The same on a grid whose pixels are rows, of p.rows x p.columns each. */
+void zoo_grid_shift(zoo_t *z, const char *name, const char *x, int64_t down, int64_t right);
+/* A depthwise convolution over positions from..to, or over a grid of taps -reach .. reach in both
+ * directions; the array is channels x ... x taps. */
+void zoo_depthwise(zoo_t *z, const char *name, const char *x, const char *array, int64_t from,
+                   int64_t to);
+void zoo_depthwise_grid(zoo_t *z, const char *name, const char *x, const char *array, int64_t reach);
+/* Columns of the rows around, side by side: the input of a convolution as a product. */
+void zoo_unfold(zoo_t *z, const char *name, const char *x, int64_t from, int64_t to, int64_t step);
+void zoo_unfold_grid(zoo_t *z, const char *name, const char *x, int64_t reach);
 /* Values of one per segment, repeated for its rows. */
 void zoo_spread(zoo_t *z, const char *name, const char *x);
 
@@ -167,6 +185,10 @@ typedef struct {
 int zoo_spans(zoo_t *z, span_t (*span)(zoo_t *z, int64_t at, int64_t length, int64_t senders));
 /* A span for each of n_dst receivers: senders low[i] .. high[i] - 1 of n_src. */
 int zoo_spans_of(zoo_t *z, int64_t n_dst, int64_t n_src, const int32_t *low, const int32_t *high);
+/* Row i reads row i alone: layers with an update of row by row. */
+int zoo_itself(zoo_t *z, int64_t rows);
+/* The pairs of a slot, in the order of its edges. */
+int64_t zoo_pairs(zoo_t *z, int slot, int64_t **src, int64_t **dst);
 /* The union of the last `count` slots, in their place. */
 int zoo_merge(zoo_t *z, int count);
 /* The pairs of the slot are those of src and dst. */
@@ -201,7 +223,7 @@ void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
 /* Tap k of a depthwise convolution: columns of the array (channels x ... x taps). */
 #define BIND_TAP(FIELD, ARRAY, K, TAPS) \
     BIND(FIELD, ARRAY, .base = K, .strided = true, .col_step = TAPS, .row_step = 1)
-/* The step's parameters keep their initial values: a norm without gains. */
+/* The parameters of a step, or one field, keep their initial values: a norm without gains. */
 void zoo_fixed(zoo_t *z, const char *step);
 /* The gradient of the array is not compared, for the reason. */
 void zoo_unchecked(zoo_t *z, const char *array, const char *reason);

@@ -156,7 +156,7 @@ static bool is_fixed(zoo_t *z, const char *field)
 {
     const char *step = step_of(z, field);
     for (int k = 0; k < z->gallery->n_fixed; k++)
-        if (strcmp(z->gallery->fixed[k], step) == 0)
+        if (strcmp(z->gallery->fixed[k], step) == 0 || strcmp(z->gallery->fixed[k], field) == 0)
             return true;
     return false;
 }

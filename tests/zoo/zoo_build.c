@@ -184,6 +184,23 @@ int zoo_as_edges(zoo_t *z, int slot)
     return z->n_graphs - 1;
 }
 
+int zoo_itself(zoo_t *z, int64_t rows)
+{
+    int64_t *own = zoo_room(z, rows);
+    for (int64_t i = 0; i < rows; i++)
+        own[i] = i;
+    return zoo_edges_of(z, rows, rows, rows, own, own);
+}
+
+int64_t zoo_pairs(zoo_t *z, int slot, int64_t **src, int64_t **dst)
+{
+    const int64_t m = gnn_graph_n_pairs(z->graphs[slot]);
+    *src = zoo_room(z, m);
+    *dst = zoo_room(z, m);
+    ck_ok(gnn_graph_pairs(z->graphs[slot], *src, *dst, NULL));
+    return m;
+}
+
 static int64_t clamped(int64_t value, int64_t low, int64_t high)
 {
     value = value < low ? low : value;
@@ -409,15 +426,55 @@ void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count)
     }
 }
 
+bool zoo_step_exists(zoo_t *z, const char *name)
+{
+    const gnn_step_t *list = gnn_steps_list(z->steps);
+    for (int64_t k = 0; k < gnn_steps_count(z->steps); k++)
+        if (list[k].name && strcmp(list[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+void zoo_relation_bias(zoo_t *z, const char *name, int slot, const char *q, const char *table,
+                       int64_t relations, int64_t heads, int64_t width, const int64_t *ids)
+{
+    const int64_t n = gnn_graph_n_dst(z->graphs[slot]), m = gnn_graph_n_edges(z->graphs[slot]);
+    gnn_real_t *chosen = zoo_constant(z, "chosen", m, heads * relations);
+    for (int64_t e = 0; e < m; e++)
+        for (int64_t h = 0; h < heads; h++)
+            chosen[(e * heads + h) * relations + ids[e]] = 1;
+    zoo_identity(z, "each relation", relations);
+    ATTEND("q.t", zoo_bipartite(z, 1, &n, &relations), q, table, "each relation", relations,
+           .heads = heads, .key_heads = 1, .value_heads = 1, .d_k = width, .d_v = relations,
+           .weigher = &gnn_weigher_linear);
+    EDGE_ROWS("q.t of edges", slot, "q.t", RECEIVERS);
+    MULTIPLY("q.t chosen", "q.t of edges", "chosen");
+    OP(name, head_sum, "q.t chosen", (double)heads);
+}
+
+void zoo_beside(zoo_t *z, const char *name, const char *x, const char *y, int64_t heads, int64_t width)
+{
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("%s.x%d", name, h), x, h * width, width);
+        COLUMNS(NAMED("%s.y%d", name, h), y, h * width, width);
+        CONCAT(NAMED("%s.both%d", name, h), NAMED("%s.x%d", name, h), NAMED("%s.y%d", name, h));
+    }
+    zoo_concat(z, name, NAMED("%s.both", name), heads);
+}
+
+static bool is_given(const zoo_t *z, const char *name)
+{
+    for (int v = 0; v < z->n_values; v++)
+        if (strcmp(z->values[v].name, name) == 0)
+            return true;
+    return false;
+}
+
 void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset)
 {
-    char at[48];
+    const char *at = NAMED("at%+d", (int)offset);
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
-    snprintf(at, sizeof at, "at%+d", (int)offset);
-    bool given = false;
-    for (int v = 0; v < z->n_values; v++)
-        given = given || strcmp(z->values[v].name, at) == 0;
-    if (!given) {
+    if (!is_given(z, at)) {
         int32_t *ids = zoo_ids(z, at, COUNT("x"));
         for (int64_t s = 0; s < count; s++)
             for (int64_t p = 0; p < lengths[s]; p++, row++)
@@ -426,13 +483,69 @@ void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset)
     PICK(name, x, at);
 }
 
+void zoo_grid_shift(zoo_t *z, const char *name, const char *x, int64_t down, int64_t right)
+{
+    const char *at = NAMED("at%+d%+d", (int)down, (int)right);
+    const int64_t rows = N("p.rows"), columns = N("p.columns"), n = COUNT("x");
+    if (!is_given(z, at)) {
+        int32_t *ids = zoo_ids(z, at, n);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t r = i / columns % rows + down, c = i % columns + right;
+            const bool inside = r >= 0 && r < rows && c >= 0 && c < columns;
+            ids[i] = inside ? (int32_t)(i + down * columns + right) : -1;
+        }
+    }
+    PICK(name, x, at);
+}
+
+/* x moved, times the learned row of tap k. */
+static void add_tap(zoo_t *z, const char *name, const char *array, int64_t k, int64_t taps)
+{
+    const char *tap = NAMED("%s.tap%d", name, (int)k);
+    PARAMETER(tap, 1, zoo_shape(z, NAMED("w.%s", array), 0));
+    BIND_TAP(NAMED("%s.rows", tap), array, k, taps);
+    MULTIPLY(NAMED("%s.part%d", name, (int)k), NAMED("%s.moved%d", name, (int)k), tap);
+}
+
+void zoo_depthwise(zoo_t *z, const char *name, const char *x, const char *array, int64_t from,
+                   int64_t to)
+{
+    for (int64_t o = from; o <= to; o++) {
+        zoo_shift(z, NAMED("%s.moved%d", name, (int)(o - from)), x, o);
+        add_tap(z, name, array, o - from, to - from + 1);
+    }
+    zoo_sum(z, name, NAMED("%s.part", name), to - from + 1);
+}
+
+void zoo_depthwise_grid(zoo_t *z, const char *name, const char *x, const char *array, int64_t reach)
+{
+    const int64_t side = 2 * reach + 1;
+    for (int64_t k = 0; k < side * side; k++) {
+        zoo_grid_shift(z, NAMED("%s.moved%d", name, (int)k), x, k / side - reach, k % side - reach);
+        add_tap(z, name, array, k, side * side);
+    }
+    zoo_sum(z, name, NAMED("%s.part", name), side * side);
+}
+
+void zoo_unfold(zoo_t *z, const char *name, const char *x, int64_t from, int64_t to, int64_t step)
+{
+    for (int64_t o = from; o <= to; o++)
+        zoo_shift(z, NAMED("%s.moved%d", name, (int)(o - from)), x, o * step);
+    zoo_concat(z, name, NAMED("%s.moved", name), to - from + 1);
+}
+
+void zoo_unfold_grid(zoo_t *z, const char *name, const char *x, int64_t reach)
+{
+    const int64_t side = 2 * reach + 1;
+    for (int64_t k = 0; k < side * side; k++)
+        zoo_grid_shift(z, NAMED("%s.moved%d", name, (int)k), x, k / side - reach, k % side - reach);
+    zoo_concat(z, name, NAMED("%s.moved", name), side * side);
+}
+
 void zoo_spread(zoo_t *z, const char *name, const char *x)
 {
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
-    bool given = false;
-    for (int v = 0; v < z->n_values; v++)
-        given = given || strcmp(z->values[v].name, "segment") == 0;
-    if (!given) {
+    if (!is_given(z, "segment")) {
         int32_t *ids = zoo_ids(z, "segment", COUNT("x"));
         for (int64_t s = 0; s < count; s++)
             for (int64_t p = 0; p < lengths[s]; p++)

@@ -1,0 +1,390 @@
+/* Heads, scores and weights. */
+#include "zoo.h"
+
+#include <math.h>
+
+/* q, k and v of x, each d columns without a bias. */
+static void project(zoo_t *z)
+{
+    const int64_t d = COLS("x");
+    LINEAR("q", "x", d, COUNT("w.q")), LINEAR("k", "x", d, COUNT("w.k"));
+    LINEAR("v", "x", d, COUNT("w.v"));
+}
+
+/* J9 | Multi-query attention | one key and one value head for all queries, causal | O(n^2 d) |
+ * Shazeer 2019 */
+ENTRY(multi_query)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
+              .key_heads = N("p.kv_heads"), .value_heads = N("p.kv_heads"));
+}
+
+/* 6.3 | Grouped-query attention | groups of query heads share a key and a value head, causal |
+ * O(n^2 d) | Ainslie et al. 2023 */
+ENTRY(grouped_query)
+{
+    entry_multi_query(z);
+}
+
+/* 6.3 | Key and value heads of different counts | one key head, as many value heads as queries |
+ * O(n^2 d) | Shazeer 2019 */
+ENTRY(key_heads_value_heads)
+{
+    ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
+              .key_heads = N("p.key_heads"), .value_heads = N("p.value_heads"));
+}
+
+/* J10 | Free head size | d_k and d_v chosen freely | O(n^2 heads (d_k + d_v)) | Bhojanapalli et
+ * al. 2020 */
+ENTRY(free_head_size)
+{
+    ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"), .d_k = N("p.d_k"),
+              .d_v = N("p.d_v"));
+}
+
+/* J11 | Gates of heads | sum over heads of g_h head_h W_O; the gradient by g is a head's
+ * importance | O(n^2 d) | Michel et al. 2019 */
+ENTRY(head_gates)
+{
+    const int64_t d = COLS("x");
+    project(z);
+    ATTEND("a", zoo_complete(z), "q", "k", "v", d, .heads = N("p.heads"));
+    PARAMETER("xi", 1, N("p.heads"));
+    SCALE_HEADS("gated", "a", "xi");
+    LINEAR("o", "gated", d, d);
+}
+
+/* J11 | Hard-concrete gates | g = clamp(s (b - a) + a, 0, 1), s = sigmoid((logit u + log alpha) /
+ * beta); their L0 norm | O(heads) | Louizos et al. 2018, Voita et al. 2019 */
+ENTRY(hard_concrete_gates)
+{
+    const int64_t heads = COUNT("w.log_alpha");
+    const double beta = R("p.beta"), low = R("p.gamma"), high = R("p.zeta");
+    const gnn_array_t *u = golden_array(&z->g, "r.u");
+    gnn_real_t *noise = zoo_constant(z, "noise", heads, 1);
+    for (int64_t h = 0; h < heads; h++)
+        noise[h] = REAL(log(gnn_array_get(u, h) / (1 - gnn_array_get(u, h))));
+    zoo_filled(z, "low", heads, 1, low), zoo_filled(z, "shift", heads, 1, -beta * log(-low / high));
+    PARAMETER("log_alpha", heads, 1);
+    ADD("drawn", "log_alpha", "noise"), SCALE("cold", "drawn", 1 / beta),
+        ACTIVATION("s", "cold", SIGMOID);
+    SCALE("wide", "s", high - low), ADD("stretched", "wide", "low");
+    OP("gates", clamp, "stretched", 0, 1);
+    ADD("open", "log_alpha", "shift"), ACTIVATION("chance", "open", SIGMOID);
+    HOP("L0", zoo_whole(z, heads), "chance", 1, sum);
+    STACK("y", "gates", "L0");
+}
+
+/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 d heads) | Shazeer et al. 2020 */
+ENTRY(talking_heads)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
+    project(z);
+    for (int g = 0; g < heads; g++) {
+        PARAMETER(NAMED("mix%d", g), 1, heads);
+        BIND(NAMED("mix%d.rows", g), "Pl", .base = g * heads);
+        SCALE_HEADS(NAMED("q%d", g), "q", NAMED("mix%d", g));
+    }
+    zoo_concat(z, "queries", "q", heads);
+    ATTEND("a", zoo_complete(z), "queries", "k", "v", d, .heads = heads, .key_heads = 1,
+           .value_heads = 1, .d_k = d, .d_v = d, .scale = REAL(1 / sqrt((double)width)));
+    for (int h = 0; h < heads; h++) {
+        for (int g = 0; g < heads; g++)
+            COLUMNS(NAMED("a%d_%d", h, g), "a", g * d + h * width, width);
+        zoo_concat(z, NAMED("a%d", h), NAMED("a%d_", h), heads);
+        PARAMETER(NAMED("out%d", h), heads, 1);
+        BIND(NAMED("out%d.rows", h), "Pw", .base = h * heads);
+        OP2(NAMED("y%d", h), mix_heads, NAMED("a%d", h), NAMED("out%d", h));
+    }
+    zoo_concat(z, "heads", "y", heads);
+    LINEAR("o", "heads", d, d);
+}
+
+/* J4 | Collaborative heads | head_i = softmax((x W_q diag(m_i)) (x W_k)'), keys shared | O(n^2
+ * heads shared) | Cordonnier et al. 2020 */
+ENTRY(collaborative_heads)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), shared = N("p.shared");
+    project(z);
+    for (int h = 0; h < heads; h++) {
+        PARAMETER(NAMED("m%d", h), 1, shared);
+        BIND(NAMED("m%d.rows", h), "m", .base = h * shared);
+        MULTIPLY(NAMED("q%d", h), "q", NAMED("m%d", h));
+    }
+    zoo_concat(z, "queries", "q", heads);
+    ATTEND("a", zoo_complete(z), "queries", "k", "v", d, .heads = heads, .key_heads = 1,
+           .d_k = shared, .d_v = d / heads, .scale = REAL(1 / sqrt((double)d / (double)heads)));
+    LINEAR("o", "a", d, d);
+}
+
+/* J6 | Multi-Scale Transformer | head h reads the window |i - j| <= w_h | O(n w d) | Guo et al.
+ * 2020 */
+ENTRY(multi_scale)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads,
+                  *windows = zoo_integers(z, "p.windows", NULL);
+    project(z);
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("q%d", h), "q", h * width, width);
+        COLUMNS(NAMED("k%d", h), "k", h * width, width);
+        COLUMNS(NAMED("v%d", h), "v", h * width, width);
+        ATTEND(NAMED("head%d", h), zoo_window(z, windows[h], 1, GNN_OFF), NAMED("q%d", h),
+               NAMED("k%d", h), NAMED("v%d", h), width, .heads = 1);
+    }
+    zoo_concat(z, "heads", "head", heads);
+    LINEAR("o", "heads", d, d);
+}
+
+/* v = squash(sum over heads of c_hj u_hj). */
+static void capsule(zoo_t *z, int64_t round, int64_t j, int64_t heads, int64_t width)
+{
+    const char *v = NAMED("v%d_%d", (int)round, (int)j);
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("%s.c%d", v, h), NAMED("c%d_%d", (int)round, h), j, 1);
+        MULTIPLY(NAMED("%s.part%d", v, h), NAMED("u%d_%d", h, (int)j), NAMED("%s.c%d", v, h));
+    }
+    zoo_sum(z, NAMED("%s.s", v), NAMED("%s.part", v), heads);
+    MULTIPLY(NAMED("%s.s2", v), NAMED("%s.s", v), NAMED("%s.s", v));
+    OP(NAMED("%s.n2", v), head_sum, NAMED("%s.s2", v), 1);
+    (void)width;
+    OP(NAMED("%s.a", v), power, NAMED("%s.n2", v), -1, 1);
+    OP(NAMED("%s.b", v), power, NAMED("%s.n2", v), -0.5, R("p.eps"));
+    MULTIPLY(NAMED("%s.ab", v), NAMED("%s.a", v), NAMED("%s.b", v));
+    MULTIPLY(NAMED("%s.f", v), NAMED("%s.ab", v), NAMED("%s.n2", v));
+    MULTIPLY(v, NAMED("%s.s", v), NAMED("%s.f", v));
+}
+
+/* J7 | Routing by agreement of head outputs | u_hj = o_h W_hj, three rounds of c = softmax(b), v
+ * = squash(sum c u), b += u . v | O(n heads capsules d rounds) | Li et al. 2019, Sabour et al.
+ * 2017 */
+ENTRY(routing_by_agreement)
+{
+    const int64_t heads = N("p.heads"), capsules = N("p.capsules"), d = zoo_shape(z, "w.W", 2),
+                  out = zoo_shape(z, "w.W", 3), rounds = N("p.rounds");
+    zoo_filled(z, "b0", COUNT("x"), capsules, 0);
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("o%d", h), "x", h * d, d);
+        for (int j = 0; j < capsules; j++) {
+            LINEAR(NAMED("u%d_%d", h, j), NAMED("o%d", h), d, out);
+            BIND(NAMED("u%d_%d.weight", h, j), "W", .base = (h * capsules + j) * d * out);
+        }
+    }
+    for (int r = 0; r < rounds; r++) {
+        for (int h = 0; h < heads; h++)
+            STEP(OP, NAMED("c%d_%d", r, h), .op = &gnn_op_softmax_rows,
+                 .inputs = {r ? NAMED("b%d_%d", r, h) : "b0"});
+        for (int j = 0; j < capsules; j++)
+            capsule(z, r, j, heads, out);
+        for (int h = 0; h < heads && r + 1 < rounds; h++) {
+            for (int j = 0; j < capsules; j++) {
+                const char *uv = NAMED("uv%d_%d_%d", r, h, j);
+                MULTIPLY(NAMED("%s:", uv), NAMED("u%d_%d", h, j), NAMED("v%d_%d", r, j));
+                OP(uv, head_sum, NAMED("%s:", uv), 1);
+            }
+            zoo_concat(z, NAMED("g%d_%d", r, h), NAMED("uv%d_%d_", r, h), capsules);
+            ADD(NAMED("b%d_%d", r + 1, h), r ? NAMED("b%d_%d", r, h) : "b0", NAMED("g%d_%d", r, h));
+        }
+    }
+    zoo_concat(z, "y", NAMED("v%d_", (int)rounds - 1), capsules);
+}
+
+/* 6.3 | Differential attention | (softmax(q1 k1) - lambda softmax(q2 k2)) v, causal | O(n^2 d) |
+ * Ye et al. 2024 */
+ENTRY(differential)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = 2 * d / heads;
+    project(z);
+    ATTEND("a", zoo_causal(z), "q", "k", "v", d, .heads = heads, .value_heads = heads / 2,
+           .d_k = d / heads, .d_v = width);
+    for (int g = 0; g < heads / 2; g++) {
+        COLUMNS(NAMED("first%d", g), "a", 2 * g * width, width);
+        COLUMNS(NAMED("second%d", g), "a", (2 * g + 1) * width, width);
+        PARAMETER(NAMED("lam%d", g), 1, 1);
+        BIND(NAMED("lam%d.rows", g), "lam", .base = g);
+        MULTIPLY(NAMED("less%d", g), NAMED("second%d", g), NAMED("lam%d", g));
+        SUBTRACT(NAMED("head%d", g), NAMED("first%d", g), NAMED("less%d", g));
+    }
+    zoo_concat(z, "heads", "head", heads / 2);
+    LINEAR("o", "heads", d, d);
+}
+
+/* 6.3 | Output gate | y = W_O (sigmoid(x W_g) heads), causal | O(n^2 d) | Ma et al. 2022, Qwen
+ * Team 2025 */
+ENTRY(gated_output)
+{
+    const int64_t d = COLS("x");
+    project(z);
+    LINEAR("g", "x", d, d), ACTIVATION("gate", "g", SIGMOID);
+    ATTEND("a", zoo_causal(z), "q", "k", "v", d, .heads = N("p.heads"));
+    MULTIPLY("gated", "gate", "a");
+    LINEAR("o", "gated", d, d);
+}
+
+/* 6.3 | Latent attention (MLA) | keys and values from c = x W_c, a rotated key shared by the
+ * heads, causal | O(n^2 d) | DeepSeek-AI 2024 */
+ENTRY(latent_attention)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), turned = N("p.rope_width"),
+                  latent = N("p.latent"), width = COUNT("w.uk") / heads;
+    LINEAR("c", "x", d, latent), LINEAR("q", "x", d, COUNT("w.q")),
+        LINEAR("qr", "x", d, COUNT("w.qr"));
+    LINEAR("kr", "x", d, turned), LINEAR("uk", "c", latent, COUNT("w.uk")),
+        LINEAR("uv", "c", latent, COUNT("w.uv"));
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("q%d:r", h), "qr", h * turned, turned),
+            COLUMNS(NAMED("q%d:c", h), "q", h * width, width);
+        CONCAT(NAMED("q%d", h), NAMED("q%d:r", h), NAMED("q%d:c", h));
+        COLUMNS(NAMED("k%d:c", h), "uk", h * width, width),
+            CONCAT(NAMED("k%d", h), "kr", NAMED("k%d:c", h));
+    }
+    zoo_concat(z, "queries", "q", heads), zoo_concat(z, "keys", "k", heads);
+    ATTEND("a", zoo_causal(z), "queries", "keys", "uv", COUNT("w.uv"), .heads = heads,
+           .d_k = turned + width, .d_v = COUNT("w.uv") / heads, .map = &gnn_map_rope,
+           .map_options = {R("p.base"), (double)turned, 1, 1});
+    LINEAR("o", "a", COUNT("w.uv"), d);
+}
+
+/* ---- scores ---- */
+
+/* A13 | Attention as an undirected weighted graph | q = k, so s_ij = s_ji | O(n^2 d) | Joshi 2020 */
+ENTRY(undirected)
+{
+    const int64_t d = COLS("x");
+    LINEAR("qk", "x", d, d), LINEAR("v", "x", d, d);
+    ATTEND("a", zoo_complete(z), "qk", "qk", "v", d, .heads = N("p.heads"));
+    LINEAR("o", "a", d, d);
+}
+
+/* 6.3 | Capped scores (Gemma 2) | s = c tanh(q . k / (c sqrt(width))), causal | O(n^2 d) | Gemma
+ * Team 2024 */
+ENTRY(softcap)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"), .softcap = REAL(R("p.cap")));
+}
+
+/* 6.3 | Cosine attention | s = g_h (q / |q|) . (k / |k|) | O(n^2 d) | Henry et al. 2020 */
+ENTRY(qk_norm_l2)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    project(z);
+    OP("unit q", unit_heads, "q", (double)heads), OP("unit k", unit_heads, "k", (double)heads);
+    PARAMETER("g", 1, heads), SCALE_HEADS("scaled q", "unit q", "g");
+    ATTEND("a", zoo_complete(z), "scaled q", "unit k", "v", d, .heads = heads, .scale = 1);
+    LINEAR("o", "a", d, d);
+}
+
+/* 6.3 | Normalised queries and keys | RMSNorm of q and k per head, gains shared by heads, causal
+ * | O(n^2 d) | Dehghani et al. 2023 */
+ENTRY(qk_norm_rms)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"), .qk_norm = GNN_ON,
+              .norm_eps = REAL(R("p.eps")));
+    BIND("y.query_norm.gain", "qn", .base = 0), BIND("y.key_norm.gain", "kn", .base = 0);
+}
+
+/* 6.3 | l2 scores | s_ij = -|q_i - k_j|^2 / sqrt(width) | O(n^2 d) | Kim et al. 2021 */
+ENTRY(l2_scores)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
+    const double scale = 1 / sqrt((double)width);
+    project(z);
+    MULTIPLY("k2", "k", "k"), OP("|k|^2", head_sum, "k2", (double)heads);
+    SCALE("-|k|^2", "|k|^2", -scale);
+    STEP(AGGREGATE, "a", .graph = zoo_complete(z), .query = "q", .key = "k", .inputs = {"v"},
+         .priors = {"-|k|^2"},
+         .layer = {.in = d,
+                   .heads = heads,
+                   .aggregator = &gnn_aggregator_attention,
+                   .scale = REAL(2 * scale),
+                   .priors = {{&gnn_prior_sender, .given = GNN_ON}}});
+    LINEAR("o", "a", d, d);
+}
+
+/* ---- weights ---- */
+
+/* 6.3 | Sinks (GPT-OSS) | one more score per head, learned, whose value is nothing; causal |
+ * O(n^2 d) | OpenAI 2025 */
+ENTRY(sinks)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
+              .weigher = &gnn_weigher_softmax_sink);
+    BIND("y.attention.sink", "sink", .base = 0);
+}
+
+/* 6.3 | softmax1 | w_ij = exp(s_ij) / (1 + sum exp(s)): a sink of score 0 | O(n^2 d) | Miller
+ * 2023 */
+ENTRY(softmax_one)
+{
+    ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
+              .weigher = &gnn_weigher_softmax_sink);
+    zoo_fixed(z, "y.attention.sink");
+}
+
+/* 6.3 | No softmax | w_ij = s_ij, causal | O(n d^2) | Katharopoulos et al. 2020 */
+ENTRY(weigher_linear)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
+              .weigher = &gnn_weigher_linear);
+}
+
+/* 6.3 | Sigmoid attention | w_ij = sigmoid(s_ij - log n) | O(n^2 d) | Ramapuram et al. 2024 */
+ENTRY(weigher_sigmoid)
+{
+    ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
+              .weigher = &gnn_weigher_sigmoid, .weigher_options = {1});
+}
+
+/* B15 | Hard attention, straight-through | forward the best sender alone, backward as softmax |
+ * O(n^2 d) | Bengio et al. 2013 */
+ENTRY(hard_argmax_straight_through)
+{
+    ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
+              .weigher = &gnn_weigher_best);
+}
+
+/* s_ij + g_ij over tau, with the drawn noise as a bias of stored pairs. */
+static void gumbel(zoo_t *z, const gnn_weigher_t *weigher)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), *place = zoo_positions(z);
+    const gnn_array_t *drawn = golden_array(&z->g, "r.gumbel");
+    int64_t *src, *dst, count, *lengths = zoo_segments(z, &count);
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    gnn_real_t *noise = zoo_constant(z, "noise", m, heads);
+    int64_t e = 0;
+    for (int64_t s = 0, at = 0; s < count; at += heads * lengths[s] * lengths[s], s++)
+        for (int64_t k = 0; k < lengths[s] * lengths[s]; k++, e++)
+            for (int64_t h = 0; h < heads; h++)
+                noise[e * heads + h] =
+                    REAL(gnn_array_get(drawn, at + (h * lengths[s] + place[dst[e]]) * lengths[s] +
+                                                  place[src[e]]) /
+                         R("p.tau"));
+    STEP(LAYER, "y", .graph = slot, .inputs = {"x"}, .edge_bias = "noise",
+         .layer = {.in = d,
+                   .heads = heads,
+                   .aggregator = &gnn_aggregator_attention,
+                   .update = &gnn_update_linear,
+                   .bias_out = GNN_OFF,
+                   .weigher = weigher,
+                   .scale = REAL(1 / (sqrt((double)d / (double)heads) * R("p.tau")))});
+}
+
+/* B16 | Gumbel softmax | w = softmax((s + g) / tau), g drawn | O(n^2 d) | Jang et al. 2017 */
+ENTRY(gumbel_attention)
+{
+    gumbel(z, &gnn_weigher_softmax);
+}
+
+/* B16 | Gumbel softmax, straight-through | one sender forward, the gradient of the soft weights |
+ * O(n^2 d) | Jang et al. 2017 */
+ENTRY(gumbel_attention_hard)
+{
+    gumbel(z, &gnn_weigher_best);
+}
+
+FAMILY(J, AT(multi_query), AT(grouped_query), AT(key_heads_value_heads), AT(free_head_size),
+       AT(head_gates), AT(hard_concrete_gates), AT(talking_heads), AT(collaborative_heads),
+       AT(multi_scale), AT(routing_by_agreement), AT(differential), AT(gated_output),
+       AT(latent_attention), AT(undirected), AT(softcap), AT(qk_norm_l2), AT(qk_norm_rms),
+       AT(l2_scores), AT(sinks), AT(softmax_one), AT(weigher_linear), AT(weigher_sigmoid),
+       AT(hard_argmax_straight_through), AT(gumbel_attention), AT(gumbel_attention_hard))
