@@ -120,6 +120,8 @@ void zoo_beside(zoo_t *z, const char *name, const char *x, const char *y, int64_
  * `relations` x width that an id per edge selects. */
 void zoo_relation_bias(zoo_t *z, const char *name, int slot, const char *q, const char *table,
                        int64_t relations, int64_t heads, int64_t width, const int64_t *ids);
+/* A value of this name is given; a step of this name is in the list. */
+bool zoo_given(const zoo_t *z, const char *name);
 bool zoo_step_exists(zoo_t *z, const char *name);
 /* Row r of y is row r + offset of x in its segment, else zeros. */
 void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset);
@@ -219,7 +221,7 @@ typedef struct {
 void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
 /* `field` of the model is array `array`, from element .base on, .layout SAME or TURNED, or with
  * given steps. */
-#define BIND(FIELD, ARRAY, ...) zoo_bind(z, FIELD, ARRAY, (bind_t){.automatic = false, __VA_ARGS__})
+#define BIND(FIELD, ARRAY, ...) zoo_bind(z, FIELD, ARRAY, (bind_t){.field = "", __VA_ARGS__})
 /* Tap k of a depthwise convolution: columns of the array (channels x ... x taps). */
 #define BIND_TAP(FIELD, ARRAY, K, TAPS) \
     BIND(FIELD, ARRAY, .base = K, .strided = true, .col_step = TAPS, .row_step = 1)

@@ -462,7 +462,7 @@ void zoo_beside(zoo_t *z, const char *name, const char *x, const char *y, int64_
     zoo_concat(z, name, NAMED("%s.both", name), heads);
 }
 
-static bool is_given(const zoo_t *z, const char *name)
+bool zoo_given(const zoo_t *z, const char *name)
 {
     for (int v = 0; v < z->n_values; v++)
         if (strcmp(z->values[v].name, name) == 0)
@@ -474,7 +474,7 @@ void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset)
 {
     const char *at = NAMED("at%+d", (int)offset);
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
-    if (!is_given(z, at)) {
+    if (!zoo_given(z, at)) {
         int32_t *ids = zoo_ids(z, at, COUNT("x"));
         for (int64_t s = 0; s < count; s++)
             for (int64_t p = 0; p < lengths[s]; p++, row++)
@@ -487,7 +487,7 @@ void zoo_grid_shift(zoo_t *z, const char *name, const char *x, int64_t down, int
 {
     const char *at = NAMED("at%+d%+d", (int)down, (int)right);
     const int64_t rows = N("p.rows"), columns = N("p.columns"), n = COUNT("x");
-    if (!is_given(z, at)) {
+    if (!zoo_given(z, at)) {
         int32_t *ids = zoo_ids(z, at, n);
         for (int64_t i = 0; i < n; i++) {
             const int64_t r = i / columns % rows + down, c = i % columns + right;
@@ -545,7 +545,7 @@ void zoo_unfold_grid(zoo_t *z, const char *name, const char *x, int64_t reach)
 void zoo_spread(zoo_t *z, const char *name, const char *x)
 {
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
-    if (!is_given(z, "segment")) {
+    if (!zoo_given(z, "segment")) {
         int32_t *ids = zoo_ids(z, "segment", COUNT("x"));
         for (int64_t s = 0; s < count; s++)
             for (int64_t p = 0; p < lengths[s]; p++)
