@@ -189,6 +189,8 @@ int zoo_spans(zoo_t *z, span_t (*span)(zoo_t *z, int64_t at, int64_t length, int
 int zoo_spans_of(zoo_t *z, int64_t n_dst, int64_t n_src, const int32_t *low, const int32_t *high);
 /* Row i reads row i alone: layers with an update of row by row. */
 int zoo_itself(zoo_t *z, int64_t rows);
+/* From the edges of the last slot to their receivers. */
+int zoo_incidence(zoo_t *z);
 /* The pairs of a slot, in the order of its edges. */
 int64_t zoo_pairs(zoo_t *z, int slot, int64_t **src, int64_t **dst);
 /* The union of the last `count` slots, in their place. */
@@ -222,6 +224,8 @@ void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
 /* `field` of the model is array `array`, from element .base on, .layout SAME or TURNED, or with
  * given steps. */
 #define BIND(FIELD, ARRAY, ...) zoo_bind(z, FIELD, ARRAY, (bind_t){.field = "", __VA_ARGS__})
+#define TURN(FIELD, ARRAY) BIND(FIELD, ARRAY, .layout = TURNED)
+#define SET(FIELD, ARRAY) BIND(FIELD, ARRAY, .layout = SAME)
 /* Tap k of a depthwise convolution: columns of the array (channels x ... x taps). */
 #define BIND_TAP(FIELD, ARRAY, K, TAPS) \
     BIND(FIELD, ARRAY, .base = K, .strided = true, .col_step = TAPS, .row_step = 1)

@@ -192,6 +192,13 @@ int zoo_itself(zoo_t *z, int64_t rows)
     return zoo_edges_of(z, rows, rows, rows, own, own);
 }
 
+int zoo_incidence(zoo_t *z)
+{
+    const gnn_graph_t *of = z->graphs[z->n_graphs - 1];
+    ck_ok(gnn_graph_incidence(next_slot(z), of));
+    return z->n_graphs - 1;
+}
+
 int64_t zoo_pairs(zoo_t *z, int slot, int64_t **src, int64_t **dst)
 {
     const int64_t m = gnn_graph_n_pairs(z->graphs[slot]);

@@ -1,0 +1,305 @@
+/* Prototypes, compression of memory, low rank. */
+#include "zoo.h"
+
+#include <math.h>
+
+/* ---- Set Transformer ---- */
+
+static gnn_block_t set_block(zoo_t *z)
+{
+    return (gnn_block_t){
+        .name = "y", .input = "x", .memory = "mem", .width = COLS("x"), .heads = N("p.heads")};
+}
+
+/* The arrays of one MAB: q, k, v, o with their biases. */
+static void bind_mab(zoo_t *z, const char *step, const char *prefix)
+{
+    const char *const fields[] = {"query", "key", "value", "out"}, *const arrays[] = {"q", "k", "v",
+                                                                                      "o"};
+    for (int k = 0; k < 4; k++) {
+        TURN(NAMED("%s%s.weight", step, fields[k]), NAMED("%s%s", prefix, arrays[k]));
+        SET(NAMED("%s%s.bias", step, fields[k]), NAMED("%sb%s", prefix, arrays[k]));
+    }
+}
+
+/* G6 | MAB | O = Q + heads, O + relu(O W_o), rows x attend to rows mem | O(n m d) | Lee et al.
+ * 2019 */
+ENTRY(mab)
+{
+    zoo_across(z);
+    zoo_block(z, "mab", set_block(z));
+    bind_mab(z, "y.", "");
+}
+
+/* G6 | SAB | MAB(X, X) | O(n^2 d) | Lee et al. 2019 */
+ENTRY(sab)
+{
+    zoo_complete(z);
+    zoo_block(z, "sab", set_block(z));
+    bind_mab(z, "y.", "");
+}
+
+/* G6 | ISAB | H = MAB(I, X), Y = MAB(X, H), I learned rows | O(n points d) | Lee et al. 2019 */
+ENTRY(isab)
+{
+    gnn_block_t b = set_block(z);
+    b.rows = N("p.points");
+    zoo_pool(z, b.rows), zoo_unpool(z, b.rows);
+    zoo_block(z, "isab", b);
+    SET("y.rows.rows", "points"), bind_mab(z, "y.in.", "a."), bind_mab(z, "y.", "b.");
+}
+
+/* G6 | PMA | MAB(S, relu(X W + b)), S learned seeds | O(n seeds d) | Lee et al. 2019 */
+ENTRY(pma)
+{
+    gnn_block_t b = set_block(z);
+    b.rows = N("p.seeds");
+    zoo_pool(z, b.rows);
+    zoo_block(z, "pma", b);
+    TURN("y.linear.weight", "W"), SET("y.linear.bias", "b"), SET("y.rows.rows", "seeds"),
+        bind_mab(z, "y.", "");
+}
+
+/* One attention of isab-pytorch: to_kv holds keys and values. */
+static void plain_attention(zoo_t *z, const char *name, int slot, const char *x, const char *y)
+{
+    const int64_t d = COLS("x"), all = COUNT("w.attn1.to_q.weight");
+    CROSS(name, slot, x, y, d, .heads = N("p.heads"), .d_k = all / N("p.heads"),
+          .d_v = all / N("p.heads"));
+    TURN(NAMED("%s.query.weight", name), NAMED("%s.to_q.weight", name)),
+        TURN(NAMED("%s.out.weight", name), NAMED("%s.to_out.weight", name));
+    TURN(NAMED("%s.key.weight", name), NAMED("%s.to_kv.weight", name));
+    BIND(NAMED("%s.value.weight", name), NAMED("%s.to_kv.weight", name), .layout = TURNED,
+         .base = d * all);
+}
+
+/* G6 | ISAB without residual and feed-forward | L = attention(latents, X), Y = attention(X, L) |
+ * O(n points d) | Lee et al. 2019 */
+ENTRY(isab_plain)
+{
+    const int pool = zoo_pool(z, N("p.points")), unpool = zoo_unpool(z, N("p.points"));
+    EACH("latents", pool, N("p.points"), COLS("x"));
+    plain_attention(z, "attn1", pool, "latents", "x"),
+        plain_attention(z, "attn2", unpool, "x", "attn1");
+}
+
+/* ---- learned rows in between ---- */
+
+/* G7 | Luna | P' = attention(P, X), Y = attention(X, P'), P learned rows carried on | O(n points
+ * d) | Ma et al. 2021 */
+ENTRY(luna)
+{
+    const int64_t d = COLS("x"), rows = N("p.points");
+    const int pool = zoo_pool(z, rows), unpool = zoo_unpool(z, rows);
+    EACH("P", pool, rows, d);
+    CROSS("pack", pool, "P", "x", d, .heads = N("p.heads"));
+    CROSS("unpack", unpool, "x", "pack", d, .heads = N("p.heads"));
+    zoo_also(z, "pack", "packed");
+}
+
+/* 6.3 | Perceiver | latents read the inputs, then one another; rows read the latents | O(n
+ * latents d) | Jaegle et al. 2021 */
+ENTRY(perceiver)
+{
+    const int64_t d = COLS("x"), rows = N("p.latents");
+    const int pool = zoo_pool(z, rows), unpool = zoo_unpool(z, rows), among = zoo_among(z, rows);
+    EACH("L", pool, rows, d);
+    CROSS("read", pool, "L", "x", d, .heads = N("p.heads"), .residual = GNN_ON);
+    ATTENTION("self", among, "read", d, .heads = N("p.heads"), .residual = GNN_ON);
+    CROSS("write", unpool, "x", "self", d, .heads = N("p.heads"));
+}
+
+/* 6.3 | Agent attention | V' = softmax(A K') V, Y = softmax(Q A') V', A learned rows | O(n agents
+ * d) | Han et al. 2024 */
+ENTRY(agent_attention)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), rows = N("p.agents");
+    const int pool = zoo_pool(z, rows), unpool = zoo_unpool(z, rows);
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    EACH("A", pool, rows, d);
+    ATTEND("v'", pool, "A", "k", "v", d, .heads = heads);
+    ATTEND("a", unpool, "q", "A", "v'", d, .heads = heads);
+    LINEAR("o", "a", d, d);
+}
+
+/* sum over j of E[j, r] x_j for each of k receivers r of a segment. */
+static void compressed(zoo_t *z, const char *name, int pool, const char *x, int64_t d,
+                       const char *table)
+{
+    const int64_t k = N("p.k"), longest = COUNT("w.proj_k");
+    STEP(AGGREGATE, name, .graph = pool, .query = "zero", .key = "no keys", .inputs = {x},
+         .priors = {table},
+         .layer = {.in = d,
+                   .d_k = 1,
+                   .d_v = d,
+                   .aggregator = &gnn_aggregator_attention,
+                   .weigher = &gnn_weigher_linear,
+                   .priors = {{&gnn_prior_place, {(double)longest}, GNN_ON}}});
+    if (!zoo_given(z, "zero")) {
+        int64_t count;
+        zoo_segments(z, &count);
+        zoo_filled(z, "zero", count * k, 1, 0), zoo_filled(z, "no keys", COUNT("x"), 1, 0);
+    }
+}
+
+static void linformer(zoo_t *z, bool shared)
+{
+    const int64_t d = COLS("x"), keys = COUNT("w.to_k.weight"), k = N("p.k"),
+                  longest = COUNT("w.proj_k"), heads = N("p.heads");
+    const int pool = zoo_pool(z, k), unpool = zoo_unpool(z, k);
+    LINEAR("to_q", "x", d, d), LINEAR("to_k", "x", d, keys);
+    EACH("proj_k", pool, k, longest), TURN("proj_k.rows", "proj_k");
+    compressed(z, "keys", pool, "to_k", keys, "proj_k");
+    if (!shared) {
+        LINEAR("to_v", "x", d, keys);
+        EACH("proj_v", pool, k, longest), TURN("proj_v.rows", "proj_v");
+        compressed(z, "values", pool, "to_v", keys, "proj_v");
+    }
+    const int64_t groups = shared ? 1 : heads;
+    ATTEND("a", unpool, "to_q", "keys", shared ? "keys" : "values", keys, .heads = heads,
+           .key_heads = groups, .value_heads = groups, .d_k = d / heads, .d_v = d / heads);
+    AFFINE("to_out", "a", d, d);
+}
+
+/* G8 | Linformer | softmax(q (E' K)') F' V, E and F learned over positions | O(n k d) | Wang et
+ * al. 2020 */
+ENTRY(linformer)
+{
+    linformer(z, false);
+}
+
+/* G8 | Linformer, shared | one E for keys and values, one key and value head | O(n k d) | Wang et
+ * al. 2020 */
+ENTRY(linformer_shared)
+{
+    linformer(z, true);
+}
+
+/* ---- pooled keys ---- */
+
+/* Rows `stride` at a time, the last ones of a segment fewer; *count receivers in all. */
+static int blocks_of(zoo_t *z, int64_t stride, int64_t *counts)
+{
+    int64_t segments, n = COUNT("x"), m = 0, at = 0, *lengths = zoo_segments(z, &segments);
+    int64_t *src = zoo_room(z, n), *dst = zoo_room(z, n);
+    for (int64_t s = 0; s < segments; at += lengths[s++]) {
+        counts[s] = (lengths[s] + stride - 1) / stride;
+        for (int64_t p = 0; p < lengths[s]; p++)
+            src[at + p] = at + p, dst[at + p] = m + p / stride;
+        m += counts[s];
+    }
+    return zoo_edges_of(z, m, n, n, src, dst);
+}
+
+/* G5 | Memory-compressed attention | keys and values through a convolution of stride 3, causal |
+ * O(n^2 d / 3) | Liu et al. 2018 */
+ENTRY(memory_compressed)
+{
+    const int64_t d = COLS("x"), n = COUNT("x"), stride = N("p.stride");
+    int64_t segments, at = 0, m = 0, places = 0, *lengths = zoo_segments(z, &segments);
+    int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
+    for (int64_t s = 0; s < segments; s++)
+        places += (lengths[s] + stride - 1) / stride;
+    int32_t *ids = zoo_ids(z, "three", places * stride);
+    for (int64_t s = 0; s < segments; at += lengths[s], m += (lengths[s] + stride - 1) / stride, s++) {
+        const int64_t blocks = (lengths[s] + stride - 1) / stride;
+        for (int64_t k = 0; k < blocks * stride; k++)
+            ids[m * stride + k] = k < lengths[s] ? (int32_t)(at + k) : -1;
+        for (int64_t p = 0; p < lengths[s]; p++)
+            low[at + p] = (int32_t)m, high[at + p] = (int32_t)(m + (p + 1) / stride);
+    }
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    PICK("k3", "k", "three"), OP("kf", fold_rows, "k3", (double)stride),
+        LINEAR("ck", "kf", stride * d, d);
+    PICK("v3", "v", "three"), OP("vf", fold_rows, "v3", (double)stride),
+        LINEAR("cv", "vf", stride * d, d);
+    ATTEND("a", zoo_spans_of(z, n, m, low, high), "q", "ck", "cv", d, .heads = N("p.heads"));
+    LINEAR("o", "a", d, d);
+}
+
+/* G9 | Poolingformer | a window, then means of pairs of keys and values in a wider window | O(n
+ * (w + w2 / pool) d) | Zhang et al. 2021 */
+ENTRY(poolingformer)
+{
+    const int64_t d = COLS("x"), n = COUNT("x"), pool = N("p.pool"), wide = N("p.window2"),
+                  *place = zoo_positions(z);
+    int64_t segments, row = 0, from = 0, *lengths = zoo_segments(z, &segments),
+                      *counts = zoo_room(z, segments);
+    int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
+    const int pairs = blocks_of(z, pool, counts);
+    for (int64_t s = 0; s < segments; from += counts[s++])
+        for (int64_t p = 0; p < lengths[s]; p++, row++) {
+            const int64_t first = place[row] - wide < 0 ? 0 : (place[row] - wide + pool - 1) / pool,
+                          last = (place[row] + wide) / pool + 1;
+            low[row] = (int32_t)(from + first),
+            high[row] = (int32_t)(from + (last < counts[s] ? last : counts[s]));
+        }
+    ATTENTION("a", zoo_window(z, N("p.window"), 1, GNN_OFF), "x", d, .heads = N("p.heads"));
+    LINEAR("b.q", "a", d, d), LINEAR("b.k", "a", d, d), LINEAR("b.v", "a", d, d);
+    HOP("keys", pairs, "b.k", d, mean), HOP("values", pairs, "b.v", d, mean);
+    ATTEND("second", zoo_spans_of(z, n, from, low, high), "b.q", "keys", "values", d,
+           .heads = N("p.heads"));
+    LINEAR("b.o", "second", d, d), ADD("y", "a", "b.o");
+}
+
+/* N2 | Funnel, pooling | queries pooled by pairs, keys not: y = LN(q + attention(q, x)) | O(n^2 d
+ * / 2) | Dai et al. 2020 */
+ENTRY(funnel_pooling)
+{
+    const int64_t d = COLS("x");
+    int64_t segments, *lengths = zoo_segments(z, &segments), *counts = zoo_room(z, segments);
+    HOP("pooled", blocks_of(z, N("p.stride"), counts), "x", d, mean);
+    CROSS("a", zoo_bipartite(z, segments, counts, lengths), "pooled", "x", d, .heads = N("p.heads"));
+    ADD("sum", "pooled", "a"), NORM("norm", "sum", LAYER, d, R("p.eps"));
+}
+
+/* N2 | Funnel, upsampling | each pooled row twice, plus the first block's rows | O(n d) | Dai et
+ * al. 2020 */
+ENTRY(funnel_upsampling)
+{
+    int64_t segments, row = 0, from = 0, *lengths = zoo_segments(z, &segments),
+                      *pooled = zoo_integers(z, "lengths_mem", NULL);
+    int32_t *ids = zoo_ids(z, "half", COUNT("x"));
+    for (int64_t s = 0; s < segments; from += pooled[s++])
+        for (int64_t p = 0; p < lengths[s]; p++)
+            ids[row++] = (int32_t)(from + (p / 2 < pooled[s] ? p / 2 : pooled[s] - 1));
+    PICK("up", "mem", "half"), ADD("y", "x", "up");
+}
+
+/* G4 | Informer, distilling | max pool of ELU of batch norm of a circular convolution | O(n d^2)
+ * | Zhou et al. 2021 */
+ENTRY(informer_distilling)
+{
+    const int64_t n = COUNT("x"), d = COLS("x"), out = (n + 1) / 2;
+    int64_t m = 0, *src = zoo_room(z, 3 * out), *dst = zoo_room(z, 3 * out);
+    for (int k = 0; k < 3; k++) {
+        int32_t *ids = zoo_ids(z, NAMED("at%d", k), n);
+        for (int64_t i = 0; i < n; i++)
+            ids[i] = (int32_t)((i + n + k - 1) % n);
+        PICK(NAMED("x%d", k), "x", NAMED("at%d", k));
+    }
+    for (int64_t r = 0; r < out; r++)
+        for (int64_t j = 2 * r - 1; j <= 2 * r + 1; j++)
+            if (j >= 0 && j < n)
+                src[m] = j, dst[m++] = r;
+    CONCAT("around", "x0", "x1", "x2"), AFFINE("conv", "around", 3 * d, d), SET("conv.bias", "b");
+    zoo_block(z, "instance_norm",
+              (gnn_block_t){.name = "normal", .input = "conv", .width = d, .graph = zoo_whole(z, n)});
+    SET("normal.weight.rows", "norm"), SET("normal.bias.rows", "bias");
+    ACTIVATION("elu", "normal", ELU), HOP("y", zoo_edges_of(z, out, n, m, src, dst), "elu", d, max);
+}
+
+/* H1 | Low rank and band | narrow heads over all plus full heads over a band | O(n^2 narrow + n
+ * d) | Guo et al. 2019 */
+ENTRY(low_rank_and_band)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    ATTENTION("2", zoo_complete(z), "x", d, .heads = heads, .d_k = N("p.narrow"), .d_v = d / heads);
+    ATTENTION("1", zoo_window(z, N("p.band"), 1, GNN_OFF), "x", d, .heads = heads);
+    ADD("y", "2", "1");
+}
+
+FAMILY(G, AT(mab), AT(sab), AT(isab), AT(pma), AT(isab_plain), AT(luna), AT(perceiver),
+       AT(agent_attention), AT(linformer), AT(linformer_shared), AT(memory_compressed),
+       AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling), AT(informer_distilling),
+       AT(low_rank_and_band))
