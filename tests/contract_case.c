@@ -82,7 +82,7 @@ static void row_extents(const contract_case_t *c, extent_t *x)
         *e = declared(row->declare, c, c->priors[p].options);
         if (row->numbers == GNN_PRIOR_PER_RECEIVER)
             e->rows = gnn_graph_n_dst(c->graph);
-        if (row->numbers == GNN_PRIOR_PER_SENDER)
+        if (row->numbers == GNN_PRIOR_PER_SENDER || (row->flags & GNN_PRIOR_RUNNING))
             e->rows = gnn_graph_n_src(c->graph);
     }
     if (c->prior_query)
@@ -186,9 +186,10 @@ static void flatten_slopes(contract_run_t *r)
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_prior_t *row = r->c.priors[p].row;
         gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_PRIOR_0 + p];
-        bool is_slope = row == &gnn_prior_slope || row == &gnn_prior_slope_absolute;
-        for (int64_t a = 0; is_slope && n > 16 && a < slopes->cols; a++)
-            slopes->data[a] *= (gnn_real_t)(16 / (double)n);
+        bool is_slope =
+            row == &gnn_prior_slope || row == &gnn_prior_slope_absolute || row == &gnn_prior_decay;
+        for (int64_t a = 0; is_slope && n > 16 && a < slopes->rows * slopes->cols; a++)
+            gnn__row(slopes, a / slopes->cols)[a % slopes->cols] *= (gnn_real_t)(16 / (double)n);
     }
 }
 

@@ -10,10 +10,11 @@ static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear",
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum",      "mean",        "max", "min",          "std",          "dot",
     "additive", "additive_v2", "var", "softmax_mean", "additive_tanh"};
-static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
-                                                           "sigmoid", "best"};
-static const char *const prior_names[ORACLE_PRIORS] = {
-    "slope", "slope_absolute", "table", "keys", "receiver", "sender", "sender_keys", "place"};
+static const char *const weigher_names[ORACLE_WEIGHERS] = {
+    "softmax", "softmax_sink", "linear", "sigmoid", "best", "decay", "ratio"};
+static const char *const prior_names[ORACLE_PRIORS] = {"slope",       "slope_absolute", "table",
+                                                       "keys",        "receiver",       "sender",
+                                                       "sender_keys", "place",          "decay"};
 static const char *const map_names[] = {"none", "rope", "rope_llama3", "rope_yarn", "l2"};
 
 static int find(const char *name, const char *const *names, int n)
@@ -81,6 +82,15 @@ static double position(const int64_t *segments, const int64_t *starts, int64_t n
         if (node >= segments[s] && node < segments[s + 1])
             return (double)(node - segments[s] + starts[s]);
     return (double)node;
+}
+
+int64_t oracle__segment_begin(const oracle_t *o, int64_t row)
+{
+    const int64_t *segments = gnn_graph_src_segments(o->how.graph);
+    int64_t begin = 0;
+    for (int64_t s = 0; s < gnn_graph_n_segments(o->how.graph); s++)
+        begin = segments[s] <= row ? segments[s] : begin;
+    return begin;
 }
 
 /* gnn_graph_pairs, then the self-loops that are missing. Returns how many pairs there are. */
@@ -172,6 +182,7 @@ static void make_rows(oracle_t *o)
     o->query = array(o->query_width, sizeof(term_t));
     o->d_query = array(o->query_width, sizeof(term_t));
     o->sink = array(o->heads, sizeof(double));
+    o->total = array(o->heads, sizeof(term_t));
     o->row_keep = array(n * o->heads, sizeof(double));
     o->row_factor = array(n, sizeof(term_t));
     o->row_d_factor = array(n, sizeof(term_t));
@@ -220,12 +231,13 @@ void oracle_free(oracle_t *o)
 {
     if (!o)
         return;
-    void *const owned[] = {
-        o->first,     o->pairs,       o->d_out,          o->out,          o->weights,
-        o->margin,    o->row_message, o->row_d_message,  o->row_edge,     o->row_key,
-        o->row_d_key, o->row_score,   o->row_d_score,    o->row_factor,   o->row_d_factor,
-        o->row_keep,  o->row_capped,  o->query,          o->d_query,      o->sink,
-        o->row_y,     o->row_d_y,     o->margin_message, o->margin_score, o->row_believed};
+    void *const owned[] = {o->first,        o->pairs,       o->d_out,        o->out,
+                           o->weights,      o->margin,      o->row_message,  o->row_d_message,
+                           o->row_edge,     o->row_key,     o->row_d_key,    o->row_score,
+                           o->row_d_score,  o->row_factor,  o->row_d_factor, o->row_keep,
+                           o->row_capped,   o->query,       o->d_query,      o->sink,
+                           o->total,        o->row_y,       o->row_d_y,      o->margin_message,
+                           o->margin_score, o->row_believed};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {

@@ -62,6 +62,8 @@ typedef enum {
     ORACLE_LINEAR_WEIGHTS,
     ORACLE_SIGMOID,
     ORACLE_BEST,
+    ORACLE_DECAY,
+    ORACLE_RATIO,
     ORACLE_WEIGHERS
 } oracle_weigher_t;
 typedef enum {
@@ -73,6 +75,7 @@ typedef enum {
     ORACLE_SENDER,
     ORACLE_SENDER_KEYS,
     ORACLE_PLACE,
+    ORACLE_DECAY_PRIOR,
     ORACLE_PRIORS
 } oracle_prior_t;
 typedef enum {
@@ -143,6 +146,7 @@ typedef struct oracle {
     /* the mapped query and its gradient, and the sink's share of every head */
     term_t *query, *d_query;
     double *sink;
+    term_t *total; /* sums of scores by which ratio divides */
     double *margin_message, *margin_score;
 } oracle_t;
 
@@ -166,6 +170,25 @@ double *oracle_segment_weights(const oracle_t *o, int64_t *n);
  * receiver i from them. */
 void oracle__row_forward(oracle_t *o, int64_t i);
 void oracle__row_backward(oracle_t *o, int64_t i);
+/* Edge bias and priors of a pair. */
+term_t oracle__terms(const oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a);
+/* The first row of the segment of a sender. */
+int64_t oracle__segment_begin(const oracle_t *o, int64_t row);
+/* Priors and the edge bias are logarithms of factors. */
+static inline bool oracle__multiplies(const oracle_t *o)
+{
+    return o->weigher == ORACLE_DECAY || o->weigher == ORACLE_RATIO;
+}
+/* score times exp(terms) */
+static inline term_t oracle__times_exp(term_t score, term_t terms)
+{
+    return (term_t){score.v * exp(terms.v), score.b * exp(terms.v) * (1 + terms.b)};
+}
+/* x / sum, whose error grows as the sum's terms cancel. */
+static inline term_t oracle__over(term_t x, term_t sum)
+{
+    return (term_t){x.v / sum.v, x.b / fabs(sum.v) * (sum.b / fabs(sum.v))};
+}
 /* An option's value, where 0 means the initial one. */
 static inline double oracle__option(double given, double initial)
 {

@@ -141,6 +141,15 @@ static term_t multiplied(const oracle_t *o, const oracle_pair_t *p, int which, c
                        : o->query[a * o->d_k + c];
 }
 
+/* The sum of gates of a row's segment up to it. */
+static term_t running(const oracle_t *o, const oracle_array_t *gates, int64_t row, int64_t a)
+{
+    term_t sum = term(0);
+    for (int64_t r = oracle__segment_begin(o, row); r <= row; r++)
+        add_to(&sum, term(gates->value[r * gates->cols + a]));
+    return sum;
+}
+
 static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const term_t *key, int64_t a)
 {
     const oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which];
@@ -153,6 +162,7 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const 
     case ORACLE_PLACE: return term(x->value[p->i * x->cols + oracle__place(options, p->at_j, a)]);
     case ORACLE_RECEIVER: return term(x->value[p->i * x->cols + a]);
     case ORACLE_SENDER: return term(x->value[p->j * x->cols + a]);
+    case ORACLE_DECAY_PRIOR: return minus(running(o, x, p->i, a), running(o, x, p->j, a));
     default: break;
     }
     for (int64_t c = 0; c < o->d_k; c++) {
@@ -163,7 +173,7 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const 
     return sum;
 }
 
-static term_t biases(const oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a)
+term_t oracle__terms(const oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a)
 {
     const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS];
     term_t sum = term(0);
@@ -246,6 +256,12 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
         term_t *score = &o->row_score[k * o->heads + a];
         *score = term(sigmoid(score->v - off));
     }
+    o->total[a] =
+        term(o->weigher == ORACLE_RATIO ? oracle__option(o->how.weigher_options[0], 1e-6) : 0);
+    for (int64_t k = 0; o->weigher == ORACLE_RATIO && k < n; k++)
+        add_to(&o->total[a], o->row_score[k * o->heads + a]);
+    for (int64_t k = 0; o->weigher == ORACLE_RATIO && k < n; k++)
+        o->row_score[k * o->heads + a] = oracle__over(o->row_score[k * o->heads + a], o->total[a]);
     for (int64_t k = 0; o->weigher != ORACLE_BEST && k < n; k++)
         o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
 }
@@ -380,7 +396,9 @@ static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
             const term_t *key = &o->row_key[k * o->key_width];
             term_t score = capped(o, raw_score(o, key, a));
             o->row_capped[k * o->heads + a] = score;
-            o->row_score[k * o->heads + a] = plus(score, biases(o, &p[k], key, a));
+            const term_t terms = oracle__terms(o, &p[k], key, a);
+            o->row_score[k * o->heads + a] =
+                oracle__multiplies(o) ? oracle__times_exp(score, terms) : plus(score, terms);
         }
     }
     for (int64_t a = 0; a < o->heads; a++)

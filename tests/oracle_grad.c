@@ -135,6 +135,12 @@ static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a
         give(x, p->i, a, d);
     if (o->prior[which] == ORACLE_SENDER)
         give(x, p->j, a, d);
+    if (o->prior[which] == ORACLE_DECAY_PRIOR) {
+        for (int64_t r = oracle__segment_begin(o, p->i); r <= p->i; r++)
+            give(x, r, a, d);
+        for (int64_t r = oracle__segment_begin(o, p->j); r <= p->j; r++)
+            give(x, r, a, scaled(-1, d));
+    }
     for (int64_t c = 0; o->prior[which] == ORACLE_KEYS && c < o->d_k; c++) {
         int64_t at_q = a * o->d_k + c, at = (options[3] > 0 ? 0 : a * o->d_k) + c,
                 bucket = oracle__bucket(options, p->distance);
@@ -209,7 +215,9 @@ static void attend_grad(oracle_t *o, int64_t n, int64_t a)
         term_t *d = &o->row_d_score[k * o->heads + a], w = o->row_believed[k * o->heads + a];
         if (o->weigher == ORACLE_SIGMOID)
             *d = times(times(w, minus(term(1), w)), *d);
-        else if (o->weigher != ORACLE_LINEAR_WEIGHTS)
+        else if (o->weigher == ORACLE_RATIO)
+            *d = oracle__over(minus(*d, centre), o->total[a]);
+        else if (o->weigher != ORACLE_LINEAR_WEIGHTS && o->weigher != ORACLE_DECAY)
             *d = times(w, minus(*d, centre));
     }
     give(&o->in[GNN_AGGREGATE_WEIGHER_PARAMETERS], 0, a, scaled(-o->sink[a], centre));
@@ -225,8 +233,12 @@ static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
         for (int64_t c = 0; c < o->key_width; c++)
             d_key[c] = term(0);
         for (int64_t a = 0; a < o->heads; a++) {
-            term_t d = o->row_d_score[k * o->heads + a];
-            bias_grad(o, &p[k], key, d_key, a, d);
+            term_t d = o->row_d_score[k * o->heads + a], d_terms = d;
+            if (oracle__multiplies(o)) {
+                d = oracle__times_exp(d, oracle__terms(o, &p[k], key, a));
+                d_terms = times(d, o->row_capped[k * o->heads + a]);
+            }
+            bias_grad(o, &p[k], key, d_key, a, d_terms);
             raw_score_grad(o, key, d_key, a, uncapped(o, k, a, d));
         }
         key_grad(o, &p[k], d_key);

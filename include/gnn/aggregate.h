@@ -193,7 +193,8 @@ enum {
     GNN_AGGREGATE_PRIOR_2,
     /** (n_dst x heads*d_k) multiplied by priors in place of the query */
     GNN_AGGREGATE_PRIOR_QUERY,
-    GNN_AGGREGATE_GATE, /**< (n_dst x heads) multiplies each head's output */
+    GNN_AGGREGATE_GATE,           /**< (n_dst x heads) multiplies each head's output */
+    GNN_AGGREGATE_MAP_PARAMETERS, /**< the map's */
     GNN_AGGREGATE_INPUTS
 };
 

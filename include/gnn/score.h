@@ -4,6 +4,8 @@
  *     w_ij = weigher( cap( score(map(q_i), map(k_j)) ) + sum of priors(i, j) + edge bias )
  *     y_i  = sum over j of w_ij m_ij
  *
+ * where the weigher has the flag GNN_WEIGHER_FACTORS: cap(score) * exp(sum of priors + edge bias).
+ *
  * scores: how a query and a key are compared. maps: what becomes of rows of queries and keys before
  * that. priors: terms by the positions of i and j. weighers: from scores to weights. A program's
  * own entry works on every graph, forward and backward, like the library's.
@@ -58,6 +60,9 @@ typedef struct gnn_score {
 
 /* ---- maps ---- */
 
+/** Most values of a head behind a map. */
+#define GNN_MAP_WIDEST 4096
+
 /** A function of a row of queries or keys, applied head by head. */
 typedef struct gnn_map {
     const char *name, *paper, *help;
@@ -76,6 +81,14 @@ typedef struct gnn_map {
     /** d_x += the derivatives of d_y. */
     void (*apply_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *d_x);
+    /** Values of a head behind the map, 1 to GNN_MAP_WIDEST: the score compares rows of heads *
+     * width(shape) values. NULL: d_k. */
+    int64_t (*width)(const gnn_aggregate_shape_t *shape);
+    /** NULL: the entry owns no parameters. */
+    gnn_row_declare_t *declare;
+    /** d_parameters += the derivatives of one row. NULL for entries without parameters. */
+    void (*parameters_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *x,
+                            const gnn_real_t *d_y, const gnn_tensor_t *d_parameters);
 } gnn_map_t;
 
 /* ---- priors ---- */
@@ -95,6 +108,10 @@ typedef enum {
 #define GNN_PRIOR_READS_DISTANCE 2u
 /** The prior multiplies the key (n_src x key_heads * d_k), as the map leaves it. */
 #define GNN_PRIOR_READS_KEY 4u
+/** The prior's values are an input with one row per node (n x cols) of a graph whose receivers are
+ * its senders, and the entry reads their running sums along each segment: rows i and j of
+ * shape->parameters are the sums up to the receiver and up to the sender. */
+#define GNN_PRIOR_RUNNING 8u
 
 /** One pair as a prior sees it. */
 typedef struct gnn_prior_pair {
@@ -172,6 +189,10 @@ typedef enum {
 /** Most values that a weigher keeps per receiver and head. */
 #define GNN_WEIGHER_STATE 12
 
+/** Priors and the edge bias are logarithms of factors: the score that enters is cap(score) *
+ * exp(bias + sum of priors), not their sum. */
+#define GNN_WEIGHER_FACTORS 1u
+
 /**
  * From scores to weights. Scores of a receiver enter its state one after another, whatever part of
  * the graph they are from; then the state settles, and every weight follows from it and the pair's
@@ -203,6 +224,7 @@ typedef struct gnn_weigher {
      * weight_grad gets this one, and delta is the sum over it. NULL: `weight` itself. */
     gnn_real_t (*weight_backward)(const gnn_aggregate_shape_t *shape, int64_t head,
                                   const gnn_real_t *state, gnn_real_t score);
+    unsigned flags; /**< GNN_WEIGHER_FACTORS; 0: none */
 } gnn_weigher_t;
 
 /* ---- the library's entries ---- */

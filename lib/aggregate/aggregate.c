@@ -92,16 +92,25 @@ static void gate_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *open)
 
 /* ---- the op ---- */
 
+/* Bytes in front of the strategy's scratch: of running sums, then of mapped rows. */
+static int bytes_before(const gnn__plan_t *plan, bool backward, size_t *sums, size_t *bytes)
+{
+    GNN_TRY(gnn__running_scratch(plan, backward, sums));
+    GNN_TRY(gnn__map_scratch(plan, backward, bytes));
+    *bytes += *sums;
+    return GNN_OK;
+}
+
 static int shape(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
-    size_t forward, backward, gate;
+    size_t forward, backward, gate, sums;
     GNN_TRY(gnn__plan(&plan, call));
     gnn__op_output(call, plan.graph->n_dst, plan.out_width);
     GNN_TRY(plan.strategy->sizes(&plan, call));
     GNN_TRY(gate_sizes(&plan, call, &gate));
-    GNN_TRY(gnn__map_scratch(&plan, false, &forward));
-    GNN_TRY(gnn__map_scratch(&plan, true, &backward));
+    GNN_TRY(bytes_before(&plan, false, &sums, &forward));
+    GNN_TRY(bytes_before(&plan, true, &sums, &backward));
     call->forward_scratch += forward;
     call->backward_scratch += backward + gate;
     return GNN_OK;
@@ -115,13 +124,16 @@ static void describe_in_profile(const gnn__plan_t *plan)
         plan->strategy->describe(plan, profile->detail, sizeof profile->detail);
 }
 
-/* Maps the rows and moves the call's scratch by *bytes, to what is left for the strategy. */
-static int take_map(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__map_run_t *run,
-                    size_t *bytes)
+/* Sums gates, maps rows and moves the call's scratch by *bytes, to what is left for the
+ * strategy. */
+static int take_rows(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__map_run_t *run,
+                     size_t *bytes)
 {
-    GNN_TRY(gnn__map_scratch(plan, backward, bytes));
+    size_t sums;
+    GNN_TRY(bytes_before(plan, backward, &sums, bytes));
+    GNN_TRY(gnn__running_rows(plan, call->scratch, backward));
     if (plan->map)
-        GNN_TRY(gnn__map_rows(plan, call->scratch, backward, run));
+        GNN_TRY(gnn__map_rows(plan, (char *)call->scratch + sums, backward, run));
     call->scratch = (char *)call->scratch + *bytes;
     return GNN_OK;
 }
@@ -142,24 +154,39 @@ static int forward(gnn_op_call_t *call)
     size_t bytes;
     GNN_TRY(gnn__plan(&plan, call));
     describe_in_profile(&plan);
-    GNN_TRY(take_map(&plan, call, false, &run, &bytes));
+    GNN_TRY(take_rows(&plan, call, false, &run, &bytes));
     const int rc = plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call)
                                                 : plan.strategy->forward(&plan, call);
     call->scratch = (char *)call->scratch - bytes;
     return rc;
 }
 
-/* With a map, the strategy's gradients of queries and keys are those of the mapped rows. */
-static int mapped_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+/* The inputs that the strategy sees changed: mapped rows, running sums. */
+static unsigned changed_inputs(const gnn__plan_t *plan)
+{
+    unsigned changed = plan->map ? 1u << GNN_AGGREGATE_QUERY | 1u << GNN_AGGREGATE_KEY : 0;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        changed |= gnn__runs(plan, p) ? 1u << (GNN_AGGREGATE_PRIOR_0 + p) : 0;
+    return changed;
+}
+
+/* The strategy's gradients of changed inputs are those of mapped rows and of running sums. */
+static int plain_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__plan_t mapped = *plan;
     gnn__map_run_t run;
     size_t bytes;
-    gnn__zero_gradients(plan, ~(1u << GNN_AGGREGATE_QUERY | 1u << GNN_AGGREGATE_KEY));
-    GNN_TRY(take_map(&mapped, call, true, &run, &bytes));
+    const unsigned changed = changed_inputs(plan);
+    if (!changed)
+        return plan->strategy->backward(plan, call);
+    gnn__zero_gradients(plan, ~changed);
+    GNN_TRY(take_rows(&mapped, call, true, &run, &bytes));
     const int rc = plan->strategy->backward(&mapped, call);
     call->scratch = (char *)call->scratch - bytes;
-    if (rc == GNN_OK)
+    if (rc != GNN_OK)
+        return rc;
+    gnn__running_rows_grad(plan, &mapped);
+    if (plan->map)
         gnn__map_rows_grad(plan, &mapped, &run);
     return rc;
 }
@@ -171,7 +198,7 @@ static int gated_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const size_t bytes =
         (size_t)gnn__round_up(plan->graph->n_dst * plan->out_width * (int64_t)sizeof(gnn_real_t), 64);
     call->scratch = (char *)call->scratch + bytes;
-    const int rc = plan->map ? mapped_backward(&open, call) : plan->strategy->backward(&open, call);
+    const int rc = plain_backward(&open, call);
     call->scratch = (char *)call->scratch - bytes;
     if (rc == GNN_OK)
         gate_rows_grad(plan, &open);
@@ -185,7 +212,7 @@ static int backward(gnn_op_call_t *call)
     describe_in_profile(&plan);
     if (plan.has[GNN_AGGREGATE_GATE])
         return gated_backward(&plan, call);
-    return plan.map ? mapped_backward(&plan, call) : plan.strategy->backward(&plan, call);
+    return plain_backward(&plan, call);
 }
 
 static unsigned finishes(const gnn_op_call_t *call)

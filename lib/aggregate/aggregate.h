@@ -51,6 +51,9 @@ typedef struct gnn__plan {
         prior_shape[GNN_PRIORS];
     const gnn_map_t *map;                 /* NULL: rows of queries and keys stay as they are */
     const gnn_prior_t *prior[GNN_PRIORS]; /* NULL: none */
+    /* Rows of gates of a prior with GNN_PRIOR_RUNNING, whose input becomes their running sums; data
+     * NULL for others, and before. */
+    gnn_tensor_t gates[GNN_PRIORS];
     bool has_priors;
     bool by_distance; /* the message or a prior reads the distances of pairs */
     bool scored;
@@ -93,6 +96,18 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call);
 /* One position per receiver, or per sender: its offset in its segment plus the segment's
  * start; in a graph without segments the index of the node. */
 void gnn__positions(const gnn_graph_t *graph, bool receivers, int64_t *positions);
+
+/* Priors and the edge bias are logarithms of factors. */
+static inline bool gnn__multiplies(const gnn__plan_t *plan)
+{
+    return plan->scored && (plan->weigher->flags & GNN_WEIGHER_FACTORS) != 0;
+}
+
+/* The prior reads running sums of its input. */
+static inline bool gnn__runs(const gnn__plan_t *plan, int p)
+{
+    return plan->prior[p] && (plan->prior[p]->flags & GNN_PRIOR_RUNNING) != 0;
+}
 
 /* Threads worth using for `work` multiply-adds. */
 static inline int gnn__plan_threads(const gnn__plan_t *plan, int64_t work)
@@ -177,6 +192,21 @@ static inline const gnn_real_t *gnn__src_scale(const gnn__part_t *part, bool tra
 {
     return transposed ? part->scale_row : part->scale_col;
 }
+
+/* ---- running sums of gates: once before a strategy runs and, in backward, their derivatives after
+ * it; running_sums.c ---- */
+
+/* Bytes of scratch that the sums need in front of the strategy's; 0 without such a prior. */
+int gnn__running_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes);
+/* Makes the sums in `scratch` and puts them into the plan, in backward with room for their
+ * gradients. */
+int gnn__running_rows(gnn__plan_t *plan, void *scratch, bool backward);
+/* After the strategy's backward: from the gradients of `summed` to those of `plan`, the same call
+ * before. */
+void gnn__running_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *summed);
+/* The end of the segment of senders that begins with node `begin`; without segments all nodes are
+ * one. *segment, 0 before the first call, moves on. */
+int64_t gnn__segment_end(const gnn_graph_t *graph, int64_t *segment, int64_t begin);
 
 /* ---- maps of queries and keys: once before a strategy runs and, in backward, their derivatives
  * after it; map_rows.c ---- */

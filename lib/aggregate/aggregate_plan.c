@@ -25,7 +25,8 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "prior_1",
                                                         "prior_2",
                                                         "prior_query",
-                                                        "gate"};
+                                                        "gate",
+                                                        "map_parameters"};
 
 const char *gnn_aggregate_input_name(int input)
 {
@@ -96,7 +97,8 @@ static int check_scored(const gnn__plan_t *plan)
                                        GNN_AGGREGATE_PRIOR_0,
                                        GNN_AGGREGATE_PRIOR_1,
                                        GNN_AGGREGATE_PRIOR_2,
-                                       GNN_AGGREGATE_PRIOR_QUERY};
+                                       GNN_AGGREGATE_PRIOR_QUERY,
+                                       GNN_AGGREGATE_MAP_PARAMETERS};
     const char *const name = plan->aggregator->name;
     if (plan->scored)
         return GNN_OK;
@@ -181,6 +183,32 @@ static const char *name_of(const gnn__plan_t *plan)
     return plan->score ? plan->score->name : plan->aggregator->name;
 }
 
+/* Rows that a map makes wider or narrower are not those that a prior multiplies. */
+static int check_wide(const gnn__plan_t *plan, const gnn_prior_t *row)
+{
+    if (!(row->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) || !plan->map ||
+        plan->shape.d_k == plan->map_shape.d_k)
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "aggregate: prior %s multiplies rows of %lld values, map %s makes %lld of them",
+                      row->name, (long long)plan->map_shape.d_k, plan->map->name,
+                      (long long)plan->shape.d_k);
+}
+
+/* Running sums are taken along segments that receivers and senders share. */
+static int check_running(const gnn__plan_t *plan, const gnn_prior_t *row)
+{
+    const gnn_graph_t *g = plan->graph;
+    bool same = g->n_dst == g->n_src;
+    for (int64_t s = 0; same && s < g->n_segments; s++)
+        same = g->dst_segments[s + 1] == g->src_segments[s + 1];
+    return same ? GNN_OK
+                : gnn__error(GNN_EUNSUPPORTED,
+                             "aggregate: prior %s sums gates along segments, which needs a graph "
+                             "whose receivers are its senders",
+                             row->name);
+}
+
 static int check_prior(const gnn__plan_t *plan, int p)
 {
     const gnn_prior_t *row = plan->prior[p];
@@ -204,8 +232,13 @@ static int check_prior(const gnn__plan_t *plan, int p)
             GNN_EUNSUPPORTED,
             "aggregate: prior %s multiplies keys of d_k values, %s has one value per head",
             row->name, name_of(plan));
+    GNN_TRY(check_wide(plan, row));
     GNN_TRY(gnn__declared_size(row->declare, &plan->prior_shape[p], &rows, &cols));
     GNN_TRY(need(plan, input, row->name));
+    if (row->flags & GNN_PRIOR_RUNNING) {
+        GNN_TRY(check_running(plan, row));
+        rows = plan->graph->n_src;
+    }
     if (row->numbers != GNN_PRIOR_SHARED)
         rows = row->numbers == GNN_PRIOR_PER_RECEIVER ? plan->graph->n_dst : plan->graph->n_src;
     return expect(plan, input, rows, cols);
@@ -235,10 +268,18 @@ static int check_rows(const gnn__plan_t *plan)
                   plan->shape.heads * plan->shape.d_k);
 }
 
+/* The map was checked before its width was asked for. */
 static int check_map(const gnn__plan_t *plan)
 {
-    const int rc = gnn__check_map(plan->map, plan->score, &plan->map_shape);
-    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "aggregate");
+    if (!plan->map)
+        return refuse(plan, GNN_AGGREGATE_MAP_PARAMETERS, GNN_EINVALID,
+                      "an aggregation without a map");
+    if (plan->edge_key && plan->shape.d_k != plan->map_shape.d_k)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregate: map %s makes rows of another width, which takes no %s",
+                          plan->map->name, names[GNN_AGGREGATE_EDGE_KEY_WEIGHT]);
+    return check_owned(plan, plan->map->name, plan->map->declare, &plan->map_shape,
+                       GNN_AGGREGATE_MAP_PARAMETERS);
 }
 
 static int check_weights_out(const gnn__plan_t *plan)
@@ -453,6 +494,21 @@ static int resolve_shape(const gnn__plan_t *plan, const char *name, const gnn_op
     return GNN_OK;
 }
 
+/* From here on d_k is the width behind the map. */
+static int resolve_map(gnn__plan_t *plan)
+{
+    const gnn_map_t *map = plan->map;
+    if (!map || !plan->scored)
+        return GNN_OK;
+    GNN_TRY(resolve_shape(plan, map->name, map->options, map->n_options, plan->how->map_options,
+                          GNN_AGGREGATE_MAP_PARAMETERS, &plan->map_shape));
+    const int rc = gnn__check_map(map, plan->score, &plan->map_shape);
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "aggregate");
+    plan->shape.d_k = gnn__map_width(map, &plan->map_shape);
+    return GNN_OK;
+}
+
 /* The aggregator's own comes last: the others are copies of it. */
 static int resolve_shapes(gnn__plan_t *plan)
 {
@@ -460,6 +516,7 @@ static int resolve_shapes(gnn__plan_t *plan)
     const gnn_message_t *m = plan->message;
     const gnn_weigher_t *w = plan->weigher;
     const gnn_aggregator_t *a = plan->aggregator;
+    GNN_TRY(resolve_map(plan));
     GNN_TRY(resolve_shape(plan, m->name, m->options, m->n_options, how->message_options,
                           GNN_AGGREGATE_MESSAGE_PARAMETERS, &plan->message_shape));
     GNN_TRY(resolve_shape(plan, w->name, w->options, w->n_options, how->weigher_options,
@@ -467,9 +524,6 @@ static int resolve_shapes(gnn__plan_t *plan)
     if (plan->score)
         GNN_TRY(resolve_shape(plan, plan->score->name, plan->score->options, plan->score->n_options,
                               how->score_options, GNN_AGGREGATE_SCORE_PARAMETERS, &plan->score_shape));
-    if (plan->map)
-        GNN_TRY(resolve_shape(plan, plan->map->name, plan->map->options, plan->map->n_options,
-                              how->map_options, -1, &plan->map_shape));
     for (int p = 0; p < GNN_PRIORS; p++)
         if (plan->prior[p])
             GNN_TRY(resolve_shape(plan, plan->prior[p]->name, plan->prior[p]->options,

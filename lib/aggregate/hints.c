@@ -20,6 +20,8 @@ static const struct {
     {&gnn_weigher_softmax, GNN__WEIGHER_SOFTMAX},
     {&gnn_weigher_softmax_sink, GNN__WEIGHER_SOFTMAX_SINK},
     {&gnn_weigher_linear, GNN__WEIGHER_LINEAR},
+    {&gnn_weigher_decay, GNN__WEIGHER_DECAY},
+    {&gnn_weigher_ratio, GNN__WEIGHER_RATIO},
 };
 
 static int kind_of(const void *entry)

@@ -29,7 +29,9 @@ typedef enum {
     GNN__WEIGHER_OTHER,
     GNN__WEIGHER_SOFTMAX,
     GNN__WEIGHER_SOFTMAX_SINK,
-    GNN__WEIGHER_LINEAR
+    GNN__WEIGHER_LINEAR,
+    GNN__WEIGHER_DECAY,
+    GNN__WEIGHER_RATIO
 } gnn__weigher_kind_t;
 
 typedef struct gnn__hints {

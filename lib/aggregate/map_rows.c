@@ -103,7 +103,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, gnn__ma
     run->numbers = plan->map->numbers ? plan->map->numbers(&plan->map_shape) : 0;
     for (int s = 0; s < SIDES; s++) {
         int64_t count = 0;
-        carve.overflow |= !gnn__mul(n[s], plan->in[inputs[s]].cols, &count);
+        carve.overflow |= !gnn__mul(n[s], heads_of(plan, s) * plan->shape.d_k, &count);
         run->positions[s] =
             gnn__carve(&carve, run->numbers > 0 ? n[s] : 0, sizeof *run->positions[s]);
         run->rows[s] = gnn__carve(&carve, count, sizeof *run->rows[s]);
@@ -166,7 +166,8 @@ static const gnn_real_t *numbers_of(const gnn__plan_t *plan, const gnn__map_run_
 static int threads_of(const gnn__plan_t *plan)
 {
     return gnn__plan_threads(plan, 4 * (plan->graph->n_dst + plan->graph->n_src) *
-                                       (plan->query_width + plan->key_width));
+                                       (plan->query_width + plan->key_width) *
+                                       (plan->shape.d_k / gnn__max(plan->map_shape.d_k, 1) + 1));
 }
 
 int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_t *run)
@@ -178,15 +179,16 @@ int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_
     if (run->numbers > 0)
         GNN_TRY(fill_table(plan, run, threads));
     for (int s = 0; s < SIDES; s++) {
-        const gnn_tensor_t from = plan->in[inputs[s]],
-                           to = {run->rows[s], from.rows, from.cols, from.cols};
+        const int64_t width = heads_of(plan, s) * plan->shape.d_k;
+        const gnn_tensor_t from = plan->in[inputs[s]], to = {run->rows[s], from.rows, width, width};
         GNN__PARALLEL_FOR (threads, int64_t i = 0; i < from.rows; i++)
             plan->map->apply(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                              gnn__row(&from, i), gnn__row(&to, i));
         plan->in[inputs[s]] = to;
-        if (!backward || !gnn__wants_gradient(plan, inputs[s]))
+        if (!backward || !(gnn__wants_gradient(plan, inputs[s]) ||
+                           gnn__wants_gradient(plan, GNN_AGGREGATE_MAP_PARAMETERS)))
             continue;
-        plan->d[inputs[s]] = (gnn_tensor_t){run->d_rows[s], from.rows, from.cols, from.cols};
+        plan->d[inputs[s]] = (gnn_tensor_t){run->d_rows[s], from.rows, width, width};
         plan->d_added[inputs[s]] = false;
     }
     return GNN_OK;
@@ -201,5 +203,9 @@ void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, cons
         GNN__PARALLEL_FOR (threads, int64_t i = 0; i < (d_x->data ? x->rows : 0); i++)
             plan->map->apply_grad(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                                   gnn__row(x, i), gnn__row(d_y, i), gnn__row(d_x, i));
+        for (int64_t i = 0; gnn__wants_gradient(plan, GNN_AGGREGATE_MAP_PARAMETERS) && i < x->rows;
+             i++)
+            plan->map->parameters_grad(&plan->map_shape, heads_of(plan, s), gnn__row(x, i),
+                                       gnn__row(d_y, i), &plan->d[GNN_AGGREGATE_MAP_PARAMETERS]);
     }
 }

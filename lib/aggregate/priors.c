@@ -339,3 +339,38 @@ const gnn_prior_t gnn_prior_place = {
     .score = place_score,
     .score_grad = place_score_grad,
 };
+
+/* ---- decay: the sum of the gates of the rows after the sender, up to the receiver ---- */
+
+static void decay_score(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
+                        gnn_real_t *scores)
+{
+    const gnn_real_t *to = gnn__row(&shape->parameters, pair->i),
+                     *from = gnn__row(&shape->parameters, pair->j);
+    for (int64_t a = 0; a < shape->heads; a++)
+        scores[a] += to[a] - from[a];
+}
+
+static void decay_score_grad(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
+                             const gnn_real_t *d_scores, gnn_prior_grad_t *grad)
+{
+    if (!grad->parameters.data)
+        return;
+    gnn_real_t *d_to = gnn__row(&grad->parameters, pair->i),
+               *d_from = gnn__row(&grad->parameters, pair->j);
+    for (int64_t a = 0; a < shape->heads; a++) {
+        d_to[a] += d_scores[a];
+        d_from[a] -= d_scores[a];
+    }
+}
+
+const gnn_prior_t gnn_prior_decay = {
+    .name = "decay",
+    .paper = "Dao, Gu 2024 (Mamba-2); Lin et al. 2025 (forgetting Transformer)",
+    .help = "the sum of a gate per row and head, given by the model, over the rows after the sender "
+            "up to the receiver; gates are logarithms, 0 or below",
+    .flags = GNN_PRIOR_RUNNING,
+    .declare = declare_node,
+    .score = decay_score,
+    .score_grad = decay_score_grad,
+};

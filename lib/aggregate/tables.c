@@ -142,9 +142,20 @@ int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score, const gnn_agg
                           "map %s needs queries and keys of d_k values per head, %s has one",
                           map->name, score ? score->name : "an aggregator without scores");
     const char *wrong = map->wrong ? map->wrong(shape) : NULL;
-    return wrong ? gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", map->name, wrong,
-                              (long long)shape->d_k)
-                 : GNN_OK;
+    if (wrong)
+        return gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", map->name, wrong,
+                          (long long)shape->d_k);
+    const int64_t width = gnn__map_width(map, shape);
+    if (map->width && (width < 1 || width > GNN_MAP_WIDEST))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "map %s makes %lld values of a head of %lld, expected 1 to %d", map->name,
+                          (long long)width, (long long)shape->d_k, GNN_MAP_WIDEST);
+    if (width != shape->d_k && score->declare)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "map %s makes %lld values of a head of %lld, score %s has parameters for "
+                          "rows as they were",
+                          map->name, (long long)width, (long long)shape->d_k, score->name);
+    return GNN_OK;
 }
 
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,

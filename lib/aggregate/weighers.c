@@ -110,6 +110,64 @@ const gnn_weigher_t gnn_weigher_linear = {
     .weight_grad = linear_weight_grad,
 };
 
+/* ---- decay: w = s exp(sum of priors). ratio: the same over the sum of w + eps. State of ratio: the
+ * sum of scores, then 1 / (sum + eps) ---- */
+
+const gnn_weigher_t gnn_weigher_decay = {
+    .name = "decay",
+    .paper = "Sun et al. 2023 (RetNet); Dao, Gu 2024 (Mamba-2)",
+    .help = "the score times exp(sum of priors)",
+    .flags = GNN_WEIGHER_FACTORS,
+    .weight = linear_weight,
+    .weight_grad = linear_weight_grad,
+};
+
+static const gnn_option_t ratio_options[] = {
+    {"eps", 1e-6, 0, 1e6, "added to the sum of a receiver's weights"}};
+
+static void ratio_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
+                        gnn_real_t score)
+{
+    (void)shape, (void)head;
+    state[0] += score;
+}
+
+static void ratio_settle(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state)
+{
+    const gnn_real_t sum = state[0] + (gnn_real_t)shape->options[0];
+    (void)head;
+    state[0] = sum == 0 ? 0 : 1 / sum;
+}
+
+static gnn_real_t ratio_weight(const gnn_aggregate_shape_t *shape, int64_t head,
+                               const gnn_real_t *state, gnn_real_t score)
+{
+    (void)shape, (void)head;
+    return score * state[0];
+}
+
+static gnn_real_t ratio_weight_grad(const gnn_aggregate_shape_t *shape, int64_t head,
+                                    const gnn_real_t *state, gnn_real_t score, gnn_real_t weight,
+                                    gnn_real_t d_weight, gnn_real_t delta)
+{
+    (void)shape, (void)head, (void)score, (void)weight;
+    return (d_weight - delta) * state[0];
+}
+
+const gnn_weigher_t gnn_weigher_ratio = {
+    .name = "ratio",
+    .paper = "Katharopoulos et al. 2020, eq. 9",
+    .help = "the score times exp(sum of priors), over the sum of these of all senders of the receiver",
+    .flags = GNN_WEIGHER_FACTORS,
+    .options = ratio_options,
+    .n_options = 1,
+    .state = 1,
+    .enter = ratio_enter,
+    .settle = ratio_settle,
+    .weight = ratio_weight,
+    .weight_grad = ratio_weight_grad,
+};
+
 /* ---- sigmoid: w = sigmoid(s), or sigmoid(s - log n). State: n while scores come in, then 0 or
  * log n ---- */
 

@@ -120,6 +120,9 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
     if (w)
         n += append(&sizes, w->declare, w->options, w->n_options, c->weigher_options,
                     GNN_AGGREGATE_WEIGHER_PARAMETERS, "", owned + n);
+    if (c->map && c->map->apply)
+        n += append(&sizes, c->map->declare, c->map->options, c->map->n_options, c->map_options,
+                    GNN_AGGREGATE_MAP_PARAMETERS, "", owned + n);
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_prior_t *prior = c->priors[p].prior;
         char prefix[] = "prior_0.";
@@ -238,7 +241,8 @@ static int check_prior(const gnn_layer_config_t *c, int p)
     if (!prior)
         return GNN_OK;
     GNN_TRY(check_options(prior->name, prior->options, prior->n_options, c->priors[p].options));
-    if (prior->numbers != GNN_PRIOR_SHARED && c->priors[p].given != GNN_ON)
+    if ((prior->numbers != GNN_PRIOR_SHARED || (prior->flags & GNN_PRIOR_RUNNING)) &&
+        c->priors[p].given != GNN_ON)
         return gnn__error(GNN_EINVALID,
                           "prior %s reads one row per node, which must be an input: "
                           ".priors[%d].given, or .priors[%d] of a step",
@@ -250,13 +254,29 @@ static int check_prior(const gnn_layer_config_t *c, int p)
     return GNN_OK;
 }
 
+/* A map that changes the width of rows takes no terms that are made for rows as they were. */
+static int check_width(const gnn_layer_config_t *c, const gnn_aggregate_shape_t *shape)
+{
+    const char *what = c->edge_dim > 0 ? "edge features" : NULL;
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *prior = c->priors[p].prior;
+        if (prior && (prior->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)))
+            what = prior->name;
+    }
+    if (!what || !c->map || gnn__map_width(c->map, shape) == shape->d_k)
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED, "map %s changes the width of queries and keys, %s reads them",
+                      c->map->name, what);
+}
+
 static int check_map(const gnn_layer_config_t *c)
 {
     gnn_aggregate_shape_t shape = sizes_of(c);
     if (c->map && c->map->apply && gnn__scores_keys(c->score))
         GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options,
                                      c->map_options, shape.options));
-    return gnn__check_map(c->map, c->score, &shape);
+    GNN_TRY(gnn__check_map(c->map, c->score, &shape));
+    return check_width(c, &shape);
 }
 
 /* An entry of the program may declare too many parameters. */

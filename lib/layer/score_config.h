@@ -14,7 +14,7 @@ typedef struct gnn__row_piece {
     gnn_piece_t piece;
 } gnn__row_piece_t;
 
-enum { GNN__MOST_PIECES = (4 + GNN_PRIORS) * GNN_ROW_PIECES };
+enum { GNN__MOST_PIECES = (5 + GNN_PRIORS) * GNN_ROW_PIECES };
 
 /* Checks settings that exclude each other, and options. */
 int gnn__scores_check(const gnn_layer_config_t *c);

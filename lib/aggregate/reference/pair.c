@@ -34,6 +34,8 @@ static gnn__pair_scratch_t lay_out(const gnn__plan_t *plan, gnn__carve_t *c)
     s.scores = numbers(c, plan->scored ? heads : 0);
     s.d_scores = numbers(c, plan->scored ? heads : 0);
     s.capped = numbers(c, plan->scored ? heads : 0);
+    s.terms = numbers(c, gnn__multiplies(plan) ? heads : 0);
+    s.d_terms = numbers(c, gnn__multiplies(plan) ? heads : 0);
     s.plain_weights = numbers(c, plan->scored ? heads : 0);
     s.weights = numbers(c, plan->scored ? heads : 0);
     s.d_weights = numbers(c, plan->scored ? heads : 0);
@@ -263,22 +265,43 @@ static void add_prior(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape
         row->strip(shape, a, pair->distance, 1, &scores[a]);
 }
 
-void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+/* terms += the edge bias and the priors */
+static void add_terms(const gnn__plan_t *plan, const gnn__pair_t *pair, gnn_real_t *terms)
 {
     const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
-    load_rows(plan, scratch, pair);
-    plan->score->score(&plan->score_shape, &pair->compared, scratch->scores);
-    if (plan->shape.softcap > 0)
-        cap(plan, scratch);
     if (plan->has[GNN_AGGREGATE_EDGE_BIAS] && gnn__users_edge(plan, pair->number))
         for (int64_t a = 0; a < plan->shape.heads; a++)
-            scratch->scores[a] += gnn__row(bias, pair->number)[bias->cols == 1 ? 0 : a];
+            terms[a] += gnn__row(bias, pair->number)[bias->cols == 1 ? 0 : a];
     if (!plan->has_priors)
         return;
     const gnn_prior_pair_t seen = prior_pair(plan, pair);
     for (int p = 0; p < GNN_PRIORS; p++)
         if (plan->prior[p])
-            add_prior(plan->prior[p], &plan->prior_shape[p], &seen, scratch->scores);
+            add_prior(plan->prior[p], &plan->prior_shape[p], &seen, terms);
+}
+
+/* scores *= exp(terms) */
+static void multiply_terms(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                           const gnn__pair_t *pair)
+{
+    memset(scratch->terms, 0, sizeof *scratch->terms * (size_t)plan->shape.heads);
+    add_terms(plan, pair, scratch->terms);
+    for (int64_t a = 0; a < plan->shape.heads; a++) {
+        scratch->terms[a] = gnn__exp(scratch->terms[a]);
+        scratch->scores[a] *= scratch->terms[a];
+    }
+}
+
+void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+{
+    load_rows(plan, scratch, pair);
+    plan->score->score(&plan->score_shape, &pair->compared, scratch->scores);
+    if (plan->shape.softcap > 0)
+        cap(plan, scratch);
+    if (gnn__multiplies(plan))
+        multiply_terms(plan, scratch, pair);
+    else
+        add_terms(plan, pair, scratch->scores);
 }
 
 void gnn__pair_weights(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
@@ -327,19 +350,32 @@ static void prior_grad(const gnn_prior_t *row, const gnn_aggregate_shape_t *shap
         row->strip_grad(shape, a, pair->distance, 1, &d_scores[a], &grad->parameters);
 }
 
+/* From the derivatives of scores that are products to those of the terms and of the scores before. */
+static const gnn_real_t *terms_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch)
+{
+    if (!gnn__multiplies(plan))
+        return scratch->d_scores;
+    for (int64_t a = 0; a < plan->shape.heads; a++) {
+        scratch->d_terms[a] = scratch->d_scores[a] * scratch->scores[a];
+        scratch->d_scores[a] *= scratch->terms[a];
+    }
+    return scratch->d_terms;
+}
+
 void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                            const gnn__pair_t *pair, gnn__pair_scores_grad_t *grad)
 {
     const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
+    const gnn_real_t *d_terms = terms_grad(plan, scratch);
     gnn_real_t *d = scratch->d_scores;
     if (grad->bias)
         for (int64_t a = 0; a < plan->shape.heads; a++)
-            grad->bias[bias->cols == 1 ? 0 : a] += d[a];
+            grad->bias[bias->cols == 1 ? 0 : a] += d_terms[a];
     if (plan->has_priors) {
         const gnn_prior_pair_t seen = prior_pair(plan, pair);
         for (int p = 0; p < GNN_PRIORS; p++)
             if (plan->prior[p])
-                prior_grad(plan->prior[p], &plan->prior_shape[p], &seen, d, &grad->prior[p]);
+                prior_grad(plan->prior[p], &plan->prior_shape[p], &seen, d_terms, &grad->prior[p]);
     }
     if (plan->shape.softcap > 0)
         for (int64_t a = 0; a < plan->shape.heads; a++) {
