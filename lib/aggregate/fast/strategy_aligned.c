@@ -99,6 +99,9 @@ static bool takes_node_priors(const gnn__plan_t *plan)
 static bool takes(const gnn__plan_t *plan)
 {
     const bool nodes = has_node_prior(plan);
+    /* Sizes are asked for before rows are mapped. */
+    if (plan->map && plan->shape.d_k != plan->map_shape.d_k)
+        return false;
     if (!plan->scored || plan->hints.score != GNN__SCORE_DOT || plan->edge_key ||
         plan->hints.message != GNN__MESSAGE_SENDER ||
         (!nodes && plan->shape.key_heads == plan->shape.value_heads) ||
