@@ -116,7 +116,7 @@ static int compares_classes(const options_t *o, const gnn_data_t *data)
 static int check_set(options_t *o, gnn_data_t *data)
 {
     const char *lacks = gnn_data_features(data) == 0                   ? "features"
-                        : gnn_data_label_kind(data) == GNN_LABELS_NONE ? "classes"
+                        : gnn_data_label_kind(data) == GNN_LABELS_NONE ? "labels"
                                                                        : NULL;
     if (gnn_data_graphs(data) > 1) {
         fprintf(stderr, "citation: %s is a set of %lld graphs: gnn graphs classifies them\n",

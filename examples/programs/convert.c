@@ -81,8 +81,6 @@ static int check(const options_t *o, const gnn_data_t *data)
     const char *why = NULL;
     if (o->scale == SCALE_COLUMNS && gnn_data_sparse(data))
         why = "--scale columns: sparse features would not stay so; --scale rows keeps them";
-    else if (o->out && gnn_data_label_kind(data) == GNN_LABELS_NONE)
-        why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
     if (why)
         fprintf(stderr, "convert: %s\n", why);
     return why ? PROGRAM_REFUSED : GNN_OK;

@@ -196,7 +196,8 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
  * a folder of TU Dortmund or OGB or a text file of structure2vec. Text may be gzipped. GNN_EIO;
  * GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what was found;
  * GNN_EUNSUPPORTED. A set without masks gets one split drawn with seed 0: 20 training nodes per
- * class, 500 for validation, 1000 for test (fewer if there are not enough nodes). An edge list,
+ * class, 500 for validation, 1000 for test (fewer if there are not enough nodes). A .npz may have
+ * no labels: they are -1, and without masks the split is empty. An edge list,
  * GraphML or GML has links only: no features, no classes, labels -1, and an empty split, until
  * gnn_data_add_csv adds them.
  */
@@ -256,17 +257,18 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * Replaces features and labels by those of CSV files with one line per node, in the file's order;
  * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
- * more line than nodes). Features: decimal values with a point, in every locale. Labels: one field
- * per line, a class index (negative or "": no label) or a class name ("": no label); or several
- * numeric columns, or real values, which become targets as in a .npz. New labels come with a new
+ * more line than nodes). A column of ids (docs/formats.md) assigns the lines to nodes; labels may
+ * then be of some nodes only. Features: decimal values with a point, in every locale. Labels: one
+ * field per line, a class index (negative or "": no label) or a class name ("": no label); or
+ * several numeric columns, or real values, which become targets as in a .npz. New labels come with a new
  * split, drawn as in gnn_data_open. A set of links only grows to the count of lines, since an edge
  * list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite)
  * with line and column; GNN_ESHAPE. On failure nothing is changed.
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
 /** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back,
- * except for `name` and `skipped`; in the file's order if the nodes were reordered. GNN_EINVALID:
- * no node has a label. GNN_EIO. */
+ * except for `name` and `skipped`; in the file's order if the nodes were reordered. A set without
+ * labels is written without an array of them. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
 /** Writes a one-paragraph description of a set into `text` of `size` bytes (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);

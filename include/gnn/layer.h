@@ -45,7 +45,8 @@ typedef struct gnn_update {
 GNN_API size_t gnn_update_count(void);
 /** The update of an index, 0 to gnn_update_count() - 1; NULL past the last. */
 GNN_API const gnn_update_t *gnn_update_at(size_t index);
-/** The update of a name; NULL if there is none, and gnn_error_message() then lists the names. */
+/** The update of a name; NULL if there is none, and gnn_error_message() then lists the names.
+ * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
 /** Combination of the outputs of heads. */

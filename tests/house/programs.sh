@@ -15,7 +15,7 @@ programs=$build/examples gnn=$build/gnn
 printf '0 1\n1 2\n' >a.edges
 printf 'good\tfine and good\nbad\tsad and bad\ngood\tgood good\nbad\tbad bad\n' >words.txt
 
-seq 0 59 | sed 's/.*/&,1/' >x.csv
+seq 0 59 | sed 's/.*/1,&/' >x.csv
 seq 0 59 | awk '{ print $1 % 3 }' >y.csv
 seq 0 58 | awk '{ print $1, $1 + 1 }' >b.edges
 expect "a small set" "$gnn" convert b.edges set.npz --features x.csv --labels y.csv
@@ -28,8 +28,11 @@ expect "the other file is as it was" cmp b.edges c.edges
 cp set.npz same.npz
 expect "the input as output" exits 2 "$gnn" convert same.npz same.npz
 expect "is as it was" cmp set.npz same.npz
-expect "no labels to write" exits 1 "$gnn" convert a.edges none.npz
-expect "names the option" grep -q -- '--labels' last
+expect "a set without labels" "$gnn" convert a.edges none.npz --features x.csv
+expect "opens again" "$gnn" convert none.npz
+expect "and says so" grep -q 'no labels' last
+expect "labels that are needed" exits 1 "$gnn" citation --data none.npz --epochs 1
+expect "names what is missing" grep -q 'has no labels: gnn convert adds them' last
 
 # unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard
 # output closed.

@@ -80,18 +80,20 @@ int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const
     return GNN_OK;
 }
 
-int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type)
+int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length,
+                          const gnn__left_out_t *like)
 {
     GNN_TRY(gnn__room(&arrays->left_out, arrays->n_left_out, &arrays->left_out_capacity,
                       sizeof *arrays->left_out, "a list of arrays"));
     gnn__left_out_t *item = &arrays->left_out[arrays->n_left_out];
     GNN_TRY(copy_name(&item->name, name, length));
-    int rc = gnn__strdup(&item->type, type);
+    int rc = gnn__strdup(&item->type, like->type);
     if (rc != GNN_OK) {
         gnn_free(item->name);
         item->name = NULL;
         return rc;
     }
+    item->rows = like->rows;
     arrays->n_left_out++;
     return GNN_OK;
 }
@@ -113,6 +115,12 @@ int gnn__arrays_seal(gnn_arrays_t *arrays)
             return gnn__error(GNN_EFORMAT, "two arrays are named \"%.80s\"",
                               arrays->by_name[k]->name);
     return GNN_OK;
+}
+
+const gnn__left_out_t *gnn__arrays_unread(const gnn_arrays_t *arrays, int64_t *count)
+{
+    *count = arrays->n_left_out;
+    return arrays->left_out;
 }
 
 const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name)

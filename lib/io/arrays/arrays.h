@@ -36,13 +36,14 @@ int gnn__arrays_check(int64_t count, const gnn_array_t *arrays);
 
 typedef struct gnn__left_out {
     char *name, *type;
+    int64_t rows; /* its first dimension; -1: unknown */
 } gnn__left_out_t;
 
 struct gnn_arrays {
     gnn_array_t *items;
     int64_t count, capacity;
     const gnn_array_t **by_name;
-    gnn__left_out_t *left_out; /* omitted non-numeric arrays of the file */
+    gnn__left_out_t *left_out; /* omitted arrays of the file: not numeric, or not wanted */
     int64_t n_left_out, left_out_capacity;
     char *(*metadata)[2];
     int64_t n_metadata;
@@ -55,11 +56,14 @@ int gnn__arrays_new(gnn_arrays_t **arrays);
  * `length` bytes of `name` are copied. */
 int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
                     void *data);
-int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type);
+int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length,
+                          const gnn__left_out_t *like);
 /* Call after the last array, before gnn_arrays_find; GNN_EFORMAT: duplicate names. */
 int gnn__arrays_seal(gnn_arrays_t *arrays);
 /* The type, as named in the file, of an omitted array; NULL if there is none of that name. */
 const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
+/* The arrays that were not wanted, or hold no numbers. */
+const gnn__left_out_t *gnn__arrays_unread(const gnn_arrays_t *arrays, int64_t *count);
 
 /* The user's limits with defaults filled in. */
 gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits);

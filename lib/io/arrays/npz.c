@@ -223,6 +223,13 @@ done:
     return rc;
 }
 
+static int leave_out(reader_t *r, const entry_t *e, gnn__npy_t *npy)
+{
+    const gnn__left_out_t like = {.type = npy->type,
+                                  .rows = npy->like.ndim > 0 ? npy->like.shape[0] : -1};
+    return gnn__arrays_leave_out(r->arrays, e->name, strlen(e->name) - 4, &like);
+}
+
 static int read_array(reader_t *r, zip_uint64_t index, entry_t *e)
 {
     gnn__npy_t npy;
@@ -234,7 +241,7 @@ static int read_array(reader_t *r, zip_uint64_t index, entry_t *e)
     }
     int rc = read_header(e, &npy, &data_at);
     if (rc == GNN_OK && npy.left_out)
-        rc = gnn__arrays_leave_out(r->arrays, e->name, strlen(e->name) - 4, npy.type);
+        rc = leave_out(r, e, &npy);
     else if (rc == GNN_OK)
         rc = read_data(r, e, &npy, data_at);
     zip_fclose(e->stream);
@@ -317,12 +324,29 @@ static int check_growth(const reader_t *r, zip_uint64_t entries)
     return GNN_OK;
 }
 
+/* Notes name and length of an array that is not wanted. One whose header cannot be read is passed
+ * over like the other entries. */
+static int note_unwanted(reader_t *r, zip_uint64_t index, const zip_stat_t *s)
+{
+    gnn__npy_t npy;
+    int64_t data_at;
+    entry_t e = {.name = s->name, .size = (int64_t)s->size};
+    if (!ends_with(s->name, ".npy") || strchr(s->name, '/') || is_of_macos(s->name) ||
+        !(e.stream = zip_fopen_index(r->zip, index, 0)))
+        return GNN_OK;
+    int rc = read_header(&e, &npy, &data_at);
+    zip_fclose(e.stream);
+    if (rc != GNN_OK)
+        return rc == GNN_EMEMORY ? rc : GNN_OK;
+    return leave_out(r, &e, &npy);
+}
+
 static int read_entry(reader_t *r, zip_uint64_t index)
 {
     zip_stat_t s;
     GNN_TRY(stat_entry(r, index, &s));
     if (!is_wanted(r, &s))
-        return GNN_OK;
+        return note_unwanted(r, index, &s);
     entry_t e = {.name = s.name, .size = (int64_t)s.size};
     int rc = check_entry(r, &s);
     if (rc == GNN_OK)

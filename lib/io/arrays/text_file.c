@@ -281,7 +281,7 @@ static void plain_field(gnn__text_t *text, gnn__text_field_t *field)
     field->length = c - field->at;
 }
 
-int gnn__text_field(gnn__text_t *text, gnn__text_field_t *field)
+static int next_field(gnn__text_t *text, gnn__text_field_t *field)
 {
     *field = (gnn__text_field_t){.line = text->line, .column = text->column + 1};
     if (!text->cursor)
@@ -303,6 +303,14 @@ int gnn__text_field(gnn__text_t *text, gnn__text_field_t *field)
         text->cursor++;
     else if (text->delimiter != ' ')
         return gnn__text_error(text, field, GNN_EFORMAT, "there is more behind the closing quote");
+    return GNN_OK;
+}
+
+int gnn__text_field(gnn__text_t *text, gnn__text_field_t *field)
+{
+    do
+        GNN_TRY(next_field(text, field));
+    while (field->at && text->column == text->hidden);
     return GNN_OK;
 }
 

@@ -12,6 +12,8 @@ typedef struct gnn__text {
     int64_t packed;       /* size on disk, which bounds memory */
     int64_t line, column; /* position of the last field, both from 1 */
     int64_t blank;        /* blank lines skipped before this one */
+    int64_t hidden;       /* a column that gnn__text_field passes over, from 1; 0: none */
+    bool headed;          /* the first line is known to hold the names of columns */
     char *cursor, *end;   /* the rest of the line; cursor NULL: no field is left */
     char delimiter;       /* ' ' means any run of blanks and tabs */
     const char *comments; /* lines that start with one of these are skipped */
@@ -67,6 +69,8 @@ void gnn__text_message(const gnn__text_t *text, const gnn__text_field_t *field, 
 const char *gnn__field_shown(const gnn__text_field_t *field);
 
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field);
+/* Is it a word that stands for a missing value, as "NA"? */
+bool gnn__field_missing(const gnn__text_field_t *field);
 /* GNN_EFORMAT, with `what` as expected: not an integer, or out of range. */
 int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                       int64_t *out);
@@ -74,7 +78,8 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, c
 int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                    gnn_real_t *out);
 /* The rest of the file as reals, equally many per line; blank lines in between are rejected.
- * `header`: skips the first line if it has a word. The caller frees *values, on failure too. */
+ * `header`: skips the first line if it names columns, as many as the others have. The caller frees
+ * *values, on failure too. */
 int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows,
                      int64_t *cols);
 

@@ -87,15 +87,29 @@ int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, cons
 
 /* ---- matrices ---- */
 
-/* A word in the first line: column names. */
-static int is_header(gnn__text_t *text, bool *header)
+bool gnn__field_missing(const gnn__text_field_t *field)
+{
+    static const char *const words[] = {"na",  "n/a", "<na>",    "#n/a", "null", "none",
+                                        "nil", "?",   "missing", "-",    ".",    NULL};
+    for (const char *const *w = words; *w; w++)
+        if (field->length == (int64_t)strlen(*w) &&
+            strncasecmp(field->at, *w, (size_t)field->length) == 0)
+            return true;
+    return false;
+}
+
+/* Is the first line one of column names: does it hold a word, other than those for missing values?
+ * *names: their count. */
+static int look_for_names(gnn__text_t *text, bool *header, int64_t *names)
 {
     gnn__text_field_t field;
-    for (;;) {
+    *header = text->headed;
+    for (*names = 0;;) {
         GNN_TRY(gnn__text_field(text, &field));
         if (!field.at)
             return GNN_OK;
-        *header = *header || gnn__field_kind(&field) == GNN__WORD;
+        *names += field.length != 1 || field.at[0] != '#'; /* numpy.savetxt writes "# a b" */
+        *header = *header || (gnn__field_kind(&field) == GNN__WORD && !gnn__field_missing(&field));
     }
 }
 
@@ -114,15 +128,15 @@ static int read_row(gnn__text_t *text, gnn_real_t **values, int64_t *count, int6
 
 int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows, int64_t *cols)
 {
-    int64_t count = 0, capacity = 0;
+    int64_t count = 0, capacity = 0, names = 0;
     bool named = false;
     *rows = *cols = 0;
     *values = NULL;
     if (!gnn__text_line(text))
         return gnn__error(GNN_EFORMAT, "%s: no line holds anything", text->name);
-    gnn__text_guess_delimiter(text, "\t;,", ',');
+    gnn__text_guess_delimiter(text, "\t;,", ' ');
     if (header)
-        GNN_TRY(is_header(text, &named));
+        GNN_TRY(look_for_names(text, &named, &names));
     gnn__text_rewind(text);
     if (named)
         (void)gnn__text_line(text);
@@ -137,6 +151,10 @@ int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_
                                    "%lld numbers, the lines before have %lld",
                                    (long long)(count - before), (long long)*cols);
         *cols = count - before;
+        if (named && *cols != names)
+            return gnn__text_error(text, NULL, GNN_EFORMAT,
+                                   "%lld numbers, the first line names %lld columns",
+                                   (long long)*cols, (long long)names);
         (*rows)++;
     }
     return *rows > 0 ? GNN_OK

@@ -124,6 +124,7 @@ static void say_labels(words_t *w, const gnn_data_t *data)
                   "real values per node to predict");
         say(w, "%s; ", may_be_classes(targets) ? " (whole ones: integers would be classes)" : "");
         break;
+    case GNN_LABELS_NONE: say(w, "no labels; "); break;
     default: say_count(w, data->classes, "class; ", "classes; ");
     }
 }

@@ -110,6 +110,18 @@ int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
  * Sets data->class_names and data->classes. */
 int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,
                           int64_t count, int32_t *labels);
+/* Ids of nodes by which the lines of a CSV name them. */
+typedef struct gnn__ids {
+    int64_t *node; /* (count) of the lines after the column names; NULL: lines are in order */
+    int64_t count;
+} gnn__ids_t;
+/* Finds a column of ids and hides it from gnn__text_field. The text is rewound. The caller frees
+ * ids->node. GNN_EFORMAT: ids that are words or stand twice; a column that counts the lines and has
+ * no name; a column of `features` that is called like labels or a split. */
+int gnn__data_ids(gnn__ids_t *ids, gnn__text_t *text, bool features);
+/* Are the ids nodes below n, and (`all`) is there a line for each? */
+int gnn__data_ids_check(const gnn__ids_t *ids, const gnn__text_t *text, int64_t n, bool all);
+
 /* Numeric labels other than one column of classes: several labels per node, or real values;
  * `header`: a line of column names may precede them. For anything else *taken is false and the text
  * is rewound. */

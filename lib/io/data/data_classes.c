@@ -176,7 +176,7 @@ int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
     const gnn_array_t *names = gnn_arrays_find(arrays, "class_names");
     const gnn_array_t *offsets = gnn_arrays_find(arrays, "class_name_offsets");
     char *at;
-    if (!names || data->classes == 0)
+    if (!names || gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
         return GNN_OK;
     GNN_TRY(check_arrays(names, offsets));
     int64_t count = offsets->count - 1;

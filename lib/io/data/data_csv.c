@@ -4,19 +4,46 @@
 
 #include <gnn/graph.h>
 
+/* Row k becomes row node[k]. */
+static int move_rows(const gnn__ids_t *ids, gnn_real_t *values, int64_t cols)
+{
+    gnn_real_t *from;
+    int64_t count;
+    if (!ids->node || cols == 0)
+        return GNN_OK;
+    if (!gnn__mul(ids->count, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld x %lld values do not fit", (long long)ids->count,
+                          (long long)cols);
+    GNN_TRY(gnn__new(&from, count, sizeof *from, "rows in the order of the nodes"));
+    memcpy(from, values, (size_t)count * sizeof *from);
+    for (int64_t k = 0; k < ids->count; k++)
+        memcpy(values + ids->node[k] * cols, from + k * cols, (size_t)cols * sizeof *from);
+    gnn_free(from);
+    return GNN_OK;
+}
+
 /* ---- features ---- */
 
-static int read_features(gnn_data_t *made, const char *path)
+/* pandas writes 0, 1, ... over columns without names; as a row it would shift all others. */
+static int refuse_numbered(const gnn__text_t *text, const gnn_tensor_t *x, int64_t n)
 {
-    gnn__text_t text;
+    for (int64_t c = 0; c < x->cols; c++)
+        if (x->data[c] != (gnn_real_t)c)
+            return GNN_OK;
+    if (x->rows != n + 1 || x->cols < 2)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT,
+                      "%s: one line more than the %lld nodes, and the first is 0, 1 to %lld: column "
+                      "names are words (pandas.DataFrame.to_csv(..., header=False) writes none)",
+                      text->name, (long long)n, (long long)x->cols - 1);
+}
+
+/* `n`: nodes of the set without the file. */
+static int read_matrix(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *ids, int64_t n)
+{
     gnn_real_t *values;
     int64_t rows, cols;
-    GNN_TRY(gnn__text_open(&text, path));
-    int rc = gnn__text_matrix(&text, true, &values, &rows, &cols);
-    if (rc == GNN_OK && rows > INT32_MAX)
-        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text.name,
-                        (long long)rows, INT32_MAX);
-    gnn__text_free(&text);
+    int rc = gnn__text_matrix(text, true, &values, &rows, &cols);
     if (rc != GNN_OK) {
         gnn_free(values);
         return rc;
@@ -24,10 +51,34 @@ static int read_features(gnn_data_t *made, const char *path)
     made->n = rows;
     made->features = cols;
     made->x = gnn_tensor(values, rows, cols);
-    return GNN_OK;
+    if (rows > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
+                          (long long)rows, INT32_MAX);
+    GNN_TRY(refuse_numbered(text, &made->x, n));
+    GNN_TRY(gnn__data_ids_check(ids, text, rows, true));
+    return move_rows(ids, values, cols);
+}
+
+static int read_features(gnn_data_t *made, const char *path, int64_t n)
+{
+    gnn__text_t text;
+    gnn__ids_t ids;
+    GNN_TRY(gnn__text_open(&text, path));
+    int rc = gnn__data_ids(&ids, &text, true);
+    if (rc == GNN_OK)
+        rc = read_matrix(made, &text, &ids, n);
+    gnn_free(ids.node);
+    gnn__text_free(&text);
+    return rc;
 }
 
 /* ---- labels ---- */
+
+/* Counts of nodes known before the labels are read. */
+typedef struct counts {
+    bool bare, features; /* the set has links alone; a file of features was read */
+    int64_t rows;        /* of the features; without any, of the set */
+} counts_t;
 
 typedef struct lines {
     gnn__text_field_t *fields;
@@ -88,27 +139,42 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-/* The first line is a header if it has a word above a numeric column, or if there is one line more
- * than nodes (`n`; -1: unknown). */
-static bool has_header(const lines_t *lines, int64_t n)
+/* The first line is a header if its names are known, if it has a word above a numeric column, or if
+ * there is one line more than nodes (`n`; -1: unknown). */
+static bool has_header(const gnn__text_t *text, const lines_t *lines, int64_t n)
 {
-    return gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
-           (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1));
+    return text->headed ||
+           (gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
+            (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1)));
+}
+
+/* Lines that are all different are no classes: ids, or columns with a delimiter that is not read. */
+static int refuse_own_classes(const gnn_data_t *made, const gnn__text_t *text,
+                              const gnn__text_field_t *fields)
+{
+    enum { FEW = 8 };
+    if (made->n <= FEW || made->classes < made->n)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT,
+                      "%s: each of its %lld lines names another class (%s is the first): one class "
+                      "per line is expected, which several nodes have",
+                      text->name, (long long)made->n, gnn__field_shown(&fields[0]));
 }
 
 static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *lines, int64_t n)
 {
-    int64_t skip = has_header(lines, n);
+    int64_t skip = has_header(text, lines, n);
     const gnn__text_field_t *fields = lines->fields + skip;
     int64_t count = lines->count - skip;
-    if (count > INT32_MAX || (made->n > 0 && count != made->n))
-        return gnn__error(GNN_ESHAPE, "%s: classes of %lld nodes, the features have %lld",
-                          text->name, (long long)count, (long long)made->n);
+    if (count > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
+                          (long long)count, INT32_MAX);
     made->n = count;
     GNN_TRY(gnn__new(&made->labels, count, sizeof *made->labels, "labels"));
-    return all_numbers(fields, count)
-               ? read_numbers(made, text, fields)
-               : gnn__data_class_words(made, text, fields, count, made->labels);
+    if (all_numbers(fields, count))
+        return read_numbers(made, text, fields);
+    GNN_TRY(gnn__data_class_words(made, text, fields, count, made->labels));
+    return refuse_own_classes(made, text, fields);
 }
 
 static int read_classes(gnn_data_t *made, gnn__text_t *text, int64_t n)
@@ -121,18 +187,50 @@ static int read_classes(gnn_data_t *made, gnn__text_t *text, int64_t n)
     return rc;
 }
 
-static int read_labels(gnn_data_t *made, const char *path, int64_t n)
+/* Labels of lines become labels of n nodes; nodes without a line have none. */
+static int move_labels(gnn_data_t *made, const gnn__ids_t *ids, int64_t n)
 {
-    const int64_t nodes = made->n;
-    gnn__text_t text;
+    int32_t *labels;
+    if (made->n_arrays > 0)
+        GNN_TRY(move_rows(ids, (gnn_real_t *)(uintptr_t)made->arrays[0].array.data,
+                          made->arrays[0].rows.cols));
+    GNN_TRY(gnn__new(&labels, n, sizeof *labels, "labels"));
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = -1;
+    for (int64_t k = 0; k < ids->count; k++)
+        labels[ids->node[k]] = made->labels[k];
+    gnn_free(made->labels);
+    made->labels = labels;
+    made->n = n;
+    return GNN_OK;
+}
+
+static int read_lines_of(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *ids,
+                         const counts_t *c)
+{
+    int64_t n = c->rows;
     bool taken;
+    GNN_TRY(gnn__data_text_labels(made, text, true, &taken));
+    if (!taken)
+        GNN_TRY(read_classes(made, text, c->bare && !c->features ? -1 : c->rows));
+    if (!ids->node)
+        return GNN_OK;
+    for (int64_t k = 0; k < ids->count && c->bare && !c->features; k++)
+        n = ids->node[k] < INT32_MAX && ids->node[k] >= n ? ids->node[k] + 1 : n;
+    GNN_TRY(gnn__data_ids_check(ids, text, n, made->n_arrays > 0));
+    return move_labels(made, ids, n);
+}
+
+static int read_labels(gnn_data_t *made, const char *path, const counts_t *c)
+{
+    gnn__text_t text;
+    gnn__ids_t ids;
     GNN_TRY(gnn__text_open(&text, path));
-    int rc = gnn__data_text_labels(made, &text, true, &taken);
-    if (rc == GNN_OK && !taken)
-        rc = read_classes(made, &text, n);
-    if (rc == GNN_OK && nodes > 0 && made->n != nodes)
-        rc = gnn__error(GNN_ESHAPE, "%s: labels of %lld nodes, the features have %lld", text.name,
-                        (long long)made->n, (long long)nodes);
+    int rc = gnn__data_ids(&ids, &text, false);
+    made->n = 0;
+    if (rc == GNN_OK)
+        rc = read_lines_of(made, &text, &ids, c);
+    gnn_free(ids.node);
     gnn__text_free(&text);
     return rc;
 }
@@ -198,18 +296,42 @@ static int follow(gnn_data_t *made, const gnn_data_t *data)
     return rc;
 }
 
+static int check_count(const gnn_data_t *made, const gnn_data_t *data, bool bare, const char *path)
+{
+    if (made->n == data->n || (bare && made->n > data->n))
+        return GNN_OK;
+    return gnn__error(GNN_ESHAPE, "%s: %lld nodes, %s has %lld", gnn__file_name(path),
+                      (long long)made->n, data->name ? data->name : "the set", (long long)data->n);
+}
+
+/* Each file is compared with the set before the files are compared with each other. */
+static int read_files(gnn_data_t *made, const gnn_data_t *data, const char *features,
+                      const char *labels)
+{
+    counts_t c = {.bare = data->features == 0 && data->classes == 0,
+                  .features = features,
+                  .rows = data->n};
+    if (features) {
+        GNN_TRY(read_features(made, features, data->n));
+        GNN_TRY(check_count(made, data, c.bare, features));
+        c.rows = made->n;
+    }
+    if (!labels)
+        return GNN_OK;
+    GNN_TRY(read_labels(made, labels, &c));
+    GNN_TRY(check_count(made, data, c.bare, labels));
+    if (!features || made->n == c.rows)
+        return GNN_OK;
+    return gnn__error(GNN_ESHAPE,
+                      "%s: labels of %lld nodes, %s has features of %lld, %s links of %lld",
+                      gnn__file_name(labels), (long long)made->n, gnn__file_name(features),
+                      (long long)c.rows, data->name ? data->name : "the set", (long long)data->n);
+}
+
 static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *features,
                      const char *labels)
 {
-    bool bare = data->features == 0 && data->classes == 0;
-    if (features)
-        GNN_TRY(read_features(made, features));
-    if (labels)
-        GNN_TRY(read_labels(made, labels, features ? made->n : bare ? -1 : data->n));
-    if (made->n != data->n && (!bare || made->n < data->n))
-        return gnn__error(GNN_ESHAPE, "%s: %lld nodes, %s has %lld",
-                          gnn__file_name(features ? features : labels), (long long)made->n,
-                          data->name ? data->name : "the set", (long long)data->n);
+    GNN_TRY(read_files(made, data, features, labels));
     if (made->n != data->n)
         GNN_TRY(grow(made, data));
     if (labels) {

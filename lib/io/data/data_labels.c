@@ -146,14 +146,46 @@ static int take_labels(gnn_data_t *data, const gnn_array_t *labels, bool integer
     return read_targets(data, labels, &l);
 }
 
+/* Would this array be the labels, under another name? */
+static bool may_be_labels(const gnn__left_out_t *array, int64_t n)
+{
+    static const char *const of_names[] = {"node_names", "node_name", "node_ids",
+                                           "node_id",    "names",     "ids"};
+    for (size_t k = 0; k < sizeof of_names / sizeof of_names[0]; k++)
+        if (strcmp(array->name, of_names[k]) == 0)
+            return false;
+    return array->rows == n;
+}
+
+/* A set without labels has as many nodes as its features have rows. */
+static int read_no_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    int64_t unread;
+    const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
+    for (int k = 0; names[k]; k++)
+        if (gnn__arrays_left_out(arrays, names[k]))
+            return gnn__layout_missing(arrays, names[k]);
+    GNN_TRY(gnn__layout_feature_rows(arrays, &data->n));
+    if (data->n < 1 || data->n > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "features of %lld nodes and no labels, 1 to %d are possible",
+                          (long long)data->n, INT32_MAX);
+    for (int64_t k = 0; k < unread; k++)
+        if (may_be_labels(&left_out[k], data->n))
+            return gnn__error(GNN_EFORMAT,
+                              "there are no labels, and %.80s (%s), which has a row per node, is "
+                              "not read: labels are called %s, %s or %s, other arrays node.NAME",
+                              left_out[k].name, left_out[k].type, names[0], names[1], names[2]);
+    GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
+    for (int64_t i = 0; i < data->n; i++)
+        data->labels[i] = -1;
+    return GNN_OK;
+}
+
 int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     const gnn_array_t *labels = gnn__layout_find(arrays, names);
     if (!labels)
-        return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||
-                                                   gnn_arrays_find(arrays, "edges")
-                                               ? names[1]
-                                               : names[0]);
+        return read_no_labels(data, arrays);
     GNN_TRY(take_labels(data, labels, gnn__element(labels->dtype)->integer));
     if (gnn_data_array_find(data, GNN_ON_NODES, "targets") && gnn_arrays_find(arrays, "node.targets"))
         return gnn__error(GNN_EFORMAT,
@@ -192,18 +224,32 @@ static int look_at_line(gnn__text_t *text, fields_t *f)
     return GNN_OK;
 }
 
-/* `header`: the first line may be one. */
-static int look_at_text(gnn__text_t *text, bool header, fields_t *f)
+/* `header`: the first line may be one. `otherwise`: the delimiter if none of the usual ones is
+ * there. */
+static int look_by(gnn__text_t *text, bool header, char otherwise, fields_t *f)
 {
     fields_t first = {0};
     *f = first;
+    gnn__text_rewind(text);
     if (!gnn__text_line(text))
         return GNN_OK;
-    gnn__text_guess_delimiter(text, "\t;,", ',');
+    gnn__text_guess_delimiter(text, "\t;,", otherwise);
     GNN_TRY(look_at_line(text, &first));
-    *f = header && first.words ? *f : first;
+    *f = header && (first.words || text->headed) ? *f : first;
     while (gnn__text_line(text))
         GNN_TRY(look_at_line(text, f));
+    return GNN_OK;
+}
+
+/* Names of classes may contain spaces; several numbers with spaces in between are columns. */
+static int look_at_text(gnn__text_t *text, bool header, fields_t *f)
+{
+    fields_t spaced;
+    GNN_TRY(look_by(text, header, ',', f));
+    if (!f->words)
+        return GNN_OK;
+    GNN_TRY(look_by(text, header, ' ', &spaced));
+    *f = spaced.words ? *f : spaced;
     return GNN_OK;
 }
 

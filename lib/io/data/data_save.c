@@ -170,13 +170,21 @@ static int add_features(bundle_t *b, const gnn_data_t *data)
     return add_shape(b, "attr_shape", data->n, data->features);
 }
 
-/* Classes, or the targets in their place. */
+static bool has_labels(const gnn_data_t *data)
+{
+    for (int64_t i = 0; i < data->n; i++)
+        if (data->labels[i] >= 0)
+            return true;
+    return false;
+}
+
+/* Classes, or the targets in their place. Without labels there is no array of them. */
 static void add_labels(bundle_t *b, const gnn_data_t *data)
 {
     const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
     if (gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
         add_matrix(b, "labels", GNN__REAL_DTYPE, targets->rows, targets->cols, targets->data);
-    else
+    else if (has_labels(data))
         add(b, "labels", GNN_DTYPE_INT32, data->n, data->labels);
 }
 
@@ -254,9 +262,6 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
     int64_t *rank;
     if (!data || !path)
         return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
-    if (gnn_data_label_kind(data) == GNN_LABELS_NONE)
-        return gnn__error(GNN_EINVALID, "%s: no node has a label (gnn_data_add_csv brings them)",
-                          data->name);
     GNN_TRY(gnn__data_one_graph(data, "saved"));
     for (int64_t k = 0; k < data->n_arrays; k++)
         if (data->arrays[k].place == GNN_ON_TYPES)

@@ -60,7 +60,7 @@ static int read_shape(gnn__layout_csr_t *csr, const gnn_arrays_t *arrays, const 
         return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", name,
                           (long long)csr->cols, INT32_MAX);
     if (csr->rows != n)
-        return gnn__error(GNN_EFORMAT, "%s: %lld rows, there are labels for %lld nodes", name,
+        return gnn__error(GNN_EFORMAT, "%s: %lld rows, the set has %lld nodes", name,
                           (long long)csr->rows, (long long)n);
     return GNN_OK;
 }
@@ -164,15 +164,15 @@ static void spell(char *name, const char *matrix, const char *by, const char *pa
     snprintf(name, NAME_ROOM, "%s%s%s", matrix, by, part);
 }
 
-bool gnn__layout_has(const gnn_arrays_t *arrays, const char *matrix)
+const gnn_array_t *gnn__layout_indptr(const gnn_arrays_t *arrays, const char *matrix)
 {
     char indptr[NAME_ROOM];
-    for (int k = 0; between[k]; k++) {
+    const gnn_array_t *found = NULL;
+    for (int k = 0; between[k] && !found; k++) {
         spell(indptr, matrix, between[k], "indptr");
-        if (gnn_arrays_find(arrays, indptr))
-            return true;
+        found = gnn_arrays_find(arrays, indptr);
     }
-    return false;
+    return found;
 }
 
 const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix)

@@ -23,13 +23,15 @@ typedef struct gnn__layout_csr {
 /* The separator between `matrix` and its parts in this file ("_" in adj_indptr); NULL if there is
  * no such matrix. */
 const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix);
-/* Is there an indptr of `matrix`? */
-bool gnn__layout_has(const gnn_arrays_t *arrays, const char *matrix);
+/* The indptr of `matrix`; NULL if there is none. */
+const gnn_array_t *gnn__layout_indptr(const gnn_arrays_t *arrays, const char *matrix);
 /* Reads a matrix of n rows with that separator. On failure the caller frees the contents of `csr`.
  * `data` receives the values, NULL if there are none. */
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n);
-/* Labels, which determine the count of nodes: read first. */
+/* Rows of the features, read or not. */
+int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
+/* Labels, which determine the count of nodes (without any, the features do): read first. */
 int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph and its edge arrays. */
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);
