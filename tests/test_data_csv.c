@@ -1,4 +1,4 @@
-/* Sets without labels, and CSV files as strangers write them: read as they are meant, or refused. */
+/* Sets without labels; CSV files as pandas, numpy and spreadsheets write them. */
 #include "data_tiny.h"
 #include "readers.h"
 
@@ -59,7 +59,7 @@ static gnn_data_t *five_links(void)
     return opened(write_text("links.edges", "0 1\n1 2\n2 3\n3 4\n4 0\n"));
 }
 
-/* The same five nodes in every form: features 10 to 14 and 0 to 4 of which the first is negative. */
+/* The same five nodes in every form: features 10 to 14, and 0 to -4. */
 static const char *const features[] = {
     "10,0\n11,-1\n12,-2\n13,-3\n14,-4\n",
     "a,b\n10,0\n11,-1\n12,-2\n13,-3\n14,-4\n",

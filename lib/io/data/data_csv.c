@@ -148,7 +148,7 @@ static bool has_header(const gnn__text_t *text, const lines_t *lines, int64_t n)
             (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1)));
 }
 
-/* Lines that are all different are no classes: ids, or columns with a delimiter that is not read. */
+/* Lines that all differ do not name classes: they are ids, or columns with another delimiter. */
 static int refuse_own_classes(const gnn_data_t *made, const gnn__text_t *text,
                               const gnn__text_field_t *fields)
 {

@@ -67,35 +67,12 @@ static int read_dense(gnn_data_t *data, const gnn_array_t *x)
     return GNN_OK;
 }
 
-static const char *const dense_names[] = {"node_features", "attr_matrix", "x", NULL};
-
-static int no_features(const gnn_arrays_t *arrays)
-{
-    const char *const *names = dense_names;
-    for (int k = 0; names[k]; k++)
-        if (gnn__arrays_left_out(arrays, names[k]))
-            return gnn__layout_missing(arrays, names[k]);
-    return gnn__error(
-        GNN_EFORMAT,
-        "there are no features: attr_indptr with its companions, node_features, attr_matrix or x (docs/formats.md)");
-}
-
-int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows)
-{
-    const gnn_array_t *indptr = gnn__layout_indptr(arrays, "attr");
-    const gnn_array_t *x = gnn__layout_find(arrays, dense_names);
-    if (!indptr && !x)
-        return no_features(arrays);
-    *rows = indptr ? indptr->count - 1 : x->ndim > 0 ? x->shape[0] : 0;
-    return GNN_OK;
-}
-
 static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     if (gnn__layout_indptr(arrays, "attr"))
         return read_sparse(data, arrays);
-    const gnn_array_t *x = gnn__layout_find(arrays, dense_names);
-    return x ? read_dense(data, x) : no_features(arrays);
+    const gnn_array_t *x = gnn__layout_dense(arrays);
+    return x ? read_dense(data, x) : gnn__layout_no_features(arrays);
 }
 
 /* ---- masks ---- */

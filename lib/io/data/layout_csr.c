@@ -34,6 +34,35 @@ int gnn__layout_integer(const gnn_array_t *array)
                                       array->name, type->name);
 }
 
+/* ---- features ---- */
+
+static const char *const dense_names[] = {"node_features", "attr_matrix", "x", NULL};
+
+const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays)
+{
+    return gnn__layout_find(arrays, dense_names);
+}
+
+int gnn__layout_no_features(const gnn_arrays_t *arrays)
+{
+    for (int k = 0; dense_names[k]; k++)
+        if (gnn__arrays_left_out(arrays, dense_names[k]))
+            return gnn__layout_missing(arrays, dense_names[k]);
+    return gnn__error(GNN_EFORMAT, "there are no features: attr_indptr with its companions, "
+                                   "node_features, attr_matrix or x (docs/formats.md)");
+}
+
+int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows)
+{
+    const gnn_array_t *indptr = gnn__layout_indptr(arrays, "attr"), *x = gnn__layout_dense(arrays);
+    if (!indptr && !x)
+        return gnn__layout_no_features(arrays);
+    *rows = indptr ? indptr->count - 1 : x->ndim > 0 ? x->shape[0] : 0;
+    return GNN_OK;
+}
+
+/* ---- parts ---- */
+
 static int need(const gnn_array_t **array, const gnn_arrays_t *arrays, const char *name, int ndim)
 {
     *array = gnn_arrays_find(arrays, name);

@@ -29,6 +29,10 @@ const gnn_array_t *gnn__layout_indptr(const gnn_arrays_t *arrays, const char *ma
  * `data` receives the values, NULL if there are none. */
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n);
+/* Dense features; NULL if there are none. */
+const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays);
+/* The error for a file without features. */
+int gnn__layout_no_features(const gnn_arrays_t *arrays);
 /* Rows of the features, read or not. */
 int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
 /* Labels, which determine the count of nodes (without any, the features do): read first. */
