@@ -62,7 +62,7 @@ int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length,
 int gnn__arrays_seal(gnn_arrays_t *arrays);
 /* The type, as named in the file, of an omitted array; NULL if there is none of that name. */
 const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
-/* The arrays that were not wanted, or hold no numbers. */
+/* The arrays that were not wanted, or are not numeric. */
 const gnn__left_out_t *gnn__arrays_unread(const gnn_arrays_t *arrays, int64_t *count);
 
 /* The user's limits with defaults filled in. */

@@ -241,7 +241,7 @@ static int look_by(gnn__text_t *text, bool header, char otherwise, fields_t *f)
     return GNN_OK;
 }
 
-/* Names of classes may contain spaces; several numbers with spaces in between are columns. */
+/* Names of classes may contain spaces; between numeric fields a space separates columns. */
 static int look_at_text(gnn__text_t *text, bool header, fields_t *f)
 {
     fields_t spaced;
