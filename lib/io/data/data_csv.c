@@ -308,9 +308,8 @@ static int check_count(const gnn_data_t *made, const gnn_data_t *data, bool bare
 static int read_files(gnn_data_t *made, const gnn_data_t *data, const char *features,
                       const char *labels)
 {
-    counts_t c = {.bare = data->features == 0 && data->classes == 0,
-                  .features = features,
-                  .rows = data->n};
+    counts_t c = {
+        .bare = data->features == 0 && data->classes == 0, .features = features, .rows = data->n};
     if (features) {
         GNN_TRY(read_features(made, features, data->n));
         GNN_TRY(check_count(made, data, c.bare, features));
