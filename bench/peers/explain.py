@@ -13,7 +13,7 @@ import time
 
 from common import DATA, load, options, report
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 o = options(nodes=30, epochs=100, lr=0.01, data="cora", save="", seed=0)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import numpy as np
@@ -23,7 +23,7 @@ from torch_geometric.explain import Explainer, GNNExplainer
 from torch_geometric.explain.metric import fidelity, unfaithfulness
 from torch_geometric.nn import GCNConv
 
-import from_pyg
+from libgnn.torch import from_pyg
 
 torch.set_num_threads(o.threads)
 torch.manual_seed(o.seed)

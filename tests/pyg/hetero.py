@@ -13,8 +13,8 @@ import numpy as np
 import torch
 import torch_geometric.nn as G
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "examples"))
-import from_pyg  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from libgnn.torch import from_pyg  # noqa: E402
 
 torch.set_default_dtype(torch.float64)
 torch.manual_seed(23)

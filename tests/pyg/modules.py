@@ -15,9 +15,9 @@ import torch.nn.functional as F
 import torch_geometric.nn as G
 from torch import nn
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "examples"))
-import from_pyg  # noqa: E402
-from pyg_symbols import Untraceable  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from libgnn.torch import from_pyg  # noqa: E402
+from libgnn.torch.pyg_symbols import Untraceable  # noqa: E402
 
 N, IN, CLASSES = 29, 6, 4
 
@@ -137,7 +137,7 @@ def product(i, o):
 
 
 def layers(degrees):
-    """Every row of examples/pyg_modules.py by itself: name, layer, arguments."""
+    """Every entry of libgnn.torch.pyg_modules by itself: name, layer, arguments."""
     graph, weighted, featured, batched = ("x", "edge_index"), ("x", "edge_index", "edge_weight"), ("x", "edge_index", "edge_attr"), ("x", "batch")
     yield from [("gcn", G.GCNConv(IN, 4), weighted), ("gcn_plain", G.GCNConv(IN, 4, normalize=False, bias=False), graph), ("gcn_improved", G.GCNConv(IN, 4, improved=True), weighted)]
     yield from [("sage_sum", G.SAGEConv(IN, 4, aggr="sum", root_weight=False, bias=False), graph), ("sage_project", G.SAGEConv(IN, 4, project=True), graph)]

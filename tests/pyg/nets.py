@@ -19,14 +19,14 @@ import warnings
 
 warnings.simplefilter("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "examples")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
 
 import torch  # noqa: E402
 import torch_geometric  # noqa: E402
 from torch import nn  # noqa: E402
 
-import pyg_draw  # noqa: E402
-import pyg_verify  # noqa: E402
+from libgnn.torch import pyg_draw  # noqa: E402
+from libgnn.torch import pyg_verify  # noqa: E402
 import settings  # noqa: E402
 
 IN, HIDDEN, OUT, EDGE, RELATIONS = 6, 8, 3, 4, 3

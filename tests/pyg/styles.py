@@ -11,16 +11,16 @@ import tempfile
 import warnings
 
 warnings.simplefilter("ignore")
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 import torch_geometric.nn as G  # noqa: E402
 from torch import nn  # noqa: E402
 
-import from_pyg  # noqa: E402
-import pyg_verify  # noqa: E402
-from pyg_symbols import Untraceable  # noqa: E402
+from libgnn.torch import from_pyg  # noqa: E402
+from libgnn.torch import pyg_verify  # noqa: E402
+from libgnn.torch.pyg_symbols import Untraceable  # noqa: E402
 
 IN = 6
 WIDTHS = {"x": IN, "x_dict.user": IN, "x_dict.item": IN}

@@ -16,9 +16,9 @@ import torch_geometric.nn as G
 import torch_geometric.utils as U
 from torch import nn
 
-import pyg_choices
-import pyg_symbols
-from from_pyg import stacks
+from . import pyg_choices
+from . import pyg_symbols
+from .from_pyg import stacks
 
 ROWS = {}
 AGGREGATORS = {"SumAggregation": "sum", "MeanAggregation": "mean", "MaxAggregation": "max", "MinAggregation": "min", "StdAggregation": "std",
@@ -106,7 +106,7 @@ def cluster_gcn(t, m, x, edge_index):
     that it added."""
     if not m.add_self_loops or isinstance(x, tuple) or not isinstance(edge_index, pyg_symbols.Sym):
         return NotImplemented
-    import pyg_graphs
+    from . import pyg_graphs
     edge_index, _ = U.remove_self_loops(edge_index)
     edge_index, _ = U.add_self_loops(edge_index, num_nodes=x.size(0))
     weight = (1 / U.degree(edge_index[1], x.size(0)).clamp(min=1))[edge_index[1]]

@@ -5,7 +5,7 @@ import torch
 import torch_geometric.nn as G
 from torch import nn
 
-from pyg_modules import AGGREGATORS, ROWS, flag, need, row
+from .pyg_modules import AGGREGATORS, ROWS, flag, need, row
 
 
 # ---- rows: products, activations, norms ----

@@ -19,7 +19,7 @@ class Untraceable(Exception):
     """A module that cannot be exported, with the line of the user's code and the place in the module."""
 
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = tuple(os.path.dirname(os.path.abspath(p.__file__)) for p in (torch, __import__("torch_geometric"))) + (HERE, "<")
 
 
@@ -41,7 +41,7 @@ def user_line(traceback=None):
 
 def is_users(file):
     file = file if file.startswith("<") else os.path.abspath(file)
-    return not file.startswith(PACKAGES) and "/lib/python3" not in file and "torch_geometric" not in os.path.basename(file)
+    return not file.startswith(PACKAGES) and os.path.basename(file) != "from_pyg.py" and "/lib/python3" not in file and "torch_geometric" not in os.path.basename(file)
 
 
 # ---- meanings of tensors ----

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import nn
 
-import pyg_symbols
-import pyg_types
-from pyg_graphs import Types
-from pyg_symbols import Batch, Edges, Ids, Rows, Untraceable, symbol, user_line
+from . import pyg_symbols
+from . import pyg_types
+from .pyg_graphs import Types
+from .pyg_symbols import Batch, Edges, Ids, Rows, Untraceable, symbol, user_line
 
 EDGES = ("edge_index", "adj_t", "adj", "edge_label_index", "edges", "pos_edge_index", "neg_edge_index", "edge_index_batch", "edge_label", "hyperedge_index")
 TYPES = ("edge_type", "edge_types", "etype", "rel_type")

@@ -2,8 +2,8 @@
 dictionaries by the type of a node; the edges of a relation are called FROM__NAME__TO."""
 import torch_geometric.nn as G
 
-from from_pyg import by_relation
-from pyg_modules import need, row
+from .from_pyg import by_relation
+from .pyg_modules import need, row
 
 TYPED = tuple(getattr(G, name) for name in ("HGTConv", "HeteroConv") if hasattr(G, name))
 

@@ -16,14 +16,14 @@ import os
 import torch
 from torch import nn
 
-import pyg_choices
-import pyg_draw
-import pyg_graphs
-import pyg_modules
-import pyg_readouts  # noqa: F401 (it adds entries)
-import pyg_symbols
-import pyg_types
-from pyg_symbols import TRACES, Batch, Edges, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
+from . import pyg_choices
+from . import pyg_draw
+from . import pyg_graphs
+from . import pyg_modules
+from . import pyg_readouts  # noqa: F401 (it adds entries)
+from . import pyg_symbols
+from . import pyg_types
+from .pyg_symbols import TRACES, Batch, Edges, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
 
 
 class Refused(Untraceable):

@@ -55,7 +55,9 @@ def find(named=None):
     candidates = [named, os.environ.get("GNN_LIBRARY")]
     if named and not os.path.exists(named):
         raise OSError(f"there is no library {named}")
-    candidates += sorted(glob.glob(os.path.join(HERE, "..", "build", "libgnn.so*"))) + sorted(glob.glob(os.path.join(HERE, "..", "build", "lib", "libgnn.so*")))
+    package = os.path.dirname(HERE)
+    for folder in (package, os.path.join(package, "..", ".libgnn.mesonpy.libs"), os.path.join(package, "..", "..", "build"), os.path.join(package, "..", "..", "build", "lib")):
+        candidates += sorted(glob.glob(os.path.join(folder, "libgnn.so*")))
     try:
         folder = subprocess.run(["pkg-config", "--variable=libdir", "gnn"], capture_output=True, text=True, check=True).stdout.strip()
         candidates += sorted(glob.glob(os.path.join(folder, "libgnn.so*")))

@@ -7,8 +7,8 @@ import types
 
 import torch
 
-import pyg_symbols
-from pyg_symbols import Batch, Edges, Rows, Selected, Sym, constant_row, raw, symbol, width
+from . import pyg_symbols
+from .pyg_symbols import Batch, Edges, Rows, Selected, Sym, constant_row, raw, symbol, width
 
 
 class Part:

@@ -6,10 +6,10 @@ import sys
 
 import torch
 
-import pyg_choices
-import pyg_symbols
-from pyg_choices import Chosen, axis_of, part_of
-from pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
+from . import pyg_choices
+from . import pyg_symbols
+from .pyg_choices import Chosen, axis_of, part_of
+from .pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
                          raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
 
 

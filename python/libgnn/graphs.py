@@ -1,0 +1,219 @@
+"""Graphs: edges, or topologies over segments."""
+import ctypes
+
+import numpy as np
+
+from ._arrays import array_of, indices, ints, lengths_of
+from ._library import check, error, C, lib, struct
+from ._objects import Gate, Handle
+
+
+def _size(num_nodes, name="num_nodes"):
+    """Counts of receivers and senders of `num_nodes`: one number, or PyG's (senders, receivers)."""
+    parts = num_nodes if isinstance(num_nodes, (tuple, list)) else (num_nodes, num_nodes)
+    if len(parts) != 2:
+        raise ValueError(f"{name} must be a number or (senders, receivers), came {num_nodes!r}")
+    made = []
+    for part in parts:
+        if isinstance(part, bool) or not hasattr(type(part), "__index__"):
+            raise TypeError(f"{name} must be an integer, came {type(part).__name__}")
+        if part.__index__() < 0:
+            raise ValueError(f"{name} must not be negative, came {part}")
+        made.append(part.__index__())
+    return made[1], made[0]
+
+
+def _of_pairs(value):
+    """The senders and receivers of an edge_index (2, edges)."""
+    a = array_of(value, "edge_index")
+    if a.ndim == 1 and a.size == 0:
+        a = a.reshape(2, 0)
+    if a.ndim != 2 or a.shape[0] != 2:
+        raise ValueError(f"edge_index must have the shape (2, edges): senders, then receivers; came {a.shape}")
+    return indices(a[0], "edge_index"), indices(a[1], "edge_index")
+
+
+def _of_scipy(matrix):
+    if matrix.ndim != 2:
+        raise ValueError(f"a sparse matrix of two dimensions is expected, came {matrix.ndim}")
+    coo = matrix.tocoo()
+    data = np.asarray(coo.data)
+    weight = None if data.dtype == bool or not data.size or (data == 1).all() else data
+    return coo.row, coo.col, (matrix.shape[1], matrix.shape[0]), weight
+
+
+def _of_networkx(graph):
+    number = {node: k for k, node in enumerate(graph.nodes)}
+    pairs = np.array([(number[a], number[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    return _both(pairs, graph.is_directed()), len(number)
+
+
+def _of_igraph(graph):
+    return _both(np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2), graph.is_directed()), graph.vcount()
+
+
+def _both(pairs, directed):
+    """Edges of both directions of undirected links; a loop stays one edge."""
+    if not directed:
+        pairs = np.concatenate([pairs, pairs[pairs[:, 0] != pairs[:, 1]][:, ::-1]])
+    return pairs.T
+
+
+class Graph(Handle):
+    """A graph: which receivers aggregate from which senders.
+
+    Parameters
+    ----------
+    edge_index : array (2, edges), or a graph of another package
+        Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read as
+        they are. A SciPy sparse matrix (element (i, j) is the edge i -> j), a networkx or igraph graph
+        is taken too; undirected links become two edges.
+    num_nodes : int or (int, int), optional
+        Count of the nodes; (senders, receivers) of a bipartite graph. Default: the largest id + 1.
+
+    Examples
+    --------
+    >>> import libgnn
+    >>> libgnn.Graph([[0, 1, 2], [1, 2, 0]], num_nodes=3)
+    Graph(3 nodes, 3 edges)
+    >>> libgnn.Graph.complete([4, 2])
+    Graph(6 nodes, 20 pairs, 2 segments)
+    """
+
+    def __init__(self, edge_index, num_nodes=None):
+        weight, home = None, type(edge_index).__module__.partition(".")[0]
+        if isinstance(edge_index, Graph):
+            raise TypeError("a Graph is given where edges are expected")
+        if hasattr(edge_index, "tocoo") and hasattr(edge_index, "shape"):
+            src, dst, size, weight = _of_scipy(edge_index)
+            src, dst = indices(src, "row"), indices(dst, "column")
+        elif home in ("networkx", "igraph"):
+            pairs, size = (_of_networkx if home == "networkx" else _of_igraph)(edge_index)
+            (src, dst), size = _of_pairs(pairs), (size, size)
+        else:
+            (src, dst), size = _of_pairs(edge_index), None
+        if num_nodes is not None:
+            given = _size(num_nodes)
+            if size is not None and given != tuple(size):
+                raise ValueError(f"num_nodes is {num_nodes}, and the graph has {size[1]} senders and {size[0]} receivers")
+            size = given
+        if size is None:
+            top = max((int(a.max()) + 1 for a in (src, dst) if a.size), default=0)
+            size = (top, top)
+        self._make(size, src, dst)
+        self.edge_weight = None if weight is None else np.asarray(weight, np.float32)
+
+    def _make(self, size, src, dst):
+        made = ctypes.c_void_p()
+        check(lib.gnn_graph_from_edges(ctypes.byref(made), size[0], size[1], len(src), ints(src), ints(dst)))
+        self._own(made.value, None)
+
+    def _own(self, pointer, recipe):
+        self._hold(pointer, lib.gnn_graph_free)
+        self._recipe, self._gate, self._ready, self.edge_weight = recipe, Gate(), set(), None
+
+    @classmethod
+    def topology(cls, name, lengths, **options):
+        """A topology of the library's table by its name, over segments of these lengths.
+
+        >>> import libgnn
+        >>> libgnn.Graph.topology("window", [5], width=1)
+        Graph(5 nodes, 13 pairs, 1 segments)
+        """
+        found = lib.gnn_topology_find(str(name).encode())
+        if not found:
+            known = []
+            for k in range(lib.gnn_topology_count()):
+                known.append(struct("gnn_topology_t").from_address(lib.gnn_topology_at(k)).name.decode())
+            raise ValueError(f"there is no topology {name!r}; there are {', '.join(known)}")
+        sizes, made = lengths_of(lengths), ctypes.c_void_p()
+        words = ",".join(f"{key}={int(value)}" for key, value in options.items()).encode()
+        from ._library import callback
+        build = callback("gnn_topology_t.build")(struct("gnn_topology_t").from_address(found).build)
+        check(build(ctypes.addressof(made), len(sizes), sizes.ctypes.data, words or None))
+        graph = cls.__new__(cls)
+        graph._own(made.value, (name, sizes, options))
+        return graph
+
+    @classmethod
+    def complete(cls, lengths):
+        """Every node of a segment receives from every node of it: the graph of a sentence."""
+        return cls.topology("complete", lengths)
+
+    @classmethod
+    def causal(cls, lengths):
+        """Position p of a segment receives from positions 0 to p."""
+        return cls.topology("causal", lengths)
+
+    @classmethod
+    def window(cls, lengths, width, dilation=1, causal=False):
+        """Position p receives from p + k dilation for k from -width to width, or to 0 if causal."""
+        sizes, made = lengths_of(lengths), ctypes.c_void_p()
+        check(lib.gnn_graph_window(ctypes.byref(made), len(sizes), sizes.ctypes.data, width, dilation, C["GNN_ON" if causal else "GNN_OFF"]))
+        graph = cls.__new__(cls)
+        graph._own(made.value, ("window", sizes, width, dilation, causal))
+        return graph
+
+    @property
+    def num_nodes(self):
+        """Count of the receivers."""
+        return lib.gnn_graph_n_dst(self._at)
+
+    @property
+    def num_senders(self):
+        """Count of the senders."""
+        return lib.gnn_graph_n_src(self._at)
+
+    @property
+    def num_edges(self):
+        """Count of the edges; topologies have pairs, and no edges."""
+        return lib.gnn_graph_n_edges(self._at)
+
+    @property
+    def num_pairs(self):
+        """Count of the pairs of sender and receiver."""
+        return lib.gnn_graph_n_pairs(self._at)
+
+    @property
+    def edge_index(self):
+        """The pairs (2, pairs), edges in the order of their ids."""
+        count = self.num_pairs
+        src, dst, edge = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+        check(lib.gnn_graph_pairs(self._at, src.ctypes.data, dst.ctypes.data, edge.ctypes.data))
+        order = np.argsort(edge, kind="stable")
+        return np.stack([src[order], dst[order]])
+
+    def __reduce__(self):
+        if self._recipe is None:
+            return _remade, (self.edge_index, (self.num_senders, self.num_nodes), self.edge_weight)
+        if self._recipe[0] == "window" and len(self._recipe) == 5:
+            return Graph.window, self._recipe[1:]
+        return _topology, self._recipe
+
+    def __repr__(self):
+        if self.closed:
+            return "Graph(closed)"
+        n, s, count = self.num_nodes, self.num_senders, lib.gnn_graph_n_segments(self._at)
+        nodes = f"{n} nodes" if n == s else f"{s} senders, {n} receivers"
+        pairs = f"{self.num_edges} edges" if self.num_edges == self.num_pairs else f"{self.num_pairs} pairs"
+        return f"Graph({nodes}, {pairs}{f', {count} segments' if count else ''})"
+
+    def _prepare(self, key, prepare):
+        """Makes a view once; `prepare` returns the library's code."""
+        if key in self._ready:
+            return
+        with self._gate.changing():
+            code = prepare()
+            if code:
+                raise error(code)
+        self._ready.add(key)
+
+
+def _remade(edge_index, size, weight):
+    graph = Graph(edge_index, size)
+    graph.edge_weight = weight
+    return graph
+
+
+def _topology(name, lengths, options):
+    return Graph.topology(name, lengths, **options)

@@ -1,0 +1,479 @@
+"""Models of layers, data sets, and training."""
+import contextlib
+import ctypes
+import os
+import signal
+import tempfile
+import threading
+
+import numpy as np
+
+from . import _abi
+from ._arrays import REAL, array_of, column, indices, ints, reals, tensor, view, view_of
+from ._library import C, check, error, lib, struct, words_of
+from ._library import callback as callback_of
+from ._objects import Handle, context
+from .graphs import Graph
+from .layers import Config, Layer, _result, assign, copied
+
+PARTS = {"train": 0, "validation": 1, "test": 2}
+
+
+def _mask(value, name, nodes):
+    """A mask as bytes: of bools or 0 and 1 per node."""
+    a = array_of(value, name)
+    if a.dtype != bool:
+        if a.dtype.kind not in "iu" or a.size and (a.min() < 0 or a.max() > 1):
+            raise TypeError(f"{name} must be a mask of bools (one per node), came {a.dtype}")
+        a = a != 0
+    if a.shape[0:1] != (nodes,) or a.ndim != 1:
+        raise ValueError(f"{name} must have one element for each of {nodes} nodes, came the shape {a.shape}")
+    return np.ascontiguousarray(a).view(np.uint8)
+
+
+class Data(Handle):
+    """A data set: a graph, features and classes of its nodes, and splits.
+
+    Parameters
+    ----------
+    edge_index : array (2, edges)
+        As PyG's.
+    x : array (nodes, features), optional
+    y : array (nodes), optional
+        Classes; negative: no label.
+    train_mask, val_mask, test_mask : array (nodes) of bool, optional
+        All three or none; without them a split is drawn.
+    edge_weight : array (edges), optional
+    edge_attr : array (edges, any), optional
+    num_nodes : int, optional
+        Default: the rows of `x` or of `y`.
+
+    Examples
+    --------
+    >>> import libgnn
+    >>> libgnn.Data.karate()
+    Data(karate: 34 nodes, 156 edges, 34 features, 2 classes)
+    """
+
+    def __init__(self, edge_index, x=None, y=None, train_mask=None, val_mask=None, test_mask=None, edge_weight=None, edge_attr=None, num_nodes=None):
+        x = None if x is None else reals(x, "x")
+        y = None if y is None else indices(y, "y")
+        if num_nodes is None:
+            if x is None and y is None:
+                raise TypeError("one of x, y and num_nodes says how many nodes there are")
+            num_nodes = len(x if x is not None else y)
+        if y is not None and len(y) != num_nodes:
+            raise ValueError(f"y must have {num_nodes} elements, came {len(y)}")
+        graph = Graph(edge_index, num_nodes)
+        masks = [None if m is None else _mask(m, name, num_nodes) for m, name in ((train_mask, "train_mask"), (val_mask, "val_mask"), (test_mask, "test_mask"))]
+        if any(m is None for m in masks) != all(m is None for m in masks):
+            raise TypeError("train_mask, val_mask and test_mask are given together")
+        weight = None if edge_weight is None and graph.edge_weight is None else column(edge_weight if edge_weight is not None else graph.edge_weight, "edge_weight")
+        attr = None if edge_attr is None else column(edge_attr, "edge_attr")
+        for name, a in (("edge_weight", weight), ("edge_attr", attr)):
+            if a is not None and len(a) != graph.num_edges:
+                raise ValueError(f"{name} must have a row for each of {graph.num_edges} edges, came {len(a)}")
+        config, kept, split = struct("gnn_data_config_t")(nodes=num_nodes), [], ctypes.c_void_p()
+        for member, a in (("x", x), ("edge_features", attr)):
+            if a is not None:
+                kept.append(tensor(a))
+                setattr(config, member, ctypes.addressof(kept[-1]))
+        if weight is not None:
+            weight = np.ascontiguousarray(weight)
+            config.weight = weight.ctypes.data
+        config.labels = ints(y)
+        pairs = np.ascontiguousarray(graph.edge_index)
+        config.edges, config.src, config.dst = pairs.shape[1], ints(pairs[0]), ints(pairs[1])
+        try:
+            if masks[0] is not None:
+                check(lib.gnn_split_from_masks(ctypes.byref(split), num_nodes, 1, *(m.ctypes.data for m in masks)))
+                config.split = split
+            made = ctypes.c_void_p()
+            check(lib.gnn_data_new(ctypes.byref(made), ctypes.byref(config)))
+        finally:
+            lib.gnn_split_free(split)
+        self._hold(made.value, lib.gnn_data_free)
+
+    @classmethod
+    def _of(cls, make):
+        made = ctypes.c_void_p()
+        check(make(ctypes.byref(made)))
+        data = cls.__new__(cls)
+        data._hold(made.value, lib.gnn_data_free)
+        return data
+
+    @classmethod
+    def open(cls, path, directed=False):
+        """Opens a file or folder; the format is detected (.npz of PyG, LINQS, OGB, TU, edge lists)."""
+        config = struct("gnn_open_config_t")(directed=C["GNN_ON"] if directed else 0)
+        return cls._of(lambda made: lib.gnn_data_open_as(made, os.fsencode(path), ctypes.byref(config)))
+
+    @classmethod
+    def karate(cls):
+        """Zachary's karate club."""
+        return cls._of(lib.gnn_data_karate)
+
+    @property
+    def name(self):
+        """The name of the set."""
+        return lib.gnn_data_name(self._at).decode()
+
+    @property
+    def num_nodes(self):
+        """Count of the nodes."""
+        return lib.gnn_data_nodes(self._at)
+
+    @property
+    def num_features(self):
+        """Columns of the features."""
+        return lib.gnn_data_features(self._at)
+
+    @property
+    def num_classes(self):
+        """Count of the classes."""
+        return lib.gnn_data_classes(self._at)
+
+    @property
+    def x(self):
+        """The features, as a view; None if they are sparse."""
+        at = lib.gnn_data_x(self._at)
+        return view_of(struct("gnn_tensor_t").from_address(at), self) if at else None
+
+    @property
+    def y(self):
+        """The classes, as a view; -1: no label."""
+        return view(lib.gnn_data_labels(self._at), (self.num_nodes,), np.int32, self)
+
+    @property
+    def edge_index(self):
+        """The edges (2, edges)."""
+        return _pairs(lib.gnn_data_graph(self._at))
+
+    def mask(self, part, split=0):
+        """The mask of "train", "validation" or "test", as a view."""
+        if part not in PARTS:
+            raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
+        at = lib.gnn_data_mask(self._at, PARTS[part], split)
+        if not at:
+            raise ValueError(f"there is no split {split}; there are {lib.gnn_data_splits(self._at)}")
+        return view(at, (self.num_nodes,), np.bool_, self)
+
+    def row_normalise(self):
+        """Divides every row of the features by its sum; returns the set."""
+        if self._lent():
+            raise BufferError("features cannot change: arrays that view the set's memory exist")
+        check(lib.gnn_data_row_normalise(self._at))
+        return self
+
+    def save(self, path):
+        """Writes the set as .npz."""
+        check(lib.gnn_data_save(self._at, os.fsencode(path)))
+
+    def __reduce__(self):
+        raise TypeError("a Data is not pickled: save() and Data.open() write and read it")
+
+    def __repr__(self):
+        if self.closed:
+            return "Data(closed)"
+        edges = lib.gnn_graph_n_edges(lib.gnn_data_graph(self._at))
+        return f"Data({self.name}: {self.num_nodes} nodes, {edges} edges, {self.num_features} features, {self.num_classes} classes)"
+
+
+def _pairs(graph):
+    count = lib.gnn_graph_n_pairs(graph)
+    src, dst, edge = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    check(lib.gnn_graph_pairs(graph, src.ctypes.data, dst.ctypes.data, edge.ctypes.data))
+    order = np.argsort(edge, kind="stable")
+    return np.stack([src[order], dst[order]])
+
+
+# ---- settings of a training: the members of three structs, by name ----
+
+TRAIN, OPTIMIZER, SCHEDULE = "gnn_train_config_t", "gnn_optimizer_config_t", "gnn_schedule_t"
+NOT_GIVEN = {"callback", "user", "stop", "optimizer", "schedule"}
+
+
+def _settings():
+    """{argument of fit(): (struct, member, code)} for all members that are numbers, words or paths."""
+    made = {}
+    for owner, prefix in ((TRAIN, ""), (OPTIMIZER, "optimizer"), (SCHEDULE, "schedule")):
+        for member, code, count in _abi.STRUCTS[owner]:
+            if code in "iqfds" and count == 1 and member not in NOT_GIVEN:
+                made[prefix if member == "kind" else member] = (owner, member, code)
+    return made
+
+
+SETTINGS = _settings()
+
+
+def _setting(name, value, owner, member, code):
+    enum = _abi.CHOSEN.get(f"{owner}.{member}")
+    if enum == "gnn_flag_t":
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} is True or False, came {value!r}")
+        return C["GNN_ON" if value else "GNN_OFF"]
+    if enum:
+        words = words_of(f"{owner}.{member}")
+        words = {word[len("schedule_"):] if word.startswith("schedule_") else word: number for word, number in words.items()}
+        if value not in words:
+            raise ValueError(f"{name} is one of {', '.join(words)}; came {value!r}")
+        return words[value]
+    if code == "s":
+        return os.fsencode(value)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, came {type(value).__name__}")
+    if code in "iq":
+        if value != int(value):
+            raise TypeError(f"{name} must be an integer, came {value!r}")
+        if name == "epochs" and value < 1:
+            raise ValueError(f"epochs must be at least 1, came {value}")
+        return int(value)
+    return 1e-37 if value == 0 and code == "f" else float(value)
+
+
+def train_config(settings):
+    """A gnn_train_config_t of keyword arguments; unknown ones are refused by name."""
+    config = struct(TRAIN)()
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise TypeError(f"fit() has no argument {name!r}; there are {', '.join(sorted(SETTINGS))}, callback, progress, class_weight")
+        if value is None:
+            continue
+        owner, member, code = SETTINGS[name]
+        home = {TRAIN: config, OPTIMIZER: config.optimizer, SCHEDULE: config.schedule}[owner]
+        setattr(home, member, _setting(name, value, owner, member, code))
+    return config
+
+
+class Result:
+    """What a training came to: epochs, best_epoch, train_loss, validation_loss, validation_metric, seconds."""
+
+    def __init__(self, raw):
+        self.__dict__.update({name: getattr(raw, name) for name, _ in raw._fields_})
+
+    def __repr__(self):
+        return f"Result({', '.join(f'{key}={value:.6g}' for key, value in self.__dict__.items())})"
+
+
+class Model(Handle):
+    """Layers one after another on one graph.
+
+    Parameters
+    ----------
+    layers : list of Layer
+        Their parameters are drawn anew, from the seed of `libgnn.set_seed`.
+
+    Examples
+    --------
+    >>> import libgnn
+    >>> model = libgnn.Model([libgnn.GCN(34, 16, activation="relu"), libgnn.GCN(16, 2)])
+    >>> model
+    Model(2 steps, 4 parameters)
+    """
+
+    def __init__(self, layers):
+        layers = list(layers)
+        for k, layer in enumerate(layers):
+            if not isinstance(layer, Layer):
+                raise TypeError(f"layers[{k}] must be a layer such as libgnn.GCN(34, 16), came {type(layer).__name__}")
+        made, configs = ctypes.c_void_p(), (Config * max(len(layers), 1))(*(layer._config for layer in layers))
+        check(lib.gnn_model_new(ctypes.byref(made), context()._at, len(layers), configs))
+        self._own(made.value)
+
+    def _own(self, pointer):
+        self._hold(pointer, lib.gnn_model_free)
+
+    @classmethod
+    def load(cls, path):
+        """Reads a model that save() wrote, or from_pyg.py."""
+        made = ctypes.c_void_p()
+        check(lib.gnn_model_load(ctypes.byref(made), context()._at, os.fsencode(path)))
+        model = cls.__new__(cls)
+        model._own(made.value)
+        return model
+
+    def save(self, path):
+        """Writes configs, parameters and buffers as safetensors."""
+        check(lib.gnn_model_save(self._at, os.fsencode(path)))
+
+    @property
+    def width(self):
+        """Columns of the output."""
+        return lib.gnn_model_width(self._at, lib.gnn_model_step_count(self._at) - 1)
+
+    def fit(self, data, *, callback=None, progress=False, class_weight=None, **settings):
+        """Trains on a data set; the best weights by the validation part stay. Returns what it came to.
+
+        Parameters
+        ----------
+        data : Data
+        lr, epochs, weight_decay, patience, optimizer, schedule, metric, ... : optional
+            The fields of gnn_train_config_t by name; an unknown name is refused with the list.
+        callback : function, optional
+            Called with a dict after each epoch; True ends the training.
+        progress : bool
+            Draws a bar by tqdm, if that is installed.
+        class_weight : array (classes), optional
+
+        Notes
+        -----
+        Ctrl-C ends the training after its epoch: the best weights so far are in the model when
+        KeyboardInterrupt is raised.
+        """
+        if not isinstance(data, Data):
+            raise TypeError(f"data must be a Data, came {type(data).__name__}")
+        config, result, raised = train_config(settings), struct("gnn_train_result_t")(), []
+        if class_weight is not None:
+            class_weight = np.ascontiguousarray(reals(array_of(class_weight, "class_weight").reshape(1, -1), "class_weight", data.num_classes))
+            config.class_weight = class_weight.ctypes.data
+        bar = _bar(progress, settings)
+
+        def after_epoch(_, at):
+            try:
+                state = struct("gnn_progress_t").from_address(at)
+                bar(state)
+                return int(bool(raised) or bool(callback is not None and callback({name: getattr(state, name) for name, _ in state._fields_})))
+            except BaseException as problem:  # noqa: B902 (it is raised again after the library has put the best weights back)
+                raised.append(problem)
+                return 1
+        function = callback_of(f"{TRAIN}.callback")(after_epoch)
+        config.callback = ctypes.cast(function, ctypes.c_void_p)
+        with _signals_into(raised):
+            code = lib.gnn_train(self._at, context()._at, data._at, ctypes.byref(config), ctypes.byref(result))
+        bar(None)
+        if raised:
+            raise raised[0]
+        if code:
+            raise error(code)
+        return Result(result)
+
+    def _prepared(self, data):
+        graph = lib.gnn_data_graph(data._at)
+        for slot in range(lib.gnn_model_graph_count(self._at)):
+            check(lib.gnn_model_prepare(self._at, slot, graph, C["GNN_OFF"]))
+
+    def predict(self, data, x=None):
+        """The output for every node: of a Data, or of a Graph and features.
+
+        Parameters
+        ----------
+        data : Data or Graph
+        x : array (nodes, features)
+            With a Graph.
+        """
+        if isinstance(data, Data):
+            if x is not None:
+                raise TypeError("x is given with a Graph; a Data has its own features")
+            self._prepared(data)
+            out = np.empty((data.num_nodes, self.width), REAL)
+            check(lib.gnn_predict(self._at, context()._at, data._at, ctypes.byref(tensor(out))))
+            return out
+        if not isinstance(data, Graph):
+            raise TypeError(f"a Data or a Graph is expected, came {type(data).__name__}")
+        if x is None:
+            raise TypeError("features are given with a Graph: predict(graph, x)")
+        x, graph = reals(x, "x"), data
+        out = _result(None, graph.num_nodes, self.width)
+        graph._prepare(("model", id(self)), lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
+        with graph._gate.reading():
+            check(lib.gnn_model_predict(self._at, context()._at, graph._at, ctypes.byref(tensor(x)), None, ctypes.byref(tensor(out))))
+        return out
+
+    def evaluate(self, data, part="test", metric="accuracy", split=0):
+        """A metric on the nodes of a part.
+
+        >>> import libgnn
+        >>> data = libgnn.Data.karate()
+        >>> model = libgnn.Model([libgnn.GCN(34, 16, activation="relu"), libgnn.GCN(16, 2)])
+        >>> _ = model.fit(data)
+        >>> model.evaluate(data) > 0.5
+        True
+        """
+        if part not in PARTS:
+            raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
+        value = ctypes.c_double()
+        self._prepared(data)
+        check(lib.gnn_evaluate(self._at, context()._at, data._at, split, PARTS[part], _setting("metric", metric, TRAIN, "metric", "i"), ctypes.byref(value)))
+        return value.value
+
+    def _fields(self):
+        made = {}
+        for count, name, get in ((lib.gnn_model_field_count, lib.gnn_model_field_name, lambda n, t: lib.gnn_model_field(self._at, n, ctypes.byref(t), None)),
+                                 (lib.gnn_model_buffer_count, lib.gnn_model_buffer_name, lambda n, t: lib.gnn_model_buffer(self._at, n, ctypes.byref(t)))):
+            for k in range(count(self._at)):
+                word = name(self._at, k)
+                made[word.decode()] = (get, word)
+        return made
+
+    def state_dict(self):
+        """The values of all parameters and buffers by name, as copies."""
+        made, t = {}, struct("gnn_tensor_t")()
+        for name, (get, word) in self._fields().items():
+            check(get(word, t))
+            made[name] = copied(t)
+        return made
+
+    def load_state_dict(self, values):
+        """Sets all parameters and buffers from arrays by name: all of them, or none."""
+        fields = self._fields()
+        assign(values, self.state_dict(), lambda name, t: fields[name][0](fields[name][1], t))
+
+    def __reduce__(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.safetensors")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _unpickled, (file.read(),)
+
+    def __repr__(self):
+        if self.closed:
+            return "Model(closed)"
+        return f"Model({lib.gnn_model_step_count(self._at)} steps, {lib.gnn_model_field_count(self._at)} parameters)"
+
+
+@contextlib.contextmanager
+def _signals_into(raised):
+    """What a handler of Ctrl-C raises goes into a list: an exception between the library and a function of
+    Python that it calls would be lost."""
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield
+        return
+
+    def handler(number, frame):
+        try:
+            previous(number, frame)
+        except BaseException as problem:  # noqa: B902 (raised again after the training)
+            raised.append(problem)
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _unpickled(blob):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.safetensors")
+        with open(path, "wb") as file:
+            file.write(blob)
+        return Model.load(path)
+
+
+def _bar(progress, settings):
+    """A function of a gnn_progress_t that moves a bar; None ends it."""
+    if not progress:
+        return lambda state: None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError("progress=True needs tqdm: pip install tqdm") from None
+    bar = tqdm(total=settings.get("epochs") or 200, unit="epoch")
+
+    def move(state):
+        if state is None:
+            bar.close()
+        else:
+            bar.update(1)
+            bar.set_postfix(loss=f"{state.train_loss:.4f}", validation=f"{state.validation_metric:.4f}")
+    return move

@@ -1,0 +1,241 @@
+"""Encoders of sentences and generators of text, from folders as Hugging Face publishes them."""
+import ctypes
+import json
+import os
+import queue
+import threading
+
+import numpy as np
+
+from . import _abi
+from ._arrays import REAL, reals, tensor
+from ._library import C, callback, check, lib, struct
+from ._objects import Handle, context
+
+
+def _texts(values, name):
+    """A gnn_texts_t of strings, with what it borrows."""
+    for k, text in enumerate(values):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{k}] must be a string, came {type(text).__name__}")
+    blobs = [text.encode("utf-8") for text in values]
+    at = (ctypes.c_char_p * max(len(blobs), 1))(*blobs)
+    sizes = np.array([len(blob) for blob in blobs] or [0], dtype=np.int64)
+    made = struct("gnn_texts_t")(count=len(blobs), at=ctypes.addressof(at), bytes=sizes.ctypes.data)
+    return made, (blobs, at, sizes)
+
+
+class Pretrained(Handle):
+    """A folder with config.json, model.safetensors and a tokenizer."""
+
+    def __init__(self, folder, keep_16_bits=False, keep_packed=False):
+        folder = os.fspath(folder)
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"there is no folder {folder}: download the model's files first, for example by `hf download NAME --local-dir {os.path.basename(folder) or 'FOLDER'}`")
+        made = ctypes.c_void_p()
+        config = struct("gnn_pretrained_config_t")(keep_16_bits=C["GNN_ON"] if keep_16_bits else 0, keep_packed=C["GNN_ON"] if keep_packed else 0)
+        check(lib.gnn_pretrained_open_with(ctypes.byref(made), context()._at, os.fsencode(folder), ctypes.byref(config)))
+        self._hold(made.value, lib.gnn_pretrained_free)
+        self.folder, self._lock = folder, threading.Lock()
+
+    @property
+    def architecture(self):
+        """The architecture: "bert"."""
+        return lib.gnn_pretrained_architecture(self._at).decode()
+
+    @property
+    def max_seq_length(self):
+        """The largest count of tokens of a text; None: unlimited."""
+        return lib.gnn_pretrained_max_length(self._at) or None
+
+    def __reduce__(self):
+        return type(self), (self.folder,)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.folder!r})"
+
+
+class SentenceEncoder(Pretrained):
+    """Vectors of sentences, as the package sentence-transformers computes them.
+
+    Parameters
+    ----------
+    folder : path
+        With modules.json, as sentence-transformers saves a model.
+    """
+
+    @property
+    def prompts(self):
+        """The prompts of the folder by name."""
+        return self._settings("config_sentence_transformers.json").get("prompts") or {}
+
+    def _settings(self, name):
+        path = os.path.join(self.folder, name)
+        if not os.path.exists(path):
+            return {}
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def get_sentence_embedding_dimension(self):
+        """Columns of the vectors."""
+        return lib.gnn_pretrained_embedding_width(self._at)
+
+    def encode(self, sentences, prompt_name=None, prompt=None, batch_size=None, show_progress_bar=None, output_value="sentence_embedding",
+               precision="float32", convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False, truncate_dim=None):
+        """The vectors (sentences, width) of sentences, or the vector of one string.
+
+        The arguments are those of sentence_transformers.SentenceTransformer.encode. `batch_size` is
+        how many sentences one call of the library takes, which batches by tokens itself; the
+        vectors do not depend on it.
+        """
+        for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
+            if value not in known:
+                raise NotImplementedError(f"{name}={value!r} has no counterpart in libgnn; there is {known[-1]!r}")
+        if prompt is not None and not self._pools_prompts():
+            raise NotImplementedError("prompt= with a folder whose pooling leaves prompts out: name one of its own by prompt_name")
+        one = isinstance(sentences, str)
+        values = [sentences] if one else list(sentences)
+        if prompt is not None:
+            values = [prompt + text for text in values]
+        out = self._embed(values, prompt_name if prompt is None else None, truncate_dim, prompt is not None, batch_size, show_progress_bar)
+        if normalize_embeddings:
+            length = np.linalg.norm(out, axis=1, keepdims=True)
+            out /= np.maximum(length, 1e-12)
+        made = out[0] if one else out
+        if convert_to_tensor:
+            import torch
+            return torch.from_numpy(made)
+        return made if convert_to_numpy else list(made)
+
+    def _pools_prompts(self):
+        return all(self._settings(os.path.join(m.get("path", ""), "config.json")).get("include_prompt", True) for m in self._settings("modules.json") or [])
+
+    def _embed(self, values, prompt_name, truncate_dim, without_prompt, batch_size, show):
+        with self._lock:
+            folder = self._settings("config_sentence_transformers.json")
+            name = None if without_prompt else prompt_name or folder.get("default_prompt_name")
+            check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else name.encode()))
+            check(lib.gnn_pretrained_choose_width(self._at, int(truncate_dim if truncate_dim is not None else folder.get("truncate_dim") or 0)))
+            width = lib.gnn_pretrained_embedding_width(self._at)
+            if width < 0:
+                raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
+            out = np.empty((len(values), width), REAL)
+            step = batch_size if batch_size is not None else 1024 if show else max(len(values), 1)
+            if int(step) < 1:
+                raise ValueError(f"batch_size must be at least 1, came {batch_size}")
+            for k in _shown(range(0, len(values), int(step)), show):
+                texts, kept = _texts(values[k:k + int(step)], "sentences")
+                check(lib.gnn_pretrained_embed(self._at, context()._at, ctypes.byref(texts), ctypes.byref(tensor(out[k:k + int(step)]))))
+                del kept
+        return out
+
+    def similarity(self, first, second):
+        """Similarities (first, second) of vectors, by the function that the folder names."""
+        a, b = (reals(np.atleast_2d(v), n) for v, n in ((first, "first"), (second, "second")))
+        out = np.empty((len(a), len(b)), REAL)
+        check(lib.gnn_pretrained_similarity(self._at, ctypes.byref(tensor(a)), ctypes.byref(tensor(b)), ctypes.byref(tensor(out))))
+        return out
+
+
+def _shown(steps, show):
+    if not show:
+        return steps
+    from tqdm.auto import tqdm
+    return tqdm(steps, desc="Batches")
+
+
+class Generator(Pretrained):
+    """Continues texts by a language model.
+
+    Parameters
+    ----------
+    folder : path
+        With config.json, model.safetensors, a tokenizer, and a head for the next token.
+    """
+
+    def _how(self, settings):
+        how, kept = struct("gnn_generation_t")(), []
+        codes = {member: code for member, code, _ in _abi.STRUCTS["gnn_generation_t"] if code in "qfQi" and not member.startswith("n_")}
+        for name, value in settings.items():
+            if name == "stop":
+                words = [value] if isinstance(value, str) else list(value)
+                at = (ctypes.c_char_p * max(len(words), 1))(*(word.encode() for word in words))
+                kept.append(at)
+                how.stop, how.n_stop = ctypes.addressof(at), len(words)
+            elif name not in codes:
+                raise TypeError(f"generation has no argument {name!r}; there are {', '.join(sorted(codes))}, stop")
+            elif value is not None:
+                value = C["GNN_ON" if value else "GNN_OFF"] if isinstance(value, bool) and codes[name] == "i" else value
+                setattr(how, name, 1e-37 if codes[name] == "f" and value == 0 else float(value) if codes[name] == "f" else int(value))
+        return how, kept
+
+    def _run(self, prompts, how, on_text=None):
+        texts, kept = _texts(prompts, "prompts")
+        writer, written = struct("gnn_writer_t")(pretrained=self._at), ctypes.c_void_p()
+        function = callback("gnn_generation_t.on_text")(on_text) if on_text else None
+        if function:
+            how.on_text = ctypes.cast(function, ctypes.c_void_p)
+        check(lib.gnn_generate_texts(ctypes.byref(writer), context()._at, ctypes.byref(texts), ctypes.byref(how), ctypes.byref(written)))
+        del kept
+        try:
+            made = struct("gnn_written_t").from_address(written.value)
+            at = ctypes.cast(made.texts, ctypes.POINTER(ctypes.c_char_p))
+            return [at[k].decode("utf-8", "replace") for k in range(made.count)]
+        finally:
+            lib.gnn_written_free(written)
+
+    def generate(self, prompts, **settings):
+        """Continuations of a string, or of several; without the prompts.
+
+        Parameters
+        ----------
+        prompts : str or list of str
+        length, temperature, top_k, top_p, repetition, seed, samples, beams, stop, ... : optional
+            The fields of gnn_generation_t by name.
+        """
+        one = isinstance(prompts, str)
+        how, kept = self._how(settings)
+        made = self._run([prompts] if one else list(prompts), how)
+        del kept
+        return made[0] if one and len(made) == 1 else made
+
+    def stream(self, prompt, **settings):
+        """Yields the pieces of the continuation of one string as they come.
+
+        Leaving the loop ends the generation.
+        """
+        if not isinstance(prompt, str):
+            raise TypeError(f"stream() continues one string, came {type(prompt).__name__}")
+        if settings.get("samples", 1) not in (None, 1):
+            raise ValueError("stream() yields one text; generate() makes several samples")
+        how, kept = self._how(settings)
+        return self._pieces(prompt, how, kept)
+
+    def _pieces(self, prompt, how, kept):
+        pieces, over = queue.Queue(maxsize=64), threading.Event()
+
+        def on_text(_, text, piece, size):
+            pieces.put(ctypes.string_at(piece, size).decode("utf-8", "replace"))
+            return int(over.is_set())
+
+        def work():
+            try:
+                self._run([prompt], how, on_text)
+                pieces.put(None)
+            except BaseException as problem:  # noqa: B902 (raised by the consumer)
+                pieces.put(problem)
+        thread = threading.Thread(target=work, name="libgnn", daemon=True)
+        thread.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            over.set()
+            while thread.is_alive():
+                try:
+                    pieces.get(timeout=0.01)
+                except queue.Empty:
+                    pass
+            del kept

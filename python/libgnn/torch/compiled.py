@@ -1,0 +1,562 @@
+"""compile(): a PyTorch module that runs in libgnn, with gradients.
+
+The module is traced (pyg_trace.py) on its first call, with what that call gives; the file that the
+trace makes is loaded, and compared with the module on drawn graphs and on the inputs of the call. Its
+parameters stay the module's own: before each run they are copied into the library's block, after a
+backward pass their gradients are copied out. Which element goes where is found out by two traces of
+copies of the module whose parameters are all different numbers.
+"""
+import copy
+import ctypes
+import inspect
+import os
+import tempfile
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import torch
+
+from .. import _library
+from .._arrays import Ints, Tensor
+from .._library import C, check, lib, struct
+from .._objects import Handle, context
+from . import from_pyg
+from .pyg_symbols import Untraceable
+from .pyg_trace import trace
+
+EdgeList, Sources, Named, ModelInputs = (struct(f"gnn_{name}_t") for name in ("edge_list", "slot_sources", "named", "model_inputs"))
+NODES = ("rows", "column", "cube", "ids", "id_rows")
+NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
+KEPT_GRAPHS = 8
+
+
+# ---- memory of the library as tensors, and the places of the module's parameters in it ----
+
+
+def memory(t, owner):
+    """The matrix of a struct as a tensor over the same memory."""
+    if not t.rows or not t.cols:
+        return torch.zeros(t.rows, t.cols)
+    stride = t.stride or t.cols
+    buffer = (ctypes.c_float * ((t.rows - 1) * stride + t.cols)).from_address(t.data)
+    buffer.owner = owner
+    return torch.frombuffer(buffer, dtype=torch.float32).as_strided((t.rows, t.cols), (stride, 1))
+
+
+def statistics(module):
+    """Batch norm's running values by name."""
+    return {name: b for name, b in module.named_buffers() if name.rpartition(".")[2] in ("running_mean", "running_var")}
+
+
+def numbered(module, seed):
+    """A copy of the module whose parameters and statistics are all different numbers, and these in their order."""
+    made = copy.deepcopy(module)
+    values = [*made.parameters(), *statistics(made).values()]
+    count = sum(v.numel() for v in values)
+    if count > 40_000_000:
+        raise Untraceable(f"a module of {count} parameters: places of at most 40,000,000 are found")
+    # Floats from 2^-6 up to 1, each at most once: their bits are consecutive integers.
+    bits = np.random.default_rng(seed).permutation(np.arange(0x3C800000 + 1, 0x3C800001 + count, dtype=np.int64)).astype(np.int32)
+    numbers, at = bits.view(np.float32), 0
+    with torch.no_grad():
+        for v in values:
+            v.copy_(torch.from_numpy(numbers[at:at + v.numel()].copy()).view(v.shape))
+            at += v.numel()
+    return made, numbers
+
+
+class Loaded(Handle):
+    """A model of the library, made of a trace."""
+
+    def __init__(self, found):
+        made = ctypes.c_void_p()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "traced.safetensors")
+            from_pyg.save(found.arrays, path, **found.metadata())
+            check(lib.gnn_model_load(ctypes.byref(made), context()._at, path.encode()))
+        self._hold(made.value, lib.gnn_model_free)
+        self.block = lib.gnn_model_parameters(self._at)
+
+    def parts(self):
+        """All memory that a trace fills, by name: parameters, their gradients, buffers."""
+        made, t = [], Tensor()
+        for k in range(lib.gnn_parameters_count(self.block)):
+            made.append((lib.gnn_parameters_name(self.block, k).decode(), memory(lib.gnn_parameters_value(self.block, k), self), k))
+        for k in range(lib.gnn_model_buffer_count(self._at)):
+            name = lib.gnn_model_buffer_name(self._at, k)
+            check(lib.gnn_model_buffer(self._at, name, ctypes.byref(t)))
+            made.append((name.decode(), memory(t, self), None))
+        return made
+
+
+class Place:
+    """Where the elements of a part of the library's memory come from: `index` into all values of the
+    module one after another, -1 for constants."""
+
+    def __init__(self, name, part, index, starts, values):
+        self.name, self.part, self.index, self.whole = name, part, index, None
+        owners = {k for k in range(len(values)) if bool(((index >= starts[k]) & (index < starts[k + 1])).any())}
+        if len(owners) == 1 and bool((index >= 0).all()):
+            k = owners.pop()
+            own = torch.arange(starts[k], starts[k + 1]).view(values[k].shape)
+            if own.numel() == index.numel():
+                if torch.equal(own.reshape(index.shape), index):
+                    self.whole = (k, lambda m, shape=values[k].shape: m.view(shape) if m.is_contiguous() else m.as_strided(shape, m.stride()) if len(shape) == 2 else None)
+                elif own.dim() == 2 and torch.equal(own.t(), index):
+                    self.whole = (k, lambda m: m.t())
+            if self.whole is not None and self.whole[1](part) is None:
+                self.whole = None
+        self.owners = owners if self.whole is None else {self.whole[0]}
+
+
+def places(module, found, inputs, widths, relations):
+    """The places of all parameters and statistics, from two traces of numbered copies."""
+    tables, parts = [], None
+    values = [*module.parameters(), *statistics(module).values()]
+    starts = np.cumsum([0] + [v.numel() for v in values]).tolist()
+    for seed in (1, 2):
+        numbered_module, numbers = numbered(module, seed)
+        other = trace(numbered_module, inputs, widths, found.without, None, relations)
+        if other.metadata() != found.metadata():
+            raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
+        loaded = Loaded(other)
+        order = np.argsort(numbers, kind="stable")
+        parts = loaded.parts()
+        table = []
+        for _, part, _ in parts:
+            a = part.numpy()
+            if not numbers.size:
+                table.append((np.full(a.shape, -1), a.copy()))
+                continue
+            at = order[np.minimum(np.searchsorted(numbers, a, sorter=order), numbers.size - 1)]
+            table.append((np.where(numbers[at] == a, at, -1), a.copy()))
+        tables.append(table)
+    made = []
+    for (name, _, k), (first, one), (second, two) in zip(parts, *tables):
+        same = (first == second) & ((first >= 0) | (one == two))
+        if not same.all():
+            raise Untraceable(f"{name} is computed from parameters: its gradient has no counterpart")
+        made.append((name, k, torch.from_numpy(first)))
+    return made, starts
+
+
+# ---- one way to call a module: a trace, its model, its tapes ----
+
+
+class Plan:
+    """A module traced for one set of given inputs."""
+
+    def __init__(self, module, values, threads):
+        given = {name: value for name, value in values.items() if torch.is_tensor(value)}
+        for name, p in (*module.named_parameters(), *statistics(module).items()):
+            if p.dtype != torch.float32 or p.device.type != "cpu":
+                raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
+        inputs = tuple(values)
+        with tempfile.TemporaryDirectory() as folder:
+            found = from_pyg.export(module, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path)
+        self.threads, self.found, self.drawn = threads, found, found.checks[0][0]
+        if len(found.outputs) != 1:
+            raise Untraceable(f"forward() returns {len(found.outputs)} values: one is expected")
+        self.shape = next(iter(found.output_values.values()))[0].shape[1:]
+        self.dim = next(iter(found.output_values.values()))[0].dim()
+        widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
+        described, starts = places(module, found, inputs, widths, ())
+        self.loaded = Loaded(found)
+        self.model, self.block = self.loaded._at, self.loaded.block
+        self.values = [*module.parameters(), *statistics(module).values()]
+        self.n_parameters = len(list(module.parameters()))
+        self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
+        self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
+        self.starts = starts
+        self.names = [lib.gnn_model_input_name(self.model, k).decode() for k in range(lib.gnn_model_input_count(self.model))]
+        self.encoded = [name.encode() for name in self.names]
+        self.n_slots = lib.gnn_model_graph_count(self.model)
+        self.graphs, self.tapes, self.lock, self.pid = {}, [], threading.RLock(), os.getpid()
+        self.arrange()
+        self.fill()
+        for place, _ in self.places:
+            self.verify(place)
+
+    def arrange(self):
+        """Sorts the places into those that are one whole parameter, and the rest."""
+        self.whole_to, self.whole_from, self.rest, self.back = [], [], [], []
+        for place, k in self.places:
+            if k is not None:
+                gradient = memory(lib.gnn_parameters_gradient(self.block, k), self.loaded)
+            if place.whole is not None:
+                j, shaped = place.whole
+                self.whole_to.append(shaped(place.part))
+                self.whole_from.append(self.values[j])
+                if k is not None:
+                    self.back.append((j, shaped, k, None))
+            elif bool((place.index >= 0).any()):
+                self.rest.append(place)
+                if k is not None:
+                    self.back.append((None, None, k, place.index))
+            if k is not None:
+                del gradient
+        self.statistics_whole = [(place, k) for place, k in self.places if k is None]
+
+    def fill(self):
+        """Copies the module's values into the library's memory."""
+        with torch.no_grad():
+            if self.whole_to:
+                torch._foreach_copy_(self.whole_to, self.whole_from)
+            if self.rest:
+                flat = torch.cat([v.reshape(-1) for v in self.values])
+                for place in self.rest:
+                    place.part.copy_(torch.where(place.index >= 0, flat[place.index.clamp(min=0)], place.part))
+
+    def verify(self, place):
+        """That what was filled in is what the trace itself holds."""
+        fresh = getattr(self, "_fresh", None)
+        if fresh is None:
+            fresh = self._fresh = {name: part for name, part, _ in Loaded(self.found).parts()}
+        if not torch.equal(fresh[place.name], place.part):
+            raise Untraceable(f"{place.name} does not follow from the module's parameters alone")
+
+    def write_back(self):
+        """Copies batch norm's running values out of the library after a step of training."""
+        if not self.statistics_whole:
+            return
+        with torch.no_grad():
+            for place, _ in self.statistics_whole:
+                for j in place.owners if place.whole is None else (place.whole[0],):
+                    here = (place.index >= self.starts[j]) & (place.index < self.starts[j + 1])
+                    self.values[j].view(-1)[place.index[here] - self.starts[j]] = place.part[here]
+            for counter in self.counters:
+                counter += 1
+
+    def gradients(self, wanted):
+        """The gradients of the parameters, of those that are wanted."""
+        made = [None] * self.n_parameters
+        flat = None
+        for j, shaped, k, index in self.back:
+            g = memory(lib.gnn_parameters_gradient(self.block, k), self.loaded)
+            if index is None:
+                if wanted[j]:
+                    g = shaped(g)
+                    made[j] = g.clone(memory_format=torch.contiguous_format) if made[j] is None else made[j] + g
+                continue
+            if flat is None:
+                flat = torch.zeros(self.starts[-1])
+            here = index >= 0
+            flat.index_add_(0, index[here], g[here])
+        if flat is not None:
+            touched = {j for place in self.rest for j in place.owners if j < self.n_parameters}
+            for j in touched:
+                if wanted[j]:
+                    part = flat[self.starts[j]:self.starts[j + 1]].view(self.values[j].shape)
+                    made[j] = part if made[j] is None else made[j] + part
+        return made
+
+    # ---- inputs ----
+
+    def slots(self, values, backward):
+        """The graphs of all slots for these edges; the last few are kept."""
+        tensors, nodes = [], None
+        for name, (kind, _) in self.drawn.specs.items():
+            value = values.get(name)
+            if kind in ("edges", "batch", "types"):
+                if not torch.is_tensor(value):
+                    raise TypeError(f"{name} must be a tensor, came {type(value).__name__}")
+                if value.dtype not in (torch.int64, torch.int32):
+                    raise TypeError(f"{name} must be int64 or int32, came {value.dtype}")
+                tensors.append((name, kind, value))
+            elif kind in NODES and nodes is None:
+                nodes = value.shape[0]
+        key = (nodes, *((v.data_ptr(), v._version, tuple(v.shape), v.stride()) for _, _, v in tensors))
+        made = self.graphs.get(key)
+        if made is None or backward and not made.backward:
+            made = Slots(self, tensors, nodes, backward)
+            self.graphs.pop(key, None)
+            while len(self.graphs) >= KEPT_GRAPHS:
+                self.graphs.pop(next(iter(self.graphs)))
+            self.graphs[key] = made
+        return made
+
+    def inputs(self, values):
+        """The tensors of the model's inputs, in its order."""
+        made = []
+        for name in self.names:
+            base, _, column = (name, "", "") if name in values else name.rpartition(".")
+            kind = self.drawn.specs[base][0]
+            x = values[base]
+            if not torch.is_tensor(x):
+                raise TypeError(f"{base} must be a tensor, came {type(x).__name__}")
+            if kind in NUMBERS:
+                if x.dtype != torch.float32:
+                    raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
+                x = x.reshape(x.shape[0], -1)
+                x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
+            else:
+                x = (x[:, int(column)] if column else x).reshape(-1).to(torch.int32).contiguous()
+            if x.device.type != "cpu":
+                raise TypeError(f"{base} must be on the CPU, is on {x.device}")
+            made.append(x)
+        return made
+
+    def record(self, slots, tensors):
+        """A gnn_model_inputs_t, with the memory that it borrows."""
+        n = len(tensors)
+        rows, named = (Tensor * max(n, 1))(), (Named * max(n, 1))()
+        for k, x in enumerate(tensors):
+            named[k].name = self.encoded[k]
+            if x.dtype == torch.int32:
+                named[k].ids, named[k].count = x.data_ptr(), x.numel()
+                continue
+            rows[k] = Tensor(x.data_ptr() or None, x.shape[0], x.shape[1], x.stride(0) if x.shape[0] > 1 else x.shape[1])
+            named[k].dense, named[k].wants_grad = ctypes.addressof(rows) + k * ctypes.sizeof(Tensor), int(x.requires_grad)
+        made = ModelInputs(ctypes.addressof(slots.at), self.n_slots, ctypes.addressof(named), n)
+        return made, (rows, named, slots, tensors)
+
+    def output(self, rows):
+        return torch.empty(rows, lib.gnn_model_width(self.model, lib.gnn_model_step_count(self.model) - 1))
+
+    def shaped(self, y):
+        return y.reshape(y.shape[0], *self.shape) if self.dim > 1 else y.reshape(-1) if self.dim == 1 else y.reshape(())
+
+    def take_tape(self):
+        if self.pid != os.getpid():
+            self.tapes, self.pid = [], os.getpid()
+        me = threading.get_ident()
+        for k, tape in enumerate(self.tapes):
+            if tape.thread == me:
+                return self.tapes.pop(k)
+        return Tape(self.threads)
+
+
+class Slots:
+    """The graphs of a model's slots."""
+
+    def __init__(self, plan, tensors, nodes, backward):
+        first = plan.drawn.first_edges()
+        kept, lists, types, lengths = [], [], None, None
+        for name, kind, value in tensors:
+            if kind == "types":
+                types = value.contiguous()
+            elif kind == "batch":
+                lengths = self.lengths(value, nodes)
+        if nodes is None:
+            nodes = max((int(v.max()) + 1 for _, kind, v in tensors if kind == "edges" and v.numel()), default=0)
+        for name, kind, value in tensors:
+            if kind != "edges":
+                continue
+            if value.dim() != 2 or value.shape[0] != 2:
+                raise ValueError(f"{name} must have the shape (2, edges), came {tuple(value.shape)}")
+            pairs = value.contiguous()
+            m, code = pairs.shape[1], C["GNN_DTYPE_INT64" if pairs.dtype == torch.int64 else "GNN_DTYPE_INT32"]
+            size, at = pairs.element_size(), pairs.data_ptr() or ctypes.addressof(kept_zero)
+            own = Ints(C["GNN_DTYPE_INT64"], None)
+            if types is not None and name == first:
+                if types.numel() != m:
+                    raise ValueError(f"types must have one element for each of {m} edges, came {types.numel()}")
+                own = Ints(C["GNN_DTYPE_INT64" if types.dtype == torch.int64 else "GNN_DTYPE_INT32"], types.data_ptr() or ctypes.addressof(kept_zero))
+            kept.append(pairs)
+            lists.append(EdgeList(name.encode(), nodes, nodes, m, Ints(code, at), Ints(code, at + size * m), own))
+        array = (EdgeList * max(len(lists), 1))(*lists)
+        whole = lengths if lengths is not None else torch.tensor([nodes])
+        sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
+        self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
+        check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
+        self.backward = backward
+        self.kept = [value for _, _, value in tensors]  # no other tensor takes their address while this is kept
+        self.free = weakref.finalize(self, free_graphs, list(self.at))
+
+    @staticmethod
+    def lengths(batch, nodes):
+        if batch.dim() != 1 or nodes is not None and batch.shape[0] != nodes:
+            raise ValueError(f"batch must have one element for each of {nodes} nodes, came the shape {tuple(batch.shape)}")
+        if batch.numel() and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0):
+            raise ValueError("batch must be sorted and not negative: the nodes of one graph after those of another")
+        return torch.bincount(batch)
+
+
+kept_zero = ctypes.c_int64(0)
+
+
+def free_graphs(pointers):
+    for pointer in pointers:
+        lib.gnn_graph_free(pointer)
+
+
+class Tape(Handle):
+    """A tape of one thread."""
+
+    def __init__(self, threads):
+        made, self.context = ctypes.c_void_p(), context(threads)
+        check(lib.gnn_tape_new(ctypes.byref(made), self.context._at))
+        self._hold(made.value, lib.gnn_tape_free)
+        self.thread, self.run = threading.get_ident(), 0
+
+
+class Lent:
+    """A tape until its backward pass has run, or cannot run any more."""
+
+    def __init__(self, plan):
+        self.plan, self.tape = plan, plan.take_tape()
+        self.tape.run += 1
+        self.number = self.tape.run
+
+    def give_back(self):
+        if self.tape is not None and self.plan.pid == os.getpid():
+            self.plan.tapes.append(self.tape)
+        self.tape = None
+
+    __del__ = give_back
+
+
+class Run(torch.autograd.Function):
+    """One run of a plan on a tape."""
+
+    @staticmethod
+    def forward(ctx, plan, slots, training, recording, n, *tensors):
+        inputs = tensors[:n]
+        lent = Lent(plan)
+        tape = lent.tape._at
+        made, kept = plan.record(slots, inputs)
+        variables = (ctypes.c_int32 * max(n, 1))()
+        lib.gnn_tape_reset(tape, int(recording), int(training))
+        y = lib.gnn_model_record(plan.model, tape, ctypes.byref(made), variables)
+        check(lib.gnn_tape_status(tape))
+        lib.gnn_tape_keep(tape, y)
+        if training:
+            lib.gnn_tape_set_step(tape, int(torch.randint(1 << 31, ())))
+        check(lib.gnn_tape_forward(tape))
+        out = memory(lib.gnn_tape_value(tape, y), lent.tape).clone()
+        if recording:
+            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, list(variables[:n]), kept, n
+        else:
+            lent.give_back()
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy):
+        plan, lent = ctx.plan, ctx.lent
+        if lent.tape is None:
+            raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
+        with plan.lock:
+            tape, dy = lent.tape._at, dy.float().contiguous()
+            d = Tensor(dy.data_ptr() or None, dy.shape[0], dy.shape[1], dy.shape[1])
+            lib.gnn_parameters_zero_gradients(plan.block)
+            check(lib.gnn_tape_backward(tape, ctx.y, ctypes.byref(d)))
+            wanted = ctx.needs_input_grad[5:]
+            given = [memory(lib.gnn_tape_gradient(tape, v), lent.tape).clone() if wanted[k] else None for k, v in enumerate(ctx.variables)]
+            made = plan.gradients(wanted[ctx.n:])
+            lent.give_back()
+            ctx.kept = None
+        return (None, None, None, None, None, *given, *made)
+
+
+class Compiled(torch.nn.Module):
+    """A module that computes what another one computes, in libgnn.
+
+    Parameters, buffers and children are those of the module itself: state_dict, optimisers and
+    train() see no difference. The first call with a new set of inputs traces the module and compares
+    both on these inputs: a difference above 1e-4 is an Untraceable that names the step.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        float32, on the CPU.
+    fallback : bool
+        True: a module that cannot be traced runs in PyTorch, with a warning that says why.
+    threads : int, optional
+        Default: torch.get_num_threads().
+    """
+
+    def __init__(self, module, fallback=False, threads=None):
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"a torch.nn.Module is expected, came {type(module).__name__}")
+        if isinstance(module, Compiled):
+            raise TypeError("this module is compiled already")
+        super().__init__()
+        for name in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[name] = module.__dict__[name]
+        self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={}, training=module.training)
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.__dict__["arguments"] = [name for name, p in inspect.signature(module.forward).parameters.items() if p.kind in kinds]
+
+    def train(self, mode=True):
+        self.wrapped.train(mode)
+        self.__dict__["training"] = self.wrapped.training
+        return self
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["wrapped"], name)
+
+    def __reduce__(self):
+        return Compiled, (self.wrapped, self.fallback, self.threads)
+
+    def __deepcopy__(self, memo):
+        return Compiled(copy.deepcopy(self.wrapped, memo), self.fallback, self.threads)
+
+    def plan(self, values):
+        """The plan for these inputs, made if there is none: values of PyTorch's own where that fails and `fallback` is set."""
+        key = tuple(name for name in values)
+        made = self.plans.get(key)
+        if made is None:
+            try:
+                made = Plan(self.wrapped, values, self.threads or torch.get_num_threads())
+            except (Untraceable, TypeError) as problem:
+                if not self.fallback:
+                    raise
+                warnings.warn(f"runs in PyTorch: {problem}", stacklevel=4)
+                made = False
+            self.plans[key] = made
+        if made and (len(made.values) != len(list(self.parameters())) + len(statistics(self.wrapped)) or any(a is not b for a, b in zip(made.values, self.parameters()))):
+            del self.plans[key]
+            return self.plan(values)
+        return made
+
+    def forward(self, *args, **kwargs):
+        if len(args) > len(self.arguments):
+            raise TypeError(f"forward() takes {len(self.arguments)} arguments, came {len(args)}")
+        values = dict(zip(self.arguments, args))
+        for name, value in kwargs.items():
+            if name in values:
+                raise TypeError(f"forward() got several values of {name}")
+            values[name] = value
+        plan = self.plan({name: value for name, value in values.items() if value is not None})
+        if plan is False:
+            return self.wrapped(*args, **kwargs)
+        return self.run(plan, values)
+
+    def run(self, plan, values):
+        recording = torch.is_grad_enabled() and (any(p.requires_grad for p in plan.values) or any(torch.is_tensor(v) and v.requires_grad for v in values.values()))
+        with plan.lock:
+            slots, tensors = plan.slots(values, recording), plan.inputs(values)
+            plan.fill()
+            if not recording and not self.training:
+                return plan.shaped(self.infer(plan, slots, tensors))
+            y = Run.apply(plan, slots, self.training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
+            if self.training:
+                plan.write_back()
+        return plan.shaped(y)
+
+    @staticmethod
+    def infer(plan, slots, tensors):
+        made, kept = plan.record(slots, tensors)
+        rows = slots.rows = getattr(slots, "rows", None) or output_rows(plan, made)
+        y = plan.output(rows)
+        check(lib.gnn_model_forward(plan.model, context(plan.threads)._at, ctypes.byref(made), ctypes.byref(Tensor(y.data_ptr() or None, *y.shape, y.shape[1]))))
+        del kept
+        return y
+
+
+def output_rows(plan, inputs):
+    """Rows of the output, as a tape knows them before it runs."""
+    lent = Lent(plan)
+    tape = lent.tape._at
+    lib.gnn_tape_reset(tape, 0, 0)
+    y = lib.gnn_model_record(plan.model, tape, ctypes.byref(inputs), None)
+    check(lib.gnn_tape_status(tape))
+    rows = lib.gnn_tape_rows(tape, y)
+    lent.give_back()
+    return rows

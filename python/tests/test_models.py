@@ -1,0 +1,240 @@
+import copy
+import gc
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import libgnn
+
+EDGES = np.array([[0, 1, 2, 3, 3], [1, 2, 3, 0, 1]])
+GRAPH = libgnn.Graph(EDGES, 4)
+X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+
+
+def gcn(weight, bias, edges, x):
+    """Kipf and Welling's layer, in NumPy."""
+    a = np.eye(len(x))
+    np.add.at(a, (edges[1], edges[0]), 1)
+    d = a.sum(1) ** -0.5
+    return d[:, None] * a * d @ (x @ weight) + bias
+
+
+def test_gcn_is_what_numpy_computes():
+    layer = libgnn.GCN(6, 3)
+    values = layer.parameters()
+    values["out.bias"] += 1
+    layer.load_parameters(values)
+    assert np.allclose(layer(GRAPH, X), gcn(values["value.weight"], values["out.bias"], EDGES, X.astype(float)), atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda x: x.astype(np.float64), np.asfortranarray, lambda x: np.repeat(x, 2, 1)[:, ::2], lambda x: np.repeat(x, 3, 0)[::3], lambda x: x.tolist(),
+                                  lambda x: np.hstack([x, x])[:, :6], lambda x: x[::-1][::-1], memoryview, lambda x: x.astype(">f4")])
+def test_features_of_all_layouts(make):
+    layer = libgnn.GAT(6, 3, heads=2)
+    assert np.array_equal(layer(GRAPH, make(X)), layer(GRAPH, X))
+
+
+def test_no_copy_of_a_strided_matrix():
+    from libgnn import _arrays
+    wide = np.zeros((5, 9), np.float32)
+    made = _arrays.reals(wide[:, 2:7], "x")
+    assert made.base is wide and _arrays.tensor(made).stride == 9
+
+
+@pytest.mark.parametrize("x, kind", [(X[:, :5], ValueError), (X[:3], ValueError), (X[0], ValueError), (X.astype(complex), TypeError), (X.astype(str), TypeError), ([[object()] * 6] * 4, TypeError),
+                                     (None, TypeError), (np.zeros((4, 6), "M8[s]"), TypeError)])
+def test_wrong_features(x, kind):
+    with pytest.raises(kind):
+        libgnn.GCN(6, 3)(GRAPH, x)
+
+
+def test_unknown_arguments_are_named():
+    with pytest.raises(TypeError, match="haeds"):
+        libgnn.GAT(6, 3, haeds=2)
+    with pytest.raises(TypeError, match="in_channels"):
+        libgnn.GAT(6, 3, **{"in": 2})
+    with pytest.raises(TypeError, match="learning_rate.*lr"):
+        libgnn.Model([libgnn.GCN(34, 2)]).fit(libgnn.Data.karate(), learning_rate=1)
+    with pytest.raises(KeyError, match="relu"):
+        libgnn.GCN(6, 3, activation="rleu")
+    with pytest.raises(TypeError, match="heads"):
+        libgnn.GAT(6, 3, heads=True)
+    for value in (-1, 0.5, "many", [1, 2]):
+        with pytest.raises((ValueError, TypeError)):
+            libgnn.GAT(6, 3, heads=value)
+
+
+@pytest.mark.parametrize("settings", [{"epochs": 0}, {"epochs": 1.5}, {"lr": "much"}, {"lr": -1}, {"optimizer": "adamm"}, {"metric": "accurracy"}, {"epochs": True}, {"resume": 1}, {"split": 9},
+                                      {"epochs": -3}, {"loss": "hinge"}, {"class_weight": [1, 2, 3]}])
+def test_wrong_settings_of_a_training(settings):
+    with pytest.raises((ValueError, TypeError)):
+        libgnn.Model([libgnn.GCN(34, 2)]).fit(libgnn.Data.karate(), **settings)
+
+
+def model():
+    libgnn.set_seed(3)
+    return libgnn.Model([libgnn.GAT(34, 8, heads=4, activation="elu"), libgnn.GAT(32, 2)])
+
+
+def test_training(karate, tmp_path):
+    net = model()
+    seen = []
+    result = net.fit(karate, lr=0.01, epochs=30, weight_decay=5e-4, optimizer="adamw", schedule="cosine", period=30, callback=lambda state: seen.append(state["epoch"]))
+    assert result.epochs == 30 == len(seen) and net.evaluate(karate) >= 0.8
+    y = net.predict(karate)
+    graph = libgnn.Graph(karate.edge_index, 34)
+    assert np.allclose(net.predict(graph, np.eye(34)), y, atol=1e-6)
+    net.save(tmp_path / "model.safetensors")
+    for other in (libgnn.Model.load(tmp_path / "model.safetensors"), copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert np.array_equal(other.predict(karate), y)
+    fresh = libgnn.Model([libgnn.GAT(34, 8, heads=4, activation="elu"), libgnn.GAT(32, 2)])
+    fresh.load_state_dict(net.state_dict())
+    assert np.array_equal(fresh.predict(karate), y)
+    with pytest.raises(KeyError):
+        fresh.load_state_dict({})
+
+
+def test_callback_ends_a_training(karate):
+    assert model().fit(karate, epochs=100, callback=lambda state: state["epoch"] == 5).epochs == 5
+
+    def fails(state):
+        raise RuntimeError("mine")
+    with pytest.raises(RuntimeError, match="mine"):
+        model().fit(karate, callback=fails)
+
+
+def test_interrupt_leaves_the_best_model(karate):
+    net = model()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(karate, epochs=200_000, lr=0.01)
+    assert net.evaluate(karate) >= 0.8
+
+
+def test_data_of_arrays():
+    x, y = X, np.array([0, 1, 0, -1])
+    masks = np.eye(4, dtype=bool)[:3]
+    data = libgnn.Data(EDGES, x=x, y=y, train_mask=masks[0], val_mask=masks[1], test_mask=masks[2])
+    assert (data.num_nodes, data.num_features, data.num_classes) == (4, 6, 2)
+    assert np.array_equal(data.x, x) and np.array_equal(data.y, y) and np.array_equal(data.mask("test"), masks[2])
+    assert np.array_equal(data.edge_index, EDGES)
+    for wrong in ({"y": y[:3]}, {"y": y * 0.5}, {"train_mask": masks[0]}, {"x": x[:, 0]}, {"edge_weight": [1.0]}, {"x": x * np.nan}):
+        with pytest.raises((ValueError, TypeError)):
+            libgnn.Data(EDGES, **{"x": x, "y": y, **wrong})
+    with pytest.raises(TypeError, match="num_nodes"):
+        libgnn.Data(EDGES)
+    with pytest.raises(TypeError):
+        pickle.dumps(data)
+
+
+def test_views_keep_the_memory():
+    data = libgnn.Data.karate()
+    y = data.y
+    with pytest.raises(BufferError):
+        data.close()
+    with pytest.raises(ValueError):
+        y[0] = 1
+    del data
+    gc.collect()
+    assert set(y.tolist()) == {0, 1}
+
+
+def test_files(tmp_path, karate):
+    karate.save(tmp_path / "k.npz")
+    assert libgnn.Data.open(str(tmp_path / "k.npz")).num_nodes == 34
+    with pytest.raises(OSError):
+        libgnn.Data.open("nosuch.npz")
+    with pytest.raises(OSError):
+        libgnn.Model.load("nosuch.safetensors")
+    (tmp_path / "wrong.safetensors").write_bytes(b"no model")
+    with pytest.raises(ValueError, match="wrong.safetensors"):
+        libgnn.Model.load(tmp_path / "wrong.safetensors")
+
+
+def test_closed(karate):
+    net = model()
+    with net:
+        pass
+    for call in (net.state_dict, lambda: net.predict(karate), lambda: net.fit(karate), lambda: net.save("x")):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    with libgnn.Data.karate() as data:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        data.y
+
+
+def test_threads_share_a_layer_and_a_graph():
+    layers, graph, wrong = [libgnn.GAT(6, 3), libgnn.GCN(6, 3), libgnn.SAGE(6, 3)], libgnn.Graph(EDGES, 4), []
+    want = [layer(libgnn.Graph(EDGES, 4), X) for layer in layers]
+
+    def work(k):
+        for _ in range(200):
+            if not np.array_equal(layers[k % 3](graph, X), want[k % 3]):
+                wrong.append(k)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_fork():
+    layer = libgnn.GAT(6, 3)
+    want = layer(GRAPH, X)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(layer(GRAPH, X), want) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_other_threads_run_during_a_call():
+    """The interpreter's lock is free while the library works."""
+    n = 3000
+    graph, layer, x = libgnn.Graph.complete(n), libgnn.TRANSFORMER(64, heads=4), np.ones((n, 64), np.float32)
+    ticks, over = [], threading.Event()
+
+    def tick():
+        while not over.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    layer(graph, x)
+    stop = time.perf_counter()
+    over.set()
+    thread.join()
+    assert sum(start < t < stop for t in ticks) >= 3
+
+
+def test_memory_stays_flat(karate):
+    def size():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    def once():
+        graph = libgnn.Graph(EDGES, 4)
+        libgnn.GAT(6, 30)(graph, X)
+        libgnn.Model([libgnn.GCN(34, 64), libgnn.GCN(64, 2)]).predict(karate)
+    for _ in range(300):
+        once()
+    before = size()
+    for _ in range(2000):
+        once()
+    assert size() - before < 4 << 20
+
+
+def test_threads_are_checked():
+    for count in (-1, 5000):
+        with pytest.raises(ValueError):
+            libgnn.set_threads(count)
+    with pytest.raises(ValueError):
+        libgnn.set_seed(-1)

@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+import libgnn
+
+
+def test_folders_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="download"):
+        libgnn.SentenceEncoder("nosuch")
+    with pytest.raises((OSError, ValueError)):
+        libgnn.Generator(tmp_path)
+
+
+def test_sentences(minilm):
+    encoder = libgnn.SentenceEncoder(minilm)
+    texts = ["A cat sits on the mat.", "", "Ein Haus steht dort. 🙂", "x " * 1000]
+    v = encoder.encode(texts)
+    assert v.shape == (4, 384) and v.dtype == np.float32 and encoder.get_sentence_embedding_dimension() == 384
+    assert np.allclose(np.linalg.norm(v, axis=1), 1, atol=1e-5)
+    assert np.array_equal(encoder.encode(texts[0]), encoder.encode([texts[0]])[0])
+    assert np.allclose(encoder.encode(texts, batch_size=1), v, atol=1e-6)
+    assert encoder.encode([]).shape == (0, 384)
+    assert encoder.encode(texts, truncate_dim=64).shape == (4, 64) and encoder.encode(texts).shape == (4, 384)
+    assert np.allclose(encoder.similarity(v, v).diagonal(), 1, atol=1e-5)
+    assert len(encoder.encode(texts, convert_to_numpy=False)) == 4
+    for wrong in ({"precision": "int8"}, {"output_value": "token_embeddings"}, {"device": "cuda"}):
+        with pytest.raises(NotImplementedError):
+            encoder.encode(texts, **wrong)
+    with pytest.raises(TypeError, match=r"sentences\[1\]"):
+        encoder.encode(["a", None])
+    with pytest.raises(TypeError):
+        encoder.encode(texts, nosuch=1)
+    with pytest.raises(KeyError):
+        encoder.encode(texts, prompt_name="nosuch")
+    encoder.close()
+    with pytest.raises(ValueError, match="closed"):
+        encoder.encode(texts)
+
+
+def test_equal_to_sentence_transformers(minilm):
+    package = pytest.importorskip("sentence_transformers")
+    texts = ["A cat sits on the mat.", "Two dogs run.", "Ein Haus.", "the quick brown fox " * 40]
+    ours, theirs = libgnn.SentenceEncoder(minilm).encode(texts), package.SentenceTransformer(minilm, device="cpu").encode(texts)
+    assert ((ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)).min() >= 0.999999
+    prompted = libgnn.SentenceEncoder(minilm).encode(texts, prompt="query: ")
+    assert np.allclose(prompted, package.SentenceTransformer(minilm, device="cpu").encode(texts, prompt="query: "), atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory):
+    """A small language model with drawn weights."""
+    transformers, tokenizers = pytest.importorskip("transformers"), pytest.importorskip("tokenizers")
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokens = tokenizers.Tokenizer(tokenizers.models.BPE({chr(c): k for k, c in enumerate(range(33, 127))} | {"Ġ": 94, "<|endoftext|>": 95}, []))
+    tokens.pre_tokenizer, tokens.decoder = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False), tokenizers.decoders.ByteLevel()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokens, eos_token="<|endoftext|>").save_pretrained(folder)
+    config = transformers.GPT2Config(vocab_size=96, n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=95, eos_token_id=95)
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    return libgnn.Generator(folder)
+
+
+def test_generation(writer):
+    settings = {"length": 12, "temperature": 1.0, "seed": 5}
+    text = writer.generate("Once", **settings)
+    assert "".join(writer.stream("Once", **settings)) == text
+    assert writer.generate(["Once", "Once"], **settings)[0] == text
+    assert len(writer.generate("Once", samples=3, **settings)) == 3
+    for wrong in ({"lenght": 3}, {"max_new_tokens": 3}):
+        with pytest.raises(TypeError, match="length"):
+            writer.generate("Once", **wrong)
+    with pytest.raises(ValueError):
+        writer.generate("Once", temperature=-1)
+    with pytest.raises(TypeError):
+        writer.stream(["Once"])
+
+
+def test_a_stream_may_be_left(writer):
+    stream = writer.stream("Once", length=50, temperature=1.0)
+    next(stream)
+    stream.close()
+    assert isinstance(writer.generate("Once", length=3), str)
+    with pytest.raises(ValueError):
+        list(writer.stream("Once", length=1, temperature=-1))
