@@ -8,9 +8,9 @@
 
 const char *zoo_named(const char *format, ...)
 {
-    static char text[64][48];
+    static char text[256][48];
     static int next;
-    char *at = text[next++ % 64];
+    char *at = text[next++ % 256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(at, sizeof text[0], format, arguments);
@@ -423,13 +423,14 @@ void zoo_maximum(zoo_t *z, const char *name, const char *prefix, int64_t count)
 
 void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count)
 {
-    const char *sum = NULL;
+    char of[48], sum[48] = "";
+    snprintf(of, sizeof of, "%s", prefix);
     if (count == 1)
-        SCALE(name, NAMED("%s0", prefix), 1);
+        SCALE(name, NAMED("%s0", of), 1);
     for (int64_t k = 1; k < count; k++) {
         const char *next = k + 1 == count ? name : NAMED("%s:%d", name, (int)k);
-        ADD(next, sum ? sum : NAMED("%s0", prefix), NAMED("%s%d", prefix, (int)k));
-        sum = next;
+        ADD(next, k > 1 ? sum : NAMED("%s0", of), NAMED("%s%d", of, (int)k));
+        snprintf(sum, sizeof sum, "%s", next);
     }
 }
 

@@ -25,6 +25,7 @@ static void *room_for(int64_t count)
     return data;
 }
 
+/* The middle half of the range: scores stay small enough to compare gradients. */
 static void draw_reals(gnn_arrays_t *arrays, const char *name, gnn_array_t like, const char *rest)
 {
     char *end;
@@ -33,7 +34,7 @@ static void draw_reals(gnn_arrays_t *arrays, const char *name, gnn_array_t like,
     uint64_t seed = seed_of(name);
     like.dtype = GNN_DTYPE_FLOAT64;
     for (int64_t k = 0; k < like.count; k++)
-        data[k] = low + (high - low) * (test_uniform(&seed) + 1) / 2;
+        data[k] = (low + high) / 2 + (high - low) / 4 * test_uniform(&seed);
     add(arrays, name, &like, data);
     if (strchr(end, '*')) {
         char gradient[72];

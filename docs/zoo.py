@@ -1,0 +1,236 @@
+"""The page docs/zoo.md: the systems of the gallery, from the entries that tests/test_gallery.c runs.
+
+    python3 docs/zoo.py [--write]     without --write it compares, and exits with 1 if the page or a picture is another
+
+An entry of tests/zoo/*_*.c is a comment "ROW | system | formula | cost | paper" and ENTRY(case) { ... };
+tests/zoo/rows.tsv has the rows, tests/zoo/left_out.def the cases without an entry, tests/zoo/sizes.txt the patterns
+that are drawn.
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ZOO = os.path.join(ROOT, "tests", "zoo")
+PAGE = os.path.join(ROOT, "docs", "zoo.md")
+PICTURES = os.path.join(ROOT, "docs", "figures", "zoo")
+TITLES = {
+    "A": "Graphs and graph networks", "B": "Sequence models and attention before the Transformer",
+    "C": "The Transformer", "D": "Sparse attention by position", "E": "Sparse attention by content",
+    "F": "Linear attention", "G": "Prototypes and compression of memory", "H": "Low-rank self-attention",
+    "I": "Attention with a prior", "J": "Heads, scores, weights", "K": "Positions",
+    "L": "Norms and residual rules", "M": "Feed-forward blocks", "N": "Lightweight and convolutional models",
+    "O": "Adaptive computation", "P": "Recurrence and hierarchy", "Q": "Other architectures",
+    "R": "Pre-trained models", "S": "Applications", "T": "Learning"}
+HEAD = """# The zoo: attention and its relatives, one layer
+
+`docs/zoo.py --write` makes this page of `tests/zoo`, and `tests/house/zoo.sh` compares: an entry
+below is run by `tests/test_gallery.c`, forward and backward, against golden numbers of the authors'
+code or formula, and on drawn values in two forms of graph. %s
+
+A snippet adds steps to a list; `gnn_model_build` makes the model. It is written with the short forms
+of `tests/zoo/zoo.h`, which stand at the [end](#short-forms) of the page: `ATTENTION("y", slot, "x",
+d, .heads = h)` is a `gnn_step_t` of kind layer, `LINEAR("q", "x", in, out)` one of kind linear. A
+program copies them with `z` for its list of steps. `COLS("x")` is the count of columns of an array,
+`COUNT` of its rows, `N` and `R` are hyperparameters (`p.NAME`), integer and real; a name that no
+step has is an input. `BIND`, `TURN` and `SET` say which array of the golden file is which parameter;
+a program that trains needs none of them. `n` is the count of rows, `d` their width, `m` that of
+senders or edges.
+"""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def joined(comment):
+    return re.sub(r"\s+", " ", re.sub(r"\n \*", " ", comment)).strip()
+
+
+def functions(text):
+    """Static functions of a file by name: comment and source."""
+    found = {}
+    for m in re.finditer(r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?^static [^;{=]*?\b(\w+)\([^)]*\)\n\{\n.*?^\}\n", text, re.M | re.S):
+        found[m.group(1)] = m.group(0)
+    return found
+
+
+def needed(body, helpers, taken=()):
+    """Helpers that a body calls, callees first."""
+    out = []
+    for name, source in helpers.items():
+        if name not in taken and re.search(r"\b%s\b" % name, body):
+            for inner in needed(source.split("{", 1)[1], helpers, tuple(taken) + (name,) + tuple(out)):
+                if inner not in out:
+                    out.append(inner)
+            out.append(name)
+    return list(dict.fromkeys(out))
+
+
+def without_bindings(body):
+    """The body without the calls that bind arrays of the golden file; what a program needs stays."""
+    body = re.sub(r"zoo_same_pairs\([^;]*;", "", body)
+    return body
+
+
+def entries():
+    """Entries of all families: dicts with family, row, name, formula, cost, paper, case, source."""
+    for file in sorted(os.listdir(ZOO)):
+        if not re.match(r"[A-T]_\w+\.c$", file):
+            continue
+        text = read(os.path.join(ZOO, file))
+        helpers = functions(text)
+        listed = re.findall(r"AT\((\w+)\)", text)
+        for m in re.finditer(r"^/\* ([^\n]*?\|(?:[^*]|\*(?!/))*)\*/\nENTRY\((\w+)\)\n\{\n(.*?)^\}\n", text, re.M | re.S):
+            comment, case, body = m.groups()
+            # "|x|" is a length: fields are parted by " | "
+            fields = [f.strip() for f in joined(comment).split(" | ")]
+            if len(fields) != 5:
+                sys.exit("%s: %s: the comment has %d fields, not row | system | formula | cost | paper" % (file, case, len(fields)))
+            if case not in listed:
+                sys.exit("%s: %s is not in FAMILY" % (file, case))
+            called = needed(body, helpers)
+            source = "".join(helpers[h] for h in called) + body_of(body)
+            yield dict(zip(("row", "name", "formula", "cost", "paper"), fields), case=case, source=source,
+                       family=file[0] if fields[0].startswith("6") else fields[0][0], file=file)
+
+
+def body_of(body):
+    return "".join(line[4:] if line.startswith("    ") else line for line in body.splitlines(True))
+
+
+def rows():
+    for line in read(os.path.join(ZOO, "rows.tsv")).splitlines():
+        if not line.startswith("#"):
+            yield (line.split("\t") + [""] * 5)[:5]
+
+
+def left_out():
+    return [(row, case, why) for row, case, why in
+            re.findall(r'^ZOO_CASE\(([^,]*),\s*(\w+),\s*"([^"]*)"\)', read(os.path.join(ZOO, "left_out.def")), re.M)]
+
+
+def models():
+    return re.findall(r'^ZOO_MODEL\((\w+),\s*"([^"]*)"\)', read(os.path.join(ZOO, "left_out.def")), re.M)
+
+
+# ---- pictures ----
+
+def patterns():
+    """src, dst and lengths of the cases that have them."""
+    case, found = None, {}
+    for line in read(os.path.join(ZOO, "sizes.txt")).splitlines():
+        if not line.startswith(" "):
+            case = line
+            continue
+        word = line.split()
+        if word[0] in ("src", "dst", "lengths", "lengths_mem"):
+            found.setdefault(case, {})[word[0]] = [int(v) for v in word[4:]]
+    return found
+
+
+def picture(title, arrays):
+    """The pairs of the longest segment: a receiver per row, a sender per column."""
+    lengths = arrays.get("lengths", [max(arrays["dst"]) + 1])
+    across = arrays.get("lengths_mem", lengths)
+    best = max(range(len(lengths)), key=lambda s: lengths[s])
+    row, col = sum(lengths[:best]), sum(across[:best])
+    path = "".join("M%d %dh9v9h-9z" % (10 * (s - col) + 1, 10 * (d - row) + 1)
+                   for s, d in zip(arrays["src"], arrays["dst"])
+                   if row <= d < row + lengths[best] and col <= s < col + across[best])
+    width, height = 10 * across[best] + 1, 10 * lengths[best] + 1
+    return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">\n'
+            "<title>%s: receivers from top to bottom, senders from left to right</title>\n"
+            '<rect width="%d" height="%d" fill="#eee"/>\n<path d="%s" fill="#369"/>\n</svg>\n'
+            % (width, height, width, height, title.replace("&", "and").replace("<", "below"), width, height, path))
+
+
+# ---- the page ----
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def state_of(row, own, missing, written):
+    """works, in part or not, and why."""
+    left = [(case, why) for r, case, why in left_out() if r == row]
+    if not own and not left:
+        return {"now": "works", "part": "in part", "no": "not"}[written]
+    if not own:
+        elsewhere = all(why.startswith("run by") for _, why in left)
+        return "works" if elsewhere and written == "now" else "in part" if elsewhere else "not"
+    return "in part" if missing or any(not why.startswith("run by") for _, why in left) else "works"
+
+
+def table(letter, all_entries):
+    out = ["| row | system | state | shown by | missing |", "| --- | --- | --- | --- | --- |"]
+    counts = {"works": 0, "in part": 0, "not": 0}
+    for row, system, written, shown, missing in rows():
+        if row[0] != letter:
+            continue
+        own = [e for e in all_entries if e["row"] == row]
+        left = [(case, why) for r, case, why in left_out() if r == row]
+        state = state_of(row, own, missing, written)
+        counts[state] += 1
+        what = ", ".join("[%s](#%s)" % (e["case"], e["case"]) for e in own) or shown
+        lacks = "; ".join(([missing] if missing and state != "works" else []) +
+                          ["%s: %s" % (case, why) for case, why in left if state != "works"])
+        out.append("| %s | %s | %s | %s | %s |" % (row, cell(system), state, cell(what), cell(lacks)))
+    return out, counts
+
+
+def entry_text(e, drawn):
+    out = ['<a id="%s"></a>' % e["case"], "### %s" % e["name"], "", "`%s`" % e["formula"], ""]
+    out += ["Cost %s. %s. %sCase `%s`, `tests/zoo/%s`."
+            % (e["cost"], e["paper"], "" if e["row"].startswith("6") else "Row %s. " % e["row"], e["case"], e["file"]), ""]
+    if e["case"] in drawn:
+        out += ["![pattern of %s](figures/zoo/%s.svg)" % (e["name"].replace("|", ""), e["case"]), ""]
+    return out + ["```c", e["source"].rstrip("\n"), "```", ""]
+
+
+def page():
+    all_entries = list(entries())
+    known = patterns()
+    drawn = {e["case"]: picture(e["name"], known[e["case"]]) for e in all_entries
+             if e["file"].startswith("D_") and {"src", "dst"} <= set(known.get(e["case"], {}))}
+    total, body, contents = {"works": 0, "in part": 0, "not": 0}, [], []
+    for letter, title in TITLES.items():
+        lines, counts = table(letter, all_entries)
+        for state, count in counts.items():
+            total[state] += count
+        own = [e for e in all_entries if e["family"] == letter]
+        contents.append("- [%s %s](#family-%s): %d rows, %d entries" % (letter, title, letter.lower(), sum(counts.values()), len(own)))
+        body += ['<a id="family-%s"></a>' % letter.lower(), "## %s %s" % (letter, title), ""] + lines + [""]
+        for e in own:
+            body += entry_text(e, drawn)
+    left = left_out()
+    elsewhere = [case for _, case, why in left if why.startswith("run by")]
+    sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."
+            % (len(all_entries), len(all_entries) + len(left), len(elsewhere), sum(total.values()), total["works"], total["in part"], total["not"]))
+    text = [HEAD % sums, "## Families", ""] + contents + [""] + body
+    text += ["## Cases without an entry", "", "| case | row | reason |", "| --- | --- | --- |"]
+    text += ["| %s | %s | %s |" % (case, row, cell(why)) for row, case, why in left]
+    text += ["", "## Golden models", "", "| model | |", "| --- | --- |"] + ["| %s | %s |" % m for m in models()]
+    short = re.search(r"/\* ---- steps, short ---- \*/\n(.*?)/\* ---- sizes", read(os.path.join(ZOO, "zoo.h")), re.S).group(1)
+    text += ["", "## Short forms", "", "```c", short.strip(), "```", ""]
+    return "\n".join(text), drawn
+
+
+def main():
+    text, drawn = page()
+    files = {PAGE: text}
+    files.update({os.path.join(PICTURES, case + ".svg"): svg for case, svg in drawn.items()})
+    if "--write" in sys.argv[1:]:
+        os.makedirs(PICTURES, exist_ok=True)
+        for path, content in files.items():
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        return
+    there = {os.path.join(PICTURES, f) for f in (os.listdir(PICTURES) if os.path.isdir(PICTURES) else [])}
+    wrong = [p for p, content in files.items() if not os.path.exists(p) or read(p) != content] + sorted(there - set(files))
+    if wrong:
+        sys.exit("not what the entries say (docs/zoo.py --write mends it): " + ", ".join(os.path.relpath(p, ROOT) for p in wrong))
+
+
+main()
