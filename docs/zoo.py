@@ -181,7 +181,7 @@ def table(letter, all_entries):
 
 
 def entry_text(e, drawn):
-    out = ['<a id="%s"></a>' % e["case"], "### %s" % e["name"], "", "`%s`" % e["formula"], ""]
+    out = ["### %s" % e["case"], "", "**%s.** `%s`" % (e["name"], e["formula"]), ""]
     out += ["Cost %s. %s. %sCase `%s`, `tests/zoo/%s`."
             % (e["cost"], e["paper"], "" if e["row"].startswith("6") else "Row %s. " % e["row"], e["case"], e["file"]), ""]
     if e["case"] in drawn:
@@ -200,8 +200,9 @@ def page():
         for state, count in counts.items():
             total[state] += count
         own = [e for e in all_entries if e["family"] == letter]
-        contents.append("- [%s %s](#family-%s): %d rows, %d entries" % (letter, title, letter.lower(), sum(counts.values()), len(own)))
-        body += ['<a id="family-%s"></a>' % letter.lower(), "## %s %s" % (letter, title), ""] + lines + [""]
+        slug = re.sub(r"[^a-z -]", "", ("%s %s" % (letter, title)).lower()).replace(" ", "-")
+        contents.append("- [%s %s](#%s): %d rows, %d entries" % (letter, title, slug, sum(counts.values()), len(own)))
+        body += ["## %s %s" % (letter, title), ""] + lines + [""]
         for e in own:
             body += entry_text(e, drawn)
     left = left_out()

@@ -32,8 +32,8 @@ ENTRY(graph_transformer_edges)
     zoo_also(z, "y.edges", "edge_y");
 }
 
-/* A5 | Laplacian positions | y = [x, eigenvectors of I - D^-1/2 A D^-1/2] | O(n^3) once | Dwivedi
- * and Bresson 2021 */
+/* A5 | Laplacian positions | y = [x, eigenvectors of I - D^-1/2 A D^-1/2] | O(n^3) once |
+ * Dwivedi and Bresson 2021 */
 ENTRY(laplacian_positions)
 {
     zoo_edges(z);
@@ -43,8 +43,8 @@ ENTRY(laplacian_positions)
     CONCAT("y", "x", "positions");
 }
 
-/* A9 | Syntax-augmented layer | y = g attention over the tree + (1 - g) x, g = sigmoid(W x + b) |
- * O(n d^2) | Sachan et al. 2021 */
+/* A9 | Syntax-augmented layer | y = g attention over the tree + (1 - g) x, g = sigmoid(W x + b)
+ * | O(n d^2) | Sachan et al. 2021 */
 ENTRY(syntax_layer)
 {
     AFFINE("W", "x", COLS("x"), COLS("x")), ACTIVATION("g", "W", SIGMOID);
@@ -52,8 +52,8 @@ ENTRY(syntax_layer)
     SUBTRACT("change", "a", "x"), MULTIPLY("gated", "g", "change"), ADD("y", "x", "gated");
 }
 
-/* A12 | PinSage | n_i = weighted mean of relu(Q h_j), y = relu(W [h_i, n_i]), normalised | O(m d)
- * | Ying et al. 2018 */
+/* A12 | PinSage | n_i = weighted mean of relu(Q h_j), y = relu(W [h_i, n_i]), normalised | O(m
+ * d) | Ying et al. 2018 */
 ENTRY(pinsage)
 {
     zoo_edges(z);
@@ -85,8 +85,8 @@ static void bind_projections(zoo_t *z)
         TURN("y.out.weight", "o");
 }
 
-/* A14 | Multi-Graph Transformer | groups of heads over several graphs, side by side | O(m d) | Xu
- * et al. 2021 */
+/* A14 | Multi-Graph Transformer | groups of heads over several graphs, side by side | O(m d) |
+ * Xu et al. 2021 */
 ENTRY(multi_graph_heads)
 {
     add_near(z, 1, 1), add_near(z, 0, 2), add_near(z, 0, INT64_MAX);
@@ -96,8 +96,8 @@ ENTRY(multi_graph_heads)
     bind_projections(z);
 }
 
-/* 6.3 | Decay by hops (Gradformer) | softmax(s_ij + hops_ij log g_h) over all nodes | O(n^2 d) |
- * Liu et al. 2024 */
+/* 6.3 | Decay by hops (Gradformer) | softmax(s_ij + hops_ij log g_h) over all nodes | O(n^2 d)
+ * | Liu et al. 2024 */
 ENTRY(hop_decay)
 {
     const int64_t n = COUNT("x");
@@ -238,8 +238,8 @@ static int normalised(zoo_t *z)
     return zoo_edges(z);
 }
 
-/* 6.3 | DIFFormer | weights 1 + cos(q_i, k_j), normalised, plus propagation on the graph, half a
- * step | O(n d^2 + m d) | Wu et al. 2023 */
+/* 6.3 | DIFFormer | weights 1 + cos(q_i, k_j), normalised, plus propagation on the graph, half
+ * a step | O(n d^2 + m d) | Wu et al. 2023 */
 ENTRY(difformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = COUNT("w.q"),
@@ -298,8 +298,8 @@ ENTRY(polynormer_attention)
     AFFINE("lin_out", "gated", all, COUNT("w.lin_out.bias")), ACTIVATION("y", "lin_out", RELU);
 }
 
-/* E1 | Neighbours by values | attention to the nearest rows of a sentence | O(n^2 d) to find them
- * | Roy et al. 2021 */
+/* E1 | Neighbours by values | attention to the nearest rows of a sentence | O(n^2 d) to find
+ * them | Roy et al. 2021 */
 ENTRY(nearest_by_values)
 {
     const gnn_tensor_t x = golden_tensor(&z->g, "x");
@@ -308,8 +308,8 @@ ENTRY(nearest_by_values)
     ATTENTION("y", 0, "x", COLS("x"), .heads = N("p.heads"));
 }
 
-/* 6.3 | Dynamic graph CNN | the k nearest rows, max of relu(W [x_i, x_j - x_i] + b) | O(n^2 d) to
- * find them | Wang et al. 2019 */
+/* 6.3 | Dynamic graph CNN | the k nearest rows, max of relu(W [x_i, x_j - x_i] + b) | O(n^2 d)
+ * to find them | Wang et al. 2019 */
 ENTRY(dynamic_edge_conv)
 {
     const gnn_tensor_t x = golden_tensor(&z->g, "x");

@@ -19,8 +19,8 @@ ENTRY(luong_general)
     BIND("W.weight", "W", .layout = SAME);
 }
 
-/* B6 | Luong, concat; Bahdanau's score | s_ij = v . tanh(W [q_i, k_j]) | O(n m d) | Luong et al.
- * 2015, Bahdanau et al. 2015 */
+/* B6 | Luong, concat; Bahdanau's score | s_ij = v . tanh(W [q_i, k_j]) | O(n m d) | Luong et
+ * al. 2015, Bahdanau et al. 2015 */
 ENTRY(luong_concat)
 {
     const int64_t d = COLS("x"), hidden = COUNT("w.W");
@@ -47,8 +47,8 @@ ENTRY(luong_location)
                    .priors = {{&gnn_prior_place, {(double)places}, GNN_ON}}});
 }
 
-/* B10 | Cosine scores, content addressing | s_ij = beta_i cos(q_i, k_j), beta = softplus(x u + b)
- * | O(n m d) | Graves et al. 2014 */
+/* B10 | Cosine scores, content addressing | s_ij = beta_i cos(q_i, k_j), beta = softplus(x u +
+ * b) | O(n m d) | Graves et al. 2014 */
 ENTRY(cosine_scores)
 {
     const int64_t d = COLS("x");
@@ -60,8 +60,8 @@ ENTRY(cosine_scores)
     ATTEND("y", zoo_across(z), "q", "unit mem", "mem", d, .scale = 1);
 }
 
-/* B13 | A score network with more layers | s_ij = v . relu(W2 relu(W1 [q_i, k_j])) | O(n m d^2) |
- * Bahdanau et al. 2015 */
+/* B13 | A score network with more layers | s_ij = v . relu(W2 relu(W1 [q_i, k_j])) | O(n m d^2)
+ * | Bahdanau et al. 2015 */
 ENTRY(mlp_scores)
 {
     const int64_t d = COLS("mem"), hidden = COUNT("w.W2");
@@ -107,8 +107,8 @@ ENTRY(luong_local_predictive)
          .layer = {.in = d, .aggregator = &gnn_aggregator_attention, .scale = 1});
 }
 
-/* A10 | End-to-end memory network | u <- u H + sum of softmax(u . A m_j) C m_j, a few hops | O(n
- * m d hops) | Sukhbaatar et al. 2015 */
+/* A10 | End-to-end memory network | u <- u H + sum of softmax(u . A m_j) C m_j, a few hops |
+ * O(n m d hops) | Sukhbaatar et al. 2015 */
 ENTRY(memory_network)
 {
     const int64_t d = COLS("x");
@@ -167,8 +167,8 @@ static void channel(zoo_t *z, const char *name, const char *x, bool first)
          .bias = GNN_OFF, .share = first ? NULL : "channel.fc2");
 }
 
-/* B24 | CBAM | a gate per channel from mean and maximum, then a gate per pixel from a convolution
- * | O(n d) | Woo et al. 2018 */
+/* B24 | CBAM | a gate per channel from mean and maximum, then a gate per pixel from a
+ * convolution | O(n d) | Woo et al. 2018 */
 ENTRY(cbam)
 {
     const int64_t d = COLS("x"), reach = zoo_shape(z, "w.spatial.conv.conv.weight", -1) / 2;
@@ -259,7 +259,8 @@ ENTRY(mix_positions)
     ADD("y", "x", "all");
 }
 
-/* B27 | gMLP | y = x + (u (T LN(v) + b)) W2, [u, v] = gelu(LN(x) W1) | O(n^2 d) | Liu et al. 2021 */
+/* B27 | gMLP | y = x + (u (T LN(v) + b)) W2, [u, v] = gelu(LN(x) W1) | O(n^2 d) | Liu et al.
+ * 2021 */
 ENTRY(gmlp)
 {
     const int64_t d = COLS("x"), all = COUNT("w.b1"), half = all / 2;

@@ -66,8 +66,8 @@ ENTRY(pattern_window_uneven)
 
 /* ---- global nodes ---- */
 
-/* D8 | Longformer: a band and global nodes | |i - j| <= w, or one of the two is global | O(n (w +
- * g)) | Beltagy et al. 2020 */
+/* D8 | Longformer: a band and global nodes | |i - j| <= w, or one of the two is global | O(n (w
+ * + g)) | Beltagy et al. 2020 */
 ENTRY(pattern_window_global)
 {
     int64_t count, at = 0, m = 0, *lengths = zoo_segments(z, &count);
@@ -157,8 +157,8 @@ static span_t block_before(zoo_t *z, int64_t at, int64_t length, int64_t senders
     return (span_t){(at / N("p.b") - 1) * N("p.b"), at + 1};
 }
 
-/* D14 | Image Transformer, 1-D | own block up to itself and the block before | O(n b) | Parmar et
- * al. 2018 */
+/* D14 | Image Transformer, 1-D | own block up to itself and the block before | O(n b) | Parmar
+ * et al. 2018 */
 ENTRY(pattern_block_causal)
 {
     zoo_spans(z, block_before);
@@ -193,8 +193,8 @@ ENTRY(local_attention)
     attend(z);
 }
 
-/* D10 | BigBird's pattern | first and last block, neighbours, and drawn blocks | O(n b) | Zaheer
- * et al. 2020 */
+/* D10 | BigBird's pattern | first and last block, neighbours, and drawn blocks | O(n b) |
+ * Zaheer et al. 2020 */
 ENTRY(pattern_bigbird)
 {
     zoo_edges(z);
@@ -238,16 +238,16 @@ ENTRY(pattern_sparse_strided_1)
     attend(z);
 }
 
-/* D11 | Sparse Transformer, strided, second head | j <= i, i = j modulo s | O(n^2 / s) | Child et
- * al. 2019 */
+/* D11 | Sparse Transformer, strided, second head | j <= i, i = j modulo s | O(n^2 / s) | Child
+ * et al. 2019 */
 ENTRY(pattern_sparse_strided_2)
 {
     zoo_window(z, zoo_longest(z), N("p.s"), GNN_ON);
     attend(z);
 }
 
-/* D11 | Sparse Transformer, strided, both heads merged | j <= i and (i - j < s or i = j modulo s)
- * | O(n (s + n / s)) | Child et al. 2019 */
+/* D11 | Sparse Transformer, strided, both heads merged | j <= i and (i - j < s or i = j modulo
+ * s) | O(n (s + n / s)) | Child et al. 2019 */
 ENTRY(pattern_sparse_strided)
 {
     zoo_edges(z);
@@ -292,16 +292,16 @@ ENTRY(pattern_sparse_fixed)
     attend(z);
 }
 
-/* D12 | Sparse Transformer, fixed, second head | j <= i, j modulo s in s - c .. s - 1 | O(c n^2 /
- * s) | Child et al. 2019 */
+/* D12 | Sparse Transformer, fixed, second head | j <= i, j modulo s in s - c .. s - 1 | O(c n^2
+ * / s) | Child et al. 2019 */
 ENTRY(pattern_sparse_fixed_2)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* D11 | Sparse Transformer, a pattern per head | even heads i - s .. i, odd heads i = j modulo s
- * | O(n (s + n / s)) | Child et al. 2019 */
+/* D11 | Sparse Transformer, a pattern per head | even heads i - s .. i, odd heads i = j modulo
+ * s | O(n (s + n / s)) | Child et al. 2019 */
 ENTRY(sparse_transformer_heads)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -406,7 +406,8 @@ static void grid_windows(zoo_t *z, int64_t s)
     attend(z);
 }
 
-/* S4 | Swin, windows | windows of h x w, those at the border smaller | O(n h w) | Liu et al. 2021 */
+/* S4 | Swin, windows | windows of h x w, those at the border smaller | O(n h w) | Liu et al.
+ * 2021 */
 ENTRY(grid_blocks)
 {
     grid_windows(z, 0);
@@ -441,8 +442,8 @@ ENTRY(grid_halo)
     attend(z);
 }
 
-/* D15 | Image Transformer, 2-D | a block of h x w reads its neighbourhood, up to the receiver in
- * reading order | O(n (h + m) (w + 2 m)) | Parmar et al. 2018 */
+/* D15 | Image Transformer, 2-D | a block of h x w reads its neighbourhood, up to the receiver
+ * in reading order | O(n (h + m) (w + 2 m)) | Parmar et al. 2018 */
 ENTRY(grid_image_2d)
 {
     zoo_edges(z);

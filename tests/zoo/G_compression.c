@@ -73,8 +73,8 @@ static void plain_attention(zoo_t *z, const char *name, int slot, const char *x,
          .base = d * all);
 }
 
-/* G6 | ISAB without residual and feed-forward | L = attention(latents, X), Y = attention(X, L) |
- * O(n points d) | Lee et al. 2019 */
+/* G6 | ISAB without residual and feed-forward | L = attention(latents, X), Y = attention(X, L)
+ * | O(n points d) | Lee et al. 2019 */
 ENTRY(isab_plain)
 {
     const int pool = zoo_pool(z, N("p.points")), unpool = zoo_unpool(z, N("p.points"));
@@ -85,8 +85,8 @@ ENTRY(isab_plain)
 
 /* ---- learned rows in between ---- */
 
-/* G7 | Luna | P' = attention(P, X), Y = attention(X, P'), P learned rows carried on | O(n points
- * d) | Ma et al. 2021 */
+/* G7 | Luna | P' = attention(P, X), Y = attention(X, P'), P learned rows carried on | O(n
+ * points d) | Ma et al. 2021 */
 ENTRY(luna)
 {
     const int64_t d = COLS("x"), rows = N("p.points");
@@ -109,8 +109,8 @@ ENTRY(perceiver)
     CROSS("write", unpool, "x", "self", d, .heads = N("p.heads"));
 }
 
-/* 6.3 | Agent attention | V' = softmax(A K') V, Y = softmax(Q A') V', A learned rows | O(n agents
- * d) | Han et al. 2024 */
+/* 6.3 | Agent attention | V' = softmax(A K') V, Y = softmax(Q A') V', A learned rows | O(n
+ * agents d) | Han et al. 2024 */
 ENTRY(agent_attention)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), rows = N("p.agents");
@@ -168,8 +168,8 @@ ENTRY(linformer)
     linformer(z, false);
 }
 
-/* G8 | Linformer, shared | one E for keys and values, one key and value head | O(n k d) | Wang et
- * al. 2020 */
+/* G8 | Linformer, shared | one E for keys and values, one key and value head | O(n k d) | Wang
+ * et al. 2020 */
 ENTRY(linformer_shared)
 {
     linformer(z, true);
@@ -191,8 +191,8 @@ static int blocks_of(zoo_t *z, int64_t stride, int64_t *counts)
     return zoo_edges_of(z, m, n, n, src, dst);
 }
 
-/* G5 | Memory-compressed attention | keys and values through a convolution of stride 3, causal |
- * O(n^2 d / 3) | Liu et al. 2018 */
+/* G5 | Memory-compressed attention | keys and values through a convolution of stride 3, causal
+ * | O(n^2 d / 3) | Liu et al. 2018 */
 ENTRY(memory_compressed)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), stride = N("p.stride");
@@ -242,8 +242,8 @@ ENTRY(poolingformer)
     LINEAR("b.o", "second", d, d), ADD("y", "a", "b.o");
 }
 
-/* N2 | Funnel, pooling | queries pooled by pairs, keys not: y = LN(q + attention(q, x)) | O(n^2 d
- * / 2) | Dai et al. 2020 */
+/* N2 | Funnel, pooling | queries pooled by pairs, keys not: y = LN(q + attention(q, x)) | O(n^2
+ * d / 2) | Dai et al. 2020 */
 ENTRY(funnel_pooling)
 {
     const int64_t d = COLS("x");
@@ -253,8 +253,8 @@ ENTRY(funnel_pooling)
     ADD("sum", "pooled", "a"), NORM("norm", "sum", LAYER, d, R("p.eps"));
 }
 
-/* N2 | Funnel, upsampling | each pooled row twice, plus the first block's rows | O(n d) | Dai et
- * al. 2020 */
+/* N2 | Funnel, upsampling | each pooled row twice, plus the first block's rows | O(n d) | Dai
+ * et al. 2020 */
 ENTRY(funnel_upsampling)
 {
     int64_t segments, row = 0, from = 0, *lengths = zoo_segments(z, &segments),
@@ -266,8 +266,8 @@ ENTRY(funnel_upsampling)
     PICK("up", "mem", "half"), ADD("y", "x", "up");
 }
 
-/* G4 | Informer, distilling | max pool of ELU of batch norm of a circular convolution | O(n d^2)
- * | Zhou et al. 2021 */
+/* G4 | Informer, distilling | max pool of ELU of batch norm of a circular convolution | O(n
+ * d^2) | Zhou et al. 2021 */
 ENTRY(informer_distilling)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), out = (n + 1) / 2;

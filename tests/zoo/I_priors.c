@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Distances j - i from -(longest - 1) on, as prior_table reads them with clip: 1 x (2 longest - 1). */
+/* Distances j - i from -(longest - 1) on, as prior_table reads them with clip: 1 x (2 longest -
+ * 1). */
 static gnn_real_t *add_distances(zoo_t *z, const char *name, int64_t rows)
 {
     const int64_t n = zoo_longest(z), all = 2 * n - 1;
@@ -69,8 +70,8 @@ ENTRY(hard_coded_gaussian)
     without_scores(z, "table", &gnn_prior_table, (double)all);
 }
 
-/* K18 | Quadratic encoding: attention as a convolution | s_ij = -a_h ((j - i) - D_h)^2 | O(n^2 d)
- * | Cordonnier et al. 2020 */
+/* K18 | Quadratic encoding: attention as a convolution | s_ij = -a_h ((j - i) - D_h)^2 | O(n^2
+ * d) | Cordonnier et al. 2020 */
 ENTRY(quadratic)
 {
     const int64_t heads = N("p.heads"), all = 2 * zoo_longest(z) - 1;
@@ -82,8 +83,8 @@ ENTRY(quadratic)
     without_scores(z, "table", &gnn_prior_table, (double)all);
 }
 
-/* I1 | Local Transformer | s_ij - (j - P_i)^2 / (2 sig_i^2), centre and width of the window from
- * the query | O(n^2 d) | Yang et al. 2018 */
+/* I1 | Local Transformer | s_ij - (j - P_i)^2 / (2 sig_i^2), centre and width of the window
+ * from the query | O(n^2 d) | Yang et al. 2018 */
 ENTRY(gaussian_local)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"), width = d / heads,
@@ -131,7 +132,8 @@ ENTRY(gaussian_local)
     LINEAR("o", "a", d, d);
 }
 
-/* Rows of a learned table by the row's position: heads * cols columns of the array (heads x places x cols). */
+/* Rows of a learned table by the row's position: heads * cols columns of the array (heads x
+ * places x cols). */
 static void rows_by_place(zoo_t *z, const char *name, const char *array)
 {
     const int64_t places = zoo_shape(z, NAMED("w.%s", array), 1), *place = zoo_positions(z),
@@ -211,8 +213,8 @@ ENTRY(realformer)
     LINEAR("o2", "a2", d, d), ADD("y", "y1", "o2");
 }
 
-/* I5 | Lazyformer | the second layer keeps the first one's queries and keys | O(n^2 d) | Ying et
- * al. 2021 */
+/* I5 | Lazyformer | the second layer keeps the first one's queries and keys | O(n^2 d) | Ying
+ * et al. 2021 */
 ENTRY(lazyformer)
 {
     const int64_t d = COLS("x"), heads = N("p.heads");
@@ -269,8 +271,8 @@ static void gated_average(zoo_t *z, const char *g, const char *weight)
     MULTIPLY("ix", "i", "x"), MULTIPLY("fg", "f", g), ADD("y", "ix", "fg");
 }
 
-/* I7 | Average attention network | g_t = mean of x_1 .. x_t, gated with x | O(n d) | Zhang et al.
- * 2018 */
+/* I7 | Average attention network | g_t = mean of x_1 .. x_t, gated with x | O(n d) | Zhang et
+ * al. 2018 */
 ENTRY(average_attention)
 {
     HOP("average", zoo_causal(z), "x", COLS("x"), mean);

@@ -26,8 +26,8 @@ ENTRY(grouped_query)
     entry_multi_query(z);
 }
 
-/* 6.3 | Key and value heads of different counts | one key head, as many value heads as queries |
- * O(n^2 d) | Shazeer 2019 */
+/* 6.3 | Key and value heads of different counts | one key head, as many value heads as queries
+ * | O(n^2 d) | Shazeer 2019 */
 ENTRY(key_heads_value_heads)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
@@ -54,8 +54,8 @@ ENTRY(head_gates)
     LINEAR("o", "gated", d, d);
 }
 
-/* J11 | Hard-concrete gates | g = clamp(s (b - a) + a, 0, 1), s = sigmoid((logit u + log alpha) /
- * beta); their L0 norm | O(heads) | Louizos et al. 2018, Voita et al. 2019 */
+/* J11 | Hard-concrete gates | g = clamp(s (b - a) + a, 0, 1), s = sigmoid((logit u + log alpha)
+ * / beta); their L0 norm | O(heads) | Louizos et al. 2018, Voita et al. 2019 */
 ENTRY(hard_concrete_gates)
 {
     const int64_t heads = COUNT("w.log_alpha");
@@ -75,7 +75,8 @@ ENTRY(hard_concrete_gates)
     STACK("y", "gates", "L0");
 }
 
-/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 d heads) | Shazeer et al. 2020 */
+/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 d heads) | Shazeer et al.
+ * 2020 */
 ENTRY(talking_heads)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -154,9 +155,9 @@ static void capsule(zoo_t *z, int64_t round, int64_t j, int64_t heads, int64_t w
     MULTIPLY(v, NAMED("%s.s", v), NAMED("%s.f", v));
 }
 
-/* J7 | Routing by agreement of head outputs | u_hj = o_h W_hj, three rounds of c = softmax(b), v
- * = squash(sum c u), b += u . v | O(n heads capsules d rounds) | Li et al. 2019, Sabour et al.
- * 2017 */
+/* J7 | Routing by agreement of head outputs | u_hj = o_h W_hj, three rounds of c = softmax(b),
+ * v = squash(sum c u), b += u . v | O(n heads capsules d rounds) | Li et al. 2019, Sabour et
+ * al. 2017 */
 ENTRY(routing_by_agreement)
 {
     const int64_t heads = N("p.heads"), capsules = N("p.capsules"), d = zoo_shape(z, "w.W", 2),
@@ -188,8 +189,8 @@ ENTRY(routing_by_agreement)
     zoo_concat(z, "y", NAMED("v%d_", (int)rounds - 1), capsules);
 }
 
-/* 6.3 | Differential attention | (softmax(q1 k1) - lambda softmax(q2 k2)) v, causal | O(n^2 d) |
- * Ye et al. 2024 */
+/* 6.3 | Differential attention | (softmax(q1 k1) - lambda softmax(q2 k2)) v, causal | O(n^2 d)
+ * | Ye et al. 2024 */
 ENTRY(differential)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = 2 * d / heads;
@@ -246,7 +247,8 @@ ENTRY(latent_attention)
 
 /* ---- scores ---- */
 
-/* A13 | Attention as an undirected weighted graph | q = k, so s_ij = s_ji | O(n^2 d) | Joshi 2020 */
+/* A13 | Attention as an undirected weighted graph | q = k, so s_ij = s_ji | O(n^2 d) | Joshi
+ * 2020 */
 ENTRY(undirected)
 {
     const int64_t d = COLS("x");
@@ -255,8 +257,8 @@ ENTRY(undirected)
     LINEAR("o", "a", d, d);
 }
 
-/* 6.3 | Capped scores (Gemma 2) | s = c tanh(q . k / (c sqrt(width))), causal | O(n^2 d) | Gemma
- * Team 2024 */
+/* 6.3 | Capped scores (Gemma 2) | s = c tanh(q . k / (c sqrt(width))), causal | O(n^2 d) |
+ * Gemma Team 2024 */
 ENTRY(softcap)
 {
     ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"), .softcap = REAL(R("p.cap")));
@@ -273,8 +275,8 @@ ENTRY(qk_norm_l2)
     LINEAR("o", "a", d, d);
 }
 
-/* 6.3 | Normalised queries and keys | RMSNorm of q and k per head, gains shared by heads, causal
- * | O(n^2 d) | Dehghani et al. 2023 */
+/* 6.3 | Normalised queries and keys | RMSNorm of q and k per head, gains shared by heads,
+ * causal | O(n^2 d) | Dehghani et al. 2023 */
 ENTRY(qk_norm_rms)
 {
     ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"), .qk_norm = GNN_ON,
@@ -375,8 +377,8 @@ ENTRY(gumbel_attention)
     gumbel(z, &gnn_weigher_softmax);
 }
 
-/* B16 | Gumbel softmax, straight-through | one sender forward, the gradient of the soft weights |
- * O(n^2 d) | Jang et al. 2017 */
+/* B16 | Gumbel softmax, straight-through | one sender forward, the gradient of the soft weights
+ * | O(n^2 d) | Jang et al. 2017 */
 ENTRY(gumbel_attention_hard)
 {
     gumbel(z, &gnn_weigher_best);

@@ -18,7 +18,8 @@ ENTRY(sinusoidal)
     ADD("y", "x", "positions");
 }
 
-/* K1 | Integers, scaled, binary codes | y = [x, p, p / n, four bits of p] | O(n d) | before sines */
+/* K1 | Integers, scaled, binary codes | y = [x, p, p / n, four bits of p] | O(n d) | before
+ * sines */
 ENTRY(simple_positions)
 {
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
@@ -65,8 +66,8 @@ static const char *slope(zoo_t *z, const char *name, const char *p, double t)
     return out;
 }
 
-/* K4 | FLOATER | p(t + 1) = p(t) + integral of h(p, t), one step of Runge-Kutta 4 per word | O(n
- * d^2) | Liu et al. 2020 */
+/* K4 | FLOATER | p(t + 1) = p(t) + integral of h(p, t), one step of Runge-Kutta 4 per word |
+ * O(n d^2) | Liu et al. 2020 */
 ENTRY(floater)
 {
     const double step = R("p.step");
@@ -117,8 +118,8 @@ ENTRY(rope_half)
     rope(z, zoo_causal(z), 0);
 }
 
-/* K13 | RoFormer, pairs 2t and 2t + 1 | q and k turned by their positions | O(n^2 d) | Su et al.
- * 2021 */
+/* K13 | RoFormer, pairs 2t and 2t + 1 | q and k turned by their positions | O(n^2 d) | Su et
+ * al. 2021 */
 ENTRY(rope_interleaved)
 {
     rope(z, zoo_complete(z), 1);
@@ -137,8 +138,8 @@ ENTRY(rope_scaled_linear)
     rope(z, zoo_causal(z), 0);
 }
 
-/* x cos + x T sin in every head, T the signed exchange of the pairs: (2t, 2t + 1), or (t, t + half)
- * of each `part` columns. */
+/* x cos + x T sin in every head, T the signed exchange of the pairs: (2t, 2t + 1), or (t, t +
+ * half) of each `part` columns. */
 static void add_exchange(zoo_t *z, int64_t heads, int64_t width, int64_t part, bool adjacent)
 {
     gnn_real_t *turn = zoo_constant(z, "exchange", heads * width, width);
@@ -160,8 +161,8 @@ static void turned(zoo_t *z, const char *name, const char *x, int64_t heads, con
     ADD(name, NAMED("%s:c", x), NAMED("%s:s", x));
 }
 
-/* K13 | xPos | rotations times zeta^(p / base) for queries, zeta^(-p / base) for keys | O(n^2 d)
- * | Sun et al. 2022 */
+/* K13 | xPos | rotations times zeta^(p / base) for queries, zeta^(-p / base) for keys | O(n^2
+ * d) | Sun et al. 2022 */
 ENTRY(xpos)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -234,8 +235,8 @@ ENTRY(alibi_symmetric)
     BIND("y.prior_0.slopes", "slopes", .base = 0);
 }
 
-/* K9 | Learned bias by clipped distance | s_ij + table[h][clip(j - i)] | O(n^2 d) | Raffel et al.
- * 2020 */
+/* K9 | Learned bias by clipped distance | s_ij + table[h][clip(j - i)] | O(n^2 d) | Raffel et
+ * al. 2020 */
 ENTRY(distance_table_clip)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
@@ -250,8 +251,8 @@ static void t5(zoo_t *z, int slot, gnn_bucket_t rule)
     BIND("y.prior_0.table", "table", .base = 0);
 }
 
-/* K9 | T5, both directions | s_ij + table[h][bucket(j - i)], no scale | O(n^2 d) | Raffel et al.
- * 2020 */
+/* K9 | T5, both directions | s_ij + table[h][bucket(j - i)], no scale | O(n^2 d) | Raffel et
+ * al. 2020 */
 ENTRY(t5_buckets_both)
 {
     t5(z, zoo_complete(z), GNN_BUCKET_LOG);
@@ -378,8 +379,8 @@ static void packed_by_head(zoo_t *z, const char *name, int64_t part)
          .row_step = 1, .col_block = width, .col_outer = 3 * width * d, .col_step = d);
 }
 
-/* K11 | DeBERTa, disentangled attention | s_ij = (q_i . k_j + q_i . kr_ij + k_j . qr_ji) / sqrt(3
- * width) | O(n^2 d) | He et al. 2021 */
+/* K11 | DeBERTa, disentangled attention | s_ij = (q_i . k_j + q_i . kr_ij + k_j . qr_ji) /
+ * sqrt(3 width) | O(n^2 d) | He et al. 2021 */
 ENTRY(deberta)
 {
     const int64_t d = COLS("x"), heads = N("p.heads");
@@ -419,7 +420,8 @@ static void add_distances(zoo_t *z, double shift)
         t[k] = REAL(shift + (shift != 0 ? -1 : 1) * (double)(n - 1 - k % n));
 }
 
-/* 6.3 | KERPLE, logarithmic | s_ij - r1 log(1 + r2 |i - j|), causal | O(n^2 d) | Chi et al. 2022 */
+/* 6.3 | KERPLE, logarithmic | s_ij - r1 log(1 + r2 |i - j|), causal | O(n^2 d) | Chi et al.
+ * 2022 */
 ENTRY(kerple_log)
 {
     add_distances(z, 0);
@@ -448,8 +450,8 @@ ENTRY(adaptive_span)
 
 /* ---- on stored pairs ---- */
 
-/* 6.3 | FIRE | s_ij + mlp(psi(i - j) / psi(max(i + 1, L))), psi(t) = log(c t + 1) | O(n^2 d) | Li
- * et al. 2024 */
+/* 6.3 | FIRE | s_ij + mlp(psi(i - j) / psi(max(i + 1, L))), psi(t) = log(c t + 1) | O(n^2 d) |
+ * Li et al. 2024 */
 ENTRY(fire)
 {
     const int64_t *place = zoo_positions(z), d = COLS("x");

@@ -57,8 +57,8 @@ ENTRY(reglu)
     unit(z, GNN_RELU);
 }
 
-/* Causal over the words of a sentence, and from `rows` learned rows behind all words to every word:
- * two parts of spans. */
+/* Causal over the words of a sentence, and from `rows` learned rows behind all words to every
+ * word: two parts of spans. */
 static int words_and_rows(zoo_t *z, int64_t rows)
 {
     const int64_t n = COUNT("x"), *place = zoo_positions(z);
@@ -94,8 +94,8 @@ ENTRY(all_attention)
     BIND("norm.shift", "bias", .base = 0);
 }
 
-/* 6.3 | Learned key and value rows (num_mem_kv) | softmax over words and learned rows | O(n (n +
- * rows) d) | Sukhbaatar et al. 2019 */
+/* 6.3 | Learned key and value rows (num_mem_kv) | softmax over words and learned rows | O(n (n
+ * + rows) d) | Sukhbaatar et al. 2019 */
 ENTRY(value_zero_row)
 {
     with_learned_rows(z);
@@ -108,7 +108,8 @@ ENTRY(adapter)
     ADD("y", "x", "f");
 }
 
-/* O3 | Conditional computation | y = x + g f(x), one gate per row | O(n d^2) | Bapna et al. 2020 */
+/* O3 | Conditional computation | y = x + g f(x), one gate per row | O(n d^2) | Bapna et al.
+ * 2020 */
 ENTRY(conditional)
 {
     FEED_FORWARD("f", "x", "", RELU);
@@ -121,8 +122,8 @@ ENTRY(conditional)
     ADD("y", "x", "gated");
 }
 
-/* A9 | Highway gate | y = g f(x) + (1 - g) x, g = sigmoid(x W + b) | O(n d^2) | Srivastava et al.
- * 2015 */
+/* A9 | Highway gate | y = g f(x) + (1 - g) x, g = sigmoid(x W + b) | O(n d^2) | Srivastava et
+ * al. 2015 */
 ENTRY(highway)
 {
     AFFINE("Wg", "x", COLS("x"), COLS("x"));

@@ -19,8 +19,8 @@ static void light(zoo_t *z, const char *name, const char *x, const char *weights
     zoo_sum(z, name, "part", taps);
 }
 
-/* N7 | LightConv | y_i = sum over o of softmax(w_h)_o x_i+o, weights shared by the channels of a
- * head | O(n d taps) | Wu et al. 2019 */
+/* N7 | LightConv | y_i = sum over o of softmax(w_h)_o x_i+o, weights shared by the channels of
+ * a head | O(n d taps) | Wu et al. 2019 */
 ENTRY(light_conv)
 {
     PARAMETER("w", COUNT("w.w"), COLS("w.w"));
@@ -63,8 +63,8 @@ ENTRY(dynamic_conv_causal)
     dynamic(z, 1 - N("p.width"));
 }
 
-/* N1 | Lite Transformer | attention on half of the channels, a light convolution of a GLU on the
- * other | O(n^2 d / 2) | Wu et al. 2020 */
+/* N1 | Lite Transformer | attention on half of the channels, a light convolution of a GLU on
+ * the other | O(n^2 d / 2) | Wu et al. 2020 */
 ENTRY(lite_transformer)
 {
     const int64_t d = COLS("x"), half = d / 2;
@@ -78,8 +78,8 @@ ENTRY(lite_transformer)
     CONCAT("both", "a", "conv"), LINEAR("W", "both", d, d);
 }
 
-/* N6 | ConvS2S | GLU of a causal convolution with residual, then attention to the encoder | O(n m
- * d) | Gehring et al. 2017 */
+/* N6 | ConvS2S | GLU of a causal convolution with residual, then attention to the encoder | O(n
+ * m d) | Gehring et al. 2017 */
 ENTRY(conv_seq2seq)
 {
     const int64_t d = COLS("x");
@@ -93,8 +93,8 @@ ENTRY(conv_seq2seq)
     ADD("sum", "h", "a"), SCALE("y", "sum", sqrt(0.5));
 }
 
-/* N9 | ConvNeXt block | y = x + g (W2 gelu(W1 LN(depthwise 7 x 7 x))) | O(n d (49 + d)) | Liu et
- * al. 2022 */
+/* N9 | ConvNeXt block | y = x + g (W2 gelu(W1 LN(depthwise 7 x 7 x))) | O(n d (49 + d)) | Liu
+ * et al. 2022 */
 ENTRY(convnext_block)
 {
     const int64_t d = COLS("x"), hidden = COUNT("w.mlp.fc1.bias");
@@ -167,8 +167,8 @@ ENTRY(transparent_attention)
 
 /* ---- orders of sublayers ---- */
 
-/* Q1 | Macaron | x + f1 / 2, + attention, + f2 / 2, each with LN before it | O(n^2 d) | Lu et al.
- * 2019 */
+/* Q1 | Macaron | x + f1 / 2, + attention, + f2 / 2, each with LN before it | O(n^2 d) | Lu et
+ * al. 2019 */
 ENTRY(macaron)
 {
     const int64_t d = COLS("x");
@@ -180,8 +180,8 @@ ENTRY(macaron)
         ADD_TIMES("y", "x2", 0.5, "f2");
 }
 
-/* Q2 | Sandwich | the order s s f f of attention and feed-forward blocks, each with LN before it
- * | O(n^2 d) | Press et al. 2020 */
+/* Q2 | Sandwich | the order s s f f of attention and feed-forward blocks, each with LN before
+ * it | O(n^2 d) | Press et al. 2020 */
 ENTRY(sandwich_order)
 {
     const int64_t d = COLS("x");
@@ -256,8 +256,8 @@ ENTRY(axial_sum_3d)
     ATTENTION("2", space + 1, "1", d, .heads = N("p.heads"), .residual = GNN_ON);
 }
 
-/* D16 | Axial Transformer | attention along rows and along columns, added | O(n (rows + columns)
- * d) | Ho et al. 2019 */
+/* D16 | Axial Transformer | attention along rows and along columns, added | O(n (rows +
+ * columns) d) | Ho et al. 2019 */
 ENTRY(axial_attention)
 {
     const int64_t d = COLS("x"), rows = N("p.rows"), columns = N("p.columns"), n = rows * columns;

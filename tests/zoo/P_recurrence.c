@@ -47,8 +47,8 @@ static void exits(zoo_t *z)
     CONCAT("y", "1.C", "2.C", "3.C", "4.C");
 }
 
-/* O4 | DeeBERT | logits after every layer; a row leaves where the entropy is low enough | O(n^2 d
- * layers) | Xin et al. 2020 */
+/* O4 | DeeBERT | logits after every layer; a row leaves where the entropy is low enough | O(n^2
+ * d layers) | Xin et al. 2020 */
 ENTRY(exit_entropy)
 {
     exits(z);
@@ -98,8 +98,8 @@ ENTRY(exit_tokens)
     }
 }
 
-/* E4 | Reversible layers (Reformer) | y1 = x1 + attention(LN x2), y2 = x2 + feed-forward(LN y1) |
- * O(n^2 d) | Kitaev et al. 2020 */
+/* E4 | Reversible layers (Reformer) | y1 = x1 + attention(LN x2), y2 = x2 + feed-forward(LN y1)
+ * | O(n^2 d) | Kitaev et al. 2020 */
 ENTRY(reversible)
 {
     const int64_t d = COLS("x") / 2;
@@ -178,7 +178,8 @@ static void segment_layer(zoo_t *z, const char *name, const char *prefix, const 
         product(z, prefix, "W2", NAMED("%s.W2", name), NAMED("%s.relu", name), GNN_ON));
 }
 
-/* Layer l of segment t reads the stopped states of the segment before: of its input, or of its output. */
+/* Layer l of segment t reads the stopped states of the segment before: of its input, or of its
+ * output. */
 static void recurrence(zoo_t *z, bool of_output)
 {
     const int64_t n = N("p.segment"), segments = COUNT("x") / n;
@@ -197,8 +198,8 @@ static void recurrence(zoo_t *z, bool of_output)
     zoo_stack(z, "y", "y", segments);
 }
 
-/* P1 | Transformer-XL, memory | a layer reads its own stopped input of the segment before | O(n^2
- * d) a segment | Dai et al. 2019 */
+/* P1 | Transformer-XL, memory | a layer reads its own stopped input of the segment before |
+ * O(n^2 d) a segment | Dai et al. 2019 */
 ENTRY(xl_recurrence)
 {
     recurrence(z, false);
@@ -261,8 +262,8 @@ ENTRY(recurrent_memory)
 
 /* ---- hierarchy ---- */
 
-/* P6 | HAN, gated context | y = g x + (1 - g) d, d attention to the context, g = sigmoid(W [x, d]
- * + b) | O(n m d) | Miculicich et al. 2018 */
+/* P6 | HAN, gated context | y = g x + (1 - g) d, d attention to the context, g = sigmoid(W [x,
+ * d] + b) | O(n m d) | Miculicich et al. 2018 */
 ENTRY(gated_context)
 {
     const int64_t d = COLS("x");
@@ -306,8 +307,8 @@ ENTRY(two_level)
     PICK("y", "3", "words");
 }
 
-/* P11 | TNT | pixels of a patch through a layer, joined and added to its patch, then a layer over
- * patches | O(pixels^2 patches d + patches^2 d) | Han et al. 2021 */
+/* P11 | TNT | pixels of a patch through a layer, joined and added to its patch, then a layer
+ * over patches | O(pixels^2 patches d + patches^2 d) | Han et al. 2021 */
 ENTRY(transformer_in_transformer)
 {
     const int64_t patches = COUNT("mem"), pixels = N("p.pixels");

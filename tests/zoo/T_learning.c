@@ -64,8 +64,8 @@ ENTRY(loss_importance)
     OP("inverse", power, "mean2", -1, 1e-10), MULTIPLY("y", "variance", "inverse");
 }
 
-/* T5 | Distillation | T^2 KL(softmax(t / T), softmax(x / T)), T = 2, t the teacher's logits | O(n
- * c) | Hinton et al. 2015 */
+/* T5 | Distillation | T^2 KL(softmax(t / T), softmax(x / T)), T = 2, t the teacher's logits |
+ * O(n c) | Hinton et al. 2015 */
 ENTRY(loss_distillation)
 {
     const double temperature = 2;
@@ -77,8 +77,8 @@ ENTRY(loss_distillation)
     total(z, "y", "term", COUNT("x"), temperature * temperature / (double)COUNT("x"));
 }
 
-/* T7 | REINFORCE | -mean of (R_i - mean R) log softmax(x_i)[a_i], actions and rewards given | O(n
- * c) | Williams 1992 */
+/* T7 | REINFORCE | -mean of (R_i - mean R) log softmax(x_i)[a_i], actions and rewards given |
+ * O(n c) | Williams 1992 */
 ENTRY(loss_score_function)
 {
     const int64_t n = COUNT("x"), c = COLS("x"), *action = zoo_integers(z, "r.action", NULL);
