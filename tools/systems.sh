@@ -71,7 +71,7 @@ run_system() {
     '') ;;
     clang) compiler=clang cc=clang more="$more clang libomp-dev" ;;
     pthread) blas=libopenblas-pthread-dev ;;
-    reference) blas=libblas-dev ;;
+    reference) blas=libblas-dev more="$more liblapack-dev" ;;
     gnu23) options=-Dc_std=gnu23 ;;
     *)
         say "systems: there is no variant $variant; there are clang, pthread, reference and gnu23"
