@@ -194,6 +194,28 @@ START_TEST(saving_preserves_every_bit)
 }
 END_TEST
 
+START_TEST(the_note_of_a_model_is_saved)
+{
+    gnn_model_t *model = chain(), *loaded = NULL;
+    ck_assert_ptr_null(gnn_model_note(model));
+    ck_ok(gnn_model_set_note(model, "first"));
+    ck_ok(gnn_model_set_note(model, "rows of length 1, \"\xc3\xa9\""));
+    ck_fails(gnn_model_set_note(model, "\xff"), GNN_EINVALID, "UTF-8");
+    ck_fails(gnn_model_set_note(NULL, "x"), GNN_EINVALID, "gnn_model_set_note");
+    ck_assert_ptr_null(gnn_model_note(NULL));
+    ck_ok(gnn_model_save(model, path));
+    ck_ok(gnn_model_load(&loaded, context, path));
+    ck_assert_str_eq(gnn_model_note(loaded), "rows of length 1, \"\xc3\xa9\"");
+    gnn_model_free(loaded);
+    ck_ok(gnn_model_set_note(model, NULL));
+    ck_ok(gnn_model_save(model, path));
+    ck_ok(gnn_model_load(&loaded, context, path));
+    ck_assert_ptr_null(gnn_model_note(loaded));
+    gnn_model_free(loaded);
+    gnn_model_free(model);
+}
+END_TEST
+
 START_TEST(every_preset_survives_saving)
 {
     gnn_model_t *model = NULL;
@@ -446,6 +468,7 @@ int main(void)
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, saving_preserves_every_bit, 0, 2);
+    tcase_add_test(tc, the_note_of_a_model_is_saved);
     tcase_add_loop_test(tc, every_preset_survives_saving, GNN_PRESET_NONE, GNN_PRESET_COUNT);
     tcase_add_test(tc, predictions_are_the_same_bits);
     tcase_add_test(tc, negative_widths_are_refused_before_saving);

@@ -52,7 +52,7 @@ static int save(const options_t *o, const study_t *study)
         return GNN_OK;
     GNN_TRY(program_save_model("citation", o->save, study->model));
     if (!o->load && o->scale == SCALE_AUTO)
-        fprintf(o->say, "saved %s: wherever it is loaded, give --scale %s\n", o->save,
+        fprintf(o->say, "saved %s, with --scale %s, which --load takes from it\n", o->save,
                 scale_names[study->outcomes[study->best].choice.scale]);
     return GNN_OK;
 }
@@ -162,12 +162,15 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **none, void *m
     study_t *study = &((work_t *)measured)->study;
     sets_t *sets = &((work_t *)measured)->sets;
     gnn_data_t *data;
+    int blocks;
     (void)none;
     sets->options = o;
     sets->context = context;
     GNN_TRY(citation_open_set(&sets->raw, o, context, 1));
     GNN_TRY(recipe_choose(o, sets->raw));
     if (o->load) {
+        GNN_TRY(scale_of_model("citation", o->load, &o->scale, &blocks));
+        o->chosen.scale = o->scale == SCALE_AUTO ? o->chosen.scale : (scale_t)o->scale;
         GNN_TRY(set_of(&data, sets, o->chosen.scale));
         GNN_TRY(citation_study_load(study, o, context, data));
     } else {

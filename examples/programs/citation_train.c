@@ -131,6 +131,31 @@ static int may_keep(const options_t *o, const char *name)
     return 0;
 }
 
+static void checkpoint_name(char *name, size_t size, const options_t *o, const outcome_t *out,
+                            int64_t runs)
+{
+    snprintf(name, size, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
+             o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
+}
+
+/* The choice for the runs of a split: that of the checkpoint that is resumed, which short trainings
+ * made before it; else by short trainings. */
+static int choose(options_t *o, gnn_context_t *context, sets_t *sets, const outcome_t *out,
+                  int64_t runs)
+{
+    char name[4096];
+    int scale = o->scale, blocks = -1;
+    checkpoint_name(name, sizeof name, o, out, runs);
+    if (o->resume && access(name, F_OK) == 0)
+        GNN_TRY(scale_of_model("citation", name, &scale, &blocks));
+    if (blocks < 0)
+        return trial_choose(o, context, sets, out);
+    if (o->has_form && blocks == (o->other_form.recipe.build == build_blocks))
+        o->chosen = o->other_form;
+    o->chosen.scale = (scale_t)scale;
+    return GNN_OK;
+}
+
 /* Builds and trains a model, and keeps it with its history if it is the best so far. */
 static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_t *sets, FILE *log,
                    int64_t runs)
@@ -140,14 +165,15 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     gnn_data_t *data;
     gnn_model_t *model = NULL;
     char name[4096];
-    snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
-             o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
+    checkpoint_name(name, sizeof name, o, out, runs);
     if (!may_keep(o, name))
         return PROGRAM_REFUSED;
     out->choice = o->chosen;
     GNN_TRY(set_of(&data, sets, out->choice.scale));
     gnn_context_set_seed(context, (uint64_t)out->seed);
     int rc = out->choice.recipe.build(&model, context, &out->choice.recipe, data);
+    if (rc == GNN_OK)
+        rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks);
     if (rc == GNN_OK)
         rc = citation_train_model(model, &w, out, context, data, o->checkpoint ? name : NULL);
     if (rc == GNN_OK)
@@ -196,7 +222,7 @@ int citation_study_train(study_t *study, const options_t *o, gnn_context_t *cont
         study->outcomes[k].seed = o->seed + k % o->seeds;
         if (k % o->seeds == 0) {
             own.chosen = o->chosen;
-            rc = trial_choose(&own, context, sets, &study->outcomes[k]);
+            rc = choose(&own, context, sets, &study->outcomes[k], runs);
         }
         if (rc == GNN_OK)
             rc = run_one(study, &own, context, sets, log, runs);

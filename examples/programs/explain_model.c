@@ -98,7 +98,10 @@ int subject_open(subject_t *s, const options_t *o)
         fprintf(stderr, "explain: %s has no features or no classes\n", gnn_data_name(s->data));
         return PROGRAM_REFUSED;
     }
-    GNN_TRY(scale_features(s->data, o->scale));
+    int scale = o->scale, blocks;
+    if (o->load)
+        GNN_TRY(scale_of_model("explain", o->load, &scale, &blocks));
+    GNN_TRY(scale_features(s->data, scale));
     GNN_TRY(o->load ? gnn_model_load(&s->model, s->context, o->load) : train(s, o));
     GNN_TRY(gather(s));
     return gnn_evaluate(s->model, s->context, s->data, 0, GNN_TEST, GNN_METRIC_ACCURACY,

@@ -9,9 +9,10 @@
 
 enum { MOST = 1000000000 };
 
-static int open_set(const options_t *o, gnn_data_t **data)
+static int open_set(options_t *o, gnn_data_t **data)
 {
     char text[400];
+    int blocks;
     GNN_TRY(program_open_set(data, o->data, o->directed));
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
@@ -21,13 +22,17 @@ static int open_set(const options_t *o, gnn_data_t **data)
                 gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
+    if (o->load)
+        GNN_TRY(scale_of_model("links", o->load, &o->scale, &blocks));
+    if (o->scale == SCALE_AUTO)
+        o->scale = (int)scale_for(*data);
     GNN_TRY(scale_features(*data, o->scale));
     return keep_words_sparsely(*data);
 }
 
 static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *measured)
 {
-    const options_t *o = options;
+    options_t *o = options;
     study_t *study = measured;
     GNN_TRY(open_set(o, data));
     GNN_TRY(links_study_run(study, o, context, *data));

@@ -1,6 +1,7 @@
 /* Trainings of links over seeds, each with its own split, initial weights and negative pairs. */
 #include "links.h"
 #include "program.h"
+#include "scale.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,6 +89,8 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
         .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
     int rc = o->load ? gnn_model_load(&model, context, o->load)
                      : links_build_model(&model, context, o, data);
+    if (rc == GNN_OK && !o->load)
+        rc = scale_note(model, (scale_t)o->scale, 0);
     if (rc == GNN_OK)
         rc = gnn_link_batches_new(&batches, data, links, model, &how);
     if (rc == GNN_OK && !o->load)

@@ -1,6 +1,8 @@
 /* --scale: features as they are, rows of sum or length 1, or columns standardised. */
 #include "scale.h"
 
+#include "program.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -88,4 +90,52 @@ int keep_words_sparsely(gnn_data_t *data)
     const values_t v = look_at_values(data);
     return gnn_data_x(data) && v.values > 0 && 10 * v.zeros > 9 * v.values ? gnn_data_to_sparse(data)
                                                                            : GNN_OK;
+}
+
+/* ---- the note of a model's file ---- */
+
+static const char *const forms[] = {"plain", "residual"};
+
+int scale_note(gnn_model_t *model, scale_t scale, int blocks)
+{
+    char note[64];
+    snprintf(note, sizeof note, "scale=%s form=%s", scale_names[scale], forms[blocks != 0]);
+    return gnn_model_set_note(model, note);
+}
+
+static void read_note(const char *note, int *scale, int *blocks)
+{
+    char words[2][16];
+    if (!note || sscanf(note, "scale=%15s form=%15s", words[0], words[1]) != 2)
+        return;
+    for (int k = 0; k < SCALES; k++)
+        if (strcmp(words[0], scale_names[k]) == 0)
+            *scale = k;
+    *blocks = strcmp(words[1], forms[1]) == 0;
+}
+
+static int noted(const char *path, int *scale, int *blocks)
+{
+    const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
+    gnn_arrays_t *arrays;
+    *scale = *blocks = -1;
+    GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
+    read_note(gnn_arrays_metadata(arrays, "gnn.note"), scale, blocks);
+    gnn_arrays_free(arrays);
+    return GNN_OK;
+}
+
+int scale_of_model(const char *program, const char *path, int *scale, int *blocks)
+{
+    int before;
+    GNN_TRY(noted(path, &before, blocks));
+    if (before < 0)
+        return GNN_OK;
+    if (*scale != SCALE_AUTO && *scale != before) {
+        fprintf(stderr, "%s: --scale %s: the model of %s was trained with %s\n", program,
+                scale_names[*scale], path, scale_names[before]);
+        return PROGRAM_REFUSED;
+    }
+    *scale = before;
+    return GNN_OK;
 }

@@ -120,6 +120,16 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 
 /* ---- weights ---- */
 
+/**
+ * A text of the program's own that the model's file and its checkpoints hold as metadata
+ * "gnn.note", such as the preparation of its inputs: a loaded model has it again.
+ *
+ * @param[in] note  UTF-8, copied; NULL: none
+ * @return GNN_OK; GNN_EINVALID: no model, or no text in UTF-8; GNN_EMEMORY
+ */
+GNN_API int gnn_model_set_note(gnn_model_t *model, const char *note);
+/** The text of gnn_model_set_note, the model's own; NULL if there is none. */
+GNN_API const char *gnn_model_note(const gnn_model_t *model);
 /** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that
  * gnn_model_load needs the file only. */
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);

@@ -68,6 +68,7 @@ void gnn_model_free(gnn_model_t *model)
     gnn_free(model->buffers);
     gnn_parameters_free(model->parameters);
     gnn__model_free_slots(model);
+    gnn_free(model->note);
     gnn_free(model);
 }
 

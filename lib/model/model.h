@@ -75,6 +75,7 @@ struct gnn_model {
     int n_graphs;
     gnn__slot_graph_t *slots; /* (n_slots) NULL: not declared */
     int64_t n_slots;
+    char *note; /* of gnn_model_set_note; NULL: none */
 };
 
 /* Options of recording a model. */

@@ -106,7 +106,7 @@ static int check_finite(const gnn_array_t *array)
 /* ---- saving ---- */
 
 static int write_file(const char *path, const body_t *b, const gnn__identity_t *identity,
-                      const char *settings)
+                      const char *settings, const char *note)
 {
     char checksum[20] = "";
     const char *pairs[][2] = {{"gnn.checkpoint", "1"},
@@ -114,6 +114,7 @@ static int write_file(const char *path, const body_t *b, const gnn__identity_t *
                               {"gnn.parameters", identity->parameters},
                               {"gnn.optimizer", identity->optimizer},
                               {GNN__CHECKSUM_KEY, checksum},
+                              {NULL, NULL},
                               {NULL, NULL},
                               {NULL, NULL}};
     int64_t n = 5;
@@ -124,6 +125,10 @@ static int write_file(const char *path, const body_t *b, const gnn__identity_t *
     if (settings) {
         pairs[n][0] = "gnn.settings";
         pairs[n++][1] = settings;
+    }
+    if (note) {
+        pairs[n][0] = GNN__NOTE_KEY;
+        pairs[n++][1] = note;
     }
     const char *const(*metadata)[2] = (const char *const(*)[2])pairs;
     snprintf(checksum, sizeof checksum, "%016llx",
@@ -142,7 +147,7 @@ int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
     for (int64_t k = 0; k < body.count; k++)
         GNN_CHECK(check_finite(&body.arrays[k]));
     GNN_CHECK(gnn__identity_open(&identity, model, optimizer));
-    rc = write_file(path, &body, &identity, state->settings);
+    rc = write_file(path, &body, &identity, state->settings, gnn_model_note(model));
 done:
     gnn__identity_close(&identity);
     gnn_free(body.buffers);

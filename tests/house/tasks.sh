@@ -190,6 +190,13 @@ expect "the other form is tried" grep -Eq "; residual blocks [0-9.]+" one
 untimed --data labels.npz --layer gcn --trial 5 --form plain --hidden 8 >one
 expect "not beside a form that is asked for" sh -c '! grep -q "residual blocks" one && grep -q "hidden 8" one'
 untimed --data classes.npz --layer mlp --save scaled.model >one
-scale=$(sed -n 's/.*give --scale //p' one)
-expect "a saved model says what it was learnt from" sh -c '"$1" citation --data classes.npz --load scaled.model --scale "$2" 2>/dev/null | grep -q "$(grep "^test" one | cut -d" " -f1-3)"' - "$gnn" "$scale"
+scale=$(sed -n 's/.*with --scale \([a-z]*\),.*/\1/p' one)
+for own in "" "--scale $scale"; do
+    expect "a saved model is read with the features that it was trained on: $own" sh -c '"$1" citation --data classes.npz --load scaled.model $2 2>/dev/null | grep -q "$(grep "^test" one | cut -d" " -f1-3)"' - "$gnn" "$own"
+done
+expect "and not with others" exits 1 "$gnn" citation --data classes.npz --load scaled.model --scale none
+expect "and says so" grep -q "scale none: the model of scaled.model was trained with $scale" last
+untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried >one
+untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried --resume >two
+expect "a resumed training keeps what trials chose" sh -c 'grep -q "after 5 epochs" one && ! grep -q "after 5 epochs" two && [ "$(grep ^test one)" = "$(grep ^test two)" ]'
 finish

@@ -139,6 +139,7 @@ void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
 /* Magic, version and header of an array, padded to 64 bytes; released with gnn_free. */
 int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array);
 
+#define GNN__NOTE_KEY "gnn.note" /* of gnn_model_set_note */
 #define GNN__CHECKSUM_KEY "gnn.checksum"
 /* Over every array (name, type, shape, bytes) and every string of the metadata but the checksum
  * itself, in any order. */

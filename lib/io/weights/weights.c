@@ -5,7 +5,7 @@
 #include <lib/io/weights/description.h>
 
 #include <gnn/io.h>
-#include <lib/io/arrays/arrays.h>
+#include <lib/io/arrays/text_file.h>
 #include <lib/model/model.h>
 #include <lib/tape/tape.h>
 #include <math.h>
@@ -65,6 +65,33 @@ static int pack_all(const gnn_model_t *model, gnn_array_t **arrays, gnn_real_t *
     return GNN_OK;
 }
 
+int gnn_model_set_note(gnn_model_t *model, const char *note)
+{
+    char *copy = NULL;
+    GNN__NEED(model);
+    if (note && !gnn__is_utf8(note, (int64_t)strlen(note)))
+        return gnn__error(GNN_EINVALID, "the note of a model is no text in UTF-8");
+    if (note)
+        GNN_TRY(gnn__strdup(&copy, note));
+    gnn_free(model->note);
+    model->note = copy;
+    return GNN_OK;
+}
+
+const char *gnn_model_note(const gnn_model_t *model)
+{
+    return model ? model->note : NULL;
+}
+
+/* Adds a text if there is one. */
+static void add_text(const char *(*metadata)[2], int64_t *pairs, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    metadata[*pairs][0] = key;
+    metadata[(*pairs)++][1] = text;
+}
+
 int gnn_model_save(const gnn_model_t *model, const char *path)
 {
     GNN__NEED(model);
@@ -77,14 +104,16 @@ int gnn_model_save(const gnn_model_t *model, const char *path)
     GNN_CHECK(gnn__steps_write(&steps, model));
     GNN_CHECK(gnn__slots_write(&slots, model));
     GNN_CHECK(pack_all(model, &arrays, &numbers));
-    const char *const metadata[][2] = {{STEPS_KEY, steps},
-                                       {VERSION_KEY, GNN_VERSION},
-                                       {GNN__CHECKSUM_KEY, checksum},
-                                       {GNN__SLOTS_KEY, slots}};
-    const int64_t pairs = slots ? 4 : 3, count = tensor_count(model);
+    const char *metadata[5][2] = {
+        {STEPS_KEY, steps}, {VERSION_KEY, GNN_VERSION}, {GNN__CHECKSUM_KEY, checksum}};
+    int64_t pairs = 3;
+    const int64_t count = tensor_count(model);
+    add_text(metadata, &pairs, GNN__SLOTS_KEY, slots);
+    add_text(metadata, &pairs, GNN__NOTE_KEY, model->note);
+    const char *const(*texts)[2] = (const char *const(*)[2])metadata;
     snprintf(checksum, sizeof checksum, "%016llx",
-             (unsigned long long)gnn__checksum(count, arrays, pairs, metadata));
-    GNN_CHECK(gnn_safetensors_write(path, count, arrays, pairs, metadata));
+             (unsigned long long)gnn__checksum(count, arrays, pairs, texts));
+    GNN_CHECK(gnn_safetensors_write(path, count, arrays, pairs, texts));
 done:
     gnn_free(steps);
     gnn_free(slots);
@@ -205,6 +234,8 @@ static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t 
     int rc = described ? gnn_model_import(made, GNN_NAMES_PYG, "%s.", arrays) : fill(made, arrays);
     if (rc == GNN_OK)
         rc = gnn__slots_read(made, gnn_arrays_metadata(arrays, GNN__SLOTS_KEY));
+    if (rc == GNN_OK)
+        rc = gnn_model_set_note(made, gnn_arrays_metadata(arrays, GNN__NOTE_KEY));
     if (rc != GNN_OK) {
         gnn_model_free(made);
         return rc;
