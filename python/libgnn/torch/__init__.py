@@ -4,7 +4,23 @@
 def compile(module, *, fallback=False, threads=None):
     """A module that computes what `module` computes, in libgnn.
 
-    See :class:`libgnn.torch.compiled.Compiled`.
+    Same call, same parameters, with gradients; the first call traces the module and compares both.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        float32, on the CPU.
+    fallback : bool
+        True: a module that cannot be traced runs in PyTorch, with a warning that says why.
+    threads : int, optional
+        Default: torch.get_num_threads().
     """
     from .compiled import Compiled
     return Compiled(module, fallback=fallback, threads=threads)
+
+
+def __getattr__(name):
+    if name == "Untraceable":
+        from .pyg_symbols import Untraceable
+        return Untraceable
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

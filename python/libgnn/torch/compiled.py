@@ -9,6 +9,7 @@ copies of the module whose parameters are all different numbers.
 import copy
 import ctypes
 import inspect
+import json
 import os
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from .. import _library
 from .._arrays import Ints, Tensor
 from .._library import C, check, lib, struct
 from .._objects import Handle, context
-from . import from_pyg
+from . import from_pyg, pyg_draw, pyg_verify
 from .pyg_symbols import Untraceable
 from .pyg_trace import trace
 
@@ -58,8 +59,11 @@ def numbered(module, seed):
     if count > 40_000_000:
         raise Untraceable(f"a module of {count} parameters: places of at most 40,000,000 are found")
     # Floats from 2^-6 up to 1, each at most once: their bits are consecutive integers.
-    bits = np.random.default_rng(seed).permutation(np.arange(0x3C800000 + 1, 0x3C800001 + count, dtype=np.int64)).astype(np.int32)
+    rng = np.random.default_rng(seed)
+    bits = rng.permutation(np.arange(0x3C800000 + 1, 0x3C800001 + count, dtype=np.int64)).astype(np.int32)
     numbers, at = bits.view(np.float32), 0
+    signed = sum(p.numel() for p in made.parameters())  # statistics stay positive
+    numbers[:signed] *= rng.choice(np.array([-1, 1], np.float32), signed)
     with torch.no_grad():
         for v in values:
             v.copy_(torch.from_numpy(numbers[at:at + v.numel()].copy()).view(v.shape))
@@ -99,7 +103,7 @@ class Place:
         self.name, self.part, self.index, self.whole = name, part, index, None
         owners = {k for k in range(len(values)) if bool(((index >= starts[k]) & (index < starts[k + 1])).any())}
         if len(owners) == 1 and bool((index >= 0).all()):
-            k = owners.pop()
+            k = min(owners)
             own = torch.arange(starts[k], starts[k + 1]).view(values[k].shape)
             if own.numel() == index.numel():
                 if torch.equal(own.reshape(index.shape), index):
@@ -111,35 +115,48 @@ class Place:
         self.owners = owners if self.whole is None else {self.whole[0]}
 
 
-def places(module, found, inputs, widths, relations):
-    """The places of all parameters and statistics, from two traces of numbered copies."""
-    tables, parts = [], None
-    values = [*module.parameters(), *statistics(module).values()]
-    starts = np.cumsum([0] + [v.numel() for v in values]).tolist()
-    for seed in (1, 2):
-        numbered_module, numbers = numbered(module, seed)
-        other = trace(numbered_module, inputs, widths, found.without, None, relations)
-        if other.metadata() != found.metadata():
-            raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
-        loaded = Loaded(other)
-        order = np.argsort(numbers, kind="stable")
-        parts = loaded.parts()
-        table = []
-        for _, part, _ in parts:
-            a = part.numpy()
-            if not numbers.size:
-                table.append((np.full(a.shape, -1), a.copy()))
-                continue
-            at = order[np.minimum(np.searchsorted(numbers, a, sorter=order), numbers.size - 1)]
-            table.append((np.where(numbers[at] == a, at, -1), a.copy()))
-        tables.append(table)
+def settings_of(found):
+    """The description of a trace without the first values of what is learned."""
+    description = json.loads(found.metadata()["gnn.description"])
+    for step in description["steps"]:
+        if step.get("layer", {}).get("learn_eps") == "on":
+            step["layer"].pop("eps", None)
+    return description, found.graphs
+
+
+def table_of(found, numbers):
+    """For each part of the memory that a trace fills: where its elements stand among the numbers (-1: nowhere), and the elements."""
+    order, parts, made = np.argsort(numbers, kind="stable"), Loaded(found).parts(), []
+    for _, part, _ in parts:
+        a = part.numpy()
+        if not numbers.size:
+            made.append((np.full(a.shape, -1), a.copy()))
+            continue
+        at = order[np.minimum(np.searchsorted(numbers, a, sorter=order), numbers.size - 1)]
+        made.append((np.where(numbers[at] == a, at, -1), a.copy()))
+    return parts, made
+
+
+def traced(module, inputs, given, widths):
+    """A verified trace of a numbered copy, and the places of all parameters and statistics in it.
+
+    The values of the module itself would hide some of its steps: a bias of zeros is not added."""
+    first, numbers = numbered(module, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path)
+    second, others = numbered(module, 2)
+    again = trace(second, inputs, widths, found.without)
+    if settings_of(again) != settings_of(found):
+        raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
+    parts, one = table_of(found, numbers)
+    tables = one, table_of(again, others)[1]
     made = []
     for (name, _, k), (first, one), (second, two) in zip(parts, *tables):
         same = (first == second) & ((first >= 0) | (one == two))
         if not same.all():
             raise Untraceable(f"{name} is computed from parameters: its gradient has no counterpart")
         made.append((name, k, torch.from_numpy(first)))
-    return made, starts
+    return found, made
 
 
 # ---- one way to call a module: a trace, its model, its tapes ----
@@ -154,18 +171,17 @@ class Plan:
             if p.dtype != torch.float32 or p.device.type != "cpu":
                 raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
         inputs = tuple(values)
-        with tempfile.TemporaryDirectory() as folder:
-            found = from_pyg.export(module, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path)
+        widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
+        found, described = traced(module, inputs, given, widths)
         self.threads, self.found, self.drawn = threads, found, found.checks[0][0]
         if len(found.outputs) != 1:
             raise Untraceable(f"forward() returns {len(found.outputs)} values: one is expected")
         self.shape = next(iter(found.output_values.values()))[0].shape[1:]
         self.dim = next(iter(found.output_values.values()))[0].dim()
-        widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
-        described, starts = places(module, found, inputs, widths, ())
         self.loaded = Loaded(found)
         self.model, self.block = self.loaded._at, self.loaded.block
         self.values = [*module.parameters(), *statistics(module).values()]
+        starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
         self.n_parameters = len(list(module.parameters()))
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
@@ -176,8 +192,17 @@ class Plan:
         self.graphs, self.tapes, self.lock, self.pid = {}, [], threading.RLock(), os.getpid()
         self.arrange()
         self.fill()
-        for place, _ in self.places:
-            self.verify(place)
+        self.compare(module, values)
+
+    def compare(self, module, values):
+        """That both compute the same on the inputs of the first call, with the module's own values."""
+        made = pyg_draw.copied(module).eval()
+        with torch.no_grad():
+            theirs = made(**values)
+            ours = self.shaped(Compiled.infer(self, self.slots(values, False), self.inputs(values)))
+        off = pyg_verify.distance(ours.numpy(), theirs.numpy())
+        if not off <= pyg_verify.TOLERANCE:
+            raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
 
     def arrange(self):
         """Sorts the places into those that are one whole parameter, and the rest."""
@@ -208,14 +233,6 @@ class Plan:
                 flat = torch.cat([v.reshape(-1) for v in self.values])
                 for place in self.rest:
                     place.part.copy_(torch.where(place.index >= 0, flat[place.index.clamp(min=0)], place.part))
-
-    def verify(self, place):
-        """That what was filled in is what the trace itself holds."""
-        fresh = getattr(self, "_fresh", None)
-        if fresh is None:
-            fresh = self._fresh = {name: part for name, part, _ in Loaded(self.found).parts()}
-        if not torch.equal(fresh[place.name], place.part):
-            raise Untraceable(f"{place.name} does not follow from the module's parameters alone")
 
     def write_back(self):
         """Copies batch norm's running values out of the library after a step of training."""
