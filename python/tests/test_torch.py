@@ -174,6 +174,11 @@ def test_graphs_that_change_in_place():
     fast, edges = libgnn.torch.compile(net), EDGES.clone()
     fast(X, edges)
     edges[0, :40] = 0
+    with torch.no_grad():
+        x = X.clone()
+        for change in (lambda: x.mul_(2), lambda: setattr(x, "data", torch.randn(N, IN)), lambda: setattr(x, "data", torch.randn(N, 2 * IN)[:, ::2])):
+            change()
+            assert close(fast(x, edges), net(x, edges))
     assert close(fast(X, edges), net(X, edges))
     for k in range(30):  # more graphs than are kept, of other sizes
         few = EDGES[:, :50 + k]

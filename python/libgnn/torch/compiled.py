@@ -182,6 +182,8 @@ class Plan:
         self.model, self.block = self.loaded._at, self.loaded.block
         self.values = [*module.parameters(), *statistics(module).values()]
         starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
+        self.members = [(home, name, value) for m in module.modules() for home in (m._parameters, m._modules) for name, value in home.items()]
+        self.members += [(m._buffers, name, value) for m in module.modules() for name, value in m._buffers.items() if name.startswith("running_")]
         self.n_parameters = len(list(module.parameters()))
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
@@ -306,7 +308,7 @@ class Plan:
             if kind in NUMBERS:
                 if x.dtype != torch.float32:
                     raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
-                x = x.reshape(x.shape[0], -1)
+                x = x if x.dim() == 2 else x.reshape(x.shape[0], -1)
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
             else:
                 x = (x[:, int(column)] if column else x).reshape(-1).to(torch.int32).contiguous()
@@ -327,9 +329,11 @@ class Plan:
             rows[k] = Tensor(x.data_ptr() or None, x.shape[0], x.shape[1], x.stride(0) if x.shape[0] > 1 else x.shape[1])
             named[k].dense, named[k].wants_grad = ctypes.addressof(rows) + k * ctypes.sizeof(Tensor), int(x.requires_grad)
         made = ModelInputs(ctypes.addressof(slots.at), self.n_slots, ctypes.addressof(named), n)
-        return made, (rows, named, slots, tensors)
+        return made, (rows, named, tensors)
 
     def shaped(self, y):
+        if self.dim == 2:
+            return y
         return y.reshape(y.shape[0], *self.shape) if self.dim > 1 else y.reshape(-1) if self.dim == 1 else y.reshape(())
 
     def take_tape(self):
@@ -375,7 +379,7 @@ class Slots:
         sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
         self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
         check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
-        self.backward, self.size = backward, None
+        self.backward, self.size, self.last = backward, None, None
         self.kept = [value for _, _, value in tensors]  # no other tensor takes their address while this is kept
         self.free = weakref.finalize(self, free_graphs, list(self.at))
 
@@ -441,7 +445,7 @@ class Run(torch.autograd.Function):
         check(lib.gnn_tape_forward(tape))
         out = memory(lib.gnn_tape_value(tape, y), lent.tape).clone()
         if recording:
-            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, list(variables[:n]), kept, n
+            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, list(variables[:n]), (kept, slots), n
         else:
             lent.give_back()
         return out
@@ -513,7 +517,7 @@ class Compiled(torch.nn.Module):
 
     def plan(self, values):
         """The plan for these inputs, made if there is none: values of PyTorch's own where that fails and `fallback` is set."""
-        key = tuple(name for name in values)
+        key = tuple(values)
         made = self.plans.get(key)
         if made is None:
             try:
@@ -524,8 +528,8 @@ class Compiled(torch.nn.Module):
                 warnings.warn(f"runs in PyTorch: {problem}", stacklevel=4)
                 made = False
             self.plans[key] = made
-        if made and (len(made.values) != len(list(self.parameters())) + len(statistics(self.wrapped)) or any(a is not b for a, b in zip(made.values, self.parameters()))):
-            del self.plans[key]
+        if made and any(home.get(name) is not value for home, name, value in made.members):
+            del self.plans[key]  # a layer or a parameter was replaced by another one
             return self.plan(values)
         return made
 
@@ -556,12 +560,13 @@ class Compiled(torch.nn.Module):
 
     @staticmethod
     def infer(plan, slots, tensors):
-        made, kept = plan.record(slots, tensors)
-        if slots.size is None:
-            slots.size = output_size(plan, made)
+        key = [(x.data_ptr(), x.shape, x.stride()) for x in tensors]
+        if slots.last != key:
+            slots.made, slots.kept_inputs = plan.record(slots, tensors)
+            slots.size, slots.last = output_size(plan, slots.made), key
         y = torch.empty(slots.size)
-        check(lib.gnn_model_forward(plan.model, context(plan.threads)._at, ctypes.byref(made), ctypes.byref(Tensor(y.data_ptr() or None, *y.shape, y.shape[1]))))
-        del kept
+        out = Tensor(y.data_ptr() or None, slots.size[0], slots.size[1], slots.size[1])
+        check(lib.gnn_model_forward(plan.model, context(plan.threads)._at, ctypes.byref(slots.made), ctypes.byref(out)))
         return y
 
 
