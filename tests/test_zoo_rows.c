@@ -1,8 +1,6 @@
-/* Golden files of the zoo on the road from Bahdanau's decoder to today's layers: scores over
- * encoder states, gated linear units, norms, positions. Outputs and all gradients. */
+/* Golden files of the zoo on a tape: Bahdanau's decoder step by step, and the attention weights of
+ * scores over encoder states. Outputs and all gradients. */
 #include "zoo_tape.h"
-
-#include <gnn/text.h>
 
 /* ---- scores over encoder states ---- */
 
@@ -192,182 +190,12 @@ START_TEST(bahdanau_decoder)
 }
 END_TEST
 
-/* ---- gated linear units, norms, positions ---- */
-
-static const struct {
-    const char *name;
-    gnn_activation_t f;
-} units[] = {{"swiglu", GNN_SILU}, {"geglu", GNN_GELU}, {"reglu", GNN_RELU}};
-
-START_TEST(gated_linear_units)
-{
-    zoo_t z;
-    if (!zoo_start(&z, units[_i].name))
-        return;
-    z.x = input(&z, "x", SAME);
-    const gnn_var_t gate = gnn_tape_activation(z.tape, product(&z, z.x, "w.W"), units[_i].f, 0);
-    check_and_close(&z, product(&z, gnn_tape_multiply(z.tape, gate, product(&z, z.x, "w.V")), "w.U"));
-}
-END_TEST
-
-static gnn_var_t ones(zoo_t *z, int64_t cols)
-{
-    gnn_real_t *numbers = golden_reals(&z->g, cols);
-    for (int64_t c = 0; c < cols; c++)
-        numbers[c] = 1;
-    const gnn_tensor_t row = gnn_tensor(numbers, 1, cols);
-    return gnn_tape_input(z->tape, &row, 0);
-}
-
-static gnn_var_t rms(zoo_t *z, gnn_var_t x, gnn_var_t gain)
-{
-    return gnn_tape_norm(z->tape, GNN_NORM_RMS, x, gain, GNN_NONE, (gnn_real_t)real(z, "p.eps"),
-                         NULL, 0);
-}
-
-START_TEST(rms_norms)
-{
-    zoo_t z;
-    if (!zoo_start(&z, _i ? "rms_norm_plus_one" : "rms_norm"))
-        return;
-    z.x = input(&z, "x", SAME);
-    gnn_var_t gain = input(&z, _i ? "w.g" : "w.weight", ONE_ROW);
-    if (_i)
-        gain = gnn_tape_add(z.tape, gain, ones(&z, gnn_tape_cols(z.tape, gain)), 1);
-    check_and_close(&z, rms(&z, z.x, gain));
-}
-END_TEST
-
-/* Each head's columns by themselves, with one gain for all. */
-static gnn_var_t head_rms(zoo_t *z, gnn_var_t x, const char *gain, int64_t heads)
-{
-    gnn_var_t parts[64];
-    const gnn_var_t g = input(z, gain, ONE_ROW);
-    const int64_t d = gnn_tape_cols(z->tape, x) / heads, rows = gnn_tape_rows(z->tape, x);
-    for (int64_t h = 0; h < heads; h++)
-        parts[h] = rms(z, gnn_tape_view(z->tape, x, 0, rows, h * d, d), g);
-    return gnn_tape_concat(z->tape, parts, (int)heads);
-}
-
-static void sentences(zoo_t *z, bool causal)
-{
-    int64_t n, *lengths = golden_integers(&z->g, "lengths", &n);
-    ck_ok(causal ? gnn_graph_causal(&z->graph, n, lengths)
-                 : gnn_graph_complete(&z->graph, n, lengths));
-    ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
-    rows_attend(z);
-}
-
-START_TEST(queries_and_keys_normed)
-{
-    zoo_t z;
-    if (!zoo_start(&z, "qk_norm_rms"))
-        return;
-    sentences(&z, true);
-    const int64_t heads = number(&z, "p.heads");
-    z.in[GNN_AGGREGATE_QUERY] = head_rms(&z, product(&z, z.x, "w.q"), "w.qn", heads);
-    z.in[GNN_AGGREGATE_KEY] = head_rms(&z, product(&z, z.x, "w.k"), "w.kn", heads);
-    z.in[GNN_AGGREGATE_SRC_MESSAGE] = product(&z, z.x, "w.v");
-    check_and_close(&z, product(&z, gnn_tape_aggregate(z.tape, &z.how, z.in), "w.o"));
-}
-END_TEST
-
-/* Cosines, through the map. The scale of a head is learned in the file and a setting here, so its
- * gradient is not compared. */
-START_TEST(queries_and_keys_of_length_1)
-{
-    zoo_t z;
-    if (!zoo_start(&z, "qk_norm_l2"))
-        return;
-    sentences(&z, false);
-    const int64_t heads = number(&z, "p.heads");
-    gnn_var_t heard[64];
-    const gnn_var_t q = product(&z, z.x, "w.q"), k = product(&z, z.x, "w.k"),
-                    v = product(&z, z.x, "w.v");
-    const int64_t d = gnn_tape_cols(z.tape, q) / heads, n = gnn_tape_rows(z.tape, q);
-    z.how.map = &gnn_map_l2;
-    z.how.shape.heads = 1;
-    for (int64_t h = 0; h < heads; h++) {
-        z.how.shape.scale = (gnn_real_t)gnn_array_get(golden_array(&z.g, "w.g"), h);
-        z.in[GNN_AGGREGATE_QUERY] = gnn_tape_view(z.tape, q, 0, n, h * d, d);
-        z.in[GNN_AGGREGATE_KEY] = gnn_tape_view(z.tape, k, 0, n, h * d, d);
-        z.in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_view(z.tape, v, 0, n, h * d, d);
-        heard[h] = gnn_tape_aggregate(z.tape, &z.how, z.in);
-    }
-    check_and_close(&z, product(&z, gnn_tape_concat(z.tape, heard, (int)heads), "w.o"));
-}
-END_TEST
-
-START_TEST(sinusoidal)
-{
-    zoo_t z;
-    if (!zoo_start(&z, "sinusoidal"))
-        return;
-    z.x = input(&z, "x", SAME);
-    int64_t segments, *lengths = golden_integers(&z.g, "lengths", &segments), row = 0, longest = 0;
-    const int64_t n = gnn_tape_rows(z.tape, z.x), d = gnn_tape_cols(z.tape, z.x);
-    for (int64_t s = 0; s < segments; s++)
-        longest = lengths[s] > longest ? lengths[s] : longest;
-    const gnn_tensor_t table = gnn_tensor(golden_reals(&z.g, longest * d), longest, d),
-                       places = gnn_tensor(golden_reals(&z.g, n * d), n, d);
-    ck_ok(gnn_positions_sinusoidal(&table));
-    for (int64_t s = 0; s < segments; s++)
-        for (int64_t p = 0; p < lengths[s]; p++, row++)
-            memcpy(gnn__row(&places, row), gnn__row(&table, p), (size_t)d * sizeof *table.data);
-    check_and_close(&z, gnn_tape_add(z.tape, z.x, gnn_tape_input(z.tape, &places, 0), 1));
-}
-END_TEST
-
-/* ---- DeBERTa ---- */
-
-/* Part `part` of three concatenated ones in every head. */
-static gnn_var_t piece(zoo_t *z, gnn_var_t stacked, int64_t part, int64_t heads)
-{
-    gnn_var_t parts[64];
-    const int64_t d = gnn_tape_cols(z->tape, stacked) / heads / 3,
-                  rows = gnn_tape_rows(z->tape, stacked);
-    for (int64_t h = 0; h < heads; h++)
-        parts[h] = gnn_tape_view(z->tape, stacked, 0, rows, (3 * h + part) * d, d);
-    return gnn_tape_concat(z->tape, parts, (int)heads);
-}
-
-START_TEST(deberta)
-{
-    zoo_t z;
-    if (!zoo_start(&z, "deberta"))
-        return;
-    sentences(&z, false);
-    const int64_t heads = number(&z, "p.heads"), rows = 2 * number(&z, "p.clip");
-    const gnn_var_t stacked = product(&z, z.x, "w.in_proj.weight"), rel = input(&z, "rel", SAME);
-    const gnn_var_t q =
-        gnn_tape_add(z.tape, piece(&z, stacked, 0, heads), input(&z, "w.q_bias", ONE_ROW), 1);
-    z.how.shape.scale = (gnn_real_t)(1 / sqrt(3 * (double)gnn_tape_cols(z.tape, q) / (double)heads));
-    z.how.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {(double)rows, GNN_BUCKET_CLIP_BACK}};
-    z.how.priors[1] = (gnn_prior_use_t){&gnn_prior_sender_keys, {(double)rows, GNN_BUCKET_CLIP_BACK}};
-    z.in[GNN_AGGREGATE_QUERY] = q;
-    z.in[GNN_AGGREGATE_KEY] = piece(&z, stacked, 1, heads);
-    z.in[GNN_AGGREGATE_SRC_MESSAGE] =
-        gnn_tape_add(z.tape, piece(&z, stacked, 2, heads), input(&z, "w.v_bias", ONE_ROW), 1);
-    z.in[GNN_AGGREGATE_PRIOR_0] = product(&z, rel, "w.pos_proj.weight");
-    z.in[GNN_AGGREGATE_PRIOR_1] =
-        gnn_tape_linear_transposed(z.tape, rel, input(&z, "w.pos_q_proj.weight", SAME),
-                                   input(&z, "w.pos_q_proj.bias", ONE_ROW));
-    check_and_close(&z, gnn_tape_aggregate(z.tape, &z.how, z.in));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("zoo_rows");
     TCase *t = tcase_create("rows");
     tcase_add_loop_test(t, scores_over_encoder_states, 0, (int)(sizeof scores / sizeof *scores));
     tcase_add_test(t, bahdanau_decoder);
-    tcase_add_loop_test(t, gated_linear_units, 0, 3);
-    tcase_add_loop_test(t, rms_norms, 0, 2);
-    tcase_add_test(t, queries_and_keys_normed);
-    tcase_add_test(t, queries_and_keys_of_length_1);
-    tcase_add_test(t, sinusoidal);
-    tcase_add_test(t, deberta);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -43,6 +43,38 @@ ENTRY(laplacian_positions)
     CONCAT("y", "x", "positions");
 }
 
+/* A7 | Graph network | edges, nodes and globals, each updated from the others | O(m d^2) |
+ * Battaglia et al. 2018 */
+ENTRY(graph_network)
+{
+    const int64_t n = COUNT("x"), wholes = COUNT("u");
+    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
+               *batch = zoo_integers(z, "batch", NULL);
+    int64_t *edge = zoo_room(z, m), *of_edge = zoo_room(z, m), *node = zoo_room(z, n);
+    for (int64_t k = 0; k < m; k++)
+        edge[k] = k, of_edge[k] = batch[src[k]];
+    for (int64_t k = 0; k < n; k++)
+        node[k] = k;
+    zoo_edges(z), zoo_edges_of(z, n, m, m, edge, dst), zoo_edges_of(z, n, wholes, n, batch, node);
+    zoo_edges_of(z, wholes, n, n, node, batch), zoo_edges_of(z, wholes, m, m, edge, of_edge);
+    zoo_block(z, "graph_network",
+              (gnn_block_t){.name = "y",
+                            .input = "x",
+                            .edges = "e",
+                            .globals = "u",
+                            .width = COLS("x"),
+                            .edge_width = COLS("e"),
+                            .global_width = COLS("u")});
+    OP("nodes", fold_rows, "y.nodes", (double)n), OP("edges", fold_rows, "y.edges", (double)m),
+        OP("globals", fold_rows, "y", (double)wholes);
+    CONCAT("all", "nodes", "edges", "globals");
+    const char *const parts[] = {"edge", "node", "global"};
+    for (int k = 0; k < 3; k++) {
+        TURN(NAMED("y.%s_linear.weight", parts[k]), NAMED("%s_model.l.weight", parts[k]));
+        SET(NAMED("y.%s_linear.bias", parts[k]), NAMED("%s_model.l.bias", parts[k]));
+    }
+}
+
 /* A9 | Syntax-augmented layer | y = g attention over the tree + (1 - g) x, g = sigmoid(W x + b)
  * | O(n d^2) | Sachan et al. 2021 */
 ENTRY(syntax_layer)
@@ -322,6 +354,6 @@ ENTRY(dynamic_edge_conv)
 }
 
 FAMILY(A, AT(graph_transformer), AT(graph_transformer_edges), AT(laplacian_positions),
-       AT(syntax_layer), AT(pinsage), AT(multi_graph_heads), AT(hop_decay), AT(graphormer),
-       AT(exphormer), AT(gps_multihead), AT(sgformer_pyg), AT(sgformer_paper), AT(difformer),
-       AT(polynormer_attention), AT(nearest_by_values), AT(dynamic_edge_conv))
+       AT(graph_network), AT(syntax_layer), AT(pinsage), AT(multi_graph_heads), AT(hop_decay),
+       AT(graphormer), AT(exphormer), AT(gps_multihead), AT(sgformer_pyg), AT(sgformer_paper),
+       AT(difformer), AT(polynormer_attention), AT(nearest_by_values), AT(dynamic_edge_conv))

@@ -450,13 +450,205 @@ ENTRY(grid_image_2d)
     attend(z);
 }
 
+/* ---- systems ---- */
+
+/* Edges of pairs (i, j) for which `reads` is true, over n rows. */
+static int edges_where(zoo_t *z, int64_t n, bool (*reads)(zoo_t *z, int64_t i, int64_t j, int head),
+                       int head)
+{
+    int64_t m = 0, *src = zoo_room(z, n * n), *dst = zoo_room(z, n * n);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            if (reads(z, i, j, head))
+                src[m] = j, dst[m++] = i;
+    return zoo_edges_of(z, n, n, m, src, dst);
+}
+
+static bool of_bigbird(zoo_t *z, int64_t i, int64_t j, int head)
+{
+    const int64_t b = N("p.block"), blocks = COUNT("x") / b, own = i / b, other = j / b,
+                  drawn = zoo_shape(z, "r.random", 2);
+    const gnn_array_t *random = golden_array(&z->g, "r.random");
+    if (own == 0 || own == blocks - 1 || other == 0 || other == blocks - 1 || llabs(own - other) <= 1)
+        return true;
+    for (int64_t k = 0; k < drawn; k++)
+        if ((int64_t)gnn_array_get(random, (head * (blocks - 2) + own - 1) * drawn + k) == other)
+            return true;
+    return false;
+}
+
+/* D10 | BigBird | first and last block, neighbours and drawn blocks, another draw per head |
+ * O(n b) | Zaheer et al. 2020 */
+ENTRY(bigbird_attention)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
+    AFFINE("query", "x", d, d), AFFINE("key", "x", d, d), AFFINE("value", "x", d, d);
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("q%d", h), "query", h * width, width),
+            COLUMNS(NAMED("k%d", h), "key", h * width, width);
+        COLUMNS(NAMED("v%d", h), "value", h * width, width);
+        ATTEND(NAMED("head%d", h), edges_where(z, COUNT("x"), of_bigbird, h), NAMED("q%d", h),
+               NAMED("k%d", h), NAMED("v%d", h), width, .heads = 1);
+    }
+    zoo_concat(z, "y", "head", heads);
+}
+
+/* D8 | Longformer | a band and global rows, which have projections of their own | O(n (w + g))
+ * | Beltagy et al. 2020 */
+ENTRY(longformer_attention)
+{
+    const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"),
+                  *global = zoo_integers(z, "r.is_global", NULL), w = N("p.w");
+    int64_t count, at = 0, m = 0, far = 0, globals = 0, *lengths = zoo_segments(z, &count);
+    int64_t *src = zoo_room(z, n * n), *dst = zoo_room(z, n * n), *src2 = zoo_room(z, n * n),
+            *dst2 = zoo_room(z, n * n);
+    int32_t *rows = zoo_ids(z, "global rows", n), *order = zoo_ids(z, "order", n);
+    for (int64_t s = 0; s < count; at += lengths[s++])
+        for (int64_t i = at; i < at + lengths[s]; i++) {
+            order[i] = (int32_t)(global[i] ? n + globals : i);
+            for (int64_t j = at; j < at + lengths[s]; j++) {
+                if (llabs(i - j) <= w || global[j])
+                    src[m] = j, dst[m++] = i;
+                if (global[i])
+                    src2[far] = j, dst2[far++] = globals;
+            }
+            if (global[i])
+                rows[globals++] = (int32_t)i;
+        }
+    z->values[z->n_values - 2].count = globals;
+    AFFINE("query", "x", d, d), AFFINE("key", "x", d, d), AFFINE("value", "x", d, d);
+    AFFINE("query_global", "x", d, d), AFFINE("key_global", "x", d, d),
+        AFFINE("value_global", "x", d, d);
+    ATTEND("near", zoo_edges_of(z, n, n, m, src, dst), "query", "key", "value", d, .heads = heads);
+    PICK("q", "query_global", "global rows");
+    ATTEND("far", zoo_edges_of(z, globals, n, far, src2, dst2), "q", "key_global", "value_global",
+           d, .heads = heads);
+    STACK("both", "near", "far"), PICK("y", "both", "order");
+}
+
+/* D7 | Star-Transformer | satellites read their ring, their input and the relay; the relay
+ * reads all | O(n d^2) | Guo et al. 2019 */
+ENTRY(star_transformer)
+{
+    const int64_t n = COUNT("x"), d = COLS("x");
+    int64_t count, at = 0, m = 0, r = 0, *lengths = zoo_segments(z, &count);
+    int64_t *src = zoo_room(z, 5 * n), *dst = zoo_room(z, 5 * n), *from = zoo_room(z, n + count),
+            *to = zoo_room(z, n + count);
+    for (int64_t s = 0; s < count; at += lengths[s++]) {
+        from[r] = s, to[r++] = s;
+        for (int64_t i = 0; i < lengths[s]; i++) {
+            const int64_t l = lengths[s], five[] = {at + (i + l - 1) % l, at + i, at + (i + 1) % l,
+                                                    n + at + i, 2 * n + s};
+            for (int k = 0; k < 5; k++)
+                src[m] = five[k], dst[m++] = at + i;
+            from[r] = count + at + i, to[r++] = s;
+        }
+    }
+    const int ring = zoo_edges_of(z, n, 2 * n + count, m, src, dst),
+              relay = zoo_edges_of(z, count, count + n, r, from, to);
+    SCALE("h0", "x", 1), HOP("s0", zoo_pool(z, 1), "x", d, mean);
+    for (int k = 1; k <= N("p.rounds"); k++) {
+        const char *h = NAMED("h%d", k), *s = NAMED("s%d", k),
+                   *norm = k > 1 ? NAMED("norm:%d", k) : "norm";
+        STACK(NAMED("context%d", k), NAMED("h%d", k - 1), "x", NAMED("s%d", k - 1));
+        CROSS(NAMED("%d.ring", k), ring, NAMED("h%d", k - 1), NAMED("context%d", k), d,
+              .heads = N("p.heads"));
+        ACTIVATION(NAMED("ring%d", k), NAMED("%d.ring", k), RELU);
+        STEP(NORM, norm, .inputs = {NAMED("ring%d", k)}, .norm = GNN_NORM_LAYER, .in = d,
+             .share = k > 1 ? "norm" : NULL);
+        SCALE(h, norm, 1), STACK(NAMED("all%d", k), NAMED("s%d", k - 1), h);
+        CROSS(NAMED("%d.relay", k), relay, NAMED("s%d", k - 1), NAMED("all%d", k), d,
+              .heads = N("p.heads"));
+        ACTIVATION(s, NAMED("%d.relay", k), RELU);
+    }
+    zoo_also(z, NAMED("s%d", (int)N("p.rounds")), "relay");
+    SCALE("y", NAMED("h%d", (int)N("p.rounds")), 1);
+}
+
+/* q, k and v of "all", a term by relation, and W_O; receivers are rows of "x" or of all. */
+static void by_relation(zoo_t *z, int slot, const char *receivers, const char *table,
+                        int64_t relations, const int64_t *ids)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    LINEAR("q", receivers, d, d), LINEAR("k", "all", d, d), LINEAR("v", "all", d, d);
+    zoo_relation_bias(z, "bias", slot, "q", table, relations, heads, d / heads, ids);
+    STEP(AGGREGATE, "a", .graph = slot, .query = "q", .key = "k", .inputs = {"v"},
+         .edge_bias = "bias",
+         .layer = {.in = d, .heads = heads, .aggregator = &gnn_aggregator_attention});
+    LINEAR("o", "a", d, d);
+}
+
+/* D13 | BP-Transformer, leaves | a leaf reads nodes of a binary tree, finer ones nearby; a key
+ * per level | O(k n log(n / k)) | Ye et al. 2019 */
+ENTRY(bp_transformer)
+{
+    const int64_t n = COUNT("x"), all = n + COUNT("mem"),
+                  *spans = zoo_integers(z, "lengths_mem", NULL);
+    int64_t count, at = 0, from = 0, row = 0, m, *lengths = zoo_segments(z, &count),
+                   *level = zoo_room(z, all);
+    int64_t *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
+            *ids = zoo_room(z, m);
+    int32_t *order = zoo_ids(z, "order", all);
+    for (int64_t s = 0; s < count; at += lengths[s], from += spans[s++]) {
+        for (int64_t p = 0; p < lengths[s]; p++)
+            order[row++] = (int32_t)(at + p);
+        for (int64_t p = 0, left = (lengths[s] + 1) / 2, depth = 1; p < spans[s]; p++) {
+            level[row] = depth, order[row++] = (int32_t)(n + from + p);
+            if (--left == 0) {
+                int64_t size = lengths[s];
+                depth++;
+                for (int64_t k = 0; k < depth; k++)
+                    size = (size + 1) / 2;
+                left = size;
+            }
+        }
+    }
+    for (int64_t e = 0; e < m; e++)
+        ids[e] = level[src[e]];
+    STACK("both", "x", "mem"), PICK("all", "both", "order");
+    PARAMETER("r", COUNT("w.r"), COLS("w.r"));
+    by_relation(z, zoo_edges_of(z, n, all, m, src, dst), "x", "r", COUNT("w.r"), ids);
+}
+
+/* D9 | ETC | global and long rows in one softmax, a key per relation | O(n (r + globals) d) |
+ * Ainslie et al. 2020 */
+ENTRY(etc_attention)
+{
+    const int64_t n = COUNT("x"), all = n + COUNT("mem"), clip = N("p.clip"), radius = N("p.radius"),
+                  labels = 2 * clip + 1, *globals = zoo_integers(z, "lengths_mem", NULL);
+    int64_t count, at = 0, from = n, m = 0, *lengths = zoo_segments(z, &count);
+    int64_t *src = zoo_room(z, all * all), *dst = zoo_room(z, all * all),
+            *ids = zoo_room(z, all * all);
+    for (int64_t s = 0; s < count; at += lengths[s], from += globals[s++])
+        for (int64_t i = -globals[s]; i < lengths[s]; i++)
+            for (int64_t j = -globals[s]; j < lengths[s]; j++) {
+                const int64_t far = j - i < -clip ? -clip : j - i,
+                              near = (far > clip ? clip : far) + clip;
+                if (i >= 0 && j >= 0 && llabs(i - j) > radius)
+                    continue;
+                dst[m] = i < 0 ? from + globals[s] + i : at + i,
+                src[m] = j < 0 ? from + globals[s] + j : at + j;
+                ids[m++] = i >= 0 && j >= 0 ? near
+                           : i < 0 && j < 0 ? labels + near
+                           : i < 0          ? 2 * labels
+                                            : 2 * labels + 1;
+            }
+    STACK("all", "x", "mem");
+    PARAMETER("ll", labels, COLS("w.ll")), PARAMETER("gg", labels, COLS("w.ll")),
+        PARAMETER("gl", 1, COLS("w.ll")), PARAMETER("lg", 1, COLS("w.ll"));
+    STACK("table", "ll", "gg", "gl", "lg");
+    const int slot = zoo_edges_of(z, all, all, m, src, dst);
+    by_relation(z, slot, "all", "table", 2 * labels + 2, ids);
+}
+
 FAMILY(D, AT(pattern_window), AT(pattern_window_causal), AT(pattern_dilated),
        AT(pattern_strided_endless), AT(pattern_log), AT(pattern_window_uneven),
        AT(pattern_window_global), AT(pattern_sink), AT(pattern_prefix), AT(external_global_rows),
-       AT(pattern_block), AT(pattern_block_causal), AT(pattern_block_back_ahead),
-       AT(local_attention), AT(pattern_bigbird), AT(pattern_random), AT(pattern_expander),
-       AT(pattern_star_ring), AT(pattern_sparse_strided_1), AT(pattern_sparse_strided_2),
-       AT(pattern_sparse_strided), AT(pattern_sparse_fixed), AT(pattern_sparse_fixed_2),
-       AT(sparse_transformer_heads), AT(pattern_local_monotonic), AT(pattern_pool),
-       AT(pattern_unpool), AT(grid_rows), AT(grid_columns), AT(grid_columns_causal), AT(grid_blocks),
-       AT(grid_blocks_shifted), AT(grid_window), AT(grid_dilated), AT(grid_halo), AT(grid_image_2d))
+       AT(pattern_block), AT(pattern_block_causal), AT(pattern_block_back_ahead), AT(local_attention),
+       AT(pattern_bigbird), AT(pattern_random), AT(pattern_expander), AT(pattern_star_ring),
+       AT(pattern_sparse_strided_1), AT(pattern_sparse_strided_2), AT(pattern_sparse_strided),
+       AT(pattern_sparse_fixed), AT(pattern_sparse_fixed_2), AT(sparse_transformer_heads),
+       AT(pattern_local_monotonic), AT(pattern_pool), AT(pattern_unpool), AT(grid_rows),
+       AT(grid_columns), AT(grid_columns_causal), AT(grid_blocks), AT(grid_blocks_shifted),
+       AT(grid_window), AT(grid_dilated), AT(grid_halo), AT(grid_image_2d), AT(bigbird_attention),
+       AT(longformer_attention), AT(star_transformer), AT(bp_transformer), AT(etc_attention))

@@ -175,6 +175,90 @@ ENTRY(linformer_shared)
     linformer(z, true);
 }
 
+/* 6.3 | Soft mixture of experts | softmax over tokens dispatches rows to a slot per expert,
+ * softmax over slots combines | O(n experts d) | Puigcerver et al. 2024 */
+ENTRY(soft_moe)
+{
+    const int64_t d = COLS("x"), experts = N("p.experts"), hidden = zoo_shape(z, "w.W1", 1);
+    int64_t count;
+    zoo_segments(z, &count);
+    const int pool = zoo_pool(z, experts), unpool = zoo_unpool(z, experts);
+    int32_t *order = zoo_ids(z, "order", count * experts);
+    for (int64_t k = 0; k < count * experts; k++)
+        order[k] = (int32_t)(k % experts * count + k / experts);
+    EACH("phi", pool, experts, d), ATTEND("slots", pool, "phi", "x", "x", d, .scale = 1),
+        OP("side", fold_rows, "slots", (double)experts);
+    for (int e = 0; e < experts; e++) {
+        COLUMNS(NAMED("in%d", e), "side", e * d, d),
+            AFFINE(NAMED("inner%d", e), NAMED("in%d", e), d, hidden);
+        ACTIVATION(NAMED("relu%d", e), NAMED("inner%d", e), RELU),
+            AFFINE(NAMED("out%d", e), NAMED("relu%d", e), hidden, d);
+        BIND(NAMED("inner%d.weight", e), "W1", .layout = TURNED, .base = e * hidden * d),
+            BIND(NAMED("inner%d.bias", e), "b1", .base = e * hidden);
+        BIND(NAMED("out%d.weight", e), "W2", .layout = TURNED, .base = e * hidden * d),
+            BIND(NAMED("out%d.bias", e), "b2", .base = e * d);
+    }
+    zoo_stack(z, "by expert", "out", experts), PICK("by segment", "by expert", "order");
+    ATTEND("y", unpool, "x", "phi", "by segment", d, .scale = 1);
+}
+
+/* 6.3 | Slot attention | slots compete for inputs: softmax over slots, weights scaled over
+ * inputs, a GRU and an mlp, a few rounds | O(n slots d rounds) | Locatello et al. 2020 */
+ENTRY(slot_attention)
+{
+    const int64_t d = COLS("x"), slots = N("p.slots"), hidden = COUNT("w.b1");
+    int64_t count;
+    zoo_segments(z, &count);
+    const int unpool = zoo_unpool(z, slots), one = zoo_pool(z, 1), own = zoo_itself(z, count * slots);
+    gnn_real_t *eye = zoo_constant(z, "each slot", count * slots, slots),
+               *start = zoo_constant(z, "s0", count * slots, d);
+    int32_t *order = zoo_ids(z, "order", count * slots);
+    for (int64_t k = 0; k < count * slots; k++) {
+        eye[k * slots + k % slots] = 1, order[k] = (int32_t)(k % slots * count + k / slots);
+        for (int64_t c = 0; c < d; c++)
+            start[k * d + c] =
+                (gnn_real_t)gnn_array_get(golden_array(&z->g, "r.start"), k % slots * d + c);
+    }
+    NORM("norm_input", "x", LAYER, d, 1e-5), LINEAR("k", "norm_input", d, d),
+        LINEAR("v", "norm_input", d, d);
+    for (int r = 0; r < N("p.rounds"); r++) {
+        const char *s = NAMED("s%d", r), *h = NAMED("h%d", r);
+#define ROUND(name) (r ? NAMED("%s:%d", name, r) : name)
+#define OWNER(name) (r ? name : NULL)
+        STEP(NORM, ROUND("norm_slots"), .inputs = {s}, .norm = GNN_NORM_LAYER, .in = d,
+             .share = OWNER("norm_slots"));
+        STEP(LINEAR, ROUND("q"), .inputs = {ROUND("norm_slots")}, .in = d, .out = d,
+             .bias = GNN_OFF, .share = OWNER("q"));
+        ATTEND(NAMED("w%d", r), unpool, "k", ROUND("q"), "each slot", slots, .d_k = d, .d_v = slots,
+               .scale = REAL(1 / sqrt((double)d)));
+        for (int j = 0; j < slots; j++) {
+            const char *u = NAMED("u%d_%d", r, j);
+            COLUMNS(NAMED("%s.w", u), NAMED("w%d", r), j, 1),
+                MULTIPLY(NAMED("%s.v", u), "v", NAMED("%s.w", u));
+            HOP(NAMED("%s.above", u), one, NAMED("%s.v", u), d, sum),
+                HOP(NAMED("%s.below", u), one, NAMED("%s.w", u), 1, sum);
+            OP(NAMED("%s.inverse", u), power, NAMED("%s.below", u), -1),
+                MULTIPLY(u, NAMED("%s.above", u), NAMED("%s.inverse", u));
+        }
+        zoo_stack(z, NAMED("by slot%d", r), NAMED("u%d_", r), slots),
+            PICK(NAMED("u%d", r), NAMED("by slot%d", r), "order");
+        STEP(LAYER, ROUND("gru"), .graph = own, .inputs = {NAMED("u%d", r)}, .receivers = s,
+             .share = OWNER("gru"),
+             .layer = GNN_GATED_GRAPH(.in = d, .in_dst = d, .out = d, .message = &gnn_message_none));
+        STEP(NORM, ROUND("norm_ff"), .inputs = {ROUND("gru")}, .norm = GNN_NORM_LAYER, .in = d,
+             .share = OWNER("norm_ff"));
+        STEP(LINEAR, ROUND("W1"), .inputs = {ROUND("norm_ff")}, .in = d, .out = hidden,
+             .share = OWNER("W1")),
+            ACTIVATION(h, ROUND("W1"), RELU);
+        STEP(LINEAR, ROUND("W2"), .inputs = {h}, .in = hidden, .out = d, .share = OWNER("W2")),
+            ADD(NAMED("s%d", r + 1), ROUND("gru"), ROUND("W2"));
+#undef ROUND
+#undef OWNER
+    }
+    TURN("gru.gru.input.weight", "gru.weight_ih"), SET("gru.gru.input.bias", "gru.bias_ih");
+    TURN("gru.gru.hidden.weight", "gru.weight_hh"), SET("gru.gru.hidden.bias", "gru.bias_hh");
+}
+
 /* ---- pooled keys ---- */
 
 /* Rows `stride` at a time, the last ones of a segment fewer; *count receivers in all. */
@@ -300,6 +384,6 @@ ENTRY(low_rank_and_band)
 }
 
 FAMILY(G, AT(mab), AT(sab), AT(isab), AT(pma), AT(isab_plain), AT(luna), AT(perceiver),
-       AT(agent_attention), AT(linformer), AT(linformer_shared), AT(memory_compressed),
-       AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling), AT(informer_distilling),
-       AT(low_rank_and_band))
+       AT(agent_attention), AT(soft_moe), AT(slot_attention), AT(linformer), AT(linformer_shared),
+       AT(memory_compressed), AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling),
+       AT(informer_distilling), AT(low_rank_and_band))

@@ -260,6 +260,47 @@ ENTRY(recurrent_memory)
     zoo_stack(z, "y", "y", segments + 1);
 }
 
+/* P3 | Memformer | slots carried over segments: rows read them, then each slot reads itself and
+ * the segment | O(n^2 d) a segment | Wu et al. 2020 */
+ENTRY(memformer)
+{
+    const int64_t n = N("p.segment"), segments = COUNT("x") / n, slots = N("p.slots"), d = COLS("x");
+    int64_t m = 0, *src = zoo_room(z, slots * (n + 1)), *dst = zoo_room(z, slots * (n + 1));
+    for (int64_t i = 0; i < slots; i++)
+        for (int64_t j = -1; j < n; j++)
+            src[m] = j < 0 ? i : slots + j, dst[m++] = i;
+    const int among = zoo_complete_of(z, 1, &n), read = zoo_bipartite(z, 1, &n, &slots),
+              write = zoo_edges_of(z, slots, slots + n, m, src, dst);
+    PARAMETER("M", slots, d), STEP(NORM, "M0", .inputs = {"M"}, .norm = GNN_NORM_L2, .in = d);
+    for (int t = 0; t < segments; t++) {
+        const char *x = NAMED("x%d", t), *memory = NAMED("M%d", t), *y = NAMED("y%d", t);
+        ROWS(x, "x", t * n, n);
+        STEP(LAYER, NAMED("own%d", t), .graph = among, .inputs = {x}, .share = t ? "own0" : NULL,
+             .layer = {.in = d,
+                       .heads = N("p.heads"),
+                       .aggregator = &gnn_aggregator_attention,
+                       .update = &gnn_update_linear,
+                       .bias_out = GNN_OFF,
+                       .residual = GNN_ON});
+        const char *q = product(z, "", "rq", NAMED("rq%d", t), x, GNN_OFF),
+                   *k = product(z, "", "rk", NAMED("rk%d", t), memory, GNN_OFF),
+                   *v = product(z, "", "rv", NAMED("rv%d", t), memory, GNN_OFF);
+        ATTEND(NAMED("read%d", t), read, q, k, v, d, .heads = N("p.heads"));
+        ADD(y, NAMED("own%d", t),
+            product(z, "", "ro", NAMED("ro%d", t), NAMED("read%d", t), GNN_OFF));
+        STACK(NAMED("all%d", t), memory, y);
+        const char *mq = product(z, "", "mq", NAMED("mq%d", t), memory, GNN_OFF),
+                   *mk = product(z, "", "mk", NAMED("mk%d", t), NAMED("all%d", t), GNN_OFF),
+                   *mv = product(z, "", "mv", NAMED("mv%d", t), NAMED("all%d", t), GNN_OFF);
+        ATTEND(NAMED("slots%d", t), write, mq, mk, mv, d,
+               .scale = REAL(1 / (sqrt((double)d) * R("p.tau"))));
+        STEP(NORM, NAMED("M%d", t + 1), .inputs = {NAMED("slots%d", t)}, .norm = GNN_NORM_L2,
+             .in = d);
+    }
+    SCALE(NAMED("y%d", (int)segments), NAMED("M%d", (int)segments), 1);
+    zoo_stack(z, "y", "y", segments + 1);
+}
+
 /* ---- hierarchy ---- */
 
 /* P6 | HAN, gated context | y = g x + (1 - g) d, d attention to the context, g = sigmoid(W [x,
@@ -323,5 +364,5 @@ ENTRY(transformer_in_transformer)
 
 FAMILY(P, AT(universal_transformer), AT(exit_entropy), AT(exit_patience), AT(exit_voting),
        AT(exit_tokens), AT(reversible), AT(xl_recurrence), AT(ernie_doc_recurrence),
-       AT(recurrence_summary), AT(recurrent_memory), AT(gated_context), AT(paragraph_pooling),
-       AT(two_level), AT(transformer_in_transformer))
+       AT(recurrence_summary), AT(memformer), AT(recurrent_memory), AT(gated_context),
+       AT(paragraph_pooling), AT(two_level), AT(transformer_in_transformer))

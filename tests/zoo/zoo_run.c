@@ -3,6 +3,7 @@
 
 #include <lib/io/arrays/arrays.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void run_record(zoo_t *z)
 {
@@ -215,6 +216,32 @@ static void same_as_differences(zoo_t *z)
                   along);
 }
 
+/* The model as a file holds it computes the same bits. */
+static void same_from_file(zoo_t *z)
+{
+    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
+                                       z->values, z->n_values};
+    const gnn_tensor_t like = seed_of(z);
+    gnn_tensor_t out[2];
+    gnn_model_t *loaded = NULL;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/gnn-gallery-%d.safetensors", (int)getpid());
+    ck_assert_msg(gnn_model_save(z->model, path) == GNN_OK, "%s: %s", z->g.name, gnn_error_message());
+    ck_assert_msg(gnn_model_load(&loaded, z->g.context, path) == GNN_OK, "%s: %s", z->g.name,
+                  gnn_error_message());
+    for (int k = 0; k < 2; k++) {
+        out[k] = gnn_tensor(golden_reals(&z->g, like.rows * like.cols), like.rows, like.cols);
+        ck_assert_msg(gnn_model_forward(k ? loaded : z->model, z->g.context, &inputs, &out[k]) ==
+                          GNN_OK,
+                      "%s: %s", z->g.name, gnn_error_message());
+    }
+    ck_assert_msg(memcmp(out[0].data, out[1].data,
+                         sizeof *out[0].data * (size_t)(like.rows * like.cols)) == 0,
+                  "%s: the model from a file computes another output", z->g.name);
+    gnn_model_free(loaded);
+    remove(path);
+}
+
 void zoo_entry_drawn(const entry_t *entry)
 {
     zoo_t z;
@@ -225,6 +252,7 @@ void zoo_entry_drawn(const entry_t *entry)
     gallery_t *gallery = calloc(1, sizeof *gallery);
     build(&z, gallery, entry);
     run_both(&z, &y);
+    same_from_file(&z);
     same_on_edges(&z, &y);
     same_as_differences(&z);
     free(y.data);
