@@ -9,6 +9,7 @@ that are drawn.
 import os
 import re
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ZOO = os.path.join(ROOT, "tests", "zoo")
@@ -26,7 +27,8 @@ HEAD = """# The zoo: attention and its relatives, one layer
 
 `docs/zoo.py --write` makes this page of `tests/zoo`, and `tests/house/zoo.sh` compares: an entry
 below is run by `tests/test_gallery.c`, forward and backward, against golden numbers of the authors'
-code or formula, and on drawn values in two forms of graph. %s
+code or formula, and on drawn values in two forms of graph.
+%s
 
 A snippet adds steps to a list; `gnn_model_build` makes the model. It is written with the short forms
 of `tests/zoo/zoo.h`, which stand at the [end](#short-forms) of the page: `ATTENTION("y", slot, "x",
@@ -209,7 +211,7 @@ def page():
     elsewhere = [case for _, case, why in left if why.startswith("run by")]
     sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."
             % (len(all_entries), len(all_entries) + len(left), len(elsewhere), sum(total.values()), total["works"], total["in part"], total["not"]))
-    text = [HEAD % sums, "## Families", ""] + contents + [""] + body
+    text = [HEAD % textwrap.fill(sums, 98), "## Families", ""] + contents + [""] + body
     text += ["## Cases without an entry", "", "| case | row | reason |", "| --- | --- | --- |"]
     text += ["| %s | %s | %s |" % (case, row, cell(why)) for row, case, why in left]
     text += ["", "## Golden models", "", "| model | |", "| --- | --- |"] + ["| %s | %s |" % m for m in models()]
