@@ -27,8 +27,8 @@ int scale_features(gnn_data_t *data, int how);
 /* Notes in a model's file what its features were scaled by, and whether it is of residual
  * blocks. */
 int scale_note(gnn_model_t *model, scale_t scale, int blocks);
-/* Reads that note of a model or a checkpoint. PROGRAM_REFUSED: *scale is neither SCALE_AUTO nor that
- * of the file. Without a note *scale stays, and *blocks is -1. */
+/* Reads that note of a model or a checkpoint. PROGRAM_REFUSED: *scale is neither SCALE_AUTO nor the
+ * file's. Without a note *scale stays, and *blocks is -1. */
 int scale_of_model(const char *program, const char *path, int *scale, int *blocks);
 
 /* Converts nearly empty dense features to sparse ones. */
