@@ -157,10 +157,55 @@ static void scores(gnn_steps_t *steps)
                                                  .priors = {{.prior = gnn_prior_find("slope")}}}});
 }
 
-static void (*const models[])(gnn_steps_t *) = {transformer, post_norm_with_distances, neighbours,
-                                                given_rows,  encoder_decoder,          scores};
+/* Linear attention keeps sums, beside the rows that softmax and a window keep. */
+static void sums_and_rows(gnn_steps_t *steps)
+{
+    gnn_layer_config_t layer =
+        GNN_TRANSFORMER(.in = D, .heads = 4, .key_heads = 2, .value_heads = 2, .map = &gnn_map_elu1,
+                        .weigher = &gnn_weigher_ratio, .norm_position = GNN_NORM_BEFORE);
+    gnn_steps_add(steps, &(gnn_step_t){.layer = layer});
+    layer.map = gnn_map_find("rope");
+    layer.weigher = gnn_weigher_find("softmax");
+    gnn_steps_add(steps, &(gnn_step_t){.layer = layer});
+    layer.map = gnn_map_find("taylor");
+    layer.weigher = gnn_weigher_find("ratio");
+    gnn_steps_add(steps, &(gnn_step_t){.graph = 1, .layer = layer});
+}
 
-enum { MODELS = sizeof models / sizeof *models };
+/* Gates by row and slopes by distance: sums decay from row to row. */
+static void decaying_sums(gnn_steps_t *steps)
+{
+    gnn_layer_config_t layer =
+        GNN_TRANSFORMER(.in = D, .heads = 2, .map = &gnn_map_cosformer,
+                        .weigher = &gnn_weigher_ratio, .norm_position = GNN_NORM_BEFORE);
+    layer.priors[0] = (gnn_layer_prior_t){.prior = &gnn_prior_decay, .given = GNN_ON};
+    layer.priors[1].prior = &gnn_prior_slope;
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "g", .in = D, .out = 2});
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_ACTIVATION, .activation = GNN_SOFTPLUS});
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_SCALE, .name = "gates", .factor = -1});
+    gnn_steps_add(steps,
+                  &(gnn_step_t){.name = "h", .inputs = {"x"}, .priors = {"gates"}, .layer = layer});
+    layer.weigher = &gnn_weigher_decay;
+    layer.map = &gnn_map_dpfp;
+    layer.priors[1].prior = &gnn_prior_sender;
+    layer.priors[1].given = layer.priors[2].given = GNN_ON;
+    layer.priors[2].prior = &gnn_prior_receiver;
+    gnn_steps_add(steps,
+                  &(gnn_step_t){.inputs = {"h"}, .priors = {"gates", "gates", "g"}, .layer = layer});
+}
+
+static void (*const models[])(gnn_steps_t *) = {transformer,     post_norm_with_distances,
+                                                neighbours,      given_rows,
+                                                encoder_decoder, scores,
+                                                sums_and_rows,   decaying_sums};
+
+enum { MODELS = sizeof models / sizeof *models, WITH_SUMS = 6 };
+
+/* Sums over all rows cannot be cut to some of them. */
+static int64_t cut_to(int model, int64_t length)
+{
+    return model % MODELS >= WITH_SUMS ? 0 : length;
+}
 
 static gnn_model_t *make(void (*body)(gnn_steps_t *))
 {
@@ -289,8 +334,8 @@ START_TEST(any_chunks_equal_the_whole)
         go_on(model, state, counts, whole);
         const int64_t s = test_below(&state_of_draws, SEQUENCES);
         if (round < 8)
-            ck_ok(gnn_state_truncate(state, s,
-                                     test_below(&state_of_draws, gnn_state_length(state, s) + 1)));
+            ck_ok(gnn_state_truncate(
+                state, s, cut_to(_i, test_below(&state_of_draws, gnn_state_length(state, s) + 1))));
     }
     gnn_state_free(state);
     gnn_model_free(model);
@@ -333,7 +378,7 @@ START_TEST(selected_sequences_continue)
                who);
         const int64_t s = test_below(&state_of_draws, gnn_state_segments(state));
         if (round % 4 == 3)
-            ck_ok(gnn_state_truncate(state, s, gnn_state_length(state, s) / 2));
+            ck_ok(gnn_state_truncate(state, s, cut_to(_i, gnn_state_length(state, s) / 2)));
     }
     ck_fails(gnn_state_select(state, 0, who), GNN_EINVALID, "count = 0, expected 1");
     ck_fails(gnn_state_select(state, 1, (const int64_t[]){MOST}), GNN_EINVALID, "from[0] = 7");
@@ -372,6 +417,22 @@ START_TEST(an_error_leaves_the_state_as_it_was)
     go_on(model, state, (const int64_t[]){5, 0, 4}, whole);
     gnn_state_free(state);
     gnn_model_free(other);
+    gnn_model_free(model);
+}
+END_TEST
+
+START_TEST(sums_are_not_cut_to_some_rows)
+{
+    gnn_model_t *model = make(sums_and_rows);
+    gnn_real_t whole[TOTAL * WORDS];
+    forward(model, whole);
+    gnn_state_t *state = begin(model);
+    go_on(model, state, (const int64_t[]){4, 1, 2}, whole);
+    ck_fails(gnn_state_truncate(state, 0, 3), GNN_EUNSUPPORTED,
+             "keeps sums over all rows: a sequence is cut to 0 rows, not to 3 of 4");
+    ck_ok(gnn_state_truncate(state, 0, 4));
+    go_on(model, state, (const int64_t[]){5, 0, 4}, whole);
+    gnn_state_free(state);
     gnn_model_free(model);
 }
 END_TEST
@@ -433,6 +494,7 @@ int main(void)
     tcase_add_loop_test(c, token_by_token_equals_the_whole, 0, MODELS);
     tcase_add_loop_test(c, any_chunks_equal_the_whole, 0, 3 * MODELS);
     tcase_add_loop_test(c, selected_sequences_continue, 0, 4 * MODELS);
+    tcase_add_test(c, sums_are_not_cut_to_some_rows);
     tcase_add_test(c, an_error_leaves_the_state_as_it_was);
     tcase_add_test(c, non_incremental_steps_are_named);
     suite_add_tcase(suite, c);

@@ -484,7 +484,8 @@ typedef struct gnn_state_config {
  *         (stacked rows, edge inputs, self-loops or a norm that a graph's view adds); GNN_EMEMORY;
  *         else as gnn_model_forward
  *
- * Memory: segments * capacity projected rows per layer, allocated at the first gnn_model_advance.
+ * Memory: segments * capacity projected rows per layer, allocated at the first gnn_model_advance;
+ * of linear attention over all earlier rows their sums, whatever the capacity.
  */
 GNN_API int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
                           const gnn_state_config_t *config);
@@ -492,7 +493,8 @@ GNN_API int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_con
 GNN_API void gnn_state_free(gnn_state_t *state);
 /** Count of the rows of a sequence. */
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
-/** Drops the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
+/** Drops the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. GNN_EUNSUPPORTED: a
+ * step keeps sums over all rows (linear attention), and `length` is not 0. O(1). */
 GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
 /** Count of the sequences of a state. */
 GNN_API int64_t gnn_state_segments(const gnn_state_t *state);

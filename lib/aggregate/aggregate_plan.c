@@ -332,6 +332,17 @@ static const gnn__strategy_t *strategy_of(const gnn__plan_t *plan)
     return strategies[k];
 }
 
+/* Sums of earlier rows are those of linear attention. */
+static int check_sums(const gnn__plan_t *plan)
+{
+    if (plan->recording)
+        return gnn__error(GNN_EUNSUPPORTED, "aggregate: sums of earlier rows have no gradient");
+    if (plan->strategy != &gnn__strategy_linear)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregate: sums of earlier rows need linear attention over spans");
+    return GNN_OK;
+}
+
 /* ---- the plan ---- */
 
 static gnn_tensor_t window(gnn_tensor_t t, int64_t rows, int64_t cols)
@@ -596,6 +607,8 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     if (plan->dropping)
         plan->dropout = gnn__dropout(call->rng, how->dropout);
     plan->strategy = strategy_of(plan);
+    if (how->running)
+        GNN_TRY(check_sums(plan));
     if (plan->strategy->choose)
         plan->strategy->choose(plan);
     return GNN_OK;

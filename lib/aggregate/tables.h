@@ -39,6 +39,11 @@ static inline int64_t gnn__map_width(const gnn_map_t *map, const gnn_aggregate_s
     return map && map->apply && map->width ? map->width(shape) : shape->d_k;
 }
 
+/* Linear attention whose sums may go on from call to call (gnn_aggregate_t.running). */
+bool gnn__keeps_sums(const gnn_aggregate_t *how);
+/* Count of these sums per segment, of a call whose heads and widths are given. */
+int gnn__sums_size(const gnn_aggregate_t *how, int64_t *size);
+
 /* The score compares rows of d_k values; one value per head. `score` NULL: neither. */
 static inline bool gnn__scores_keys(const gnn_score_t *score)
 {

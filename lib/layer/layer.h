@@ -100,6 +100,7 @@ int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *resolved);
 typedef struct gnn__hop_extras {
     const gnn_tensor_t *per_edge; /* attention weights, as gnn_layer_attention; NULL: none */
     gnn_real_t *per_segment;      /* the same per segment; NULL: none */
+    gnn_real_t *running;          /* gnn_aggregate_t.running; NULL: none */
     /* (edges x 1) multiplies each message after weights and norms; messages of self-loops that a
      * view adds are not masked. NULL: none */
     const gnn_var_t *edge_mask;

@@ -46,6 +46,7 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
                            .edge_weights_out = extras ? extras->per_edge : NULL,
                            .segment_weights_out = extras ? extras->per_segment : NULL,
+                           .running = extras ? extras->running : NULL,
                            .dropout = c->dropout_attention,
                            .score = c->score,
                            .map = c->map,

@@ -1,6 +1,7 @@
 /* Incremental decoding: running a model on new rows. Projected rows of the senders are appended to
  * the state before they are read. */
 #include <graphs/build.h>
+#include <lib/layer/score_config.h>
 #include <lib/model/state.h>
 #include <lib/ops/support.h>
 
@@ -95,8 +96,29 @@ static int update_cache(advance_t *a, int64_t k, const gnn_var_t *in, gnn_var_t 
     return gnn_tape_status(a->r.tape);
 }
 
+/* The sums over earlier rows, zeros where there are none. */
+static int take_sums(advance_t *a, int64_t k)
+{
+    gnn_state_t *state = a->state;
+    gnn_tensor_t *sums = &state->sent[k][0];
+    const gnn_aggregate_t how = gnn__scores_settings(&a->r.model->steps[k].step.layer, NULL, NULL);
+    int64_t size;
+    GNN_TRY(gnn__sums_size(&how, &size));
+    if (!sums->data)
+        GNN_TRY(gnn__state_tensor(sums, state->room, size));
+    sums->rows = state->segments;
+    for (int64_t s = 0; s < state->segments; s++)
+        if (state->lengths[s] == 0)
+            memset(gnn__row(sums, s), 0, sizeof(gnn_real_t) * (size_t)size);
+    a->r.extras.running = sums->data;
+    return GNN_OK;
+}
+
 static int record_step(advance_t *a, int64_t k)
 {
+    const gnn_model_inputs_t *const whole = a->r.inputs;
+    const gnn_model_inputs_t alone = {a->state->fresh, whole->n_graphs, whole->values,
+                                      whole->n_values};
     const gnn__model_step_t *s = &a->r.model->steps[k];
     gnn_var_t in[GNN__STEP_INPUTS], sent[GNN__SENT];
     for (int i = 0; i < s->row->n_inputs; i++)
@@ -104,11 +126,16 @@ static int record_step(advance_t *a, int64_t k)
     GNN_TRY(gnn_tape_status(a->r.tape));
     GNN_TRY(check_rows(a, s, in));
     a->r.sent = NULL;
-    if (s->incremental == GNN__NEEDS_CACHE) {
+    if (a->state->linear[k]) {
+        GNN_TRY(take_sums(a, k));
+        a->r.inputs = &alone;
+    } else if (s->incremental == GNN__NEEDS_CACHE) {
         GNN_TRY(update_cache(a, k, in, sent));
         a->r.sent = sent;
     }
     a->r.outputs[k] = gnn__record_step(&a->r, k, in);
+    a->r.inputs = whole;
+    a->r.extras.running = NULL;
     return gnn_tape_status(a->r.tape);
 }
 
@@ -163,9 +190,28 @@ static int build_graph(const advance_t *a, int slot)
     return GNN_OK;
 }
 
+/* The new rows of each sequence, after its earlier ones, where a step keeps sums. */
+static int build_fresh(const advance_t *a)
+{
+    gnn_state_t *state = a->state;
+    for (int64_t k = 0; k < a->r.model->n_steps; k++) {
+        const int slot = a->r.model->steps[k].step.graph;
+        gnn_graph_t *graph;
+        if (!state->linear[k] || state->fresh[slot])
+            continue;
+        GNN_TRY(gnn_graph_causal(&graph, state->segments, a->counts));
+        state->fresh[slot] = graph;
+        for (int64_t s = 0; s < state->segments; s++)
+            GNN_TRY(gnn_graph_set_start(graph, s, state->lengths[s], state->lengths[s]));
+    }
+    return GNN_OK;
+}
+
 static void release(advance_t *a)
 {
     for (int k = 0; k < a->r.model->n_graphs; k++) {
+        gnn_graph_free((gnn_graph_t *)(uintptr_t)a->state->fresh[k]);
+        a->state->fresh[k] = NULL;
         gnn_graph_free((gnn_graph_t *)(uintptr_t)a->state->graphs[k]);
         a->state->graphs[k] = NULL;
     }
@@ -179,6 +225,7 @@ static int run(advance_t *a, gnn_context_t *context, const gnn_tensor_t *out)
     GNN_TRY(place_rows(a));
     for (int k = 0; k < m->n_graphs; k++)
         GNN_TRY(build_graph(a, k));
+    GNN_TRY(build_fresh(a));
     GNN_TRY(gnn__context_tape(context, &a->r.tape));
     GNN_TRY(gnn__new(&a->r.outputs, m->n_steps + a->r.inputs->n_values, sizeof *a->r.outputs,
                      "a model's recording"));

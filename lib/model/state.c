@@ -1,5 +1,6 @@
 /* Making a state: which steps need a cache and which cannot run incrementally; fixed steps run
  * once, and the values that growing steps read of them are kept. */
+#include <lib/layer/score_config.h>
 #include <lib/model/state.h>
 
 /* ---- which steps grow ---- */
@@ -37,7 +38,8 @@ static bool is_table(const gnn__model_step_t *s, int i)
     const gnn_layer_config_t *c = &s->step.layer;
     const int p = i - s->row->priors;
     return s->row->priors > 0 && p >= 0 && p < GNN_PRIORS && c->priors[p].prior &&
-           c->priors[p].prior->numbers == GNN_PRIOR_SHARED;
+           c->priors[p].prior->numbers == GNN_PRIOR_SHARED &&
+           !(c->priors[p].prior->flags & GNN_PRIOR_RUNNING);
 }
 
 /* Senders are all fixed or all growing; receivers grow; there are no values on edges. */
@@ -59,7 +61,7 @@ static int check_growing(const gnn_state_t *state, const gnn__model_step_t *s)
     return GNN_OK;
 }
 
-static int check_view(const gnn__model_step_t *s)
+static int check_view(const gnn__model_step_t *s, bool linear)
 {
     const gnn_layer_config_t *c = &s->step.layer;
     if (c->self_loops == GNN_ON || c->graph_norm != GNN_GRAPH_NORM_NONE)
@@ -68,7 +70,8 @@ static int check_view(const gnn__model_step_t *s)
                           s->where);
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_prior_t *prior = c->priors[p].prior;
-        if (prior && prior->numbers == GNN_PRIOR_PER_SENDER)
+        if (prior && !linear &&
+            (prior->numbers == GNN_PRIOR_PER_SENDER || (prior->flags & GNN_PRIOR_RUNNING)))
             return gnn__error(GNN_EUNSUPPORTED,
                               "%s: values per sender (prior %s) are not kept as the rows grow",
                               s->where, prior->name);
@@ -107,11 +110,22 @@ static int take_lengths(gnn_state_t *state, const gnn__model_step_t *s,
     return GNN_OK;
 }
 
+/* Linear attention over all earlier rows needs their sums only. */
+static bool is_linear(const gnn_state_t *state, const gnn__model_step_t *s)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    const gnn_aggregate_t how = gnn__scores_settings(c, NULL, NULL);
+    return gnn__state_senders_grow(state, s) && state->slots[s->step.graph].window == 0 &&
+           gnn__scored(c) && c->edge_dim == 0 && gnn__keeps_sums(&how);
+}
+
 static int classify_cached(gnn_state_t *state, const gnn__model_step_t *s,
                            const gnn_model_inputs_t *fixed)
 {
+    const int64_t k = s - state->model->steps;
+    state->linear[k] = is_linear(state, s);
     GNN_TRY(check_growing(state, s));
-    GNN_TRY(check_view(s));
+    GNN_TRY(check_view(s, state->linear[k]));
     if (gnn__state_senders_grow(state, s))
         return take_slot(state, s, GNN__SLOT_GROWS);
     GNN_TRY(take_slot(state, s, GNN__SLOT_ACROSS));
@@ -171,6 +185,8 @@ void gnn_state_free(gnn_state_t *state)
     gnn_free(state->saved);
     gnn_free(state->sent);
     gnn_free(state->graphs);
+    gnn_free(state->fresh);
+    gnn_free(state->linear);
     gnn_free(state);
 }
 
@@ -263,6 +279,8 @@ static int build(gnn_state_t *state, gnn_context_t *context, const gnn_state_con
     GNN_TRY(gnn__new(&state->origin, state->segments, sizeof *state->origin, "a state"));
     GNN_TRY(gnn__new(&state->slots, m->n_graphs, sizeof *state->slots, "a state"));
     GNN_TRY(gnn__new(&state->graphs, m->n_graphs, sizeof *state->graphs, "a state"));
+    GNN_TRY(gnn__new(&state->fresh, m->n_graphs, sizeof *state->fresh, "a state"));
+    GNN_TRY(gnn__new(&state->linear, m->n_steps, sizeof *state->linear, "a state"));
     GNN_TRY(gnn__new(&state->grows, values, sizeof *state->grows, "a state"));
     GNN_TRY(gnn__new(&state->saved, values, sizeof *state->saved, "a state"));
     GNN_TRY(gnn__new(&state->sent, m->n_steps, sizeof *state->sent, "a state"));
@@ -325,6 +343,14 @@ int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length)
     if (segment < 0 || segment >= state->segments || length < 0 || length > state->lengths[segment])
         return gnn__error(GNN_EINVALID, "sequence %lld of %lld cannot be cut to %lld rows",
                           (long long)segment, (long long)state->segments, (long long)length);
+    for (int64_t k = 0; length > 0 && length < state->lengths[segment] && k < state->model->n_steps;
+         k++)
+        if (state->linear[k])
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s keeps sums over all rows: a sequence is cut to 0 rows, not to %lld "
+                              "of %lld",
+                              state->model->steps[k].where, (long long)length,
+                              (long long)state->lengths[segment]);
     state->lengths[segment] = length;
     return GNN_OK;
 }

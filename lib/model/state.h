@@ -32,13 +32,23 @@ struct gnn_state {
     /* by step: projected rows of its senders (gnn__step_row_t.send); of growing ones segments *
      * capacity rows, in memory for room * capacity */
     gnn_tensor_t (*sent)[GNN__SENT];
+    /* by step: linear attention, which keeps the sums over earlier rows, a row per sequence in
+     * sent[0], in place of the rows */
+    bool *linear;
     const gnn_graph_t **graphs; /* by slot, during a call */
+    const gnn_graph_t **fresh;  /* by slot: the new rows alone, for steps that keep sums */
 };
 
 /* True if the senders of a step with a cache grow. */
 bool gnn__state_senders_grow(const gnn_state_t *state, const gnn__model_step_t *s);
 /* Finds the steps that grow, checks that they can, and chooses the graphs of their slots. */
 int gnn__state_classify(gnn_state_t *state, const gnn_state_config_t *config);
+/* Rows that a store of step k keeps per sequence. */
+static inline int64_t gnn__state_rows(const gnn_state_t *state, int64_t k)
+{
+    return state->linear[k] ? 1 : state->capacity;
+}
+
 /* Allocates rows x cols zeros. */
 int gnn__state_tensor(gnn_tensor_t *tensor, int64_t rows, int64_t cols);
 

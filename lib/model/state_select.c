@@ -114,7 +114,8 @@ static int make_room(gnn_state_t *state, int64_t count)
         for (int w = 0; w < GNN__SENT && grows(state, k); w++) {
             gnn_tensor_t *store = &state->sent[k][w];
             if (store->data)
-                GNN_TRY(gnn__grow(&store->data, old * state->capacity, total,
+                GNN_TRY(gnn__grow(&store->data, old * gnn__state_rows(state, k),
+                                  count * gnn__state_rows(state, k),
                                   (size_t)store->cols * sizeof *store->data, "a state"));
         }
     GNN_TRY(gnn__grow(&state->lengths, old, count, sizeof *state->lengths, "a state"));
@@ -123,15 +124,15 @@ static int make_room(gnn_state_t *state, int64_t count)
     return GNN_OK;
 }
 
-static void move_rows(const gnn_state_t *state, const moves_t *moves, const gnn_tensor_t *store,
-                      gnn_real_t *scratch)
+static void move_rows(const gnn_state_t *state, int64_t step, const moves_t *moves,
+                      const gnn_tensor_t *store, gnn_real_t *scratch)
 {
-    const int64_t block = state->capacity * store->cols;
+    const int64_t block = gnn__state_rows(state, step) * store->cols;
     for (int64_t k = 0; k < moves->n; k++) {
         const move_t *m = &moves->at[k];
         memcpy(m->to == SCRATCH ? scratch : store->data + m->to * block,
                m->from == SCRATCH ? scratch : store->data + m->from * block,
-               (size_t)(m->rows * store->cols) * sizeof *scratch);
+               (size_t)((state->linear[step] ? 1 : m->rows) * store->cols) * sizeof *scratch);
     }
 }
 
@@ -139,7 +140,7 @@ static int make_scratch(const gnn_state_t *state, const moves_t *moves, gnn_real
 {
     int64_t rows = 0, cols = 0, numbers;
     for (int64_t k = 0; k < moves->n; k++)
-        rows = gnn__max(rows, moves->at[k].to == SCRATCH ? moves->at[k].rows : 0);
+        rows = gnn__max(rows, moves->at[k].to == SCRATCH ? gnn__max(moves->at[k].rows, 1) : 0);
     for (int64_t k = 0; k < state->model->n_steps; k++)
         for (int w = 0; w < GNN__SENT && grows(state, k); w++)
             cols = gnn__max(cols, state->sent[k][w].cols);
@@ -261,8 +262,8 @@ static void apply(gnn_state_t *state, const moves_t *moves, int64_t count, const
     for (int64_t k = 0; k < state->model->n_steps; k++)
         for (int w = 0; w < GNN__SENT && grows(state, k); w++)
             if (state->sent[k][w].data) {
-                move_rows(state, moves, &state->sent[k][w], scratch);
-                state->sent[k][w].rows = count * state->capacity;
+                move_rows(state, k, moves, &state->sent[k][w], scratch);
+                state->sent[k][w].rows = count * gnn__state_rows(state, k);
             }
     for (int64_t k = 0; k < count; k++) {
         numbers[k] = state->lengths[from[k]];

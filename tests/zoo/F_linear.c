@@ -451,8 +451,44 @@ ENTRY(nodeformer)
         SCALE_HEADS("part", "near", "share"), ADD("sum", "all", "part"), LINEAR("o", "sum", d, d);
 }
 
+/* The op delta over unit rows of keys; `gates` may be NULL. */
+static void delta(zoo_t *z, const char *gates)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    OP("unit", unit_heads, "k", (double)heads);
+    LINEAR("b", "x", d, heads), ACTIVATION("beta", "b", SIGMOID);
+    STEP(OP, "memory", .op = &gnn_op_delta, .graph = zoo_causal(z),
+         .inputs = {"q", "unit", "v", "beta", gates}, .options = {(double)heads});
+    LINEAR("o", "memory", d, d);
+}
+
+/* F8 | DeltaNet | u = beta (v - S' k), S = S + k u', y = S' q / sqrt(d) | O(n d^2 / heads) |
+ * Schlag et al. 2021, Yang et al. 2024 */
+ENTRY(delta_rule)
+{
+    delta(z, NULL);
+}
+
+/* 6.3 | Gated DeltaNet | the same with S = exp(g) S first, a gate per head | O(n d^2 / heads) |
+ * Yang et al. 2025 */
+ENTRY(gated_delta_rule)
+{
+    LINEAR("g", "x", COLS("x"), N("p.heads")), log_sigmoid(z, "gates", "g", 1);
+    delta(z, "gates");
+}
+
+/* 6.3 | Kimi delta attention | the same with a gate per channel of k | O(n d^2 / heads) | Kimi Team
+ * 2025 */
+ENTRY(kimi_delta)
+{
+    LINEAR("g", "x", COLS("x"), COLS("x")), log_sigmoid(z, "gates", "g", 1);
+    delta(z, "gates");
+}
+
 FAMILY(F, AT(linear_elu1), AT(linear_elu1_causal), AT(linear_window), AT(performer_positive_exact),
        AT(performer_relu), AT(performer_trigonometric), AT(rfa), AT(rfa_gate), AT(dpfp), AT(taylor),
        AT(cosformer), AT(performer_positive), AT(linear_softmax_maps), AT(lambda_layer),
        AT(retention), AT(scalar_gated_linear), AT(gla), AT(diagonal_recurrence), AT(selective_scan),
-       AT(mamba_block), AT(mega_ema), AT(gps_performer), AT(nodeformer))
+       AT(mamba_block), AT(mega_ema), AT(gps_performer), AT(nodeformer), AT(delta_rule),
+       AT(gated_delta_rule), AT(kimi_delta))

@@ -11,7 +11,10 @@
  * q_i . d_q_i, and that by y_j is k_j . d_k_j: both are sums over pairs of w_ij d_w_ij. */
 #include <lib/aggregate/fast/linear_terms.h>
 #include <lib/aggregate/strategies.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/dense/dense.h>
 
+#include <math.h>
 #include <omp.h>
 
 typedef enum pass { FORWARD, QUERIES, MESSAGES, KEYS } pass_t;
@@ -294,6 +297,131 @@ static void divide_grad(const gnn__plan_t *plan, const run_t *run)
         }
 }
 
+/* ---- sums over earlier rows ---- */
+
+/* One segment of a call that goes on: the sums of one head, and its rows. */
+typedef struct earlier {
+    gnn_real_t *sums; /* (d_k x wide), times exp(reference) */
+    int64_t row0, row1, head;
+    double before, after; /* minus the reference of the sums as they are, and as they become */
+} earlier_t;
+
+/* Factors of distances count from the first row of a segment, so that the sums of earlier rows are
+ * those of a sender right before it. */
+static void set_references(const gnn__plan_t *plan, const run_t *run, earlier_t *e)
+{
+    const int64_t heads = plan->shape.heads;
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_tensor_t *values = &plan->in[GNN_AGGREGATE_PRIOR_0 + p];
+        if (plan->prior[p] == &gnn_prior_slope) {
+            const double slope = (double)values->data[e->head % heads];
+            e->before += slope * (double)(run->positions[e->row0] - 1);
+            e->after -= slope * (double)run->positions[e->row1 - 1];
+        }
+        for (int64_t i = e->row0; plan->prior[p] == &gnn_prior_decay && i < e->row1; i++)
+            e->after += (double)gnn__row(&plan->gates[p], i)[e->head];
+    }
+}
+
+/* out_i += scale exp(x_i + before) q_i S for the query head `a` */
+static void read_sums(const gnn__plan_t *plan, const run_t *run, const earlier_t *e, int64_t a,
+                      int64_t wide)
+{
+    const int64_t d_k = plan->shape.d_k;
+    const gnn_tensor_t *q = &plan->in[GNN_AGGREGATE_QUERY],
+                       *out = is_ratio(plan) ? &run->sums : &plan->out;
+    for (int64_t i = e->row0; i < e->row1; i++) {
+        const double x = run->row_log ? run->row_log[i * plan->shape.heads + a] + e->before : 0;
+        gnn__gemm_block_kernels()->multiply(
+            &(gnn__gemm_block_t){.m = 1,
+                                 .n = wide,
+                                 .k = d_k,
+                                 .a = gnn__row(q, i) + a * d_k,
+                                 .a_row = d_k,
+                                 .a_col = 1,
+                                 .b = e->sums,
+                                 .ldb = wide,
+                                 .c = gnn__row(out, i) + a * wide,
+                                 .ldc = wide,
+                                 .alpha = plan->shape.scale * (gnn_real_t)exp(x)});
+    }
+}
+
+/* S = exp(before + after) S + sum over the rows of exp(y_j + after) k_j v_j' */
+static void extend_sums(const gnn__plan_t *plan, const run_t *run, const earlier_t *e, int64_t wide)
+{
+    const int64_t d_k = plan->shape.d_k, heads = plan->shape.heads,
+                  shared = has_factors(plan) ? e->head / (heads / plan->shape.key_heads) : e->head;
+    const gnn_tensor_t *k = &plan->in[GNN_AGGREGATE_KEY],
+                       *v = is_ratio(plan) ? &run->values : &plan->in[GNN_AGGREGATE_SRC_MESSAGE];
+    const gnn_real_t by = (gnn_real_t)exp(e->before + e->after);
+    for (int64_t c = 0; by != 1 && c < d_k * wide; c++)
+        e->sums[c] *= by;
+    for (int64_t j = e->row0; j < e->row1; j++) {
+        const double y = run->col_log ? run->col_log[j * heads + e->head] + e->after : 0;
+        const gnn_real_t factor = (gnn_real_t)exp(y), *key = gnn__row(k, j) + shared * d_k,
+                         *value = gnn__row(v, j) + shared * wide;
+        for (int64_t c = 0; c < d_k; c++)
+            for (int64_t f = 0; f < wide; f++)
+                e->sums[c * wide + f] += factor * key[c] * value[f];
+    }
+}
+
+/* Before the pass over the rows themselves. */
+static void go_on(const gnn__plan_t *plan, const run_t *run)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t kept = has_factors(plan) ? s->heads : s->key_heads, each = s->heads / kept,
+                  wide = s->d_v + (is_ratio(plan) ? 1 : 0), size = s->d_k * wide,
+                  *begin = plan->graph->dst_segments;
+    const int threads = gnn__plan_threads(plan, 2 * plan->graph->n_dst * s->heads * size);
+    GNN__PARALLEL_FOR (threads, int64_t u = 0; u < plan->graph->n_segments * kept; u++) {
+        earlier_t e = {.sums = plan->how->running + u * size,
+                       .row0 = begin[u / kept],
+                       .row1 = begin[u / kept + 1],
+                       .head = u % kept};
+        if (e.row0 == e.row1)
+            continue;
+        if (has_factors(plan))
+            set_references(plan, run, &e);
+        for (int64_t a = e.head * each; a < (e.head + 1) * each; a++)
+            read_sums(plan, run, &e, a, wide);
+        extend_sums(plan, run, &e, wide);
+    }
+}
+
+bool gnn__keeps_sums(const gnn_aggregate_t *how)
+{
+    const gnn__hints_t hints = gnn__hints_of(how->aggregator, how->message,
+                                             how->score ? how->score : &gnn_score_dot, how->weigher);
+    const gnn_aggregate_shape_t *s = &how->shape;
+    bool all = hints.score == GNN__SCORE_DOT && hints.message == GNN__MESSAGE_SENDER &&
+               s->softcap == 0 && s->key_heads == s->value_heads,
+         has_priors = false;
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        all &= separates(how->priors[p].row);
+        has_priors |= how->priors[p].row != NULL;
+    }
+    return all && (hints.weigher == GNN__WEIGHER_DECAY || hints.weigher == GNN__WEIGHER_RATIO ||
+                   (hints.weigher == GNN__WEIGHER_LINEAR && !has_priors));
+}
+
+int gnn__sums_size(const gnn_aggregate_t *how, int64_t *size)
+{
+    gnn_aggregate_shape_t shape = how->shape;
+    bool factors = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        factors |= how->priors[p].row != NULL;
+    const int64_t heads = factors || !shape.key_heads ? shape.heads : shape.key_heads,
+                  wide = shape.d_v + (how->weigher == &gnn_weigher_ratio ? 1 : 0);
+    if (how->map && how->map->apply)
+        GNN_TRY(gnn__resolve_options(how->map->name, how->map->options, how->map->n_options,
+                                     how->map_options, shape.options));
+    return gnn__mul(heads, gnn__map_width(how->map, &shape), size) && gnn__mul(*size, wide, size)
+               ? GNN_OK
+               : gnn__error(GNN_EOVERFLOW, "the sums of linear attention do not fit");
+}
+
 /* ---- passes over all runs and heads ---- */
 
 static gnn__head_columns_t heads_of(const gnn_tensor_t *t, int64_t first, int64_t width)
@@ -411,6 +539,19 @@ static bool takes_weights(const gnn__plan_t *plan)
     return all;
 }
 
+/* A graph of new rows, whose segments begin with the row after the last earlier one. */
+static bool goes_on(const gnn__plan_t *plan)
+{
+    const gnn_graph_t *g = plan->graph;
+    const gnn__part_t *part = plan->view->parts;
+    bool same = g->n_segments > 0 && g->n_dst == g->n_src && plan->view->n_parts == 1 &&
+                gnn__pairs_form(&part->pairs) == GNN__SPANS && !part->pairs.row_order &&
+                !part->pairs.col_order && !part->scale_row && !part->scale_col;
+    for (int64_t s = 0; same && s < g->n_segments; s++)
+        same = g->dst_segments[s + 1] == g->src_segments[s + 1];
+    return same;
+}
+
 static bool takes(const gnn__plan_t *plan)
 {
     bool all = plan->hints.score == GNN__SCORE_DOT && takes_weights(plan) &&
@@ -420,9 +561,9 @@ static bool takes(const gnn__plan_t *plan)
                plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_EDGE_WEIGHT] &&
                !plan->has[GNN_AGGREGATE_EDGE_BIAS] && plan->shape.d_k > 0 && plan->shape.d_v > 0 &&
                plan->view->n_parts > 0;
-    for (int64_t p = 0; all && p < plan->view->n_parts; p++)
+    for (int64_t p = 0; all && !plan->how->running && p < plan->view->n_parts; p++)
         all = is_cheaper(plan, p);
-    return all;
+    return all && (!plan->how->running || goes_on(plan));
 }
 
 static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -460,6 +601,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         fill_values(plan, &run);
     if (has_factors(plan))
         fill_logs(plan, &run);
+    if (plan->how->running)
+        go_on(plan, &run);
     run_pass(plan, &run, FORWARD);
     if (!is_ratio(plan))
         return GNN_OK;
