@@ -169,10 +169,11 @@ typedef struct gnn_aggregate {
      * overwritten */
     gnn_real_t *segment_weights_out;
     /**
-     * Linear attention that goes on: the sums over earlier rows of each segment, which the graph does
-     * not contain; caller's, zeros at first, read and then extended by the call's rows. Per segment
-     * and head (of keys; of queries where there are priors) d_k' x d_v values, d_k' the width behind
-     * the map, with one more column for the weigher ratio. Forward only. NULL: there are none.
+     * Linear attention that goes on: the sums over earlier rows of each segment, which the graph
+     * does not contain; caller's, zeros at first, read and then extended by the call's rows. Per
+     * segment and head (of keys; of queries where there are priors) d_k' x d_v values, d_k' the
+     * width behind the map, with one more column for the weigher ratio. Forward only. NULL: there
+     * are none.
      */
     gnn_real_t *running;
 } gnn_aggregate_t;

@@ -425,7 +425,8 @@ const gnn_map_t gnn_map_taylor = {
     .width = taylor_width,
 };
 
-/* ---- dpfp: r = max([x, -x], 0); products of r with itself shifted by 1 to nu, over their sum ---- */
+/* ---- dpfp: r = max([x, -x], 0); products of r with itself shifted by 1 to nu, over their sum
+ * ---- */
 
 enum { NU, SUM_EPS };
 

@@ -110,8 +110,8 @@ const gnn_weigher_t gnn_weigher_linear = {
     .weight_grad = linear_weight_grad,
 };
 
-/* ---- decay: w = s exp(sum of priors). ratio: the same over the sum of w + eps. State of ratio: the
- * sum of scores, then 1 / (sum + eps) ---- */
+/* ---- decay: w = s exp(sum of priors). ratio: the same over the sum of w + eps. State of ratio:
+ * the sum of scores, then 1 / (sum + eps) ---- */
 
 const gnn_weigher_t gnn_weigher_decay = {
     .name = "decay",

@@ -1,8 +1,8 @@
 /* Sums of products out_r += scale sum over c of f_rc (a_r . b_c) c_c over spans, of which linear
  * attention consists: f_rc is 1, or exp(x_r + y_c). The sum over columns that several rows have in
  * common is one matrix, M = sum of b_c c_c', and their rows are a_r M; spans move to the right
- * only, so that M grows from one chunk of rows to the next, and what the chunk's rows do not have in
- * common is summed pair by pair, as a masked product:
+ * only, so that M grows from one chunk of rows to the next, and what the chunk's rows do not have
+ * in common is summed pair by pair, as a masked product:
  *
  *     columns        lo of the first   lo of the last      hi of the first   hi of the last
  *     row 0                 |=================================|

@@ -1,6 +1,6 @@
-/* Linear attention on spans: y_i = sum over j of w_ij v_j, where w_ij = scale f_ij (q_i . k_j), as it
- * is (the weighers linear and decay) or over its sum over j (ratio). f_ij is 1, or exp(x_i + y_j):
- * priors of receivers and of senders, gates summed along the rows, slopes by distance.
+/* Linear attention on spans: y_i = sum over j of w_ij v_j, where w_ij = scale f_ij (q_i . k_j), as
+ * it is (the weighers linear and decay) or over its sum over j (ratio). f_ij is 1, or exp(x_i +
+ * y_j): priors of receivers and of senders, gates summed along the rows, slopes by distance.
  *
  * Every pass is a sum of products over spans (linear_terms.c), by receiver or by sender:
  *

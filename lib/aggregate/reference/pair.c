@@ -350,7 +350,8 @@ static void prior_grad(const gnn_prior_t *row, const gnn_aggregate_shape_t *shap
         row->strip_grad(shape, a, pair->distance, 1, &d_scores[a], &grad->parameters);
 }
 
-/* From the derivatives of scores that are products to those of the terms and of the scores before. */
+/* From the derivatives of scores that are products to those of the terms and of the scores
+ * before. */
 static const gnn_real_t *terms_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch)
 {
     if (!gnn__multiplies(plan))
