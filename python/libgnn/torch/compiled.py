@@ -53,7 +53,10 @@ def statistics(module):
 
 def numbered(module, seed):
     """A copy of the module whose parameters and statistics are all different numbers, and these in their order."""
-    made = copy.deepcopy(module)
+    try:
+        made = copy.deepcopy(module)
+    except Exception as problem:  # noqa: BLE001 (whatever a module's constructor raises)
+        raise Untraceable(f"the module cannot be copied: {type(problem).__name__}: {problem}") from problem
     values = [*made.parameters(), *statistics(made).values()]
     count = sum(v.numel() for v in values)
     if count > 40_000_000:
