@@ -66,7 +66,8 @@ void contract_assert(const char *what)
 static bool clamped(const contract_run_t *r, int64_t k)
 {
     const oracle_t *o = r->oracle;
-    return (o->aggregator == ORACLE_STD || o->weigher == ORACLE_BEST) && o->margin[k] < 1e-6;
+    return (o->aggregator == ORACLE_STD || o->weigher == ORACLE_BEST || o->weigher == ORACLE_TOP) &&
+           o->margin[k] < 1e-6;
 }
 
 /* NaN is never near anything. */

@@ -100,7 +100,9 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
     if (draw_once_in(d, 2))
         c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)gnn_weigher_count()));
     if (c->weigher && c->weigher->n_options > 0)
-        c->weigher_options[0] = (double)draw_below(d, c->weigher == &gnn_weigher_best ? 5 : 2);
+        c->weigher_options[0] = (double)draw_below(d, c->weigher == &gnn_weigher_top    ? 15
+                                                      : c->weigher == &gnn_weigher_best ? 5
+                                                                                        : 2);
     c->softcap = draw_once_in(d, 3) ? 0.8 : 0;
     if (draw_once_in(d, 3) && c->heads % 2 == 0)
         c->value_heads = c->heads / 2;

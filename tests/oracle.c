@@ -11,7 +11,8 @@ static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum",      "mean",        "max", "min",          "std",          "dot",
     "additive", "additive_v2", "var", "softmax_mean", "additive_tanh"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {
-    "softmax", "softmax_sink", "linear", "sigmoid", "best", "decay", "ratio"};
+    "softmax", "softmax_sink", "linear", "sigmoid",   "best",
+    "decay",   "ratio",        "top",    "sparsemax", "entmax15"};
 static const char *const prior_names[ORACLE_PRIORS] = {"slope",       "slope_absolute", "table",
                                                        "keys",        "receiver",       "sender",
                                                        "sender_keys", "place",          "decay"};
@@ -190,6 +191,7 @@ static void make_rows(oracle_t *o)
     o->row_d_y = array(o->out_width, sizeof(term_t));
     o->margin_message = array(o->width, sizeof(double));
     o->margin_score = array(o->heads, sizeof(double));
+    o->steepness = array(o->heads, sizeof(double));
 }
 
 static void copy_input(oracle_array_t *to, const gnn_tensor_t *x)
@@ -231,13 +233,13 @@ void oracle_free(oracle_t *o)
 {
     if (!o)
         return;
-    void *const owned[] = {o->first,        o->pairs,       o->d_out,        o->out,
-                           o->weights,      o->margin,      o->row_message,  o->row_d_message,
-                           o->row_edge,     o->row_key,     o->row_d_key,    o->row_score,
-                           o->row_d_score,  o->row_factor,  o->row_d_factor, o->row_keep,
-                           o->row_capped,   o->query,       o->d_query,      o->sink,
-                           o->total,        o->row_y,       o->row_d_y,      o->margin_message,
-                           o->margin_score, o->row_believed};
+    void *const owned[] = {o->first,        o->pairs,        o->d_out,        o->out,
+                           o->weights,      o->margin,       o->row_message,  o->row_d_message,
+                           o->row_edge,     o->row_key,      o->row_d_key,    o->row_score,
+                           o->row_d_score,  o->row_factor,   o->row_d_factor, o->row_keep,
+                           o->row_capped,   o->query,        o->d_query,      o->sink,
+                           o->total,        o->row_y,        o->row_d_y,      o->margin_message,
+                           o->margin_score, o->row_believed, o->steepness};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {

@@ -64,6 +64,9 @@ typedef enum {
     ORACLE_BEST,
     ORACLE_DECAY,
     ORACLE_RATIO,
+    ORACLE_TOP,
+    ORACLE_SPARSEMAX,
+    ORACLE_ENTMAX15,
     ORACLE_WEIGHERS
 } oracle_weigher_t;
 typedef enum {
@@ -147,6 +150,7 @@ typedef struct oracle {
     term_t *query, *d_query;
     double *sink;
     term_t *total; /* sums of scores by which ratio divides */
+    double *steepness; /* of every head: a factor of the derivatives by scores */
     double *margin_message, *margin_score;
 } oracle_t;
 

@@ -244,14 +244,53 @@ static void choose_best(oracle_t *o, int64_t n, int64_t a)
     }
 }
 
+/* The weights max(0, factor (s - largest) - tau)^power, with the tau found by halving. What scores
+ * believe is the derivative of a weight by -tau, over the sum of these. Where one is near 0, two
+ * correct programs may give it a gradient or none. */
+static void above_threshold(oracle_t *o, int64_t n, int64_t a, double factor, double power)
+{
+    double largest = -INFINITY, b = 0, low = -1, high = 0, total = 0;
+    for (int64_t k = 0; k < n; k++) {
+        largest = fmax(largest, o->row_score[k * o->heads + a].v);
+        b = fmax(b, o->row_score[k * o->heads + a].b);
+    }
+    for (int turn = 0; turn < 100; turn++) {
+        const double tau = (low + high) / 2;
+        double sum = 0;
+        for (int64_t k = 0; k < n; k++)
+            sum += pow(fmax(0, factor * (o->row_score[k * o->heads + a].v - largest) - tau), power);
+        if (sum >= 1)
+            low = tau;
+        else
+            high = tau;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        term_t *score = &o->row_score[k * o->heads + a], *d = &o->row_believed[k * o->heads + a];
+        const double off = factor * (score->v - largest) - low, u = fmax(0, off);
+        *score = term(largest == -INFINITY ? 0 : pow(u, power));
+        *d = term(largest == -INFINITY || u == 0 ? 0 : pow(u, power - 1));
+        total += d->v;
+        if (largest > -INFINITY && power == 1 && b > 0)
+            lower(&o->margin_score[a], fabs(off) / b / 10);
+    }
+    for (int64_t k = 0; k < n && total > 0; k++)
+        o->row_believed[k * o->heads + a] = scaled(1 / total, o->row_believed[k * o->heads + a]);
+    o->steepness[a] = total;
+}
+
 /* Scores become weights. */
 static void weigh(oracle_t *o, int64_t n, int64_t a)
 {
+    o->steepness[a] = 1;
     double off = o->how.weigher_options[0] > 0 && n > 0 ? log((double)n) : 0;
     if (o->weigher == ORACLE_SOFTMAX || o->weigher == ORACLE_SOFTMAX_SINK)
         softmax(o, n, a);
-    if (o->weigher == ORACLE_BEST)
+    if (o->weigher == ORACLE_BEST || o->weigher == ORACLE_TOP)
         choose_best(o, n, a);
+    if (o->weigher == ORACLE_SPARSEMAX)
+        above_threshold(o, n, a, 1, 1);
+    if (o->weigher == ORACLE_ENTMAX15)
+        above_threshold(o, n, a, 0.5, 2);
     for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
         *score = term(sigmoid(score->v - off));
@@ -262,7 +301,9 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
         add_to(&o->total[a], o->row_score[k * o->heads + a]);
     for (int64_t k = 0; o->weigher == ORACLE_RATIO && k < n; k++)
         o->row_score[k * o->heads + a] = oracle__over(o->row_score[k * o->heads + a], o->total[a]);
-    for (int64_t k = 0; o->weigher != ORACLE_BEST && k < n; k++)
+    const bool apart = o->weigher == ORACLE_BEST || o->weigher == ORACLE_SPARSEMAX ||
+                       o->weigher == ORACLE_ENTMAX15;
+    for (int64_t k = 0; !apart && k < n; k++)
         o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
 }
 

@@ -218,7 +218,7 @@ static void attend_grad(oracle_t *o, int64_t n, int64_t a)
         else if (o->weigher == ORACLE_RATIO)
             *d = oracle__over(minus(*d, centre), o->total[a]);
         else if (o->weigher != ORACLE_LINEAR_WEIGHTS && o->weigher != ORACLE_DECAY)
-            *d = times(w, minus(*d, centre));
+            *d = scaled(o->steepness[a], times(w, minus(*d, centre)));
     }
     give(&o->in[GNN_AGGREGATE_WEIGHER_PARAMETERS], 0, a, scaled(-o->sink[a], centre));
 }

@@ -20,6 +20,14 @@ static const case_t cases[] = {
     {&gnn_op_power_by, {{5, 3}, {1, 1}}, {0}, 0.4},
     {&gnn_op_log, {{5, 3}}, {0.5}, 0.1},
     {&gnn_op_exp, {{5, 3}}, {0.5}, 0.1},
+    {&gnn_op_exp, {{5, 3}}, {0}, -0.5},
+    {&gnn_op_sin, {{5, 3}}, {0}, -0.5},
+    {&gnn_op_sin, {{5, 3}}, {-2, 0.5}, 0.1},
+    {&gnn_op_cos, {{5, 3}}, {0}, -0.5},
+    {&gnn_op_cos, {{5, 3}}, {1.5, -0.5}, 0.1},
+    {&gnn_op_segment_matmul, {{3, 4}, {6, 6}}, {2, 0}, -0.5},
+    {&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 6}}, {2, 1}, -0.5},
+    {&gnn_op_inverse, {{4, 6}}, {3}, 0.3},
     {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5},
     {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5},
     {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5},
@@ -262,6 +270,43 @@ START_TEST(diagonal_blocks_multiply_separately)
 }
 END_TEST
 
+/* Two segments of 3 senders, and 1 and 2 receivers: A B' of each, then its inverse alone. */
+START_TEST(matrices_of_segments_by_hand)
+{
+    gnn_real_t a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 0, 1, 1, 1, 2, 0, 0, 2, 1, -1},
+               square[] = {0, 2, 4, 1}, singular[] = {1, 2, 2, 4};
+    const double products[] = {1, 2, 3, 6, 8, -1, 10, 12, -1}, inverse[] = {-0.125, 0.25, 0.5, 0},
+                 slopes[] = {2, 2, 3, 1, 3, 1};
+    const gnn_tensor_t queries = gnn_tensor(a, 3, 2), keys = gnn_tensor(b, 6, 2),
+                       x = gnn_tensor(square, 2, 2), none = gnn_tensor(singular, 2, 2);
+    gnn_graph_t *graph = NULL;
+    fixture_t f = set_up();
+    ck_ok(gnn_graph_bipartite(&graph, 2, (const int64_t[]){1, 2}, (const int64_t[]){3, 3}));
+    const gnn_op_options_t turned = {{1, 2}, graph}, one = {{0}, NULL};
+    gnn_tape_reset(f.tape, 1, 0);
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &queries, 1), gnn_tape_input(f.tape, &keys, 1)},
+                    y = gnn_tape_op(f.tape, &gnn_op_segment_matmul, in, 2, &turned, sizeof turned);
+    const gnn_var_t matrix = gnn_tape_input(f.tape, &x, 0),
+                    z = gnn_tape_op(f.tape, &gnn_op_inverse, &matrix, 1, &one, sizeof one);
+    gnn_tape_keep(f.tape, y);
+    gnn_tape_keep(f.tape, z);
+    ck_ok(gnn_tape_forward(f.tape));
+    for (int k = 0; k < 9; k++)
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, y).data[k], products[k], 1e-6);
+    for (int k = 0; k < 4; k++)
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, z).data[k], inverse[k], 1e-6);
+    ck_ok(gnn_tape_backward(f.tape, y, NULL));
+    for (int k = 0; k < 6; k++)
+        ck_assert_double_eq_tol((double)gnn_tape_gradient(f.tape, in[0]).data[k], slopes[k], 1e-6);
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t flat = gnn_tape_input(f.tape, &none, 0);
+    gnn_tape_op(f.tape, &gnn_op_inverse, &flat, 1, &one, sizeof one);
+    ck_fails(gnn_tape_forward(f.tape), GNN_EINVALID, "matrix 0 of head 0 has no inverse");
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const struct {
@@ -288,6 +333,15 @@ static const struct {
     {{&gnn_op_top_rows, {{SENDERS, 3}}, {1.5}, 0}, GNN_EINVALID, "an integer, got 1.5"},
     {{&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 2}}, {2}, 0}, GNN_ESHAPE, "input 1 of 9 x 1"},
     {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
+    {{&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 4}}, {2, 2}, 0},
+     GNN_ESHAPE,
+     "input 0 of 3 x 4, got 9 x 4"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {SENDERS, 4}}, {2, 2}, 0},
+     GNN_ESHAPE,
+     "unlike counts of senders"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0}, GNN_EINVALID, "form 0, 1 or 2, got 3"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {6, 5}}, {2}, 0}, GNN_ESHAPE, "do not divide into heads"},
+    {{&gnn_op_inverse, {{5, 6}}, {3}, 0}, GNN_ESHAPE, "5 rows do not divide into matrices of 2 rows"},
     {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0}, GNN_ESHAPE, "input 2 of 5 x 1"},
 };
 
@@ -402,6 +456,7 @@ int main(void)
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
+    tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);

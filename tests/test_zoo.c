@@ -141,6 +141,31 @@ static void best(zoo_t *z)
     z->how.weigher = &gnn_weigher_best;
 }
 
+static void top(zoo_t *z)
+{
+    z->how.weigher = &gnn_weigher_top;
+    z->how.weigher_options[0] = real(z, "p.top");
+}
+
+/* Queries are projections times a factor. */
+static void at_factor(zoo_t *z, const gnn_weigher_t *weigher)
+{
+    z->how.weigher = weigher;
+    z->how.shape.scale =
+        (gnn_real_t)(real(z, "p.score_factor") /
+                     sqrt((double)gnn_tape_cols(z->tape, z->x) / real(z, "p.heads")));
+}
+
+static void sparsemax(zoo_t *z)
+{
+    at_factor(z, &gnn_weigher_sparsemax);
+}
+
+static void entmax15(zoo_t *z)
+{
+    at_factor(z, &gnn_weigher_entmax15);
+}
+
 static void few_heads(zoo_t *z)
 {
     const bool apart = golden_has(&z->g, "p.key_heads");
@@ -177,6 +202,9 @@ static const case_t cases[] = {
     {"sinks", true, sinks},
     {"weigher_linear", true, linear},
     {"weigher_sigmoid", false, sigmoid},
+    {"topk_scores", false, top},
+    {"weigher_sparsemax", false, sparsemax},
+    {"weigher_entmax15", false, entmax15},
     {"multi_query", true, few_heads},
     {"grouped_query", true, few_heads},
     {"key_heads_value_heads", false, few_heads},

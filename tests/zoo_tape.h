@@ -8,9 +8,9 @@
 #include <gnn/tape.h>
 #include <math.h>
 
-/* Layout of a value in its array: equal, as one row, or heads x rows x width for our rows x heads
- * width. */
-typedef enum { SAME, ONE_ROW, BY_HEAD } layout_t;
+/* Layout of a value in its array: equal, as one row, heads x rows x width for our rows x heads
+ * width, or matrices that stand below one another in ours. */
+typedef enum { SAME, ONE_ROW, BY_HEAD, STACKED } layout_t;
 
 typedef struct value {
     char name[32];
@@ -56,7 +56,9 @@ static inline gnn_var_t input(zoo_t *z, const char *name, layout_t layout)
     const gnn_array_t *a = golden_array(&z->g, name);
     gnn_tensor_t t = golden_tensor(&z->g, name);
     if (layout != SAME) {
-        const int64_t cols = layout == ONE_ROW ? a->count : a->shape[0] * a->shape[2];
+        const int64_t cols = layout == ONE_ROW   ? a->count
+                             : layout == STACKED ? a->shape[2]
+                                                 : a->shape[0] * a->shape[2];
         t = gnn_tensor(t.data, a->count / cols, cols);
     }
     for (int64_t k = 0; k < a->count; k++)

@@ -187,7 +187,7 @@ typedef enum {
 /* ---- weighers ---- */
 
 /** Most values that a weigher keeps per receiver and head. */
-#define GNN_WEIGHER_STATE 12
+#define GNN_WEIGHER_STATE 16
 
 /** Priors and the edge bias are logarithms of factors: the score that enters is cap(score) *
  * exp(bias + sum of priors), not their sum. */
@@ -195,8 +195,8 @@ typedef enum {
 
 /**
  * From scores to weights. Scores of a receiver enter its state one after another, whatever part of
- * the graph they are from; then the state settles, and every weight follows from it and the pair's
- * score.
+ * the graph they are from, in one pass or several; then the state settles, and every weight follows
+ * from it and the pair's score.
  */
 typedef struct gnn_weigher {
     const char *name, *paper, *help;
@@ -225,6 +225,10 @@ typedef struct gnn_weigher {
     gnn_real_t (*weight_backward)(const gnn_aggregate_shape_t *shape, int64_t head,
                                   const gnn_real_t *state, gnn_real_t score);
     unsigned flags; /**< GNN_WEIGHER_FACTORS; 0: none */
+    /** A pass over the scores has ended: nonzero asks for another one, in which they all enter
+     * again, in the same order. Passes go on until no head asks, of any receiver, so a state that
+     * needs no more leaves further scores alone. NULL: one pass. */
+    int (*again)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state);
 } gnn_weigher_t;
 
 /* ---- the library's entries ---- */

@@ -221,10 +221,17 @@ const gnn_weigher_t gnn_weigher_sigmoid = {
  * softmax; the count of scores that came in, up to k; the count of all that equal the last of the
  * best; the best, in falling order ---- */
 
-enum { COUNT = 2, TIES, BEST };
+enum { COUNT = 2, TIES, BEST, MOST_BEST = 8 };
 
 static const gnn_option_t best_options[] = {
-    {"count", 1, 1, GNN_WEIGHER_STATE - BEST, "how many of the best scores have a weight"}};
+    {"count", 1, 1, MOST_BEST, "how many of the best scores have a weight"}};
+
+/* The largest of the scores that came in, in falling order, and the count of all that equal the
+ * last of them. */
+typedef struct {
+    gnn_real_t *values, *held, *ties;
+    int64_t most;
+} largest_t;
 
 static void insert(gnn_real_t *best, int64_t held, gnn_real_t score)
 {
@@ -242,26 +249,31 @@ static int64_t equal_to_last(const gnn_real_t *best, int64_t held)
     return equal;
 }
 
+static void hold(const largest_t *l, gnn_real_t score)
+{
+    const int64_t held = (int64_t)*l->held;
+    if (!(score > -INFINITY))
+        return;
+    if (held < l->most) {
+        insert(l->values, held, score);
+        *l->held += 1;
+        *l->ties = (gnn_real_t)equal_to_last(l->values, held + 1);
+    } else if (score == l->values[held - 1]) {
+        *l->ties += 1;
+    } else if (score > l->values[held - 1]) {
+        const gnn_real_t before = l->values[held - 1];
+        insert(l->values, held - 1, score);
+        if (l->values[held - 1] != before)
+            *l->ties = (gnn_real_t)equal_to_last(l->values, held);
+    }
+}
+
 static void best_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                        gnn_real_t score)
 {
-    gnn_real_t *best = state + BEST;
-    const int64_t held = (int64_t)state[COUNT], k = (int64_t)shape->options[0];
+    const largest_t largest = {state + BEST, state + COUNT, state + TIES, (int64_t)shape->options[0]};
     softmax_enter(shape, head, state, score);
-    if (!(score > -INFINITY))
-        return;
-    if (held < k) {
-        insert(best, held, score);
-        state[COUNT] += 1;
-        state[TIES] = (gnn_real_t)equal_to_last(best, held + 1);
-    } else if (score == best[k - 1]) {
-        state[TIES] += 1;
-    } else if (score > best[k - 1]) {
-        const gnn_real_t before = best[k - 1];
-        insert(best, k - 1, score);
-        if (best[k - 1] != before)
-            state[TIES] = (gnn_real_t)equal_to_last(best, k);
-    }
+    hold(&largest, score);
 }
 
 static gnn_real_t best_weight(const gnn_aggregate_shape_t *shape, int64_t head,
@@ -287,9 +299,239 @@ const gnn_weigher_t gnn_weigher_best = {
     .help = "softmax among the best scores alone; backward as softmax (straight-through)",
     .options = best_options,
     .n_options = 1,
-    .state = GNN_WEIGHER_STATE,
+    .state = BEST + MOST_BEST,
     .enter = best_enter,
     .weight = best_weight,
     .weight_grad = softmax_weight_grad,
     .weight_backward = softmax_weight,
+};
+
+/* ---- top: softmax among the k largest scores, and its own gradient: 0 for all others. Scores
+ * equal to the last of the k share its weight, as above. A pass takes in the next SLOTS of them.
+ * State: the largest score; the sum of exp(score - largest) over those taken in, and their
+ * count; the last of them, and the share of its weight that each score equal to it has; 1 once
+ * all are in; then the largest of this pass ---- */
+
+enum {
+    TOP_SUM = 1,
+    TOP_COUNT,
+    TOP_LAST,
+    TOP_SHARE,
+    TOP_DONE,
+    TOP_HELD,
+    TOP_TIES,
+    TOP_SLOTS,
+    SLOTS = GNN_WEIGHER_STATE - TOP_SLOTS
+};
+
+static const gnn_option_t top_options[] = {
+    {"count", 1, 1, 1 << 24, "how many of the largest scores have a weight"}};
+
+static void top_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
+                      gnn_real_t score)
+{
+    const int64_t left = (int64_t)(shape->options[0] - (double)state[TOP_COUNT]);
+    const largest_t largest = {state + TOP_SLOTS, state + TOP_HELD, state + TOP_TIES,
+                               left < SLOTS ? left : SLOTS};
+    (void)head;
+    if (state[TOP_DONE] == 0 && (state[TOP_COUNT] == 0 || score < state[TOP_LAST]))
+        hold(&largest, score);
+}
+
+static int top_again(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state)
+{
+    const gnn_real_t *slots = state + TOP_SLOTS;
+    const int64_t held = (int64_t)state[TOP_HELD], k = (int64_t)shape->options[0],
+                  left = k - (int64_t)state[TOP_COUNT];
+    (void)head;
+    if (state[TOP_DONE] != 0 || held == 0) {
+        state[TOP_DONE] = 1;
+        return 0;
+    }
+    if (state[TOP_COUNT] == 0)
+        state[0] = slots[0];
+    const int64_t above = held - equal_to_last(slots, held), ties = (int64_t)state[TOP_TIES],
+                  taken = ties < left - above ? ties : left - above;
+    for (int64_t s = 0; s < above; s++)
+        state[TOP_SUM] += gnn__exp(slots[s] - state[0]);
+    state[TOP_LAST] = slots[held - 1];
+    state[TOP_SUM] += (gnn_real_t)taken * gnn__exp(state[TOP_LAST] - state[0]);
+    state[TOP_SHARE] = (gnn_real_t)taken / (gnn_real_t)ties;
+    state[TOP_COUNT] += (gnn_real_t)(above + taken);
+    state[TOP_DONE] = state[TOP_COUNT] >= (gnn_real_t)k || held < SLOTS;
+    state[TOP_HELD] = state[TOP_TIES] = 0;
+    return state[TOP_DONE] == 0;
+}
+
+static gnn_real_t top_weight(const gnn_aggregate_shape_t *shape, int64_t head,
+                             const gnn_real_t *state, gnn_real_t score)
+{
+    (void)shape, (void)head;
+    if (isnan(score))
+        return score;
+    if (state[TOP_COUNT] == 0 || !(score >= state[TOP_LAST]))
+        return 0;
+    const gnn_real_t own = gnn__exp(score - state[0]) / state[TOP_SUM];
+    return score > state[TOP_LAST] ? own : own * state[TOP_SHARE];
+}
+
+const gnn_weigher_t gnn_weigher_top = {
+    .name = "top",
+    .paper = "Zhao et al. 2019 (explicit sparse Transformer)",
+    .help = "softmax among the largest scores alone; the others have weight 0 and no gradient",
+    .options = top_options,
+    .n_options = 1,
+    .state = GNN_WEIGHER_STATE,
+    .enter = top_enter,
+    .weight = top_weight,
+    .weight_grad = softmax_weight_grad,
+    .again = top_again,
+};
+
+/* ---- sparsemax, entmax15: w = u and u^2, of u = max(0, f (s - largest) - tau) with f 1 and 1/2
+ * and the tau for which they sum to 1. The sum falls with tau and is convex, so Newton's steps
+ * from tau = -1, where it is 1 or more, never pass the solution. State: the largest score; tau;
+ * the sums of w and of u^(0 or 1), which is the derivative up to a factor, over the scores of a
+ * pass; how far the passes are ---- */
+
+enum { LARGEST, TAU, SUM_W, SLOPE, STAGE, THRESHOLD_STATE };
+enum { EMPTY, SEEN, SOLVING, SOLVED }; /* of STAGE */
+
+static void seek_largest(gnn_real_t *state, gnn_real_t score)
+{
+    if (score > -INFINITY && (state[STAGE] == EMPTY || score > state[LARGEST])) {
+        state[LARGEST] = score;
+        state[STAGE] = SEEN;
+    }
+}
+
+/* Ends a pass: `slope` is the derivative of the sum of weights by -tau. */
+static int newton(gnn_real_t *state, gnn_real_t slope)
+{
+    const gnn_real_t small = GNN_DOUBLE ? (gnn_real_t)1e-15 : (gnn_real_t)5e-7;
+    if (state[STAGE] == SEEN) {
+        state[TAU] = -1;
+        state[STAGE] = SOLVING;
+    } else if (state[STAGE] == SOLVING) {
+        const gnn_real_t step = (state[SUM_W] - 1) / slope;
+        state[TAU] += step > 0 ? step : 0;
+        if (!(step > small))
+            state[STAGE] = SOLVED;
+    }
+    if (state[STAGE] != SOLVING)
+        return 0;
+    state[SUM_W] = state[SLOPE] = 0;
+    return 1;
+}
+
+/* u of a score; NaN of NaN. */
+static gnn_real_t above(const gnn_real_t *state, gnn_real_t factor, gnn_real_t score)
+{
+    if (state[STAGE] == EMPTY && !isnan(score))
+        return 0;
+    const gnn_real_t u = factor * (score - state[LARGEST]) - state[TAU];
+    return u <= 0 ? 0 : u;
+}
+
+static void sparsemax_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
+                            gnn_real_t score)
+{
+    (void)shape, (void)head;
+    if (state[STAGE] <= SEEN)
+        seek_largest(state, score);
+    if (state[STAGE] != SOLVING)
+        return;
+    const gnn_real_t u = above(state, 1, score);
+    state[SUM_W] += u;
+    state[SLOPE] += u > 0 ? 1 : 0;
+}
+
+static int sparsemax_again(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state)
+{
+    (void)shape, (void)head;
+    return newton(state, state[SLOPE]);
+}
+
+static gnn_real_t sparsemax_weight(const gnn_aggregate_shape_t *shape, int64_t head,
+                                   const gnn_real_t *state, gnn_real_t score)
+{
+    (void)shape, (void)head;
+    return above(state, 1, score);
+}
+
+/* The derivatives by scores: those by weights minus their mean, over the scores that have a
+ * weight. */
+static gnn_real_t sparsemax_weight_backward(const gnn_aggregate_shape_t *shape, int64_t head,
+                                            const gnn_real_t *state, gnn_real_t score)
+{
+    (void)shape, (void)head;
+    return above(state, 1, score) > 0 ? 1 / state[SLOPE] : 0;
+}
+
+static gnn_real_t threshold_weight_grad(const gnn_aggregate_shape_t *shape, int64_t head,
+                                        const gnn_real_t *state, gnn_real_t score,
+                                        gnn_real_t weight, gnn_real_t d_weight, gnn_real_t delta)
+{
+    (void)shape, (void)head, (void)score;
+    return weight == 0 ? 0 : state[SLOPE] * weight * (d_weight - delta);
+}
+
+const gnn_weigher_t gnn_weigher_sparsemax = {
+    .name = "sparsemax",
+    .paper = "Martins, Astudillo 2016",
+    .help = "the nearest point of the simplex: max(0, s - tau), which sums to 1",
+    .state = THRESHOLD_STATE,
+    .enter = sparsemax_enter,
+    .weight = sparsemax_weight,
+    .weight_grad = threshold_weight_grad,
+    .weight_backward = sparsemax_weight_backward,
+    .again = sparsemax_again,
+};
+
+static void entmax15_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
+                           gnn_real_t score)
+{
+    (void)shape, (void)head;
+    if (state[STAGE] <= SEEN)
+        seek_largest(state, score);
+    if (state[STAGE] != SOLVING)
+        return;
+    const gnn_real_t u = above(state, (gnn_real_t)0.5, score);
+    state[SUM_W] += u * u;
+    state[SLOPE] += u;
+}
+
+static int entmax15_again(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state)
+{
+    (void)shape, (void)head;
+    return newton(state, 2 * state[SLOPE]);
+}
+
+static gnn_real_t entmax15_weight(const gnn_aggregate_shape_t *shape, int64_t head,
+                                  const gnn_real_t *state, gnn_real_t score)
+{
+    (void)shape, (void)head;
+    const gnn_real_t u = above(state, (gnn_real_t)0.5, score);
+    return u * u;
+}
+
+/* As of sparsemax, with a mean that is weighted by u. */
+static gnn_real_t entmax15_weight_backward(const gnn_aggregate_shape_t *shape, int64_t head,
+                                           const gnn_real_t *state, gnn_real_t score)
+{
+    const gnn_real_t u = above(state, (gnn_real_t)0.5, score);
+    (void)shape, (void)head;
+    return u > 0 ? u / state[SLOPE] : 0;
+}
+
+const gnn_weigher_t gnn_weigher_entmax15 = {
+    .name = "entmax15",
+    .paper = "Peters, Niculae, Martins 2019 (alpha = 1.5)",
+    .help = "max(0, s / 2 - tau)^2, which sums to 1: between softmax and sparsemax",
+    .state = THRESHOLD_STATE,
+    .enter = entmax15_enter,
+    .weight = entmax15_weight,
+    .weight_grad = threshold_weight_grad,
+    .weight_backward = entmax15_weight_backward,
+    .again = entmax15_again,
 };

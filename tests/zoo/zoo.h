@@ -233,6 +233,8 @@ void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
 void zoo_fixed(zoo_t *z, const char *step);
 /* The gradient of the array is not compared, for the reason. */
 void zoo_unchecked(zoo_t *z, const char *array, const char *reason);
+/* Spans and edges may differ by so many times more on drawn values, which are ill-conditioned. */
+void zoo_slack(zoo_t *z, double factor);
 /* A step's value is also an array of the case. */
 void zoo_also(zoo_t *z, const char *step, const char *array);
 

@@ -32,6 +32,12 @@ void zoo_fixed(zoo_t *z, const char *step)
     snprintf(y->fixed[y->n_fixed++], sizeof y->fixed[0], "%s", step);
 }
 
+void zoo_slack(zoo_t *z, double factor)
+{
+    gallery_t *y = z->gallery;
+    y->slack = factor;
+}
+
 void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     gallery_t *y = z->gallery;

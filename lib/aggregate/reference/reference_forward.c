@@ -1,9 +1,10 @@
 /* The reference, forward: it takes every call, and the fast strategies are tested against it.
  *
  * Without scores: state, accumulate part after part, finish. With scores there are two passes over
- * the pairs: every score enters its receiver's state in the weigher, the states settle, then the
- * aggregator gets messages and weights. Every thread owns receivers, and a receiver takes its
- * senders in the order of its part, so the results do not depend on the count of threads. */
+ * the pairs, or more: every score enters its receiver's state in the weigher, again as long as the
+ * weigher asks for it, the states settle, then the aggregator gets messages and weights. Every
+ * thread owns receivers, and a receiver takes its senders in the order of its part, so the results
+ * do not depend on the count of threads. */
 #include <lib/aggregate/reference/reference.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
@@ -105,6 +106,16 @@ static void enter(const gnn__plan_t *plan, gnn_real_t *state, const gnn_real_t *
         w->enter(&plan->weigher_shape, a, state + a * w->state, scores[a]);
 }
 
+/* True if any head of a receiver needs another pass over its scores. */
+static bool enters_again(const gnn__plan_t *plan, gnn_real_t *state)
+{
+    const gnn_weigher_t *w = plan->weigher;
+    bool again = false;
+    for (int64_t a = 0; w->enter && w->again && a < plan->shape.heads; a++)
+        again |= w->again(&plan->weigher_shape, a, state + a * w->state) != 0;
+    return again;
+}
+
 static void settle(const gnn__plan_t *plan, gnn_real_t *state)
 {
     const gnn_weigher_t *w = plan->weigher;
@@ -139,7 +150,20 @@ static void enter_scores(const gnn__walk_t *walk, const gnn__driver_run_t *run,
     }
 }
 
-/* Second pass over one row. */
+/* Another pass over one row. */
+static void enter_again(const gnn__walk_t *walk, const gnn__driver_run_t *run,
+                        const gnn__pair_scratch_t *scratch, int64_t row, const gnn_real_t *kept)
+{
+    const int64_t heads = walk->plan->shape.heads,
+                  count = gnn__pairs_to(walk->pairs, row) - gnn__pairs_from(walk->pairs, row);
+    if (!kept)
+        enter_scores(walk, run, scratch, row, NULL);
+    for (int64_t k = 0; kept && k < count; k++)
+        enter(walk->plan, gnn__driver_state(run, gnn__pairs_node(walk->pairs, row)),
+              kept + k * heads);
+}
+
+/* The last pass over one row. */
 static void add_messages(const gnn__walk_t *walk, const gnn__driver_run_t *run,
                          const gnn__pair_scratch_t *scratch, int64_t row, const gnn_real_t *kept)
 {
@@ -172,7 +196,7 @@ static void add_row(const gnn__walk_t *walk, const gnn__driver_run_t *run,
     add_messages(walk, run, scratch, row, NULL);
 }
 
-/* Both passes. */
+/* All passes. */
 static void attend_row(const gnn__walk_t *walk, const gnn__driver_run_t *run,
                        const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums)
 {
@@ -180,10 +204,26 @@ static void attend_row(const gnn__walk_t *walk, const gnn__driver_run_t *run,
     const int64_t count = gnn__pairs_to(walk->pairs, row) - gnn__pairs_from(walk->pairs, row);
     gnn_real_t *kept =
         plan->weigher->enter && count <= GNN__KEPT_SCORES / plan->shape.heads ? scratch->kept : NULL;
+    gnn_real_t *state = gnn__driver_state(run, gnn__pairs_node(walk->pairs, row));
     (void)sums;
     enter_scores(walk, run, scratch, row, kept);
-    settle(plan, gnn__driver_state(run, gnn__pairs_node(walk->pairs, row)));
+    while (enters_again(plan, state))
+        enter_again(walk, run, scratch, row, kept);
+    settle(plan, state);
     add_messages(walk, run, scratch, row, kept);
+}
+
+/* Scores of all parts enter until no receiver needs them again. */
+static void enter_parts(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        for (int64_t p = 0; p < plan->view->n_parts; p++)
+            gnn__driver_visit(plan, run, p, false, threads, enter_row);
+        for (int64_t i = 0; i < plan->graph->n_dst; i++)
+            again |= enters_again(plan, gnn__driver_state(run, i));
+    }
 }
 
 void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
@@ -194,8 +234,7 @@ void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, i
     if (parts == 1) {
         gnn__driver_visit(plan, run, 0, false, threads, attend_row);
     } else {
-        for (int64_t p = 0; p < parts; p++)
-            gnn__driver_visit(plan, run, p, false, threads, enter_row);
+        enter_parts(plan, run, threads);
         for (int64_t i = 0; i < n; i++)
             settle(plan, gnn__driver_state(run, i));
         for (int64_t p = 0; p < parts; p++)

@@ -133,6 +133,39 @@ static inline double exp_slope(const double *options, double x)
 
 ELEMENTWISE(exp, 0)
 
+/* ---- sin, cos ---- */
+
+/* y = sin(factor x + plus), and of the cosine. Options: factor [1], plus. */
+
+static inline double angle(const double *options, double x)
+{
+    return (options[0] != 0 ? options[0] : 1) * x + options[1];
+}
+
+static inline double sin_value(const double *options, double x)
+{
+    return sin(angle(options, x));
+}
+
+static inline double sin_slope(const double *options, double x)
+{
+    return (options[0] != 0 ? options[0] : 1) * cos(angle(options, x));
+}
+
+ELEMENTWISE(sin, GNN_OP_ELEMENTWISE)
+
+static inline double cos_value(const double *options, double x)
+{
+    return cos(angle(options, x));
+}
+
+static inline double cos_slope(const double *options, double x)
+{
+    return -(options[0] != 0 ? options[0] : 1) * sin(angle(options, x));
+}
+
+ELEMENTWISE(cos, GNN_OP_ELEMENTWISE)
+
 /* ---- clamp ---- */
 
 /* y = min(max(x, low), high). Options: low, high. The gradient is 1 within the range, ends

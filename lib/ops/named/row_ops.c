@@ -141,11 +141,13 @@ const gnn_op_t gnn_op_fold_rows = {.name = "fold_rows",
 
 /* ---- softmax_rows ---- */
 
-/* Softmax along each row. */
+/* Softmax along each row, or along each of the blocks that its columns divide into; 0 where all are
+ * minus infinity. Option: count of blocks [1]. */
 
 static int softmax_rows_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "softmax_rows", 0, 0, 1));
+    int64_t blocks;
+    GNN_TRY(gnn__op_heads(call, "softmax_rows", &blocks));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     call->out[0].keep = call->in[0].wants_grad;
     return GNN_OK;
@@ -159,32 +161,41 @@ static void softmax(const gnn_real_t *x, int64_t n, gnn_real_t *y)
     for (int64_t c = 0; c < n; c++)
         sum += exp((double)x[c] - largest);
     for (int64_t c = 0; c < n; c++)
-        y[c] = (gnn_real_t)(exp((double)x[c] - largest) / sum);
+        y[c] = (gnn_real_t)(largest == -INFINITY && !isnan(x[c]) ? 0
+                                                                 : exp((double)x[c] - largest) / sum);
 }
 
 static int softmax_rows_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), n = x->cols / blocks;
     const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
     GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
-        softmax(gnn__row(x, r), x->cols, gnn__row(y, r));
+        for (int64_t b = 0; b < blocks; b++)
+            softmax(gnn__row(x, r) + b * n, n, gnn__row(y, r) + b * n);
     return GNN_OK;
+}
+
+static void softmax_grad(const gnn_real_t *y, const gnn_real_t *dy, int64_t n, gnn_real_t *dx)
+{
+    double along = 0;
+    for (int64_t c = 0; c < n; c++)
+        along += (double)y[c] * (double)dy[c];
+    for (int64_t c = 0; c < n; c++)
+        dx[c] += (gnn_real_t)((double)y[c] * ((double)dy[c] - along));
 }
 
 static int softmax_rows_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *y = &call->out[0].value, *dy = &call->out[0].grad;
+    const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), n = y->cols / blocks;
     if (!gnn__wants(call, 0))
         return GNN_OK;
     gnn__op_begin(call, 0);
-    for (int64_t r = 0; r < dy->rows; r++) {
-        double along = 0;
-        for (int64_t c = 0; c < dy->cols; c++)
-            along += (double)gnn__row(y, r)[c] * (double)gnn__row(dy, r)[c];
-        for (int64_t c = 0; c < dy->cols; c++)
-            gnn__row(&call->in[0].grad, r)[c] +=
-                (gnn_real_t)((double)gnn__row(y, r)[c] * ((double)gnn__row(dy, r)[c] - along));
-    }
+    for (int64_t r = 0; r < dy->rows; r++)
+        for (int64_t b = 0; b < blocks; b++)
+            softmax_grad(gnn__row(y, r) + b * n, gnn__row(dy, r) + b * n, n,
+                         gnn__row(&call->in[0].grad, r) + b * n);
     return GNN_OK;
 }
 

@@ -1,0 +1,393 @@
+/* Choices inside a model: which scores count, which experts a row gets. The decisions are the
+ * model's own. */
+#include "zoo.h"
+
+#include <math.h>
+
+/* Complete attention without biases; settings follow. */
+#define CHOOSING(...) \
+    zoo_complete(z);  \
+    ATTENTION("y", 0, "x", COLS("x"), .heads = N("p.heads"), __VA_ARGS__)
+#define AT_FACTOR REAL(R("p.score_factor") / sqrt((double)COLS("x") / (double)N("p.heads")))
+
+/* E1 | Top-k attention (explicit sparse Transformer) | softmax over the k largest scores |
+ * O(n^2 d) | Zhao et al. 2019 */
+ENTRY(topk_scores)
+{
+    CHOOSING(.weigher = &gnn_weigher_top, .weigher_options = {R("p.top")});
+}
+
+/* 6.3 | Sparsemax attention | w = max(0, s - tau), sum 1 | O(n^2 d) | Martins and Astudillo 2016 */
+ENTRY(weigher_sparsemax)
+{
+    CHOOSING(.weigher = &gnn_weigher_sparsemax, .scale = AT_FACTOR);
+}
+
+/* 6.3 | Entmax attention | w = max(0, s / 2 - tau)^2, sum 1 | O(n^2 d) | Peters et al. 2019 */
+ENTRY(weigher_entmax15)
+{
+    CHOOSING(.weigher = &gnn_weigher_entmax15, .scale = AT_FACTOR);
+}
+
+/* ---- mixtures of experts ---- */
+
+/* y_e of every chosen expert, side by side: W2_e relu(W1_e x + b1_e) + b2_e. */
+static void experts_of(zoo_t *z, const char *x, const char *ids)
+{
+    const int64_t experts = N("p.experts"), d = COLS("x"), hidden = zoo_shape(z, "w.W1", 1);
+    PARAMETER("W1", experts * hidden, d), PARAMETER("b1", experts, hidden);
+    PARAMETER("W2", experts * d, hidden), PARAMETER("b2", experts, d);
+    STEP(OP, "h", .op = &gnn_op_grouped_product, .inputs = {x, "W1", ids, "b1"},
+         .options = {(double)experts, 1});
+    ACTIVATION("a", "h", RELU);
+    STEP(OP, "experts", .op = &gnn_op_grouped_product, .inputs = {"a", "W2", ids, "b2"},
+         .options = {(double)experts, 1});
+}
+
+static void experts(zoo_t *z, const char *ids)
+{
+    experts_of(z, "x", ids);
+}
+
+/* Logits of the router, and the experts with the largest. */
+static void route(zoo_t *z, const char *weight)
+{
+    LINEAR(weight, "x", COLS("x"), N("p.experts"));
+    OP("ids", choose, weight, R("p.top"));
+    zoo_also(z, "ids", "r.expert");
+}
+
+/* Gates of the chosen, scaled to sum 1. */
+static void scaled_to_one(zoo_t *z, const char *gates)
+{
+    OP2("own", pick_columns, gates, "ids");
+    OP("logs", log, "own", 0);
+    OP("gates", softmax_rows, "logs", 0);
+}
+
+/* M5 | Switch Transformer | y = p_e FFN_e(x), e the largest gate | O(n d hidden) |
+ * Fedus et al. 2021 */
+ENTRY(moe_switch)
+{
+    route(z, "router");
+    OP("p", softmax_rows, "router", 0);
+    OP2("gates", pick_columns, "p", "ids");
+    experts(z, "ids");
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* M5 | Switch Transformer with a capacity | an expert serves ceil(n / E) rows, in their order |
+ * O(n d hidden) | Fedus et al. 2021 */
+ENTRY(moe_switch_capacity)
+{
+    const int64_t rows = COUNT("x"), experts_ = N("p.experts");
+    LINEAR("router", "x", COLS("x"), experts_);
+    OP("all", choose, "router", R("p.top"));
+    STEP(OP, "ids", .op = &gnn_op_limit_ids, .inputs = {"all", "router"},
+         .options = {(double)((rows + experts_ - 1) / experts_)});
+    zoo_also(z, "ids", "r.expert");
+    OP("p", softmax_rows, "router", 0);
+    OP2("gates", pick_columns, "p", "ids");
+    experts(z, "ids");
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* M4 | GShard | the two largest gates, scaled to sum 1 | O(n d hidden) | Lepikhin et al. 2020 */
+ENTRY(moe_top2)
+{
+    route(z, "router");
+    OP("p", softmax_rows, "router", 0);
+    scaled_to_one(z, "p");
+    experts(z, "ids");
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* M4 | Softmax after the choice (Mixtral) | gates are the softmax of the two largest logits |
+ * O(n d hidden) | Jiang et al. 2024 */
+ENTRY(moe_top2_softmax_after)
+{
+    route(z, "router");
+    OP2("own", pick_columns, "router", "ids");
+    OP("gates", softmax_rows, "own", 0);
+    experts(z, "ids");
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* 6.3 | Sigmoid gates (DeepSeek-V3) | sigmoid of the logits, the two largest scaled to sum 2.5 |
+ * O(n d hidden) | DeepSeek-AI 2024 */
+ENTRY(moe_sigmoid)
+{
+    route(z, "router");
+    ACTIVATION("p", "router", SIGMOID);
+    scaled_to_one(z, "p");
+    experts(z, "ids");
+    OP2("sum", blend_heads, "experts", "gates");
+    SCALE("y", "sum", 2.5);
+}
+
+/* M4 | Mixtral's block | experts SwiGLU, the two largest gates scaled to sum 1 | O(n d hidden) |
+ * Jiang et al. 2024 */
+ENTRY(moe_swiglu)
+{
+    const int64_t count = N("p.experts"), d = COLS("x"), hidden = COLS("w.experts.down_proj");
+    route(z, "gate.weight");
+    OP("p", softmax_rows, "gate.weight", 0);
+    scaled_to_one(z, "p");
+    PARAMETER("experts.gate_up_proj", 2 * count * hidden, d);
+    PARAMETER("experts.down_proj", count * d, hidden);
+    STEP(OP, "both", .op = &gnn_op_grouped_product, .inputs = {"x", "experts.gate_up_proj", "ids"},
+         .options = {(double)count, 1});
+    for (int64_t s = 0; s < N("p.top"); s++) {
+        COLUMNS(NAMED("g%d", (int)s), "both", 2 * s * hidden, hidden);
+        COLUMNS(NAMED("u%d", (int)s), "both", (2 * s + 1) * hidden, hidden);
+        ACTIVATION(NAMED("a%d", (int)s), NAMED("g%d", (int)s), SILU);
+        MULTIPLY(NAMED("h%d", (int)s), NAMED("a%d", (int)s), NAMED("u%d", (int)s));
+    }
+    zoo_concat(z, "h", "h", N("p.top"));
+    STEP(OP, "experts", .op = &gnn_op_grouped_product, .inputs = {"h", "experts.down_proj", "ids"},
+         .options = {(double)count, 1});
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* M6 | Expert prototyping | the best expert of each group, summed with their gates |
+ * O(n d hidden) | Yang et al. 2021 */
+ENTRY(moe_prototypes)
+{
+    const int64_t half = N("p.experts") / 2;
+    LINEAR("router", "x", COLS("x"), 2 * half);
+    COLUMNS("first", "router", 0, half), COLUMNS("second", "router", half, half);
+    OP("id0", choose, "first", 1), OP("id1", choose, "second", 1);
+    zoo_filled(z, "half", 1, 1, (double)half);
+    ADD("id1.up", "id1", "half");
+    CONCAT("ids", "id0", "id1.up");
+    zoo_also(z, "ids", "r.expert");
+    OP("p", softmax_rows, "router", 2);
+    OP2("gates", pick_columns, "p", "ids");
+    experts(z, "ids");
+    OP2("y", blend_heads, "experts", "gates");
+}
+
+/* 6.3 | Expert choice | every expert takes the rows with its largest gates | O(n d hidden k / n) |
+ * Zhou et al. 2022 */
+ENTRY(moe_expert_choice)
+{
+    const int64_t count = N("p.experts"), k = N("p.capacity");
+    gnn_real_t *expert = zoo_constant(z, "expert", count, k),
+               *gate = zoo_constant(z, "gate", count, k);
+    for (int64_t at = 0; at < count * k; at++) {
+        expert[at] = REAL(at / k);
+        gate[at] = REAL(at % k * count + at / k);
+    }
+    LINEAR("router", "x", COLS("x"), count);
+    OP("p", softmax_rows, "router", 0);
+    STEP(OP, "ids", .op = &gnn_op_choose_rows, .inputs = {"p"}, .options = {(double)k},
+         .graph = zoo_whole(z, COUNT("x")));
+    zoo_also(z, "ids", "r.rows");
+    OP2("rows", gather_rows, "x", "ids"), OP2("all gates", gather_rows, "p", "ids");
+    OP2("gates", pick_columns, "all gates", "gate");
+    experts_of(z, "rows", "expert");
+    SCALE_HEADS("weighed", "experts", "gates");
+    OP2("y", scatter_rows, "weighed", "ids", "x");
+}
+
+/* M7 | Hash layers | the expert of a row is that of its word in a table | O(n d hidden) |
+ * Roller et al. 2021 */
+ENTRY(moe_hash)
+{
+    const int64_t n = COUNT("x"), *expert = zoo_integers(z, "r.expert", NULL);
+    gnn_real_t *ids = zoo_constant(z, "ids", n, 1);
+    for (int64_t r = 0; r < n; r++)
+        ids[r] = REAL(expert[r]);
+    experts(z, "ids");
+}
+
+/* M3 | Product keys | the best of all pairs of sub-keys, each half choosing first: softmax of their
+ * scores over value rows | O(n heads (keys + k^2) d) | Lample et al. 2019 */
+ENTRY(product_key_memory)
+{
+    const int64_t heads = N("p.heads"), keys = N("p.keys"), k = N("p.k"), n = COUNT("x"),
+                  width = COLS("w.keys"), all = zoo_shape(z, "w.values.weight", 1);
+    gnn_real_t *first = zoo_constant(z, "first", k, k * k),
+               *second = zoo_constant(z, "second", k, k * k);
+    for (int64_t at = 0; at < k * k; at++) {
+        first[at / k * k * k + at] = 1;
+        second[at % k * k * k + at] = 1;
+    }
+    const int whole = zoo_complete_of(z, 1, &n);
+    LINEAR("to_queries.weight", "x", COLS("x"), 2 * heads * width);
+    PARAMETER("values.weight", keys * keys, all);
+    for (int h = 0; h < heads; h++) {
+        for (int p = 0; p < 2; p++) {
+            const char *const norm = h + p > 0 ? NAMED("norm%d%d", h, p) : "norm";
+            COLUMNS(NAMED("q%d%d", h, p), "to_queries.weight", (p * heads + h) * width, width);
+            STEP(NORM, norm, .inputs = {NAMED("q%d%d", h, p)}, .norm = GNN_NORM_LAYER, .in = width,
+                 .share = h + p > 0 ? "norm" : NULL);
+            LINEAR(NAMED("s%d%d", h, p), norm, width, keys);
+            BIND(NAMED("s%d%d.weight", h, p), "keys", .strided = true, .row_step = 1,
+                 .col_step = 2 * width, .base = (h * keys * 2 + p) * width);
+            OP(NAMED("c%d%d", h, p), choose, NAMED("s%d%d", h, p), (double)k);
+            OP2(NAMED("b%d%d", h, p), pick_columns, NAMED("s%d%d", h, p), NAMED("c%d%d", h, p));
+            STEP(OP, NAMED("B%d%d", h, p), .op = &gnn_op_segment_matmul, .graph = whole,
+                 .inputs = {NAMED("b%d%d", h, p), p ? "second" : "first"});
+            STEP(OP, NAMED("C%d%d", h, p), .op = &gnn_op_segment_matmul, .graph = whole,
+                 .inputs = {NAMED("c%d%d", h, p), p ? "second" : "first"});
+        }
+        ADD(NAMED("pairs%d", h), NAMED("B%d0", h), NAMED("B%d1", h));
+        ADD_TIMES(NAMED("rows%d", h), NAMED("C%d1", h), (double)keys, NAMED("C%d0", h));
+        OP(NAMED("best%d", h), choose, NAMED("pairs%d", h), (double)k);
+        OP2(NAMED("own%d", h), pick_columns, NAMED("pairs%d", h), NAMED("best%d", h));
+        OP2(NAMED("taken%d", h), pick_columns, NAMED("rows%d", h), NAMED("best%d", h));
+        OP(NAMED("w%d", h), softmax_rows, NAMED("own%d", h), 0);
+        OP2(NAMED("y%d", h), weigh_rows, NAMED("w%d", h), "values.weight", NAMED("taken%d", h));
+    }
+    zoo_concat(z, "taken", "taken", heads);
+    zoo_also(z, "taken", "r.taken");
+    zoo_sum(z, "y", "y", heads);
+}
+
+/* 6.3 | Mixture of depths | the k rows of a sentence with the largest r = x . u: y = x + r f(x),
+ * the others stay | O(k d hidden) | Raposo et al. 2024 */
+ENTRY(mixture_of_depths)
+{
+    const int64_t k = N("p.rows"), d = COLS("x"), hidden = zoo_shape(z, "w.W1", 0);
+    LINEAR("u", "x", d, 1);
+    STEP(OP, "ids", .op = &gnn_op_choose_rows, .inputs = {"u"}, .options = {(double)k},
+         .graph = zoo_pool(z, 1));
+    OP2("rows", gather_rows, "x", "ids"), OP2("gates", gather_rows, "u", "ids");
+    for (int s = 0; s < k; s++) {
+        const char *const norm = s ? NAMED("norm%d", s) : "norm", *const one = s ? NAMED("W1.%d", s) : "W1",
+                          *const two = s ? NAMED("W2.%d", s) : "W2";
+        COLUMNS(NAMED("row%d", s), "rows", s * d, d);
+        STEP(NORM, norm, .inputs = {NAMED("row%d", s)}, .norm = GNN_NORM_LAYER, .in = d,
+             .eps = REAL(R("p.eps")), .share = s ? "norm" : NULL);
+        STEP(LINEAR, one, .inputs = {norm}, .in = d, .out = hidden, .share = s ? "W1" : NULL);
+        ACTIVATION(NAMED("inner%d", s), one, RELU);
+        STEP(LINEAR, two, .inputs = {NAMED("inner%d", s)}, .in = hidden, .out = d,
+             .share = s ? "W2" : NULL);
+        SCALE(NAMED("f%d", s), two, 1);
+    }
+    zoo_concat(z, "f", "f", k);
+    SCALE_HEADS("weighed", "f", "gates");
+    OP2("change", scatter_rows, "weighed", "ids", "x");
+    ADD("y", "x", "change");
+}
+
+/* 6.3 | MoBA, NSA's selection | the rows of the own block up to itself, and of the k earlier
+ * blocks whose mean key has the largest product with the query, per head | O(n (n / b + k b) d)
+ * | Lu et al. 2025 */
+ENTRY(block_topk)
+{
+    const int64_t b = N("p.block"), k = N("p.top"), heads = N("p.heads"), n = COUNT("x"),
+                  d = COLS("x"), blocks = (n + b - 1) / b;
+    int64_t *src = zoo_room(z, n), *block = zoo_room(z, n);
+    int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
+    gnn_real_t *after = zoo_constant(z, "rows of blocks, plus 1", blocks, b),
+               *own = zoo_constant(z, "own", n, b);
+    for (int64_t i = 0; i < n; i++) {
+        src[i] = i, block[i] = i / b, high[i] = (int32_t)(i / b);
+        after[i] = REAL(i + 1);
+        for (int64_t c = 0; c < b; c++)
+            own[i * b + c] = REAL(i / b * b + c <= i ? i / b * b + c : -1);
+    }
+    const int means = zoo_edges_of(z, blocks, n, n, src, block),
+              before = zoo_spans_of(z, n, blocks, low, high);
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    HOP("K", means, "k", d, mean);
+    STEP(OP, "chosen", .op = &gnn_op_choose_senders, .inputs = {"q", "K"}, .graph = before,
+         .options = {(double)k, (double)heads});
+    OP2("after", gather_rows, "rows of blocks, plus 1", "chosen");
+    zoo_filled(z, "one", 1, heads * k * b, 1), SUBTRACT("rows", "after", "one");
+    for (int h = 0; h < heads; h++) {
+        COLUMNS(NAMED("far%d", h), "rows", h * k * b, k * b);
+        CONCAT(NAMED("ids%d", h), "own", NAMED("far%d", h));
+    }
+    zoo_concat(z, "ids", "ids", heads);
+    STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "k", "ids"},
+         .options = {(double)heads, 1});
+    SCALE("scores", "products", 1 / sqrt((double)d / (double)heads));
+    OP("w", softmax_rows, "scores", (double)heads);
+    STEP(OP, "heads", .op = &gnn_op_weigh_rows, .inputs = {"w", "v", "ids"},
+         .options = {(double)heads});
+    LINEAR("o", "heads", d, d);
+}
+
+/* H3 | Nystrom attention with an exact inverse | softmax(q K~') softmax(Q~ K~')^-1 softmax(Q~
+ * k') v, landmarks are means of neighbours | O(n m d) | Xiong et al. 2021 */
+ENTRY(nystrom_exact_inverse)
+{
+    const int64_t heads = N("p.heads"), m = N("p.landmarks"), n = COUNT("x"), d = COLS("x"),
+                  inner = zoo_shape(z, "w.to_qkv.weight", 0) / 3, *place = zoo_positions(z);
+    int64_t segments, *lengths = zoo_segments(z, &segments), *src = zoo_room(z, n),
+                      *dst = zoo_room(z, n);
+    for (int64_t i = 0, s = -1; i < n; i++) {
+        s += place[i] == 0;
+        src[i] = i;
+        dst[i] = s * m + place[i] / (lengths[s] / m);
+    }
+    const int means = zoo_edges_of(z, segments * m, n, n, src, dst), among = zoo_among(z, m),
+              pool = zoo_pool(z, m), unpool = zoo_unpool(z, m);
+    LINEAR("to_qkv.weight", "x", d, 3 * inner);
+    COLUMNS("q0", "to_qkv.weight", 0, inner), COLUMNS("k", "to_qkv.weight", inner, inner);
+    COLUMNS("v", "to_qkv.weight", 2 * inner, inner);
+    SCALE("q", "q0", 1 / sqrt((double)inner / (double)heads));
+    HOP("Q", means, "q", inner, mean), HOP("K", means, "k", inner, mean);
+    STEP(OP, "scores", .op = &gnn_op_segment_matmul, .inputs = {"Q", "K"}, .graph = among,
+         .options = {(double)heads, 2});
+    OP("A", softmax_rows, "scores", (double)heads), OP("Z", inverse, "A", (double)heads);
+    ATTEND("F", pool, "Q", "k", "v", inner, .heads = heads, .scale = 1);
+    STEP(OP, "ZF", .op = &gnn_op_segment_matmul, .inputs = {"Z", "F"}, .graph = among,
+         .options = {(double)heads, 0});
+    ATTEND("near", unpool, "q", "K", "ZF", inner, .heads = heads, .scale = 1);
+    AFFINE("to_out.0", "near", inner, d);
+    zoo_slack(z, 30); /* landmarks of drawn rows are alike: A is nearly singular */
+}
+
+/* ---- sines ---- */
+
+/* K3 | Learned frequencies | p = [sin(i w), cos(i w)], y = x + p | O(n d) | Wang et al. 2021 */
+ENTRY(learned_frequencies)
+{
+    const int64_t n = COUNT("x"), *place = zoo_positions(z);
+    gnn_real_t *positions = zoo_constant(z, "i", n, 1);
+    for (int64_t r = 0; r < n; r++)
+        positions[r] = REAL(place[r]);
+    PARAMETER("omega", 1, COLS("x") / 2);
+    zoo_filled(z, "ones", n, COLS("x") / 2, 1);
+    MULTIPLY("rows", "ones", "omega");
+    MULTIPLY("angles", "rows", "i");
+    OP("s", sin, "angles", 0), OP("c", cos, "angles", 0);
+    CONCAT("p", "s", "c");
+    ADD("y", "x", "p");
+}
+
+/* K14 | Complex embedding | word j at place p: r_j exp(i (w_j p + theta_j)), then A + i B | O(n
+ * d) | Wang et al. 2020 */
+ENTRY(complex_embedding)
+{
+    int64_t n, segments, *words = zoo_integers(z, "ids", &n), *lengths = zoo_segments(z, &segments);
+    const int64_t vocabulary = COUNT("w.r"), d = COLS("w.r");
+    int32_t *ids = zoo_ids(z, "words", n);
+    gnn_real_t *places = zoo_constant(z, "p", n, 1);
+    for (int64_t r = 0; r < n; r++)
+        ids[r] = (int32_t)words[r];
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t at = 0; at < lengths[s]; at++)
+            *places++ = REAL(at);
+    STEP(EMBED, "r", .inputs = {"words"}, .in = vocabulary, .out = d);
+    STEP(EMBED, "omega", .inputs = {"words"}, .in = vocabulary, .out = d);
+    STEP(EMBED, "theta", .inputs = {"words"}, .in = vocabulary, .out = d);
+    MULTIPLY("turns", "omega", "p"), ADD("angle", "turns", "theta");
+    OP("cosine", cos, "angle", 0), OP("sine", sin, "angle", 0);
+    MULTIPLY("re", "r", "cosine"), MULTIPLY("im", "r", "sine");
+    LINEAR("A", "re", d, d), LINEAR("B", "im", d, d);
+    STEP(LINEAR, "A im", .inputs = {"im"}, .in = d, .out = d, .bias = GNN_OFF, .share = "A");
+    STEP(LINEAR, "B re", .inputs = {"re"}, .in = d, .out = d, .bias = GNN_OFF, .share = "B");
+    SUBTRACT("real", "A", "B"), ADD("imaginary", "A im", "B re");
+    CONCAT("y", "real", "imaginary");
+}
+
+FAMILY(E, AT(topk_scores), AT(weigher_sparsemax), AT(weigher_entmax15), AT(moe_switch),
+       AT(moe_switch_capacity), AT(moe_top2), AT(moe_top2_softmax_after), AT(moe_sigmoid),
+       AT(moe_swiglu), AT(moe_prototypes), AT(moe_expert_choice), AT(moe_hash),
+       AT(product_key_memory), AT(mixture_of_depths), AT(block_topk), AT(nystrom_exact_inverse),
+       AT(learned_frequencies), AT(complex_embedding))
