@@ -149,7 +149,7 @@ typedef struct oracle {
     /* the mapped query and its gradient, and the sink's share of every head */
     term_t *query, *d_query;
     double *sink;
-    term_t *total; /* sums of scores by which ratio divides */
+    term_t *total;     /* sums of scores by which ratio divides */
     double *steepness; /* of every head: a factor of the derivatives by scores */
     double *margin_message, *margin_score;
 } oracle_t;
