@@ -338,7 +338,7 @@ START_TEST(csv_lines_are_the_files_nodes)
     check_followed(data, file);
     check_saved(data, file);
     ck_assert_str_eq(gnn_data_class_names(data)[2], "c");
-    write_text("x.csv", "1,-1\n2,-2\n3,-3\n4,-4\n5,-5\n6,-6\n");
+    write_text("x.csv", "9,-1\n7,-2\n5,-3\n3,-4\n8,-5\n6,-6\n");
     for (int k = 0; k < 2; k++)
         ck_ok(gnn_data_add_csv(k ? data : file, in_folder("x.csv"), NULL));
     check_followed(data, file);
@@ -409,7 +409,7 @@ START_TEST(a_set_survives_any_failing_allocation)
     gnn_data_t *file = open_star(_i % 2), *data = open_star(_i % 2);
     int64_t n = 1;
     write_text("y.csv", "c\na\na\nb\n\"\"\nb\n");
-    write_text("x.csv", "1,-1\n2,-2\n3,-3\n4,-4\n5,-5\n6,-6\n");
+    write_text("x.csv", "9,-1\n7,-2\n5,-3\n3,-4\n8,-5\n6,-6\n");
     if (_i / 2)
         ck_ok(gnn_data_reorder(data));
     for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {

@@ -227,7 +227,7 @@ static const struct {
     {"\n\n", NULL, GNN_EFORMAT, "x.csv: no line holds anything"},
     {"1\n2\n", NULL, GNN_ESHAPE, "x.csv: 2 nodes, e has 3"},
     {NULL, "0\n1\n", GNN_ESHAPE, "y.csv: 2 nodes, e has 3"},
-    {"1\n2\n3\n", "0\n1\n1\n1\n", GNN_ESHAPE, "y.csv: classes of 4 nodes, the features have 3"},
+    {"1\n2\n3\n", "0\n1\n1\n1\n", GNN_ESHAPE, "y.csv: labels of 4 nodes, x.csv has features of 3"},
     {NULL, "0\n1\n65536\n", GNN_EFORMAT,
      "y.csv: line 3, column 1: class 65536, less than 65536 is expected"},
     {NULL, "0\n1\n9223372036854775808\n", GNN_EFORMAT,
