@@ -231,7 +231,7 @@ ENTRY(alibi_causal)
 ENTRY(alibi_symmetric)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
-              .priors = {{&gnn_prior_slope_absolute}});
+              .priors = {{.prior = &gnn_prior_slope_absolute}});
     BIND("y.prior_0.slopes", "slopes", .base = 0);
 }
 
@@ -240,14 +240,15 @@ ENTRY(alibi_symmetric)
 ENTRY(distance_table_clip)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
-              .priors = {{&gnn_prior_table, {2 * R("p.clip") + 1}}});
+              .priors = {{.prior = &gnn_prior_table, .options = {2 * R("p.clip") + 1}}});
     BIND("y.prior_0.table", "table", .base = 0);
 }
 
 static void t5(zoo_t *z, int slot, gnn_bucket_t rule)
 {
-    ATTENTION("y", slot, "x", COLS("x"), .heads = N("p.heads"), .scale = 1,
-              .priors = {{&gnn_prior_table, {R("p.buckets"), rule, R("p.reach")}}});
+    ATTENTION(
+        "y", slot, "x", COLS("x"), .heads = N("p.heads"), .scale = 1,
+        .priors = {{.prior = &gnn_prior_table, .options = {R("p.buckets"), rule, R("p.reach")}}});
     BIND("y.prior_0.table", "table", .base = 0);
 }
 
@@ -269,7 +270,8 @@ ENTRY(t5_buckets_causal)
 ENTRY(shaw_keys)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
-              .priors = {{&gnn_prior_keys, {2 * R("p.clip") + 1, GNN_BUCKET_CLIP, 0, 1}}});
+              .priors = {{.prior = &gnn_prior_keys,
+                          .options = {2 * R("p.clip") + 1, GNN_BUCKET_CLIP, 0, 1}}});
     BIND("y.prior_0.keys", "rk", .base = 0);
 }
 
@@ -277,7 +279,8 @@ ENTRY(shaw_keys)
 ENTRY(shaw_keys_values)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
-              .priors = {{&gnn_prior_keys, {2 * R("p.clip") + 1, GNN_BUCKET_CLIP, 0, 1}}},
+              .priors = {{.prior = &gnn_prior_keys,
+                          .options = {2 * R("p.clip") + 1, GNN_BUCKET_CLIP, 0, 1}}},
               .message = &gnn_message_by_distance,
               .message_options = {2 * R("p.clip") + 1, GNN_BUCKET_CLIP, 0, 1});
     BIND("y.prior_0.keys", "rk", .base = 0), BIND("y.message.distance", "rv", .base = 0);
@@ -288,7 +291,8 @@ ENTRY(shaw_keys_values)
 ENTRY(music_transformer)
 {
     ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
-              .priors = {{&gnn_prior_keys, {(double)zoo_shape(z, "w.E", 1), GNN_BUCKET_CLIP_CAUSAL}}});
+              .priors = {{.prior = &gnn_prior_keys,
+                          .options = {(double)zoo_shape(z, "w.E", 1), GNN_BUCKET_CLIP_CAUSAL}}});
     BIND("y.prior_0.keys", "E", .layout = BY_HEAD);
 }
 
@@ -314,11 +318,12 @@ ENTRY(transformer_xl_attention)
     ADD("qu", "q", "u"), ADD("qv", "q", "vb");
     STEP(AGGREGATE, "a", .graph = zoo_causal(z), .query = "qu", .key = "k", .inputs = {"v"},
          .prior_query = "qv", .priors = {"r"},
-         .layer = {
-             .in = d,
-             .heads = N("p.heads"),
-             .aggregator = &gnn_aggregator_attention,
-             .priors = {{&gnn_prior_keys, {(double)COUNT("r.R"), GNN_BUCKET_CLIP_CAUSAL}, GNN_ON}}});
+         .layer = {.in = d,
+                   .heads = N("p.heads"),
+                   .aggregator = &gnn_aggregator_attention,
+                   .priors = {{.prior = &gnn_prior_keys,
+                               .options = {(double)COUNT("r.R"), GNN_BUCKET_CLIP_CAUSAL},
+                               GNN_ON}}});
     LINEAR("o", "a", d, d);
 }
 
@@ -341,11 +346,12 @@ ENTRY(transformer_xl_package)
     ck_ok(gnn_graph_causal(&z->graphs[z->n_graphs++], 1, &all));
     STEP(AGGREGATE, "a", .query = "query", .key = "k", .inputs = {"v"}, .prior_query = "prior",
          .priors = {"r_net"},
-         .layer = {
-             .in = d,
-             .heads = N("p.heads"),
-             .aggregator = &gnn_aggregator_attention,
-             .priors = {{&gnn_prior_keys, {(double)COUNT("r.R"), GNN_BUCKET_CLIP_CAUSAL}, GNN_ON}}});
+         .layer = {.in = d,
+                   .heads = N("p.heads"),
+                   .aggregator = &gnn_aggregator_attention,
+                   .priors = {{.prior = &gnn_prior_keys,
+                               .options = {(double)COUNT("r.R"), GNN_BUCKET_CLIP_CAUSAL},
+                               GNN_ON}}});
     ROWS("own", "a", memory, n);
     LINEAR("o_net", "own", d, d);
     ADD("sum", "x", "o_net");
@@ -367,7 +373,7 @@ ENTRY(tener)
                    .heads = heads,
                    .aggregator = &gnn_aggregator_attention,
                    .scale = 1,
-                   .priors = {{&gnn_prior_keys, {(double)COUNT("r.R")}, GNN_ON}}});
+                   .priors = {{.prior = &gnn_prior_keys, .options = {(double)COUNT("r.R")}, GNN_ON}}});
 }
 
 /* Part `part` of q, k, v, which stand side by side within each head of one product. */
@@ -391,12 +397,13 @@ ENTRY(deberta)
     LINEAR("pos_proj", "rel", d, d), AFFINE("pos_q_proj", "rel", d, d);
     STEP(AGGREGATE, "y", .graph = zoo_complete(z), .query = "q", .key = "k", .inputs = {"v"},
          .priors = {"pos_proj", "pos_q_proj"},
-         .layer = {.in = d,
-                   .heads = heads,
-                   .aggregator = &gnn_aggregator_attention,
-                   .scale = REAL(1 / sqrt(3 * (double)d / (double)heads)),
-                   .priors = {{&gnn_prior_keys, {rows, GNN_BUCKET_CLIP_BACK}, GNN_ON},
-                              {&gnn_prior_sender_keys, {rows, GNN_BUCKET_CLIP_BACK}, GNN_ON}}});
+         .layer = {
+             .in = d,
+             .heads = heads,
+             .aggregator = &gnn_aggregator_attention,
+             .scale = REAL(1 / sqrt(3 * (double)d / (double)heads)),
+             .priors = {{.prior = &gnn_prior_keys, .options = {rows, GNN_BUCKET_CLIP_BACK}, GNN_ON},
+                        {&gnn_prior_sender_keys, {rows, GNN_BUCKET_CLIP_BACK}, GNN_ON}}});
 }
 
 /* A table of scores by distance, computed by steps: heads x distances, as prior_table reads it. */
@@ -408,7 +415,7 @@ static void by_table(zoo_t *z, int slot, const char *table, double buckets, gnn_
                    .aggregator = &gnn_aggregator_attention,
                    .update = &gnn_update_linear,
                    .bias_out = GNN_OFF,
-                   .priors = {{&gnn_prior_table, {buckets, rule}, GNN_ON}}});
+                   .priors = {{.prior = &gnn_prior_table, .options = {buckets, rule}, GNN_ON}}});
 }
 
 /* Distances i - j of a causal table, the receiver itself last: heads x longest. */
