@@ -109,7 +109,7 @@ ENTRY(dpfp)
  * heads^2) | Arora et al. 2024 */
 ENTRY(taylor)
 {
-    RATIO(zoo_causal(z), R("p.eps"), .map = &gnn_map_taylor);
+    RATIO(zoo_causal(z), R("p.eps"), .scale = 1, .map = &gnn_map_taylor);
 }
 
 /* 6.3 | cosFormer | relu features, weights times cos(pi/2 (i - j) / M), causal | O(n d^2) | Qin
@@ -409,7 +409,7 @@ ENTRY(gps_performer)
         SCALE("q", "attn.q", root), SCALE("k", "attn.k", root);
     ATTEND("a", zoo_complete_of(z, 1, &n), "q", "k", "attn.v", all, .heads = heads,
            .map = &gnn_map_favor_relu, .map_options = {(double)COUNT("r.W"), 1e-3},
-           .weigher = &gnn_weigher_ratio);
+           .weigher = &gnn_weigher_ratio, .weigher_options = {NO_EPS});
     TURN("a.map.features", "r.W"), AFFINE("attn.attn_out", "a", all, d),
         ADD("global", "x", "attn.attn_out"), ADD("both", "local", "global");
     AFFINE("mlp.0", "both", d, hidden), ACTIVATION("relu", "mlp.0", RELU),

@@ -16,6 +16,7 @@ ENTRY(admin)
 static void standardised(zoo_t *z)
 {
     const int64_t d = COLS("x");
+    zoo_approximate(z); /* eps is added to the deviation */
     NORM("rows", "x", LAYER, d, 1e-12);
     zoo_fixed(z, "rows");
     SCALE("y0", "rows", sqrt((double)(d - 1) / (double)d));

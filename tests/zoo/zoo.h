@@ -235,6 +235,9 @@ void zoo_fixed(zoo_t *z, const char *step);
 void zoo_unchecked(zoo_t *z, const char *array, const char *reason);
 /* Spans and edges may differ by so many times more on drawn values, which are ill-conditioned. */
 void zoo_slack(zoo_t *z, double factor);
+/* The file's formula has a term that the steps leave out, of some 1e-6 of the value: a double build
+ * compares with the tolerances of a float build. */
+void zoo_approximate(zoo_t *z);
 /* A step's value is also an array of the case. */
 void zoo_also(zoo_t *z, const char *step, const char *array);
 

@@ -38,6 +38,12 @@ void zoo_slack(zoo_t *z, double factor)
     y->slack = factor;
 }
 
+void zoo_approximate(zoo_t *z)
+{
+    gallery_t *y = z->gallery;
+    y->approximate = true;
+}
+
 void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     gallery_t *y = z->gallery;
@@ -228,6 +234,12 @@ static bool is_unchecked(const zoo_t *z, const char *gradient)
     return false;
 }
 
+/* Of gradients. */
+static double tolerance_of(const zoo_t *z)
+{
+    return z->gallery->approximate ? 1e-4 : GOLDEN_GRAD;
+}
+
 /* The gradients of all fields that are parts of one array, added up in its order. */
 static void compare_array(zoo_t *z, const gnn_array_t *gradient)
 {
@@ -245,7 +257,7 @@ static void compare_array(zoo_t *z, const gnn_array_t *gradient)
             for (int64_t c = 0; c < t.cols; c++)
                 sum.data[index_of(b, r, c)] += gnn__row(&t, r)[c];
     }
-    golden_same(&z->g, gradient->name, &sum, GOLDEN_GRAD);
+    golden_same(&z->g, gradient->name, &sum, tolerance_of(z));
 }
 
 static int input_of(const zoo_t *z, const char *name)
@@ -269,6 +281,6 @@ void zoo_compare_gradients(zoo_t *z)
         }
         ck_assert_msg(v >= 0, "%s: nothing reads %s", z->g.name, a->name + 1);
         const gnn_tensor_t d = gnn_tape_gradient(z->tape, z->vars[v]);
-        golden_same(&z->g, a->name, &d, GOLDEN_GRAD);
+        golden_same(&z->g, a->name, &d, tolerance_of(z));
     }
 }

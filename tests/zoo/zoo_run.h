@@ -21,7 +21,8 @@ typedef struct gallery {
     int n_fixed;
     also_t also[8];
     int n_also;
-    double slack; /* of comparisons between forms of a graph; 0: none */
+    double slack;     /* of comparisons between forms of a graph; 0: none */
+    bool approximate; /* zoo_approximate */
 } gallery_t;
 
 /* Inputs that the model reads and that no entry declared, by the names of arrays. */
