@@ -190,23 +190,31 @@ static void project(const gnn_aggregate_shape_t *shape, gnn_real_t s, const gnn_
                                                              .alpha = s});
 }
 
-/* The factor of all features of a head. */
-static gnn_real_t outer(features_t kind, const gnn_aggregate_shape_t *shape, gnn_real_t s,
-                        const gnn_real_t *x)
+/* The factor of all features of a head, of h = |s x|^2 / 2. */
+static gnn_real_t outer(features_t kind, const gnn_aggregate_shape_t *shape, gnn_real_t h)
 {
-    const gnn_real_t h = s * s * length_2(x, shape->d_k) / 2,
-                     root = root_of((gnn_real_t)feature_count(shape));
-    return (kind == TRIGONOMETRIC ? gnn__exp(h) : 1) / root;
+    return (kind == TRIGONOMETRIC ? gnn__exp(h) : 1) / root_of((gnn_real_t)feature_count(shape));
+}
+
+static bool has_pairs(features_t kind)
+{
+    return kind == TRIGONOMETRIC || kind == UNIT;
+}
+
+/* Values of a mapped head. */
+static int64_t features_width(features_t kind, const gnn_aggregate_shape_t *shape)
+{
+    return has_pairs(kind) ? twice_feature_count(shape) : feature_count(shape);
 }
 
 static void features(features_t kind, const gnn_aggregate_shape_t *shape, int64_t heads,
                      const gnn_real_t *x, gnn_real_t *y)
 {
     const int64_t d = shape->d_k, m = feature_count(shape);
-    const bool pairs = kind == TRIGONOMETRIC || kind == UNIT;
-    for (int64_t a = 0; a < heads; a++, x += d, y += pairs ? 2 * m : m) {
-        const gnn_real_t s = factor_of(kind, shape, x), by = outer(kind, shape, s, x),
-                         h = s * s * length_2(x, d) / 2;
+    const bool pairs = has_pairs(kind);
+    for (int64_t a = 0; a < heads; a++, x += d, y += features_width(kind, shape)) {
+        const gnn_real_t s = factor_of(kind, shape, x), h = s * s * length_2(x, d) / 2,
+                         by = outer(kind, shape, h);
         project(shape, s, x, y);
         for (int64_t f = 0; kind == POSITIVE && f < m; f++)
             y[f] -= h;
@@ -229,7 +237,7 @@ static gnn_real_t features_slope(features_t kind, const gnn_aggregate_shape_t *s
                                  const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *p)
 {
     const int64_t m = feature_count(shape);
-    const gnn_real_t by = outer(kind, shape, s, x), h = s * s * length_2(x, shape->d_k) / 2;
+    const gnn_real_t h = s * s * length_2(x, shape->d_k) / 2, by = outer(kind, shape, h);
     gnn_real_t along = 0;
     project(shape, s, x, p);
     for (int64_t f = 0; f < m; f++) {
@@ -253,8 +261,7 @@ static void features_grad(features_t kind, const gnn_aggregate_shape_t *shape, i
 {
     const int64_t d = shape->d_k, m = feature_count(shape);
     gnn_real_t d_p[GNN_MAP_WIDEST];
-    for (int64_t a = 0; a < heads;
-         a++, x += d, d_x += d, d_y += kind == TRIGONOMETRIC || kind == UNIT ? 2 * m : m) {
+    for (int64_t a = 0; a < heads; a++, x += d, d_x += d, d_y += features_width(kind, shape)) {
         const gnn_real_t s = factor_of(kind, shape, x),
                          along = features_slope(kind, shape, s, x, d_y, d_p),
                          length = (gnn_real_t)not_zero(length_2(x, d));
@@ -274,8 +281,7 @@ static void features_parameters_grad(features_t kind, const gnn_aggregate_shape_
 {
     const int64_t d = shape->d_k, m = feature_count(shape);
     gnn_real_t d_p[GNN_MAP_WIDEST];
-    for (int64_t a = 0; a < heads;
-         a++, x += d, d_y += kind == TRIGONOMETRIC || kind == UNIT ? 2 * m : m) {
+    for (int64_t a = 0; a < heads; a++, x += d, d_y += features_width(kind, shape)) {
         const gnn_real_t s = factor_of(kind, shape, x);
         features_slope(kind, shape, s, x, d_y, d_p);
         for (int64_t c = 0; c < d; c++) {

@@ -11,15 +11,14 @@ int64_t gnn__segment_end(const gnn_graph_t *g, int64_t *segment, int64_t begin)
 }
 
 /* The sums of prior p and their gradient. */
-static int carve(const gnn__plan_t *plan, gnn__carve_t *c, bool backward, int p, gnn_real_t **sums,
-                 gnn_real_t **d_sums)
+static void carve(const gnn__plan_t *plan, gnn__carve_t *c, bool backward, int p, gnn_real_t **sums,
+                  gnn_real_t **d_sums)
 {
     int64_t count = 0;
     const gnn_tensor_t *in = &plan->in[GNN_AGGREGATE_PRIOR_0 + p];
     c->overflow |= !gnn__mul(in->rows, in->cols, &count);
     *sums = gnn__carve(c, count, sizeof **sums);
     *d_sums = backward ? gnn__carve(c, count, sizeof **d_sums) : NULL;
-    return GNN_OK;
 }
 
 int gnn__running_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes)
@@ -28,7 +27,7 @@ int gnn__running_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes)
     gnn_real_t *sums, *d_sums;
     for (int p = 0; p < GNN_PRIORS; p++)
         if (gnn__runs(plan, p))
-            GNN_TRY(carve(plan, &c, backward, p, &sums, &d_sums));
+            carve(plan, &c, backward, p, &sums, &d_sums);
     return gnn__carved(&c, bytes);
 }
 
@@ -56,7 +55,7 @@ int gnn__running_rows(gnn__plan_t *plan, void *scratch, bool backward)
         gnn_real_t *sums, *d_sums;
         if (!gnn__runs(plan, p))
             continue;
-        GNN_TRY(carve(plan, &c, backward, p, &sums, &d_sums));
+        carve(plan, &c, backward, p, &sums, &d_sums);
         sum_rows(plan->graph, in, sums);
         plan->gates[p] = *in;
         *in = (gnn_tensor_t){sums, in->rows, in->cols, in->cols};

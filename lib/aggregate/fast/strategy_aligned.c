@@ -43,22 +43,24 @@ static int64_t common_multiple(int64_t a, int64_t b)
     return a / x * b;
 }
 
-/* The heads, the width and the parts of a copy of input `copy`. */
-static int64_t copy_heads(const gnn__plan_t *aligned, int copy)
+/* Count and width of an input's heads: those of the call, or of the aligned one. */
+static int64_t heads_of(const gnn__plan_t *plan, int copy)
 {
-    return copy == QUERIES ? aligned->shape.heads : aligned->shape.key_heads;
+    return copy == QUERIES ? plan->shape.heads
+           : copy == KEYS  ? plan->shape.key_heads
+                           : plan->shape.value_heads;
 }
 
-static int64_t copy_width(const gnn__plan_t *aligned, int copy)
+static int64_t width_of(const gnn__plan_t *plan, int copy)
 {
-    return copy == VALUES ? aligned->shape.d_v : aligned->shape.d_k;
+    return copy == VALUES ? plan->shape.d_v : plan->shape.d_k;
 }
 
 /* True if the strategy reads a copy in place of the input. */
 static bool is_copied(const gnn__plan_t *plan, const gnn__plan_t *aligned, int copy)
 {
-    const gnn_tensor_t *t = &plan->in[inputs[copy]];
-    return t->cols != copy_heads(aligned, copy) * copy_width(aligned, copy);
+    return heads_of(plan, copy) != heads_of(aligned, copy) ||
+           width_of(plan, copy) != width_of(aligned, copy);
 }
 
 /* The shape of the call with copies; the copies themselves are still missing. */
@@ -124,7 +126,7 @@ static int carve_copies(const gnn__plan_t *plan, const gnn__plan_t *aligned, voi
     *copies = (copies_t){0};
     for (int c = 0; c < COPIES; c++) {
         const int64_t rows = plan->in[inputs[c]].rows,
-                      cols = copy_heads(aligned, c) * copy_width(aligned, c);
+                      cols = heads_of(aligned, c) * width_of(aligned, c);
         int64_t count = 0;
         if (!is_copied(plan, aligned, c))
             continue;
@@ -190,9 +192,8 @@ static void copy_rows(const gnn__plan_t *plan, const gnn__plan_t *aligned, int c
                       const gnn_tensor_t *to)
 {
     const gnn_tensor_t *x = &plan->in[inputs[copy]];
-    const int64_t heads = copy_heads(aligned, copy), width = copy_width(aligned, copy),
-                  own = copy == VALUES ? plan->shape.d_v : plan->shape.d_k,
-                  repeats = heads / (x->cols / own);
+    const int64_t heads = heads_of(aligned, copy), width = width_of(aligned, copy),
+                  own = width_of(plan, copy), repeats = heads / heads_of(plan, copy);
     GNN__PARALLEL_FOR (row_threads(plan, to), int64_t i = 0; i < x->rows; i++) {
         const gnn_real_t *from = gnn__row(x, i);
         gnn_real_t *row = gnn__row(to, i);
@@ -258,9 +259,8 @@ static void add_gradient(const gnn__plan_t *plan, const gnn__plan_t *aligned, in
                          const gnn_tensor_t *d_rows)
 {
     const gnn_tensor_t *d_x = &plan->d[inputs[copy]], *x = &plan->in[inputs[copy]];
-    const int64_t heads = copy_heads(aligned, copy), width = copy_width(aligned, copy),
-                  own = copy == VALUES ? plan->shape.d_v : plan->shape.d_k,
-                  repeats = heads / (x->cols / own);
+    const int64_t heads = heads_of(aligned, copy), width = width_of(aligned, copy),
+                  own = width_of(plan, copy), repeats = heads / heads_of(plan, copy);
     if (!d_x->data)
         return;
     GNN__PARALLEL_FOR (gnn__gradient_threads(plan, x->rows * heads * width), int64_t i = 0;

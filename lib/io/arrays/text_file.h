@@ -69,6 +69,9 @@ void gnn__text_message(const gnn__text_t *text, const gnn__text_field_t *field, 
 const char *gnn__field_shown(const gnn__text_field_t *field);
 
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field);
+/* Is it this word, or one of a list that ends with NULL? Capital letters do not count. */
+bool gnn__field_is(const gnn__text_field_t *field, const char *word);
+bool gnn__field_is_one_of(const gnn__text_field_t *field, const char *const *words);
 /* Is it a word that stands for a missing value, as "NA"? */
 bool gnn__field_missing(const gnn__text_field_t *field);
 /* GNN_EFORMAT, with `what` as expected: not an integer, or out of range. */

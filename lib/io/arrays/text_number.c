@@ -11,16 +11,29 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+bool gnn__field_is(const gnn__text_field_t *field, const char *word)
+{
+    return field->at && field->length == (int64_t)strlen(word) &&
+           strncasecmp(field->at, word, (size_t)field->length) == 0;
+}
+
+bool gnn__field_is_one_of(const gnn__text_field_t *field, const char *const *words)
+{
+    while (*words && !gnn__field_is(field, *words))
+        words++;
+    return *words != NULL;
+}
+
 /* [+-] nan | inf | infinity, as printf and numpy write them. */
 static bool not_finite(const gnn__text_field_t *field)
 {
-    static const char *const words[] = {"nan", "inf", "infinity"};
-    int64_t skip = field->length > 0 && (field->at[0] == '+' || field->at[0] == '-');
-    for (int k = 0; k < 3; k++)
-        if (field->length - skip == (int64_t)strlen(words[k]) &&
-            strncasecmp(field->at + skip, words[k], strlen(words[k])) == 0)
-            return true;
-    return false;
+    static const char *const words[] = {"nan", "inf", "infinity", NULL};
+    gnn__text_field_t unsigned_field = *field;
+    if (field->length > 0 && (field->at[0] == '+' || field->at[0] == '-')) {
+        unsigned_field.at++;
+        unsigned_field.length--;
+    }
+    return gnn__field_is_one_of(&unsigned_field, words);
 }
 
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field)
@@ -91,11 +104,7 @@ bool gnn__field_missing(const gnn__text_field_t *field)
 {
     static const char *const words[] = {"na",  "n/a", "<na>",    "#n/a", "null", "none",
                                         "nil", "?",   "missing", "-",    ".",    NULL};
-    for (const char *const *w = words; *w; w++)
-        if (field->length == (int64_t)strlen(*w) &&
-            strncasecmp(field->at, *w, (size_t)field->length) == 0)
-            return true;
-    return false;
+    return gnn__field_is_one_of(field, words);
 }
 
 /* Is the first line one of column names: does it hold a word, other than those for missing values?

@@ -11,15 +11,6 @@ typedef struct names {
     gnn__text_field_t id;
 } names_t;
 
-static bool is_one_of(const gnn__text_field_t *field, const char *const *words)
-{
-    for (; *words; words++)
-        if (field->length == (int64_t)strlen(*words) &&
-            strncasecmp(field->at, *words, (size_t)field->length) == 0)
-            return true;
-    return false;
-}
-
 /* Names that are always of ids; of ids if they are first; of ids if they are first and no value
  * stands twice. */
 static void look_at_name(names_t *n, const gnn__text_field_t *field)
@@ -31,11 +22,13 @@ static void look_at_name(names_t *n, const gnn__text_field_t *field)
     static const char *const once[] = {"name", "key", "vertex", NULL};
     const bool leads = n->columns == 1;
     const bool ends = field->length > 3 && strncasecmp(field->at + field->length - 3, "_id", 3) == 0;
-    if (n->ids || !(is_one_of(field, always) ||
-                    (leads && (is_one_of(field, first) || is_one_of(field, once) || ends))))
+    if (n->ids || !(gnn__field_is_one_of(field, always) ||
+                    (leads && (gnn__field_is_one_of(field, first) ||
+                               gnn__field_is_one_of(field, once) || ends))))
         return;
     n->ids = n->columns;
-    n->maybe = leads && (is_one_of(field, once) || ends) && !is_one_of(field, always);
+    n->maybe = leads && (gnn__field_is_one_of(field, once) || ends) &&
+               !gnn__field_is_one_of(field, always);
     n->id = *field;
 }
 
@@ -45,7 +38,7 @@ static int refuse_labels(const gnn__text_t *text, const gnn__text_field_t *field
     static const char *const words[] = {"label",     "labels",  "node_labels", "class",
                                         "target",    "targets", "train_mask",  "val_mask",
                                         "test_mask", "split",   NULL};
-    if (!is_one_of(field, words))
+    if (!gnn__field_is_one_of(field, words))
         return GNN_OK;
     return gnn__text_error(text, field, GNN_EFORMAT,
                            "a column of features is called %s: labels come from a file of their "

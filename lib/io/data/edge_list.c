@@ -66,12 +66,6 @@ static int read_link(links_t *links, gnn__text_t *text)
     return GNN_OK;
 }
 
-static bool is_word(const gnn__text_field_t *field, const char *word)
-{
-    return field->at && field->length == (int64_t)strlen(word) &&
-           strncasecmp(field->at, word, (size_t)field->length) == 0;
-}
-
 /* Skips a first line of the usual column names, with or without "weight". */
 static void pass_header(gnn__text_t *text)
 {
@@ -87,8 +81,8 @@ static void pass_header(gnn__text_t *text)
         for (int k = 0; k < 4 && gnn__text_field(text, &field[k]) == GNN_OK && field[k].at;)
             k++;
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs && !header; k++)
-            header = is_word(&field[0], pairs[k][0]) && is_word(&field[1], pairs[k][1]) &&
-                     (!field[2].at || is_word(&field[2], "weight")) && !field[3].at;
+            header = gnn__field_is(&field[0], pairs[k][0]) && gnn__field_is(&field[1], pairs[k][1]) &&
+                     (!field[2].at || gnn__field_is(&field[2], "weight")) && !field[3].at;
     }
     if (!header)
         gnn__text_rewind(text);

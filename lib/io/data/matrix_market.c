@@ -14,11 +14,6 @@ typedef struct {
     gnn_real_t *weight;
 } matrix_t;
 
-static bool is_word(const gnn__text_field_t *field, const char *word)
-{
-    return (size_t)field->length == strlen(word) && strncasecmp(field->at, word, strlen(word)) == 0;
-}
-
 bool gnn__data_is_matrix_market(const gnn__text_t *text)
 {
     static const char head[] = "%MatrixMarket"; /* some collections write one % */
@@ -42,17 +37,17 @@ static int read_head(matrix_t *x, gnn__text_t *text)
                                    "five words of MatrixMarket are expected, %d came", k);
     }
     text->comments = "%";
-    if (!is_word(&f[1], "matrix") || !is_word(&f[2], "coordinate"))
+    if (!gnn__field_is(&f[1], "matrix") || !gnn__field_is(&f[2], "coordinate"))
         return gnn__text_error(text, &f[2], GNN_EUNSUPPORTED,
                                "a matrix in coordinates is expected of MatrixMarket, %s came",
-                               gnn__field_shown(is_word(&f[1], "matrix") ? &f[2] : &f[1]));
-    x->valued = !is_word(&f[3], "pattern");
-    if (x->valued && !is_word(&f[3], "real") && !is_word(&f[3], "integer"))
+                               gnn__field_shown(gnn__field_is(&f[1], "matrix") ? &f[2] : &f[1]));
+    x->valued = !gnn__field_is(&f[3], "pattern");
+    if (x->valued && !gnn__field_is(&f[3], "real") && !gnn__field_is(&f[3], "integer"))
         return gnn__text_error(text, &f[3], GNN_EUNSUPPORTED,
                                "pattern, real or integer is expected of MatrixMarket, %s came",
                                gnn__field_shown(&f[3]));
-    x->symmetric = is_word(&f[4], "symmetric");
-    if (!x->symmetric && !is_word(&f[4], "general"))
+    x->symmetric = gnn__field_is(&f[4], "symmetric");
+    if (!x->symmetric && !gnn__field_is(&f[4], "general"))
         return gnn__text_error(text, &f[4], GNN_EUNSUPPORTED,
                                "general or symmetric is expected of MatrixMarket, %s came",
                                gnn__field_shown(&f[4]));
