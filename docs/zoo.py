@@ -1,10 +1,12 @@
-"""The page docs/zoo.md: the systems of the gallery, from the entries that tests/test_gallery.c runs.
+"""The page docs/zoo.md: the systems of the gallery, from the entries that tests/test_gallery.c
+runs.
 
-    python3 docs/zoo.py [--write]     without --write it compares, and exits with 1 if the page or a picture is another
+    python3 docs/zoo.py [--write]     without --write it compares, and exits with 1 if the page or a
+                                      picture differs
 
-An entry of tests/zoo/*_*.c is a comment "ROW | system | formula | cost | paper" and ENTRY(case) { ... };
-tests/zoo/rows.tsv has the rows, tests/zoo/left_out.def the cases without an entry, tests/zoo/sizes.txt the patterns
-that are drawn.
+An entry of tests/zoo/*_*.c is a comment "ROW | system | formula | cost | paper" and
+ENTRY(case) { ... }; tests/zoo/rows.tsv has the rows, tests/zoo/left_out.def the cases without an
+entry, tests/zoo/sizes.txt the patterns that are drawn.
 """
 import os
 import re

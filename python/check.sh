@@ -1,10 +1,12 @@
 #!/bin/sh
-# Builds the Python package's wheel, puts its libraries into it, installs it in an empty environment with NumPy and pytest, and runs its tests; then those of
-# PyTorch, where $PYTHON has torch_geometric.
+# Builds the Python package's wheel, puts its libraries into it, installs it in an empty environment
+# with NumPy and pytest, and runs its tests; then those of PyTorch, where $PYTHON has
+# torch_geometric.
 #
 #   sh python/check.sh [--if-possible] [FOLDER]
 #
-# --if-possible: where PyPI cannot be reached this is said, and nothing is counted. FOLDER (build-python) receives wheel and environment.
+# --if-possible: where PyPI cannot be reached, the script reports it and counts nothing. FOLDER
+# (build-python) receives wheel and environment.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 possible=
