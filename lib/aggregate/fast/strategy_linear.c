@@ -254,7 +254,7 @@ static void fill_values(const gnn__plan_t *plan, const run_t *run)
 {
     const int64_t d_v = plan->shape.d_v;
     const gnn_tensor_t *v = &plan->in[GNN_AGGREGATE_SRC_MESSAGE];
-    for (int64_t j = 0; j < v->rows; j++)
+    GNN__PARALLEL_FOR (gnn__plan_threads(plan, v->rows * v->cols), int64_t j = 0; j < v->rows; j++)
         for (int64_t a = 0; a < plan->shape.value_heads; a++) {
             gnn_real_t *to = gnn__row(&run->values, j) + a * (d_v + 1);
             memcpy(to, gnn__row(v, j) + a * d_v, sizeof *to * (size_t)d_v);
@@ -267,7 +267,8 @@ static void divide(const gnn__plan_t *plan, const run_t *run)
 {
     const int64_t d_v = plan->shape.d_v, heads = plan->shape.heads;
     const gnn_real_t eps = (gnn_real_t)plan->weigher_shape.options[0];
-    for (int64_t i = 0; i < plan->out.rows; i++)
+    const int threads = gnn__plan_threads(plan, plan->out.rows * plan->out_width);
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->out.rows; i++)
         for (int64_t a = 0; a < heads; a++) {
             const gnn_real_t *from = gnn__row(&run->sums, i) + a * (d_v + 1), sum = from[d_v] + eps,
                              by = sum == 0 ? 0 : 1 / sum;
@@ -283,7 +284,8 @@ static void divide(const gnn__plan_t *plan, const run_t *run)
 static void divide_grad(const gnn__plan_t *plan, const run_t *run)
 {
     const int64_t d_v = plan->shape.d_v, heads = plan->shape.heads;
-    for (int64_t i = 0; i < plan->out.rows; i++)
+    const int threads = gnn__plan_threads(plan, 2 * plan->out.rows * plan->out_width);
+    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->out.rows; i++)
         for (int64_t a = 0; a < heads; a++) {
             const gnn_real_t *y = gnn__row(&plan->out, i) + a * d_v,
                              *d_y = gnn__row(&plan->d_out, i) + a * d_v,
