@@ -4,66 +4,92 @@
 
 #include <math.h>
 
-enum { MOST_INPUTS = 4, SENDERS = 9, ROOM = 512 };
+enum { MOST_INPUTS = 5, SENDERS = 9, ROOM = 512 };
 
 /* Inputs of these shapes; rows 0: absent. Values are in low .. low + 1. */
 typedef struct {
     const gnn_op_t *op;
     int64_t shape[MOST_INPUTS][2];
     double options[4], low;
+    gnn_graph_t *(*graph)(void); /* NULL: three_receivers */
 } case_t;
 
+/* Nine rows, and edges from a row to a later one: chains, joins, forks, a row by itself. */
+static gnn_graph_t *acyclic(void)
+{
+    const int64_t src[] = {0, 1, 2, 2, 3, 5, 0, 4, 8, 8}, dst[] = {1, 2, 4, 3, 4, 4, 4, 6, 5, 8};
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_from_edges(&graph, SENDERS, SENDERS, 10, src, dst));
+    return graph;
+}
+
+/* Sequences of 4, 1 and 4 rows. */
+static gnn_graph_t *chains(void)
+{
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_window(&graph, 3, (const int64_t[]){4, 1, 4}, 1, 1, GNN_ON));
+    return graph;
+}
+
 static const case_t cases[] = {
-    {&gnn_op_power, {{5, 3}}, {2.5, 0.25}, 0.1},
-    {&gnn_op_power, {{5, 3}}, {2}, -0.5},
-    {&gnn_op_power, {{5, 3}}, {-0.5}, 0.3},
-    {&gnn_op_power_by, {{5, 3}, {1, 1}}, {0}, 0.4},
-    {&gnn_op_log, {{5, 3}}, {0.5}, 0.1},
-    {&gnn_op_exp, {{5, 3}}, {0.5}, 0.1},
-    {&gnn_op_exp, {{5, 3}}, {0}, -0.5},
-    {&gnn_op_sin, {{5, 3}}, {0}, -0.5},
-    {&gnn_op_sin, {{5, 3}}, {-2, 0.5}, 0.1},
-    {&gnn_op_cos, {{5, 3}}, {0}, -0.5},
-    {&gnn_op_cos, {{5, 3}}, {1.5, -0.5}, 0.1},
-    {&gnn_op_segment_matmul, {{3, 4}, {6, 6}}, {2, 0}, -0.5},
-    {&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 6}}, {2, 1}, -0.5},
-    {&gnn_op_inverse, {{4, 6}}, {3}, 0.3},
-    {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5},
-    {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5},
-    {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5},
-    {&gnn_op_mix_heads, {{5, 6}, {3, 4}}, {0}, -0.5},
-    {&gnn_op_mix_heads, {{7, 1}, {1, 4}}, {0}, -0.5},
-    {&gnn_op_unit_heads, {{5, 6}}, {2}, -0.5},
-    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {3}, -0.5},
-    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {0}, -0.5},
-    {&gnn_op_softmax_rows, {{5, 4}}, {0}, -0.5},
-    {&gnn_op_row_matrix, {{5, 3}, {5, 12}}, {0}, -0.5},
-    {&gnn_op_gaussian, {{6, 2}, {3, 2}, {3, 2}}, {0}, 0.4},
-    {&gnn_op_fold_rows, {{6, 3}}, {2}, -0.5},
-    {&gnn_op_lstm_cell, {{5, 12}, {5, 6}}, {0}, -0.5},
-    {&gnn_op_lstm_cell, {{5, 12}}, {0}, -0.5},
-    {&gnn_op_lstm_senders, {{SENDERS, 3}, {3, 8}, {2, 8}, {1, 8}}, {0}, -0.5},
-    {&gnn_op_gru_senders, {{SENDERS, 3}, {3, 6}, {2, 6}, {2, 6}}, {0}, -0.5},
-    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 2}}, {2}, -0.5},
-    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 6}}, {2, 0.7, 1}, -0.5},
-    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 2}}, {2, 0.7, 1}, -0.5},
-    {&gnn_op_median, {{SENDERS, 3}}, {0}, -0.5},
-    {&gnn_op_quantile, {{SENDERS, 3}}, {0.3}, -0.5},
-    {&gnn_op_quantile, {{SENDERS, 3}}, {0.3, 3}, -0.5},
-    {&gnn_op_segment_product, {{SENDERS, 3}}, {0}, 0.3},
-    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3}, -0.5},
-    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3, 1}, -0.5},
-    {&gnn_op_top_rows, {{SENDERS, 3}}, {2}, -0.5},
-    {&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 1}}, {0.5}, -0.5},
-    {&gnn_op_segment_norm, {{SENDERS, 3}, {1, 3}}, {0.01}, -0.5},
-    {&gnn_op_segment_norm, {{SENDERS, 3}}, {0.01}, -0.5},
-    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01}, -0.5},
-    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01, 1}, -0.5},
-    {&gnn_op_pair_norm, {{6, 3}}, {2, 0.01}, -0.5},
-    {&gnn_op_rows_of_degree, {{3, 4}}, {4, 5}, -0.5},
-    {&gnn_op_rows_of_degree, {{3, 4}}, {0, 0}, -0.5},
-    {&gnn_op_place_by_degree, {{1, 3}, {1, 3}}, {4, 9}, -0.5},
-    {&gnn_op_place_by_degree, {{1, 3}, {0, 0}}, {0, 0}, -0.5},
+    {&gnn_op_power, {{5, 3}}, {2.5, 0.25}, 0.1, NULL},
+    {&gnn_op_power, {{5, 3}}, {2}, -0.5, NULL},
+    {&gnn_op_power, {{5, 3}}, {-0.5}, 0.3, NULL},
+    {&gnn_op_power_by, {{5, 3}, {1, 1}}, {0}, 0.4, NULL},
+    {&gnn_op_log, {{5, 3}}, {0.5}, 0.1, NULL},
+    {&gnn_op_exp, {{5, 3}}, {0.5}, 0.1, NULL},
+    {&gnn_op_exp, {{5, 3}}, {0}, -0.5, NULL},
+    {&gnn_op_sin, {{5, 3}}, {0}, -0.5, NULL},
+    {&gnn_op_sin, {{5, 3}}, {-2, 0.5}, 0.1, NULL},
+    {&gnn_op_cos, {{5, 3}}, {0}, -0.5, NULL},
+    {&gnn_op_cos, {{5, 3}}, {1.5, -0.5}, 0.1, NULL},
+    {&gnn_op_segment_matmul, {{3, 4}, {6, 6}}, {2, 0}, -0.5, NULL},
+    {&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 6}}, {2, 1}, -0.5, NULL},
+    {&gnn_op_inverse, {{4, 6}}, {3}, 0.3, NULL},
+    {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5, NULL},
+    {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5, NULL},
+    {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5, NULL},
+    {&gnn_op_mix_heads, {{5, 6}, {3, 4}}, {0}, -0.5, NULL},
+    {&gnn_op_mix_heads, {{7, 1}, {1, 4}}, {0}, -0.5, NULL},
+    {&gnn_op_unit_heads, {{5, 6}}, {2}, -0.5, NULL},
+    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {3}, -0.5, NULL},
+    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {0}, -0.5, NULL},
+    {&gnn_op_softmax_rows, {{5, 4}}, {0}, -0.5, NULL},
+    {&gnn_op_row_matrix, {{5, 3}, {5, 12}}, {0}, -0.5, NULL},
+    {&gnn_op_gaussian, {{6, 2}, {3, 2}, {3, 2}}, {0}, 0.4, NULL},
+    {&gnn_op_fold_rows, {{6, 3}}, {2}, -0.5, NULL},
+    {&gnn_op_lstm_cell, {{5, 12}, {5, 6}}, {0}, -0.5, NULL},
+    {&gnn_op_lstm_cell, {{5, 12}}, {0}, -0.5, NULL},
+    {&gnn_op_lstm_senders, {{SENDERS, 3}, {3, 8}, {2, 8}, {1, 8}}, {0}, -0.5, NULL},
+    {&gnn_op_gru_senders, {{SENDERS, 3}, {3, 6}, {2, 6}, {2, 6}}, {0}, -0.5, NULL},
+    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 2}}, {2}, -0.5, NULL},
+    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 6}}, {2, 0.7, 1}, -0.5, NULL},
+    {&gnn_op_delta, {{SENDERS, 6}, {SENDERS, 6}, {SENDERS, 4}, {SENDERS, 2}}, {2, 0.7, 1}, -0.5, NULL},
+    {&gnn_op_rnn_sweep, {{SENDERS, 2}, {2, 2}, {1, 2}}, {0, 1}, -0.5, acyclic},
+    {&gnn_op_rnn_sweep, {{SENDERS, 2}, {2, 2}, {1, 2}, {3, 2}}, {1}, 0.1, chains},
+    {&gnn_op_gru_sweep, {{SENDERS, 6}, {2, 6}, {1, 6}}, {0}, -0.5, acyclic},
+    {&gnn_op_gru_sweep, {{SENDERS, 6}, {2, 6}, {1, 6}, {3, 2}}, {0, 1}, -0.5, chains},
+    {&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 8}, {1, 8}}, {0}, -0.5, acyclic},
+    {&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 8}, {1, 8}, {1, 4}}, {0, 1}, -0.5, acyclic},
+    {&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 8}, {1, 8}, {3, 4}}, {0}, -0.5, chains},
+    {&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 20}, {1, 8}, {10, 1}, {1, 4}}, {2}, -0.5, acyclic},
+    {&gnn_op_median, {{SENDERS, 3}}, {0}, -0.5, NULL},
+    {&gnn_op_quantile, {{SENDERS, 3}}, {0.3}, -0.5, NULL},
+    {&gnn_op_quantile, {{SENDERS, 3}}, {0.3, 3}, -0.5, NULL},
+    {&gnn_op_segment_product, {{SENDERS, 3}}, {0}, 0.3, NULL},
+    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3}, -0.5, NULL},
+    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3, 1}, -0.5, NULL},
+    {&gnn_op_top_rows, {{SENDERS, 3}}, {2}, -0.5, NULL},
+    {&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 1}}, {0.5}, -0.5, NULL},
+    {&gnn_op_segment_norm, {{SENDERS, 3}, {1, 3}}, {0.01}, -0.5, NULL},
+    {&gnn_op_segment_norm, {{SENDERS, 3}}, {0.01}, -0.5, NULL},
+    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01}, -0.5, NULL},
+    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01, 1}, -0.5, NULL},
+    {&gnn_op_pair_norm, {{6, 3}}, {2, 0.01}, -0.5, NULL},
+    {&gnn_op_rows_of_degree, {{3, 4}}, {4, 5}, -0.5, NULL},
+    {&gnn_op_rows_of_degree, {{3, 4}}, {0, 0}, -0.5, NULL},
+    {&gnn_op_place_by_degree, {{1, 3}, {1, 3}}, {4, 9}, -0.5, NULL},
+    {&gnn_op_place_by_degree, {{1, 3}, {0, 0}}, {0, 0}, -0.5, NULL},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -74,6 +100,11 @@ static gnn_graph_t *three_receivers(void)
     gnn_graph_t *graph = NULL;
     ck_ok(gnn_graph_bipartite(&graph, 3, (const int64_t[]){1, 1, 1}, (const int64_t[]){4, 0, 5}));
     return graph;
+}
+
+static gnn_graph_t *graph_of(const case_t *c)
+{
+    return c->graph ? c->graph() : three_receivers();
 }
 
 typedef struct {
@@ -136,7 +167,7 @@ START_TEST(gradients_are_those_of_finite_differences)
     const case_t *c = &cases[_i];
     const double eps = GNN_DOUBLE ? 1e-6 : 4e-3, tolerance = GNN_DOUBLE ? 1e-7 : 2e-2;
     run_t r, other;
-    gnn_graph_t *graph = three_receivers();
+    gnn_graph_t *graph = graph_of(c);
     draw(c, &r);
     run(c, graph, 2, true, false, &r);
     for (int k = 0; k < MOST_INPUTS; k++)
@@ -160,7 +191,7 @@ START_TEST(gradients_add_up_and_threads_change_no_bit)
 {
     const case_t *c = &cases[_i];
     run_t once, twice, threads;
-    gnn_graph_t *graph = three_receivers();
+    gnn_graph_t *graph = graph_of(c);
     draw(c, &once);
     twice = threads = once;
     run(c, graph, 1, true, false, &once);
@@ -314,41 +345,60 @@ static const struct {
     int code;
     const char *words;
 } refused[] = {
-    {{&gnn_op_head_sum, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "6 columns do not divide into 4 heads"},
-    {{&gnn_op_fold_heads, {{5, 6}}, {0.5}, 0}, GNN_EINVALID, "expected an integer in 1.."},
-    {{&gnn_op_mix_heads, {{5, 6}, {4, 2}}, {0}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
-    {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
-    {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0}, GNN_ESHAPE, "5 matrices of 3 rows"},
-    {{&gnn_op_gaussian, {{5, 3}, {2, 3}, {2, 2}}, {0}, 0}, GNN_ESHAPE, "input 2 of 2 x 3, got 2 x 2"},
-    {{&gnn_op_rows_of_degree, {{5, 3}}, {0, 1}, 0}, GNN_ESHAPE, "input 0 of 3 x 3, got 5 x 3"},
-    {{&gnn_op_rows_of_degree, {{3, 3}}, {2, 1}, 0}, GNN_EINVALID, "least <= most, got 2 and 1"},
-    {{&gnn_op_place_by_degree, {{2, 3}}, {4, 4}, 0}, GNN_ESHAPE, "input 0 of 1 x 3, got 2 x 3"},
-    {{&gnn_op_block_product, {{5, 6}, {5, 2}}, {3}, 0}, GNN_ESHAPE, "input 1 of 6 x 2, got 5 x 2"},
-    {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0}, GNN_ESHAPE, "5 rows do not divide"},
-    {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0}, GNN_ESHAPE, "gates of 4 h columns, got 10"},
-    {{&gnn_op_median, {{5, 3}}, {0}, 0}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
-    {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0},
+    {{&gnn_op_head_sum, {{5, 6}}, {4}, 0, NULL}, GNN_ESHAPE, "6 columns do not divide into 4 heads"},
+    {{&gnn_op_fold_heads, {{5, 6}}, {0.5}, 0, NULL}, GNN_EINVALID, "expected an integer in 1.."},
+    {{&gnn_op_mix_heads, {{5, 6}, {4, 2}}, {0}, 0, NULL}, GNN_ESHAPE, "do not divide into 4 heads"},
+    {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0, NULL}, GNN_ESHAPE, "do not divide into 4 heads"},
+    {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0, NULL}, GNN_ESHAPE, "5 matrices of 3 rows"},
+    {{&gnn_op_gaussian, {{5, 3}, {2, 3}, {2, 2}}, {0}, 0, NULL},
+     GNN_ESHAPE,
+     "input 2 of 2 x 3, got 2 x 2"},
+    {{&gnn_op_rows_of_degree, {{5, 3}}, {0, 1}, 0, NULL}, GNN_ESHAPE, "input 0 of 3 x 3, got 5 x 3"},
+    {{&gnn_op_rows_of_degree, {{3, 3}}, {2, 1}, 0, NULL}, GNN_EINVALID, "least <= most, got 2 and 1"},
+    {{&gnn_op_place_by_degree, {{2, 3}}, {4, 4}, 0, NULL}, GNN_ESHAPE, "input 0 of 1 x 3, got 2 x 3"},
+    {{&gnn_op_block_product, {{5, 6}, {5, 2}}, {3}, 0, NULL}, GNN_ESHAPE, "input 1 of 6 x 2, got 5 x 2"},
+    {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0, NULL}, GNN_ESHAPE, "5 rows do not divide"},
+    {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0, NULL}, GNN_ESHAPE, "gates of 4 h columns, got 10"},
+    {{&gnn_op_median, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
+    {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0, NULL},
      GNN_EINVALID,
      "expected an integer in 1..2147483647, got -1"},
-    {{&gnn_op_top_rows, {{SENDERS, 3}}, {1.5}, 0}, GNN_EINVALID, "an integer, got 1.5"},
-    {{&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 2}}, {2}, 0}, GNN_ESHAPE, "input 1 of 9 x 1"},
-    {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
-    {{&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 4}}, {2, 2}, 0},
+    {{&gnn_op_top_rows, {{SENDERS, 3}}, {1.5}, 0, NULL}, GNN_EINVALID, "an integer, got 1.5"},
+    {{&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 2}}, {2}, 0, NULL}, GNN_ESHAPE, "input 1 of 9 x 1"},
+    {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0, NULL}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
+    {{&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 4}}, {2, 2}, 0, NULL},
      GNN_ESHAPE,
      "input 0 of 3 x 4, got 9 x 4"},
-    {{&gnn_op_segment_matmul, {{3, 4}, {SENDERS, 4}}, {2, 2}, 0},
+    {{&gnn_op_segment_matmul, {{3, 4}, {SENDERS, 4}}, {2, 2}, 0, NULL},
      GNN_ESHAPE,
      "unlike counts of senders"},
-    {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0}, GNN_EINVALID, "form 0, 1 or 2, got 3"},
-    {{&gnn_op_segment_matmul, {{3, 4}, {6, 5}}, {2}, 0}, GNN_ESHAPE, "do not divide into heads"},
-    {{&gnn_op_inverse, {{5, 6}}, {3}, 0}, GNN_ESHAPE, "5 rows do not divide into matrices of 2 rows"},
-    {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0}, GNN_ESHAPE, "input 2 of 5 x 1"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0, NULL}, GNN_EINVALID, "form 0, 1 or 2, got 3"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {6, 5}}, {2}, 0, NULL}, GNN_ESHAPE, "do not divide into heads"},
+    {{&gnn_op_inverse, {{5, 6}}, {3}, 0, NULL},
+     GNN_ESHAPE,
+     "5 rows do not divide into matrices of 2 rows"},
+    {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 2 of 5 x 1"},
+    {{&gnn_op_rnn_sweep, {{SENDERS, 2}, {2, 2}, {1, 2}}, {0}, 0, NULL},
+     GNN_ETOPOLOGY,
+     "got 3 receivers and 9 senders"},
+    {{&gnn_op_gru_sweep, {{SENDERS, 6}, {2, 5}, {1, 6}}, {0}, 0, chains},
+     GNN_ESHAPE,
+     "input 1 of 2 x 6, got 2 x 5"},
+    {{&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 8}, {1, 8}, {2, 4}}, {0}, 0, chains},
+     GNN_ESHAPE,
+     "input 3 of 3 x 4, got 2 x 4"},
+    {{&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 20}, {1, 8}}, {2}, 0, acyclic},
+     GNN_EINVALID,
+     "2 places, but no input"},
+    {{&gnn_op_lstm_sweep, {{SENDERS, 8}, {2, 20}, {1, 8}, {10, 1}}, {2}, 0, chains},
+     GNN_EUNSUPPORTED,
+     "a graph of stored edges"},
 };
 
 START_TEST(wrong_inputs_are_refused)
 {
     const case_t *c = &refused[_i].wrong;
-    gnn_graph_t *graph = three_receivers();
+    gnn_graph_t *graph = graph_of(c);
     fixture_t f = set_up();
     gnn_real_t numbers[ROOM] = {0};
     gnn_var_t in[MOST_INPUTS];
@@ -359,6 +409,25 @@ START_TEST(wrong_inputs_are_refused)
     }
     gnn_tape_op(f.tape, c->op, in, MOST_INPUTS, &how, sizeof how);
     ck_fails(gnn_tape_status(f.tape), refused[_i].code, refused[_i].words);
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(a_sweep_refuses_a_cycle)
+{
+    const int64_t src[] = {0, 1, 2, 1}, dst[] = {1, 2, 1, 3};
+    gnn_real_t numbers[8] = {0};
+    const gnn_tensor_t gates = gnn_tensor(numbers, 4, 1), one = gnn_tensor(numbers, 1, 1);
+    fixture_t f = set_up();
+    gnn_op_options_t how = {.graph = NULL};
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_from_edges(&graph, 4, 4, 4, src, dst));
+    how.graph = graph;
+    const gnn_var_t u = gnn_tape_input(f.tape, &one, 0),
+                    in[] = {gnn_tape_input(f.tape, &gates, 0), u, u};
+    gnn_tape_keep(f.tape, gnn_tape_op(f.tape, &gnn_op_rnn_sweep, in, 3, &how, sizeof how));
+    ck_fails(gnn_tape_forward(f.tape), GNN_ETOPOLOGY, "3 of 4 rows lie on a cycle");
     tear_down(&f);
     gnn_graph_free(graph);
 }
@@ -458,6 +527,7 @@ int main(void)
     tcase_add_test(c, diagonal_blocks_multiply_separately);
     tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
+    tcase_add_test(c, a_sweep_refuses_a_cycle);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
     tcase_add_test(c, incidence_leads_to_receivers);

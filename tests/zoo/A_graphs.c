@@ -353,7 +353,68 @@ ENTRY(dynamic_edge_conv)
     TURN("y.nn.0.weight", "W"), SET("y.nn.0.bias", "b");
 }
 
+/* Gates W x + b in the order of lstm_sweep; the states are [h, c]. */
+static void tree_gates(zoo_t *z, int64_t d)
+{
+    const int64_t in = COLS("x");
+    AFFINE("Wi", "x", in, d), AFFINE("Wf", "x", in, d), AFFINE("Wu", "x", in, d);
+    AFFINE("Wo", "x", in, d), CONCAT("gates", "Wi", "Wf", "Wu", "Wo");
+    zoo_filled(z, "zeros", 1, 4 * d, 0);
+}
+
+/* A8 | child-sum Tree-LSTM | i, o, u from W x + U (sum of children's h), f_k from W_f x + U_f h_k,
+ * c = i u + sum of f_k c_k, h = o tanh(c) | O(n d^2), a product per level | Tai et al. 2015 */
+ENTRY(tree_lstm_child_sum)
+{
+    const char *const gates[] = {"Ui", "Uf", "Uu", "Uo"};
+    const int64_t d = COUNT("w.bi");
+    tree_gates(z, d);
+    for (int k = 0; k < 4; k++)
+        PARAMETER(gates[k], d, d), TURN(NAMED("%s.rows", gates[k]), gates[k]);
+    CONCAT("U", "Ui", "Uf", "Uu", "Uo");
+    STEP(OP, "states", .op = &gnn_op_lstm_sweep, .graph = zoo_edges(z),
+         .inputs = {"gates", "U", "zeros"});
+    COLUMNS("c", "states", d, d), COLUMNS("h", "states", 0, d);
+    zoo_filled(z, "one", 1, 1, 1), MULTIPLY("y", "h", "one");
+    zoo_also(z, "c", "c");
+}
+
+/* Block `at` of an array of d x d blocks, transposed. */
+static void tree_block(zoo_t *z, const char *name, const char *array, int64_t at, int64_t d)
+{
+    PARAMETER(name, d, d);
+    BIND(NAMED("%s.rows", name), array, .base = at * d * d, .strided = true, .row_step = 1,
+         .col_step = d);
+}
+
+/* A8 | N-ary Tree-LSTM | i, o, u from W x + sum over places l of U_l h_l, f_k from W_f x + sum of
+ * U_kl h_l | O(n d^2), a product per level | Tai et al. 2015 */
+ENTRY(tree_lstm_n_ary)
+{
+    const int64_t d = COUNT("w.bi"), places = COUNT("w.Ui");
+    int64_t m, *given = zoo_integers(z, "r.place", &m);
+    gnn_real_t *place = zoo_constant(z, "place", m, 1);
+    for (int64_t e = 0; e < m; e++)
+        place[e] = (gnn_real_t)given[e];
+    tree_gates(z, d);
+    for (int l = 0; l < (int)places; l++) {
+        tree_block(z, NAMED("i%d", l), "Ui", l, d);
+        for (int k = 0; k < (int)places; k++)
+            tree_block(z, NAMED("f%d.%d", l, k), "Uf", k * places + l, d);
+        tree_block(z, NAMED("u%d", l), "Uu", l, d), tree_block(z, NAMED("o%d", l), "Uo", l, d);
+        zoo_concat(z, NAMED("f%d", l), NAMED("f%d.", l), places);
+        CONCAT(NAMED("place%d", l), NAMED("i%d", l), NAMED("f%d", l), NAMED("u%d", l),
+               NAMED("o%d", l));
+    }
+    zoo_concat(z, "U", "place", places);
+    STEP(OP, "states", .op = &gnn_op_lstm_sweep, .graph = zoo_edges(z),
+         .inputs = {"gates", "U", "zeros", "place"}, .options = {(double)places});
+    COLUMNS("h", "states", 0, d);
+    zoo_filled(z, "one", 1, 1, 1), MULTIPLY("y", "h", "one");
+}
+
 FAMILY(A, AT(graph_transformer), AT(graph_transformer_edges), AT(laplacian_positions),
        AT(graph_network), AT(syntax_layer), AT(pinsage), AT(multi_graph_heads), AT(hop_decay),
        AT(graphormer), AT(exphormer), AT(gps_multihead), AT(sgformer_pyg), AT(sgformer_paper),
-       AT(difformer), AT(polynormer_attention), AT(nearest_by_values), AT(dynamic_edge_conv))
+       AT(difformer), AT(polynormer_attention), AT(nearest_by_values), AT(dynamic_edge_conv),
+       AT(tree_lstm_child_sum), AT(tree_lstm_n_ary))

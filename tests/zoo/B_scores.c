@@ -271,7 +271,125 @@ ENTRY(gmlp)
     MULTIPLY("uv", "u", "gate"), AFFINE("W2", "uv", half, d), ADD("y", "x", "W2");
 }
 
+/* The columns of a cell's gates. */
+typedef struct {
+    const gnn_op_t *op;
+    int64_t gates;
+    double option;
+} recurrent_t;
+
+/* The states of a recurrent cell over the rows of x, from `initial` (NULL: 0). Arrays are named
+ * as PyTorch's: BEFOREweight_ihAFTER. */
+static void recurrent(zoo_t *z, const char *name, const char *x, const char *initial, int slot,
+                      const recurrent_t *cell, gnn_flag_t reverse, const char *before,
+                      const char *after)
+{
+    const char *gates = NAMED("%s.gates", name), *matrix = NAMED("%s.U", name),
+               *bias = NAMED("%s.b", name), *in = NAMED("%sweight_ih%s", before, after),
+               *own = NAMED("%sweight_hh%s", before, after);
+    const int64_t all = COUNT(NAMED("w.%s", in)), d = all / cell->gates;
+    AFFINE(gates, x, COLS(NAMED("w.%s", in)), all);
+    PARAMETER(matrix, COLS(NAMED("w.%s", own)), all), PARAMETER(bias, 1, all);
+    TURN(NAMED("%s.weight", gates), in), TURN(NAMED("%s.rows", matrix), own);
+    SET(NAMED("%s.bias", gates), NAMED("%sbias_ih%s", before, after));
+    SET(NAMED("%s.rows", bias), NAMED("%sbias_hh%s", before, after));
+    const bool only_h = cell->op != &gnn_op_lstm_sweep;
+    STEP(OP, only_h ? name : NAMED("%s.states", name), .op = cell->op, .graph = slot,
+         .inputs = {gates, matrix, bias, initial},
+         .options = {cell->option, reverse == GNN_ON ? 1 : 0});
+    if (!only_h)
+        COLUMNS(name, NAMED("%s.states", name), 0, d);
+}
+
+static const recurrent_t rnn_cell = {&gnn_op_rnn_sweep, 1, 0},
+                         relu_cell = {&gnn_op_rnn_sweep, 1, 1}, gru_cell = {&gnn_op_gru_sweep, 3, 0},
+                         lstm_cell = {&gnn_op_lstm_sweep, 4, 0};
+
+/* B1 | RNN | h_t = tanh(W x_t + U h_t-1 + b) | O(n d^2), n steps | Elman 1990 */
+ENTRY(rnn_tanh)
+{
+    recurrent(z, "y", "x", NULL, zoo_chain(z, "lengths"), &rnn_cell, GNN_OFF, "", "_l0");
+}
+
+/* B1 | RNN with relu | h_t = relu(W x_t + U h_t-1 + b) | O(n d^2), n steps | Le et al. 2015 */
+ENTRY(rnn_relu)
+{
+    recurrent(z, "y", "x", NULL, zoo_chain(z, "lengths"), &relu_cell, GNN_OFF, "", "_l0");
+}
+
+/* B2 | LSTM | c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c) | O(n d^2), n steps |
+ * Hochreiter and Schmidhuber 1997 */
+ENTRY(lstm)
+{
+    recurrent(z, "h", "x", NULL, zoo_chain(z, "lengths"), &lstm_cell, GNN_OFF, "", "_l0");
+    zoo_filled(z, "one", 1, 1, 1), MULTIPLY("y", "h", "one");
+}
+
+/* B2 | LSTM with a projected state | h = W (o tanh(c)): the recurrent matrix is W' U | O(n d^2), n
+ * steps | Sak et al. 2014 */
+ENTRY(lstm_projected)
+{
+    const int64_t all = COUNT("w.weight_hh_l0"), d = all / 4, few = COUNT("w.weight_hr_l0");
+    PARAMETER("W", d, few), TURN("W.rows", "weight_hr_l0");
+    LINEAR("WU", "W", few, all), TURN("WU.weight", "weight_hh_l0");
+    AFFINE("gates", "x", COLS("x"), all), TURN("gates.weight", "weight_ih_l0");
+    SET("gates.bias", "bias_ih_l0");
+    PARAMETER("b", 1, all), SET("b.rows", "bias_hh_l0");
+    STEP(OP, "states", .op = &gnn_op_lstm_sweep, .graph = zoo_chain(z, "lengths"),
+         .inputs = {"gates", "WU", "b"});
+    COLUMNS("h", "states", 0, d);
+    STEP(LINEAR, "y", .inputs = {"h"}, .in = d, .out = few, .bias = GNN_OFF, .share = "W",
+         .transposed = GNN_OFF);
+}
+
+/* B3 | GRU | h_t = (1 - z) n + z h_t-1, n = tanh(W x + r (U h_t-1 + b)) | O(n d^2), n steps | Cho
+ * et al. 2014 */
+ENTRY(gru)
+{
+    recurrent(z, "y", "x", NULL, zoo_chain(z, "lengths"), &gru_cell, GNN_OFF, "", "_l0");
+}
+
+/* Both directions, concatenated. */
+static void both_directions(zoo_t *z, const char *name, const char *x, int slot,
+                            const recurrent_t *cell, int64_t layer)
+{
+    const char *there = NAMED("%s.f", name), *back = NAMED("%s.r", name);
+    recurrent(z, there, x, NULL, slot, cell, GNN_OFF, "", NAMED("_l%d", (int)layer));
+    recurrent(z, back, x, NULL, slot, cell, GNN_ON, "", NAMED("_l%d_reverse", (int)layer));
+    CONCAT(name, there, back);
+}
+
+/* B4 | bidirectional GRU | [GRU over x, GRU over x from its end] | O(n d^2), n steps | Schuster
+ * and Paliwal 1997 */
+ENTRY(gru_both)
+{
+    both_directions(z, "y", "x", zoo_chain(z, "lengths"), &gru_cell, 0);
+}
+
+/* B4 | stacked bidirectional LSTM | a layer over both directions of the layer before | O(n d^2), n
+ * steps | Graves et al. 2013 */
+ENTRY(lstm_stacked_both)
+{
+    const int slot = zoo_chain(z, "lengths");
+    both_directions(z, "first", "x", slot, &lstm_cell, 0);
+    both_directions(z, "y", "first", slot, &lstm_cell, 1);
+}
+
+/* B5 | encoder and decoder with one vector between | the last state over mem starts the states
+ * over x | O((n + m) d^2) | Sutskever et al. 2014, Cho et al. 2014 */
+ENTRY(seq2seq_bottleneck)
+{
+    int64_t count, *lengths = zoo_integers(z, "lengths_mem", &count), end = 0;
+    int32_t *last = zoo_ids(z, "last", count);
+    for (int64_t s = 0; s < count; s++)
+        last[s] = (int32_t)((end += lengths[s]) - 1);
+    recurrent(z, "encoded", "mem", NULL, zoo_chain(z, "lengths_mem"), &gru_cell, GNN_OFF, "enc.", "");
+    PICK("bottleneck", "encoded", "last");
+    recurrent(z, "y", "x", "bottleneck", zoo_chain(z, "lengths"), &gru_cell, GNN_OFF, "dec.", "");
+}
+
 FAMILY(B, AT(luong_dot), AT(luong_general), AT(luong_concat), AT(luong_location), AT(cosine_scores),
        AT(mlp_scores), AT(luong_local_predictive), AT(memory_network), AT(squeeze_excite), AT(eca),
        AT(cbam), AT(conv1d), AT(conv1d_dilated_causal), AT(conv1d_separable), AT(conv2d_grid),
-       AT(mix_positions), AT(gmlp))
+       AT(mix_positions), AT(gmlp), AT(rnn_tanh), AT(rnn_relu), AT(lstm), AT(lstm_projected),
+       AT(gru), AT(gru_both), AT(lstm_stacked_both), AT(seq2seq_bottleneck))

@@ -162,6 +162,8 @@ int64_t *zoo_positions(zoo_t *z);
 int zoo_complete(zoo_t *z);
 int zoo_causal(zoo_t *z);
 int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal);
+/* Sequences of the lengths of an array: each row after the one before it. */
+int zoo_chain(zoo_t *z, const char *lengths);
 /* From every row of the second side ("lengths_mem") to every row of the first. */
 int zoo_across(zoo_t *z);
 /* `rows` receivers per segment, senders the rows of x; and the reverse. */

@@ -125,6 +125,13 @@ int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal)
     return z->n_graphs - 1;
 }
 
+int zoo_chain(zoo_t *z, const char *lengths)
+{
+    int64_t count, *each_length = zoo_integers(z, lengths, &count);
+    ck_ok(gnn_graph_window(next_slot(z), count, each_length, 1, 1, GNN_ON));
+    return z->n_graphs - 1;
+}
+
 int zoo_across(zoo_t *z)
 {
     int64_t count, *lengths = zoo_segments(z, &count);
