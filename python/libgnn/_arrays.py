@@ -7,6 +7,7 @@ from . import _abi
 from ._library import C, struct
 
 Tensor, Ints = struct("gnn_tensor_t"), struct("gnn_ints_t")
+_BYTE = ctypes.c_char
 REAL = np.dtype(np.float32 if dict((m, c) for m, c, _ in _abi.STRUCTS["gnn_train_config_t"])["drop_edge"] == "f" else np.float64)
 
 
@@ -31,9 +32,10 @@ def reals(value, name, columns=None, rows=None):
         raise TypeError(f"{name} must be real numbers, came {a.dtype}")
     if a.ndim != 2:
         raise ValueError(f"{name} must be a matrix (rows, columns), came the shape {a.shape}")
-    if a.dtype != REAL or not a.dtype.isnative:
+    if a.dtype is not REAL and (a.dtype != REAL or not a.dtype.isnative):
         a = a.astype(REAL)
-    if a.size and (a.strides[1] != a.itemsize or a.strides[0] < a.shape[1] * a.itemsize or a.strides[0] % a.itemsize or a.ctypes.data % a.itemsize):
+    flags = a.flags
+    if not (flags.c_contiguous and flags.aligned) and a.size and (a.strides[1] != a.itemsize or a.strides[0] < a.shape[1] * a.itemsize or a.strides[0] % a.itemsize or address(a) % a.itemsize):
         a = np.ascontiguousarray(a)
     if columns is not None and a.shape[1] != columns:
         raise ValueError(f"{name} must have {columns} columns, came the shape {a.shape}")
@@ -64,10 +66,18 @@ def indices(value, name):
     return np.ascontiguousarray(a)
 
 
+def address(a):
+    """Where the elements of an array are."""
+    flags = a.flags
+    if flags.c_contiguous and flags.writeable and a.size:
+        return ctypes.addressof(_BYTE.from_buffer(a))  # a third of the time of a.ctypes.data
+    return a.ctypes.data
+
+
 def tensor(a):
     """The struct of a matrix; the array must outlive it."""
     rows, columns = a.shape
-    return Tensor(a.ctypes.data if a.size else None, rows, columns, a.strides[0] // a.itemsize if rows > 1 and columns else columns)
+    return Tensor(address(a) if a.size else None, rows, columns, a.strides[0] // a.itemsize if rows > 1 and columns else columns)
 
 
 def ints(a):

@@ -1,6 +1,7 @@
 """Objects that hold an object of the library, and the context of each thread."""
 import contextlib
 import ctypes
+import itertools
 import os
 import threading
 import weakref
@@ -11,11 +12,15 @@ _settings = {"threads": 0, "seed": 0, "version": 0}
 _local = threading.local()
 
 
+_keys = itertools.count()  # of objects: unlike id(), none is used again
+
+
 class Handle:
     """An object of the library, which is freed when this one is: by close(), `with`, or garbage collection."""
 
     def _hold(self, pointer, free):
         self._pointer = pointer
+        self._key = next(_keys)
         self._loans = []
         self._free = weakref.finalize(self, free, ctypes.c_void_p(pointer))
 
@@ -100,7 +105,10 @@ def set_seed(seed):
 
 
 class Gate:
-    """Many read, or one changes: views of a graph are made while no other thread uses it."""
+    """Many read, or one changes: views of a graph are made while no other thread uses it.
+
+    `with gate:` reads. It is no generator, which would be a tenth of a short call.
+    """
 
     def __init__(self):
         self._condition, self._readers = threading.Condition(threading.Lock()), 0
@@ -112,13 +120,12 @@ class Gate:
                 self._condition.wait()
             yield
 
-    @contextlib.contextmanager
-    def reading(self):
+    def __enter__(self):
         with self._condition:
             self._readers += 1
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._readers -= 1
+
+    def __exit__(self, *_):
+        with self._condition:
+            self._readers -= 1
+            if not self._readers:
                 self._condition.notify_all()

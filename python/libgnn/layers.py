@@ -169,8 +169,9 @@ class Layer(Handle):
             if value is not None:
                 give(member, column(value, member))
         out = _result(out, graph.num_nodes, lib.gnn_layer_width(layer))
-        graph._prepare(("layer", id(self)), lambda: lib.gnn_layer_prepare(layer, graph._at, 2))
-        with graph._gate.reading():
+        if self._key not in graph._ready:
+            graph._prepare(self._key, lambda: lib.gnn_layer_prepare(layer, graph._at, 2))
+        with graph._gate:
             check(lib.gnn_layer_forward(layer, context()._at, graph._at, ctypes.byref(made), ctypes.byref(tensor(out))))
         return out
 

@@ -374,8 +374,8 @@ class Model(Handle):
             raise TypeError("features are given with a Graph: predict(graph, x)")
         x, graph = reals(x, "x"), data
         out = _result(None, graph.num_nodes, self.width)
-        graph._prepare(("model", id(self)), lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
-        with graph._gate.reading():
+        graph._prepare(self._key, lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
+        with graph._gate:
             check(lib.gnn_model_predict(self._at, context()._at, graph._at, ctypes.byref(tensor(x)), None, ctypes.byref(tensor(out))))
         return out
 

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import warnings
 import weakref
+from operator import is_
 
 import numpy as np
 import torch
@@ -185,8 +186,8 @@ class Plan:
         self.model, self.block = self.loaded._at, self.loaded.block
         self.values = [*module.parameters(), *statistics(module).values()]
         starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
-        self.members = [(home, name, value) for m in module.modules() for home in (m._parameters, m._modules) for name, value in home.items()]
-        self.members += [(m._buffers, name, value) for m in module.modules() for name, value in m._buffers.items() if name.startswith("running_")]
+        self.homes = [home for m in module.modules() for home in (m._parameters, m._modules, m._buffers)]
+        self.members = [value for home in self.homes for value in home.values()]
         self.n_parameters = len(list(module.parameters()))
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
@@ -208,6 +209,11 @@ class Plan:
         off = pyg_verify.distance(ours.numpy(), theirs.numpy())
         if not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
+
+    def unchanged(self):
+        """True if the module has the layers, parameters and buffers that were traced; checked in each call."""
+        now = [value for home in self.homes if home for value in home.values()]
+        return len(now) == len(self.members) and all(map(is_, now, self.members))
 
     def arrange(self):
         """Sorts the places into those that are one whole parameter, and the rest."""
@@ -531,7 +537,7 @@ class Compiled(torch.nn.Module):
                 warnings.warn(f"runs in PyTorch: {problem}", stacklevel=4)
                 made = False
             self.plans[key] = made
-        if made and any(home.get(name) is not value for home, name, value in made.members):
+        if made and not made.unchanged():
             del self.plans[key]  # a layer or a parameter was replaced by another one
             return self.plan(values)
         return made
