@@ -233,6 +233,38 @@ class Scaled(nn.Module):
         return self.conv(x, edge_index) @ (self.w * self.s)
 
 
+class Several(nn.Module):
+    """A dict of a tuple and a vector, all of them values of nodes."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.score = G.GCNConv(IN, 4), G.GATConv(4, 3, heads=2), nn.Linear(4, 1)
+
+    def forward(self, x, edge_index):
+        h = self.one(x, edge_index).relu()
+        return {"pair": (h, self.two(h, edge_index)), "score": self.score(h).squeeze(-1)}
+
+
+def test_several_outputs():
+    torch.manual_seed(0)
+    net = Several()
+    fast, made = libgnn.torch.compile(net), []
+    for call in (net, fast):
+        net.zero_grad()
+        y = call(X, EDGES)
+        assert list(y) == ["pair", "score"] and isinstance(y["pair"], tuple) and y["score"].shape == (N,)
+        (y["pair"][0].sum() + y["pair"][1].pow(2).sum() + (y["score"] * torch.arange(N)).sum()).backward()
+        made.append([*y["pair"], y["score"], *(p.grad.clone() for p in net.parameters())])
+    assert all(close(a, b) for a, b in zip(*made))
+
+    class Unequal(Several):
+        def forward(self, x, edge_index, batch):
+            h = self.one(x, edge_index)
+            return h, G.global_mean_pool(h, batch)
+    with pytest.raises(libgnn.torch.Untraceable, match="different rows"):
+        libgnn.torch.compile(Unequal())(X, WITHIN, BATCH)
+
+
 def test_no_gradient_is_wrong():
     """What a parameter is computed into is refused where its gradient would be lost."""
     torch.manual_seed(0)

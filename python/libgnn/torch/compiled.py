@@ -26,7 +26,7 @@ from .._library import C, check, lib, struct
 from .._objects import Handle, context
 from . import from_pyg, pyg_draw, pyg_verify
 from .pyg_symbols import Untraceable
-from .pyg_trace import trace
+from .pyg_trace import Value, flat, trace
 
 EdgeList, Sources, Named, ModelInputs = (struct(f"gnn_{name}_t") for name in ("edge_list", "slot_sources", "named", "model_inputs"))
 NODES = ("rows", "column", "cube", "ids", "id_rows")
@@ -119,6 +119,34 @@ class Place:
         self.owners = owners if self.whole is None else {self.whole[0]}
 
 
+JOINED = "compile:outputs"
+
+
+def join(found):
+    """Several outputs as columns of one value, the last step; the columns of each."""
+    values = [value for value, _ in found.output_values.values()]
+    widths = [int(np.prod(v.shape[1:])) for v in values]
+    outputs = list(found.outputs.items())
+    if len(outputs) > 1:
+        axes = [x.meta.axis for _, x in outputs]
+        if any(x.meta.lone for _, x in outputs) or any(axis is not axes[0] and axis != axes[0] for axis in axes):
+            raise Untraceable(f"forward() returns values of different rows ({', '.join(name for name, _ in outputs)}): values of the same nodes or graphs are expected")
+        found.concat(JOINED, [Value(name, width) for (name, _), width in zip(outputs, widths)])
+    return widths
+
+
+def rebuilt(shape, parts):
+    """What forward() returns, with other tensors: in the order of pyg_trace.flat()."""
+    if torch.is_tensor(shape):
+        return next(parts)
+    if isinstance(shape, dict):
+        return type(shape)((key, rebuilt(value, parts)) for key, value in shape.items())
+    if isinstance(shape, (list, tuple)):
+        made = [rebuilt(value, parts) for value in shape]
+        return type(shape)(*made) if hasattr(shape, "_fields") else type(shape)(made)
+    return shape
+
+
 def settings_of(found):
     """The description of a trace without the first values of what is learned."""
     description = json.loads(found.metadata()["gnn.description"])
@@ -150,6 +178,7 @@ def traced(module, inputs, given, widths):
         found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path)
     second, others = numbered(module, 2)
     again = trace(second, inputs, widths, found.without)
+    join(found), join(again)
     if settings_of(again) != settings_of(found):
         raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
     parts, one = table_of(found, numbers)
@@ -161,6 +190,17 @@ def traced(module, inputs, given, widths):
             raise Untraceable(f"{name} is computed from parameters: its gradient has no counterpart")
         made.append((name, k, torch.from_numpy(first)))
     return found, made
+
+
+def reshaped(y, dim, shape):
+    if dim == 2:
+        return y
+    return y.reshape(y.shape[0], *shape) if dim > 1 else y.reshape(-1) if dim == 1 else y.reshape(())
+
+
+def emptied(value):
+    """The structure of what forward() returns, without the memory of its tensors."""
+    return rebuilt(value, iter([torch.empty(0)] * len(flat(value))))
 
 
 # ---- one way to call a module: a trace, its model, its tapes ----
@@ -178,10 +218,10 @@ class Plan:
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
         found, described = traced(module, inputs, given, widths)
         self.threads, self.found, self.drawn = threads, found, found.checks[0][0]
-        if len(found.outputs) != 1:
-            raise Untraceable(f"forward() returns {len(found.outputs)} values: one is expected")
-        self.shape = next(iter(found.output_values.values()))[0].shape[1:]
-        self.dim = next(iter(found.output_values.values()))[0].dim()
+        outputs = [value for value, _ in found.output_values.values()]
+        self.shapes = [(v.dim(), v.shape[1:]) for v in outputs]
+        self.dim, self.shape = self.shapes[0]
+        self.widths, self.structure = [int(np.prod(v.shape[1:])) for v in outputs], outputs[0]
         self.loaded = Loaded(found)
         self.model, self.block = self.loaded._at, self.loaded.block
         self.values = [*module.parameters(), *statistics(module).values()]
@@ -205,9 +245,12 @@ class Plan:
         made = pyg_draw.copied(module).eval()
         with torch.no_grad():
             theirs = made(**values)
-            ours = self.shaped(Compiled.infer(self, self.slots(values, False), self.inputs(values)))
-        off = pyg_verify.distance(ours.numpy(), theirs.numpy())
-        if not off <= pyg_verify.TOLERANCE:
+            if isinstance(theirs, pyg_draw.DrawnData) or not torch.is_tensor(theirs) and not isinstance(theirs, (dict, list, tuple)):
+                raise Untraceable(f"forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
+            self.structure = emptied(theirs)
+            ours = flat(self.shaped(Compiled.infer(self, self.slots(values, False), self.inputs(values))))
+        off = max(pyg_verify.distance(a.numpy(), b.numpy()) for a, b in zip(ours, flat(theirs)))
+        if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
 
     def unchanged(self):
@@ -341,9 +384,11 @@ class Plan:
         return made, (rows, named, tensors)
 
     def shaped(self, y):
-        if self.dim == 2:
-            return y
-        return y.reshape(y.shape[0], *self.shape) if self.dim > 1 else y.reshape(-1) if self.dim == 1 else y.reshape(())
+        """The library's value as forward() returns it."""
+        if torch.is_tensor(self.structure):
+            return reshaped(y, self.dim, self.shape)
+        parts = y.split(self.widths, 1) if len(self.widths) > 1 else (y,)
+        return rebuilt(self.structure, (reshaped(part, *one) for part, one in zip(parts, self.shapes)))
 
     def take_tape(self):
         if self.pid != os.getpid():
