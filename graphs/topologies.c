@@ -427,24 +427,21 @@ static const gnn_topology_t topologies[] = {
 };
 #undef GNN_TOPOLOGY
 
-size_t gnn_topology_count(void)
-{
-    return sizeof topologies / sizeof *topologies;
-}
+enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
 
 const gnn_topology_t *gnn_topology_at(size_t index)
 {
-    return index < gnn_topology_count() ? &topologies[index] : NULL;
+    return index < TOPOLOGIES ? &topologies[index] : NULL;
 }
 
 static const char *topology_name(size_t index)
 {
-    return index < gnn_topology_count() ? topologies[index].name : NULL;
+    return index < TOPOLOGIES ? topologies[index].name : NULL;
 }
 
 const gnn_topology_t *gnn_topology_find(const char *name)
 {
-    for (size_t t = 0; name && t < gnn_topology_count(); t++)
+    for (size_t t = 0; name && t < TOPOLOGIES; t++)
         if (strcmp(topologies[t].name, name) == 0)
             return &topologies[t];
     (void)gnn__unknown_name("topology", name ? name : "", topology_name);

@@ -16,12 +16,12 @@ typedef struct combination {
 /* Attention is one of the aggregators. */
 static inline size_t combination_count(void)
 {
-    return gnn_aggregator_count() - 1 + gnn_score_count();
+    return aggregator_count() - 1 + score_count();
 }
 
 static inline combination_t combination_at(size_t index)
 {
-    for (size_t a = 0; a < gnn_aggregator_count(); a++) {
+    for (size_t a = 0; a < aggregator_count(); a++) {
         const gnn_aggregator_t *aggregator = gnn_aggregator_at(a);
         if (!(aggregator->flags & GNN_AGGREGATOR_SCORED) && index-- == 0)
             return (combination_t){aggregator->name, aggregator, NULL};

@@ -27,7 +27,7 @@ static void forget_scores(contract_case_t *c)
 
 static gnn_prior_use_t draw_prior(draw_t *d)
 {
-    gnn_prior_use_t use = {.row = gnn_prior_at((size_t)draw_below(d, (int64_t)gnn_prior_count()))};
+    gnn_prior_use_t use = {.row = gnn_prior_at((size_t)draw_below(d, (int64_t)prior_count()))};
     if (use.row->n_options >= 3) {
         use.options[0] = (double)(4 + draw_below(d, 4));
         use.options[1] = (double)draw_below(d, GNN_BUCKETS);
@@ -98,7 +98,7 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
     if (plain)
         return;
     if (draw_once_in(d, 2))
-        c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)gnn_weigher_count()));
+        c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)weigher_count()));
     if (c->weigher && c->weigher->n_options > 0)
         c->weigher_options[0] = (double)draw_below(d, c->weigher == &gnn_weigher_top    ? 15
                                                       : c->weigher == &gnn_weigher_best ? 5

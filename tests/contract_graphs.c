@@ -161,7 +161,7 @@ static gnn_graph_t *part(int64_t n, draw_t *d)
         return contract_random_edges(n, n, n, seed);
     if (draw_once_in(d, 2))
         return contract_random_spans(n, n, seed);
-    const gnn_topology_t *t = gnn_topology_at((size_t)draw_below(d, (int64_t)gnn_topology_count()));
+    const gnn_topology_t *t = gnn_topology_at((size_t)draw_below(d, (int64_t)topology_count()));
     gnn_graph_t *g = NULL, *edges = NULL;
     ck_ok(t->build(&g, 1, &n, NULL));
     if (draw_once_in(d, 2))
@@ -189,24 +189,23 @@ enum { RANDOM_EDGES, RANDOM_SPANS, RANDOM_MERGE, RANDOM_BIPARTITE, RANDOM_KINDS 
 
 size_t contract_graph_count(void)
 {
-    return gnn_topology_count() + RANDOM_KINDS;
+    return topology_count() + RANDOM_KINDS;
 }
 
 const char *contract_graph_name(size_t kind)
 {
     static const char *const names[RANDOM_KINDS] = {"random edges", "random spans", "merge",
                                                     "unequal segments"};
-    return kind < gnn_topology_count() ? gnn_topology_at(kind)->name
-                                       : names[kind - gnn_topology_count()];
+    return kind < topology_count() ? gnn_topology_at(kind)->name : names[kind - topology_count()];
 }
 
 gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed)
 {
     draw_t d = draw_from(seed ^ 0x6772617068u);
-    if (kind < gnn_topology_count())
+    if (kind < topology_count())
         return topology(gnn_topology_at(kind), n, &d);
     int64_t other = draw_once_in(&d, 2) ? n : draw_below(&d, n + 3);
-    switch (kind - gnn_topology_count()) {
+    switch (kind - topology_count()) {
     case RANDOM_EDGES: return contract_random_edges(n, other, 3 * n, seed);
     case RANDOM_SPANS: return contract_random_spans(n, other, seed);
     case RANDOM_MERGE: return contract_random_merge(n, 1 + draw_below(&d, 4), seed);

@@ -62,7 +62,7 @@ static gnn_graph_t *sentences(size_t kind, int64_t scale)
 static void infect_at(gnn_precision_t level)
 {
     contract_open_at(1, level);
-    for (size_t kind = 0; kind < gnn_topology_count(); kind++)
+    for (size_t kind = 0; kind < topology_count(); kind++)
         for (size_t a = 0; a < combination_count(); a++)
             for (int64_t scale = 1; scale <= (test_small() ? 2 : 22); scale += scale > 3 ? 18 : 1) {
                 gnn_graph_t *g = sentences(kind, scale);
@@ -75,9 +75,9 @@ static void infect_at(gnn_precision_t level)
 START_TEST(nan_in_a_sentence_changes_no_bit_of_others)
 {
     contract_open(1);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
-            for (size_t kind = 0; kind < gnn_topology_count(); kind++)
+            for (size_t kind = 0; kind < topology_count(); kind++)
                 for (int64_t scale = 1; scale <= (test_small() ? m == 0 ? 21 : 1 : 41); scale += 20) {
                     gnn_graph_t *g = sentences(kind, scale);
                     contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), 7 + kind);
@@ -171,7 +171,7 @@ START_TEST(permuted_nodes_permute_the_output)
 {
     const int64_t n = 13;
     contract_open(1);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
                 gnn_graph_t *g = contract_random_edges(n, n, 40, test_seed() + variant);
@@ -356,7 +356,7 @@ START_TEST(spans_refuse_edge_inputs)
     ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const[]){edges, spans}));
     ck_ok(gnn_graph_prepare(both, &(gnn_view_t){GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}));
     contract_open(1);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             check_refusal(both, m, a);
     contract_close();

@@ -93,7 +93,7 @@ START_TEST(chunk_boundaries_give_the_same_rows)
             if (which != 3 || a < 2 || strcmp(combination_at(a).name, "dot") == 0)
                 check_long(which, a % 2, a);
             if (which != 3)
-                check_long(which, 2 + (a + (size_t)which) % (gnn_message_count() - 2), a);
+                check_long(which, 2 + (a + (size_t)which) % (message_count() - 2), a);
         }
     contract_close();
     if (!test_small())
@@ -154,7 +154,7 @@ static gnn_graph_t *threads_graph(uint64_t variant, uint64_t seed)
 
 START_TEST(same_bits_with_one_two_and_four_threads)
 {
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
                 if (test_small() && (m + a + variant) % 4 != 0)
@@ -389,7 +389,7 @@ static void compare_inference(contract_case_t c)
 START_TEST(inference_equals_training_without_dropout)
 {
     contract_open(1);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 6; variant++)
                 compare_inference(drawn_case(m, a, variant));
@@ -439,7 +439,7 @@ static void compare_alone(contract_case_t c)
 START_TEST(single_gradients_equal_those_of_all)
 {
     contract_open(1);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++)
                 compare_alone(drawn_case(m, a, variant));

@@ -4,7 +4,7 @@
 
 static void each_row(void (*check)(size_t message, size_t aggregator))
 {
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             check(m, a);
 }

@@ -56,7 +56,7 @@ static gnn_graph_t *small_graph(int which, uint64_t seed)
 
 static void each_case(void (*check)(const contract_case_t *c))
 {
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             for (int which = 0; which < 3; which++)
                 for (uint64_t variant = 0; variant < (test_small() ? 1 : 4); variant++) {

@@ -3,6 +3,8 @@
 #ifndef GNN_TESTS_SUPPORT_H
 #define GNN_TESTS_SUPPORT_H
 
+#include "table_counts.h"
+
 #include <check.h>
 #include <gnn/gnn.h>
 #include <lib/base/base.h>

@@ -78,7 +78,7 @@ START_TEST(spans_equal_edges)
     ck_ok(gnn_graph_to_edges(&edges, g));
     prepare(g);
     prepare(edges);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
             check_forms(g, edges, gnn_message_at(m)->name, combination_at(a).name, context);
     gnn_graph_free(g);

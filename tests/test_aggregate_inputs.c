@@ -297,17 +297,17 @@ END_TEST
 
 START_TEST(tables_find_their_entries)
 {
-    for (size_t k = 0; k < gnn_aggregator_count(); k++)
+    for (size_t k = 0; k < aggregator_count(); k++)
         ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
-    for (size_t k = 0; k < gnn_message_count(); k++)
+    for (size_t k = 0; k < message_count(); k++)
         ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
-    for (size_t k = 0; k < gnn_score_count(); k++)
+    for (size_t k = 0; k < score_count(); k++)
         ck_assert_ptr_eq(gnn_score_find(gnn_score_at(k)->name), gnn_score_at(k));
-    for (size_t k = 0; k < gnn_prior_count(); k++)
+    for (size_t k = 0; k < prior_count(); k++)
         ck_assert_ptr_eq(gnn_prior_find(gnn_prior_at(k)->name), gnn_prior_at(k));
-    for (size_t k = 0; k < gnn_weigher_count(); k++)
+    for (size_t k = 0; k < weigher_count(); k++)
         ck_assert_ptr_eq(gnn_weigher_find(gnn_weigher_at(k)->name), gnn_weigher_at(k));
-    for (size_t k = 0; k < gnn_map_count(); k++)
+    for (size_t k = 0; k < map_count(); k++)
         ck_assert_ptr_eq(gnn_map_find(gnn_map_at(k)->name), gnn_map_at(k));
     ck_assert_ptr_eq(gnn_aggregator_find("max"), &gnn_aggregator_max);
     ck_assert_ptr_null(gnn_aggregator_find("median"));
@@ -319,10 +319,10 @@ START_TEST(tables_find_their_entries)
     ck_assert_ptr_nonnull(
         strstr(gnn_error_message(),
                "no score is called \"sum\"; expected dot, additive, additive_v2 or additive_tanh"));
-    ck_assert_ptr_null(gnn_score_at(gnn_score_count()));
+    ck_assert_ptr_null(gnn_score_at(score_count()));
     ck_assert_ptr_null(gnn_message_find(NULL));
-    ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));
-    ck_assert_ptr_null(gnn_message_at(gnn_message_count()));
+    ck_assert_ptr_null(gnn_aggregator_at(aggregator_count()));
+    ck_assert_ptr_null(gnn_message_at(message_count()));
 }
 END_TEST
 

@@ -357,7 +357,7 @@ static int block_scenario(void)
 
 START_TEST(every_block)
 {
-    for (block_number = 0; block_number < gnn_block_count(); block_number++)
+    for (block_number = 0; block_number < block_count(); block_number++)
         ck_assert_int_gt(brutal(gnn_block_name(block_number), block_scenario), 5);
 }
 END_TEST

@@ -57,11 +57,11 @@ START_TEST(tables_name_their_entries)
 {
     ck_assert_str_eq(gnn_step_kind_name(GNN_STEP_LINEAR), "linear");
     ck_assert_ptr_null(gnn_step_kind_name(GNN_STEP_COUNT));
-    ck_assert_uint_gt(gnn_block_count(), 0);
-    for (size_t k = 0; k < gnn_block_count(); k++)
+    ck_assert_uint_gt(block_count(), 0);
+    for (size_t k = 0; k < block_count(); k++)
         ck_assert_uint_gt(strlen(gnn_block_name(k)), 0);
-    ck_assert_ptr_null(gnn_block_name(gnn_block_count()));
-    for (size_t k = 0; k < gnn_update_count(); k++)
+    ck_assert_ptr_null(gnn_block_name(block_count()));
+    for (size_t k = 0; k < update_count(); k++)
         ck_assert_ptr_eq(gnn_update_find(gnn_update_at(k)->name), gnn_update_at(k));
     ck_assert_ptr_null(gnn_update_find("mpl"));
     ck_assert_ptr_nonnull(strstr(gnn_error_message(), "mlp")); /* the names that there are */

@@ -173,7 +173,7 @@ END_TEST
 START_TEST(scores_that_were_aggregators_are_set_by_name)
 {
     gnn_layer_config_t c = GNN_CONFIG(.in = 4);
-    for (size_t k = 0; k < gnn_score_count(); k++) {
+    for (size_t k = 0; k < score_count(); k++) {
         ck_ok(gnn_layer_config_set(&c, "aggregator", gnn_score_at(k)->name));
         ck_assert_ptr_eq(c.aggregator, &gnn_aggregator_attention);
         ck_assert_ptr_eq(c.score, gnn_score_at(k));

@@ -187,9 +187,9 @@ END_TEST
 
 START_TEST(updates_are_found_by_name)
 {
-    for (size_t k = 0; k < gnn_update_count(); k++)
+    for (size_t k = 0; k < update_count(); k++)
         ck_assert_ptr_eq(gnn_update_find(gnn_update_at(k)->name), gnn_update_at(k));
-    ck_assert_ptr_null(gnn_update_at(gnn_update_count()));
+    ck_assert_ptr_null(gnn_update_at(update_count()));
     ck_assert_ptr_null(gnn_update_find("nand"));
     ck_assert_ptr_nonnull(
         strstr(gnn_error_message(), "no update is called \"nand\"; there are: none"));

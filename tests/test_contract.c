@@ -37,7 +37,7 @@ static void check_forms(contract_case_t c)
 static void check_rows(size_t kind, int64_t n, int64_t width, uint64_t seed)
 {
     gnn_graph_t *g = contract_graph(kind, n, seed);
-    for (size_t m = 0; m < gnn_message_count(); m++)
+    for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++) {
             contract_case_t c =
                 contract_case(m, a, g, contract_graph_name(kind), seed + 64 * m + 1024 * a);
@@ -143,7 +143,7 @@ START_TEST(larger_sizes_drawn_pairwise)
     uint64_t seed = test_seed();
     contract_open(2);
     for (int round = 0; round < (test_small() ? 1 : 3); round++) {
-        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)combination_count(),
+        plan = (plan_t){.levels = {(int64_t)message_count(), (int64_t)combination_count(),
                                    (int64_t)contract_graph_count(), 7, 5, 5}};
         for (int f = 0; f < FACTORS; f++)
             ck_assert_int_le(plan.levels[f], LEVELS);

@@ -30,7 +30,7 @@ static double auc_of(const gnn_explanation_t *why, const gnn_data_t *data, const
         labels[k] = motif->data[e] > 0 && (src[e] - 300) / 5 == (why->row - 300) / 5;
     }
     const gnn_tensor_t logits = gnn_tensor(scores, n, 1);
-    const double auc = gnn_metric_roc_auc(&logits, labels, NULL);
+    const double auc = gnn_metric(GNN_METRIC_ROC_AUC, &logits, labels, NULL);
     free(scores);
     free(labels);
     return auc;

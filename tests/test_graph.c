@@ -123,8 +123,8 @@ START_TEST(every_topology_builds_and_reads_its_options)
 {
     const int64_t lengths[] = {6, 0, 3};
     gnn_graph_t *g, *same;
-    ck_assert_int_eq(gnn_topology_count(), 5);
-    for (size_t t = 0; t < gnn_topology_count(); t++) {
+    ck_assert_int_eq(topology_count(), 5);
+    for (size_t t = 0; t < topology_count(); t++) {
         const gnn_topology_t *row = gnn_topology_at(t);
         ck_assert_ptr_eq(gnn_topology_find(row->name), row);
         ck_assert(strlen(row->help) > 10);

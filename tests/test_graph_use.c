@@ -340,7 +340,7 @@ START_TEST(constructors_survive_any_failing_allocation)
         }
         ck_assert_int_gt(n, 3);
     }
-    for (size_t t = 0; t < gnn_topology_count(); t++)
+    for (size_t t = 0; t < topology_count(); t++)
         for (int64_t n = 1, rc = GNN_EMEMORY; rc != GNN_OK; n++) {
             gnn_graph_t *g;
             gnn__fail_allocation(n);

@@ -379,7 +379,7 @@ START_TEST(metrics_with_masked_heads_match)
     ck_ok(gnn_gates_metric(gates, gnn_text_source(source), GNN_VALIDATION, GNN_METRIC_ROC_AUC, NULL,
                            &value));
     ck_ok(gnn_pretrained_classify(o.p, o.context, &task.texts, &out));
-    ck_assert_double_eq_tol(value, gnn_metric_roc_auc(&out, labels, NULL), 1e-9);
+    ck_assert_double_eq_tol(value, gnn_metric(GNN_METRIC_ROC_AUC, &out, labels, NULL), 1e-9);
     /* Without any head, attention puts out its bias alone: the output product's weight does not
      * matter. */
     for (int k = 0; k < 2 * LAYERS; k++)
@@ -395,7 +395,7 @@ START_TEST(metrics_with_masked_heads_match)
             memset(gnn__row(&w, r), 0, (size_t)w.cols * sizeof *w.data);
     }
     ck_ok(gnn_pretrained_classify(o.p, o.context, &task.texts, &out));
-    ck_assert_double_eq_tol(value, gnn_metric_roc_auc(&out, labels, NULL), 1e-9);
+    ck_assert_double_eq_tol(value, gnn_metric(GNN_METRIC_ROC_AUC, &out, labels, NULL), 1e-9);
     ck_ok(gnn_gates_importance(gates, gnn_text_source(source), GNN_TRAIN, GNN_ON, importance));
     for (int k = 0; k < 2 * LAYERS; k++)
         length[k / 2] += importance[k] * importance[k];

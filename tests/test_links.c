@@ -301,17 +301,19 @@ START_TEST(ties_are_counted_as_scikit_learn_does)
 {
     const gnn_tensor_t scores = gnn_tensor((gnn_real_t *)tied, 12, 1),
                        four = gnn_tensor((gnn_real_t[]){1, 1, 1, 1}, 4, 1);
-    ck_assert_double_eq_tol(gnn_metric_average_precision(&scores, tied_labels, NULL),
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &scores, tied_labels, NULL),
                             0.6976190476190477, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_roc_auc(&scores, tied_labels, NULL), 0.7714285714285715,
-                            1e-12);
-    ck_assert_double_eq_tol(gnn_metric_average_precision(&four, (const int32_t[]){1, 0, 0, 1}, NULL),
-                            0.5, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_average_precision(&four, (const int32_t[]){1, -1, 1, 0},
-                                                         (const uint8_t[]){1, 1, 1, 0}),
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_ROC_AUC, &scores, tied_labels, NULL),
+                            0.7714285714285715, 1e-12);
+    ck_assert_double_eq_tol(
+        gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &four, (const int32_t[]){1, 0, 0, 1}, NULL), 0.5,
+        1e-12);
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &four,
+                                       (const int32_t[]){1, -1, 1, 0}, (const uint8_t[]){1, 1, 1, 0}),
                             1, 1e-12);
-    ck_assert(isnan(gnn_metric_average_precision(&four, (const int32_t[]){0, 0, 0, 0}, NULL)));
-    ck_assert(isnan(gnn_metric_average_precision(NULL, tied_labels, NULL)));
+    ck_assert(
+        isnan(gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &four, (const int32_t[]){0, 0, 0, 0}, NULL)));
+    ck_assert(isnan(gnn_metric(GNN_METRIC_AVERAGE_PRECISION, NULL, tied_labels, NULL)));
 }
 END_TEST
 
@@ -355,7 +357,7 @@ START_TEST(ranks_match_counting)
     const gnn_tensor_t l = gnn_tensor(links, N, 1), o = gnn_tensor(others, N, K),
                        column = gnn_tensor(others, N * K, 1), both = gnn_tensor(all, 2 * N, 1);
     ck_assert_double_eq_tol(gnn_metric_mrr(&l, &o), mrr, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_average_precision(&both, labels, NULL),
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &both, labels, NULL),
                             slow_precision(all, labels, 2 * N), 1e-12);
     for (int64_t k = 1; k < N * K; k += 37) {
         int hits = 0;

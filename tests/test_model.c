@@ -335,7 +335,7 @@ START_TEST(a_list_keeps_its_first_error)
     ck_fails(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_SCALE}), GNN_ENOTFOUND, "gsp");
     ck_fails(gnn_model_build(&model, context, steps), GNN_ENOTFOUND, "gsp");
     gnn_steps_free(steps);
-    for (size_t k = 0; k < gnn_block_count(); k++) {
+    for (size_t k = 0; k < block_count(); k++) {
         ck_ok(gnn_steps_new(&steps));
         ck_fails(gnn_steps_block(steps, gnn_block_name(k), &(gnn_block_t){0}), GNN_EINVALID,
                  "needs .name");
@@ -345,14 +345,14 @@ START_TEST(a_list_keeps_its_first_error)
     ck_fails(gnn_steps_block(steps, "mab", &(gnn_block_t){.name = "b", .width = 4}), GNN_EINVALID,
              "block b needs .memory");
     gnn_steps_free(steps);
-    ck_assert_ptr_null(gnn_block_name(gnn_block_count()));
+    ck_assert_ptr_null(gnn_block_name(block_count()));
 }
 END_TEST
 
 /* A block without its settings names them, or its model does; none has steps to run. */
 START_TEST(blocks_name_missing_settings)
 {
-    for (size_t k = 0; k < gnn_block_count(); k++) {
+    for (size_t k = 0; k < block_count(); k++) {
         gnn_steps_t *steps;
         gnn_model_t *model = NULL;
         ck_ok(gnn_steps_new(&steps));

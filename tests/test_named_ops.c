@@ -210,9 +210,9 @@ END_TEST
 
 START_TEST(ops_have_names)
 {
-    for (size_t k = 0; k < gnn_op_count(); k++)
+    for (size_t k = 0; k < op_count(); k++)
         ck_assert_ptr_eq(gnn_op_find(gnn_op_at(k)->name), gnn_op_at(k));
-    ck_assert_ptr_null(gnn_op_at(gnn_op_count()));
+    ck_assert_ptr_null(gnn_op_at(op_count()));
     ck_assert_ptr_null(gnn_op_find("nothing"));
     ck_assert_ptr_nonnull(strstr(gnn_error_message(), "power"));
 }

@@ -124,10 +124,10 @@ START_TEST(metrics)
     gnn_real_t number = 1;
     const int32_t label = 0;
     const gnn_tensor_t x = gnn_tensor(&number, 1, 1);
-    ck_assert_double_nan(gnn_metric_accuracy(NULL, &label, NULL));
-    ck_assert_double_nan(gnn_metric_accuracy(&x, NULL, NULL));
-    ck_assert_double_nan(gnn_metric_macro_f1(NULL, &label, NULL));
-    ck_assert_double_nan(gnn_metric_roc_auc(&x, NULL, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ACCURACY, NULL, &label, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ACCURACY, &x, NULL, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_MACRO_F1, NULL, &label, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ROC_AUC, &x, NULL, NULL));
     ck_assert_int_eq(gnn_preset_find(NULL), GNN_PRESET_NONE);
 }
 END_TEST

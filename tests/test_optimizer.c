@@ -360,10 +360,11 @@ START_TEST(metrics_equal_brute_force)
     double f1 = 0;
     for (int c = 0; c < 2; c++)
         f1 += (double)tp[c] / ((double)tp[c] + 0.5 * (double)(fp[c] + fn[c])) / 2;
-    ck_assert_double_eq_tol(gnn_metric_accuracy(&logits, labels, mask),
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_ACCURACY, &logits, labels, mask),
                             (double)right / (double)counted, 1e-15);
-    ck_assert_double_eq_tol(gnn_metric_macro_f1(&logits, labels, mask), f1, 1e-14);
-    ck_assert_double_eq_tol(gnn_metric_roc_auc(&logits, labels, mask), won / pairs, 1e-14);
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_MACRO_F1, &logits, labels, mask), f1, 1e-14);
+    ck_assert_double_eq_tol(gnn_metric(GNN_METRIC_ROC_AUC, &logits, labels, mask), won / pairs,
+                            1e-14);
 }
 END_TEST
 
@@ -373,20 +374,21 @@ START_TEST(metrics_of_odd_inputs)
     gnn_real_t scores[] = {nan, nan, nan, 1, 2, nan, 0, 5, 5, 0};
     int32_t labels[] = {0, 1, 0, 1, 1}, none[] = {-1, -1, -1, -1, -1};
     gnn_tensor_t two = gnn_tensor(scores, 5, 2), one = gnn_tensor((gnn_real_t[]){-1, 2, 3, -2}, 4, 1);
-    ck_assert_double_eq(gnn_metric_accuracy(&two, labels, NULL),
+    ck_assert_double_eq(gnn_metric(GNN_METRIC_ACCURACY, &two, labels, NULL),
                         0.6); /* rows of NaN predict nothing; the last row is wrong */
-    ck_assert_double_nan(gnn_metric_roc_auc(&two, labels, NULL));
-    ck_assert_double_nan(gnn_metric_accuracy(&two, none, NULL));
-    ck_assert_double_nan(gnn_metric_macro_f1(&two, none, NULL));
-    ck_assert_double_nan(gnn_metric_roc_auc(&two, none, NULL));
-    ck_assert_double_nan(gnn_metric_accuracy(&two, labels, (const uint8_t[5]){0}));
-    ck_assert_double_eq(gnn_metric_accuracy(&one, (const int32_t[]){0, 1, 0, 0}, NULL),
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ROC_AUC, &two, labels, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ACCURACY, &two, none, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_MACRO_F1, &two, none, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ROC_AUC, &two, none, NULL));
+    ck_assert_double_nan(gnn_metric(GNN_METRIC_ACCURACY, &two, labels, (const uint8_t[5]){0}));
+    ck_assert_double_eq(gnn_metric(GNN_METRIC_ACCURACY, &one, (const int32_t[]){0, 1, 0, 0}, NULL),
                         0.75); /* one column is the logit of class 1 */
-    ck_assert_double_eq(gnn_metric_roc_auc(&one, (const int32_t[]){0, 1, 0, 0}, NULL), 2.0 / 3);
+    ck_assert_double_eq(gnn_metric(GNN_METRIC_ROC_AUC, &one, (const int32_t[]){0, 1, 0, 0}, NULL),
+                        2.0 / 3);
     /* Three classes, one of which neither occurs nor is predicted: two count. */
     gnn_tensor_t three = gnn_tensor((gnn_real_t[]){9, 0, 0, 0, 9, 0, 0, 9, 0}, 3, 3);
-    ck_assert_double_eq_tol(gnn_metric_macro_f1(&three, (const int32_t[]){0, 1, 0}, NULL), 2.0 / 3,
-                            1e-15);
+    ck_assert_double_eq_tol(
+        gnn_metric(GNN_METRIC_MACRO_F1, &three, (const int32_t[]){0, 1, 0}, NULL), 2.0 / 3, 1e-15);
 }
 END_TEST
 

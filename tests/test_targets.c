@@ -230,16 +230,23 @@ START_TEST(metrics_of_targets_match_scikit_learn)
             (gnn_real_t[]){(gnn_real_t)0.5, (gnn_real_t)1.25, -1, 2, 3, (gnn_real_t)-0.75}, 3, 2),
         t = gnn_tensor((gnn_real_t[]){(gnn_real_t)0.25, 1, 1, (gnn_real_t)2.5, 2, -1}, 3, 2);
     const uint8_t first[] = {1, 0, 0}, none[] = {0, 0, 0};
-    ck_assert_double_eq_tol(gnn_metric_micro_f1(&logits, &labels, NULL), 0.7058823529411765, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_mean_auc(&logits, &labels, NULL), 0.7777777777777777, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_mae(&y, &t, NULL), 0.7083333333333333, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_rmse(&y, &t, NULL), 0.9519716382329886, 1e-12);
-    ck_assert_double_eq_tol(gnn_metric_mae(&y, &t, first), 0.25, 1e-12);
-    ck_assert(isnan(gnn_metric_mae(&y, &t, none)) && isnan(gnn_metric_rmse(&y, &logits, NULL)));
-    ck_assert_double_eq_tol(gnn_metric_r2(&y, &t, NULL), -0.6722972972972976, 1e-12);
-    ck_assert(isnan(gnn_metric_r2(&y, &t, first)) && isnan(gnn_metric_r2(&y, &logits, NULL)));
-    ck_assert(isnan(gnn_metric_micro_f1(&y, &logits, NULL)));
-    ck_assert(isnan(gnn_metric_mean_auc(&y, NULL, NULL)));
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_MICRO_F1, &logits, &labels, NULL),
+                            0.7058823529411765, 1e-12);
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_MEAN_AUC, &logits, &labels, NULL),
+                            0.7777777777777777, 1e-12);
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_MAE, &y, &t, NULL), 0.7083333333333333,
+                            1e-12);
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_RMSE, &y, &t, NULL),
+                            0.9519716382329886, 1e-12);
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_MAE, &y, &t, first), 0.25, 1e-12);
+    ck_assert(isnan(gnn_metric_of_targets(GNN_METRIC_MAE, &y, &t, none)) &&
+              isnan(gnn_metric_of_targets(GNN_METRIC_RMSE, &y, &logits, NULL)));
+    ck_assert_double_eq_tol(gnn_metric_of_targets(GNN_METRIC_R2, &y, &t, NULL), -0.6722972972972976,
+                            1e-12);
+    ck_assert(isnan(gnn_metric_of_targets(GNN_METRIC_R2, &y, &t, first)) &&
+              isnan(gnn_metric_of_targets(GNN_METRIC_R2, &y, &logits, NULL)));
+    ck_assert(isnan(gnn_metric_of_targets(GNN_METRIC_MICRO_F1, &y, &logits, NULL)));
+    ck_assert(isnan(gnn_metric_of_targets(GNN_METRIC_MEAN_AUC, &y, NULL, NULL)));
 }
 END_TEST
 

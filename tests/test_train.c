@@ -311,11 +311,11 @@ START_TEST(evaluate_is_the_metric_of_predict)
                     NULL));
     ck_ok(gnn_model_predict(gat, context, gnn_data_graph(data), gnn_data_x(data), NULL, &out));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value));
-    ck_assert_double_eq(
-        value, gnn_metric_accuracy(&out, gnn_data_labels(data), gnn_data_mask(data, GNN_TEST, 0)));
+    ck_assert_double_eq(value, gnn_metric(GNN_METRIC_ACCURACY, &out, gnn_data_labels(data),
+                                          gnn_data_mask(data, GNN_TEST, 0)));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TRAIN, GNN_METRIC_MACRO_F1, &value));
-    ck_assert_double_eq(
-        value, gnn_metric_macro_f1(&out, gnn_data_labels(data), gnn_data_mask(data, GNN_TRAIN, 0)));
+    ck_assert_double_eq(value, gnn_metric(GNN_METRIC_MACRO_F1, &out, gnn_data_labels(data),
+                                          gnn_data_mask(data, GNN_TRAIN, 0)));
     ck_fails(gnn_evaluate(gat, context, data, 1, GNN_TEST, GNN_METRIC_ACCURACY, &value),
              GNN_EINVALID, "split 1");
     const gnn_train_config_t c = {.split = -1};

@@ -89,7 +89,7 @@ static double auc_of(const subject_t *s, const gnn_explanation_t *why)
         labels[k] = motif->data[e] > 0 && (s->src[e] - TREE) / HOUSE == (why->row - TREE) / HOUSE;
     }
     const gnn_tensor_t logits = gnn_tensor(scores, n, 1);
-    const double auc = scores && labels ? gnn_metric_roc_auc(&logits, labels, NULL) : NAN;
+    const double auc = scores && labels ? gnn_metric(GNN_METRIC_ROC_AUC, &logits, labels, NULL) : NAN;
     free(scores);
     free(labels);
     return auc;

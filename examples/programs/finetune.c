@@ -133,7 +133,7 @@ static int test(run_t *r)
     const gnn_tensor_t logits = gnn_tensor(numbers, texts.texts.count, classes);
     int rc = numbers ? gnn_pretrained_classify(r->p, r->context, &texts.texts, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK)
-        r->accuracy = gnn_metric_accuracy(&logits, texts.labels, NULL);
+        r->accuracy = gnn_metric(GNN_METRIC_ACCURACY, &logits, texts.labels, NULL);
     free(numbers);
     return rc;
 }

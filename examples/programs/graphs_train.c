@@ -124,7 +124,7 @@ static int test(const gnn_data_t *data, gnn_context_t *context, gnn_graph_batche
         gnn_tensor(calloc((size_t)(graphs * classes), sizeof(gnn_real_t)), graphs, classes);
     int rc = logits.data ? gnn_graph_batches_predict(batches, model, context, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK)
-        *accuracy = gnn_metric_accuracy(&logits, gnn_data_graph_labels(data), mask);
+        *accuracy = gnn_metric(GNN_METRIC_ACCURACY, &logits, gnn_data_graph_labels(data), mask);
     free(logits.data);
     return rc;
 }

@@ -32,7 +32,7 @@ int main(void)
     int code = gnn_context_new(&context, NULL);
     if (code == GNN_OK)
         code = gnn_data_karate(&data);
-    for (size_t k = 0; code == GNN_OK && k < gnn_aggregator_count(); k++)
+    for (size_t k = 0; code == GNN_OK && gnn_aggregator_at(k); k++)
         code = train(context, data, gnn_aggregator_at(k));
     if (code != GNN_OK)
         fprintf(stderr, "aggregators: %s\n", gnn_error_message());

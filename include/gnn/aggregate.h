@@ -123,17 +123,13 @@ typedef struct gnn_message {
 #include <gnn/tables/messages.def>
 #undef GNN_MESSAGE
 
-/** Count of the aggregators in the library's table. */
-GNN_API size_t gnn_aggregator_count(void);
-/** The aggregator of an index, 0 to gnn_aggregator_count() - 1; NULL past the last. */
+/** Entry `index` of the table of aggregators, from 0; NULL past the last. */
 GNN_API const gnn_aggregator_t *gnn_aggregator_at(size_t index);
 /** The aggregator of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice. gnn_layer_config_set sets a field by name
  * and refuses an unknown one. The same holds for the other functions `_find` of tables. */
 GNN_API const gnn_aggregator_t *gnn_aggregator_find(const char *name);
-/** Count of the messages in the library's table. */
-GNN_API size_t gnn_message_count(void);
-/** The message of an index, 0 to gnn_message_count() - 1; NULL past the last. */
+/** Entry `index` of the table of messages, from 0; NULL past the last. */
 GNN_API const gnn_message_t *gnn_message_at(size_t index);
 /** The message of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */

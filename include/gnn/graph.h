@@ -310,9 +310,7 @@ typedef struct gnn_topology {
     int (*build)(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, const char *options);
 } gnn_topology_t;
 
-/** Count of the topologies in the library's table. */
-GNN_API size_t gnn_topology_count(void);
-/** The topology of an index, 0 to gnn_topology_count() - 1; NULL past the last. */
+/** Entry `index` of the table of topologies, from 0; NULL past the last. */
 GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** The topology of a name; NULL if there is none. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);

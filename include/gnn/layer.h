@@ -41,9 +41,7 @@ typedef struct gnn_update {
 #include <gnn/tables/updates.def>
 #undef GNN_UPDATE
 
-/** Count of the updates in the library's table. */
-GNN_API size_t gnn_update_count(void);
-/** The update of an index, 0 to gnn_update_count() - 1; NULL past the last. */
+/** Entry `index` of the table of updates, from 0; NULL past the last. */
 GNN_API const gnn_update_t *gnn_update_at(size_t index);
 /** The update of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */

@@ -226,12 +226,6 @@ GNN_API int gnn_split_edges(gnn_split_t **split, const gnn_graph_t *graph, gnn_i
 
 /* ---- ranking metrics ---- */
 
-/** Average precision of two classes, by the score of class 1 as in gnn_metric_roc_auc: sum over
- * thresholds of (R_t - R_t-1) P_t, where equal scores share one threshold (scikit-learn's
- * average_precision_score). Rows with mask 0 or label -1 are excluded; NaN without a row of class
- * 1. */
-GNN_API double gnn_metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
-                                            const uint8_t *mask);
 /**
  * Mean reciprocal rank: the mean of 1 / r, with the rank r of a link's score among its negative
  * pairs; ties count half (as in OGB).

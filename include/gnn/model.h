@@ -271,8 +271,6 @@ typedef struct gnn_block {
 } gnn_block_t;
 /** Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field. */
 GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
-/** Count of the blocks of gnn_steps_block. */
-GNN_API size_t gnn_block_count(void);
 /** The name of a block, such as "gps"; NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);
 

@@ -121,9 +121,7 @@ typedef struct gnn_op {
 #undef GNN_OP
 /* clang-format on */
 
-/** Count of the named ops. */
-GNN_API size_t gnn_op_count(void);
-/** The op of an index, 0 to gnn_op_count() - 1; NULL past the last. */
+/** Entry `index` of the table of ops, from 0; NULL past the last. */
 GNN_API const gnn_op_t *gnn_op_at(size_t index);
 /** The op of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_op_t *gnn_op_find(const char *name);

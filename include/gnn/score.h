@@ -248,30 +248,22 @@ typedef struct gnn_weigher {
 #undef GNN_WEIGHER
 /* clang-format on */
 
-/** Count of the scores in the library's table. */
-GNN_API size_t gnn_score_count(void);
-/** The score of an index, 0 to gnn_score_count() - 1; NULL past the last. */
+/** Entry `index` of the table of scores, from 0; NULL past the last. */
 GNN_API const gnn_score_t *gnn_score_at(size_t index);
 /** The score of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_score_t *gnn_score_find(const char *name);
-/** Count of the maps in the library's table. */
-GNN_API size_t gnn_map_count(void);
-/** The map of an index, 0 to gnn_map_count() - 1; NULL past the last. */
+/** Entry `index` of the table of maps, from 0; NULL past the last. */
 GNN_API const gnn_map_t *gnn_map_at(size_t index);
 /** The map of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_map_t *gnn_map_find(const char *name);
-/** Count of the priors in the library's table. */
-GNN_API size_t gnn_prior_count(void);
-/** The prior of an index, 0 to gnn_prior_count() - 1; NULL past the last. */
+/** Entry `index` of the table of priors, from 0; NULL past the last. */
 GNN_API const gnn_prior_t *gnn_prior_at(size_t index);
 /** The prior of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the end of the list (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_prior_t *gnn_prior_find(const char *name);
-/** Count of the weighers in the library's table. */
-GNN_API size_t gnn_weigher_count(void);
-/** The weigher of an index, 0 to gnn_weigher_count() - 1; NULL past the last. */
+/** Entry `index` of the table of weighers, from 0; NULL past the last. */
 GNN_API const gnn_weigher_t *gnn_weigher_at(size_t index);
 /** The weigher of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */

@@ -96,37 +96,53 @@ GNN_API double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step)
 
 /* ---- metrics; rows with mask 0 or label -1 are excluded; NaN without rows ---- */
 
-/** Fraction of rows whose largest logit is that of their label; one column: by the sign of the
- * logit. */
-GNN_API double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels,
-                                   const uint8_t *mask);
-/** Macro F1: the mean over classes; classes that neither occur nor are predicted are excluded. */
-GNN_API double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels,
-                                   const uint8_t *mask);
-/** Area under the ROC curve of two classes by the score of class 1 (logit difference); ties count
- * half. */
-GNN_API double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels,
-                                  const uint8_t *mask);
-
-/** Micro F1 over rows and columns of multi-label targets: 2 tp / (2 tp + fp + fn), where a positive
- * logit predicts a target above 0.5. NaN without predicted and true labels, or if shapes differ. */
-GNN_API double gnn_metric_micro_f1(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
-                                   const uint8_t *mask);
-/** Mean over columns of the area under the ROC curve; columns with one class only are excluded. NaN
- * if all are. */
-GNN_API double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
-                                   const uint8_t *mask);
-/** Mean absolute error over rows and columns. NaN without rows, or if shapes differ. */
-GNN_API double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
-                              const uint8_t *mask);
-/** Root mean squared error over rows and columns. NaN without rows, or if shapes differ. */
-GNN_API double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
-                               const uint8_t *mask);
-
-/** Coefficient of determination R^2: 1 - sum (y - t)^2 / sum (t - mean)^2, averaged over columns
- * with non-constant targets. NaN if there are none, or if shapes differ. */
-GNN_API double gnn_metric_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
-                             const uint8_t *mask);
+/** Metrics. The first four are for class labels, the others for real or multi-label targets;
+ * smaller is better for MAE and RMSE. */
+typedef enum {
+    /** fraction of rows whose largest logit is that of their label; one column: by the sign of the
+     * logit */
+    GNN_METRIC_ACCURACY = 0,
+    /** the mean of F1 over classes; classes that neither occur nor are predicted are excluded */
+    GNN_METRIC_MACRO_F1,
+    /** area under the ROC curve of two classes by the score of class 1 (logit difference); ties
+     * count half */
+    GNN_METRIC_ROC_AUC,
+    /** of two classes, by the score of class 1: sum over thresholds of (R_t - R_t-1) P_t, where
+     * equal scores share one threshold (scikit-learn's average_precision_score); NaN without a row
+     * of class 1 */
+    GNN_METRIC_AVERAGE_PRECISION,
+    /** over rows and columns of multi-label targets: 2 tp / (2 tp + fp + fn), where a positive
+     * logit predicts a target above 0.5; NaN without predicted and true labels */
+    GNN_METRIC_MICRO_F1,
+    /** mean over columns of the area under the ROC curve; columns with one class only are excluded,
+     * NaN if all are */
+    GNN_METRIC_MEAN_AUC,
+    GNN_METRIC_MAE,  /**< mean absolute error over rows and columns */
+    GNN_METRIC_RMSE, /**< root mean squared error over rows and columns */
+    /** coefficient of determination: 1 - sum (y - t)^2 / sum (t - mean)^2, averaged over columns
+     * whose targets are not constant; NaN if there are none */
+    GNN_METRIC_R2
+} gnn_metric_t;
+/**
+ * A metric of class labels.
+ *
+ * @param[in] logits  (n x classes), or (n x 1) for two classes
+ * @param[in] labels  (n); -1: excluded
+ * @param[in] mask    (n), non-zero for included rows; NULL: all
+ * @return NaN without rows, without memory, or for a metric of targets: gnn_error_message()
+ *         names the reason. O(n classes), of areas O(n log n)
+ */
+GNN_API double gnn_metric(gnn_metric_t metric, const gnn_tensor_t *logits, const int32_t *labels,
+                          const uint8_t *mask);
+/**
+ * A metric of real or multi-label targets.
+ *
+ * @param[in] outputs, targets  (n x c)
+ * @param[in] mask              (n), non-zero for included rows; NULL: all
+ * @return NaN without rows, if shapes differ, or for a metric of labels
+ */
+GNN_API double gnn_metric_of_targets(gnn_metric_t metric, const gnn_tensor_t *outputs,
+                                     const gnn_tensor_t *targets, const uint8_t *mask);
 
 /** Metrics of one class. */
 typedef struct gnn_class_metrics {
@@ -193,20 +209,6 @@ typedef struct gnn_sampling {
      * of the context]. Batches are the same */
     gnn_flag_t prefetch;
 } gnn_sampling_t;
-
-/** Metrics. The first four are for class labels, the others for real or multi-label targets;
- * smaller is better for MAE and RMSE. */
-typedef enum {
-    GNN_METRIC_ACCURACY = 0,
-    GNN_METRIC_MACRO_F1,
-    GNN_METRIC_ROC_AUC,
-    GNN_METRIC_AVERAGE_PRECISION, /**< gnn/links.h */
-    GNN_METRIC_MICRO_F1,
-    GNN_METRIC_MEAN_AUC,
-    GNN_METRIC_MAE,
-    GNN_METRIC_RMSE,
-    GNN_METRIC_R2
-} gnn_metric_t;
 
 /** The criterion of early stopping and of the best weights. LOSS_OR_METRIC: patience is reset when
  * either improves (as in the GAT paper). */

@@ -55,7 +55,7 @@ static table_t *table_of(tables_t *t, const gnn__plan_t *plan, int64_t numbers)
 /* A program's map may change the values that it computes. */
 static bool is_ours(const gnn_map_t *map)
 {
-    for (size_t k = 0; k < gnn_map_count(); k++)
+    for (size_t k = 0; gnn_map_at(k); k++)
         if (gnn_map_at(k) == map)
             return true;
     return false;

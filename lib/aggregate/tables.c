@@ -39,34 +39,32 @@ static void not_found(const char *kind, const char *name, size_t count,
         gnn__append_name(names, sizeof names, k + 1 == count ? " or " : ", ", name_at(k));
     (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name ? name : "",
                      names);
-    for (size_t k = 0; name && strcmp(kind, "aggregator") == 0 && k < gnn_score_count(); k++)
+    for (size_t k = 0;
+         name && strcmp(kind, "aggregator") == 0 && k < sizeof scores / sizeof *scores; k++)
         if (strcmp(gnn_score_at(k)->name, name) == 0)
             (void)gnn__error(GNN_ENOTFOUND,
                              "%s is a score: set .aggregator = attention and .score = %s", name,
                              name);
 }
 
-/* The three public functions of one table. */
-#define TABLE(kind, rows)                                          \
-    size_t gnn_##kind##_count(void)                                \
-    {                                                              \
-        return sizeof rows / sizeof *rows;                         \
-    }                                                              \
-    const gnn_##kind##_t *gnn_##kind##_at(size_t index)            \
-    {                                                              \
-        return index < gnn_##kind##_count() ? rows[index] : NULL;  \
-    }                                                              \
-    static const char *kind##_name(size_t index)                   \
-    {                                                              \
-        return rows[index]->name;                                  \
-    }                                                              \
-    const gnn_##kind##_t *gnn_##kind##_find(const char *name)      \
-    {                                                              \
-        for (size_t k = 0; name && k < gnn_##kind##_count(); k++)  \
-            if (strcmp(rows[k]->name, name) == 0)                  \
-                return rows[k];                                    \
-        not_found(#kind, name, gnn_##kind##_count(), kind##_name); \
-        return NULL;                                               \
+/* The two public functions of one table. */
+#define TABLE(kind, rows)                                               \
+    const gnn_##kind##_t *gnn_##kind##_at(size_t index)                 \
+    {                                                                   \
+        return index < sizeof rows / sizeof *rows ? rows[index] : NULL; \
+    }                                                                   \
+    static const char *kind##_name(size_t index)                        \
+    {                                                                   \
+        return rows[index]->name;                                       \
+    }                                                                   \
+    const gnn_##kind##_t *gnn_##kind##_find(const char *name)           \
+    {                                                                   \
+        const size_t count = sizeof rows / sizeof *rows;                \
+        for (size_t k = 0; name && k < count; k++)                      \
+            if (strcmp(rows[k]->name, name) == 0)                       \
+                return rows[k];                                         \
+        not_found(#kind, name, count, kind##_name);                     \
+        return NULL;                                                    \
     }
 
 TABLE(message, messages)

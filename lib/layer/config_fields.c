@@ -62,11 +62,6 @@ static const gnn_update_t *const updates[] = {
 
 enum { UPDATES = sizeof updates / sizeof *updates };
 
-size_t gnn_update_count(void)
-{
-    return UPDATES;
-}
-
 const gnn_update_t *gnn_update_at(size_t index)
 {
     return index < UPDATES ? updates[index] : NULL;

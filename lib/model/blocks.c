@@ -121,11 +121,6 @@ static const struct {
 
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
-size_t gnn_block_count(void)
-{
-    return BLOCKS;
-}
-
 const char *gnn_block_name(size_t index)
 {
     return index < BLOCKS ? blocks[index].name : NULL;

@@ -96,9 +96,9 @@ static void fill(gnn_link_metrics_t *m, const trial_t *t)
     const gnn_tensor_t both = gnn_tensor(t->scores, 2 * n, 1), links = gnn_tensor(t->scores, n, 1),
                        others = gnn_tensor(t->scores + n, n, 1),
                        targets = gnn_tensor(t->scores + 2 * n, n, TARGETS);
-    *m = (gnn_link_metrics_t){.auc = gnn_metric_roc_auc(&both, t->labels, NULL),
+    *m = (gnn_link_metrics_t){.auc = gnn_metric(GNN_METRIC_ROC_AUC, &both, t->labels, NULL),
                               .average_precision =
-                                  gnn_metric_average_precision(&both, t->labels, NULL),
+                                  gnn_metric(GNN_METRIC_AVERAGE_PRECISION, &both, t->labels, NULL),
                               .mrr = gnn_metric_mrr(&links, &targets),
                               .hits_10 = gnn_metric_hits(&links, &others, 10),
                               .hits_50 = gnn_metric_hits(&links, &others, 50),

@@ -165,7 +165,7 @@ static int validate_epoch(loop_t *l)
 {
     double sum = 0, total = 0;
     bool labelled = true;
-    const bool numbers = gnn__metric_of_targets(l->config.metric);
+    const bool numbers = gnn__takes_targets(l->config.metric);
     l->now.validation_loss = l->now.validation_metric = NAN;
     gnn__pool_reset(&l->pool, l->config.metric);
     for (int64_t index = 0; index < l->source->count[GNN_VALIDATION]; index++) {

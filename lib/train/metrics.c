@@ -15,10 +15,8 @@ int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r)
     return best;
 }
 
-double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+static double accuracy(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
-    if (!logits || !labels)
-        return NAN;
     int64_t counted = 0, right = 0;
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
@@ -56,10 +54,8 @@ static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uin
     return counted ? sum / (double)counted : NAN;
 }
 
-double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+static double macro_f1(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
-    if (!logits || !labels)
-        return NAN;
     int64_t small[512] = {0}, *tally = small;
     int64_t classes = logits->cols == 1 ? 2 : logits->cols;
     if (2 * classes > (int64_t)(sizeof small / sizeof *small) &&
@@ -145,14 +141,33 @@ double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uin
     return sum / ((double)negatives * (double)positives);
 }
 
-double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+static double roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
-    if (!logits || !labels)
-        return NAN;
     double *sort = NULL;
     if (gnn__new(&sort, logits->rows, sizeof *sort, "scores to sort") != GNN_OK)
         return NAN;
     double auc = gnn__roc_auc(logits, labels, mask, sort);
     gnn_free(sort);
     return auc;
+}
+
+double gnn_metric(gnn_metric_t metric, const gnn_tensor_t *logits, const int32_t *labels,
+                  const uint8_t *mask)
+{
+    typedef double (*metric_t)(const gnn_tensor_t *, const int32_t *, const uint8_t *);
+    static const metric_t of_labels[] = {
+        [GNN_METRIC_ACCURACY] = accuracy,
+        [GNN_METRIC_MACRO_F1] = macro_f1,
+        [GNN_METRIC_ROC_AUC] = roc_auc,
+        [GNN_METRIC_AVERAGE_PRECISION] = gnn__metric_average_precision,
+    };
+    if (!logits || !labels) {
+        (void)gnn__error(GNN_EINVALID, "a metric needs logits and labels");
+        return NAN;
+    }
+    if ((size_t)metric >= sizeof of_labels / sizeof *of_labels) {
+        (void)gnn__error(GNN_EINVALID, "metric %d is not one of labels", (int)metric);
+        return NAN;
+    }
+    return of_labels[metric](logits, labels, mask);
 }

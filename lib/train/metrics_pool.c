@@ -117,15 +117,9 @@ int gnn__pool_metric(gnn__pool_t *pool, double *value)
     if (metric == GNN_METRIC_ACCURACY)
         *value = (double)pool->hits / (double)pool->rows;
     else if (metric == GNN_METRIC_MACRO_F1)
-        *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
-    else if (metric == GNN_METRIC_MICRO_F1)
-        *value = gnn_metric_micro_f1(&logits, &targets, NULL);
-    else if (metric == GNN_METRIC_MAE)
-        *value = gnn_metric_mae(&logits, &targets, NULL);
-    else if (metric == GNN_METRIC_RMSE)
-        *value = gnn_metric_rmse(&logits, &targets, NULL);
-    else if (metric == GNN_METRIC_R2)
-        *value = gnn_metric_r2(&logits, &targets, NULL);
+        *value = gnn_metric(metric, &logits, pool->labels, NULL);
+    else if (gnn__takes_targets(metric) && metric != GNN_METRIC_MEAN_AUC)
+        *value = gnn_metric_of_targets(metric, &logits, &targets, NULL);
     else
         return area(pool, metric, &logits, value);
     return GNN_OK;

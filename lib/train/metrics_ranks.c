@@ -53,8 +53,8 @@ double gnn__average_precision(const gnn_tensor_t *logits, const int32_t *labels,
     return step_sum(sort, negatives, positive, positives);
 }
 
-double gnn_metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
-                                    const uint8_t *mask)
+double gnn__metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
+                                     const uint8_t *mask)
 {
     double *sort = NULL;
     if (!logits || !labels || gnn__new(&sort, logits->rows, sizeof *sort, "scores to sort") != GNN_OK)

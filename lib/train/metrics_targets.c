@@ -6,8 +6,7 @@ static bool fit(const gnn_tensor_t *outputs, const gnn_tensor_t *targets)
     return outputs && targets && outputs->rows == targets->rows && outputs->cols == targets->cols;
 }
 
-double gnn_metric_micro_f1(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
-                           const uint8_t *mask)
+static double micro_f1(const gnn_tensor_t *logits, const gnn_tensor_t *targets, const uint8_t *mask)
 {
     int64_t hits = 0, either = 0;
     if (!fit(logits, targets))
@@ -38,12 +37,12 @@ static double mean_error(const gnn_tensor_t *outputs, const gnn_tensor_t *target
     return counted ? sum / (double)counted : NAN;
 }
 
-double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+static double mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
 {
     return mean_error(outputs, targets, mask, false);
 }
 
-double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+static double rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
 {
     return sqrt(mean_error(outputs, targets, mask, true));
 }
@@ -69,7 +68,7 @@ static bool column_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, 
     return spread > 0;
 }
 
-double gnn_metric_r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+static double r2(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
 {
     double sum = 0;
     int64_t counted = 0;
@@ -126,8 +125,7 @@ double gnn__mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, co
     return counted ? sum / (double)counted : NAN;
 }
 
-double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
-                           const uint8_t *mask)
+static double mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, const uint8_t *mask)
 {
     double *sort;
     if (!fit(logits, targets) ||
@@ -136,4 +134,22 @@ double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targe
     const double value = gnn__mean_auc(logits, targets, mask, sort);
     gnn_free(sort);
     return value;
+}
+
+double gnn_metric_of_targets(gnn_metric_t metric, const gnn_tensor_t *outputs,
+                             const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    typedef double (*metric_t)(const gnn_tensor_t *, const gnn_tensor_t *, const uint8_t *);
+    static const metric_t of_targets[] = {
+        [GNN_METRIC_MICRO_F1] = micro_f1,
+        [GNN_METRIC_MEAN_AUC] = mean_auc,
+        [GNN_METRIC_MAE] = mae,
+        [GNN_METRIC_RMSE] = rmse,
+        [GNN_METRIC_R2] = r2,
+    };
+    if (!gnn__takes_targets(metric)) {
+        (void)gnn__error(GNN_EINVALID, "metric %d is not one of targets", (int)metric);
+        return NAN;
+    }
+    return of_targets[metric](outputs, targets, mask);
 }

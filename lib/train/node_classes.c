@@ -426,7 +426,7 @@ int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const
     GNN__NEED(targets);
     GNN__NEED(value);
     const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
-    if (!rows || !gnn__metric_of_targets(metric))
+    if (!rows || !gnn__takes_targets(metric))
         return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: %s \"%s\", metric %d",
                           rows ? "array" : "no array of reals on nodes is called", targets,
                           (int)metric);

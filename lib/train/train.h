@@ -32,7 +32,11 @@ int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *
                   const gnn_tensor_t *targets, const uint8_t *mask);
 int gnn__pool_metric(gnn__pool_t *pool, double *value);
 /* Is it measured against targets, not labels? */
-static inline bool gnn__metric_of_targets(gnn_metric_t metric)
+/* Entries of gnn_metric and gnn_metric_of_targets whose implementation has a file of its own. */
+double gnn__metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
+                                     const uint8_t *mask);
+
+static inline bool gnn__takes_targets(gnn_metric_t metric)
 {
     return metric >= GNN_METRIC_MICRO_F1 && metric <= GNN_METRIC_R2;
 }

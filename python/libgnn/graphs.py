@@ -4,7 +4,7 @@ import ctypes
 import numpy as np
 
 from ._arrays import array_of, indices, ints, lengths_of
-from ._library import check, error, C, lib, struct
+from ._library import check, error, message, C, lib, struct
 from ._objects import Gate, Handle
 
 
@@ -122,10 +122,7 @@ class Graph(Handle):
         """
         found = lib.gnn_topology_find(str(name).encode())
         if not found:
-            known = []
-            for k in range(lib.gnn_topology_count()):
-                known.append(struct("gnn_topology_t").from_address(lib.gnn_topology_at(k)).name.decode())
-            raise ValueError(f"there is no topology {name!r}; there are {', '.join(known)}")
+            raise ValueError(message())
         sizes, made = lengths_of(lengths), ctypes.c_void_p()
         words = ",".join(f"{key}={int(value)}" for key, value in options.items()).encode()
         from ._library import callback

@@ -1,5 +1,6 @@
 /* libFuzzer: bytes as the choices in a model's steps. A valid model runs forward and backward, and
  * survives saving with the same bits; an invalid one sets a message. */
+#include "../table_counts.h"
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
@@ -39,11 +40,11 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.heads = fuzz_draw(b, 4);
     if (fuzz_draw(b, 2))
         return c;
-    const int message = fuzz_draw(b, (int)gnn_message_count() + 1),
-              aggregator = fuzz_draw(b, (int)gnn_aggregator_count() + 1);
+    const int message = fuzz_draw(b, (int)message_count() + 1),
+              aggregator = fuzz_draw(b, (int)aggregator_count() + 1);
     c.message = message ? gnn_message_at((size_t)message - 1) : NULL;
     c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
-    c.update = gnn_update_at((size_t)fuzz_draw(b, (int64_t)gnn_update_count() + 1));
+    c.update = gnn_update_at((size_t)fuzz_draw(b, (int64_t)update_count() + 1));
     c.in_dst = fuzz_draw(b, 3) ? 0 : draw_width(b);
     c.key_heads = fuzz_draw(b, 4);
     c.value_heads = fuzz_draw(b, 4);
@@ -63,7 +64,7 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.bias_update = draw_flag(b);
     c.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
     c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT);
-    c.priors[0].prior = gnn_prior_at((size_t)fuzz_draw(b, (int64_t)gnn_prior_count() + 1));
+    c.priors[0].prior = gnn_prior_at((size_t)fuzz_draw(b, (int64_t)prior_count() + 1));
     c.priors[0].options[0] = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
     c.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);

@@ -1,6 +1,7 @@
 /* libFuzzer: bytes as a program on a tape: ops with valid and invalid inputs, shapes and settings.
  * Valid programs run forward and backward, invalid ones set a message, without accesses out of
  * bounds. */
+#include "../table_counts.h"
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
@@ -98,8 +99,8 @@ static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
 {
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_at((size_t)fuzz_draw(b, (int)gnn_aggregator_count())),
-        .message = gnn_message_at((size_t)fuzz_draw(b, (int)gnn_message_count())),
+        .aggregator = gnn_aggregator_at((size_t)fuzz_draw(b, (int)aggregator_count())),
+        .message = gnn_message_at((size_t)fuzz_draw(b, (int)message_count())),
         .graph = w->graphs[fuzz_draw(b, 3)],
         .view = {.self_loops = fuzz_draw(b, 8) ? GNN_OFF : GNN_ON,
                  .norm = (gnn_graph_norm_t)(fuzz_draw(b, 8) ? 0 : fuzz_draw(b, 4))},
@@ -113,10 +114,10 @@ static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
         .priors = {{.options = {fuzz_draw(b, 4), fuzz_draw(b, 5)}}},
         .weigher_options = {fuzz_draw(b, 3)},
         .map_options = {0, fuzz_draw(b, 4)}};
-    how.priors[0].row = gnn_prior_at((size_t)fuzz_draw(b, 2 * (int)gnn_prior_count()));
-    how.score = gnn_score_at((size_t)fuzz_draw(b, 2 * (int)gnn_score_count()));
-    how.weigher = gnn_weigher_at((size_t)fuzz_draw(b, 2 * (int)gnn_weigher_count()));
-    how.map = gnn_map_at((size_t)fuzz_draw(b, 2 * (int)gnn_map_count()));
+    how.priors[0].row = gnn_prior_at((size_t)fuzz_draw(b, 2 * (int)prior_count()));
+    how.score = gnn_score_at((size_t)fuzz_draw(b, 2 * (int)score_count()));
+    how.weigher = gnn_weigher_at((size_t)fuzz_draw(b, 2 * (int)weigher_count()));
+    how.map = gnn_map_at((size_t)fuzz_draw(b, 2 * (int)map_count()));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = fuzz_draw(b, 3) ? GNN_NONE : draw_var(w, b);
     in[GNN_AGGREGATE_SRC_MESSAGE] = draw_var(w, b);

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     SAY(gnn_graph_from_edges(&graph, N, N, M, src, dst));
     SAY(load(&model, context, argv[2], graph));
     SAY(serve(model, graph, &x, &out));
-    HOLD(gnn_metric_accuracy(&out, labels, NULL) > 0.9);
+    HOLD(gnn_metric(GNN_METRIC_ACCURACY, &out, labels, NULL) > 0.9);
     SAY(embed(model, context, graph, &x, &wide));
     HOLD(isfinite(rows[0]) && rows[0] != rows[8 * 64]);
     gnn_model_free(model);
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     SAY(train_on_samples(&model, context, two_groups));
     SAY(gnn_model_prepare(model, 0, (gnn_graph_t *)gnn_data_graph(two_groups), GNN_OFF));
     SAY(gnn_predict_layers(model, context, two_groups, 5, &out));
-    HOLD(gnn_metric_accuracy(&out, labels, NULL) > 0.9);
+    HOLD(gnn_metric(GNN_METRIC_ACCURACY, &out, labels, NULL) > 0.9);
     gnn_model_free(model);
     gnn_data_free(two_groups);
     HOLD(import_gcn(&model, context, argv[1]) == GNN_EIO);

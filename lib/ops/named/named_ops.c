@@ -13,11 +13,6 @@ static const gnn_op_t *const ops[] = {
 
 enum { OPS = sizeof ops / sizeof *ops };
 
-size_t gnn_op_count(void)
-{
-    return OPS;
-}
-
 const gnn_op_t *gnn_op_at(size_t index)
 {
     return index < OPS ? ops[index] : NULL;
