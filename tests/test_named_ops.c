@@ -455,6 +455,97 @@ START_TEST(ops_over_a_graph_need_one_of_one_part)
 }
 END_TEST
 
+/* ---- delta in chunks ---- */
+
+enum { DELTA_ROWS = 220, DELTA_HEADS = 2, DELTA_K = 20, DELTA_V = 24, DELTA_INPUTS = 5 };
+
+/* Inputs q, k, v, beta (not where `plain`) and gates of `per` columns a head, 0: none. */
+typedef struct {
+    bool plain;
+    int64_t per;
+    gnn_real_t x[DELTA_INPUTS][DELTA_ROWS * DELTA_HEADS * DELTA_V];
+    gnn_real_t d[DELTA_INPUTS][DELTA_ROWS * DELTA_HEADS * DELTA_V];
+    gnn_real_t y[DELTA_ROWS * DELTA_HEADS * DELTA_V];
+} delta_t;
+
+static void run_delta(delta_t *t, const gnn_graph_t *graph)
+{
+    const int64_t widths[] = {DELTA_K, DELTA_K, DELTA_V, t->plain ? 0 : 1, t->per};
+    const gnn_op_options_t how = {{DELTA_HEADS, 0.3, t->plain}, graph};
+    fixture_t f = set_up();
+    gnn_var_t in[DELTA_INPUTS];
+    int64_t size[DELTA_INPUTS];
+    int count = 0;
+    gnn_tape_reset(f.tape, 1, 0);
+    for (int k = 0; k < DELTA_INPUTS; k++) {
+        const gnn_tensor_t x = gnn_tensor(t->x[k], DELTA_ROWS, widths[k] * DELTA_HEADS);
+        size[k] = DELTA_ROWS * x.cols;
+        if (x.cols)
+            in[count++] = gnn_tape_input(f.tape, &x, 1);
+    }
+    const gnn_var_t y = gnn_tape_op(f.tape, &gnn_op_delta, in, count, &how, sizeof how);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    const gnn_tensor_t value = gnn_tape_value(f.tape, y),
+                       gy = gnn_tensor(t->x[2], DELTA_ROWS, value.cols);
+    memcpy(t->y, value.data, sizeof *t->y * (size_t)size[2]);
+    ck_ok(gnn_tape_backward(f.tape, y, &gy));
+    for (int k = 0, at = 0; k < DELTA_INPUTS; k++)
+        if (size[k])
+            memcpy(t->d[k], gnn_tape_gradient(f.tape, in[at++]).data, sizeof *t->y * (size_t)size[k]);
+    tear_down(&f);
+}
+
+static void draw_delta(delta_t *t, bool plain, bool gates)
+{
+    uint64_t seed = 23;
+    memset(t, 0, sizeof *t);
+    t->plain = plain;
+    t->per = gates;
+    for (int k = 0; k < DELTA_INPUTS; k++)
+        for (int64_t e = 0; e < DELTA_ROWS * DELTA_HEADS * DELTA_V; e++) {
+            const double u = test_uniform(&seed);
+            t->x[k][e] = (gnn_real_t)(k == 4 ? -0.1 - 0.1 * u : k == 3 ? 0.5 + 0.4 * u : 0.5 * u);
+        }
+    t->x[4][2 * DELTA_HEADS] = -(gnn_real_t)INFINITY;
+}
+
+static void same_values(const gnn_real_t *a, const gnn_real_t *b, int64_t count)
+{
+    const double tolerance = GNN_DOUBLE ? 1e-11 : 2e-5;
+    for (int64_t e = 0; e < count; e++)
+        ck_assert_double_eq_tol((double)a[e], (double)b[e], tolerance * (1 + fabs((double)b[e])));
+}
+
+/* Gates per channel, all of a head equal, run row by row; one gate per head, or none, in chunks. */
+START_TEST(delta_in_chunks_equals_row_by_row)
+{
+    const bool plain = _i % 2, gates = _i / 2;
+    delta_t *chunks = malloc(sizeof *chunks), *rows = malloc(sizeof *rows);
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_causal(&graph, 4, (const int64_t[]){150, 0, 1, 69}));
+    draw_delta(chunks, plain, gates);
+    draw_delta(rows, plain, gates);
+    rows->per = DELTA_K;
+    for (int64_t e = 0; e < DELTA_ROWS * DELTA_HEADS * DELTA_K; e++)
+        rows->x[4][e] = gates ? chunks->x[4][e / DELTA_K] : 0;
+    run_delta(chunks, graph);
+    run_delta(rows, graph);
+    same_values(chunks->y, rows->y, DELTA_ROWS * DELTA_HEADS * DELTA_V);
+    for (int k = 0; k < 4; k++)
+        same_values(chunks->d[k], rows->d[k], DELTA_ROWS * DELTA_HEADS * (k == 3 ? 1 : DELTA_K));
+    for (int64_t e = 0; gates && e < DELTA_ROWS * DELTA_HEADS; e++) {
+        gnn_real_t sum = 0;
+        for (int c = 0; c < DELTA_K; c++)
+            sum += rows->d[4][e * DELTA_K + c];
+        same_values(&chunks->d[4][e], &sum, 1);
+    }
+    gnn_graph_free(graph);
+    free(chunks);
+    free(rows);
+}
+END_TEST
+
 /* ---- graphs made from others ---- */
 
 START_TEST(incidence_leads_to_receivers)
@@ -528,6 +619,7 @@ int main(void)
     tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
+    tcase_add_loop_test(c, delta_in_chunks_equals_row_by_row, 0, 4);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
     tcase_add_test(c, incidence_leads_to_receivers);

@@ -14,30 +14,20 @@
  * per channel KDA (Kimi Linear 2025); plain: GLA (Yang et al. 2024), with d_k = d_v = 1 diagonal
  * recurrences (HGRN, Qin et al. 2023).
  *
- * Row by row, one unit per segment and head. Gates multiply the memory itself, so that nothing in
+ * One unit per segment and head: in chunks of rows where gnn__delta_in_chunks is true, else row by
+ * row, as below. Gates multiply the memory itself, so that nothing in
  * it is larger than what rows have written. Backward keeps the memory at the first row of each
  * chunk, and makes those of the rows of one chunk at a time again. */
 #include <lib/kernels/simd/real_math.h>
-#include <lib/ops/named/named_ops.h>
+#include <lib/ops/named/delta.h>
 
 #include <omp.h>
 
-enum { Q, K, V, REST, INPUTS = REST + 2 };
+enum { Q = GNN__DELTA_Q, K = GNN__DELTA_K, V = GNN__DELTA_V, REST, INPUTS = REST + 2 };
 enum { CHUNK = 32 };
 
-typedef struct sizes {
-    int64_t heads, d_k, d_v, square; /* square: d_k d_v */
-    int beta, gates;                 /* indices of these inputs; -1: absent */
-    bool by_channel;
-    gnn_real_t scale;
-} sizes_t;
-
-/* One head of one segment. */
-typedef struct unit {
-    const gnn_op_call_t *call;
-    const sizes_t *s;
-    int64_t head;
-} unit_t;
+typedef gnn__delta_t sizes_t;
+typedef gnn__delta_unit_t unit_t;
 
 static int read_sizes(const gnn_op_call_t *call, sizes_t *s)
 {
@@ -75,14 +65,19 @@ static void segment_rows(const gnn_graph_t *g, int64_t segment, int64_t *row0, i
     *row1 = g->n_segments > 0 ? g->src_segments[segment + 1] : g->n_src;
 }
 
-static int64_t most_chunks(const gnn_graph_t *g)
+static int64_t most_rows(const gnn_graph_t *g)
 {
     int64_t most = 0, row0, row1;
     for (int64_t s = 0; s < segment_count(g); s++) {
         segment_rows(g, s, &row0, &row1);
-        most = gnn__max(most, (row1 - row0 + CHUNK - 1) / CHUNK);
+        most = gnn__max(most, row1 - row0);
     }
     return most;
+}
+
+static int64_t most_chunks(const gnn_graph_t *g)
+{
+    return (most_rows(g) + CHUNK - 1) / CHUNK;
 }
 
 /* Values of one thread's scratch in backward: memories of a chunk's rows and of chunks, the
@@ -90,15 +85,25 @@ static int64_t most_chunks(const gnn_graph_t *g)
 static bool backward_values(const gnn_op_call_t *call, const sizes_t *s, int64_t *count)
 {
     int64_t memories = 0, rows = 0;
+    if (gnn__delta_in_chunks(s))
+        return gnn__delta_chunk_values(s, most_rows(graph_of(call)), true, count);
     return gnn__mul(CHUNK + 2 + most_chunks(graph_of(call)), s->square, &memories) &&
            gnn__mul(2 * CHUNK + 3, s->d_v, &rows) && gnn__add(memories, rows, count) &&
            gnn__add(*count, s->d_k + 16, count);
 }
 
+/* The same in forward: a memory and a correction. */
+static bool forward_values(const sizes_t *s, int64_t *count)
+{
+    if (gnn__delta_in_chunks(s))
+        return gnn__delta_chunk_values(s, 0, false, count);
+    return gnn__add(s->square, s->d_v, count);
+}
+
 static int delta_shape(gnn_op_call_t *call)
 {
     sizes_t s;
-    int64_t backward = 0;
+    int64_t backward = 0, forward = 0;
     GNN_TRY(gnn__op_dense(call, "delta", 0, INPUTS - 1, REST));
     if (!graph_of(call))
         return gnn__error(GNN_EINVALID, "delta: needs a graph, whose segments are sequences");
@@ -115,11 +120,10 @@ static int delta_shape(gnn_op_call_t *call)
     for (int k = 0; k < INPUTS; k++)
         if (gnn__has_input(call, k))
             call->in[k].keep = 1;
-    if (!backward_values(call, &s, &backward))
+    if (!backward_values(call, &s, &backward) || !forward_values(&s, &forward))
         return gnn__error(GNN_EOVERFLOW, "delta: the memory it needs does not fit an address");
     const int threads = gnn__most_threads(call->context, call->threads);
-    GNN_TRY(
-        gnn__op_bytes(call, threads, s.square + s.d_v, sizeof(gnn_real_t), &call->forward_scratch));
+    GNN_TRY(gnn__op_bytes(call, threads, forward, sizeof(gnn_real_t), &call->forward_scratch));
     return gnn__op_bytes(call, threads, backward, sizeof(gnn_real_t), &call->backward_scratch);
 }
 
@@ -179,12 +183,18 @@ static int delta_forward(gnn_op_call_t *call)
     GNN_TRY(read_sizes(call, &s));
     const gnn_graph_t *g = graph_of(call);
     gnn_real_t *scratch = call->scratch;
+    int64_t each = 0;
+    (void)forward_values(&s, &each);
     const int threads = gnn__op_threads(call, 3 * g->n_src * s.heads * s.square);
     GNN__PARALLEL_FOR (threads, int64_t n = 0; n < segment_count(g) * s.heads; n++) {
         const unit_t u = {call, &s, n % s.heads};
-        gnn_real_t *memory = scratch + omp_get_thread_num() * (s.square + s.d_v);
+        gnn_real_t *memory = scratch + omp_get_thread_num() * each;
         int64_t row0, row1;
         segment_rows(g, n / s.heads, &row0, &row1);
+        if (gnn__delta_in_chunks(&s)) {
+            gnn__delta_chunks_forward(&u, row0, row1, memory);
+            continue;
+        }
         memset(memory, 0, sizeof *memory * (size_t)s.square);
         for (int64_t row = row0; row < row1; row++) {
             write_row(&u, row, memory, memory, memory + s.square);
@@ -326,10 +336,14 @@ static int delta_backward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, 12 * g->n_src * s.heads * s.square);
     GNN__PARALLEL_FOR (threads, int64_t n = 0; n < segment_count(g) * s.heads; n++) {
         const unit_t u = {call, &s, n % s.heads};
-        const work_t w = lay_out(&s, chunks, scratch + omp_get_thread_num() * each);
+        gnn_real_t *own = scratch + omp_get_thread_num() * each;
+        const work_t w = lay_out(&s, chunks, own);
         int64_t row0, row1;
         segment_rows(g, n / s.heads, &row0, &row1);
-        unit_grad(&u, row0, row1, &w);
+        if (gnn__delta_in_chunks(&s))
+            gnn__delta_chunks_backward(&u, row0, row1, own);
+        else
+            unit_grad(&u, row0, row1, &w);
     }
     return GNN_OK;
 }

@@ -1,0 +1,34 @@
+/* What the two forms of op delta share: row by row (delta.c), and in chunks (delta_chunks.c). */
+#ifndef GNN_OPS_NAMED_DELTA_H
+#define GNN_OPS_NAMED_DELTA_H
+
+#include <lib/ops/named/named_ops.h>
+
+enum { GNN__DELTA_Q, GNN__DELTA_K, GNN__DELTA_V };
+
+typedef struct gnn__delta {
+    int64_t heads, d_k, d_v, square; /* square: d_k d_v */
+    int beta, gates;                 /* indices of these inputs; -1: absent */
+    bool by_channel;
+    gnn_real_t scale;
+} gnn__delta_t;
+
+/* One head of the rows of one segment. */
+typedef struct gnn__delta_unit {
+    const gnn_op_call_t *call;
+    const gnn__delta_t *s;
+    int64_t head;
+} gnn__delta_unit_t;
+
+/* True if chunks are faster: wide memories, and no gate per channel. */
+bool gnn__delta_in_chunks(const gnn__delta_t *s);
+/* Values of one thread's scratch for segments of at most `rows` rows; false: overflow. */
+bool gnn__delta_chunk_values(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count);
+/* Rows row0 .. row1 - 1 are one segment. */
+void gnn__delta_chunks_forward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
+                               gnn_real_t *scratch);
+/* Adds to the gradients of the inputs that want one. */
+void gnn__delta_chunks_backward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
+                                gnn_real_t *scratch);
+
+#endif
