@@ -384,9 +384,181 @@ ENTRY(gumbel_attention_hard)
     gumbel(z, &gnn_weigher_best);
 }
 
+/* ---- weights from scores that are values ---- */
+
+/* Stored pairs of every segment, receiver by receiver: senders 0 .. i, or 0 .. i - 1. */
+static int earlier(zoo_t *z, bool itself)
+{
+    int64_t count, *lengths = zoo_segments(z, &count), m = 0, first = 0;
+    for (int64_t s = 0; s < count; s++)
+        m += lengths[s] * (lengths[s] + (itself ? 1 : -1)) / 2;
+    int64_t *src = zoo_room(z, m), *dst = zoo_room(z, m), e = 0;
+    for (int64_t s = 0; s < count; first += lengths[s++])
+        for (int64_t i = 0; i < lengths[s]; i++)
+            for (int64_t j = 0; j < i + itself; j++, e++)
+                src[e] = first + j, dst[e] = first + i;
+    return zoo_edges_of(z, first, first, m, src, dst);
+}
+
+/* "q", "k", "v", and on the pairs of a slot "s" (m x heads), the scaled scores. */
+static void scores_of_pairs(zoo_t *z, int slot)
+{
+    const int64_t d = COUNT("w.q"), heads = N("p.heads");
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d);
+    EDGE_ROWS("qe", slot, "q", RECEIVERS), EDGE_ROWS("ke", slot, "k", SENDERS);
+    MULTIPLY("qk", "qe", "ke"), OP("dots", head_sum, "qk", (double)heads);
+    SCALE("s", "dots", 1 / sqrt((double)d / (double)heads));
+}
+
+/* y = W_O (sum, or mean, over a receiver's pairs of w_ij v_j). */
+static void weighed(zoo_t *z, int slot, const char *w, const gnn_aggregator_t *how)
+{
+    const int64_t d = COUNT("w.v");
+    LINEAR("v", "x", COLS("x"), d), EDGE_ROWS("ve", slot, "v", SENDERS);
+    SCALE_HEADS("messages", "ve", w);
+    STEP(AGGREGATE, "heads", .graph = slot + 1, .inputs = {"messages"},
+         .layer = {.in = d, .aggregator = how});
+    LINEAR("o", "heads", d, COUNT("w.o"));
+}
+
+/* 6.3 | relu instead of softmax | w_ij = relu(s_ij) / n | O(n^2 d), pairs stored | Wortsman et al.
+ * 2023 */
+ENTRY(weigher_relu)
+{
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    zoo_incidence(z), scores_of_pairs(z, slot);
+    ACTIVATION("w", "s", RELU), weighed(z, slot, "w", &gnn_aggregator_mean);
+}
+
+/* 6.3 | relu squared instead of softmax | w_ij = relu(s_ij)^2 | O(n^2 d), pairs stored | So et al.
+ * 2021 */
+ENTRY(weigher_relu_squared)
+{
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    zoo_incidence(z), scores_of_pairs(z, slot);
+    ACTIVATION("r", "s", RELU), MULTIPLY("w", "r", "r");
+    weighed(z, slot, "w", &gnn_aggregator_sum);
+}
+
+/* For each pair (i, j) the sum of x over i's pairs from j on, or after j; pairs as `earlier` has
+ * them. */
+static void sum_from(zoo_t *z, const char *name, int slot, const char *x, bool itself)
+{
+    int64_t *src, *dst;
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    int32_t *low = zoo_room32(z, m), *high = zoo_room32(z, m);
+    for (int64_t e = m - 1; e >= 0; e--) {
+        low[e] = (int32_t)(itself ? e : e + 1);
+        high[e] = e + 1 < m && dst[e + 1] == dst[e] ? high[e + 1] : (int32_t)(e + 1);
+    }
+    HOP(name, zoo_spans_of(z, m, m, low, high), x, N("p.heads"), sum);
+}
+
+/* 6.3 | stick-breaking attention | w_ij = sigmoid(s_ij) product over j < t < i of (1 -
+ * sigmoid(s_it)) | O(n^2 d), pairs stored | Tan et al. 2024 */
+ENTRY(stick_breaking)
+{
+    const int slot = earlier(z, false);
+    zoo_incidence(z), scores_of_pairs(z, slot);
+    ACTIVATION("taken", "s", SIGMOID), ACTIVATION("passed", "s", SOFTPLUS);
+    sum_from(z, "all passed", slot, "passed", false), SCALE("logs", "all passed", -1);
+    OP("left", exp, "logs"), MULTIPLY("w", "taken", "left");
+    weighed(z, slot, "w", &gnn_aggregator_sum);
+}
+
+/* 6.3 | slot attention's weights | a softmax over the receivers of a sender, then the weights of a
+ * receiver scaled to sum 1 | O(n^2 d), pairs stored | Locatello et al. 2020 */
+ENTRY(slots)
+{
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    const int64_t d = COUNT("w.v"), heads = N("p.heads"), n = COUNT("x");
+    int64_t *src, *dst;
+    zoo_incidence(z);
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    int64_t *own = zoo_room(z, m);
+    for (int64_t e = 0; e < m; e++)
+        own[e] = e;
+    scores_of_pairs(z, slot);
+    OP("e", exp, "s"), HOP("of senders", zoo_edges_of(z, n, m, m, own, src), "e", heads, sum);
+    OP("inverse", power, "of senders", -1), EDGE_ROWS("by", slot, "inverse", SENDERS);
+    MULTIPLY("shares", "e", "by"), zoo_filled(z, "eps", m, heads, R("p.eps"));
+    ADD("w", "shares", "eps"), HOP("all", slot + 1, "w", heads, sum);
+    OP("over", power, "all", -1);
+    LINEAR("v", "x", COLS("x"), d), EDGE_ROWS("ve", slot, "v", SENDERS);
+    SCALE_HEADS("messages", "ve", "w"), HOP("sums", slot + 1, "messages", d, sum);
+    SCALE_HEADS("heads", "sums", "over"), LINEAR("o", "heads", d, COUNT("w.o"));
+}
+
+/* 6.3 | contextual positions (CoPE) | p_ij = sum over j <= t <= i of sigmoid(s_it), at most P - 1;
+ * the score is s_ij + q_i . e[p_ij], interpolated | O(n^2 (d + P)), pairs stored | Golovneva et
+ * al. 2024 */
+ENTRY(cope)
+{
+    const int slot = earlier(z, true);
+    const int64_t d = COUNT("w.q"), heads = N("p.heads"), width = d / heads,
+                  positions = N("p.positions");
+    int64_t *src, *dst;
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    scores_of_pairs(z, slot);
+    ACTIVATION("gates", "s", SIGMOID), sum_from(z, "counts", slot, "gates", true);
+    OP("p", clamp, "counts", 0, (double)(positions - 1));
+    for (int h = 0; h < (int)heads; h++) {
+        COLUMNS(NAMED("q%d", h), "q", h * width, width);
+        STEP(LINEAR, h > 0 ? NAMED("e%d", h) : "e", .inputs = {NAMED("q%d", h)}, .in = width,
+             .out = positions, .bias = GNN_OFF, .share = h > 0 ? "e" : NULL);
+    }
+    zoo_filled(z, "ones", m, heads, 1);
+    for (int r = 0; r < (int)positions; r++) {
+        zoo_filled(z, NAMED("r%d", r), m, heads, r);
+        SUBTRACT(NAMED("above%d", r), "p", NAMED("r%d", r));
+        SUBTRACT(NAMED("below%d", r), NAMED("r%d", r), "p");
+        ACTIVATION(NAMED("a%d", r), NAMED("above%d", r), RELU);
+        ACTIVATION(NAMED("b%d", r), NAMED("below%d", r), RELU);
+        ADD(NAMED("far%d", r), NAMED("a%d", r), NAMED("b%d", r));
+        SUBTRACT(NAMED("near%d", r), "ones", NAMED("far%d", r));
+        ACTIVATION(NAMED("hat%d", r), NAMED("near%d", r), RELU);
+        for (int h = 0; h < (int)heads; h++)
+            COLUMNS(NAMED("c%d.%d", r, h), h > 0 ? NAMED("e%d", h) : "e", r, 1);
+        zoo_concat(z, NAMED("of%d", r), NAMED("c%d.", r), heads);
+        EDGE_ROWS(NAMED("to%d", r), slot, NAMED("of%d", r), RECEIVERS);
+        MULTIPLY(NAMED("term%d", r), NAMED("hat%d", r), NAMED("to%d", r));
+    }
+    zoo_sum(z, "bias", "term", positions);
+    LINEAR("v", "x", COLS("x"), d);
+    STEP(AGGREGATE, "heads", .graph = slot, .query = "q", .key = "k", .inputs = {"v"},
+         .edge_bias = "bias",
+         .layer = {.in = d, .heads = heads, .aggregator = &gnn_aggregator_attention});
+    LINEAR("o", "heads", d, COUNT("w.o"));
+}
+
+/* J2 | guided attention | the loss is the sum over heads of |A_h - P_h|^2: head 0 the row before,
+ * head 1 the row after, others the first | O(n^2 d), pairs stored | Deshpande and Narasimhan
+ * 2020 */
+ENTRY(guided_attention)
+{
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    const int64_t heads = N("p.heads"), *place = zoo_positions(z);
+    int64_t *src, *dst;
+    zoo_incidence(z);
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    gnn_real_t *p = zoo_constant(z, "P", m, heads);
+    for (int64_t e = 0; e < m; e++)
+        for (int64_t h = 0; h < heads; h++)
+            p[e * heads + h] = h == 0   ? src[e] == dst[e] - 1
+                               : h == 1 ? src[e] == dst[e] + 1
+                                        : place[src[e]] == 0;
+    scores_of_pairs(z, slot);
+    OP("e", exp, "s"), HOP("all", slot + 1, "e", heads, sum), OP("over", power, "all", -1);
+    EDGE_ROWS("by", slot, "over", RECEIVERS), MULTIPLY("A", "e", "by");
+    SUBTRACT("off", "A", "P"), MULTIPLY("squares", "off", "off");
+    OP("of pairs", head_sum, "squares", 1), HOP("y", zoo_whole(z, m), "of pairs", 1, sum);
+}
+
 FAMILY(J, AT(multi_query), AT(grouped_query), AT(key_heads_value_heads), AT(free_head_size),
        AT(head_gates), AT(hard_concrete_gates), AT(talking_heads), AT(collaborative_heads),
        AT(multi_scale), AT(routing_by_agreement), AT(differential), AT(gated_output),
        AT(latent_attention), AT(undirected), AT(softcap), AT(qk_norm_l2), AT(qk_norm_rms),
        AT(l2_scores), AT(sinks), AT(softmax_one), AT(weigher_linear), AT(weigher_sigmoid),
-       AT(hard_argmax_straight_through), AT(gumbel_attention), AT(gumbel_attention_hard))
+       AT(hard_argmax_straight_through), AT(gumbel_attention), AT(gumbel_attention_hard),
+       AT(weigher_relu), AT(weigher_relu_squared), AT(stick_breaking), AT(slots), AT(cope),
+       AT(guided_attention))

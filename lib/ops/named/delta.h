@@ -1,4 +1,4 @@
-/* What the two forms of op delta share: row by row (delta.c), and in chunks (delta_chunks.c). */
+/* Shared by the two forms of op delta: row by row (delta.c), and in chunks (delta_chunks.c). */
 #ifndef GNN_OPS_NAMED_DELTA_H
 #define GNN_OPS_NAMED_DELTA_H
 

@@ -370,7 +370,7 @@ static void pairs_grad(const chunk_t *c, rows_t d_y)
     mask(c, c->d_a, 1);
 }
 
-/* The gradients of q and k. On entry temporary = diag(exp(G)) dV, and dy = scale diag(exp(G)) dY. */
+/* The gradients of q and k. On entry temporary = diag(exp(G)) dV, dy = scale diag(exp(G)) dY. */
 static void keys_grad(const chunk_t *c)
 {
     const gnn__delta_t *s = c->s;
