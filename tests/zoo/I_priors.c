@@ -309,7 +309,69 @@ ENTRY(forgetting)
                               {&gnn_prior_sender, .given = GNN_ON}}});
 }
 
+/* Scores of the pairs of a slot times `scale`, m x heads. */
+static void pair_scores(zoo_t *z, const char *name, int slot, const char *layer, double scale)
+{
+    const char *q = NAMED("qe%s", layer), *k = NAMED("ke%s", layer), *qk = NAMED("qk%s", layer),
+               *dots = NAMED("dots%s", layer);
+    EDGE_ROWS(q, slot, NAMED("q%s", layer), RECEIVERS);
+    EDGE_ROWS(k, slot, NAMED("k%s", layer), SENDERS);
+    MULTIPLY(qk, q, k), OP(dots, head_sum, qk, (double)N("p.heads")), SCALE(name, dots, scale);
+}
+
+/* The pairs of a complete graph as pixels, a segment's receivers being rows: columns of the nine
+ * around each, side by side. */
+static void pairs_around(zoo_t *z, const char *name, const char *x)
+{
+    int64_t count, *lengths = zoo_segments(z, &count), m = 0;
+    for (int64_t s = 0; s < count; s++)
+        m += lengths[s] * lengths[s];
+    for (int tap = 0; tap < 9; tap++) {
+        const int down = tap / 3 - 1, right = tap % 3 - 1;
+        int32_t *ids = zoo_ids(z, NAMED("ids%d", tap), m);
+        for (int64_t s = 0, e = 0; s < count; s++)
+            for (int64_t at = 0; at < lengths[s] * lengths[s]; at++, e++) {
+                const int64_t n = lengths[s], i = at / n + down, j = at % n + right;
+                const bool inside = i >= 0 && i < n && j >= 0 && j < n;
+                ids[e] = inside ? (int32_t)(e + down * n + right) : -1;
+            }
+        PICK(NAMED("tap%d", tap), x, NAMED("ids%d", tap));
+    }
+    zoo_concat(z, name, "tap", 9);
+}
+
+/* I3 | Evolving Attention | S = a S_2 + (1 - a) conv3x3(S_1), S_1 and S_2 the scores of two layers,
+ * heads being channels | O(n^2 d), pairs stored | Wang et al. 2021 */
+ENTRY(predictive_attention)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    const double alpha = R("p.alpha"), scale = 1 / sqrt((double)d / (double)heads);
+    const int slot = zoo_as_edges(z, zoo_complete(z));
+    for (int l = 1; l <= 2; l++) {
+        const char *x = l > 1 ? "x1" : "x";
+        LINEAR(NAMED("q%d", l), x, d, d), LINEAR(NAMED("k%d", l), x, d, d);
+        LINEAR(NAMED("v%d", l), x, d, d);
+        if (l == 1) {
+            pair_scores(z, "S1", slot, "1", scale), pairs_around(z, "around", "S1");
+            ATTEND("y1", slot, "q1", "k1", "v1", d, .heads = heads);
+        } else {
+            AFFINE("conv", "around", 9 * heads, heads), SCALE("prior", "conv", 1 - alpha);
+            BIND("conv.weight", "conv", .strided = true, .row_block = heads, .row_outer = 1,
+                 .row_step = 9, .col_step = 9 * heads);
+            SET("conv.bias", "bias");
+            STEP(AGGREGATE, "y2", .graph = slot, .query = "q2", .key = "k2", .inputs = {"v2"},
+                 .edge_bias = "prior",
+                 .layer = {.in = d,
+                           .heads = heads,
+                           .aggregator = &gnn_aggregator_attention,
+                           .scale = REAL(alpha * scale)});
+        }
+        LINEAR(NAMED("o%d", l), NAMED("y%d", l), d, d);
+        ADD(NAMED("x%d", l), x, NAMED("o%d", l));
+    }
+}
+
 FAMILY(I, AT(gaussian_transformer), AT(hard_coded_gaussian), AT(quadratic), AT(gaussian_local),
        AT(synthesizer_dense), AT(synthesizer_random), AT(synthesizer_factorised),
        AT(synthesizer_mixture), AT(realformer), AT(lazyformer), AT(task_prior),
-       AT(average_attention), AT(average_attention_ffn), AT(forgetting))
+       AT(average_attention), AT(average_attention_ffn), AT(forgetting), AT(predictive_attention))

@@ -543,15 +543,49 @@ ENTRY(guided_attention)
     const int64_t m = zoo_pairs(z, slot, &src, &dst);
     gnn_real_t *p = zoo_constant(z, "P", m, heads);
     for (int64_t e = 0; e < m; e++)
-        for (int64_t h = 0; h < heads; h++)
-            p[e * heads + h] = h == 0   ? src[e] == dst[e] - 1
-                               : h == 1 ? src[e] == dst[e] + 1
-                                        : place[src[e]] == 0;
+        for (int64_t h = 0; h < heads; h++) {
+            const bool beside = src[e] == dst[e] + (h == 0 ? -1 : 1);
+            p[e * heads + h] = h < 2 ? beside : place[src[e]] == 0;
+        }
     scores_of_pairs(z, slot);
     OP("e", exp, "s"), HOP("all", slot + 1, "e", heads, sum), OP("over", power, "all", -1);
     EDGE_ROWS("by", slot, "over", RECEIVERS), MULTIPLY("A", "e", "by");
     SUBTRACT("off", "A", "P"), MULTIPLY("squares", "off", "off");
     OP("of pairs", head_sum, "squares", 1), HOP("y", zoo_whole(z, m), "of pairs", 1, sum);
+}
+
+/* -1 / H^2 times the sum over segments of the mean over rows of |sum of unit heads|^2: the
+ * cosines of all pairs of heads. */
+static void alike(zoo_t *z, const char *name, const char *x, int pool, int whole, int64_t heads)
+{
+    const char *unit = NAMED("unit %s", x), *sum = NAMED("sum %s", x), *square = NAMED("sq %s", x),
+               *rows = NAMED("rows %s", x), *means = NAMED("means %s", x), *all = NAMED("all %s", x);
+    OP(unit, unit_heads, x, (double)heads), OP(sum, fold_heads, unit, (double)heads);
+    MULTIPLY(square, sum, sum), OP(rows, head_sum, square, 1), HOP(means, pool, rows, 1, mean);
+    HOP(all, whole, means, 1, sum), SCALE(name, all, -1 / (double)(heads * heads));
+}
+
+/* J1 | disagreement of heads | -1 / H^2 times sums over pairs of heads: cosines of values, of
+ * outputs, products of weights | O(n^2 d), pairs stored | Li et al. 2018 */
+ENTRY(disagreement)
+{
+    const int slot = zoo_as_edges(z, zoo_complete(z)), pairs = zoo_incidence(z),
+              pool = zoo_pool(z, 1);
+    const int64_t heads = N("p.heads"), d = COUNT("w.o");
+    int64_t segments, *src, *dst;
+    (void)zoo_segments(z, &segments);
+    const int64_t m = zoo_pairs(z, slot, &src, &dst);
+    const int whole = zoo_whole(z, segments), all = zoo_whole(z, m);
+    scores_of_pairs(z, slot);
+    OP("e", exp, "s"), HOP("sums", pairs, "e", heads, sum), OP("over", power, "sums", -1);
+    EDGE_ROWS("by", slot, "over", RECEIVERS), MULTIPLY("A", "e", "by");
+    weighed(z, slot, "A", &gnn_aggregator_sum);
+    alike(z, "values", "v", pool, whole, heads), alike(z, "outputs", "heads", pool, whole, heads);
+    OP("mass", head_sum, "A", 1), MULTIPLY("mass2", "mass", "mass");
+    HOP("overlap", all, "mass2", 1, sum);
+    SCALE("positions", "overlap", -1 / (double)(heads * heads));
+    zoo_filled(z, "none", 1, d - 3, 0), CONCAT("terms", "values", "outputs", "positions", "none");
+    STACK("y", "o", "terms");
 }
 
 FAMILY(J, AT(multi_query), AT(grouped_query), AT(key_heads_value_heads), AT(free_head_size),
@@ -561,4 +595,4 @@ FAMILY(J, AT(multi_query), AT(grouped_query), AT(key_heads_value_heads), AT(free
        AT(l2_scores), AT(sinks), AT(softmax_one), AT(weigher_linear), AT(weigher_sigmoid),
        AT(hard_argmax_straight_through), AT(gumbel_attention), AT(gumbel_attention_hard),
        AT(weigher_relu), AT(weigher_relu_squared), AT(stick_breaking), AT(slots), AT(cope),
-       AT(guided_attention))
+       AT(guided_attention), AT(disagreement))
