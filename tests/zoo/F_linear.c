@@ -470,6 +470,40 @@ ENTRY(delta_rule)
     delta(z, NULL);
 }
 
+/* Products of relu([x, -x]) with itself shifted by one, over their sum, head by head. */
+static void shifted_products(zoo_t *z, const char *name, const char *x, int64_t heads, int64_t width)
+{
+    for (int h = 0; h < (int)heads; h++) {
+        const char *own = NAMED("%s.x%d", name, h), *minus = NAMED("%s.m%d", name, h),
+                   *both = NAMED("%s.b%d", name, h), *r = NAMED("%s.r%d", name, h),
+                   *last = NAMED("%s.l%d", name, h), *others = NAMED("%s.o%d", name, h),
+                   *rolled = NAMED("%s.t%d", name, h), *products = NAMED("%s.p%d", name, h),
+                   *sum = NAMED("%s.s%d", name, h), *over = NAMED("%s.i%d", name, h);
+        COLUMNS(own, x, h * width, width), SCALE(minus, own, -1), CONCAT(both, own, minus);
+        ACTIVATION(r, both, RELU), COLUMNS(last, r, 2 * width - 1, 1);
+        COLUMNS(others, r, 0, 2 * width - 1), CONCAT(rolled, last, others);
+        MULTIPLY(products, r, rolled), OP(sum, head_sum, products, 1);
+        OP(over, power, sum, -1, R("p.eps")), SCALE_HEADS(NAMED("%s.%d", name, h), products, over);
+    }
+    zoo_concat(z, name, NAMED("%s.", name), heads);
+}
+
+/* F8 | fast weights | S = S + beta (v - S phi(k)) phi(k)', y = S phi(q), phi DPFP over its sum |
+ * O(n d^2 / heads) | Schlag et al. 2021 */
+ENTRY(fast_weights_delta)
+{
+    const int64_t d = COLS("x"), heads = N("p.heads");
+    LINEAR("query.linear.weight", "x", d, d), LINEAR("key.linear.weight", "x", d, d);
+    LINEAR("value.linear.weight", "x", d, d);
+    shifted_products(z, "q", "query.linear.weight", heads, d / heads);
+    shifted_products(z, "k", "key.linear.weight", heads, d / heads);
+    LINEAR("interpolation_weight.0.linear.weight", "x", d, heads);
+    ACTIVATION("beta", "interpolation_weight.0.linear.weight", SIGMOID);
+    STEP(OP, "memory", .op = &gnn_op_delta, .graph = zoo_causal(z),
+         .inputs = {"q", "k", "value.linear.weight", "beta"}, .options = {(double)heads, 1});
+    AFFINE("output", "memory", d, d);
+}
+
 /* 6.3 | Gated DeltaNet | the same with S = exp(g) S first, a gate per head | O(n d^2 / heads) |
  * Yang et al. 2025 */
 ENTRY(gated_delta_rule)
@@ -491,4 +525,4 @@ FAMILY(F, AT(linear_elu1), AT(linear_elu1_causal), AT(linear_window), AT(perform
        AT(cosformer), AT(performer_positive), AT(linear_softmax_maps), AT(lambda_layer),
        AT(retention), AT(scalar_gated_linear), AT(gla), AT(diagonal_recurrence), AT(selective_scan),
        AT(mamba_block), AT(mega_ema), AT(gps_performer), AT(nodeformer), AT(delta_rule),
-       AT(gated_delta_rule), AT(kimi_delta))
+       AT(gated_delta_rule), AT(kimi_delta), AT(fast_weights_delta))

@@ -383,7 +383,72 @@ ENTRY(low_rank_and_band)
     ADD("y", "2", "1");
 }
 
+/* G1 | clustered attention | queries of a cluster are replaced by their mean, whose output all of
+ * them copy; clusters given | O(clusters n d) | Vyas et al. 2020 */
+ENTRY(clustered)
+{
+    const int64_t d = COUNT("w.q"), heads = N("p.heads"), width = d / heads, n = COUNT("x"),
+                  clusters = N("p.clusters"), *cluster = zoo_integers(z, "r.cluster", NULL);
+    const int all = zoo_bipartite(z, 1, &clusters, &n);
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    for (int h = 0; h < (int)heads; h++) {
+        int64_t *own = zoo_room(z, n), *of = zoo_room(z, n);
+        int32_t *ids = zoo_ids(z, NAMED("ids%d", h), n);
+        for (int64_t i = 0; i < n; i++) {
+            own[i] = i;
+            of[i] = ids[i] = (int32_t)cluster[h * n + i];
+        }
+        COLUMNS(NAMED("q%d", h), "q", h * width, width);
+        COLUMNS(NAMED("k%d", h), "k", h * width, width);
+        COLUMNS(NAMED("v%d", h), "v", h * width, width);
+        HOP(NAMED("mean%d", h), zoo_edges_of(z, clusters, n, n, own, of), NAMED("q%d", h), width,
+            mean);
+        ATTEND(NAMED("a%d", h), all, NAMED("mean%d", h), NAMED("k%d", h), NAMED("v%d", h), width);
+        PICK(NAMED("y%d", h), NAMED("a%d", h), NAMED("ids%d", h));
+    }
+    zoo_concat(z, "heads", "y", heads), LINEAR("o", "heads", d, COUNT("w.o"));
+}
+
+/* The u rows of each head with the largest maximum minus mean score over sampled keys attend over
+ * `slot`; the others get the sum, or the mean, of its values. */
+static void prob_sparse(zoo_t *z, int slot, const gnn_aggregator_t *others)
+{
+    const int64_t d = COUNT("w.q"), heads = N("p.heads"), n = COUNT("x"), each = N("p.sampled"),
+                  *sample = zoo_integers(z, "r.sample", NULL);
+    int64_t *src = zoo_room(z, n * each), *dst = zoo_room(z, n * each);
+    for (int64_t e = 0; e < n * each; e++)
+        src[e] = sample[e], dst[e] = e / each;
+    const int pairs = zoo_edges_of(z, n, n, n * each, src, dst), of = zoo_incidence(z),
+              whole = zoo_whole(z, n);
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    EDGE_ROWS("qe", pairs, "q", RECEIVERS), EDGE_ROWS("ke", pairs, "k", SENDERS);
+    MULTIPLY("qk", "qe", "ke"), OP("dots", head_sum, "qk", (double)heads);
+    SCALE("s", "dots", 1 / sqrt((double)d / (double)heads));
+    HOP("largest", of, "s", heads, max), HOP("sums", of, "s", heads, sum);
+    ADD_TIMES("M", "largest", -1 / (double)n, "sums");
+    STEP(OP, "best", .op = &gnn_op_top_rows, .graph = whole, .inputs = {"M"}, .options = {R("p.u")});
+    ATTEND("full", slot, "q", "k", "v", d, .heads = heads);
+    STEP(AGGREGATE, "lazy", .graph = slot, .inputs = {"v"}, .layer = {.in = d, .aggregator = others});
+    SUBTRACT("more", "full", "lazy"), SCALE_HEADS("change", "more", "best");
+    ADD("heads", "lazy", "change"), LINEAR("o", "heads", d, COUNT("w.o"));
+}
+
+/* G3 | Informer, ProbSparse | the u rows with the largest max - mean of sampled scores attend, the
+ * others get the mean of v | O(n^2 d) here | Zhou et al. 2021 */
+ENTRY(probsparse)
+{
+    prob_sparse(z, zoo_complete(z), &gnn_aggregator_mean);
+}
+
+/* G3 | Informer, ProbSparse, causal | the same over earlier rows; the others get the running sum of
+ * v | O(n^2 d) here | Zhou et al. 2021 */
+ENTRY(probsparse_causal)
+{
+    prob_sparse(z, zoo_causal(z), &gnn_aggregator_sum);
+}
+
 FAMILY(G, AT(mab), AT(sab), AT(isab), AT(pma), AT(isab_plain), AT(luna), AT(perceiver),
        AT(agent_attention), AT(soft_moe), AT(slot_attention), AT(linformer), AT(linformer_shared),
        AT(memory_compressed), AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling),
-       AT(informer_distilling), AT(low_rank_and_band))
+       AT(informer_distilling), AT(low_rank_and_band), AT(clustered), AT(probsparse),
+       AT(probsparse_causal))
