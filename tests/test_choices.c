@@ -61,6 +61,9 @@ START_TEST(best_columns_by_hand)
     gnn_var_t in[2] = {given(&b, x, 2, 4)};
     expect(&b, apply(b.tape, &gnn_op_choose, (gnn_op_options_t){{3}, NULL}, in, 1), 2, 3,
            (double[]){1, 2, 3, 2, -1, -1});
+    in[0] = given(&b, x, 2, 4);
+    expect(&b, apply(b.tape, &gnn_op_choose, (gnn_op_options_t){{1, 2}, NULL}, in, 1), 2, 2,
+           (double[]){1, 2, -1, 2});
     in[0] = given(&b, ids, 3, 2);
     in[1] = given(&b, wide, 3, 4);
     expect(&b, apply(b.tape, &gnn_op_mark_columns, (gnn_op_options_t){{0}, NULL}, in, 2), 3, 4,

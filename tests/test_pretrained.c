@@ -257,7 +257,23 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "longformer_classes",
                                           "longformer_masked",
                                           "longformer_answers",
-                                          "led"};
+                                          "led",
+                                          "zoo/models/mixtral",
+                                          "mixtral",
+                                          "mixtral_window",
+                                          "qwen2_moe",
+                                          "qwen2_moe_dense",
+                                          "qwen3_moe",
+                                          "olmoe",
+                                          "zoo/models/gpt_oss",
+                                          "zoo/models/deepseek_v3",
+                                          "zoo/models/diffllama",
+                                          "gpt_oss",
+                                          "deepseek_v3",
+                                          "deepseek_v3_plain",
+                                          "diffllama",
+                                          "zoo/models/switch",
+                                          "switch"};
 
 START_TEST(outputs_match_transformers)
 {
@@ -274,12 +290,38 @@ END_TEST
 
 /* ---- token by token ---- */
 
-static const char *const writers[] = {
-    "checkpoints/gpt2",   "checkpoints/llama", "checkpoints/t5",    "checkpoints/marian",
-    "zoo/models/mistral", "zoo/models/qwen3",  "zoo/models/olmo2",  "zoo/models/gpt_neox",
-    "zoo/models/gpt_neo", "zoo/models/gptj",   "zoo/models/bloom",  "zoo/models/falcon",
-    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/gemma3", "zoo/models/t5_gated",
-    "zoo/models/led"};
+static const char *const writers[] = {"checkpoints/gpt2",
+                                      "checkpoints/llama",
+                                      "checkpoints/t5",
+                                      "checkpoints/marian",
+                                      "zoo/models/mistral",
+                                      "zoo/models/qwen3",
+                                      "zoo/models/olmo2",
+                                      "zoo/models/gpt_neox",
+                                      "zoo/models/gpt_neo",
+                                      "zoo/models/gptj",
+                                      "zoo/models/bloom",
+                                      "zoo/models/falcon",
+                                      "zoo/models/mpt",
+                                      "zoo/models/gemma2",
+                                      "zoo/models/gemma3",
+                                      "zoo/models/t5_gated",
+                                      "zoo/models/led",
+                                      "zoo/models/mixtral",
+                                      "zoo/models/gpt_oss",
+                                      "zoo/models/deepseek_v3",
+                                      "zoo/models/diffllama",
+                                      "gpt_oss",
+                                      "deepseek_v3",
+                                      "deepseek_v3_plain",
+                                      "diffllama",
+                                      "zoo/models/switch",
+                                      "switch",
+                                      "mixtral_window",
+                                      "qwen2_moe",
+                                      "qwen2_moe_dense",
+                                      "qwen3_moe",
+                                      "olmoe"};
 
 /* Each sequence is appended in chunks of 1, 2, 3, ... tokens; `first` is its offset in the
  * batch. */

@@ -86,6 +86,12 @@ typedef struct gnn_op_work {
  * kind `op` passes the graph of its slot, without self-loops and norm.
  */
 #define GNN_OP_READS_GRAPH 2u
+/**
+ * gnn_op_t.flags: row r of the outputs depends on row r of the inputs, and on whole inputs whose
+ * rows are not those of a sequence (weights). Steps of the op then run in incremental decoding, as
+ * those of elementwise ops do.
+ */
+#define GNN_OP_BY_ROWS 4u
 
 /** Attributes of the library's named ops, and of ops of steps that read a graph. */
 typedef struct gnn_op_options {

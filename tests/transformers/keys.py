@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
-from make import ALL, LABELS, build, texts_of, T
+from make import ALL, LABELS, build, in_double, texts_of, T
 
 T.logging.disable_progress_bar()
 T.logging.set_verbosity(50)
@@ -78,7 +78,7 @@ class Drawn:
 def rewrite(net, folder):
     """Weights by `number`; what is no weight goes, transformers makes it itself."""
     path = os.path.join(folder, "model.safetensors")
-    made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers()}
+    made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers() if not n.endswith("correction_bias")}
     made |= {f"{n}.weight" for n, m in net.named_modules() if "Sinusoidal" in type(m).__name__}
     made |= {n.replace("decoder.bias", "bias") for n, _ in net.named_parameters() if n.endswith("decoder.bias")}  # the same, or unused
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
@@ -196,7 +196,7 @@ def changed(config, change):
 
 def theirs(cls, folder, case):
     config = type(case["config"]).from_pretrained(folder)  # some types have the class of another one
-    net = getattr(T, cls).from_pretrained(folder, config=config, attn_implementation="eager").double().eval()
+    net = in_double(getattr(T, cls).from_pretrained(folder, config=config, attn_implementation="eager"))
     a, logits, hidden = texts_of(net, case, Drawn())
     return dict(logits=None if logits is None else np.asarray(logits, np.float64), hidden=None if hidden is None else np.asarray(hidden, np.float64))
 
@@ -294,7 +294,7 @@ def sweep(case, root, library, table, base_only=False):
     net = build(folder, case["cls"], copy.deepcopy(case["config"]))
     shapes = rewrite(net, folder)
     torch.set_default_dtype(torch.float64)
-    net = getattr(T, case["cls"]).from_pretrained(folder, attn_implementation="eager").double().eval()
+    net = in_double(getattr(T, case["cls"]).from_pretrained(folder, attn_implementation="eager"))
     a, logits, hidden = texts_of(net, case, Drawn())
     torch.set_default_dtype(torch.float32)
     path = os.path.join(folder, "config.json")

@@ -26,6 +26,9 @@ def randomise(net):
                 continue  # a table that is no weight
             is_norm = p.dim() == 1 and name.endswith("weight")
             p.copy_(1 + 0.2 * torch.randn_like(p) if is_norm else torch.randn_like(p) * (0.15 if p.dim() > 1 else 0.1))
+        for name, b in net.named_buffers():
+            if name.endswith("correction_bias"):
+                b.copy_(torch.randn_like(b) * 0.3)
 
 
 def build(folder, cls, config):
@@ -35,9 +38,14 @@ def build(folder, cls, config):
     net = getattr(T, cls)(config).eval()
     randomise(net)
     net.save_pretrained(folder)
-    net = getattr(T, cls).from_pretrained(folder, attn_implementation="eager").double().eval()
+    net = in_double(getattr(T, cls).from_pretrained(folder, attn_implementation="eager"))
     torch.set_default_dtype(torch.float64)
     return net
+
+
+def in_double(net):
+    net.config._experts_implementation = "eager"  # the other ones take float alone
+    return net.double().eval()
 
 
 def packed(parts, axis=0):
@@ -222,6 +230,30 @@ case("stablelm", "StableLmForCausalLM", T.StableLmConfig(**llama), hidden=False)
 case("opt", "OPTForCausalLM", T.OPTConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32, max_position_embeddings=64, word_embed_proj_dim=16), hidden=False)
 case("glm", "GlmForCausalLM", T.GlmConfig(**llama, head_dim=8, pad_token_id=0), hidden=False)
 case("helium", "HeliumForCausalLM", T.HeliumConfig(**llama, head_dim=8, pad_token_id=0), hidden=False)
+
+# Mixtures of experts.
+moe = dict(**llama, num_experts_per_tok=2, pad_token_id=0)
+case("mixtral", "MixtralForCausalLM", T.MixtralConfig(**moe, num_local_experts=4), hidden=False)
+case("mixtral_window", "MixtralForCausalLM", T.MixtralConfig(**moe, num_local_experts=4, sliding_window=4), hidden=False)
+case("qwen2_moe", "Qwen2MoeForCausalLM", T.Qwen2MoeConfig(**moe, num_experts=5, moe_intermediate_size=24, shared_expert_intermediate_size=40), hidden=False)
+case("qwen2_moe_dense", "Qwen2MoeForCausalLM", T.Qwen2MoeConfig(**{**moe, "num_hidden_layers": 4}, num_experts=5, moe_intermediate_size=24, decoder_sparse_step=2,
+                                                                shared_expert_intermediate_size=40, norm_topk_prob=True, use_sliding_window=True,
+                                                                sliding_window=4, max_window_layers=3), hidden=False)
+case("qwen3_moe", "Qwen3MoeForCausalLM", T.Qwen3MoeConfig(**moe, head_dim=8, num_experts=6, moe_intermediate_size=24, norm_topk_prob=True), hidden=False)
+case("olmoe", "OlmoeForCausalLM", T.OlmoeConfig(**moe, num_experts=6), hidden=False)
+
+case("gpt_oss", "GptOssForCausalLM", T.GptOssConfig(**moe, head_dim=8, num_local_experts=5, sliding_window=4), hidden=False)
+deepseek = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, intermediate_size=48, moe_intermediate_size=24,
+                max_position_embeddings=64, n_routed_experts=8, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=10, num_experts_per_tok=3,
+                first_k_dense_replace=1, pad_token_id=0)
+case("deepseek_v3", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=14, n_group=4, topk_group=2), hidden=False)
+case("deepseek_v3_plain", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=None, n_group=1, topk_group=1, rope_interleave=False,
+                                                                      n_shared_experts=2), hidden=False)
+case("diffllama", "DiffLlamaForCausalLM", T.DiffLlamaConfig(**{**llama, "num_attention_heads": 8, "num_key_value_heads": 4}), hidden=False)
+
+case("switch", "SwitchTransformersForConditionalGeneration", T.SwitchTransformersConfig(
+    vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=3, num_decoder_layers=2, num_heads=2, num_experts=4, num_sparse_encoder_layers=1,
+    num_sparse_decoder_layers=2, router_bias=True), decoder=True)
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)

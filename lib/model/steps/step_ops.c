@@ -161,12 +161,19 @@ static int op_check(const gnn_model_t *model, const gnn__model_step_t *s)
     return GNN_OK;
 }
 
-/* An op is known to run row by row if it is elementwise. */
+/* Without ids a grouped product takes the group of a row from its index. */
+static bool by_rows(const gnn_step_t *t)
+{
+    if (t->op == &gnn_op_grouped_product && !t->inputs[2])
+        return false;
+    return (t->op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_BY_ROWS)) != 0;
+}
+
 static int op_declare(gnn_model_t *model, gnn__model_step_t *s)
 {
     (void)model;
     s->uses_graph = (s->step.op->flags & GNN_OP_READS_GRAPH) != 0;
-    s->incremental = s->step.op->flags & GNN_OP_ELEMENTWISE ? GNN__ROW_BY_ROW : GNN__NOT_INCREMENTAL;
+    s->incremental = by_rows(&s->step) ? GNN__ROW_BY_ROW : GNN__NOT_INCREMENTAL;
     return GNN_OK;
 }
 

@@ -101,34 +101,45 @@ static best_t list_of(const gnn_op_call_t *call, int64_t k, gnn_real_t *ids)
 
 /* ---- choose ---- */
 
-/* The k best columns of each row, the best first, -1 where there are fewer: scores (n x c) ->
- * ids (n x k). Of equal scores the first column is chosen; minus infinity is never chosen.
- * Option: k. Routers of experts: Shazeer et al. 2017. */
+/* The k best columns of each row, or of each of the blocks that they divide into, the best first,
+ * -1 where there are fewer: scores (n x c) -> ids (n x k), or of each block (n x blocks*k). Of
+ * equal scores the first column is chosen; minus infinity is never chosen. Options: k, count of
+ * blocks [1]. Routers of experts: Shazeer et al. 2017; in groups: DeepSeek-AI 2024. */
 
 static int choose_shape(gnn_op_call_t *call)
 {
-    int64_t k;
+    int64_t k, blocks, all;
     GNN_TRY(gnn__op_dense(call, "choose", 0, 0, 1));
     GNN_TRY(gnn__op_integer(call, "choose", 0, GNN__MOST_IDS, &k));
+    GNN_TRY(gnn__op_integer(call, "choose", 1, GNN__MOST_IDS, &blocks));
     GNN_TRY(gnn__op_ids_fit(call, "choose", call->in[0].cols));
-    gnn__op_output(call, call->in[0].rows, k);
+    if (call->in[0].cols % blocks != 0)
+        return gnn_op_fail(call, GNN_ESHAPE, "choose: %lld columns do not divide into %lld blocks",
+                           (long long)call->in[0].cols, (long long)blocks);
+    if (!gnn__mul(k, blocks, &all))
+        return gnn_op_fail(call, GNN_EOVERFLOW, "choose: the count of ids overflows");
+    gnn__op_output(call, call->in[0].rows, all);
     return list_bytes(call, k);
 }
 
 static int choose_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int64_t blocks = (int64_t)gnn__op_option(call, 1, 1), k = y->cols / blocks,
+                  each = x->cols / blocks;
     const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
-    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++) {
-        best_t best = list_of(call, y->cols, gnn__row(y, r));
-        for (int64_t c = 0; c < x->cols; c++)
-            consider(&best, gnn__row(x, r)[c], c);
-        fill_up(&best);
-    }
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < x->rows; r++)
+        for (int64_t b = 0; b < blocks; b++) {
+            best_t best = list_of(call, k, gnn__row(y, r) + b * k);
+            for (int64_t c = b * each; c < (b + 1) * each; c++)
+                consider(&best, gnn__row(x, r)[c], c);
+            fill_up(&best);
+        }
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_choose = {.name = "choose", .shape = choose_shape, .forward = choose_forward};
+const gnn_op_t gnn_op_choose = {
+    .name = "choose", .shape = choose_shape, .forward = choose_forward, .flags = GNN_OP_BY_ROWS};
 
 /* ---- choose_rows ---- */
 
@@ -305,7 +316,8 @@ static int pick_columns_backward(gnn_op_call_t *call)
 const gnn_op_t gnn_op_pick_columns = {.name = "pick_columns",
                                       .shape = pick_columns_shape,
                                       .forward = pick_columns_forward,
-                                      .backward = pick_columns_backward};
+                                      .backward = pick_columns_backward,
+                                      .flags = GNN_OP_BY_ROWS};
 
 /* ---- mark_columns ---- */
 
@@ -333,8 +345,10 @@ static int mark_columns_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_mark_columns = {
-    .name = "mark_columns", .shape = mark_columns_shape, .forward = mark_columns_forward};
+const gnn_op_t gnn_op_mark_columns = {.name = "mark_columns",
+                                      .shape = mark_columns_shape,
+                                      .forward = mark_columns_forward,
+                                      .flags = GNN_OP_BY_ROWS};
 
 /* ---- limit_ids ---- */
 

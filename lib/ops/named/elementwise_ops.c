@@ -70,7 +70,7 @@ static int elementwise_backward(gnn_op_call_t *call, row_slope_t *slope)
         return elementwise_backward(call, name_##_row_slope);                            \
     }                                                                                    \
     const gnn_op_t gnn_op_##name_ = {.name = #name_,                                     \
-                                     .flags = (flags_),                                  \
+                                     .flags = (flags_) | GNN_OP_BY_ROWS,                 \
                                      .shape = name_##_shape,                             \
                                      .forward = name_##_forward,                         \
                                      .backward = name_##_backward};

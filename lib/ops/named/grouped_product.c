@@ -233,7 +233,8 @@ const gnn_op_t gnn_op_grouped_product = {.name = "grouped_product",
                                          .shape = grouped_product_shape,
                                          .forward = grouped_product_forward,
                                          .backward = grouped_product_backward,
-                                         .work = grouped_product_work};
+                                         .work = grouped_product_work,
+                                         .flags = GNN_OP_BY_ROWS};
 
 /* ---- blend_heads ---- */
 
@@ -297,4 +298,5 @@ static int blend_heads_backward(gnn_op_call_t *call)
 const gnn_op_t gnn_op_blend_heads = {.name = "blend_heads",
                                      .shape = blend_heads_shape,
                                      .forward = blend_heads_forward,
-                                     .backward = blend_heads_backward};
+                                     .backward = blend_heads_backward,
+                                     .flags = GNN_OP_BY_ROWS};

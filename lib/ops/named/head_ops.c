@@ -45,7 +45,8 @@ static int head_sum_backward(gnn_op_call_t *call)
 const gnn_op_t gnn_op_head_sum = {.name = "head_sum",
                                   .shape = head_sum_shape,
                                   .forward = head_sum_forward,
-                                  .backward = head_sum_backward};
+                                  .backward = head_sum_backward,
+                                  .flags = GNN_OP_BY_ROWS};
 
 /* ---- fold_heads ---- */
 

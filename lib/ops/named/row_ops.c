@@ -202,7 +202,8 @@ static int softmax_rows_backward(gnn_op_call_t *call)
 const gnn_op_t gnn_op_softmax_rows = {.name = "softmax_rows",
                                       .shape = softmax_rows_shape,
                                       .forward = softmax_rows_forward,
-                                      .backward = softmax_rows_backward};
+                                      .backward = softmax_rows_backward,
+                                      .flags = GNN_OP_BY_ROWS};
 
 /* ---- autoscale ---- */
 

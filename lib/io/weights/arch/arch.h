@@ -31,7 +31,9 @@
  *   GNN_NORM_AT("array", "field", "place")  the same, for a gain that is stored in another way
  *   GNN_ROWS("array", "field", "place")     rows of the array are rows of the field
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
+ *   GNN_COLUMNS("array", "field", "place")  columns of the array are columns of the field
  *   GNN_MADE("maker", "field")              values that the file does not have: makers.def
+ *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on
  *   GNN_IGNORE("array")                     an array that the model does not need
  *   GNN_SAME("array", "maker")              an array that the loader computes as well: where the
  *                                           file has it, other values are an error
@@ -45,9 +47,9 @@
  *
  * "place" gives where in the array the field's values lie, along the array's axis of outputs (rows
  * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` outputs, one
- * every `stride`. "at" and "rows" are rows of the field, where it is filled in pieces; "add = 1"
- * adds to what is there, "plus" is added to each value, "times" multiplies it. Formulas stand in
- * formula.h. */
+ * every `stride`. "at" and "rows" are the first and the count of the field's outputs, where it is
+ * filled in pieces; "add = 1" adds to what is there, "plus" is added to each value, "times"
+ * multiplies it. Formulas stand in formula.h. */
 #ifndef GNN_LIB_IO_ARCH_H
 #define GNN_LIB_IO_ARCH_H
 
@@ -73,7 +75,8 @@ typedef enum {
     GNN__ARCH_HARMLESS,
     GNN__ARCH_EXPECT,
     GNN__ARCH_NEED,
-    GNN__ARCH_HEAD /* = 20; arch_macros.h repeats the values */
+    GNN__ARCH_HEAD,
+    GNN__ARCH_COLUMNS /* = 21; arch_macros.h repeats the values */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {

@@ -257,7 +257,7 @@ static bool is_known(const closure_t *c, const char *key, bool *inside)
     *inside = false;
     for (int k = 0; k < c->n_rows; k++) {
         const gnn__arch_row_t *row = &c->rows[k];
-        if (row->verb < GNN__ARCH_KEY || row->verb == GNN__ARCH_HEAD)
+        if (row->verb < GNN__ARCH_KEY || row->verb >= GNN__ARCH_HEAD)
             continue;
         const bool harmless = row->verb == GNN__ARCH_HARMLESS;
         known = known || (harmless ? gnn__arch_lists(row->name, key) : strcmp(row->name, key) == 0);

@@ -64,6 +64,13 @@ static void ones(const gnn_tensor_t *field)
             gnn__row(field, r)[c] = 1;
 }
 
+static void identity(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = r == c;
+}
+
 /* 0, 1, 2 ... in each row. */
 static void counting(const gnn_tensor_t *field)
 {

@@ -164,7 +164,7 @@ static int walk(const walk_t *w, int from, int to)
             GNN_TRY(walk_if(w, k, end));
         else if (row->verb == GNN__ARCH_REPEAT)
             GNN_TRY(walk_repeat(w, k, end));
-        else if (row->verb >= GNN__ARCH_KEY)
+        else if (row->verb >= GNN__ARCH_KEY && row->verb <= GNN__ARCH_HEAD)
             GNN_TRY(gnn__arch_key(w->scope, row));
         else if (row->verb != GNN__ARCH_SERVES)
             GNN_TRY(w->visit(w->user, row, w->scope));

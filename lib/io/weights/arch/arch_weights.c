@@ -83,9 +83,9 @@ static void put(const copy_t *c, int64_t row, int64_t col, gnn_real_t x)
 }
 
 /* Rows of the array are rows of the field. */
-static int copy_rows(const copy_t *c, int64_t at, int64_t rows)
+static int copy_rows(const copy_t *c, int64_t at, int64_t count)
 {
-    for (int64_t k = 0; k < rows; k++) {
+    for (int64_t k = 0; k < count; k++) {
         GNN_TRY(read_row(c->from, place_of(c->place, k), c->row));
         for (int64_t col = 0; col < c->to->cols; col++)
             put(c, at + k, col, c->row[col]);
@@ -94,23 +94,23 @@ static int copy_rows(const copy_t *c, int64_t at, int64_t rows)
 }
 
 /* Rows of the array are columns of the field. */
-static int copy_turned(const copy_t *c)
+static int copy_turned(const copy_t *c, int64_t at, int64_t count)
 {
-    for (int64_t col = 0; col < c->to->cols; col++) {
+    for (int64_t col = 0; col < count; col++) {
         GNN_TRY(read_row(c->from, place_of(c->place, col), c->row));
         for (int64_t k = 0; k < c->to->rows; k++)
-            put(c, k, col, c->row[k]);
+            put(c, k, at + col, c->row[k]);
     }
     return GNN_OK;
 }
 
 /* Rows are rows, and outputs are columns of both. */
-static int copy_columns(const copy_t *c)
+static int copy_columns(const copy_t *c, int64_t at, int64_t count)
 {
     for (int64_t k = 0; k < c->to->rows; k++) {
         GNN_TRY(read_row(c->from, k, c->row));
-        for (int64_t col = 0; col < c->to->cols; col++)
-            put(c, k, col, c->row[place_of(c->place, col)]);
+        for (int64_t col = 0; col < count; col++)
+            put(c, k, at + col, c->row[place_of(c->place, col)]);
     }
     return GNN_OK;
 }
@@ -135,28 +135,41 @@ static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, con
                       (long long)(across ? inputs : total), (long long)(across ? total : inputs));
 }
 
-/* Destination of an array: the rows of the field from `at` on, and the array as a matrix. */
+/* The array as a matrix: of more than two dimensions the last one is that of the columns where the
+ * field then has its size, as in stacks of matrices. */
+static matrix_t matrix_for(const gnn_array_t *a, layout_t layout, const gnn_tensor_t *to)
+{
+    const int64_t last = a->ndim > 0 ? a->shape[a->ndim - 1] : 1;
+    const matrix_t m = as_matrix(a), stack = {a, last > 0 ? a->count / last : 0, last};
+    if (layout == VECTOR)
+        return (matrix_t){a, 1, a->count};
+    if (a->ndim < 3 || layout == TURNED)
+        return m;
+    return layout == BY_ROWS ? (m.cols != to->cols && last == to->cols ? stack : m)
+                             : (m.rows != to->rows && stack.rows == to->rows ? stack : m);
+}
+
+/* Destination of an array: `count` outputs of the field from `at` on, and the array as a matrix. */
 typedef struct target {
     matrix_t from;
-    int64_t at, rows;
+    int64_t at, count;
 } target_t;
 
 /* Checks shapes only, before the field's memory is used. */
 static int find_target(target_t *target, const gnn_array_t *array, layout_t layout,
                        const place_t *p, const gnn_tensor_t *to, const char *field)
 {
-    const int64_t at = (int64_t)p->at,
-                  rows = p->rows > 0 ? (int64_t)p->rows : to->rows - (int64_t)p->at;
-    *target = (target_t){as_matrix(array), at, rows};
+    const int64_t all = layout == BY_ROWS ? to->rows : to->cols, at = (int64_t)p->at,
+                  count = p->rows > 0 ? (int64_t)p->rows : all - at;
+    *target = (target_t){matrix_for(array, layout, to), at, count};
     if (gnn__element(array->dtype)->integer)
         return gnn__error(GNN_EFORMAT, "array %s holds %s, floating numbers are expected",
                           array->name, gnn__element(array->dtype)->name);
-    if (layout == VECTOR)
-        target->from = (matrix_t){array, 1, array->count};
-    if (at < 0 || rows < 0 || rows > to->rows - at)
-        return gnn__error(GNN_ESHAPE, "%s has no rows %lld to %lld", field, (long long)at,
-                          (long long)(at + rows - 1));
-    return check_shape(&target->from, layout, p, to, layout == BY_ROWS ? rows : to->cols, field);
+    if (at < 0 || count < 0 || count > all - at)
+        return gnn__error(GNN_ESHAPE, "%s has no %s %lld to %lld", field,
+                          layout == BY_ROWS ? "rows" : "columns", (long long)at,
+                          (long long)(at + count - 1));
+    return check_shape(&target->from, layout, p, to, count, field);
 }
 
 static int copy_array(const target_t *target, layout_t layout, const place_t *p,
@@ -164,9 +177,9 @@ static int copy_array(const target_t *target, layout_t layout, const place_t *p,
 {
     copy_t c = {&target->from, to, p, NULL};
     GNN_TRY(gnn__new(&c.row, target->from.cols, sizeof *c.row, "a row of an array"));
-    const int rc = layout == BY_ROWS  ? copy_rows(&c, target->at, target->rows)
-                   : layout == TURNED ? copy_turned(&c)
-                                      : copy_columns(&c);
+    const int rc = layout == BY_ROWS  ? copy_rows(&c, target->at, target->count)
+                   : layout == TURNED ? copy_turned(&c, target->at, target->count)
+                                      : copy_columns(&c, target->at, target->count);
     gnn_free(c.row);
     return rc;
 }
@@ -210,16 +223,20 @@ static int stored_array(gnn__arch_stored_t *out, const gnn_array_t *from, const 
 static void give_back(const gnn_array_t *array, layout_t layout, const place_t *p,
                       const gnn_tensor_t *from)
 {
-    const matrix_t m = layout == VECTOR ? (matrix_t){array, 1, array->count} : as_matrix(array);
-    const int64_t at = (int64_t)p->at, rows = p->rows > 0 ? (int64_t)p->rows : from->rows - at;
+    const matrix_t m = matrix_for(array, layout, from);
+    const bool by_rows = layout == BY_ROWS;
+    const int64_t at = (int64_t)p->at, all = by_rows ? from->rows : from->cols,
+                  count = p->rows > 0 ? (int64_t)p->rows : all - at,
+                  inputs = by_rows ? from->cols : from->rows;
     float *numbers = (float *)array->data;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < from->cols; c++) {
-            const int64_t k = layout == BY_ROWS  ? place_of(p, r) * m.cols + c
-                              : layout == TURNED ? place_of(p, c) * m.cols + r
-                                                 : r * m.cols + place_of(p, c);
-            const double x = (double)gnn__row(from, at + r)[c];
-            numbers[k] = p->add != 0 ? 0 : (float)((x - p->plus) / p->times);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < inputs; i++) {
+            const int64_t place = place_of(p, k);
+            const bool outputs_first = by_rows || layout == TURNED;
+            const double x =
+                (double)(by_rows ? gnn__row(from, at + k)[i] : gnn__row(from, i)[at + k]);
+            numbers[outputs_first ? place * m.cols + i : i * m.cols + place] =
+                p->add != 0 ? 0 : (float)((x - p->plus) / p->times);
         }
 }
 
@@ -290,7 +307,8 @@ static int keep(const filler_t *f, const gnn_array_t *array, layout_t layout, co
     const bool table = layout == BY_ROWS;
     const matrix_t m = as_matrix(array);
     *done = false;
-    if (!f->filled->keep || layout == VECTOR || p->times != 1 || p->plus != 0 || p->add != 0)
+    if (!f->filled->keep || layout == VECTOR || p->times != 1 || p->plus != 0 || p->add != 0 ||
+        (!table && (p->at > 0 || p->rows > 0)))
         return GNN_OK;
     const int64_t rows = !table        ? to->rows
                          : p->rows > 0 ? (int64_t)p->rows
@@ -366,6 +384,7 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
 {
     char name[MOST_NAME];
     gnn_tensor_t to;
+    place_t place;
     const gnn__arch_maker_t maker = gnn__arch_maker_find(row->name);
     if (!maker)
         return GNN_ENOTFOUND;
@@ -373,7 +392,13 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     if (!find_field(f, name, &to))
         return gnn__error(GNN_EINVALID, "the model has no field %s", name);
     GNN_TRY(gnn__arch_whole(f->made, f->filled, name));
-    maker(&to);
+    GNN_TRY(gnn_model_field(f->made->model, name, &to, NULL));
+    GNN_TRY(read_place(f, row->third, &place));
+    const int64_t at = (int64_t)place.at, count = place.rows > 0 ? (int64_t)place.rows : to.cols - at;
+    if (at < 0 || count < 0 || count > to.cols - at)
+        return gnn__error(GNN_EINVALID, "%s has no columns %lld to %lld", name, (long long)at,
+                          (long long)(at + count - 1));
+    maker(&(gnn_tensor_t){to.data + at, to.rows, count, to.stride});
     return GNN_OK;
 }
 
@@ -448,7 +473,8 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
                          gain = {".weight", ".gamma", "gain", VECTOR, false, false},
                          shift = {".bias", ".beta", "shift", VECTOR, true, true},
                          by_rows = {"", NULL, "", BY_ROWS, false, false},
-                         all_turned = {"", NULL, "", TURNED, false, false};
+                         all_turned = {"", NULL, "", TURNED, false, false},
+                         by_columns = {"", NULL, "", COLUMNS, false, false};
     filler_t *f = user;
     char name[MOST_NAME];
     GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
@@ -460,6 +486,7 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     case GNN__ARCH_NORM: return fill_both(f, row, name, &gain, &shift);
     case GNN__ARCH_ROWS: return fill(f, row, name, &by_rows);
     case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
+    case GNN__ARCH_COLUMNS: return fill(f, row, name, &by_columns);
     case GNN__ARCH_MADE: return f->stored ? GNN_OK : make(f, row);
     case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
     case GNN__ARCH_SAME: return f->stored ? GNN_OK : compare(f, row, name);
