@@ -273,7 +273,10 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "deepseek_v3_plain",
                                           "diffllama",
                                           "zoo/models/switch",
-                                          "switch"};
+                                          "switch",
+                                          "glm4_moe",
+                                          "glm4_moe_norms",
+                                          "dots1"};
 
 START_TEST(outputs_match_transformers)
 {

@@ -460,6 +460,13 @@ START_TEST(non_incremental_steps_are_named)
                              with_x = {.capacity = 4, .fixed = &fixed_x};
     ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_STACK, .name = "s", .inputs = {"x", "e"}}, &plain),
              GNN_EUNSUPPORTED, "step s: a step of kind stack cannot run incrementally");
+    ck_fails(refused(&(gnn_step_t){.kind = GNN_STEP_OP,
+                                   .name = "s",
+                                   .inputs = {"x", "e"},
+                                   .op = &gnn_op_grouped_product,
+                                   .options = {D}},
+                     &plain),
+             GNN_EUNSUPPORTED, "step s: a step of kind op cannot run incrementally");
     ck_fails(refused(
                  &(gnn_step_t){
                      .name = "s", .inputs = {"x"}, .edge_weight = "e", .layer = GNN_SAGE(.in = D)},

@@ -251,6 +251,11 @@ case("deepseek_v3_plain", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek
                                                                       n_shared_experts=2), hidden=False)
 case("diffllama", "DiffLlamaForCausalLM", T.DiffLlamaConfig(**{**llama, "num_attention_heads": 8, "num_key_value_heads": 4}), hidden=False)
 
+glm = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48, moe_intermediate_size=24,
+           max_position_embeddings=64, n_routed_experts=6, n_shared_experts=1, num_experts_per_tok=2, pad_token_id=0)
+case("glm4_moe", "Glm4MoeForCausalLM", T.Glm4MoeConfig(**glm, head_dim=8, attention_bias=True), hidden=False)
+case("glm4_moe_norms", "Glm4MoeForCausalLM", T.Glm4MoeConfig(**glm, use_qk_norm=True, n_group=3, topk_group=2, norm_topk_prob=False), hidden=False)
+case("dots1", "Dots1ForCausalLM", T.Dots1Config(**glm, sliding_window=4, max_window_layers=1, head_dim=8), hidden=False)
 case("switch", "SwitchTransformersForConditionalGeneration", T.SwitchTransformersConfig(
     vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=3, num_decoder_layers=2, num_heads=2, num_experts=4, num_sparse_encoder_layers=1,
     num_sparse_decoder_layers=2, router_bias=True), decoder=True)
