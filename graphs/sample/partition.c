@@ -105,35 +105,41 @@ static int find_links(const gnn__pairs_t *pairs, int64_t n, links_t *l)
     return GNN_OK;
 }
 
-static int call_metis(const gnn_sampler_t *s, links_t *l, idx_t *part)
+static int call_metis(const gnn__metis_t *m, links_t *l, idx_t *part)
 {
-    idx_t nodes = (idx_t)s->graph->n_dst, constraints = 1, cut, options[METIS_NOPTIONS],
-          clusters = (idx_t)s->config.clusters;
+    idx_t nodes = (idx_t)m->pairs->n_rows, constraints = (idx_t)gnn__max(1, m->constraints), cut,
+          options[METIS_NOPTIONS], parts = (idx_t)m->parts, *weights = NULL;
     process_state_t state;
+    if (m->weights) {
+        GNN_TRY(gnn__new(&weights, nodes * constraints, sizeof *weights, "weights of nodes"));
+        for (int64_t k = 0; k < (int64_t)nodes * constraints; k++)
+            weights[k] = (idx_t)m->weights[k];
+    }
     METIS_SetDefaultOptions(options);
-    options[METIS_OPTION_SEED] = (idx_t)(s->config.seed & INT32_MAX);
+    options[METIS_OPTION_SEED] = (idx_t)(m->seed & INT32_MAX);
     save_state(&state);
-    const int rc = METIS_PartGraphKway(&nodes, &constraints, l->start, l->other, NULL, NULL, NULL,
-                                       &clusters, NULL, NULL, options, &cut, part);
+    const int rc = METIS_PartGraphKway(&nodes, &constraints, l->start, l->other, weights, NULL,
+                                       NULL, &parts, NULL, NULL, options, &cut, part);
     restore_state(&state);
+    gnn_free(weights);
     if (rc == METIS_OK)
         return GNN_OK;
     return gnn__error(rc == METIS_ERROR_MEMORY ? GNN_EMEMORY : GNN_EINVALID,
-                      "METIS: error %d for %lld nodes and %lld clusters", rc, (long long)nodes,
-                      (long long)clusters);
+                      "METIS: error %d for %lld nodes and %lld %s", rc, (long long)nodes,
+                      (long long)parts, m->what);
 }
 
-static int partition(const gnn_sampler_t *s, int32_t *cluster_of)
+int gnn__metis(const gnn__metis_t *m, int32_t *part_of)
 {
-    const int64_t n = s->graph->n_dst;
+    const int64_t n = m->pairs->n_rows;
     links_t links = {0};
     idx_t *part = NULL;
     int rc;
-    GNN_CHECK(find_links(s->pairs, n, &links));
-    GNN_CHECK(gnn__new(&part, n, sizeof *part, "clusters of nodes"));
-    GNN_CHECK(call_metis(s, &links, part));
+    GNN_CHECK(find_links(m->pairs, n, &links));
+    GNN_CHECK(gnn__new(&part, n, sizeof *part, m->what));
+    GNN_CHECK(call_metis(m, &links, part));
     for (int64_t i = 0; i < n; i++)
-        cluster_of[i] = (int32_t)part[i];
+        part_of[i] = (int32_t)part[i];
     rc = GNN_OK;
 done:
     gnn_free(links.start);
@@ -142,13 +148,10 @@ done:
     return rc;
 }
 #else
-static int partition(const gnn_sampler_t *s, int32_t *cluster_of)
+int gnn__metis(const gnn__metis_t *m, int32_t *part_of)
 {
-    (void)cluster_of;
-    return gnn__error(
-        GNN_EUNSUPPORTED,
-        "sampler \"cluster\": this library was built without METIS, so .clusters (%lld) needs .cluster_of",
-        (long long)s->config.clusters);
+    (void)part_of;
+    return gnn__error(GNN_EUNSUPPORTED, "this library was built without METIS: %s", m->otherwise);
 }
 #endif
 
@@ -161,7 +164,12 @@ int gnn__partition(const gnn_sampler_t *s, int32_t *cluster_of)
             "sampler \"cluster\": without cluster_of, clusters: expected 1 to %lld, the count of nodes, got %lld",
             (long long)n, (long long)clusters);
     if (clusters > 1)
-        return partition(s, cluster_of);
+        return gnn__metis(&(gnn__metis_t){.pairs = s->pairs,
+                                          .parts = clusters,
+                                          .seed = s->config.seed,
+                                          .what = "clusters",
+                                          .otherwise = "sampler \"cluster\" needs .cluster_of"},
+                          cluster_of);
     memset(cluster_of, 0, (size_t)n * sizeof *cluster_of);
     return GNN_OK;
 }

@@ -155,6 +155,17 @@ int gnn__sample_induce(gnn_sample_t *sample);
 
 /* ---- partition.c ---- */
 
+typedef struct gnn__metis {
+    const gnn__pairs_t *pairs; /* of edges, as many rows as columns */
+    int64_t parts, constraints; /* constraints 0: 1 */
+    const int32_t *weights;     /* (rows x constraints); NULL: all 1 */
+    uint64_t seed;
+    const char *what, *otherwise; /* what the parts are called; advice without METIS */
+} gnn__metis_t;
+/* Divides the nodes into parts by METIS's k-way method; the graph counts as undirected.
+ * GNN_EUNSUPPORTED without METIS. */
+int gnn__metis(const gnn__metis_t *metis, int32_t *part_of);
+
 /* Partitions into config.clusters clusters by METIS; GNN_EUNSUPPORTED without it. */
 int gnn__partition(const gnn_sampler_t *sampler, int32_t *cluster_of);
 

@@ -63,6 +63,7 @@
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
 #include <gnn/diffuse.h>
+#include <gnn/partition.h>
 #include <gnn/sample.h>
 #include <gnn/op.h>
 #include <gnn/row.h>

@@ -5,10 +5,9 @@
 
 /* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each
  * step is a bijection, so a single changed word is always detected. */
-static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+uint64_t gnn__hash_words(uint64_t h, const void *data, size_t bytes)
 {
     const unsigned char *at = data;
-    h = (h ^ (uint64_t)bytes) * 0x100000001b3u;
     for (; bytes > 0; at += 8) {
         uint64_t word = 0;
         size_t n = bytes < 8 ? bytes : 8;
@@ -20,10 +19,20 @@ static uint64_t hash(uint64_t h, const void *data, size_t bytes)
     return h;
 }
 
+uint64_t gnn__hash_start(uint64_t h, uint64_t bytes)
+{
+    return (h ^ bytes) * 0x100000001b3u;
+}
+
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+{
+    return gnn__hash_words(gnn__hash_start(h, bytes), data, bytes);
+}
+
 uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
                        const char *const (*metadata)[2])
 {
-    const uint64_t start = 0xcbf29ce484222325u;
+    const uint64_t start = GNN__HASH;
     uint64_t sum = 0;
     for (int64_t k = 0; k < n_arrays; k++) {
         const gnn_array_t *a = &arrays[k];

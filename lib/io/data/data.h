@@ -80,6 +80,8 @@ int gnn__data_read_npz(gnn_data_t *data, const char *path);
 int gnn__data_read_linqs(gnn_data_t *data, const char *path);
 /* A folder as unpacked from OGB's zip. */
 int gnn__data_read_ogb(gnn_data_t *data, const char *path);
+/* A folder of gnn_partition_write. */
+int gnn__data_read_folder(gnn_data_t *data, const char *path);
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
 /* Do the first `length` bytes end in this, ignoring case? */
 static inline bool gnn__data_ends_with(const char *text, size_t length, const char *ending)

@@ -155,6 +155,15 @@ static int choose(read_t *read, const char *path)
     read_t named = by_ending(path);
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
         char *prefix;
+        bool parts;
+        GNN_TRY(gnn__asprintf(&prefix, "%s/partition.json", path));
+        const int rc = gnn__file_there(&parts, prefix);
+        gnn_free(prefix);
+        GNN_TRY(rc);
+        if (parts) {
+            *read = gnn__data_read_folder;
+            return GNN_OK;
+        }
         GNN_TRY(gnn__data_find_tu(&prefix, path));
         *read = prefix ? gnn__data_read_tu : gnn__data_read_ogb;
         gnn_free(prefix);

@@ -1,0 +1,27 @@
+/* A partition, and the format of its folder. */
+#ifndef GNN_LIB_IO_PARTITION_H
+#define GNN_LIB_IO_PARTITION_H
+
+#include <gnn/partition.h>
+#include <lib/io/arrays/arrays.h>
+#include <lib/io/arrays/json_text.h>
+#include <lib/io/data/data.h>
+
+#define GNN__FOLDER_HEADER "partition.json"
+#define GNN__FOLDER_FORMAT "libgnn partition"
+enum { GNN__FOLDER_VERSION = 1, GNN__NODE_COST = 16 };
+
+struct gnn_partition {
+    int64_t n, m, parts, cut, real_features; /* features 0: none */
+    const char *method;
+    int64_t *order, *book;       /* (n), (parts + 1) */
+    int64_t *traffic, *back;     /* (parts x parts) */
+    gnn_partition_part_t *sizes; /* (parts) */
+};
+
+/* The checksum of a folder's header, over its text with sorted keys and without the checksum. */
+int gnn__folder_checksum(char sum[20], const json_t *header);
+/* The checksum of an array's elements. */
+void gnn__folder_sum_text(char sum[20], uint64_t hash);
+
+#endif
