@@ -4,12 +4,12 @@
  *
  *     gnn_partition_new(&partition, data, &(gnn_partition_config_t){.parts = 8});
  *     gnn_partition_write(partition, data, "cora-8");
- *     gnn_folder_open(&folder, "cora-8", 0);
- *     gnn_folder_book(folder, ranks, book);
- *     gnn_folder_rows(folder, book[rank], book[rank + 1], &rows);
+ *     gnn_partition_folder_open(&folder, "cora-8", 0);
+ *     gnn_partition_folder_book(folder, ranks, book);
+ *     gnn_partition_folder_rows(folder, book[rank], book[rank + 1], &rows);
  *
- * Nodes are renumbered so that a part is a range of rows: part p holds rows book[p] .. book[p + 1] -
- * 1, and each border is a multiple of GNN_SLICE rows, except for the last, the count of nodes.
+ * Nodes are renumbered so that a part is a range of rows: part p holds rows book[p] ..
+ * book[p + 1] - 1, and each border is a multiple of GNN_SLICE rows, except for the last, the count of nodes.
  * Other counts of ranks group the same slices, so that every count loads the same folder. The
  * senders of a receiver ascend by row: their order does not depend on the count of ranks.
  *
@@ -97,7 +97,7 @@ typedef struct gnn_partition_part {
 GNN_API int gnn_partition_part(const gnn_partition_t *partition, int64_t part,
                                gnn_partition_part_t *sizes);
 
-/** What a part sends, receives and holds in a training step over the whole graph. */
+/** Bytes and messages of a part in a training step over the whole graph. */
 typedef struct gnn_partition_step {
     int64_t bytes_sent, bytes_received, messages_sent, messages_received;
     /** features, graph with transpose, and the rows of all layers with halo and gradients */
@@ -122,7 +122,7 @@ GNN_API int gnn_partition_step(const gnn_partition_t *partition, int64_t part, i
 
 /**
  * Writes a set in the order of a partition: arrays as .npy, and partition.json with a version and
- * checksums. gnn_data_open opens the folder as a set again, gnn_folder_open maps it.
+ * checksums. gnn_data_open opens the folder as a set again, gnn_partition_folder_open maps it.
  *
  * @param[in] data    the set from which the partition was made, unchanged
  * @param[in] folder  must not exist, or be an empty folder; it appears complete or not at all
@@ -135,7 +135,7 @@ GNN_API int gnn_partition_write(const gnn_partition_t *partition, const gnn_data
                                 const char *folder);
 
 /** A folder of gnn_partition_write whose arrays are mapped. */
-typedef struct gnn_folder gnn_folder_t;
+typedef struct gnn_partition_folder gnn_partition_folder_t;
 
 /**
  * Maps a folder. Header, types, shapes and the book are checked; elements are paged in on access.
@@ -148,17 +148,17 @@ typedef struct gnn_folder gnn_folder_t;
  * The files must not be truncated while they are mapped. Cost: O(parts + arrays); with `verify`
  * one pass over the files.
  */
-GNN_API int gnn_folder_open(gnn_folder_t **folder, const char *path, int verify);
+GNN_API int gnn_partition_folder_open(gnn_partition_folder_t **folder, const char *path, int verify);
 /** Ends the mapping, unless a set of gnn_data_open still reads it; may be NULL. */
-GNN_API void gnn_folder_free(gnn_folder_t *folder);
+GNN_API void gnn_partition_folder_free(gnn_partition_folder_t *folder);
 
 /** The sizes of a folder. */
-typedef struct gnn_folder_sizes {
+typedef struct gnn_partition_folder_sizes {
     int64_t nodes, edges, features, classes, splits, parts;
     const int64_t *book; /**< (parts + 1), the folder's */
-} gnn_folder_sizes_t;
+} gnn_partition_folder_sizes_t;
 /** Reads the sizes of a folder; `folder` must not be NULL. */
-GNN_API gnn_folder_sizes_t gnn_folder_sizes(const gnn_folder_t *folder);
+GNN_API gnn_partition_folder_sizes_t gnn_partition_folder_sizes(const gnn_partition_folder_t *folder);
 /**
  * The rows of each rank: rank r owns book[r] .. book[r + 1] - 1. If `ranks` divides the count of
  * parts, ranks are unions of parts; otherwise slices are grouped by their weights, edges plus 16
@@ -168,14 +168,16 @@ GNN_API gnn_folder_sizes_t gnn_folder_sizes(const gnn_folder_t *folder);
  * @param[out] book  (ranks + 1), caller's
  * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: indptr.npy falls. O(parts, or nodes / 512)
  */
-GNN_API int gnn_folder_book(const gnn_folder_t *folder, int64_t ranks, int64_t *book);
+GNN_API int gnn_partition_folder_book(const gnn_partition_folder_t *folder, int64_t ranks,
+                                      int64_t *book);
 /** An array of the folder, whole and mapped: "order", "indptr", "indices", "edges", "labels",
  * "train", "validation", "test", "x" or "x_indptr", "x_indices" and "x_values"; further ones as
  * "node.NAME", "edge.NAME" and "graph.NAME". NULL: there is none of that name. */
-GNN_API const gnn_array_t *gnn_folder_array(const gnn_folder_t *folder, const char *name);
+GNN_API const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder_t *folder,
+                                                      const char *name);
 
 /** Rows lo .. hi - 1 of a folder: pointers into the mapped arrays. */
-typedef struct gnn_folder_rows {
+typedef struct gnn_partition_folder_rows {
     int64_t lo, hi;
     /** (hi - lo + 1) offsets into indices and edges of the whole folder: row lo + r receives from
      * indices[indptr[r]] .. indices[indptr[r + 1] - 1] */
@@ -190,7 +192,7 @@ typedef struct gnn_folder_rows {
     const int32_t *labels; /**< (hi - lo) */
     /** masks of the first split (hi - lo), that of split s at + s * nodes */
     const uint8_t *train, *validation, *test;
-} gnn_folder_rows_t;
+} gnn_partition_folder_rows_t;
 /**
  * Reads a range of rows, whose ids are checked: senders are rows of the folder and ascend within a
  * receiver, columns are features.
@@ -199,8 +201,8 @@ typedef struct gnn_folder_rows {
  * @return GNN_OK; GNN_EINVALID: no such rows; GNN_EFORMAT names file and position. O(rows + edges
  *         of the rows); only their pages are read.
  */
-GNN_API int gnn_folder_rows(const gnn_folder_t *folder, int64_t lo, int64_t hi,
-                            gnn_folder_rows_t *rows);
+GNN_API int gnn_partition_folder_rows(const gnn_partition_folder_t *folder, int64_t lo, int64_t hi,
+                                      gnn_partition_folder_rows_t *rows);
 
 #ifdef __cplusplus
 }

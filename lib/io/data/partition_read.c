@@ -35,16 +35,16 @@ typedef struct item {
     uint64_t sum;
 } item_t;
 
-struct gnn_folder {
+struct gnn_partition_folder {
     atomic_int users; /* the caller, and sets that borrow the arrays */
-    gnn_folder_sizes_t sizes;
+    gnn_partition_folder_sizes_t sizes;
     int64_t *book, stored;
     json_t *root;
     item_t *items;
     int64_t count, room;
 };
 
-static const gnn_array_t *find(const gnn_folder_t *f, const char *name)
+static const gnn_array_t *find(const gnn_partition_folder_t *f, const char *name)
 {
     for (int64_t k = 0; k < f->count; k++)
         if (strcmp(f->items[k].name, name) == 0)
@@ -108,7 +108,7 @@ static int check_version(const json_t *root)
 }
 
 /* Borders rise and are multiples of a slice, but for the last, the count of nodes. */
-static int read_book(gnn_folder_t *f)
+static int read_book(gnn_partition_folder_t *f)
 {
     const json_t *list = json_object_get(f->root, "book");
     const int64_t parts = f->sizes.parts;
@@ -135,7 +135,7 @@ static int read_book(gnn_folder_t *f)
     return GNN_OK;
 }
 
-static int check_texts(const gnn_folder_t *f)
+static int check_texts(const gnn_partition_folder_t *f)
 {
     static const char *const methods[] = {"metis", "hash", "range", "given"};
     const char *method = json_string_value(json_object_get(f->root, "method"));
@@ -158,9 +158,9 @@ static int check_texts(const gnn_folder_t *f)
     return GNN_OK;
 }
 
-static int read_sizes(gnn_folder_t *f)
+static int read_sizes(gnn_partition_folder_t *f)
 {
-    gnn_folder_sizes_t *s = &f->sizes;
+    gnn_partition_folder_sizes_t *s = &f->sizes;
     int64_t slice;
     GNN_TRY(integer(f->root, "nodes", 1, INT32_MAX, &s->nodes));
     GNN_TRY(integer(f->root, "edges", 0, INT64_MAX / 64, &s->edges));
@@ -175,7 +175,7 @@ static int read_sizes(gnn_folder_t *f)
 
 /* ---- entries of the arrays ---- */
 
-static int64_t dimension(const gnn_folder_t *f, int symbol)
+static int64_t dimension(const gnn_partition_folder_t *f, int symbol)
 {
     switch (symbol) {
     case NODES: return f->sizes.nodes;
@@ -244,7 +244,7 @@ static int check_like(const char *file, const gnn_array_t *expected, const gnn_a
 }
 
 /* The place of "node.3", whose first dimension is fixed by it; NULL: no such key. */
-static const char *place_of(const gnn_folder_t *f, const char *key, int64_t *rows)
+static const char *place_of(const gnn_partition_folder_t *f, const char *key, int64_t *rows)
 {
     static const char *const places[] = {"node", "edge", "graph"};
     for (int p = 0; p < 3; p++) {
@@ -261,8 +261,8 @@ static const char *place_of(const gnn_folder_t *f, const char *key, int64_t *row
 }
 
 /* Name and expected shape of an entry. */
-static int expect(gnn_folder_t *f, const char *key, const json_t *entry, gnn_array_t *like,
-                  char **name)
+static int expect(gnn_partition_folder_t *f, const char *key, const json_t *entry,
+                  gnn_array_t *like, char **name)
 {
     const char *given = json_string_value(json_object_get(entry, "name")), *place;
     gnn_array_t wanted = *like;
@@ -294,7 +294,7 @@ static int expect(gnn_folder_t *f, const char *key, const json_t *entry, gnn_arr
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, GNN__FOLDER_HEADER ": array");
 }
 
-static int add_array(gnn_folder_t *f, const char *path, const char *key, const json_t *entry)
+static int add_array(gnn_partition_folder_t *f, const char *path, const char *key, const json_t *entry)
 {
     static const char *const entry_keys[] = {"dtype", "shape", "checksum", "name"};
     item_t *item = &f->items[f->count];
@@ -317,7 +317,7 @@ static int add_array(gnn_folder_t *f, const char *path, const char *key, const j
     return rc;
 }
 
-static int add_arrays(gnn_folder_t *f, const char *path)
+static int add_arrays(gnn_partition_folder_t *f, const char *path)
 {
     const json_t *arrays = json_object_get(f->root, "arrays");
     const char *key;
@@ -360,7 +360,7 @@ static int read_text(char **text, int64_t *size, const char *path)
     return rc;
 }
 
-static int read_header(gnn_folder_t *f, const char *path)
+static int read_header(gnn_partition_folder_t *f, const char *path)
 {
     char *text, sum[20];
     int64_t size = 0;
@@ -387,7 +387,7 @@ static int read_header(gnn_folder_t *f, const char *path)
     return GNN_OK;
 }
 
-static int verify_sums(const gnn_folder_t *f)
+static int verify_sums(const gnn_partition_folder_t *f)
 {
     for (int64_t k = 0; k < f->count; k++) {
         const item_t *item = &f->items[k];
@@ -402,7 +402,7 @@ static int verify_sums(const gnn_folder_t *f)
     return GNN_OK;
 }
 
-static int check_ends(const gnn_folder_t *f, const char *name, int64_t count)
+static int check_ends(const gnn_partition_folder_t *f, const char *name, int64_t count)
 {
     const int64_t *indptr = find(f, name)->data, n = f->sizes.nodes;
     if (indptr[0] != 0 || indptr[n] != count)
@@ -412,9 +412,9 @@ static int check_ends(const gnn_folder_t *f, const char *name, int64_t count)
     return GNN_OK;
 }
 
-int gnn_folder_open(gnn_folder_t **folder, const char *path, int verify)
+int gnn_partition_folder_open(gnn_partition_folder_t **folder, const char *path, int verify)
 {
-    gnn_folder_t *f;
+    gnn_partition_folder_t *f;
     GNN__NEED(folder);
     *folder = NULL;
     GNN__NEED(path);
@@ -431,11 +431,11 @@ int gnn_folder_open(gnn_folder_t **folder, const char *path, int verify)
     if (rc == GNN_OK)
         *folder = f;
     else
-        gnn_folder_free(f);
+        gnn_partition_folder_free(f);
     return rc;
 }
 
-void gnn_folder_free(gnn_folder_t *f)
+void gnn_partition_folder_free(gnn_partition_folder_t *f)
 {
     if (!f || atomic_fetch_sub(&f->users, 1) > 1)
         return;
@@ -450,19 +450,19 @@ void gnn_folder_free(gnn_folder_t *f)
     gnn_free(f);
 }
 
-gnn_folder_sizes_t gnn_folder_sizes(const gnn_folder_t *folder)
+gnn_partition_folder_sizes_t gnn_partition_folder_sizes(const gnn_partition_folder_t *folder)
 {
     return folder->sizes;
 }
 
-const gnn_array_t *gnn_folder_array(const gnn_folder_t *folder, const char *name)
+const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder_t *folder, const char *name)
 {
     return folder && name ? find(folder, name) : NULL;
 }
 
 /* ---- ranks and their rows ---- */
 
-static int group_slices(const gnn_folder_t *f, int64_t ranks, int64_t *book)
+static int group_slices(const gnn_partition_folder_t *f, int64_t ranks, int64_t *book)
 {
     const int64_t *indptr = find(f, "indptr")->data, n = f->sizes.nodes,
                   total = f->sizes.edges + GNN__NODE_COST * n;
@@ -488,7 +488,7 @@ static int group_slices(const gnn_folder_t *f, int64_t ranks, int64_t *book)
     return GNN_OK;
 }
 
-int gnn_folder_book(const gnn_folder_t *folder, int64_t ranks, int64_t *book)
+int gnn_partition_folder_book(const gnn_partition_folder_t *folder, int64_t ranks, int64_t *book)
 {
     GNN__NEED(folder);
     GNN__NEED(book);
@@ -504,8 +504,8 @@ int gnn_folder_book(const gnn_folder_t *folder, int64_t ranks, int64_t *book)
 
 /* Offsets lo .. hi do not fall, and columns are below `columns`; `rising`: they do not fall within
  * a row either. */
-static int check_rows(const gnn_folder_t *f, const char *offsets, const char *ids, int64_t columns,
-                      bool rising, int64_t lo, int64_t hi)
+static int check_rows(const gnn_partition_folder_t *f, const char *offsets, const char *ids,
+                      int64_t columns, bool rising, int64_t lo, int64_t hi)
 {
     const int64_t *indptr = find(f, offsets)->data, most = find(f, ids)->count;
     const int32_t *id = find(f, ids)->data;
@@ -526,13 +526,14 @@ static int check_rows(const gnn_folder_t *f, const char *offsets, const char *id
 }
 
 /* An array's first row of a range. */
-static const void *row_of(const gnn_folder_t *f, const char *name, int64_t row)
+static const void *row_of(const gnn_partition_folder_t *f, const char *name, int64_t row)
 {
     const gnn_array_t *a = find(f, name);
     return a ? (const char *)a->data + row * (int64_t)gnn__element(a->dtype)->size : NULL;
 }
 
-int gnn_folder_rows(const gnn_folder_t *f, int64_t lo, int64_t hi, gnn_folder_rows_t *rows)
+int gnn_partition_folder_rows(const gnn_partition_folder_t *f, int64_t lo, int64_t hi,
+                              gnn_partition_folder_rows_t *rows)
 {
     GNN__NEED(f);
     GNN__NEED(rows);
@@ -542,18 +543,18 @@ int gnn_folder_rows(const gnn_folder_t *f, int64_t lo, int64_t hi, gnn_folder_ro
     GNN_TRY(check_rows(f, "indptr", "indices", f->sizes.nodes, true, lo, hi));
     if (find(f, "x_indptr"))
         GNN_TRY(check_rows(f, "x_indptr", "x_indices", f->sizes.features, false, lo, hi));
-    *rows = (gnn_folder_rows_t){.lo = lo,
-                                .hi = hi,
-                                .indptr = row_of(f, "indptr", lo),
-                                .indices = row_of(f, "indices", 0),
-                                .edges = row_of(f, "edges", 0),
-                                .x_indptr = row_of(f, "x_indptr", lo),
-                                .x_indices = row_of(f, "x_indices", 0),
-                                .x_values = row_of(f, "x_values", 0),
-                                .labels = row_of(f, "labels", lo),
-                                .train = row_of(f, "train", lo),
-                                .validation = row_of(f, "validation", lo),
-                                .test = row_of(f, "test", lo)};
+    *rows = (gnn_partition_folder_rows_t){.lo = lo,
+                                          .hi = hi,
+                                          .indptr = row_of(f, "indptr", lo),
+                                          .indices = row_of(f, "indices", 0),
+                                          .edges = row_of(f, "edges", 0),
+                                          .x_indptr = row_of(f, "x_indptr", lo),
+                                          .x_indices = row_of(f, "x_indices", 0),
+                                          .x_values = row_of(f, "x_values", 0),
+                                          .labels = row_of(f, "labels", lo),
+                                          .train = row_of(f, "train", lo),
+                                          .validation = row_of(f, "validation", lo),
+                                          .test = row_of(f, "test", lo)};
     rows->x = gnn_tensor((gnn_real_t *)(uintptr_t)row_of(f, "x", lo * f->sizes.features), hi - lo,
                          f->sizes.features);
     return GNN_OK;
@@ -563,7 +564,7 @@ int gnn_folder_rows(const gnn_folder_t *f, int64_t lo, int64_t hi, gnn_folder_ro
 
 static void release(void *user)
 {
-    gnn_folder_free(user);
+    gnn_partition_folder_free(user);
 }
 
 /* Each id once. */
@@ -585,7 +586,7 @@ static int check_permutation(const char *file, const int64_t *ids, int64_t count
     return rc;
 }
 
-static int copy_ids(int64_t **to, const gnn_folder_t *f, const char *name, const char *file)
+static int copy_ids(int64_t **to, const gnn_partition_folder_t *f, const char *name, const char *file)
 {
     const gnn_array_t *a = find(f, name);
     GNN_TRY(check_permutation(file, a->data, a->count));
@@ -595,7 +596,7 @@ static int copy_ids(int64_t **to, const gnn_folder_t *f, const char *name, const
     return GNN_OK;
 }
 
-static int take_classes(gnn_data_t *data, const gnn_folder_t *f)
+static int take_classes(gnn_data_t *data, const gnn_partition_folder_t *f)
 {
     const json_t *list = json_object_get(f->root, "class_names");
     const char **names;
@@ -609,7 +610,8 @@ static int take_classes(gnn_data_t *data, const gnn_folder_t *f)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, GNN__FOLDER_HEADER);
 }
 
-static int take_rows(gnn_data_t *data, const gnn_folder_t *f, const gnn_folder_rows_t *rows)
+static int take_rows(gnn_data_t *data, const gnn_partition_folder_t *f,
+                     const gnn_partition_folder_rows_t *rows)
 {
     data->n = f->sizes.nodes;
     data->features = f->sizes.features;
@@ -633,7 +635,8 @@ static int take_rows(gnn_data_t *data, const gnn_folder_t *f, const gnn_folder_r
     return gnn__data_split_labelled(data, data->split);
 }
 
-static int take_graph(gnn_data_t *data, gnn_folder_t *f, const gnn_folder_rows_t *rows)
+static int take_graph(gnn_data_t *data, gnn_partition_folder_t *f,
+                      const gnn_partition_folder_rows_t *rows)
 {
     const gnn_owner_t owner = {release, f};
     GNN_TRY(copy_ids(&data->order, f, "order", "order.npy"));
@@ -643,7 +646,7 @@ static int take_graph(gnn_data_t *data, gnn_folder_t *f, const gnn_folder_rows_t
     return GNN_OK;
 }
 
-static int take_named(gnn_data_t *data, const gnn_folder_t *f)
+static int take_named(gnn_data_t *data, const gnn_partition_folder_t *f)
 {
     static const char *const places[] = {"node.", "edge.", "graph."};
     for (int64_t k = 0; k < f->count; k++)
@@ -663,11 +666,11 @@ static int take_named(gnn_data_t *data, const gnn_folder_t *f)
 
 int gnn__data_read_folder(gnn_data_t *data, const char *path)
 {
-    gnn_folder_t *f = NULL;
-    gnn_folder_rows_t rows;
+    gnn_partition_folder_t *f = NULL;
+    gnn_partition_folder_rows_t rows;
     int rc;
-    GNN_CHECK(gnn_folder_open(&f, path, 1));
-    GNN_CHECK(gnn_folder_rows(f, 0, f->sizes.nodes, &rows));
+    GNN_CHECK(gnn_partition_folder_open(&f, path, 1));
+    GNN_CHECK(gnn_partition_folder_rows(f, 0, f->sizes.nodes, &rows));
     data->borrowed_x = data->borrowed_labels = true;
     data->owner = (gnn_owner_t){release, f};
     atomic_fetch_add(&f->users, 1);
@@ -676,6 +679,6 @@ int gnn__data_read_folder(gnn_data_t *data, const char *path)
     GNN_CHECK(take_graph(data, f, &rows));
     GNN_CHECK(take_named(data, f));
 done:
-    gnn_folder_free(f);
+    gnn_partition_folder_free(f);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
 }
