@@ -35,10 +35,13 @@ static int measure(const partition_options_t *o, gnn_data_t *data, double *secon
                         "--step-seconds\n");
         return PROGRAM_REFUSED;
     }
-    for (int64_t l = 0; l < o->layers; l++)
+    for (int64_t l = 0; l < o->layers; l++) {
+        const int last = l + 1 == o->layers;
         layers[l] = GNN_SAGE(.in = l == 0 ? gnn_data_features(data) : o->hidden,
-                             .out = l + 1 == o->layers ? gnn_data_classes(data) : o->hidden,
-                             .activation = l + 1 == o->layers ? GNN_NONE : GNN_RELU);
+                             .out = last ? gnn_data_classes(data) : o->hidden);
+        if (!last)
+            layers[l].activation = GNN_RELU;
+    }
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)o->threads});
     if (rc == GNN_OK)
         rc = gnn_model_new(&model, context, o->layers, layers);

@@ -192,8 +192,8 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
 /**
  * Opens a data set; the format is detected (docs/formats.md): a .npz in the layouts planetoid,
  * heterophilous or plain; LINQS' NAME.content and NAME.cites (either path); an unpacked folder of
- * OGB; a folder of gnn_partition_write (gnn/partition.h); an edge list;
- * GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as
+ * OGB; a folder of gnn_partition_write (gnn/partition.h); an edge list; GraphML or GML (after
+ * gnn_igraph_use, gnn/igraph.h); a set of many graphs, as
  * a folder of TU Dortmund or OGB or a text file of structure2vec. Text may be gzipped. GNN_EIO;
  * GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what was found;
  * GNN_EUNSUPPORTED. A set without masks gets one split drawn with seed 0: 20 training nodes per

@@ -9,7 +9,8 @@
  *     gnn_partition_folder_rows(folder, book[rank], book[rank + 1], &rows);
  *
  * Nodes are renumbered so that a part is a range of rows: part p holds rows book[p] ..
- * book[p + 1] - 1, and each border is a multiple of GNN_SLICE rows, except for the last, the count of nodes.
+ * book[p + 1] - 1, and each border is a multiple of GNN_SLICE rows, except for the last, the count
+ * of nodes.
  * Other counts of ranks group the same slices, so that every count loads the same folder. The
  * senders of a receiver ascend by row: their order does not depend on the count of ranks.
  *
