@@ -117,7 +117,8 @@ static void print_balance(const gnn_partition_t *p, const gnn_partition_part_t *
     printf("edges between parts: %.1f%%; halo: %.2f rows per node; largest over mean: nodes %.2f, "
            "edges %.2f, edges + 16 nodes %.2f",
            100 * share(gnn_partition_cut(p), sum->edges), share(sum->halo, sum->nodes),
-           share(most->nodes * parts, sum->nodes), share(most->edges * parts, sum->edges));
+           share(most->nodes * parts, sum->nodes), share(most->edges * parts, sum->edges),
+           share(work * parts, sum->edges + 16 * sum->nodes));
     if (sum->training > 0)
         printf(", training nodes %.2f", share(most->training * parts, sum->training));
     putchar('\n');
