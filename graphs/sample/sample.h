@@ -156,7 +156,7 @@ int gnn__sample_induce(gnn_sample_t *sample);
 /* ---- partition.c ---- */
 
 typedef struct gnn__metis {
-    const gnn__pairs_t *pairs; /* of edges, as many rows as columns */
+    const gnn__pairs_t *pairs;  /* of edges, as many rows as columns */
     int64_t parts, constraints; /* constraints 0: 1 */
     const int32_t *weights;     /* (rows x constraints); NULL: all 1 */
     uint64_t seed;
