@@ -377,6 +377,8 @@ class step {
     X(kind) X(lr) X(momentum) X(nesterov) X(beta1) X(beta2) X(eps) X(weight_decay)             \
     X(clip_norm) X(groups) X(n_groups)
 #define GNN_HPP_FIELDS_gnn_schedule_t(X) X(kind) X(warmup) X(period) X(gamma) X(width)
+#define GNN_HPP_FIELDS_gnn_partition_config_t(X)                                               \
+    X(parts) X(method) X(part_of) X(node_cost) X(split) X(seed)
 #define GNN_HPP_FIELDS_gnn_sampler_config_t(X)                                                 \
     X(method) X(hops) X(fan_outs) X(replace) X(weight) X(walk_length) X(rounds) X(cluster_of)  \
     X(clusters) X(seed) X(batch) X(roots) X(n_roots)
@@ -406,6 +408,7 @@ GNN_HPP_CONFIG(block, gnn_block_t)
 GNN_HPP_CONFIG(context_config, gnn_context_config_t)
 GNN_HPP_CONFIG(optimizer_config, gnn_optimizer_config_t)
 GNN_HPP_CONFIG(schedule, gnn_schedule_t)
+GNN_HPP_CONFIG(partition_config, gnn_partition_config_t)
 GNN_HPP_CONFIG(sampler_config, gnn_sampler_config_t)
 GNN_HPP_CONFIG(sampling, gnn_sampling_t)
 GNN_HPP_CONFIG(train_config, gnn_train_config_t)

@@ -34,6 +34,25 @@ expect "and says so" grep -q 'no labels' last
 expect "labels that are needed" exits 1 "$gnn" citation --data none.npz --epochs 1
 expect "names what is missing" grep -q 'has no labels: gnn convert adds them' last
 
+# partition prints before it writes, keeps folders that exist, and refuses what it cannot divide.
+expect "a partition without a folder" "$gnn" partition set.npz --parts 1
+expect "shows the parts" grep -q '^edges between parts: 0.0%' last
+expect "more parts than slices" exits 1 "$gnn" partition set.npz --parts 2
+expect "says so" grep -q 'expected at most 1, the slices of 512 rows of 60 nodes, got 2' last
+expect "a folder" "$gnn" partition set.npz folder --parts 1 --heatmap traffic.svg
+expect "is a set" "$gnn" convert folder again.npz
+expect "that is the first" sh -c "'$gnn' convert set.npz first.npz && cmp first.npz again.npz"
+expect "with a picture" grep -q '</svg>' traffic.svg
+expect "a folder that exists" exits 2 "$gnn" partition set.npz folder --parts 1
+expect "is named" grep -q 'folder exists: a new folder is expected' last
+expect "neither parts nor a forecast" exits 2 "$gnn" partition set.npz
+expect "names both" grep -q -- '--parts or --forecast is expected' last
+expect "a bandwidth without a forecast" exits 2 "$gnn" partition set.npz --parts 1 --bandwidth 1
+expect "a forecast" "$gnn" partition set.npz --forecast --step-seconds 2
+expect "of one machine" grep -Eq '^ +1 .* 2.0000 +100% +100%$' last
+printf 'x' >bad.npy
+expect "an assignment that is no array" exits 1 "$gnn" partition set.npz --parts 1 --assignment bad.npy
+
 # unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard
 # output closed.
 unwritten() {
