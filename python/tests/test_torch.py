@@ -213,9 +213,16 @@ def test_what_cannot_be_traced():
     with pytest.raises(libgnn.torch.Untraceable, match="qr"):
         libgnn.torch.compile(Odd())(X, EDGES)
     odd = Odd()
-    with pytest.warns(UserWarning, match="qr"):
-        y = libgnn.torch.compile(odd, fallback=True)(X, EDGES)
-    assert torch.equal(y, odd(X, EDGES))
+    fast = libgnn.torch.compile(odd, fallback=True)
+    with pytest.warns(UserWarning, match="layers in libgnn .GCNConv.*qr"):
+        y = fast(X, EDGES)
+    assert close(y, odd(X, EDGES)) and odd.conv.__class__ is G.GCNConv and list(fast.state_dict()) == list(odd.state_dict())
+    grads = []
+    for call in (odd, fast):
+        odd.zero_grad()
+        call(X, EDGES)[:, 0].sum().backward()
+        grads.append([p.grad.clone() for p in odd.parameters()])
+    assert all(close(a, b) for a, b in zip(*grads))
     with pytest.raises(TypeError, match="float32"):
         libgnn.torch.compile(G.GCNConv(IN, 3).double())(X, EDGES)
     with pytest.raises(TypeError):
@@ -231,6 +238,27 @@ class Scaled(nn.Module):
 
     def forward(self, x, edge_index):
         return self.conv(x, edge_index) @ (self.w * self.s)
+
+
+@pytest.mark.parametrize("block", ["res+", "res", "plain", "dense"])
+def test_arguments_without_names(block):
+    torch.manual_seed(0)
+    compare(G.DeepGCNLayer(G.GCNConv(IN, IN), nn.LayerNorm(IN), nn.ELU(), block=block), EDGES)
+
+
+def test_sparse_adjacency():
+    torch.manual_seed(0)
+    weight = torch.rand(N, N) * (torch.rand(N, N) < 0.1) * (1 - torch.eye(N))
+    ones, net, mean = (weight > 0).float(), G.GCN(IN, 8, 2, 3).eval(), G.SAGEConv(IN, 3)
+    for adj in (ones.to_sparse_csr(), ones.to_sparse_coo(), weight.to_sparse_csr()):
+        fast = libgnn.torch.compile(net)
+        assert close(fast(X, adj), net(X, adj)) and close(fast(X, adj), fast(X, adj))
+    fast = libgnn.torch.compile(mean)
+    assert close(fast(X, ones.to_sparse_csr()), mean(X, ones.to_sparse_csr()))
+    with pytest.raises(TypeError, match="edge_weight"):
+        fast(X, weight.to_sparse_csr())
+    with pytest.raises(TypeError, match="diagonal"):
+        fast(X, torch.eye(N).to_sparse_csr())
 
 
 class Several(nn.Module):

@@ -523,6 +523,100 @@ class Run(torch.autograd.Function):
         return (None, None, None, None, None, *given, *made)
 
 
+# ---- arguments of a module as the trace knows them ----
+
+
+class Called(torch.nn.Module):
+    """A module whose forward() takes *args, with names for these."""
+
+    def __init__(self, module, names):
+        super().__init__()
+        self.module = module
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.forward = Forward(module, names)
+        self.forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+
+class Forward:
+    """Calls a module with arguments by name, in their order; a copy of it calls the copy."""
+
+    def __init__(self, module, names):
+        self.module, self.names = module, names
+
+    def __call__(self, *args, **kwargs):
+        return self.module(*args, *(kwargs[name] for name in self.names[len(args):]))
+
+
+def names_of(args):
+    """Names of the arguments of a forward(*args) by what they are: "x", "edge_index", values on edges, "batch"."""
+    names, edges = [], None
+    for value in args:
+        if torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 2 and not value.is_floating_point():
+            name, edges = "edge_index", value
+        elif torch.is_tensor(value) and not value.is_floating_point():
+            name = "batch"
+        elif names and edges is not None and torch.is_tensor(value) and value.shape[0] == edges.shape[1]:
+            name = "edge_attr" if value.dim() > 1 else "edge_weight"
+        else:
+            name = "x"
+        if name in names or not torch.is_tensor(value):
+            raise Untraceable(f"forward(*args) got {type(value).__name__} as argument {len(names)}, which has no name: a module with named arguments is expected")
+        names.append(name)
+    return names
+
+
+def edges_of(name, value):
+    """The edges of a sparse adjacency matrix (receivers, senders), PyG's adj_t, and its values; None: all are 1."""
+    coo = value.to_sparse_coo().coalesce()
+    rows, columns = coo.indices()
+    weight = coo.values()
+    if weight.dim() != 1 or value.dim() != 2:
+        raise TypeError(f"{name}: a sparse matrix of numbers is expected, came the shape {tuple(value.shape)} with values {tuple(weight.shape)}")
+    if bool((rows == columns).any()):
+        raise TypeError(f"{name} has elements on its diagonal, which PyG's layers treat otherwise than self-loops of an edge_index: pass edge_index")
+    return torch.stack([columns, rows]), None if bool((weight == 1).all()) else weight.float()
+
+
+# ---- modules that cannot be traced as a whole ----
+
+
+def passes_messages(module):
+    from torch_geometric.nn import MessagePassing
+    return any(isinstance(m, MessagePassing) for m in module.modules())
+
+
+def layers_of(module, whole):
+    """(home, name, layer) of the children that pass messages; lists of modules are entered."""
+    for name, child in module._modules.items():
+        if child is None or isinstance(child, Compiled) or not passes_messages(child):
+            continue
+        if isinstance(child, (torch.nn.ModuleList, torch.nn.ModuleDict)):
+            yield from layers_of(child, whole)
+        elif child is not whole:
+            yield module._modules, name, child
+
+
+class Layered:
+    """A module run by PyTorch whose layers run in libgnn."""
+
+    def __init__(self, module, threads):
+        self.module, self.lock = module, threading.RLock()
+        self.layers = [(home, name, child, Compiled(child, True, threads)) for home, name, child in layers_of(module, module)]
+
+    def __call__(self, *args, **kwargs):
+        with self.lock:  # the children are replaced during the call alone: state_dict() never sees it
+            for home, name, _, fast in self.layers:
+                home[name] = fast
+            try:
+                return self.module(*args, **kwargs)
+            finally:
+                for home, name, child, _ in self.layers:
+                    home[name] = child
+
+    def unchanged(self):
+        return all(home.get(name) is child for home, name, child, _ in self.layers)
+
+
 class Compiled(torch.nn.Module):
     """A module that computes what another one computes, in libgnn.
 
@@ -535,7 +629,8 @@ class Compiled(torch.nn.Module):
     module : torch.nn.Module
         float32, on the CPU.
     fallback : bool
-        True: a module that cannot be traced runs in PyTorch, with a warning that says why.
+        True: a module that cannot be traced runs in PyTorch, with a warning that says why; its layers
+        run in libgnn, each that can be traced.
     threads : int, optional
         Default: torch.get_num_threads().
     """
@@ -550,7 +645,10 @@ class Compiled(torch.nn.Module):
             self.__dict__[name] = module.__dict__[name]
         self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={}, training=module.training)
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.__dict__["arguments"] = [name for name, p in inspect.signature(module.forward).parameters.items() if p.kind in kinds]
+        parameters = inspect.signature(module.forward).parameters
+        self.__dict__["arguments"] = [name for name, p in parameters.items() if p.kind in kinds]
+        self.__dict__["unnamed"] = not self.arguments and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
+        self.__dict__["sparse"] = []
 
     def train(self, mode=True):
         self.wrapped.train(mode)
@@ -575,30 +673,51 @@ class Compiled(torch.nn.Module):
         made = self.plans.get(key)
         if made is None:
             try:
-                made = Plan(self.wrapped, values, self.threads or torch.get_num_threads())
+                made = Plan(Called(self.wrapped, list(values)) if self.unnamed else self.wrapped, values, self.threads or torch.get_num_threads())
             except (Untraceable, TypeError) as problem:
                 if not self.fallback:
                     raise
-                warnings.warn(f"runs in PyTorch: {problem}", stacklevel=4)
-                made = False
+                made = Layered(self.wrapped, self.threads)
+                names = ", ".join(type(child).__name__ for _, _, child, _ in made.layers)
+                warnings.warn(f"{type(self.wrapped).__name__} runs in PyTorch{f', its layers in libgnn ({names})' if names else ''}: {problem}", stacklevel=4)
             self.plans[key] = made
-        if made and not made.unchanged():
+        if not made.unchanged():
             del self.plans[key]  # a layer or a parameter was replaced by another one
             return self.plan(values)
         return made
 
     def forward(self, *args, **kwargs):
-        if len(args) > len(self.arguments):
-            raise TypeError(f"forward() takes {len(self.arguments)} arguments, came {len(args)}")
-        values = dict(zip(self.arguments, args))
+        arguments = names_of(args) if self.unnamed else self.arguments
+        if len(args) > len(arguments):
+            raise TypeError(f"forward() takes {len(arguments)} arguments, came {len(args)}")
+        values = dict(zip(arguments, args))
         for name, value in kwargs.items():
             if name in values:
                 raise TypeError(f"forward() got several values of {name}")
             values[name] = value
+        if any(torch.is_tensor(value) and value.layout is not torch.strided for value in values.values()):
+            values = self.with_edges(values)
         plan = self.plan({name: value for name, value in values.items() if value is not None})
-        if plan is False:
-            return self.wrapped(*args, **kwargs)
+        if isinstance(plan, Layered):
+            return plan(*args, **kwargs)
         return self.run(plan, values)
+
+    def with_edges(self, values):
+        """The arguments with edges in place of sparse matrices; the last few matrices are kept."""
+        made = dict(values)
+        for name, value in values.items():
+            if not torch.is_tensor(value) or value.layout is torch.strided:
+                continue
+            known = next((k for k in self.sparse if k[0] is value and k[1] == value._version), None)
+            if known is None:
+                known = (value, value._version, *edges_of(name, value))
+                self.sparse[:] = self.sparse[-KEPT_GRAPHS + 1:] + [known]
+            made[name] = known[2]
+            if known[3] is not None:
+                if "edge_weight" not in self.arguments or values.get("edge_weight") is not None:
+                    raise TypeError(f"{name} has values other than 1, and forward() takes no edge_weight for them")
+                made["edge_weight"] = known[3]
+        return made
 
     def run(self, plan, values):
         recording = torch.is_grad_enabled() and (any(p.requires_grad for p in plan.values) or any(torch.is_tensor(v) and v.requires_grad for v in values.values()))
