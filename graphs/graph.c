@@ -1,7 +1,7 @@
 /* A graph's memory, segments, accessors and blocks. The two forms of a part are drawn in
  * <gnn/graph.h>. */
 #include <graphs/build.h>
-#include <graphs/graph.h>
+#include <graphs/halo.h>
 
 /* Grows the list of owned arrays, whose capacity is a power of two. */
 static int grow_owned(gnn_graph_t *graph, int64_t n)
@@ -118,6 +118,7 @@ void gnn_graph_free(gnn_graph_t *graph)
     gnn__graph_forget(graph, 0);
     gnn_free(graph->owned);
     gnn_free(graph->views);
+    gnn__halo_free(graph->halo);
     if (graph->owner.release)
         graph->owner.release(graph->owner.user);
     gnn_free(graph);

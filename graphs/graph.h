@@ -25,6 +25,7 @@ typedef struct gnn__built_view {
     /* 0, or n_dst if self-loops were added (ids n_edges .. n_edges + n_dst - 1 are reserved) */
     int64_t n_loops;
     const int64_t *degree; /* (n_dst): in-degrees over all parts of this view */
+    int64_t mean_pairs;    /* of a rank's part: pairs per node of the whole graph; else 0 */
 } gnn__built_view_t;
 
 /* The graph that a block was sampled from: arrays by node of that graph, and the node of each of
@@ -50,6 +51,8 @@ struct gnn_graph {
     int64_t n_kept; /* blocks: allocated arrays, those that are not in use included */
     const gnn__origin_t *origin; /* blocks, whose receivers are their first senders; NULL */
     gnn_owner_t owner;           /* of borrowed arrays */
+    /* over ranks (halo.h), else NULL: of the graph of own rows; of the one with the halo's rows */
+    struct gnn__halo *halo, *wide_of;
 };
 /* The view that a computation needs; NULL with GNN_EUNPREPARED's message ("the graph has no view
  * with self-loops, symmetric norm and transpose: call gnn_graph_prepare ..."). The plain view needs

@@ -4,6 +4,7 @@
  * A view shares every array that it does not change with the base graph or an earlier view: without
  * added self-loops the parts are the base's, and a part is transposed only once. */
 #include <graphs/build.h>
+#include <graphs/halo.h>
 
 #include <lib/base/room.h>
 #include <math.h>
@@ -54,6 +55,10 @@ const gnn__built_view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_vie
     gnn_view_t key = normalise(wanted);
     const gnn__built_view_t *view = find(graph, &key);
     char name[64];
+    if (graph->halo) {
+        (void)gnn__error(GNN_EUNSUPPORTED, "ranks: only aggregations read a graph over ranks");
+        return NULL;
+    }
     if (view)
         return view;
     gnn__view_name(&key, name, sizeof name);
@@ -322,6 +327,8 @@ int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
 {
     int rc;
     GNN_TRY(check_view(graph, view));
+    if (graph->halo)
+        return gnn__halo_prepare(graph->halo, view);
     gnn_view_t key = normalise(view);
     gnn__built_view_t *built;
     if (find(graph, &key))

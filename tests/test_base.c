@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(dropout_keeps_the_rounded_rate)
 {
-    gnn__dropout_t d = gnn__dropout((gnn_rng_t){1, 2, 3}, (gnn_real_t)0.6);
+    gnn__dropout_t d = gnn__dropout((gnn_rng_t){1, 2, 3, 0}, (gnn_real_t)0.6);
     int64_t kept = 0, total = 0;
     ck_assert_double_eq_tol((double)d.scale * d.threshold, 65536, 0.01);
     for (uint32_t a = 0; a < 200; a++)
@@ -62,7 +62,7 @@ START_TEST(dropout_keeps_the_rounded_rate)
             }
         }
     ck_assert_double_eq_tol((double)kept / (double)total, 0.4, 0.01);
-    ck_assert_uint_eq(gnn__dropout((gnn_rng_t){1, 2, 3}, 0).threshold, 65536);
+    ck_assert_uint_eq(gnn__dropout((gnn_rng_t){1, 2, 3, 0}, 0).threshold, 65536);
 }
 END_TEST
 

@@ -54,7 +54,7 @@ END_TEST
 
 static gnn__dropout_t dropout_at(double rate)
 {
-    return gnn__dropout((gnn_rng_t){1, 2, 3}, (gnn_real_t)rate);
+    return gnn__dropout((gnn_rng_t){1, 2, 3, 0}, (gnn_real_t)rate);
 }
 
 /* Rows of `cols` elements with padding `gap`, against single draws. */

@@ -48,6 +48,7 @@
  *     data and files      data.h, split.h, io.h, hetero.h (several types of nodes), diffuse.h
  *     training            train.h, sample.h and hetero_sample.h (large graphs), collection.h (many
  *                         graphs), links.h, memory.h (how much it takes)
+ *     several machines    ranks.h; mpi.h, of libgnn-mpi, is not included by this header
  *     text                pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h,
  *                         heads.h
  *     explanations        explain.h, inspect.h (attention), report.h (pictures)
@@ -89,6 +90,7 @@
 #include <gnn/heads.h>
 #include <gnn/sequences.h>
 #include <gnn/tokenizer.h>
+#include <gnn/ranks.h>
 #include <gnn/report.h>
 #include <gnn/inspect.h>
 

@@ -29,6 +29,7 @@ typedef struct gnn_rng {
     uint64_t seed;
     uint32_t step;   /**< training step */
     uint32_t stream; /**< model step and op, unique within one training step */
+    uint32_t row;    /**< row of the whole graph that is row 0 of the call; 0 without ranks */
 } gnn_rng_t;
 
 /** One input or output of an op as its functions see it. */
@@ -88,8 +89,9 @@ typedef struct gnn_op_work {
 #define GNN_OP_READS_GRAPH 2u
 /**
  * gnn_op_t.flags: row r of the outputs depends on row r of the inputs, and on whole inputs whose
- * rows are not those of a sequence (weights). Steps of the op then run in incremental decoding, as
- * those of elementwise ops do.
+ * rows are not those of a sequence (weights); draws are keyed by rng.row + r. Steps of the op then
+ * run in incremental decoding, and calls over ranks (<gnn/ranks.h>) slice by slice, as those of
+ * elementwise ops do.
  */
 #define GNN_OP_BY_ROWS 4u
 

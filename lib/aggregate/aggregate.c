@@ -1,8 +1,10 @@
 /* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). Whatever
  * depends on the entries of the tables or on the graph is behind the plan: aggregate_plan.c
  * makes it and picks the strategy that runs it. */
+#include <graphs/halo.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
+#include <lib/ops/support.h>
 
 /* ---- gates of heads ---- */
 
@@ -147,6 +149,58 @@ static int gated_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* ---- over ranks ---- */
+
+/* Sums over senders in backward read what receivers of the halo saved, and their outputs. */
+static int pull_saved(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    gnn__halo_t *halo = plan->graph->wide_of;
+    const size_t stride = sizeof(gnn_real_t) * (size_t)gnn__stride(&call->out[0].value);
+    if (!halo || !call->recording)
+        return GNN_OK;
+    for (int k = 0; k < GNN_OP_SAVED; k++) {
+        const size_t bytes = sizeof(gnn_real_t) * (size_t)plan->strategy->saved_row(plan, k);
+        if (call->saved_bytes[k] && bytes)
+            GNN_TRY(gnn__halo_pull(halo, call->saved[k], bytes, bytes));
+    }
+    return call->out[0].keep
+               ? gnn__halo_pull(halo, call->out[0].value.data, stride,
+                                sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
+               : GNN_OK;
+}
+
+/* Name of the first part of a call that does not run over ranks; NULL: all of it does. */
+static const char *not_over_ranks(const gnn__plan_t *plan, const gnn_op_call_t *call)
+{
+    if (!plan->graph->wide_of)
+        return "a graph that ranks do not share";
+    if (plan->dropping)
+        return "dropout of messages or attention weights";
+    if (plan->by_distance || plan->has_priors || plan->map)
+        return "a prior, a map or a distance";
+    if (plan->has[GNN_AGGREGATE_GATE])
+        return "a gate";
+    if (plan->how->edge_weights_out || plan->how->segment_weights_out)
+        return "attention weights on request";
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        if (k != GNN_AGGREGATE_SRC_MESSAGE && k != GNN_AGGREGATE_KEY && k != GNN_AGGREGATE_QUERY &&
+            k != GNN_AGGREGATE_DST_MESSAGE && k < call->n_in && call->in[k].present &&
+            call->in[k].wants_grad)
+            return gnn_aggregate_input_name(k);
+    return plan->strategy->saved_row ? NULL : "this aggregation";
+}
+
+static gnn__over_t over(const gnn_op_call_t *call, int *rc)
+{
+    gnn__plan_t plan;
+    *rc = gnn__plan(&plan, call);
+    const char *what = *rc == GNN_OK ? not_over_ranks(&plan, call) : NULL;
+    if (what)
+        *rc = gnn_op_fail(call, GNN_EUNSUPPORTED,
+                          "ranks: aggregate with %s is not supported over ranks", what);
+    return GNN__OVER_WIDE;
+}
+
 static int forward(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
@@ -158,7 +212,7 @@ static int forward(gnn_op_call_t *call)
     const int rc = plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call)
                                                 : plan.strategy->forward(&plan, call);
     call->scratch = (char *)call->scratch - bytes;
-    return rc;
+    return rc == GNN_OK ? pull_saved(&plan, call) : rc;
 }
 
 /* The inputs that the strategy sees changed: mapped rows, running sums. */
@@ -239,7 +293,7 @@ static void work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
         work->bytes += (backward ? 2 : 1) * pairs * (width * sizeof(gnn_real_t) + sizeof(int32_t));
 }
 
-static const gnn__op_traits_t traits = {.finishes = finishes};
+static const gnn__op_traits_t traits = {.finishes = finishes, .over = over};
 const gnn_op_t gnn__op_aggregate = {.name = "aggregate",
                                     .shape = shape,
                                     .forward = forward,

@@ -327,7 +327,9 @@ static const gnn__strategy_t *strategy_of(const gnn__plan_t *plan)
 {
     const bool loops = gnn__has_loop_features(plan);
     size_t k = 0;
-    while ((loops && !strategies[k]->loop_features) || !strategies[k]->takes(plan))
+    const bool ranks = plan->graph->wide_of != NULL;
+    while ((loops && !strategies[k]->loop_features) || (ranks && !strategies[k]->saved_row) ||
+           !strategies[k]->takes(plan))
         k++;
     return strategies[k];
 }
@@ -547,7 +549,7 @@ static int resolve_shapes(gnn__plan_t *plan)
 static void take_finish(gnn__plan_t *plan, const gnn_op_call_t *call)
 {
     const gnn__finish_t *finish = call->finish;
-    const gnn_rng_t rng = {call->rng.seed, call->rng.step, finish->stream};
+    const gnn_rng_t rng = {call->rng.seed, call->rng.step, finish->stream, call->rng.row};
     if (finish->summand)
         plan->summand = window(finish->summand->value, call->out[0].rows, call->out[0].cols);
     plan->finishes = finish->bias != NULL;

@@ -21,6 +21,8 @@ typedef struct gnn__strategy {
     unsigned (*finishes)(const gnn__plan_t *plan);
     /* Writes what runs, such as "by_lane/shared+factors". Asked where there is a profile. */
     void (*describe)(const gnn__plan_t *plan, char *text, size_t size);
+    /* Over ranks: values per receiver in saved[k]. NULL: it does not run there. */
+    int64_t (*saved_row)(const gnn__plan_t *plan, int k);
     /* Reads the features of self-loops, which follow those of the user's edges. */
     bool loop_features;
 } gnn__strategy_t;

@@ -190,6 +190,7 @@ uint64_t gnn__hash_string(const char *text); /* FNV-1a, for streams keyed by nam
  * `threshold`; the scale uses the rounded rate. */
 typedef struct gnn__dropout {
     uint32_t key[2], step, stream;
+    uint32_t row;       /* of the whole matrix that is row 0 of this one */
     uint32_t threshold; /* 0..65536; 65536: no dropout */
     gnn_real_t scale;   /* 65536 / threshold */
 } gnn__dropout_t;
@@ -232,6 +233,7 @@ struct gnn_context {
     struct gnn_tape *tape;            /* of inference calls, made on first use; NULL */
     void (*tape_free)(struct gnn_tape *);
     struct gnn__profile *profile; /* NULL: no profile is collected */
+    struct gnn__ranks *ranks;     /* lib/base/ranks.h; NULL: none */
 };
 
 /* Processors that this process may use: those of its affinity mask, or fewer if its control groups

@@ -1,4 +1,5 @@
 /* The context: threads, determinism, precision, allocator, workspace. */
+#include <lib/base/ranks.h>
 #include <lib/base/room.h>
 
 #include <omp.h>
@@ -66,6 +67,7 @@ void gnn_context_free(gnn_context_t *context)
         context->map_tables_free(context->map_tables);
     gnn__arena_free(&context->scratch);
     gnn__profile_free(context->profile);
+    gnn__ranks_free(context->ranks);
     gnn__buffers_return(context, 0);
     gnn_free(context);
 }

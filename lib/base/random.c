@@ -64,7 +64,7 @@ uint64_t gnn__hash_string(const char *text)
 gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate)
 {
     gnn__dropout_t d = {
-        {(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)}, rng.step, rng.stream, 65536, 1};
+        {(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)}, rng.step, rng.stream, rng.row, 65536, 1};
     if (rate > 0 && rate < 1) {
         d.threshold = (uint32_t)lrint((1.0 - (double)rate) * 65536.0);
         if (d.threshold == 0)

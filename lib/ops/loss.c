@@ -5,7 +5,9 @@
  *   (1 - s) w_y (lse - x_y) + s/c sum_k w_k (lse - x_k), divided by the sum of w_y.
  * Binary cross-entropy of logits and squared error: the mean over counted rows and columns. A row
  * weight multiplies a row's loss and its contribution to the divisor. */
+#include <lib/base/ranks.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 #include <math.h>
 
@@ -87,13 +89,14 @@ static double row_weight(const gnn_loss_t *how, int64_t r)
     return how->row_weight ? (double)how->row_weight[r] : 1;
 }
 
-/* The divisor: the sum of the labels' weights, or the count of elements. 0 if no row counts. */
-static int denominator(const gnn_op_call_t *call, double *total)
+/* The divisor, of rows from..end - 1: the sum of the labels' weights, or the count of elements. 0 if
+ * no row counts. */
+static int denominator(const gnn_op_call_t *call, int64_t from, int64_t end, double *total)
 {
     const gnn_loss_t *how = settings(call);
-    const int64_t classes = call->in[0].cols, rows = call->in[0].rows;
+    const int64_t classes = call->in[0].cols;
     *total = 0;
-    for (int64_t r = next_row(how, 0, rows); r < rows; r = next_row(how, r + 1, rows)) {
+    for (int64_t r = next_row(how, from, end); r < end; r = next_row(how, r + 1, end)) {
         if (how->kind != GNN_LOSS_CROSS_ENTROPY) {
             *total += row_weight(how, r) * (double)classes;
             continue;
@@ -189,19 +192,63 @@ static double chunk_loss(const gnn_op_call_t *call, int64_t chunk, double total,
     return sum;
 }
 
+/* ---- over ranks: sums slice by slice; a slice is a whole count of chunks ---- */
+
+_Static_assert(GNN__SLICE % ROWS_AT_ONCE == 0, "chunks do not cross slices");
+
+/* *total = the sum over all ranks of `values` per chunk of this rank. */
+static int sum_chunks(gnn__ranks_t *ranks, const double *values, int64_t chunks, double *total)
+{
+    enum { OF_A_SLICE = GNN__SLICE / ROWS_AT_ONCE };
+    gnn__slice_sums_t sums = gnn__slice_sums(ranks, 1);
+    const double *sum;
+    for (int64_t k = 0; k < gnn__slices(ranks); k++) {
+        double *block;
+        GNN_TRY(gnn__slice_sums_next(&sums, &block));
+        for (int64_t c = k * OF_A_SLICE; c < gnn__min((k + 1) * OF_A_SLICE, chunks); c++)
+            *block += values[c];
+        gnn__slice_sums_add(&sums, gnn__first_slice(ranks) + k);
+    }
+    GNN_TRY(gnn__slice_sums_end(&sums, &sum));
+    *total = *sum;
+    return GNN_OK;
+}
+
+static int denominator_over_ranks(const gnn_op_call_t *call, gnn__ranks_t *ranks, double *sums,
+                                  double *total)
+{
+    const int64_t rows = call->in[0].rows;
+    for (int64_t k = 0; k < chunks_of(call); k++)
+        GNN_TRY(denominator(call, k * ROWS_AT_ONCE, gnn__min((k + 1) * ROWS_AT_ONCE, rows), &sums[k]));
+    return sum_chunks(ranks, sums, chunks_of(call), total);
+}
+
+static gnn__over_t over(const gnn_op_call_t *call, int *rc)
+{
+    (void)call, (void)rc;
+    return GNN__OVER_NONE;
+}
+
+/* ---- the op ---- */
+
 static int loss_forward(gnn_op_call_t *call)
 {
+    gnn__ranks_t *ranks = gnn__ranks_split(call->context);
     const int64_t chunks = chunks_of(call), c = call->in[0].cols;
     gnn_real_t *gradient = call->recording && call->in[0].wants_grad ? call->saved[0] : NULL;
     double *sums = call->scratch, total, sum = 0;
     gnn_real_t *spare = (gnn_real_t *)(sums + chunks);
-    GNN_TRY(denominator(call, &total));
+    GNN_TRY(ranks ? denominator_over_ranks(call, ranks, sums, &total)
+                  : denominator(call, 0, call->in[0].rows, &total));
     const int threads = gnn__op_threads(call, 16 * call->in[0].rows * c);
     /* Round-robin, because the rows of a split are often adjacent. */
     GNN__PARALLEL_FOR_AS (threads, schedule(static, 1), int64_t k = 0; k < chunks; k++)
         sums[k] = chunk_loss(call, k, total, gradient, spare + k * c);
-    for (int64_t k = 0; k < chunks; k++)
-        sum += sums[k];
+    if (ranks)
+        GNN_TRY(sum_chunks(ranks, sums, chunks, &sum));
+    else
+        for (int64_t k = 0; k < chunks; k++)
+            sum += sums[k];
     call->out[0].value.data[0] = total > 0 ? (gnn_real_t)(sum / total) : 0;
     return GNN_OK;
 }
@@ -216,5 +263,9 @@ static int loss_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_loss = {
-    .name = "loss", .shape = loss_shape, .forward = loss_forward, .backward = loss_backward};
+static const gnn__op_traits_t traits = {.over = over};
+const gnn_op_t gnn__op_loss = {.name = "loss",
+                               .shape = loss_shape,
+                               .forward = loss_forward,
+                               .backward = loss_backward,
+                               .traits = &traits};

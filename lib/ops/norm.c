@@ -3,6 +3,7 @@
  * z, y = norm(x + dropout(z)): the sum is stored only in training. */
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 #include <math.h>
 
@@ -388,8 +389,19 @@ static int norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_norm = {
-    .name = "norm", .shape = norm_shape, .forward = norm_forward, .backward = norm_backward};
+static gnn__over_t norm_over(const gnn_op_call_t *call, int *rc)
+{
+    if (kind_of(call) == GNN_NORM_BATCH)
+        *rc = gnn_op_fail(call, GNN_EUNSUPPORTED, "ranks: batch norm is not supported over ranks");
+    return GNN__OVER_SLICES;
+}
+
+static const gnn__op_traits_t norm_traits = {.over = norm_over};
+const gnn_op_t gnn__op_norm = {.name = "norm",
+                               .shape = norm_shape,
+                               .forward = norm_forward,
+                               .backward = norm_backward,
+                               .traits = &norm_traits};
 
 /* ---- head_norm ---- */
 
@@ -495,7 +507,7 @@ static int head_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_norm = {.name = "head_norm",
+const gnn_op_t gnn__op_head_norm = {.name = "head_norm", .flags = GNN_OP_ROWWISE,
                                     .shape = head_norm_shape,
                                     .forward = head_norm_forward,
                                     .backward = head_norm_backward};

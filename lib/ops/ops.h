@@ -88,11 +88,17 @@ typedef struct {
     const gnn_graph_t *graph;
 } gnn__loop_rows_settings_t;
 
+typedef struct {
+    const gnn_graph_t *graph; /* of a rank, with a halo */
+    bool senders;             /* inference reads them, too */
+} gnn__halo_settings_t;
+
 extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_scale,
     gnn__op_multiply, gnn__op_scale_heads, gnn__op_maximum, gnn__op_bias, gnn__op_activation,
     gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_stack, gnn__op_repeat_rows,
     gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_head_norm, gnn__op_gru,
-    gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows, gnn__op_widen;
+    gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows, gnn__op_widen,
+    gnn__op_halo_rows, gnn__op_own_rows;
 
 /* Sets output 0 to this shape and clears keep flags, saved and scratch sizes. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);

@@ -20,6 +20,9 @@ enum { GNN__FINISH_SUMMAND = 1, GNN__FINISH_BIAS = 2, GNN__FINISH_DROPOUT = 4 };
 /* Dense product of inputs 0 and 1: none; overwrites its output; can add to its output. */
 typedef enum { GNN__PRODUCT_NONE, GNN__PRODUCT_WRITES, GNN__PRODUCT_ADDS } gnn__product_kind_t;
 
+/* Rows of a value over ranks: the same on all; those that this rank owns; these and its halo's. */
+typedef enum { GNN__OVER_NONE, GNN__OVER_OWN, GNN__OVER_WIDE, GNN__OVER_SLICES } gnn__over_t;
+
 /* Members are NULL or 0 where the op does not have the trait. */
 typedef struct gnn__op_traits {
     /* Pointer to the dropout rate in the attributes, for an op that applies dropout to its output
@@ -47,6 +50,9 @@ typedef struct gnn__op_traits {
     /* True if the op reads input k, the fp16 or bf16 parameter `w`, directly; otherwise the tape
      * widens it first. */
     bool (*halves)(const void *attributes, int k, const struct gnn__halves *w);
+    /* Over ranks: rows of the outputs of an op that makes its own collective calls, or
+     * GNN__OVER_SLICES for a call that runs slice by slice. GNN_EUNSUPPORTED by `rc`. */
+    gnn__over_t (*over)(const gnn_op_call_t *call, int *rc);
 } gnn__op_traits_t;
 
 #endif

@@ -1,4 +1,5 @@
 /* The builders of ops: public functions that put an op on a tape. */
+#include <graphs/halo.h>
 #include <lib/aggregate/aggregate.h>
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/ops.h>
@@ -74,7 +75,7 @@ gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t ki
 static gnn__node_t *biased_sum(const gnn_tape_t *tape, gnn_var_t x,
                                const gnn__activation_settings_t *how)
 {
-    if (tape->n_nodes == 0 || x != tape->n_values - 1)
+    if (tape->n_nodes == 0 || x != tape->n_values - 1 || gnn__ranks_split(tape->context))
         return NULL;
     const gnn__value_t *v = &tape->values[x];
     gnn__node_t *node = tape->nodes[tape->n_nodes - 1];
@@ -222,8 +223,37 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);
 }
 
+/* Over ranks: rows of nodes get those of the halo before the aggregation, which the output loses
+ * again. */
+static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *how,
+                                      const gnn_var_t *inputs)
+{
+    static const struct {
+        int input;
+        bool senders;
+    } nodes[] = {{GNN_AGGREGATE_SRC_MESSAGE, true}, {GNN_AGGREGATE_KEY, true},
+                 {GNN_AGGREGATE_DST_MESSAGE, false}, {GNN_AGGREGATE_QUERY, false},
+                 {GNN_AGGREGATE_GATE, false}, {GNN_AGGREGATE_PRIOR_QUERY, false}};
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    gnn_aggregate_t wide = *how;
+    wide.graph = how->graph->halo->wide;
+    memcpy(in, inputs, sizeof in);
+    for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++) {
+        const gnn__halo_settings_t halo = {how->graph, nodes[k].senders};
+        gnn_var_t *x = &in[nodes[k].input];
+        if (*x != GNN_NONE)
+            *x = gnn__tape_op_once(tape, &gnn__op_halo_rows, *x, &halo, sizeof halo);
+    }
+    const gnn_var_t y = gnn_tape_op(tape, &gnn__op_aggregate, in, GNN_AGGREGATE_INPUTS, &wide,
+                                    sizeof wide);
+    return gnn_tape_op(tape, &gnn__op_own_rows, &y, 1, &(gnn__halo_settings_t){how->graph, false},
+                       sizeof(gnn__halo_settings_t));
+}
+
 gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const gnn_var_t *inputs)
 {
+    if (how && how->graph && how->graph->halo)
+        return aggregate_over_ranks(tape, how, inputs);
     return gnn_tape_op(tape, &gnn__op_aggregate, inputs, GNN_AGGREGATE_INPUTS, how, sizeof *how);
 }
 

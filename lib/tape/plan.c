@@ -1,5 +1,6 @@
 /* Planning of a tape's memory in four passes: readers of values (uses; fuse.c then fuses ops),
  * lifetimes (times), offsets (first fit, largest first), pointers (bind). */
+#include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void find_uses(gnn_tape_t *tape)
         v->first_use = INT32_MAX;
         v->last_use = -1;
         v->offset = v->grad_offset = -1;
-        v->data_of = GNN_NONE;
+        v->data_of = v->grad_of = GNN_NONE;
     }
     for (int32_t k = 0; k < tape->n_nodes; k++)
         for (int i = 0; i < tape->nodes[k]->n_own; i++) {
@@ -338,8 +339,11 @@ static int lay_out(gnn_tape_t *tape, size_t *top)
     GNN_TRY(gnn__tape_unfuse(tape));
     find_uses(tape);
     find_crossed(tape);
-    GNN_TRY(gnn__tape_fuse(tape));
-    gnn__tape_share_gradients(tape);
+    /* Over ranks ops run slice by slice, each with memory of its own. */
+    if (!gnn__ranks_split(tape->context)) {
+        GNN_TRY(gnn__tape_fuse(tape));
+        gnn__tape_share_gradients(tape);
+    }
     find_times(tape);
     find_gradient_times(tape);
     GNN_TRY(collect(tape));

@@ -44,6 +44,8 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
 {
     int (*const function)(gnn_op_call_t *) = backward ? node->op->backward : node->op->forward;
     gnn__adaptive_apply(tape->context);
+    if (node->sliced)
+        return gnn__slices_run(tape, node, backward);
     if (!tape->context->profile)
         return function(&node->call);
     const double start = gnn__seconds();

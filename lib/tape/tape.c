@@ -1,5 +1,6 @@
 /* A tape and its values: inputs and parameters; errors are sticky. Ops and views are in
  * tape_nodes.c. */
+#include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -125,6 +126,13 @@ static gnn_var_t fail_null(gnn_tape_t *tape, const char *function, const char *a
     return GNN_NONE;
 }
 
+/* Over ranks, inputs with as many rows as a rank owns are rows of nodes. */
+static gnn__over_t over_of(const gnn_tape_t *tape, int64_t rows)
+{
+    const gnn__ranks_t *ranks = gnn__ranks_split(tape->context);
+    return ranks && rows == ranks->hi - ranks->lo ? GNN__OVER_OWN : GNN__OVER_NONE;
+}
+
 gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
 {
     if (!tape || !x)
@@ -135,6 +143,7 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
     if (!v)
         return GNN_NONE;
     v->external = *x;
+    v->over = over_of(tape, x->rows);
     if (!v->external.stride)
         v->external.stride = x->cols;
     v->wants_grad = v->leaf_grad = wants_grad && tape->recording;
@@ -146,8 +155,10 @@ gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
     if (!tape || !x)
         return fail_null(tape, __func__, tape ? "x" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
-    if (v)
+    if (v) {
         v->sparse = x;
+        v->over = over_of(tape, x->rows);
+    }
     return id_of(tape, v);
 }
 
@@ -156,8 +167,10 @@ gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
     if (!tape || !ids)
         return fail_null(tape, __func__, tape ? "ids" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
-    if (v)
+    if (v) {
         v->ids = ids;
+        v->over = over_of(tape, count);
+    }
     return id_of(tape, v);
 }
 

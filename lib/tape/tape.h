@@ -45,6 +45,7 @@ typedef struct gnn__value {
     bool fused_away;              /* plan: neither value nor gradient is materialised */
     bool has_views;               /* plan: a node reads a view of it */
     bool written;                 /* backward: its gradient has been written to */
+    gnn__over_t over;             /* over ranks: the rows that this rank has */
     int32_t first_use, last_use;  /* plan: nodes that read it or a view of it; last -1: none */
     int32_t last_time;            /* plan: the time until which its data is needed */
     int32_t grad_from, grad_to;   /* plan: lifetime of its gradient */
@@ -68,6 +69,9 @@ typedef struct gnn__node {
     bool backward;        /* some input wants a gradient */
     bool fused;           /* another node does its forward and its backward */
     bool forward_fused;   /* another node does its forward, it does its backward */
+    bool sliced;          /* over ranks: it runs slice by slice */
+    gnn__over_t over;     /* over ranks: rows of its outputs */
+    size_t slice_saved[GNN_OP_SAVED]; /* over ranks: saved bytes of one slice */
     bool crossed;         /* its inputs overlap so that backward must use one thread */
     gnn_var_t result;     /* first output: `out`, or that of a fused dropout */
     int64_t saved_offset[GNN_OP_SAVED]; /* bytes from the arena's start */
@@ -106,6 +110,10 @@ struct gnn_tape {
 /* Fuses adjacent ops whose intermediate value has a single reader, and lets ops write in place.
  * Runs once per plan, when the readers of each value are known. */
 int gnn__tape_fuse(gnn_tape_t *tape);
+/* Over ranks: decides how a new node runs, and refuses ops that cannot; slices.c. */
+int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node);
+/* Runs a sliced node. Gradients of inputs that all ranks have are summed over all slices. */
+int gnn__slices_run(const gnn_tape_t *tape, gnn__node_t *node, bool backward);
 /* Undoes the fusions of an earlier plan. */
 int gnn__tape_unfuse(gnn_tape_t *tape);
 /* Lets a gradient use another's buffer: if x is read only by y = x + z, then d_x equals d_y. */

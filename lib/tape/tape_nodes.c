@@ -1,5 +1,6 @@
 /* Ops and views on a tape. An op has a block of memory that its call points into; its inputs are
  * checked when it is added. */
+#include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
 /* Limit on an op's inputs. A block has at least LEAST_ATTRIBUTES bytes for attributes, so that
@@ -138,6 +139,8 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     call->attributes = node->attributes;
     GNN_TRY(take_inputs(tape, node, inputs));
     GNN_TRY(node->op->shape(call));
+    if (gnn__ranks_split(tape->context))
+        GNN_TRY(gnn__slices_describe(tape, node));
     node->backward &= node->op->backward != NULL;
     return GNN_OK;
 }
@@ -195,6 +198,7 @@ gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inp
             return GNN_NONE;
         v->node = tape->n_nodes;
         v->wants_grad = tape->recording && node->backward;
+        v->over = node->over;
     }
     tape->n_nodes++;
     return node->out;
@@ -214,7 +218,7 @@ gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t inpu
 
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x)
 {
-    gnn_rng_t rng = {tape->context->seed, tape->step, 0};
+    gnn_rng_t rng = {.seed = tape->context->seed, .step = tape->step};
     if (x >= 0 && x < tape->n_values && tape->values[x].node >= 0)
         rng.stream = tape->nodes[tape->values[x].node]->call.rng.stream;
     return rng;
@@ -238,6 +242,7 @@ static gnn_var_t window(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
     if (!v)
         return GNN_NONE;
     const gnn__value_t *of = &tape->values[x];
+    v->over = of->over;
     v->base = of->base;
     v->row = of->row + row;
     v->col = of->col + col;
@@ -264,6 +269,12 @@ gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
     }
     if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
         return x;
+    if (of->over != GNN__OVER_NONE && rows != of->rows) {
+        gnn_tape_fail(tape, gnn__error(GNN_EUNSUPPORTED,
+                                       "%s%sranks: a view of some rows of a value that ranks share",
+                                       tape->where, *tape->where ? ": " : ""));
+        return GNN_NONE;
+    }
     if (of->halves) {
         x = gnn__tape_op_once(tape, &gnn__op_widen, x, NULL, 0);
         if (!(of = gnn__tape_at(tape, x)))

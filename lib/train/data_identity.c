@@ -1,4 +1,5 @@
 /* The identity of a data set for resumed trainings: a hash. */
+#include <graphs/graph.h>
 #include <lib/train/train.h>
 
 bool gnn__any_marked(const uint8_t *mask, int64_t n)
@@ -33,6 +34,62 @@ const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t 
 {
     return gnn_split_mask(config->splits ? config->splits : gnn_data_split(data), part,
                           config->split);
+}
+
+/* ---- over ranks: what all must hold ---- */
+
+static void hash_pairs(uint64_t *sum, const gnn__pairs_t *pairs)
+{
+    if (gnn__pairs_form(pairs) != GNN__EDGES)
+        return;
+    hash(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
+    hash(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
+}
+
+static void hash_features(uint64_t *sum, const gnn_data_t *data)
+{
+    const gnn_tensor_t *x = gnn_data_x(data);
+    const gnn_sparse_t *sparse = gnn_data_sparse(data);
+    for (int64_t r = 0; x && r < x->rows; r++)
+        hash(sum, gnn__row(x, r), (size_t)x->cols * sizeof *x->data);
+    if (!sparse)
+        return;
+    const size_t stored = (size_t)sparse->indptr[sparse->rows];
+    hash(sum, sparse->indptr, (size_t)(sparse->rows + 1) * sizeof *sparse->indptr);
+    hash(sum, sparse->indices, stored * sizeof *sparse->indices);
+    if (sparse->values)
+        hash(sum, sparse->values, stored * sizeof *sparse->values);
+}
+
+int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data)
+{
+    const gnn_graph_t *graph = gnn_data_graph(data);
+    const int64_t sizes[] = {gnn_data_nodes(data), gnn_data_classes(data), graph->base.n_parts};
+    uint64_t sum = 0xcbf29ce484222325u;
+    hash(&sum, sizes, sizeof sizes);
+    for (int64_t p = 0; p < graph->base.n_parts; p++)
+        hash_pairs(&sum, &graph->base.parts[p].pairs);
+    hash_features(&sum, data);
+    if (gnn_data_labels(data))
+        hash(&sum, gnn_data_labels(data), (size_t)gnn_data_nodes(data) * sizeof(int32_t));
+    return gnn__ranks_same(ranks, "data sets", sum);
+}
+
+int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
+                            const gnn_model_t *model)
+{
+    const uint64_t seed = gnn_context_seed(context);
+    const gnn_parameters_t *p = gnn_model_parameters(model);
+    uint64_t sum = 0xcbf29ce484222325u;
+    hash(&sum, &seed, sizeof seed);
+    for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
+        const gnn_tensor_t value = gnn_parameters_value(p, id);
+        const int64_t sizes[] = {value.rows, value.cols};
+        hash(&sum, sizes, sizeof sizes);
+        for (int64_t r = 0; value.data && r < value.rows; r++)
+            hash(&sum, gnn__row(&value, r), (size_t)value.cols * sizeof *value.data);
+    }
+    return gnn__ranks_same(ranks, "weights or seeds", sum);
 }
 
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config)

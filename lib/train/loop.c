@@ -69,6 +69,43 @@ static int64_t rows_that_count(const gnn_loss_t *loss, int64_t rows)
     return counted;
 }
 
+/* The count of all ranks. */
+static int count_rows(const loop_t *l, const gnn_loss_t *loss, int64_t rows, double *counted)
+{
+    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
+    int64_t count = rows_that_count(loss, rows);
+    if (ranks)
+        GNN_TRY(gnn__ranks_total(ranks, &count));
+    *counted = (double)count;
+    return GNN_OK;
+}
+
+/* True if a rank wants to stop: then all do. */
+static int any_stops(const loop_t *l, bool *stop)
+{
+    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
+    int64_t count = *stop;
+    if (!ranks)
+        return GNN_OK;
+    GNN_TRY(gnn__ranks_total(ranks, &count));
+    *stop = count > 0;
+    return GNN_OK;
+}
+
+/* Rank 0 writes for all; without ranks every process does. */
+static bool writes(const loop_t *l)
+{
+    const gnn__ranks_t *ranks = gnn__ranks_split(l->context);
+    return !ranks || ranks->transport->rank == 0;
+}
+
+/* The outcome of rank 0's writing. */
+static int share(const loop_t *l, int rc)
+{
+    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
+    return ranks ? gnn__ranks_share(ranks, rc) : rc;
+}
+
 static int get_batch(const loop_t *l, int part, int64_t index, gnn_batch_t *batch)
 {
     *batch = (gnn_batch_t){0};
@@ -106,7 +143,9 @@ static int check_parameters(const loop_t *l)
 
 static int check_stop(const loop_t *l)
 {
-    if (!l->config.stop || !*l->config.stop)
+    bool stop = l->config.stop && *l->config.stop;
+    GNN_TRY(any_stops(l, &stop));
+    if (!stop)
         return GNN_OK;
     return gnn__error(GNN_ESTOPPED, "stopped by the caller after step %lld, in epoch %lld",
                       (long long)l->step, (long long)l->now.epoch);
@@ -126,7 +165,7 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
     GNN_TRY(gnn__run_forward(&l->train, l->model, &batch.inputs, &batch.loss, (uint32_t)l->step,
                              l->fixed));
     *loss = loss_value(&l->train);
-    *rows = (double)rows_that_count(&batch.loss, gnn_tape_rows(l->train.tape, l->train.logits));
+    GNN_TRY(count_rows(l, &batch.loss, gnn_tape_rows(l->train.tape, l->train.logits), rows));
     if (!isfinite(*loss))
         return blame(l, true, &batch.inputs, *loss);
     const int64_t count = l->source->count[GNN_TRAIN], first = first_of_step(l, index),
@@ -173,8 +212,8 @@ static int validate_epoch(loop_t *l)
         GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
         GNN_TRY(gnn__run_forward(&l->validate, l->model, &batch.inputs, &batch.loss, 0, l->fixed));
         gnn_tensor_t logits = gnn_tape_value(l->validate.tape, l->validate.logits);
-        double loss = loss_value(&l->validate),
-               rows = (double)rows_that_count(&batch.loss, logits.rows);
+        double loss = loss_value(&l->validate), rows;
+        GNN_TRY(count_rows(l, &batch.loss, logits.rows, &rows));
         if (!isfinite(loss))
             return blame(l, false, &batch.inputs, loss);
         sum += loss * rows;
@@ -192,11 +231,13 @@ static int validate_epoch(loop_t *l)
         return gnn__error(
             GNN_EINVALID,
             "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
+    if (labelled && gnn__ranks_split(l->context))
+        GNN_TRY(gnn__pool_gather(&l->pool, l->context->ranks));
     return labelled ? gnn__pool_metric(&l->pool, &l->now.validation_metric) : GNN_OK;
 }
 
 /* Keeps the weights if they are the best; sets *stop at the end of the training. */
-static void judge_epoch(loop_t *l, bool *stop)
+static int judge_epoch(loop_t *l, bool *stop)
 {
     gnn_watch_t watch = l->config.watch == GNN_WATCH_DEFAULT ? GNN_WATCH_METRIC : l->config.watch;
     const double metric = l->now.validation_metric;
@@ -213,6 +254,7 @@ static void judge_epoch(loop_t *l, bool *stop)
     *stop = l->config.patience > 0 && l->best.stale >= l->config.patience;
     if (l->config.callback && l->config.callback(l->config.user, &l->now) != 0)
         *stop = true;
+    return any_stops(l, stop);
 }
 
 /* ---- checkpoints ---- */
@@ -241,9 +283,11 @@ static gnn_checkpoint_t state_of(loop_t *l)
 static int save_state(loop_t *l)
 {
     gnn_checkpoint_t state = state_of(l);
-    return l->config.checkpoint
-               ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer, &state)
-               : GNN_OK;
+    if (!l->config.checkpoint)
+        return GNN_OK;
+    return share(l, writes(l) ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer,
+                                                    &state)
+                              : GNN_OK);
 }
 
 /* The watch of the config; a source without labels may change it to GNN_WATCH_LOSS later, which
@@ -285,8 +329,9 @@ static int resume(loop_t *l)
                    ? gnn__error(GNN_EINVALID,
                                 "training: resume is on, but there is no checkpoint's name")
                    : GNN_OK;
-    gnn__checkpoint_sweep(path);
-    GNN_TRY(try_checkpoint(path));
+    if (writes(l))
+        gnn__checkpoint_sweep(path);
+    GNN_TRY(share(l, writes(l) ? try_checkpoint(path) : GNN_OK));
     if (l->config.resume != GNN_ON)
         return GNN_OK;
     GNN_TRY(gnn__file_there(&there, path));
@@ -322,7 +367,7 @@ static int run_epochs(loop_t *l)
     while (l->now.epoch <= l->config.epochs && !stop) {
         GNN_TRY(train_epoch(l));
         GNN_TRY(validate_epoch(l));
-        judge_epoch(l, &stop);
+        GNN_TRY(judge_epoch(l, &stop));
         l->now.epoch++;
         l->batch = 0;
         l->loss_sum = l->loss_rows = 0;
@@ -426,9 +471,14 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     int rc;
     if (!model || !context || !source)
         return gnn__error(GNN_EINVALID, "training: model, context and source must be given");
+    if (context->ranks && !context->ranks->split)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "training over ranks is for nodes of a whole graph (gnn_train), without "
+                          "samples, links, dropped edges and sources of batches");
     GNN_CHECK(open_loop(&l, config));
     rc = run_epochs(&l);
-    if (rc == GNN_OK || rc == GNN_ESTOPPED) {
+    const gnn__ranks_t *ranks = gnn__ranks_split(context);
+    if (rc == GNN_OK || (rc == GNN_ESTOPPED && !(ranks && ranks->ended))) {
         int saved = save_state(&l);
         rc = saved == GNN_OK ? rc : saved;
     }

@@ -1,5 +1,6 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
  * a split. Regression and multi-label targets and dropped edges use the same source. */
+#include <graphs/halo.h>
 #include <lib/io/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/links.h>
@@ -20,6 +21,11 @@ typedef struct {
     gnn_named_t *left_values;
     const gnn_graph_t **left_graphs;
     gnn_tensor_t *left_rows;
+    /* over ranks: the graph of this rank, and its rows of the inputs and of the targets */
+    gnn_graph_t *own;
+    gnn_tensor_t *own_rows, own_targets;
+    gnn_sparse_t own_sparse;
+    int64_t first; /* row; 0 without ranks */
 } nodes_t;
 
 /* Gathers rows of edge arrays for the remaining edges. */
@@ -126,8 +132,68 @@ static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t 
     return GNN_OK;
 }
 
+/* ---- over ranks: all hold the set, each computes its own rows ---- */
+
+static gnn_tensor_t own_window(const gnn__ranks_t *ranks, const gnn_tensor_t *t)
+{
+    return (gnn_tensor_t){gnn__row(t, ranks->lo), ranks->hi - ranks->lo, t->cols, t->stride};
+}
+
+/* Rows of nodes become those of this rank. Others stay whole, and must not look like them. */
+static int own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
+{
+    gnn_named_t *value = &nodes->values[v];
+    const int64_t rows = ranks->hi - ranks->lo;
+    if (nodes->inputs[v].place != GNN_ON_NODES) {
+        if (value->dense && value->dense->rows == rows)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "ranks: \"%s\" has as many rows, %lld, as this rank has nodes",
+                              value->name, (long long)rows);
+        return GNN_OK;
+    }
+    if (value->dense) {
+        nodes->own_rows[v] = own_window(ranks, value->dense);
+        value->dense = &nodes->own_rows[v];
+    } else if (value->sparse) {
+        nodes->own_sparse = (gnn_sparse_t){rows, value->sparse->cols, value->sparse->indptr + ranks->lo,
+                                           value->sparse->indices, value->sparse->values};
+        value->sparse = &nodes->own_sparse;
+    }
+    return GNN_OK;
+}
+
+static int split_inputs(nodes_t *nodes, const gnn_context_t *context, gnn_model_inputs_t *inputs)
+{
+    gnn__ranks_t *ranks = context->ranks;
+    if (!ranks)
+        return GNN_OK;
+    gnn_graph_t *whole = gnn_data_graph(nodes->data);
+    if (gnn__runs_on_slots(nodes->model, nodes->data))
+        return gnn__error(GNN_EUNSUPPORTED, "ranks: a set with a graph per slot is not supported");
+    GNN_TRY(gnn__ranks_same_data(ranks, nodes->data));
+    GNN_TRY(gnn__ranks_same_weights(ranks, context, nodes->model));
+    gnn__ranks_split_rows(ranks, whole->n_dst, whole->base.degree);
+    GNN_TRY(gnn__halo_new(&nodes->own, whole, ranks));
+    nodes->first = ranks->lo;
+    GNN_TRY(gnn__new(&nodes->own_rows, nodes->n_values, sizeof *nodes->own_rows, "inputs"));
+    for (int64_t v = 0; v < nodes->n_values; v++)
+        GNN_TRY(own_input(nodes, ranks, v));
+    for (int64_t slot = 0; slot < inputs->n_graphs; slot++)
+        nodes->graphs[slot] = nodes->own;
+    return GNN_OK;
+}
+
+static int prepare_own(const nodes_t *nodes, gnn_flag_t backward)
+{
+    for (int slot = 0; nodes->own && slot < gnn_model_graph_count(nodes->model); slot++)
+        GNN_TRY(gnn_model_prepare(nodes->model, slot, nodes->own, backward));
+    return GNN_OK;
+}
+
 static void free_nodes(nodes_t *nodes)
 {
+    gnn_graph_free(nodes->own);
+    gnn_free(nodes->own_rows);
     gnn_free(nodes->inputs);
     gnn_free(nodes->values);
     gnn_free(nodes->graphs);
@@ -180,27 +246,34 @@ static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t 
     return gnn__new(&nodes->left_graphs, slots, sizeof(gnn_graph_t *), "a model's graphs");
 }
 
-static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
-                        const gnn_train_config_t *config)
+static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_context_t *context,
+                        const gnn_data_t *data, const gnn_train_config_t *config)
 {
+    const int32_t *labels = config->targets ? NULL : gnn_data_labels(data);
     gnn_model_inputs_t inputs;
     const gnn_tensor_t *targets = NULL;
     nodes->model = model;
     nodes->data = data;
     GNN_TRY(inputs_of(nodes, model, data, &inputs));
+    GNN_TRY(split_inputs(nodes, context, &inputs));
+    GNN_TRY(prepare_own(nodes, GNN_ON));
     if (config->targets) {
         targets = gnn_data_rows(data, GNN_ON_NODES, config->targets);
     } else if (config->loss != GNN_LOSS_CROSS_ENTROPY) {
         GNN_TRY(make_targets(nodes, data));
         targets = &nodes->targets;
     }
+    if (targets && nodes->own) {
+        nodes->own_targets = own_window(context->ranks, targets);
+        targets = &nodes->own_targets;
+    }
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
         nodes->batches[part] =
             (gnn_batch_t){.inputs = inputs,
                           .loss = {.kind = config->loss,
-                                   .labels = config->targets ? NULL : gnn_data_labels(data),
+                                   .labels = labels ? labels + nodes->first : NULL,
                                    .targets = targets,
-                                   .mask = gnn__train_mask(data, config, part),
+                                   .mask = gnn__train_mask(data, config, part) + nodes->first,
                                    .label_smoothing = part == GNN_TRAIN ? config->label_smoothing : 0,
                                    .class_weight = config->class_weight}};
     }
@@ -257,10 +330,12 @@ static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_
 {
     nodes_t nodes = {0};
     int rc;
-    for (int slot = 0; slot < gnn_model_graph_count(model); slot++)
-        GNN_CHECK(gnn_model_prepare(model, slot, graph_of(model, data, slot), GNN_ON));
-    GNN_CHECK(make_batches(&nodes, model, data, config));
     const bool drops = config->drop_edge != 0 || config->drop_node != 0;
+    if (context->ranks && drops)
+        return gnn__error(GNN_EUNSUPPORTED, "ranks: drop_edge and drop_node are not supported");
+    for (int slot = 0; !context->ranks && slot < gnn_model_graph_count(model); slot++)
+        GNN_CHECK(gnn_model_prepare(model, slot, graph_of(model, data, slot), GNN_ON));
+    GNN_CHECK(make_batches(&nodes, model, context, data, config));
     if (drops)
         GNN_CHECK(open_drop(&nodes, config, gnn_context_seed(context)));
     gnn_source_t source = {.get = get,
@@ -270,7 +345,10 @@ static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_
                                      0},
                            .user = &nodes,
                            .identity = gnn__identify_data(data, config)};
-    rc = use(user, &source, !drops);
+    GNN_CHECK(use(user, &source, !drops));
+    /* Trainings with other settings would otherwise go apart without notice. */
+    if (context->ranks)
+        rc = gnn__ranks_same_weights(context->ranks, context, model);
 done:
     free_nodes(&nodes);
     return rc;
@@ -361,7 +439,9 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     GNN__NEED(context);
     GNN__NEED(data);
     training_t training = {model, context, &own, &outcome};
-    const int rc = gnn__train_source(model, context, data, &own, train_on, &training);
+    gnn__ranks_open(context);
+    const int rc = gnn__ranks_close(
+        context, gnn__train_source(model, context, data, &own, train_on, &training));
     if (result)
         *result = outcome;
     return rc;
@@ -382,14 +462,24 @@ static int measure(const gnn_model_t *model, gnn_context_t *context, const gnn_d
     gnn__pool_t pool = {.metric = metric};
     gnn_model_inputs_t inputs;
     int rc;
+    nodes.model = model;
+    nodes.data = data;
     GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
+    GNN_CHECK(split_inputs(&nodes, context, &inputs));
+    GNN_CHECK(prepare_own(&nodes, GNN_OFF));
     GNN_CHECK(gnn_tape_new(&run.tape, context));
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     const gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
     if (truth->targets && truth->targets->cols != outputs.cols)
         GNN_CHECK(gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
                              (long long)truth->targets->cols, (long long)outputs.cols));
-    GNN_CHECK(gnn__pool_add(&pool, &outputs, truth->labels, truth->targets, truth->mask));
+    if (truth->targets && nodes.own)
+        nodes.own_targets = own_window(context->ranks, truth->targets);
+    GNN_CHECK(gnn__pool_add(&pool, &outputs, truth->labels ? truth->labels + nodes.first : NULL,
+                            nodes.own ? &nodes.own_targets : truth->targets,
+                            truth->mask ? truth->mask + nodes.first : NULL));
+    if (nodes.own)
+        GNN_CHECK(gnn__pool_gather(&pool, context->ranks));
     rc = gnn__pool_metric(&pool, value);
 done:
     gnn__pool_free(&pool);
@@ -413,7 +503,8 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
         return gnn__error(GNN_EINVALID, "gnn_evaluate: expected metric 0 to %d, got %d",
                           GNN_METRIC_AVERAGE_PRECISION, (int)metric);
     const truth_t truth = {.labels = gnn_data_labels(data), .mask = gnn_data_mask(data, part, split)};
-    return measure(model, context, data, &truth, metric, value);
+    gnn__ranks_open(context);
+    return gnn__ranks_close(context, measure(model, context, data, &truth, metric, value));
 }
 
 int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
@@ -437,7 +528,30 @@ int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const
     GNN_TRY(gnn__split_fits(splits, gnn_data_nodes(data), "nodes", split));
     const truth_t truth = {.targets = rows,
                            .mask = part < 0 ? NULL : gnn_split_mask(splits, part, split)};
-    return measure(model, context, data, &truth, metric, value);
+    gnn__ranks_open(context);
+    return gnn__ranks_close(context, measure(model, context, data, &truth, metric, value));
+}
+
+/* Each rank computes its own rows in one pass, then all get all. */
+static int predict_over_ranks(const gnn_model_t *model, gnn_context_t *context, nodes_t *nodes,
+                              gnn_model_inputs_t *inputs, const gnn_tensor_t *out)
+{
+    gnn_real_t *own = NULL, *all = NULL;
+    int rc;
+    GNN_CHECK(split_inputs(nodes, context, inputs));
+    GNN_CHECK(prepare_own(nodes, GNN_OFF));
+    const int64_t rows = context->ranks->hi - context->ranks->lo;
+    GNN_CHECK(gnn__new(&own, rows * out->cols, sizeof *own, "outputs of a rank"));
+    GNN_CHECK(gnn__new(&all, context->ranks->n * out->cols, sizeof *all, "outputs of all ranks"));
+    const gnn_tensor_t to = gnn_tensor(own, rows, out->cols);
+    GNN_CHECK(gnn_model_forward(model, context, inputs, &to));
+    GNN_CHECK(gnn__ranks_rows(context->ranks, own, sizeof *own * (size_t)out->cols, all));
+    for (int64_t r = 0; r < context->ranks->n; r++)
+        memcpy(gnn__row(out, r), all + r * out->cols, sizeof *all * (size_t)out->cols);
+done:
+    gnn_free(own);
+    gnn_free(all);
+    return rc;
 }
 
 /* A model's output over the whole set, in one pass, or (rows_at_once >= 0) in chunks of rows. */
@@ -446,10 +560,19 @@ static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_d
 {
     nodes_t nodes = {0};
     gnn_model_inputs_t inputs;
+    nodes.model = model;
+    nodes.data = data;
+    gnn__ranks_open(context);
     int rc = inputs_of(&nodes, model, data, &inputs);
-    if (rc == GNN_OK)
+    if (rc == GNN_OK && context->ranks && out->rows != gnn_data_nodes(data))
+        rc = gnn__error(GNN_ESHAPE, "ranks: the output has %lld rows, the set %lld nodes",
+                        (long long)out->rows, (long long)gnn_data_nodes(data));
+    if (rc == GNN_OK && context->ranks)
+        rc = predict_over_ranks(model, context, &nodes, &inputs, out);
+    else if (rc == GNN_OK)
         rc = rows_at_once < 0 ? gnn_model_forward(model, context, &inputs, out)
                               : gnn_model_infer_layers(model, context, &inputs, rows_at_once, out);
+    rc = gnn__ranks_close(context, rc);
     free_nodes(&nodes);
     return rc;
 }

@@ -3,7 +3,7 @@
 #define GNN_TRAIN_TRAIN_H
 
 #include <gnn/train.h>
-#include <lib/base/base.h>
+#include <lib/base/ranks.h>
 #include <math.h>
 
 /* Id of the first parameter with a non-finite value (gradients 0) or gradient (1), with position
@@ -31,6 +31,8 @@ void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric);
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const gnn_tensor_t *targets, const uint8_t *mask);
 int gnn__pool_metric(gnn__pool_t *pool, double *value);
+/* The rows of all ranks, in order, in the pools of all. */
+int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks);
 /* Is it measured against targets, not labels? */
 /* Entries of gnn_metric and gnn_metric_of_targets whose implementation has a file of its own. */
 double gnn__metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
@@ -137,6 +139,11 @@ const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t 
 /* The identity of a set for resumed trainings: sizes, labels, masks, class weights and sampling
  * settings. Not the features, which may have been scaled on another machine. */
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);
+
+/* GNN_EINVALID unless all ranks hold the same set; the same seed and weights. Collective calls. */
+int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data);
+int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
+                            const gnn_model_t *model);
 
 /* ---- data_inputs.c ---- */
 

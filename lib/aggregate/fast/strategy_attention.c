@@ -343,5 +343,10 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
              rows ? "by_row" : "");
 }
 
+static int64_t saved_row(const gnn__plan_t *plan, int k)
+{
+    return k == 0 ? plan->shape.heads : 0;
+}
+
 const gnn__strategy_t gnn__strategy_attention = {
-    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};
+    .takes = takes, .saved_row = saved_row, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};

@@ -53,6 +53,8 @@ static int64_t pairs_per_node(const gnn__plan_t *plan)
 {
     const int64_t nodes = (plan->graph->n_dst + plan->graph->n_src) / 2;
     int64_t pairs = 0;
+    if (plan->graph->wide_of) /* the same choices on all ranks */
+        return plan->view->mean_pairs;
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs.count;
     return nodes > 0 ? pairs / nodes : 0;
@@ -99,7 +101,8 @@ static int64_t choose_groups(const gnn__plan_t *plan, const gnn__lane_choices_t 
     enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t pairs = pairs_per_node(plan);
-    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
+    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v ||
+        plan->graph->wide_of)
         return 0;
     if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->both_ends || c->layout != GNN__PACKED ||
                                       c->width != 8 || s->d_k != 8 || pairs < COPY_FROM))
@@ -267,6 +270,20 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, lane_ru
     return gnn__carved(&carve, bytes);
 }
 
+/* Values per receiver in saved[k]. */
+static int64_t per_receiver(const lane_run_t *run, int k)
+{
+    const int64_t values[] = {run->a.heads, run->l.value_numbers, run->l.width};
+    return k < (run->choice->score == GNN__SCORE_ADDITIVE ? 3 : 1) ? values[k] : 0;
+}
+
+static int64_t saved_row(const gnn__plan_t *plan, int k)
+{
+    lane_run_t run;
+    size_t bytes;
+    return memory(plan, NULL, false, &run, &bytes) == GNN_OK ? per_receiver(&run, k) : 0;
+}
+
 static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     lane_run_t run;
@@ -274,10 +291,9 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (!plan->recording)
         return GNN_OK;
     GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
-    const int64_t per_receiver[] = {run.a.heads, run.l.value_numbers, run.l.width};
-    for (int k = 0; k < (run.choice->score == GNN__SCORE_ADDITIVE ? 3 : 1); k++) {
+    for (int k = 0; k < GNN_OP_SAVED && per_receiver(&run, k) > 0; k++) {
         gnn__carve_t saved = {0};
-        matrix(&saved, true, plan->graph->n_dst, per_receiver[k]);
+        matrix(&saved, true, plan->graph->n_dst, per_receiver(&run, k));
         GNN_TRY(gnn__carved(&saved, &call->saved_bytes[k]));
     }
     gnn__attention_keep(plan, call);
@@ -497,7 +513,7 @@ static unsigned finishes(const gnn__plan_t *plan)
     return !plan->recording && plan->view->n_parts == 1 ? GNN__FINISH_BIAS : 0;
 }
 
-const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes,
+const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes, .saved_row = saved_row,
                                                .choose = choose,
                                                .sizes = sizes,
                                                .forward = forward,

@@ -137,5 +137,10 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     snprintf(text, size, "extreme");
 }
 
+static int64_t saved_row(const gnn__plan_t *plan, int k)
+{
+    return k == 0 ? plan->out_width : 0;
+}
+
 const gnn__strategy_t gnn__strategy_extreme = {
-    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};
+    .takes = takes, .saved_row = saved_row, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};

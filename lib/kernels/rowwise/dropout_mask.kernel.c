@@ -93,7 +93,7 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
     const int64_t blocks = (cols + LANES - 1) / LANES, total = rows * blocks;
     const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
     const gnn__wide_words_t all_blocks = gnn__words_all((uint64_t)blocks);
-    places_t at = first_places(row, (uint64_t)blocks);
+    places_t at = first_places((int64_t)d->row + row, (uint64_t)blocks);
     gnn__wide_words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
     uint8_t bits[BLOCKS + 8] = {0};
     for (int64_t done = 0; done < total; done += BLOCKS) {
@@ -121,12 +121,12 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
 /* ---- stored elements of sparse matrices ---- */
 
 /* The next BLOCKS blocks of stored elements, from block `block` of row r on. */
-static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t to, uint32_t *a,
-                        uint32_t *b)
+static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t to, uint32_t row,
+                        uint32_t *a, uint32_t *b)
 {
     for (int taken = 0; taken < BLOCKS && r < to; r++, block = 0)
         for (; taken < BLOCKS && indptr[r] + LANES * block < indptr[r + 1]; taken++, block++) {
-            a[taken] = (uint32_t)r;
+            a[taken] = row + (uint32_t)r;
             b[taken] = (uint32_t)block;
         }
 }
@@ -202,7 +202,7 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_
         for (int64_t k = x->indptr[r]; k < end; k += LANES, drawn++) {
             if (drawn == BLOCKS) {
                 drawn = 0;
-                next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, a, b);
+                next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, d->row, a, b);
                 gnn__keep_bytes(d, BLOCKS, a, b, 0, kept);
             }
             left += squeeze(end - k, kept[drawn], d->scale, x->indices + k,

@@ -1,0 +1,41 @@
+/* The graph of one rank: its own rows, and the rows of other ranks that share an edge with them. */
+#ifndef GNN_GRAPHS_HALO_H
+#define GNN_GRAPHS_HALO_H
+
+#include <graphs/graph.h>
+#include <lib/base/ranks.h>
+
+/* A rank's part of a graph, whose receivers are its senders:
+ *
+ *     own     the graph that models run on: rows lo .. hi - 1, without edges
+ *     wide    own rows, then halo rows in ascending order; parts have the edges of own receivers,
+ *             transposed parts those of own senders, in the order of the whole graph; rows of the
+ *             halo are empty. Degrees and norms are those of the whole graph, edge ids too.
+ *
+ * With the rows of the halo pulled from their owners, each sum over senders (forward) and over
+ * receivers (backward) is complete at the owner of its row. */
+typedef struct gnn__halo {
+    gnn__ranks_t *ranks;
+    gnn_graph_t *whole, *wide;
+    int64_t n_own, n_wide;
+    int32_t *nodes; /* (n_wide) of the whole graph */
+    int32_t *place; /* (nodes of the whole graph) row in wide; -1: neither own nor halo */
+    /* own rows that rank r pulls: give[give_at[r]] ..; halo rows of rank r: n_own + take_at[r] .. */
+    int32_t *give;
+    int64_t *give_at, *take_at; /* (ranks + 1) */
+    gnn_bytes_t *messages;      /* (2 ranks) */
+    char *sent, *taken;         /* packed rows; grow only */
+    int64_t sent_room, taken_room;
+} gnn__halo_t;
+
+/* *own = the graph of this rank, which frees the halo; borrows `whole`, whose views are prepared on
+ * request. A collective call. GNN_EUNSUPPORTED for spans and segments. */
+int gnn__halo_new(gnn_graph_t **own, gnn_graph_t *whole, gnn__ranks_t *ranks);
+/* gnn_graph_prepare of a graph with a halo. */
+int gnn__halo_prepare(gnn__halo_t *halo, const gnn_view_t *view);
+void gnn__halo_free(gnn__halo_t *halo);
+/* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
+ * rows of the same matrix. A collective call. */
+int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
+
+#endif

@@ -1,0 +1,393 @@
+/* Collective calls and sums over slices. Each call begins with a meeting, in which ranks exchange a
+ * name of the call and an error code: a rank with an error meets the others at whatever call they
+ * have reached, and all end with its error. */
+#include <lib/base/ranks.h>
+
+enum { MESSAGE = 512 };
+
+/* ---- opening and closing ---- */
+
+void gnn__ranks_free(gnn__ranks_t *ranks)
+{
+    if (!ranks)
+        return;
+    gnn_free(ranks->book);
+    gnn_free(ranks->messages);
+    gnn_free(ranks->sums);
+    gnn_free(ranks->packed);
+    gnn_free(ranks->partial);
+    gnn_free(ranks);
+}
+
+static int make(gnn__ranks_t **made, gnn_transport_t *transport)
+{
+    int rc;
+    gnn__ranks_t *ranks;
+    GNN_TRY(gnn__new(&ranks, 1, sizeof *ranks, "a context's ranks"));
+    ranks->transport = transport;
+    GNN_CHECK(gnn__new(&ranks->book, transport->ranks + 1, sizeof *ranks->book, "rows of ranks"));
+    GNN_CHECK(gnn__new(&ranks->messages, 2 * (int64_t)transport->ranks, sizeof *ranks->messages,
+                       "messages of ranks"));
+    *made = ranks;
+    return GNN_OK;
+done:
+    gnn__ranks_free(ranks);
+    return rc;
+}
+
+int gnn_context_set_ranks(gnn_context_t *context, gnn_transport_t *transport)
+{
+    gnn__ranks_t *made = NULL;
+    GNN__NEED(context);
+    if (transport && (transport->ranks < 1 || transport->rank < 0 ||
+                      transport->rank >= transport->ranks || !transport->exchange))
+        return gnn__error(GNN_EINVALID, "gnn_context_set_ranks: rank %d of %d%s", transport->rank,
+                          transport->ranks, transport->exchange ? "" : " without exchange");
+    if (transport)
+        GNN_TRY(make(&made, transport));
+    gnn__ranks_free(context->ranks);
+    context->ranks = made;
+    context->deterministic |= made != NULL;
+    return GNN_OK;
+}
+
+void gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
+{
+    const int size = ranks->transport->ranks, rank = ranks->transport->rank;
+    double total = 16 * (double)n, before = 0;
+    int r = 1;
+    for (int64_t i = 0; i < n; i++)
+        total += (double)degree[i];
+    ranks->book[0] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (; i % GNN__SLICE == 0 && r < size && before >= total * r / size; r++)
+            ranks->book[r] = i;
+        before += 16 + (double)degree[i];
+    }
+    for (; r <= size; r++)
+        ranks->book[r] = n;
+    ranks->n = n;
+    ranks->lo = ranks->book[rank];
+    ranks->hi = ranks->book[rank + 1];
+    ranks->split = true;
+}
+
+/* ---- meetings ---- */
+
+typedef struct {
+    int64_t code;
+    char call[24];
+} hello_t;
+
+static int transport_failed(gnn__ranks_t *ranks, int rc)
+{
+    ranks->ended = true;
+    return gnn__error_prefix(rc, "transport %s, rank %d", ranks->transport->name,
+                             ranks->transport->rank);
+}
+
+/* receive[r] = r's `own`, each of `bytes` bytes. */
+static int all_to_all(gnn__ranks_t *ranks, void *own, size_t bytes, void *all)
+{
+    gnn_transport_t *t = ranks->transport;
+    for (int r = 0; r < t->ranks; r++) {
+        ranks->messages[r] = (gnn_bytes_t){own, bytes};
+        ranks->messages[t->ranks + r] = (gnn_bytes_t){(char *)all + (size_t)r * bytes, bytes};
+    }
+    const int rc = t->exchange(t, ranks->messages, ranks->messages + t->ranks);
+    return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+/* Ends the call on all ranks with the error of the lowest rank that has one. */
+static int end_all(gnn__ranks_t *ranks, const hello_t *hellos, int rank)
+{
+    const int size = ranks->transport->ranks, own = ranks->transport->rank;
+    char text[MESSAGE] = "", *all;
+    const int code = (int)hellos[rank].code;
+    if (hellos[own].code != GNN_OK)
+        snprintf(text, sizeof text, "%s", gnn_error_message());
+    GNN_TRY(gnn__ranks_packed(ranks, (size_t)size * MESSAGE, &all));
+    GNN_TRY(all_to_all(ranks, text, MESSAGE, all));
+    ranks->ended = true;
+    if (rank == own)
+        return gnn__error(code, "%s", text);
+    return gnn__error(code, "rank %d: %s", rank, all + (size_t)rank * MESSAGE);
+}
+
+static int meet(gnn__ranks_t *ranks, const char *call, int rc)
+{
+    const int size = ranks->transport->ranks;
+    hello_t own = {.code = rc}, *all;
+    char *memory;
+    snprintf(own.call, sizeof own.call, "%s", call);
+    GNN_TRY(gnn__ranks_packed(ranks, (size_t)size * gnn__max(sizeof own, MESSAGE), &memory));
+    all = (hello_t *)(void *)memory;
+    GNN_TRY(all_to_all(ranks, &own, sizeof own, all));
+    for (int r = 0; r < size; r++)
+        if (all[r].code != GNN_OK)
+            return end_all(ranks, all, r);
+    for (int r = 0; r < size; r++)
+        if (strncmp(all[r].call, own.call, sizeof own.call) != 0) {
+            ranks->ended = true;
+            return gnn__error(GNN_EINVALID,
+                              "ranks differ: rank %d is at \"%.24s\", rank %d at \"%.24s\"",
+                              ranks->transport->rank, own.call, r, all[r].call);
+        }
+    return GNN_OK;
+}
+
+void gnn__ranks_open(const gnn_context_t *context)
+{
+    if (context->ranks)
+        context->ranks->ended = context->ranks->split = false;
+}
+
+int gnn__ranks_close(const gnn_context_t *context, int rc)
+{
+    gnn__ranks_t *ranks = context->ranks;
+    if (!ranks)
+        return rc;
+    if (!ranks->ended)
+        rc = meet(ranks, "end", rc);
+    ranks->split = false;
+    return rc;
+}
+
+/* ---- collective calls ---- */
+
+int gnn__ranks_packed(gnn__ranks_t *ranks, size_t bytes, char **packed)
+{
+    GNN_TRY(gnn__reserve(&ranks->packed, &ranks->packed_room, (int64_t)bytes, 1, "rows of ranks"));
+    *packed = ranks->packed;
+    return GNN_OK;
+}
+
+int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t *send,
+                        const gnn_bytes_t *receive)
+{
+    GNN_TRY(meet(ranks, call, GNN_OK));
+    const int rc = ranks->transport->exchange(ranks->transport, send, receive);
+    return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *sizes, void *all)
+{
+    const int size = ranks->transport->ranks;
+    gnn_bytes_t *send = ranks->messages, *receive = send + size;
+    size_t at = 0;
+    GNN_TRY(meet(ranks, "gather", GNN_OK));
+    for (int r = 0; r < size; r++) {
+        union {
+            const void *from;
+            void *data;
+        } block = {.from = own};
+        send[r] = (gnn_bytes_t){block.data, sizes[ranks->transport->rank]};
+        receive[r] = (gnn_bytes_t){(char *)all + at, sizes[r]};
+        at += sizes[r];
+    }
+    const int rc = ranks->transport->exchange(ranks->transport, send, receive);
+    return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+int gnn__ranks_total(gnn__ranks_t *ranks, int64_t *value)
+{
+    char *memory;
+    GNN_TRY(meet(ranks, "total", GNN_OK));
+    GNN_TRY(gnn__ranks_packed(ranks, (size_t)ranks->transport->ranks * sizeof *value, &memory));
+    int64_t own = *value, *all = (int64_t *)(void *)memory;
+    GNN_TRY(all_to_all(ranks, &own, sizeof own, all));
+    *value = 0;
+    for (int r = 0; r < ranks->transport->ranks; r++)
+        *value += all[r];
+    return GNN_OK;
+}
+
+int gnn__ranks_same(gnn__ranks_t *ranks, const char *what, uint64_t value)
+{
+    char *memory;
+    GNN_TRY(meet(ranks, "same", GNN_OK));
+    GNN_TRY(gnn__ranks_packed(ranks, (size_t)ranks->transport->ranks * sizeof value, &memory));
+    uint64_t *all = (uint64_t *)(void *)memory;
+    GNN_TRY(all_to_all(ranks, &value, sizeof value, all));
+    for (int r = 0; r < ranks->transport->ranks; r++)
+        if (all[r] != all[0]) {
+            ranks->ended = true;
+            return gnn__error(GNN_EINVALID, "ranks 0 and %d have different %s", r, what);
+        }
+    return GNN_OK;
+}
+
+int gnn__ranks_share(gnn__ranks_t *ranks, int rc)
+{
+    if (ranks->ended)
+        return rc;
+    return meet(ranks, "share", rc);
+}
+
+int gnn__ranks_rows(gnn__ranks_t *ranks, const void *own, size_t bytes, void *all)
+{
+    const int size = ranks->transport->ranks;
+    size_t *sizes;
+    GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
+    for (int r = 0; r < size; r++)
+        sizes[r] = (size_t)(ranks->book[r + 1] - ranks->book[r]) * bytes;
+    const int rc = gnn__ranks_gather(ranks, own, sizes, all);
+    gnn_free(sizes);
+    return rc;
+}
+
+/* ---- sums over slices ---- */
+
+gnn__slice_sums_t gnn__slice_sums(gnn__ranks_t *ranks, int64_t count)
+{
+    return (gnn__slice_sums_t){.ranks = ranks, .count = count};
+}
+
+/* Room for `depth` blocks, whose contents are kept. */
+static int make_room(const gnn__slice_sums_t *sums, int64_t depth)
+{
+    gnn__ranks_t *ranks = sums->ranks;
+    int64_t needed;
+    if (!gnn__mul(depth, sums->count, &needed))
+        return gnn__error(GNN_EOVERFLOW, "sums of %lld values overflow", (long long)sums->count);
+    if (needed <= ranks->sums_room)
+        return GNN_OK;
+    needed += needed / 2;
+    GNN_TRY(gnn__grow(&ranks->sums, ranks->sums_room, needed, sizeof *ranks->sums,
+                      "sums over slices"));
+    ranks->sums_room = needed;
+    return GNN_OK;
+}
+
+int gnn__slice_sums_next(gnn__slice_sums_t *sums, double **block)
+{
+    GNN_TRY(make_room(sums, sums->depth + 1));
+    *block = sums->ranks->sums + sums->depth * sums->count;
+    memset(*block, 0, sizeof **block * (size_t)sums->count);
+    return GNN_OK;
+}
+
+/* Adds the last block to the one before it. */
+static void add_last(gnn__slice_sums_t *sums)
+{
+    const int k = --sums->depth;
+    double *to = sums->ranks->sums + (k - 1) * sums->count;
+    for (int64_t c = 0; c < sums->count; c++)
+        to[c] += to[sums->count + c];
+    sums->at[k - 1].level++;
+    sums->at[k - 1].index /= 2;
+}
+
+/* Adds up pairs of siblings at the end of the list. */
+static void add_siblings(gnn__slice_sums_t *sums)
+{
+    while (sums->depth > 1) {
+        const int64_t left = sums->at[sums->depth - 2].index;
+        if (sums->at[sums->depth - 2].level != sums->at[sums->depth - 1].level || left % 2 != 0 ||
+            sums->at[sums->depth - 1].index != left + 1)
+            return;
+        add_last(sums);
+    }
+}
+
+static void push(gnn__slice_sums_t *sums, int64_t level, int64_t index)
+{
+    sums->at[sums->depth].level = level;
+    sums->at[sums->depth++].index = index;
+    add_siblings(sums);
+}
+
+void gnn__slice_sums_add(gnn__slice_sums_t *sums, int64_t slice)
+{
+    push(sums, 0, slice);
+}
+
+/* The last slices of all lack siblings: their nodes move up until they have one. */
+static void add_rest(gnn__slice_sums_t *sums)
+{
+    while (sums->depth > 1) {
+        const int k = sums->depth - 1;
+        if (sums->at[k].level == sums->at[k - 1].level) {
+            add_last(sums);
+        } else {
+            sums->at[k].level++;
+            sums->at[k].index /= 2;
+        }
+    }
+}
+
+/* The header of a block in a message. */
+typedef struct {
+    int64_t level, index;
+} place_t;
+
+static void pack(const gnn__slice_sums_t *sums, char *to)
+{
+    const size_t bytes = sizeof(double) * (size_t)sums->count;
+    for (int k = 0; k < sums->depth; k++) {
+        const place_t place = {sums->at[k].level, sums->at[k].index};
+        memcpy(to, &place, sizeof place);
+        memcpy(to + sizeof place, sums->ranks->sums + k * sums->count, bytes);
+        to += sizeof place + bytes;
+    }
+}
+
+static int unpack(gnn__slice_sums_t *sums, const char *from, int64_t blocks)
+{
+    const size_t bytes = sizeof(double) * (size_t)sums->count;
+    sums->depth = 0;
+    for (int64_t k = 0; k < blocks; k++) {
+        place_t place;
+        double *block;
+        memcpy(&place, from, sizeof place);
+        GNN_TRY(gnn__slice_sums_next(sums, &block));
+        memcpy(block, from + sizeof place, bytes);
+        push(sums, place.level, place.index);
+        from += sizeof place + bytes;
+    }
+    return GNN_OK;
+}
+
+/* Gathers the blocks of all ranks; *blocks is their count. */
+static int gather_blocks(gnn__slice_sums_t *sums, char **all, int64_t *blocks)
+{
+    gnn__ranks_t *ranks = sums->ranks;
+    const int size = ranks->transport->ranks;
+    const size_t block = sizeof(place_t) + sizeof(double) * (size_t)sums->count;
+    size_t own = (size_t)sums->depth * block, *sizes, total = 0;
+    char *memory;
+    int rc;
+    GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
+    GNN_CHECK(meet(ranks, "sums", GNN_OK));
+    GNN_CHECK(all_to_all(ranks, &own, sizeof own, sizes));
+    for (int r = 0; r < size; r++)
+        total += sizes[r];
+    /* hellos of the meeting are in the same memory: the blocks follow them */
+    const size_t before = (size_t)size * MESSAGE;
+    GNN_CHECK(gnn__ranks_packed(ranks, before + own + total, &memory));
+    pack(sums, memory + before);
+    *all = memory + before + own;
+    *blocks = (int64_t)(total / block);
+    rc = gnn__ranks_gather(ranks, memory + before, sizes, *all);
+done:
+    gnn_free(sizes);
+    return rc;
+}
+
+int gnn__slice_sums_end(gnn__slice_sums_t *sums, const double **total)
+{
+    char *all;
+    int64_t blocks;
+    if (sums->ranks->transport->ranks > 1) {
+        GNN_TRY(gather_blocks(sums, &all, &blocks));
+        GNN_TRY(unpack(sums, all, blocks));
+    }
+    if (sums->depth == 0) {
+        double *zeros;
+        GNN_TRY(gnn__slice_sums_next(sums, &zeros));
+        sums->depth = 1;
+    }
+    add_rest(sums);
+    *total = sums->ranks->sums;
+    return GNN_OK;
+}

@@ -1,0 +1,97 @@
+/* Ranks inside of the library: the rows that this rank owns, collective calls that agree on errors,
+ * and sums over slices of rows whose order does not depend on the count of ranks. */
+#ifndef GNN_LIB_BASE_RANKS_H
+#define GNN_LIB_BASE_RANKS_H
+
+#include <gnn/ranks.h>
+#include <lib/base/base.h>
+
+/* Rows per slice. A rank owns whole slices, the last of which may be shorter. */
+enum { GNN__SLICE = 512 };
+
+typedef struct gnn__ranks {
+    gnn_transport_t *transport;
+    bool ended; /* an error is known to all ranks: no collective call follows */
+    bool split; /* the rows of the running call are split; the fields below are set */
+    int64_t n, lo, hi;     /* rows of all ranks, and those of this one */
+    int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN__SLICE */
+    gnn_bytes_t *messages; /* (2 ranks) */
+    /* grows only: blocks of sums, packed rows */
+    double *sums;
+    char *packed;
+    gnn_real_t *partial; /* gradients of one slice */
+    int64_t sums_room, packed_room, partial_room;
+} gnn__ranks_t;
+
+/* The ranks of a context whose running call is split by rows; NULL: there are none. */
+static inline gnn__ranks_t *gnn__ranks_split(const gnn_context_t *context)
+{
+    return context->ranks && context->ranks->split ? context->ranks : NULL;
+}
+
+/* Slices of this rank, and the index of the first. */
+static inline int64_t gnn__slices(const gnn__ranks_t *ranks)
+{
+    return (ranks->hi - ranks->lo + GNN__SLICE - 1) / GNN__SLICE;
+}
+static inline int64_t gnn__first_slice(const gnn__ranks_t *ranks)
+{
+    return ranks->lo / GNN__SLICE;
+}
+/* Rows of slice k of this rank: from k * GNN__SLICE on, counted from its first row. */
+static inline int64_t gnn__slice_rows(const gnn__ranks_t *ranks, int64_t k)
+{
+    return gnn__min(ranks->hi - ranks->lo - k * GNN__SLICE, GNN__SLICE);
+}
+
+void gnn__ranks_free(gnn__ranks_t *ranks);
+/* Begins and ends a call that all ranks make; without ranks they do nothing. The end returns the
+ * error of the lowest rank that has one, on all ranks. */
+void gnn__ranks_open(const gnn_context_t *context);
+int gnn__ranks_close(const gnn_context_t *context, int rc);
+/* Splits n rows by weight, which is their degree and 16: rank r gets slices until their weight
+ * reaches r + 1 shares of the total. */
+void gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree);
+
+/* ---- collective calls: all ranks make them in the same order ---- */
+
+/* Moves send[r] to rank r. Before, ranks compare the names of their calls: an error of a rank that
+ * has ended reaches the others here. */
+int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t *send,
+                        const gnn_bytes_t *receive);
+/* all = the blocks of all ranks, one after another; sizes[r] is that of rank r, in bytes. */
+int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *sizes, void *all);
+/* *value = its sum over all ranks. */
+int gnn__ranks_total(gnn__ranks_t *ranks, int64_t *value);
+/* GNN_EINVALID, naming `what`, unless all ranks pass the same value. */
+int gnn__ranks_same(gnn__ranks_t *ranks, const char *what, uint64_t value);
+/* The rc of rank 0, on all ranks: work that one rank does for all. */
+int gnn__ranks_share(gnn__ranks_t *ranks, int rc);
+/* Rows of `bytes` bytes of all ranks in order: `own` (hi - lo rows) to `all` (n rows). */
+int gnn__ranks_rows(gnn__ranks_t *ranks, const void *own, size_t bytes, void *all);
+/* *packed = room for so many bytes, valid until the next call. */
+int gnn__ranks_packed(gnn__ranks_t *ranks, size_t bytes, char **packed);
+
+/* ---- sums over slices ----
+ *
+ * Slices are the leaves of a binary tree whose nodes add left and right child. A rank adds up the
+ * nodes that lie within its own slices, at most two per level; the rest is added after a gather, on
+ * every rank alike. */
+
+typedef struct gnn__slice_sums {
+    gnn__ranks_t *ranks;
+    int64_t count; /* values of a block */
+    int depth;
+    struct {
+        int64_t level, index;
+    } at[128];
+} gnn__slice_sums_t;
+
+gnn__slice_sums_t gnn__slice_sums(gnn__ranks_t *ranks, int64_t count);
+/* *block = zeros for the next slice, to be filled before gnn__slice_sums_add(sums). */
+int gnn__slice_sums_next(gnn__slice_sums_t *sums, double **block);
+void gnn__slice_sums_add(gnn__slice_sums_t *sums, int64_t slice);
+/* *total = the sum of all slices of all ranks; valid until the next sum. */
+int gnn__slice_sums_end(gnn__slice_sums_t *sums, const double **total);
+
+#endif

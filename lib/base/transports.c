@@ -1,0 +1,170 @@
+/* Transports without MPI: one rank, and ranks that are threads of one process. */
+#include <lib/base/ranks.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+void gnn_transport_free(gnn_transport_t *transport)
+{
+    if (transport && transport->release)
+        transport->release(transport);
+}
+
+/* ---- one rank ---- */
+
+static int exchange_one(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    (void)t;
+    if (send->size)
+        memcpy(receive->data, send->data, send->size);
+    return GNN_OK;
+}
+
+static void release_one(gnn_transport_t *t)
+{
+    gnn_free(t);
+}
+
+int gnn_transport_one(gnn_transport_t **transport)
+{
+    gnn_transport_t *t;
+    GNN__NEED(transport);
+    GNN_TRY(gnn__new(&t, 1, sizeof *t, "a transport"));
+    *t = (gnn_transport_t){
+        .name = "one", .ranks = 1, .exchange = exchange_one, .release = release_one};
+    *transport = t;
+    return GNN_OK;
+}
+
+/* ---- threads of one process ---- */
+
+/* Shared by the ranks: each posts its messages, meets the others, copies what is for it, and meets
+ * them again before its messages may change. */
+typedef struct {
+    pthread_barrier_t meeting;
+    const gnn_bytes_t **posts; /* (ranks) */
+    int ranks, users;
+    pthread_mutex_t lock; /* of `users` */
+} hall_t;
+
+typedef struct {
+    gnn_transport_t transport;
+    hall_t *hall;
+    uint64_t state; /* of delays; 0: none */
+} seat_t;
+
+/* xorshift64 */
+static uint64_t next_random(seat_t *seat)
+{
+    seat->state ^= seat->state << 13;
+    seat->state ^= seat->state >> 7;
+    seat->state ^= seat->state << 17;
+    return seat->state;
+}
+
+static int copy_message(seat_t *seat, int from, const gnn_bytes_t *receive)
+{
+    const int rank = seat->transport.rank;
+    const gnn_bytes_t *sent = &seat->hall->posts[from][rank];
+    if (sent->size != receive[from].size)
+        return gnn__error(GNN_EINVALID, "rank %d sends %zu bytes to rank %d, which expects %zu",
+                          from, sent->size, rank, receive[from].size);
+    if (sent->size)
+        memcpy(receive[from].data, sent->data, sent->size);
+    return GNN_OK;
+}
+
+static int exchange_threads(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    seat_t *seat = t->user;
+    hall_t *hall = seat->hall;
+    const int shift = seat->state ? (int)(next_random(seat) % (uint64_t)t->ranks) : 0;
+    int rc = GNN_OK;
+    if (seat->state)
+        usleep((useconds_t)(next_random(seat) % 1000));
+    hall->posts[t->rank] = send;
+    for (int r = 0; r < t->ranks; r++)
+        if (r != t->rank && send[r].size) {
+            t->bytes += (int64_t)send[r].size;
+            t->messages++;
+        }
+    pthread_barrier_wait(&hall->meeting);
+    for (int k = 0; k < t->ranks; k++) {
+        const int one = copy_message(seat, (k + shift) % t->ranks, receive);
+        rc = rc == GNN_OK ? one : rc;
+    }
+    pthread_barrier_wait(&hall->meeting);
+    return rc;
+}
+
+static void release_hall(hall_t *hall)
+{
+    pthread_barrier_destroy(&hall->meeting);
+    pthread_mutex_destroy(&hall->lock);
+    gnn_free(hall->posts);
+    gnn_free(hall);
+}
+
+static void release_seat(gnn_transport_t *t)
+{
+    seat_t *seat = t->user;
+    hall_t *hall = seat->hall;
+    pthread_mutex_lock(&hall->lock);
+    const int left = --hall->users;
+    pthread_mutex_unlock(&hall->lock);
+    if (left == 0)
+        release_hall(hall);
+    gnn_free(seat);
+}
+
+static int new_hall(hall_t **made, int ranks)
+{
+    hall_t *hall;
+    GNN_TRY(gnn__new(&hall, 1, sizeof *hall, "ranks of threads"));
+    const int rc = gnn__new(&hall->posts, ranks, sizeof *hall->posts, "ranks of threads");
+    if (rc != GNN_OK) {
+        gnn_free(hall);
+        return rc;
+    }
+    hall->ranks = ranks;
+    if (pthread_barrier_init(&hall->meeting, NULL, (unsigned)ranks) != 0 ||
+        pthread_mutex_init(&hall->lock, NULL) != 0) {
+        gnn_free(hall->posts);
+        gnn_free(hall);
+        return gnn__error(GNN_EMEMORY, "the system has no barrier for %d threads", ranks);
+    }
+    *made = hall;
+    return GNN_OK;
+}
+
+int gnn_transport_threads(gnn_transport_t **transports, int ranks, uint64_t delays)
+{
+    hall_t *hall;
+    GNN__NEED(transports);
+    if (ranks < 1 || ranks > 1024)
+        return gnn__error(GNN_EINVALID, "gnn_transport_threads: expected 1 to 1024 ranks, got %d",
+                          ranks);
+    GNN_TRY(new_hall(&hall, ranks));
+    for (int r = 0; r < ranks; r++) {
+        seat_t *seat;
+        const int rc = gnn__new(&seat, 1, sizeof *seat, "a rank of threads");
+        if (rc != GNN_OK) {
+            if (r == 0)
+                release_hall(hall);
+            while (r-- > 0)
+                gnn_transport_free(transports[r]);
+            return rc;
+        }
+        hall->users++;
+        seat->hall = hall;
+        seat->state = delays ? delays * 0x9E3779B97F4A7C15u + (uint64_t)r + 1 : 0;
+        seat->transport = (gnn_transport_t){.name = "threads",
+                                            .rank = r,
+                                            .ranks = ranks,
+                                            .exchange = exchange_threads,
+                                            .release = release_seat,
+                                            .user = seat};
+        transports[r] = &seat->transport;
+    }
+    return GNN_OK;
+}

@@ -1,0 +1,134 @@
+/* A training over ranks whose weights are compared with those of one rank: shared by the suites of
+ * ranks. Every rank draws the same set and the same model. */
+#ifndef GNN_TESTS_RANKS_TRIAL_H
+#define GNN_TESTS_RANKS_TRIAL_H
+
+#include "support.h"
+
+#include <gnn/ranks.h>
+
+enum { TRIAL_IN = 24, TRIAL_CLASSES = 5 };
+
+/* What differs between trials. */
+typedef struct {
+    const char *name;
+    int64_t nodes;
+    const gnn_layer_config_t *layers;
+    int n_layers;
+    bool sparse, directed;
+    gnn_train_config_t train;
+} trial_case_t;
+
+/* What a rank ends with. */
+typedef struct {
+    int rc;
+    char message[256];
+    gnn_real_t *weights, *outputs; /* for free */
+    int64_t n_weights, n_outputs;
+    double accuracy;
+    gnn_train_result_t result;
+} trial_result_t;
+
+/* About ten edges per node, most to near nodes. */
+static inline void trial_edges(const trial_case_t *c, int64_t *src, int64_t *dst, int64_t count)
+{
+    uint64_t state = 7;
+    for (int64_t k = 0; k < count; k++) {
+        src[k] = test_below(&state, c->nodes);
+        dst[k] = k % 3 == 0 ? test_below(&state, c->nodes)
+                            : (src[k] + 1 + test_below(&state, 40)) % c->nodes;
+    }
+}
+
+static inline gnn_data_t *trial_data(const trial_case_t *c)
+{
+    const int64_t n = c->nodes, m = 5 * n;
+    int64_t *src = malloc((size_t)m * sizeof *src), *dst = malloc((size_t)m * sizeof *dst),
+            *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    int32_t *labels = malloc((size_t)n * sizeof *labels),
+            *columns = malloc((size_t)(3 * n) * sizeof *columns);
+    gnn_real_t *x = test_reals(n * TRIAL_IN, 3);
+    uint64_t state = 11;
+    gnn_data_t *data;
+    trial_edges(c, src, dst, m);
+    for (int64_t i = 0; i < n; i++) {
+        labels[i] = (int32_t)(x[i * TRIAL_IN] > 0 ? test_below(&state, 3) : i % TRIAL_CLASSES);
+        for (int k = 0; k < 3; k++)
+            columns[3 * i + k] = (int32_t)((k * 8) + test_below(&state, 8));
+        indptr[i] = 3 * i;
+    }
+    indptr[n] = 3 * n;
+    const gnn_tensor_t dense = gnn_tensor(x, n, TRIAL_IN);
+    const gnn_sparse_t sparse = {n, TRIAL_IN, indptr, columns, x};
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = n,
+                                                   .edges = m,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
+                                                   .both_ways = c->directed ? GNN_OFF : GNN_ON,
+                                                   .x = c->sparse ? NULL : &dense,
+                                                   .sparse = c->sparse ? &sparse : NULL,
+                                                   .labels = gnn_ints(labels),
+                                                   .classes = TRIAL_CLASSES}));
+    free(src);
+    free(dst);
+    free(indptr);
+    free(labels);
+    free(columns);
+    free(x);
+    return data;
+}
+
+static inline int trial_calls(const trial_case_t *c, gnn_context_t *context, gnn_model_t *model,
+                              gnn_data_t *data, trial_result_t *result)
+{
+    const gnn_tensor_t out = gnn_tensor(result->outputs, c->nodes, TRIAL_CLASSES);
+    GNN_TRY(gnn_train(model, context, data, &c->train, &result->result));
+    GNN_TRY(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &result->accuracy));
+    return gnn_predict(model, context, data, &out);
+}
+
+static inline void trial_keep_weights(const gnn_model_t *model, trial_result_t *result)
+{
+    const gnn_parameters_t *p = gnn_model_parameters(model);
+    for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
+        const gnn_tensor_t value = gnn_parameters_value(p, id);
+        const int64_t count = value.rows * value.cols;
+        result->weights = realloc(result->weights,
+                                  (size_t)(result->n_weights + count) * sizeof *result->weights);
+        memcpy(result->weights + result->n_weights, value.data, (size_t)count * sizeof *value.data);
+        result->n_weights += count;
+    }
+}
+
+/* One rank of a trial. */
+static inline trial_result_t trial_run(const trial_case_t *c, gnn_transport_t *transport, int threads)
+{
+    trial_result_t result = {.n_outputs = c->nodes * TRIAL_CLASSES};
+    gnn_context_t *context;
+    gnn_model_t *model;
+    gnn_data_t *data = trial_data(c);
+    result.outputs = calloc((size_t)result.n_outputs, sizeof *result.outputs);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 5}));
+    ck_ok(gnn_context_set_ranks(context, transport));
+    ck_ok(gnn_model_new(&model, context, c->n_layers, c->layers));
+    result.rc = trial_calls(c, context, model, data, &result);
+    if (result.rc != GNN_OK)
+        snprintf(result.message, sizeof result.message, "%s", gnn_error_message());
+    trial_keep_weights(model, &result);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return result;
+}
+
+static inline void trial_free(trial_result_t *result)
+{
+    free(result->weights);
+    free(result->outputs);
+}
+
+/* clang-format off */
+#define TRIAL(label, ...) .name = label, .n_layers = sizeof((gnn_layer_config_t[]){__VA_ARGS__}) / sizeof(gnn_layer_config_t), .layers = (const gnn_layer_config_t[]){__VA_ARGS__}
+/* clang-format on */
+
+#endif
