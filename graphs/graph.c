@@ -1,7 +1,8 @@
 /* A graph's memory, segments, accessors and blocks. The two forms of a part are drawn in
  * <gnn/graph.h>. */
 #include <graphs/build.h>
-#include <graphs/halo.h>
+#include <graphs/graph.h>
+#include <lib/base/ranks.h>
 
 /* Grows the list of owned arrays, whose capacity is a power of two. */
 static int grow_owned(gnn_graph_t *graph, int64_t n)
@@ -118,7 +119,8 @@ void gnn_graph_free(gnn_graph_t *graph)
     gnn__graph_forget(graph, 0);
     gnn_free(graph->owned);
     gnn_free(graph->views);
-    gnn__halo_free(graph->halo);
+    if (graph->halo)
+        graph->halo_free(graph->halo);
     if (graph->owner.release)
         graph->owner.release(graph->owner.user);
     gnn_free(graph);
@@ -339,6 +341,8 @@ int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j)
 
 int64_t gnn__pairs_max_chunks(const gnn__pairs_t *p, int64_t per)
 {
+    if (p->sliced)
+        return p->n_rows / GNN__SLICE + 2;
     return p->n_rows == 0 ? 0 : (p->count + p->n_rows) / (per > 0 ? per : 1) + 1;
 }
 
@@ -356,6 +360,12 @@ static int64_t chunk_end(const gnn__pairs_t *p, int64_t from, int64_t per)
     return low;
 }
 
+/* Over ranks a chunk is a slice of own rows; the halo's rows, which are empty, are the last. */
+static int64_t slice_end(const gnn__pairs_t *p, int64_t from)
+{
+    return from < p->own_rows ? gnn__min(from + GNN__SLICE, p->own_rows) : p->n_rows;
+}
+
 /* A chunk ends as soon as it reaches `per`, so all but the last have at least that:
  * gnn__pairs_max_chunks suffices. */
 int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
@@ -364,7 +374,8 @@ int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
     bounds[0] = 0;
     if (gnn__pairs_form(p) == GNN__EDGES) {
         while (bounds[chunks] < p->n_rows) {
-            bounds[chunks + 1] = chunk_end(p, bounds[chunks], per);
+            bounds[chunks + 1] =
+                p->sliced ? slice_end(p, bounds[chunks]) : chunk_end(p, bounds[chunks], per);
             chunks++;
         }
         return chunks;

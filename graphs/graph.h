@@ -53,6 +53,9 @@ struct gnn_graph {
     gnn_owner_t owner;           /* of borrowed arrays */
     /* over ranks (halo.h), else NULL: of the graph of own rows; of the one with the halo's rows */
     struct gnn__halo *halo, *wide_of;
+    /* functions of the halo, which is made of graphs itself */
+    void (*halo_free)(struct gnn__halo *halo);
+    int (*halo_prepare)(struct gnn__halo *halo, const gnn_view_t *view);
 };
 /* The view that a computation needs; NULL with GNN_EUNPREPARED's message ("the graph has no view
  * with self-loops, symmetric norm and transpose: call gnn_graph_prepare ..."). The plain view needs

@@ -1,8 +1,9 @@
 /* The graph of one rank, cut out of the whole graph; and the exchange of the halo's rows. */
 #include <graphs/build.h>
 #include <graphs/halo.h>
+#include <lib/base/room.h>
 
-void gnn__halo_free(gnn__halo_t *halo)
+static void free_halo(gnn__halo_t *halo)
 {
     if (!halo)
         return;
@@ -88,8 +89,7 @@ static int count_messages(gnn__halo_t *halo)
     const int size = ranks->transport->ranks;
     GNN_TRY(gnn__new(&halo->take_at, size + 1, sizeof *halo->take_at, "messages of ranks"));
     GNN_TRY(gnn__new(&halo->give_at, size + 1, sizeof *halo->give_at, "messages of ranks"));
-    GNN_TRY(gnn__new(&halo->messages, 2 * (int64_t)size, sizeof *halo->messages,
-                     "messages of ranks"));
+    GNN_TRY(gnn__new(&halo->messages, 2 * (int64_t)size, sizeof *halo->messages, "messages of ranks"));
     int64_t k = halo->n_own;
     for (int r = 0; r < size; r++) {
         while (k < halo->n_wide && halo->nodes[k] < ranks->book[r + 1])
@@ -120,11 +120,10 @@ static int ask_owners(gnn__halo_t *halo)
     GNN_TRY(count_messages(halo));
     GNN_TRY(gnn__new(&halo->give, halo->give_at[size], sizeof *halo->give, "messages of ranks"));
     for (int r = 0; r < size; r++) {
-        halo->messages[r] =
-            (gnn_bytes_t){halo->nodes + halo->n_own + halo->take_at[r],
-                          bytes_of(halo->take_at, r, sizeof *halo->nodes)};
-        halo->messages[size + r] = (gnn_bytes_t){
-            halo->give + halo->give_at[r], bytes_of(halo->give_at, r, sizeof *halo->give)};
+        halo->messages[r] = (gnn_bytes_t){halo->nodes + halo->n_own + halo->take_at[r],
+                                          bytes_of(halo->take_at, r, sizeof *halo->nodes)};
+        halo->messages[size + r] = (gnn_bytes_t){halo->give + halo->give_at[r],
+                                                 bytes_of(halo->give_at, r, sizeof *halo->give)};
     }
     GNN_TRY(gnn__ranks_exchange(ranks, "nodes", halo->messages, halo->messages + size));
     for (int64_t k = 0; k < halo->give_at[size]; k++)
@@ -146,8 +145,8 @@ int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
     GNN_TRY(gnn__reserve(&halo->taken, &halo->taken_room, direct ? 0 : n_halo * (int64_t)bytes, 1,
                          "rows of ranks"));
     for (int64_t k = 0; k < halo->give_at[size]; k++)
-        memcpy(halo->sent + (size_t)k * bytes,
-               (const char *)rows + (size_t)halo->give[k] * stride, bytes);
+        memcpy(halo->sent + (size_t)k * bytes, (const char *)rows + (size_t)halo->give[k] * stride,
+               bytes);
     char *into = direct ? halo_rows : halo->taken;
     for (int r = 0; r < size; r++) {
         halo->messages[r] = (gnn_bytes_t){halo->sent + (size_t)halo->give_at[r] * bytes,
@@ -195,6 +194,8 @@ static int cut_part(gnn__halo_t *halo, const gnn__part_t *from, gnn__part_t *to)
     to->pairs = (gnn__pairs_t){.n_rows = halo->n_wide,
                                .n_cols = halo->n_wide,
                                .count = count,
+                               .sliced = true,
+                               .own_rows = halo->n_own,
                                .indptr = indptr,
                                .indices = indices,
                                .edge = edge};
@@ -206,8 +207,7 @@ static int cut_view(gnn__halo_t *halo, const gnn__built_view_t *from, gnn__built
 {
     int64_t *degree, pairs = 0;
     GNN_TRY(gnn__graph_own(halo->wide, &to->parts, from->n_parts, sizeof *to->parts, "parts"));
-    GNN_TRY(
-        gnn__graph_own(halo->wide, &to->transposed, from->n_parts, sizeof *to->parts, "parts"));
+    GNN_TRY(gnn__graph_own(halo->wide, &to->transposed, from->n_parts, sizeof *to->parts, "parts"));
     GNN_TRY(gnn__graph_own(halo->wide, &degree, halo->n_wide, sizeof *degree, "degrees"));
     for (int64_t p = 0; p < from->n_parts; p++) {
         GNN_TRY(cut_part(halo, &from->parts[p], &to->parts[p]));
@@ -223,7 +223,7 @@ static int cut_view(gnn__halo_t *halo, const gnn__built_view_t *from, gnn__built
     return GNN_OK;
 }
 
-int gnn__halo_prepare(gnn__halo_t *halo, const gnn_view_t *view)
+static int prepare(gnn__halo_t *halo, const gnn_view_t *view)
 {
     const gnn_view_t key = {view->self_loops == GNN_ON ? GNN_ON : GNN_OFF,
                             view->norm == GNN_GRAPH_NORM_DEFAULT ? GNN_GRAPH_NORM_NONE : view->norm,
@@ -235,7 +235,7 @@ int gnn__halo_prepare(gnn__halo_t *halo, const gnn_view_t *view)
             return GNN_OK;
     GNN_TRY(gnn_graph_prepare(halo->whole, &key));
     const gnn__built_view_t *from = gnn__graph_view(halo->whole, &key);
-    GNN_TRY(gnn__grow(&wide->views, wide->n_views, wide->n_views + 1, sizeof *wide->views,
+    GNN_TRY(gnn__room(&wide->views, wide->n_views, &wide->views_room, sizeof *wide->views,
                       "list of views"));
     GNN_TRY(gnn__graph_own(wide, &built, 1, sizeof *built, "view"));
     built->key = key;
@@ -272,8 +272,10 @@ int gnn__halo_new(gnn_graph_t **own, gnn_graph_t *whole, gnn__ranks_t *ranks)
     GNN_CHECK(gnn__graph_new(own, halo->n_own, halo->n_own, 0));
     (*own)->n_edges = whole->n_edges;
     (*own)->halo = halo;
+    (*own)->halo_free = free_halo;
+    (*own)->halo_prepare = prepare;
     return GNN_OK;
 done:
-    gnn__halo_free(halo);
+    free_halo(halo);
     return rc;
 }

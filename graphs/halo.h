@@ -31,9 +31,6 @@ typedef struct gnn__halo {
 /* *own = the graph of this rank, which frees the halo; borrows `whole`, whose views are prepared on
  * request. A collective call. GNN_EUNSUPPORTED for spans and segments. */
 int gnn__halo_new(gnn_graph_t **own, gnn_graph_t *whole, gnn__ranks_t *ranks);
-/* gnn_graph_prepare of a graph with a halo. */
-int gnn__halo_prepare(gnn__halo_t *halo, const gnn_view_t *view);
-void gnn__halo_free(gnn__halo_t *halo);
 /* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
  * rows of the same matrix. A collective call. */
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);

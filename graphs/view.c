@@ -4,7 +4,6 @@
  * A view shares every array that it does not change with the base graph or an earlier view: without
  * added self-loops the parts are the base's, and a part is transposed only once. */
 #include <graphs/build.h>
-#include <graphs/halo.h>
 
 #include <lib/base/room.h>
 #include <math.h>
@@ -328,7 +327,7 @@ int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
     int rc;
     GNN_TRY(check_view(graph, view));
     if (graph->halo)
-        return gnn__halo_prepare(graph->halo, view);
+        return graph->halo_prepare(graph->halo, view);
     gnn_view_t key = normalise(view);
     gnn__built_view_t *built;
     if (find(graph, &key))

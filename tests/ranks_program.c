@@ -13,9 +13,8 @@ static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 
 int main(int argc, char **argv)
 {
-    const gnn_layer_config_t layers[] = {
-        GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
-        GNN_GCN(.in = 16, .out = TRIAL_CLASSES)};
+    const gnn_layer_config_t layers[] = {GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
+                                         GNN_GCN(.in = 16, .out = TRIAL_CLASSES)};
     trial_case_t c = {.name = "gcn",
                       .nodes = 2300,
                       .layers = layers,
@@ -23,13 +22,13 @@ int main(int argc, char **argv)
                       .train = {.epochs = 4, .optimizer = {.lr = (gnn_real_t)0.02}}};
     gnn_transport_t *transport;
     if (gnn_transport_mpi(&transport) != GNN_OK)
-        return 2;
+        return fprintf(stderr, "%s\n", gnn_error_message()), 2;
     const int rank = transport->rank;
     if (argc > 1 && atoi(argv[1]) == rank)
         c.nodes = 600;
     trial_result_t result = trial_run(&c, transport, 1);
-    uint64_t h = hash(0xcbf29ce484222325u, result.weights,
-                      (size_t)result.n_weights * sizeof *result.weights);
+    uint64_t h =
+        hash(0xcbf29ce484222325u, result.weights, (size_t)result.n_weights * sizeof *result.weights);
     h = hash(h, result.outputs, (size_t)result.n_outputs * sizeof *result.outputs);
     if (result.rc != GNN_OK)
         printf("rank %d: code %d: %s\n", rank, result.rc, result.message);

@@ -9,7 +9,16 @@
 
 enum { TRIAL_IN = 24, TRIAL_CLASSES = 5 };
 
-/* What differs between trials. */
+/* Ranks are threads or programs, in which assertions of Check do not work. */
+static inline void trial_must(int rc)
+{
+    if (rc == GNN_OK)
+        return;
+    fprintf(stderr, "a trial over ranks: code %d: %s\n", rc, gnn_error_message());
+    abort();
+}
+
+/* A trial: set, layers and settings. */
 typedef struct {
     const char *name;
     int64_t nodes;
@@ -19,7 +28,7 @@ typedef struct {
     gnn_train_config_t train;
 } trial_case_t;
 
-/* What a rank ends with. */
+/* The result of one rank. */
 typedef struct {
     int rc;
     char message[256];
@@ -60,15 +69,15 @@ static inline gnn_data_t *trial_data(const trial_case_t *c)
     indptr[n] = 3 * n;
     const gnn_tensor_t dense = gnn_tensor(x, n, TRIAL_IN);
     const gnn_sparse_t sparse = {n, TRIAL_IN, indptr, columns, x};
-    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = n,
-                                                   .edges = m,
-                                                   .src = gnn_ints(src),
-                                                   .dst = gnn_ints(dst),
-                                                   .both_ways = c->directed ? GNN_OFF : GNN_ON,
-                                                   .x = c->sparse ? NULL : &dense,
-                                                   .sparse = c->sparse ? &sparse : NULL,
-                                                   .labels = gnn_ints(labels),
-                                                   .classes = TRIAL_CLASSES}));
+    trial_must(gnn_data_new(&data, &(gnn_data_config_t){.nodes = n,
+                                                        .edges = m,
+                                                        .src = gnn_ints(src),
+                                                        .dst = gnn_ints(dst),
+                                                        .both_ways = c->directed ? GNN_OFF : GNN_ON,
+                                                        .x = c->sparse ? NULL : &dense,
+                                                        .sparse = c->sparse ? &sparse : NULL,
+                                                        .labels = gnn_ints(labels),
+                                                        .classes = TRIAL_CLASSES}));
     free(src);
     free(dst);
     free(indptr);
@@ -93,8 +102,8 @@ static inline void trial_keep_weights(const gnn_model_t *model, trial_result_t *
     for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
         const gnn_tensor_t value = gnn_parameters_value(p, id);
         const int64_t count = value.rows * value.cols;
-        result->weights = realloc(result->weights,
-                                  (size_t)(result->n_weights + count) * sizeof *result->weights);
+        result->weights =
+            realloc(result->weights, (size_t)(result->n_weights + count) * sizeof *result->weights);
         memcpy(result->weights + result->n_weights, value.data, (size_t)count * sizeof *value.data);
         result->n_weights += count;
     }
@@ -108,9 +117,9 @@ static inline trial_result_t trial_run(const trial_case_t *c, gnn_transport_t *t
     gnn_model_t *model;
     gnn_data_t *data = trial_data(c);
     result.outputs = calloc((size_t)result.n_outputs, sizeof *result.outputs);
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 5}));
-    ck_ok(gnn_context_set_ranks(context, transport));
-    ck_ok(gnn_model_new(&model, context, c->n_layers, c->layers));
+    trial_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 5}));
+    trial_must(gnn_context_set_ranks(context, transport));
+    trial_must(gnn_model_new(&model, context, c->n_layers, c->layers));
     result.rc = trial_calls(c, context, model, data, &result);
     if (result.rc != GNN_OK)
         snprintf(result.message, sizeof result.message, "%s", gnn_error_message());

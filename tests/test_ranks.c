@@ -4,6 +4,7 @@
 
 #include <lib/base/ranks.h>
 #include <pthread.h>
+#include <unistd.h>
 
 /* ---- running a trial on ranks ---- */
 
@@ -81,8 +82,8 @@ static void check_equal(const trial_case_t *c, int ranks, int threads, uint64_t 
 
 /* ---- trials ---- */
 
-#define GCN                                                                    \
-    TRIAL("gcn", GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),   \
+#define GCN                                                                  \
+    TRIAL("gcn", GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU), \
           GNN_GCN(.in = 16, .out = TRIAL_CLASSES))
 
 static const gnn_train_config_t few = {.epochs = 4, .optimizer = {.lr = (gnn_real_t)0.02}};
@@ -127,6 +128,195 @@ START_TEST(ranks_without_rows_take_part)
     trial_result_t one = run_one(&c, 1);
     check_equal(&c, 3, 1, 0, &one);
     trial_free(&one);
+}
+END_TEST
+
+/* ---- layers ---- */
+
+static void check_case(const trial_case_t *c)
+{
+    trial_result_t one = run_one(c, 1);
+    ck_assert_msg(one.rc == GNN_OK, "%s: %s", c->name, one.message);
+    check_equal(c, 2, 1, 0, &one);
+    check_equal(c, 5, 1, 0, &one);
+    trial_free(&one);
+}
+
+START_TEST(layers_have_the_same_bits_on_any_count_of_ranks)
+{
+    const trial_case_t cases[] = {
+        {TRIAL("sage", GNN_SAGE(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
+               GNN_SAGE(.in = 16, .out = TRIAL_CLASSES))},
+        {TRIAL("gin", GNN_GIN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
+               GNN_GIN(.in = 16, .out = TRIAL_CLASSES))},
+        {TRIAL("gat", GNN_GAT(.in = TRIAL_IN, .out = 4, .heads = 4, .activation = GNN_ELU),
+               GNN_GAT(.in = 16, .out = TRIAL_CLASSES))},
+        {TRIAL("gat of eight heads",
+               GNN_GAT(.in = TRIAL_IN, .out = 8, .heads = 8, .activation = GNN_ELU),
+               GNN_GAT(.in = 64, .out = TRIAL_CLASSES))},
+        {TRIAL("transformer",
+               GNN_PRESET_CONFIG(TRANSFORMER_CONV, .in = TRIAL_IN, .out = 8, .heads = 2,
+                                 .activation = GNN_RELU),
+               GNN_GCN(.in = 16, .out = TRIAL_CLASSES))},
+        {TRIAL("max",
+               GNN_SAGE(.in = TRIAL_IN, .out = 16, .aggregator = &gnn_aggregator_max,
+                        .activation = GNN_RELU),
+               GNN_SAGE(.in = 16, .out = TRIAL_CLASSES, .aggregator = &gnn_aggregator_std))},
+        {TRIAL("layer norm and residuals",
+               GNN_GCN(.in = TRIAL_IN, .out = TRIAL_IN, .norm = GNN_NORM_LAYER, .residual = GNN_ON,
+                       .activation = GNN_GELU),
+               GNN_GCN(.in = TRIAL_IN, .out = TRIAL_CLASSES))},
+        {TRIAL("dropout",
+               GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU,
+                       .dropout_in = (gnn_real_t)0.5),
+               GNN_GCN(.in = 16, .out = TRIAL_CLASSES, .dropout_in = (gnn_real_t)0.5))},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        trial_case_t c = cases[k];
+        c.nodes = 1700;
+        c.train = few;
+        c.directed = k % 2;
+        check_case(&c);
+    }
+}
+END_TEST
+
+START_TEST(sparse_features_with_dropout_have_the_same_bits)
+{
+    const trial_case_t c = {TRIAL("sparse",
+                                  GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU,
+                                          .dropout_in = (gnn_real_t)0.3),
+                                  GNN_GCN(.in = 16, .out = TRIAL_CLASSES)),
+                            .nodes = 1700, .sparse = true, .train = few};
+    check_case(&c);
+}
+END_TEST
+
+START_TEST(losses_metrics_and_patience_are_those_of_the_whole_graph)
+{
+    trial_case_t c = {GCN, .nodes = 1700, .train = few};
+    c.train.epochs = 30;
+    c.train.patience = 2;
+    c.train.label_smoothing = (gnn_real_t)0.1;
+    check_case(&c);
+    c.train.loss = GNN_LOSS_MEAN_SQUARED;
+    c.train.label_smoothing = 0;
+    check_case(&c);
+    c.train.loss = GNN_LOSS_CROSS_ENTROPY;
+    c.train.metric = GNN_METRIC_MACRO_F1;
+    check_case(&c);
+}
+END_TEST
+
+/* Trains on `ranks` ranks; the result of rank 0. */
+static trial_result_t run_all(const trial_case_t *c, int ranks)
+{
+    const trial_case_t *cases[MOST_RANKS];
+    trial_result_t results[MOST_RANKS];
+    for (int r = 0; r < ranks; r++)
+        cases[r] = c;
+    run_ranks(cases, ranks, 1, 0, results);
+    for (int r = 1; r < ranks; r++)
+        trial_free(&results[r]);
+    ck_assert_msg(results[0].rc == GNN_OK, "%s", results[0].message);
+    return results[0];
+}
+
+START_TEST(trainings_resume_on_another_count_of_ranks)
+{
+    char path[] = "/tmp/gnn_ranks_XXXXXX";
+    trial_case_t c = {GCN, .nodes = 1700, .train = few};
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    remove(path);
+    c.train.watch = GNN_WATCH_NONE;
+    c.train.epochs = 6;
+    trial_result_t straight = run_one(&c, 1);
+    c.train.checkpoint = path;
+    c.train.epochs = 2;
+    trial_result_t first = run_all(&c, 2);
+    c.train.resume = GNN_ON;
+    c.train.epochs = 4;
+    trial_result_t second = run_all(&c, 3);
+    c.train.epochs = 6;
+    trial_result_t third = run_all(&c, 1);
+    ck_assert(
+        memcmp(first.weights, third.weights, sizeof *first.weights * (size_t)first.n_weights) != 0);
+    ck_assert(memcmp(straight.weights, third.weights,
+                     sizeof *first.weights * (size_t)first.n_weights) == 0);
+    trial_free(&straight);
+    trial_free(&first);
+    trial_free(&second);
+    trial_free(&third);
+    remove(path);
+}
+END_TEST
+
+/* ---- what does not run over ranks, by name ---- */
+
+static void check_refused(const trial_case_t *c, const char *words)
+{
+    trial_result_t one = run_one(c, 1);
+    ck_assert_msg(one.rc == GNN_EUNSUPPORTED && strstr(one.message, words), "%s: %d, %s", c->name,
+                  one.rc, one.message);
+    trial_free(&one);
+}
+
+START_TEST(what_does_not_run_over_ranks_is_refused_by_name)
+{
+    const int64_t fan_outs[] = {5};
+    const gnn_sampling_t sampling = {.batch = 64, .sampler = {.hops = 1, .fan_outs = fan_outs}};
+    trial_case_t norm = {TRIAL("norm", GNN_GCN(.in = TRIAL_IN, .out = TRIAL_CLASSES,
+                                               .norm = GNN_NORM_BATCH)),
+                         .nodes = 600, .train = few},
+                 v2 = {TRIAL("gatv2", GNN_GATV2(.in = TRIAL_IN, .out = TRIAL_CLASSES)),
+                       .nodes = 600, .train = few},
+                 attention = {TRIAL("gat", GNN_GAT(.in = TRIAL_IN, .out = TRIAL_CLASSES,
+                                                   .dropout_attention = (gnn_real_t)0.5)),
+                              .nodes = 600, .train = few},
+                 gcn = {GCN, .nodes = 600, .train = few};
+    check_refused(&norm, "batch norm");
+    check_refused(&v2, "score_parameters");
+    check_refused(&attention, "dropout of messages or attention");
+    gcn.train.drop_edge = (gnn_real_t)0.1;
+    check_refused(&gcn, "drop_edge");
+    gcn.train = few;
+    gcn.train.sampling = &sampling;
+    check_refused(&gcn, "samples");
+}
+END_TEST
+
+/* ---- faults ---- */
+
+static void check_all_end(trial_case_t *const *cases, int ranks, const char *words)
+{
+    const trial_case_t *given[MOST_RANKS];
+    trial_result_t results[MOST_RANKS];
+    memcpy(given, cases, sizeof *given * (size_t)ranks);
+    run_ranks(given, ranks, 1, 3, results);
+    for (int r = 0; r < ranks; r++) {
+        ck_assert_msg(results[r].rc != GNN_OK && strstr(results[r].message, words),
+                      "rank %d: %d, %s", r, results[r].rc, results[r].message);
+        trial_free(&results[r]);
+    }
+}
+
+START_TEST(ranks_that_differ_all_end_with_an_error)
+{
+    trial_case_t a = {GCN, .nodes = 1700, .train = few}, b = a;
+    trial_case_t *cases[] = {&a, &a, &b};
+    b.nodes = 900;
+    check_all_end(cases, 3, "different data sets");
+    b = a;
+    b.train.epochs = 3;
+    check_all_end(cases, 3, "rank");
+    b = a;
+    b.train.optimizer.lr = (gnn_real_t)0.01;
+    check_all_end(cases, 3, "different weights");
+    b = a;
+    b.train.metric = (gnn_metric_t)99;
+    check_all_end(cases, 3, "metric 99");
 }
 END_TEST
 
@@ -206,6 +396,12 @@ int main(void)
     tcase_add_test(tests, one_rank_equals_a_training_without_ranks_to_rounding);
     tcase_add_test(tests, messages_late_and_out_of_order_change_nothing);
     tcase_add_test(tests, ranks_without_rows_take_part);
+    tcase_add_test(tests, layers_have_the_same_bits_on_any_count_of_ranks);
+    tcase_add_test(tests, sparse_features_with_dropout_have_the_same_bits);
+    tcase_add_test(tests, losses_metrics_and_patience_are_those_of_the_whole_graph);
+    tcase_add_test(tests, trainings_resume_on_another_count_of_ranks);
+    tcase_add_test(tests, what_does_not_run_over_ranks_is_refused_by_name);
+    tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

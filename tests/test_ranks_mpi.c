@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 /* Oversubscription by environment variables, since options differ between implementations. */
-#define MPIRUN                                                                               \
-    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                             \
+#define MPIRUN                                                                                  \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                \
     "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe " \
     "OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 timeout 120 mpirun -n %d %s %s 2>&1"
 

@@ -160,13 +160,12 @@ static int pull_saved(const gnn__plan_t *plan, gnn_op_call_t *call)
         return GNN_OK;
     for (int k = 0; k < GNN_OP_SAVED; k++) {
         const size_t bytes = sizeof(gnn_real_t) * (size_t)plan->strategy->saved_row(plan, k);
-        if (call->saved_bytes[k] && bytes)
+        if (bytes) /* also without rows: the others wait */
             GNN_TRY(gnn__halo_pull(halo, call->saved[k], bytes, bytes));
     }
-    return call->out[0].keep
-               ? gnn__halo_pull(halo, call->out[0].value.data, stride,
-                                sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
-               : GNN_OK;
+    return call->out[0].keep ? gnn__halo_pull(halo, call->out[0].value.data, stride,
+                                              sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
+                             : GNN_OK;
 }
 
 /* Name of the first part of a call that does not run over ranks; NULL: all of it does. */

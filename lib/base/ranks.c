@@ -253,8 +253,8 @@ static int make_room(const gnn__slice_sums_t *sums, int64_t depth)
     if (needed <= ranks->sums_room)
         return GNN_OK;
     needed += needed / 2;
-    GNN_TRY(gnn__grow(&ranks->sums, ranks->sums_room, needed, sizeof *ranks->sums,
-                      "sums over slices"));
+    GNN_TRY(
+        gnn__grow(&ranks->sums, ranks->sums_room, needed, sizeof *ranks->sums, "sums over slices"));
     ranks->sums_room = needed;
     return GNN_OK;
 }

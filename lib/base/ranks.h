@@ -11,8 +11,8 @@ enum { GNN__SLICE = 512 };
 
 typedef struct gnn__ranks {
     gnn_transport_t *transport;
-    bool ended; /* an error is known to all ranks: no collective call follows */
-    bool split; /* the rows of the running call are split; the fields below are set */
+    bool ended;            /* an error is known to all ranks: no collective call follows */
+    bool split;            /* the rows of the running call are split; the fields below are set */
     int64_t n, lo, hi;     /* rows of all ranks, and those of this one */
     int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN__SLICE */
     gnn_bytes_t *messages; /* (2 ranks) */

@@ -15,6 +15,7 @@
  * From here: updates.c has the updates; layer_parameters.c the parameters; config.c fills in the
  * fields that a config leaves open; hop.c moves a product to the other side of the sum where that
  * is cheaper; api.c has the functions that programs call. */
+#include <lib/base/ranks.h>
 #include <lib/layer/hop.h>
 #include <lib/layer/score_config.h>
 
@@ -108,7 +109,8 @@ static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
     const int64_t heads = hop->layer->config->heads;
     const gnn_var_t sender = gnn__hop_parameter(hop, "attention.sender"),
                     receiver = gnn__hop_parameter(hop, "attention.receiver");
-    if (*key != *query) {
+    /* Both as one value would have twice the rows of a rank. */
+    if (*key != *query || gnn__ranks_split(hop->tape->context)) {
         *key = gnn_tape_head_dot(hop->tape, *key, sender, heads);
         *query = gnn_tape_head_dot(hop->tape, *query, receiver, heads);
         return;

@@ -41,9 +41,10 @@ static int make_room(mpi_t *m, size_t count)
 {
     if (count <= m->room)
         return GNN_OK;
-    MPI_Request *requests = realloc(m->requests, count * sizeof *requests);
+    MPI_Request *requests = malloc(count * sizeof *requests);
     if (!requests)
         return no_memory();
+    free(m->requests);
     m->requests = requests;
     m->room = count;
     return GNN_OK;
@@ -126,8 +127,8 @@ int gnn_transport_mpi(gnn_transport_t **transport)
         return rc;
     }
     MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
-    m->transport = (gnn_transport_t){
-        .name = "mpi", .exchange = exchange, .release = release, .user = m};
+    m->transport =
+        (gnn_transport_t){.name = "mpi", .exchange = exchange, .release = release, .user = m};
     MPI_Comm_rank(m->comm, &m->transport.rank);
     MPI_Comm_size(m->comm, &m->transport.ranks);
     *transport = &m->transport;

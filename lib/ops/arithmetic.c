@@ -142,7 +142,8 @@ static int add_scaled_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled",
+                                     .flags = GNN_OP_ROWWISE,
                                      .shape = add_scaled_shape,
                                      .forward = add_scaled_forward,
                                      .backward = add_scaled_backward};

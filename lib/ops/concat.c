@@ -51,8 +51,11 @@ static int concat_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_concat = {
-    .name = "concat", .flags = GNN_OP_ROWWISE, .shape = concat_shape, .forward = concat_forward, .backward = concat_backward};
+const gnn_op_t gnn__op_concat = {.name = "concat",
+                                 .flags = GNN_OP_ROWWISE,
+                                 .shape = concat_shape,
+                                 .forward = concat_forward,
+                                 .backward = concat_backward};
 
 /* ---- stack ---- */
 

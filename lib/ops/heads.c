@@ -116,7 +116,8 @@ static int head_dot_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_dot = {.name = "head_dot", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
+                                   .flags = GNN_OP_ROWWISE,
                                    .shape = head_dot_shape,
                                    .forward = head_dot_forward,
                                    .backward = head_dot_backward};
@@ -160,7 +161,8 @@ static int head_mean_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_mean = {.name = "head_mean", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn__op_head_mean = {.name = "head_mean",
+                                    .flags = GNN_OP_ROWWISE,
                                     .shape = head_mean_shape,
                                     .forward = head_mean_forward,
                                     .backward = head_mean_backward};

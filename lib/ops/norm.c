@@ -507,7 +507,8 @@ static int head_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_norm = {.name = "head_norm", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn__op_head_norm = {.name = "head_norm",
+                                    .flags = GNN_OP_ROWWISE,
                                     .shape = head_norm_shape,
                                     .forward = head_norm_forward,
                                     .backward = head_norm_backward};

@@ -84,8 +84,11 @@ static int gru_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_gru = {
-    .name = "gru", .flags = GNN_OP_ROWWISE, .shape = gru_shape, .forward = gru_forward, .backward = gru_backward};
+const gnn_op_t gnn__op_gru = {.name = "gru",
+                              .flags = GNN_OP_ROWWISE,
+                              .shape = gru_shape,
+                              .forward = gru_forward,
+                              .backward = gru_backward};
 
 /* ---- lstm_cell ---- */
 
@@ -148,7 +151,8 @@ static int lstm_cell_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_lstm_cell = {.name = "lstm_cell", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn_op_lstm_cell = {.name = "lstm_cell",
+                                   .flags = GNN_OP_ROWWISE,
                                    .shape = lstm_cell_shape,
                                    .forward = lstm_cell_forward,
                                    .backward = lstm_cell_backward};

@@ -90,7 +90,8 @@ static int unit_rows_backward(gnn_op_call_t *call)
     return gnn__unit_backward(call, heads_of(call));
 }
 
-const gnn_op_t gnn__op_unit_rows = {.name = "unit_rows", .flags = GNN_OP_ROWWISE,
+const gnn_op_t gnn__op_unit_rows = {.name = "unit_rows",
+                                    .flags = GNN_OP_ROWWISE,
                                     .shape = unit_rows_shape,
                                     .forward = unit_rows_forward,
                                     .backward = unit_rows_backward};

@@ -231,9 +231,9 @@ static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *h
     static const struct {
         int input;
         bool senders;
-    } nodes[] = {{GNN_AGGREGATE_SRC_MESSAGE, true}, {GNN_AGGREGATE_KEY, true},
+    } nodes[] = {{GNN_AGGREGATE_SRC_MESSAGE, true},  {GNN_AGGREGATE_KEY, true},
                  {GNN_AGGREGATE_DST_MESSAGE, false}, {GNN_AGGREGATE_QUERY, false},
-                 {GNN_AGGREGATE_GATE, false}, {GNN_AGGREGATE_PRIOR_QUERY, false}};
+                 {GNN_AGGREGATE_GATE, false},        {GNN_AGGREGATE_PRIOR_QUERY, false}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_aggregate_t wide = *how;
     wide.graph = how->graph->halo->wide;
@@ -244,8 +244,8 @@ static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *h
         if (*x != GNN_NONE)
             *x = gnn__tape_op_once(tape, &gnn__op_halo_rows, *x, &halo, sizeof halo);
     }
-    const gnn_var_t y = gnn_tape_op(tape, &gnn__op_aggregate, in, GNN_AGGREGATE_INPUTS, &wide,
-                                    sizeof wide);
+    const gnn_var_t y =
+        gnn_tape_op(tape, &gnn__op_aggregate, in, GNN_AGGREGATE_INPUTS, &wide, sizeof wide);
     return gnn_tape_op(tape, &gnn__op_own_rows, &y, 1, &(gnn__halo_settings_t){how->graph, false},
                        sizeof(gnn__halo_settings_t));
 }

@@ -71,7 +71,8 @@ static int measure(const gnn_tape_t *tape, gnn__node_t *node)
     slice_t s;
     for (int64_t k = 0; k < gnn__slices(tape->context->ranks); k++) {
         GNN_TRY(cut(tape, node, k, &s));
-        if (s.call.n_out != call->n_out || s.call.out[0].rows != gnn__slice_rows(tape->context->ranks, k))
+        if (s.call.n_out != call->n_out ||
+            s.call.out[0].rows != gnn__slice_rows(tape->context->ranks, k))
             return refuse(node);
         for (int i = 0; i < node->n_own; i++)
             call->in[i].keep |= s.in[i].keep;
@@ -134,10 +135,10 @@ static int open_slice(const gnn_tape_t *tape, const gnn__node_t *node, int64_t k
         s->call.out[i].grad = window(whole->out[i].grad, first, rows);
     }
     for (int i = 0; i < GNN_OP_SAVED; i++)
-        s->call.saved[i] =
-            node->slice_saved[i] ? (char *)whole->saved[i] + (size_t)k * node->slice_saved[i]
-            : whole->saved[i]    ? whole->saved[i]
-                                 : NULL;
+        s->call.saved[i] = node->slice_saved[i]
+                               ? (char *)whole->saved[i] + (size_t)k * node->slice_saved[i]
+                           : whole->saved[i] ? whole->saved[i]
+                                             : NULL;
     return GNN_OK;
 }
 

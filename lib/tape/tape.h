@@ -72,8 +72,8 @@ typedef struct gnn__node {
     bool sliced;          /* over ranks: it runs slice by slice */
     gnn__over_t over;     /* over ranks: rows of its outputs */
     size_t slice_saved[GNN_OP_SAVED]; /* over ranks: saved bytes of one slice */
-    bool crossed;         /* its inputs overlap so that backward must use one thread */
-    gnn_var_t result;     /* first output: `out`, or that of a fused dropout */
+    bool crossed;                     /* its inputs overlap so that backward must use one thread */
+    gnn_var_t result;                 /* first output: `out`, or that of a fused dropout */
     int64_t saved_offset[GNN_OP_SAVED]; /* bytes from the arena's start */
 } gnn__node_t;
 

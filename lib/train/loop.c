@@ -285,9 +285,9 @@ static int save_state(loop_t *l)
     gnn_checkpoint_t state = state_of(l);
     if (!l->config.checkpoint)
         return GNN_OK;
-    return share(l, writes(l) ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer,
-                                                    &state)
-                              : GNN_OK);
+    return share(l, writes(l)
+                        ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer, &state)
+                        : GNN_OK);
 }
 
 /* The watch of the config; a source without labels may change it to GNN_WATCH_LOSS later, which

@@ -88,8 +88,7 @@ int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *
 }
 
 /* Blocks of `bytes` bytes per row of all ranks, in order; *array grows to `rows` rows. */
-static int gather(gnn__ranks_t *ranks, void *array, size_t bytes, const size_t *counts,
-                  int64_t rows)
+static int gather(gnn__ranks_t *ranks, void *array, size_t bytes, const size_t *counts, int64_t rows)
 {
     const int size = ranks->transport->ranks;
     size_t *sizes;

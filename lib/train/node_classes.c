@@ -155,8 +155,9 @@ static int own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
         nodes->own_rows[v] = own_window(ranks, value->dense);
         value->dense = &nodes->own_rows[v];
     } else if (value->sparse) {
-        nodes->own_sparse = (gnn_sparse_t){rows, value->sparse->cols, value->sparse->indptr + ranks->lo,
-                                           value->sparse->indices, value->sparse->values};
+        nodes->own_sparse =
+            (gnn_sparse_t){rows, value->sparse->cols, value->sparse->indptr + ranks->lo,
+                           value->sparse->indices, value->sparse->values};
         value->sparse = &nodes->own_sparse;
     }
     return GNN_OK;
@@ -440,8 +441,8 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     GNN__NEED(data);
     training_t training = {model, context, &own, &outcome};
     gnn__ranks_open(context);
-    const int rc = gnn__ranks_close(
-        context, gnn__train_source(model, context, data, &own, train_on, &training));
+    const int rc =
+        gnn__ranks_close(context, gnn__train_source(model, context, data, &own, train_on, &training));
     if (result)
         *result = outcome;
     return rc;

@@ -513,7 +513,8 @@ static unsigned finishes(const gnn__plan_t *plan)
     return !plan->recording && plan->view->n_parts == 1 ? GNN__FINISH_BIAS : 0;
 }
 
-const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes, .saved_row = saved_row,
+const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes,
+                                               .saved_row = saved_row,
                                                .choose = choose,
                                                .sizes = sizes,
                                                .forward = forward,

@@ -142,5 +142,9 @@ static int64_t saved_row(const gnn__plan_t *plan, int k)
     return k == 0 ? plan->out_width : 0;
 }
 
-const gnn__strategy_t gnn__strategy_extreme = {
-    .takes = takes, .saved_row = saved_row, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};
+const gnn__strategy_t gnn__strategy_extreme = {.takes = takes,
+                                               .saved_row = saved_row,
+                                               .sizes = sizes,
+                                               .forward = forward,
+                                               .backward = backward,
+                                               .describe = describe};

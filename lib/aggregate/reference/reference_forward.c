@@ -352,10 +352,11 @@ static int64_t saved_row(const gnn__plan_t *plan, int k)
     gnn__driver_run_t run = {0};
     size_t bytes;
     return k == 0 && gnn__driver_forward_memory(plan, NULL, &run, &bytes) == GNN_OK ? run.state_size
-                                                                                     : 0;
+                                                                                    : 0;
 }
 
-const gnn__strategy_t gnn__strategy_reference = {.takes = takes, .saved_row = saved_row,
+const gnn__strategy_t gnn__strategy_reference = {.takes = takes,
+                                                 .saved_row = saved_row,
                                                  .sizes = sizes,
                                                  .forward = gnn__driver_forward,
                                                  .backward = gnn__driver_backward,

@@ -22,6 +22,8 @@ typedef struct gnn__pairs {
     const int32_t *indices; /* `count` columns */
     const int64_t *edge;    /* edge id of each slot; NULL: edge_base + slot */
     int64_t edge_base;
+    bool sliced;      /* over ranks: chunks are slices of the first own_rows rows */
+    int64_t own_rows; /* the others are empty */
     /* spans */
     const int32_t *row_order, *col_order; /* NULL: identity */
     const int32_t *lo, *hi;               /* n_rows each, non-decreasing */
