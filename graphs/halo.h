@@ -20,7 +20,7 @@ typedef struct gnn__halo {
     int64_t n_own, n_wide;
     int32_t *nodes; /* (n_wide) of the whole graph */
     int32_t *place; /* (nodes of the whole graph) row in wide; -1: neither own nor halo */
-    /* own rows that rank r pulls: give[give_at[r]] ..; halo rows of rank r: n_own + take_at[r] .. */
+    /* own rows that rank r pulls: give[give_at[r]] ..; the halo's of rank r: n_own + take_at[r] */
     int32_t *give;
     int64_t *give_at, *take_at; /* (ranks + 1) */
     gnn_bytes_t *messages;      /* (2 ranks) */

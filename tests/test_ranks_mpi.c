@@ -1,5 +1,5 @@
-/* Ranks by MPI: mpirun starts tests/ranks_program, whose weights have the same bits for any count of
- * ranks, and which ends on all ranks if one has an error. Left out where MPI or mpirun is missing. */
+/* Ranks by MPI: mpirun starts tests/ranks_program, whose weights have the same bits for any count
+ * of ranks, and which ends on all ranks if one has an error. Left out where there is no MPI. */
 #include "support.h"
 
 #include <sys/wait.h>

@@ -143,7 +143,7 @@ static int add_scaled_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled",
-                                     .flags = GNN_OP_ROWWISE,
+                                     .flags = GNN_OP_BY_ROWS,
                                      .shape = add_scaled_shape,
                                      .forward = add_scaled_forward,
                                      .backward = add_scaled_backward};

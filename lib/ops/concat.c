@@ -52,7 +52,7 @@ static int concat_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_concat = {.name = "concat",
-                                 .flags = GNN_OP_ROWWISE,
+                                 .flags = GNN_OP_BY_ROWS,
                                  .shape = concat_shape,
                                  .forward = concat_forward,
                                  .backward = concat_backward};

@@ -117,7 +117,7 @@ static int head_dot_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
-                                   .flags = GNN_OP_ROWWISE,
+                                   .flags = GNN_OP_BY_ROWS,
                                    .shape = head_dot_shape,
                                    .forward = head_dot_forward,
                                    .backward = head_dot_backward};
@@ -162,7 +162,7 @@ static int head_mean_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_head_mean = {.name = "head_mean",
-                                    .flags = GNN_OP_ROWWISE,
+                                    .flags = GNN_OP_BY_ROWS,
                                     .shape = head_mean_shape,
                                     .forward = head_mean_forward,
                                     .backward = head_mean_backward};

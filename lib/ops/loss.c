@@ -89,8 +89,8 @@ static double row_weight(const gnn_loss_t *how, int64_t r)
     return how->row_weight ? (double)how->row_weight[r] : 1;
 }
 
-/* The divisor, of rows from..end - 1: the sum of the labels' weights, or the count of elements. 0 if
- * no row counts. */
+/* The divisor, of rows from..end - 1: the sum of the labels' weights, or the count of elements. 0
+ * if no row counts. */
 static int denominator(const gnn_op_call_t *call, int64_t from, int64_t end, double *total)
 {
     const gnn_loss_t *how = settings(call);

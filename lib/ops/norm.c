@@ -508,7 +508,7 @@ static int head_norm_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_head_norm = {.name = "head_norm",
-                                    .flags = GNN_OP_ROWWISE,
+                                    .flags = GNN_OP_BY_ROWS,
                                     .shape = head_norm_shape,
                                     .forward = head_norm_forward,
                                     .backward = head_norm_backward};

@@ -85,7 +85,7 @@ static int gru_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_gru = {.name = "gru",
-                              .flags = GNN_OP_ROWWISE,
+                              .flags = GNN_OP_BY_ROWS,
                               .shape = gru_shape,
                               .forward = gru_forward,
                               .backward = gru_backward};
@@ -152,7 +152,6 @@ static int lstm_cell_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_lstm_cell = {.name = "lstm_cell",
-                                   .flags = GNN_OP_ROWWISE,
                                    .shape = lstm_cell_shape,
                                    .forward = lstm_cell_forward,
                                    .backward = lstm_cell_backward};

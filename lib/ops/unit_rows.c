@@ -91,7 +91,7 @@ static int unit_rows_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn__op_unit_rows = {.name = "unit_rows",
-                                    .flags = GNN_OP_ROWWISE,
+                                    .flags = GNN_OP_BY_ROWS,
                                     .shape = unit_rows_shape,
                                     .forward = unit_rows_forward,
                                     .backward = unit_rows_backward};

@@ -1,5 +1,5 @@
-/* Ops over ranks, slice by slice. A call on one slice of rows reads and writes windows of the rank's
- * own rows, so its bits depend on the slice alone. Gradients of what all ranks have (parameters,
+/* Ops over ranks, slice by slice. A call on one slice of rows reads and writes windows of
+ * the rank's own rows, so its bits depend on the slice alone. Gradients of what all ranks have (parameters,
  * values made of them) are sums over the slices of all ranks. */
 #include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
@@ -115,7 +115,7 @@ int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
     }
     const bool by_rows = traits && traits->over;
     if (wide || node->n_own > MOST_INPUTS ||
-        !(by_rows || node->op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_ROWWISE)))
+        !(by_rows || node->op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_BY_ROWS)))
         return refuse(node);
     node->over = GNN__OVER_OWN;
     node->sliced = true;

@@ -91,7 +91,6 @@ static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 
 static const gnn__op_traits_t traits = {.halves = reads_fp16};
 const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
-                                   .flags = GNN_OP_ROWWISE,
                                    .shape = gather_shape,
                                    .forward = gather_forward,
                                    .backward = gather_backward,
