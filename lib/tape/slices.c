@@ -1,6 +1,6 @@
-/* Ops over ranks, slice by slice. A call on one slice of rows reads and writes windows of
- * the rank's own rows, so its bits depend on the slice alone. Gradients of what all ranks have (parameters,
- * values made of them) are sums over the slices of all ranks. */
+/* Ops over ranks, slice by slice. A call on one slice of rows reads and writes windows of the
+ * rank's own rows, so its bits depend on the slice alone. Gradients of what all ranks have
+ * (parameters, values made of them) are sums over the slices of all ranks. */
 #include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
