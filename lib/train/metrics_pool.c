@@ -134,7 +134,7 @@ int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks)
         return gnn__ranks_total(ranks, &pool->hits);
     }
     const size_t row = sizeof *pool->logits * (size_t)pool->cols;
-    const bool targets = gnn__metric_of_targets(pool->metric);
+    const bool targets = gnn__takes_targets(pool->metric);
     GNN_TRY(gnn__new(&counts, ranks->transport->ranks, sizeof *counts, "rows of ranks"));
     GNN_CHECK(count_rows(pool, ranks, counts, &rows));
     GNN_CHECK(gather(ranks, &pool->logits, row, counts, rows));
