@@ -112,12 +112,19 @@ typedef struct {
     int64_t n_y;
 } run_t;
 
+/* The input that holds ids instead of values, which has no gradient; -1: none. */
+static int ids_of(const case_t *c)
+{
+    return c->op == &gnn_op_lstm_sweep && c->options[0] > 1 ? 3 : -1;
+}
+
 static void draw(const case_t *c, run_t *r)
 {
     uint64_t seed = 17;
     for (int k = 0; k < MOST_INPUTS; k++)
         for (int64_t e = 0; e < ROOM; e++)
-            r->in[k][e] = (gnn_real_t)(c->low + 0.5 + 0.5 * test_uniform(&seed));
+            r->in[k][e] = k == ids_of(c) ? (gnn_real_t)(e % (int64_t)c->options[0])
+                                         : (gnn_real_t)(c->low + 0.5 + 0.5 * test_uniform(&seed));
     for (int64_t e = 0; e < ROOM; e++)
         r->gy[e] = (gnn_real_t)test_uniform(&seed);
 }
@@ -171,7 +178,7 @@ START_TEST(gradients_are_those_of_finite_differences)
     draw(c, &r);
     run(c, graph, 2, true, false, &r);
     for (int k = 0; k < MOST_INPUTS; k++)
-        for (int64_t e = 0; e < c->shape[k][0] * c->shape[k][1]; e++) {
+        for (int64_t e = 0; k != ids_of(c) && e < c->shape[k][0] * c->shape[k][1]; e++) {
             other = r;
             other.in[k][e] = (gnn_real_t)((double)r.in[k][e] + eps);
             const double high = run(c, graph, 1, false, false, &other);
@@ -179,7 +186,7 @@ START_TEST(gradients_are_those_of_finite_differences)
             const double low = run(c, graph, 1, false, false, &other),
                          slope = (high - low) / (2 * eps);
             ck_assert_msg(fabs(slope - (double)r.d[k][e]) <= tolerance * (1 + fabs(slope)),
-                          "%s: input %d, number %lld: %g, by differences %g", c->op->name, k,
+                          "%s: input %d, value %lld: %g, by differences %g", c->op->name, k,
                           (long long)e, (double)r.d[k][e], slope);
         }
     gnn_graph_free(graph);
@@ -433,6 +440,27 @@ START_TEST(a_sweep_refuses_a_cycle)
 }
 END_TEST
 
+START_TEST(a_sweep_refuses_a_place_that_there_is_not)
+{
+    const int64_t src[] = {0, 1}, dst[] = {2, 2};
+    gnn_real_t numbers[12] = {0}, places[] = {0, 2};
+    const gnn_tensor_t gates = gnn_tensor(numbers, 3, 4), u = gnn_tensor(numbers, 1, 10),
+                       b = gnn_tensor(numbers, 1, 4), place = gnn_tensor(places, 2, 1);
+    fixture_t f = set_up();
+    gnn_op_options_t how = {{2}, NULL};
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_from_edges(&graph, 3, 3, 2, src, dst));
+    how.graph = graph;
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &gates, 0), gnn_tape_input(f.tape, &u, 0),
+                            gnn_tape_input(f.tape, &b, 0), gnn_tape_input(f.tape, &place, 0)};
+    gnn_tape_keep(f.tape, gnn_tape_op(f.tape, &gnn_op_lstm_sweep, in, 4, &how, sizeof how));
+    ck_fails(gnn_tape_forward(f.tape), GNN_EINVALID,
+             "id 0 of row 1 is 2, expected an integer in -1..1");
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 START_TEST(ops_over_a_graph_need_one_of_one_part)
 {
     const gnn_op_t *const ops[] = {&gnn_op_median, &gnn_op_sort_pool, &gnn_op_segment_norm,
@@ -619,6 +647,7 @@ int main(void)
     tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
+    tcase_add_test(c, a_sweep_refuses_a_place_that_there_is_not);
     tcase_add_loop_test(c, delta_in_chunks_equals_row_by_row, 0, 4);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);

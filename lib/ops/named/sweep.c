@@ -13,9 +13,9 @@
  * A state of an lstm is [h | c], its gates are i, f, g, o. Each sender j has a forget gate of its
  * own, c_i = sigmoid(i) tanh(g) + sum of sigmoid(f_j) c_j: over a chain the LSTM of Hochreiter and
  * Schmidhuber 1997, over a tree the child-sum Tree-LSTM of Tai et al. 2015. With N places (m x 1,
- * 0 .. N - 1 for each edge) their N-ary one: U holds per place the columns i, f_0 .. f_(N - 1), g,
- * o, and f_k is a sum over all senders of column block f_k of their places. Other cells start from
- * the sum of the states.
+ * 0 .. N - 1 for each edge; -1 is read as 0) their N-ary one: U holds per place the columns i,
+ * f_0 .. f_(N - 1), g, o, and f_k is a sum over all senders of column block f_k of their places.
+ * Other cells start from the sum of the states.
  *
  * The last input, if given, has the state of each segment (segments x s) that rows without senders
  * start from; else it is 0. Self-loops are not read, so that a causal window of width 1 is a chain;
@@ -25,6 +25,7 @@
  * product with U over its rows, such as step t of all sequences of a batch. The gradient of U is
  * one product over all rows. */
 #include <lib/kernels/simd/real_math.h>
+#include <lib/ops/named/choices.h>
 #include <lib/ops/named/named_ops.h>
 
 #include <omp.h>
@@ -345,7 +346,7 @@ static int64_t place_of(const sweep_t *w, int64_t k)
     if (w->place_input < 0 || edge < 0)
         return 0;
     const double place = (double)*gnn__row(&w->call->in[w->place_input].value, edge);
-    return place > 0 ? (int64_t)gnn__min((int64_t)place, w->places - 1) : 0;
+    return place > 0 ? (int64_t)place : 0;
 }
 
 /* The part of h U that slot k reads, or of its gradient. */
@@ -609,6 +610,8 @@ static int forward(const cell_t *cell, gnn_op_call_t *call)
     sweep_t w;
     size_t bytes;
     GNN_TRY(open_sweep(cell, call, &w));
+    if (w.place_input >= 0)
+        GNN_TRY(gnn__op_ids(call, cell->name, w.place_input, w.places));
     GNN_TRY(lay_out(&w, call->scratch, false, &bytes));
     GNN_TRY(make_order(&w));
     if (w.initial >= 0)
