@@ -40,6 +40,18 @@ static inline float *weights_of(const char *name, int dimensions, int64_t count)
     return weights;
 }
 
+/* An array of given integers. */
+static inline void integers_of(gnn_array_t *a, const json_t *list)
+{
+    int64_t *values = malloc(sizeof *values * (json_array_size(list) + 1));
+    for (size_t k = 0; k < json_array_size(list); k++)
+        values[k] = json_integer_value(json_array_get(list, k));
+    a->dtype = GNN_DTYPE_INT64;
+    a->ndim = 1;
+    a->count = a->shape[0] = (int64_t)json_array_size(list);
+    a->data = values;
+}
+
 static inline void write_arrays(const char *file, const json_t *shapes)
 {
     static gnn_array_t arrays[ARRAYS_AT_MOST];
@@ -51,6 +63,10 @@ static inline void write_arrays(const char *file, const json_t *shapes)
         gnn_array_t *a = &arrays[n++];
         ck_assert_int_lt(n, ARRAYS_AT_MOST);
         *a = (gnn_array_t){.name = name, .dtype = GNN_DTYPE_FLOAT32, .count = 1};
+        if (json_is_object(shape)) {
+            integers_of(a, json_object_get(shape, "int64"));
+            continue;
+        }
         for (a->ndim = 0; a->ndim < (int)json_array_size(shape); a->ndim++)
             a->count *= a->shape[a->ndim] =
                 json_integer_value(json_array_get(shape, (size_t)a->ndim));

@@ -375,6 +375,67 @@ START_TEST(attention_weights_add_up_to_one)
 }
 END_TEST
 
+/* ---- rotation by given frequencies ---- */
+
+enum { N_ROTATED = 20, ROTATED = 16 };
+
+/* Values and gradients of one layer with the map. `width`: rotated values of each head of 16. */
+static result_t run_rotated(const gnn_map_t *map, int64_t width, bool adjacent, double factor,
+                            gnn_real_t scale)
+{
+    gnn_graph_t *g;
+    gnn_layer_t *layer;
+    gnn_tensor_t f;
+    gnn_tape_t *tape;
+    const bool given = map != &gnn_map_rope;
+    gnn_layer_config_t c = GNN_TRANSFORMER(.in = 2 * ROTATED, .heads = 2, .map = map, .scale = scale);
+    const double rope[] = {100, (double)width, factor, adjacent},
+                 frequencies[] = {(double)width, adjacent, factor};
+    memcpy(c.map_options, given ? frequencies : rope, given ? sizeof frequencies : sizeof rope);
+    ck_ok(gnn_graph_causal(&g, 1, (int64_t[]){N_ROTATED}));
+    ck_ok(gnn_layer_new(&layer, context, &c));
+    ck_ok(gnn_layer_prepare(layer, g, GNN_ON));
+    if (given) {
+        ck_ok(gnn_layer_field(layer, "map.frequencies", &f, NULL));
+        ck_assert_int_eq(f.cols, width / 2);
+        for (int64_t t = 0; t < f.cols; t++)
+            f.data[t] = (gnn_real_t)pow(100, -2 * (double)t / (double)width);
+    }
+    gnn_real_t *x = test_reals(N_ROTATED * 2 * ROTATED, 5);
+    const gnn_tensor_t rows = gnn_tensor(x, N_ROTATED, 2 * ROTATED);
+    ck_ok(gnn_tape_new(&tape, context));
+    result_t r = run_layer(layer, tape, g, &(features_t){.x = &rows});
+    ck_ok(gnn_tape_status(tape));
+    if (given) {
+        ck_ok(gnn_layer_field(layer, "map.frequencies", NULL, &f));
+        for (int64_t t = 0; t < f.cols; t++)
+            ck_assert_double_eq((double)f.data[t], 0);
+    }
+    gnn_tape_free(tape);
+    gnn_layer_free(layer);
+    gnn_graph_free(g);
+    free(x);
+    return r;
+}
+
+/* With rope's frequencies the same values, whole heads or a part; with all of a head, a gain is a
+ * scale of the scores. */
+START_TEST(given_frequencies_rotate_as_rope_does)
+{
+    const int64_t width = _i % 2 ? ROTATED : ROTATED / 2, n = N_ROTATED * 2 * ROTATED;
+    const bool gain = _i >= 4;
+    const gnn_real_t scale = (gnn_real_t)0.25;
+    result_t a = run_rotated(&gnn_map_rope, gain ? ROTATED : width, _i / 2 % 2, 1,
+                             gain ? 4 * scale : scale),
+             b = run_rotated(&gnn_map_rope_given, gain ? ROTATED : width, _i / 2 % 2, gain ? 2 : 1,
+                             scale);
+    ck_assert_double_lt(test_error(a.y, b.y, n), TOLERANCE_OUT);
+    ck_assert_double_lt(test_error(a.dx, b.dx, n), TOLERANCE_GRAD);
+    free_result(&a);
+    free_result(&b);
+}
+END_TEST
+
 /* y as `recording` runs compute it. */
 static void forward_of(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_tensor_t *x,
                        int recording, gnn_real_t *y)
@@ -441,6 +502,7 @@ int main(void)
     tcase_add_test(c, batch_norms_have_widths_of_their_own);
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);
+    tcase_add_loop_test(c, given_frequencies_rotate_as_rope_does, 0, 6);
     tcase_add_test(c, attention_fuses_its_epilogue);
     suite_add_tcase(suite, c);
     return test_main(suite);

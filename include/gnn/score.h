@@ -86,7 +86,8 @@ typedef struct gnn_map {
     int64_t (*width)(const gnn_aggregate_shape_t *shape);
     /** NULL: the entry owns no parameters. */
     gnn_row_declare_t *declare;
-    /** d_parameters += the derivatives of one row. NULL for entries without parameters. */
+    /** d_parameters += the derivatives of one row. NULL: there are no parameters, or they are given
+     * and not trained, and their gradient is 0. */
     void (*parameters_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *x,
                             const gnn_real_t *d_y, const gnn_tensor_t *d_parameters);
 } gnn_map_t;

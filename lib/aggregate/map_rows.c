@@ -12,8 +12,8 @@ enum { TABLES = 4, MOST = 1 << 22 };
 typedef struct table {
     const gnn_map_t *map;
     double options[GNN_ROW_OPTIONS];
-    int64_t d_k, numbers, count, room;
-    gnn_real_t *rows;
+    int64_t d_k, numbers, count, room, n_given;
+    gnn_real_t *rows, *given; /* given: a copy of the parameters that the values depend on */
 } table_t;
 
 typedef struct gnn__map_tables {
@@ -23,8 +23,10 @@ typedef struct gnn__map_tables {
 
 static void tables_free(tables_t *t)
 {
-    for (int k = 0; k < TABLES; k++)
+    for (int k = 0; k < TABLES; k++) {
         gnn_free(t->at[k].rows);
+        gnn_free(t->at[k].given);
+    }
     gnn_free(t);
 }
 
@@ -38,18 +40,38 @@ static int tables_of(gnn_context_t *context, tables_t **t)
     return GNN_OK;
 }
 
-static table_t *table_of(tables_t *t, const gnn__plan_t *plan, int64_t numbers)
+static bool is_for(const table_t *t, const gnn__plan_t *plan)
 {
     const gnn_aggregate_shape_t *shape = &plan->map_shape;
+    const size_t n = (size_t)(shape->parameters.rows * shape->parameters.cols);
+    return t->map == plan->map && t->d_k == shape->d_k &&
+           memcmp(t->options, shape->options, sizeof shape->options) == 0 &&
+           t->n_given == (int64_t)n &&
+           (n == 0 || memcmp(t->given, shape->parameters.data, n * sizeof *t->given) == 0);
+}
+
+static int table_of(tables_t *t, const gnn__plan_t *plan, int64_t numbers, table_t **table)
+{
+    const gnn_aggregate_shape_t *shape = &plan->map_shape;
+    const int64_t n = shape->parameters.rows * shape->parameters.cols;
     for (int k = 0; k < TABLES; k++)
-        if (t->at[k].map == plan->map && t->at[k].d_k == shape->d_k &&
-            memcmp(t->at[k].options, shape->options, sizeof shape->options) == 0)
-            return &t->at[k];
-    table_t *made = &t->at[t->next++ % TABLES];
+        if (is_for(&t->at[k], plan)) {
+            *table = &t->at[k];
+            return GNN_OK;
+        }
+    table_t *made = *table = &t->at[t->next++ % TABLES];
     gnn_free(made->rows);
-    *made = (table_t){.map = plan->map, .d_k = shape->d_k, .numbers = numbers};
+    gnn_free(made->given);
+    *made = (table_t){.numbers = numbers};
+    if (n > 0) {
+        GNN_TRY(gnn__new(&made->given, n, sizeof *made->given, "parameters of a map"));
+        memcpy(made->given, shape->parameters.data, (size_t)n * sizeof *made->given);
+    }
+    made->n_given = n;
+    made->map = plan->map;
+    made->d_k = shape->d_k;
     memcpy(made->options, shape->options, sizeof shape->options);
-    return made;
+    return GNN_OK;
 }
 
 /* A program's map may change the values that it computes. */
@@ -71,7 +93,8 @@ static int map_table(const gnn__plan_t *plan, int64_t numbers, int64_t last, con
     if (!is_ours(plan->map) || last >= MOST / numbers)
         return GNN_OK;
     GNN_TRY(tables_of(plan->context, &all));
-    table_t *t = table_of(all, plan, numbers);
+    table_t *t;
+    GNN_TRY(table_of(all, plan, numbers, &t));
     if (last >= t->room) {
         const int64_t room = gnn__max(last + 1, 2 * t->room);
         GNN_TRY(gnn__grow(&t->rows, t->count * numbers, room * numbers, sizeof *t->rows,
@@ -170,6 +193,11 @@ static int threads_of(const gnn__plan_t *plan)
                                        (plan->shape.d_k / gnn__max(plan->map_shape.d_k, 1) + 1));
 }
 
+static bool trains(const gnn__plan_t *plan)
+{
+    return plan->map->parameters_grad && gnn__wants_gradient(plan, GNN_AGGREGATE_MAP_PARAMETERS);
+}
+
 int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_t *run)
 {
     size_t bytes;
@@ -185,8 +213,7 @@ int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_
             plan->map->apply(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                              gnn__row(&from, i), gnn__row(&to, i));
         plan->in[inputs[s]] = to;
-        if (!backward || !(gnn__wants_gradient(plan, inputs[s]) ||
-                           gnn__wants_gradient(plan, GNN_AGGREGATE_MAP_PARAMETERS)))
+        if (!backward || !(gnn__wants_gradient(plan, inputs[s]) || trains(plan)))
             continue;
         plan->d[inputs[s]] = (gnn_tensor_t){run->d_rows[s], from.rows, width, width};
         plan->d_added[inputs[s]] = false;
@@ -203,8 +230,7 @@ void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, cons
         GNN__PARALLEL_FOR (threads, int64_t i = 0; i < (d_x->data ? x->rows : 0); i++)
             plan->map->apply_grad(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                                   gnn__row(x, i), gnn__row(d_y, i), gnn__row(d_x, i));
-        for (int64_t i = 0; gnn__wants_gradient(plan, GNN_AGGREGATE_MAP_PARAMETERS) && i < x->rows;
-             i++)
+        for (int64_t i = 0; trains(plan) && i < x->rows; i++)
             plan->map->parameters_grad(&plan->map_shape, heads_of(plan, s), gnn__row(x, i),
                                        gnn__row(d_y, i), &plan->d[GNN_AGGREGATE_MAP_PARAMETERS]);
     }

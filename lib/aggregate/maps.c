@@ -63,11 +63,16 @@ static int64_t rope_width(const gnn_aggregate_shape_t *shape)
     return shape->options[WIDTH] > 0 ? (int64_t)shape->options[WIDTH] : shape->d_k;
 }
 
+static const char *rotated_wrong(const gnn_aggregate_shape_t *shape, int64_t width)
+{
+    if (width > shape->d_k)
+        return "it rotates more values than a head has";
+    return width % 2 != 0 ? "it rotates pairs, so the width must be even" : NULL;
+}
+
 static const char *rope_wrong(const gnn_aggregate_shape_t *shape)
 {
-    if (rope_width(shape) > shape->d_k)
-        return "it rotates more values than a head has";
-    return rope_width(shape) % 2 != 0 ? "it rotates pairs, so the width must be even" : NULL;
+    return rotated_wrong(shape, rope_width(shape));
 }
 
 static void rope_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
@@ -82,11 +87,14 @@ static void rope_prepare(const gnn_aggregate_shape_t *shape, int64_t position, g
     }
 }
 
+static rope_layout_t layout_of(int64_t pairs, bool adjacent)
+{
+    return (rope_layout_t){pairs, adjacent ? 2 : 1, adjacent ? 1 : pairs};
+}
+
 static rope_layout_t rope_layout(const gnn_aggregate_shape_t *shape)
 {
-    const int64_t pairs = rope_width(shape) / 2;
-    const bool adjacent = shape->options[ADJACENT] > 0;
-    return (rope_layout_t){pairs, adjacent ? 2 : 1, adjacent ? 1 : pairs};
+    return layout_of(rope_width(shape) / 2, shape->options[ADJACENT] > 0);
 }
 
 static void rope_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
@@ -234,6 +242,78 @@ const gnn_map_t gnn_map_rope_yarn = {
     .prepare = yarn_prepare,
     .apply = apply_whole,
     .apply_grad = apply_whole_grad,
+};
+
+/* ---- rope_given: pair t is rotated by position * frequencies[t], a parameter without gradient.
+ * Rotary positions whose frequencies follow no formula of a few options (LongRoPE's list of
+ * factors), and scaled ones of a part of each head, whose rotated values alone have the gain ---- */
+
+enum { GIVEN_WIDTH, GIVEN_ADJACENT, GIVEN_GAIN };
+
+static const gnn_option_t given_options[] = {
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"},
+    {"gain", 1, 1e-6, 1e6, "rotated values are multiplied by it"}};
+
+static int64_t given_width(const gnn_aggregate_shape_t *shape)
+{
+    return shape->options[GIVEN_WIDTH] > 0 ? (int64_t)shape->options[GIVEN_WIDTH] : shape->d_k;
+}
+
+static const char *given_wrong(const gnn_aggregate_shape_t *shape)
+{
+    return rotated_wrong(shape, given_width(shape));
+}
+
+static size_t given_declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    pieces[0] = (gnn_piece_t){
+        .name = "map.frequencies", .rows = 1, .cols = given_width(shape) / 2, .init = GNN_INIT_ONES};
+    return 1;
+}
+
+static void given_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
+{
+    const int64_t pairs = given_width(shape) / 2;
+    const double gain = shape->options[GIVEN_GAIN];
+    for (int64_t t = 0; t < pairs; t++) {
+        const double angle = (double)position * (double)shape->parameters.data[t];
+        numbers[t] = (gnn_real_t)(gain * cos(angle));
+        numbers[pairs + t] = (gnn_real_t)(gain * sin(angle));
+    }
+}
+
+static rope_layout_t given_layout(const gnn_aggregate_shape_t *shape)
+{
+    return layout_of(given_width(shape) / 2, shape->options[GIVEN_ADJACENT] > 0);
+}
+
+static void given_apply(const gnn_aggregate_shape_t *shape, int64_t heads,
+                        const gnn_real_t *numbers, const gnn_real_t *x, gnn_real_t *y)
+{
+    rotate(shape, given_layout(shape), heads, numbers, 1, x, false, y);
+}
+
+static void given_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
+                             const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
+                             gnn_real_t *d_x)
+{
+    (void)x;
+    rotate(shape, given_layout(shape), heads, numbers, -1, d_y, true, d_x);
+}
+
+const gnn_map_t gnn_map_rope_given = {
+    .name = "rope_given",
+    .paper = "Ding et al. 2024 (LongRoPE)",
+    .help = "rope by frequencies that the parameter map.frequencies gives, one for each pair",
+    .options = given_options,
+    .n_options = sizeof given_options / sizeof *given_options,
+    .wrong = given_wrong,
+    .numbers = given_width,
+    .prepare = given_prepare,
+    .apply = given_apply,
+    .apply_grad = given_apply_grad,
+    .declare = given_declare,
 };
 
 /* ---- l2: every head divided by its length ---- */

@@ -167,6 +167,26 @@ case("yarn", "Qwen2ForCausalLM", T.Qwen2Config(**llama, rope_parameters=dict(
 case("yarn_given", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(
     rope_type="yarn", rope_theta=100.0, factor=4.0, beta_fast=4, beta_slow=1, attention_factor=1.3, original_max_position_embeddings=16)), hidden=False)
 
+# Factors of each pair; scaled positions of a part of each head.
+long_factors = dict(rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.25, 1.5, 2.0], long_factor=[1.5, 2.0, 4.0, 8.0])
+case("longrope", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(long_factors, factor=4.0, original_max_position_embeddings=16)), hidden=False)
+case("longrope_phi3", "Phi3ForCausalLM", T.Phi3Config(**llama, pad_token_id=0, original_max_position_embeddings=32, rope_parameters=dict(long_factors)), hidden=False)
+case("longrope_part", "Phi3ForCausalLM", T.Phi3Config(**llama, pad_token_id=0, original_max_position_embeddings=16, rope_parameters=dict(
+    long_factors, short_factor=[1.0, 1.5], long_factor=[2.0, 4.0], partial_rotary_factor=0.5, attention_factor=1.2)), hidden=False)
+yarn = dict(rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=16, partial_rotary_factor=0.5)
+llama3 = dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16,
+              partial_rotary_factor=0.5)
+wide = dict(llama, hidden_size=64)
+case("yarn_part", "StableLmForCausalLM", T.StableLmConfig(**wide, rope_parameters=dict(yarn)), hidden=False)
+case("yarn_adjacent", "GlmForCausalLM", T.GlmConfig(**wide, head_dim=16, pad_token_id=0, rope_parameters=dict(yarn)), hidden=False)
+case("llama3_part", "PhiForCausalLM", T.PhiConfig(**wide, rope_parameters=dict(llama3)), hidden=False)
+case("llama3_adjacent", "HeliumForCausalLM", T.HeliumConfig(**wide, head_dim=16, pad_token_id=0, rope_parameters=dict(llama3, partial_rotary_factor=1.0)),
+     hidden=False)
+case("linear_part", "GPTNeoXForCausalLM", T.GPTNeoXConfig(**bert, rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=100.0, partial_rotary_factor=0.5)),
+     hidden=False)
+case("dynamic_part", "StableLmForCausalLM", T.StableLmConfig(**wide, rope_parameters=dict(rope_type="dynamic", factor=3.0, rope_theta=100.0, partial_rotary_factor=0.5)),
+     hidden=False)
+
 # Heads.
 for base, name, config in (("Bert", "bert", T.BertConfig(**bert, **LABELS)), ("Roberta", "roberta", T.RobertaConfig(**bert, **LABELS)),
                            ("DistilBert", "distilbert", T.DistilBertConfig(**distil, **LABELS)), ("MPNet", "mpnet", T.MPNetConfig(**bert, **LABELS)),
@@ -286,6 +306,11 @@ case("longformer_masked", "LongformerForMaskedLM", T.LongformerConfig(**longform
 case("longformer_answers", "LongformerForQuestionAnswering", T.LongformerConfig(**longformer), attention=False)
 case("led", "LEDForConditionalGeneration", T.LEDConfig(**{k: v for k, v in bart.items() if k != "max_position_embeddings"}, attention_window=[4, 4],
                                                        max_encoder_position_embeddings=64, max_decoder_position_embeddings=64), decoder=True, attention=False)
+
+case("big_bird", "BigBirdForMaskedLM", T.BigBirdConfig(**bert, attention_type="original_full"))
+case("dinov2", "Dinov2Model", T.Dinov2Config(**{k: v for k, v in vit.items() if k != "intermediate_size"}, mlp_ratio=2), pixels=(3, 3, 16, 16))
+case("llama_answers", "LlamaForQuestionAnswering", T.LlamaConfig(**llama))
+case("qwen3_answers", "Qwen3ForQuestionAnswering", T.Qwen3Config(**llama, head_dim=8))
 
 if __name__ == "__main__":
     for c in ALL:

@@ -148,6 +148,12 @@ FOLDERS = [
      [("tokenizer.json", dict(truncation=dict(direction="Right", max_length=3, strategy="LongestFirst", stride=0)))]),
     ("model2vec", ({"modules.json": [dict(idx=0, name="0", path=".", type=ST + "StaticEmbedding")], "tokenizer.json": tokenizer()},
                    {"model.safetensors": {"embeddings": [len(WORDS), 12]}}), []),
+    ("mapped", ({"modules.json": [dict(idx=0, name="0", path=".", type=ST + "StaticEmbedding")], "tokenizer.json": tokenizer()},
+                {"model.safetensors": {"embeddings": [6, 12], "mapping": {"int64": [k * 5 % 6 for k in range(len(WORDS))]}, "weights": [len(WORDS)]}}), []),
+    ("weighed", ({"modules.json": [dict(idx=0, name="0", path=".", type=ST + "StaticEmbedding")], "tokenizer.json": tokenizer()},
+                 {"model.safetensors": {"embeddings": [len(WORDS), 12], "weights": [len(WORDS)]}}), []),
+    ("beyond", ({"modules.json": [dict(idx=0, name="0", path=".", type=ST + "StaticEmbedding")], "tokenizer.json": tokenizer()},
+                {"model.safetensors": {"embeddings": [6, 12], "mapping": {"int64": [k for k in range(len(WORDS))]}}}), []),
 ]
 OTHERS = [ST + x for x in ("Asym", "Router", "BoW", "CNN", "LSTM", "WordEmbeddings", "WordWeights", "WeightedLayerPooling", "CLIPModel")] + [
     SPARSE + "CSRSparsity", SPARSE + "IDF", SPARSE + "SparseStaticEmbedding", "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask",
@@ -203,7 +209,7 @@ def main():
             write(os.path.join(folder, file), content)
         for file, shapes in arrays.items():
             os.makedirs(os.path.dirname(os.path.join(folder, file)), exist_ok=True)
-            save_file({n: keys.number(n, s) for n, s in shapes.items()}, os.path.join(folder, file), metadata={"format": "pt"})
+            save_file({n: np.array(s["int64"]) if isinstance(s, dict) else keys.number(n, s) for n, s in shapes.items()}, os.path.join(folder, file), metadata={"format": "pt"})
         table.checkpoint(name, files, arrays, {"texts": TEXTS}, "embedding")
         count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
         for file, change in [("modules.json", {"whole": files["modules.json"]})] + list(changes(name, files)):

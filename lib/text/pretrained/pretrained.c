@@ -38,6 +38,8 @@ static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
         json_decref(tokenizer);
     }
     limit_length(p, most);
+    p->refuses_longer = gnn__pretrained_number(p, "longer_differs", 0) != 0 &&
+                        p->max_length == gnn__pretrained_number(p, "max_length", 0);
     return GNN_OK;
 }
 

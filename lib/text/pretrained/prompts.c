@@ -7,6 +7,8 @@
 int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
 {
     const int64_t own = p->tokenizer ? p->tokenizer->max_length : 0;
+    if (p->refuses_longer)
+        return own;
     return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
 }
 

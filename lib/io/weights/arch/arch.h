@@ -34,6 +34,7 @@
  *   GNN_COLUMNS("array", "field", "place")  columns of the array are columns of the field
  *   GNN_MADE("maker", "field")              values that the file does not have: makers.def
  *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on
+ *   GNN_MADE("=formula", "field")           the same, a formula of each column, which is # there
  *   GNN_IGNORE("array")                     an array that the model does not need
  *   GNN_SAME("array", "maker")              an array that the loader computes as well: where the
  *                                           file has it, other values are an error
@@ -49,7 +50,8 @@
  * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` outputs, one
  * every `stride`. "at" and "rows" are the first and the count of the field's outputs, where it is
  * filled in pieces; "add = 1" adds to what is there, "plus" is added to each value, "times"
- * multiplies it. Formulas stand in formula.h. */
+ * multiplies it. "through = A, scaled = B" of GNN_ROWS: row r is row A[r] of the array times B[r],
+ * where the file has arrays A, B. Formulas stand in formula.h. */
 #ifndef GNN_LIB_IO_ARCH_H
 #define GNN_LIB_IO_ARCH_H
 

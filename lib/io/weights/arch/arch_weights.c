@@ -37,12 +37,19 @@ static const struct {
     PLACE(first), PLACE(group), PLACE(stride), PLACE(total), PLACE(at),
     PLACE(rows),  PLACE(add),   PLACE(plus),   PLACE(times)};
 
+static bool is_name(const gnn__setting_t *s, const char *name)
+{
+    return (size_t)s->key_length == strlen(name) && strncmp(s->key, name, strlen(name)) == 0;
+}
+
 static int read_place(const filler_t *f, const char *text, place_t *place)
 {
     gnn__setting_t s;
     char value[MOST_NAME];
     *place = (place_t){.times = 1};
     while (gnn__setting_next(&text, &s)) {
+        if (is_name(&s, "through") || is_name(&s, "scaled"))
+            continue;
         size_t k = 0;
         const size_t n = sizeof place_fields / sizeof *place_fields;
         while (k < n && (strncmp(place_fields[k].name, s.key, (size_t)s.key_length) != 0 ||
@@ -345,6 +352,72 @@ static int take(const filler_t *f, const gnn_array_t *array, layout_t layout, co
     return copy_array(&target, layout, p, &to);
 }
 
+/* ---- rows that are chosen and scaled by other arrays ---- */
+
+/* The array that a setting of the place names; NULL: none, or the file does not have it. */
+static const gnn_array_t *named_array(const filler_t *f, const char *place, const char *setting)
+{
+    gnn__setting_t s;
+    char name[MOST_NAME];
+    while (gnn__setting_next(&place, &s))
+        if (is_name(&s, setting)) {
+            snprintf(name, sizeof name, "%.*s", s.value_length, s.value);
+            gnn__folder_array_t *found = find_array(f, name, "", NULL);
+            if (found)
+                found->used = true;
+            return found ? found->array : NULL;
+        }
+    return NULL;
+}
+
+static int check_chosen(const gnn_array_t *a, bool integers, int64_t rows, const char *field)
+{
+    if (!a)
+        return GNN_OK;
+    if (gnn__element(a->dtype)->integer != integers)
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, %s numbers are expected", a->name,
+                          gnn__element(a->dtype)->name, integers ? "whole" : "floating");
+    return a->count == rows ? GNN_OK
+                            : gnn__error(GNN_ESHAPE, "array %s has %lld values, %s has %lld rows",
+                                         a->name, (long long)a->count, field, (long long)rows);
+}
+
+/* Row r of the field = row through[r] of the array, times scaled[r], rounded to the array's type as
+ * its makers do. */
+static int choose_rows(const filler_t *f, const gnn_array_t *array, const gnn_array_t *through,
+                       const gnn_array_t *scaled, const char *field)
+{
+    gnn_tensor_t to;
+    GNN_TRY(gnn__arch_whole(f->made, f->filled, field));
+    GNN_TRY(gnn_model_field(f->made->model, field, &to, NULL));
+    const matrix_t m = as_matrix(array);
+    GNN_TRY(check_chosen(through, true, to.rows, field));
+    GNN_TRY(check_chosen(scaled, false, to.rows, field));
+    if (gnn__element(array->dtype)->integer || m.cols != to.cols || (!through && m.rows != to.rows))
+        return gnn__error(GNN_ESHAPE, "array %s is %s of %s, %s needs rows of %lld floating numbers",
+                          array->name, gnn__shape_words(array->ndim, array->shape),
+                          gnn__element(array->dtype)->name, field, (long long)to.cols);
+    if (scaled && array->dtype != GNN_DTYPE_FLOAT32 && array->dtype != GNN_DTYPE_FLOAT64)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "array %s scales %s, which is %s: its rounded products are not computed, "
+                          "save both as float32",
+                          scaled->name, array->name, gnn__element(array->dtype)->name);
+    for (int64_t r = 0; r < to.rows; r++) {
+        const double from = through ? gnn_array_get(through, r) : (double)r,
+                     factor = scaled ? gnn_array_get(scaled, r) : 1;
+        if (!(from >= 0 && from < (double)m.rows))
+            return gnn__error(GNN_EFORMAT, "array %s: value %lld is %g, %s has rows 0 to %lld",
+                              through->name, (long long)r, from, array->name, (long long)m.rows - 1);
+        if (!isfinite(factor))
+            return gnn__error(GNN_ENUMERIC, "array %s: number %lld is %g", scaled->name,
+                              (long long)r, factor);
+        GNN_TRY(read_row(&m, (int64_t)from, gnn__row(&to, r)));
+        for (int64_t c = 0; scaled && c < to.cols; c++)
+            gnn__row(&to, r)[c] = (gnn_real_t)((double)gnn__row(&to, r)[c] * factor);
+    }
+    return GNN_OK;
+}
+
 static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array, const piece_t *p)
 {
     char name[MOST_NAME];
@@ -356,6 +429,11 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                          : gnn__error(GNN_EINVALID, "array %s%s: the model has no field %s", array,
                                       p->part, name);
     gnn__folder_array_t *stored = find_array(f, array, p->part, p->old);
+    const gnn_array_t *through = named_array(f, row->third, "through"),
+                      *scaled = named_array(f, row->third, "scaled");
+    if (f->stored && (through || scaled))
+        return gnn__error(GNN_EUNSUPPORTED, "%s was made from array %s, and is not written", name,
+                          through ? through->name : scaled->name);
     if (f->stored && (stored || f->part->weights.n_files == 0)) {
         char whole[MOST_NAME + 16];
         snprintf(whole, sizeof whole, "%s%s", array, p->part);
@@ -368,7 +446,8 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                                         f->part->weights.prefix, array, p->part, name);
     GNN_TRY(read_place(f, row->third, &place));
     stored->used = true;
-    const int rc = take(f, stored->array, p->layout, &place, name, &to);
+    const int rc = through || scaled ? choose_rows(f, stored->array, through, scaled, name)
+                                     : take(f, stored->array, p->layout, &place, name, &to);
     gnn__folder_release(&f->part->weights, stored->array);
     return rc;
 }
@@ -380,19 +459,49 @@ static int fill_both(const filler_t *f, const gnn__arch_row_t *row, const char *
     return fill(f, row, array, second);
 }
 
+/* "=formula": the value of each column, # is the column. `write` false: the values that the field
+ * has must be these, since files do not hold them. */
+static int compute(const filler_t *f, const char *formula, const char *name, const gnn_tensor_t *to,
+                   bool write)
+{
+    gnn__scope_t scope = *f->scope;
+    double x;
+    for (scope.number = 0; scope.number < to->cols; scope.number++) {
+        GNN_TRY(gnn__formula_number(&scope, formula, &x));
+        if (write && !isfinite(x))
+            return gnn__error(GNN_ENUMERIC, "%s: value %lld of %s is %g", scope.config_name,
+                              (long long)scope.number, name, x);
+        if (write)
+            to->data[scope.number] = (gnn_real_t)x;
+        else if (to->data[scope.number] != (gnn_real_t)x)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: value %lld is %g, %s gives %g, and files have no array for it",
+                              name, (long long)scope.number, (double)to->data[scope.number],
+                              scope.config_name, x);
+    }
+    return GNN_OK;
+}
+
 static int make(const filler_t *f, const gnn__arch_row_t *row)
 {
     char name[MOST_NAME];
     gnn_tensor_t to;
     place_t place;
-    const gnn__arch_maker_t maker = gnn__arch_maker_find(row->name);
-    if (!maker)
+    const bool computed = row->name[0] == '=';
+    const gnn__arch_maker_t maker = computed ? NULL : gnn__arch_maker_find(row->name);
+    if (!computed && !maker)
         return GNN_ENOTFOUND;
     name_field(f, row->second, "", name);
     if (!find_field(f, name, &to))
         return gnn__error(GNN_EINVALID, "the model has no field %s", name);
+    if (computed && f->stored)
+        return compute(f, row->name + 1, name, &to, false);
+    if (f->stored)
+        return GNN_OK;
     GNN_TRY(gnn__arch_whole(f->made, f->filled, name));
     GNN_TRY(gnn_model_field(f->made->model, name, &to, NULL));
+    if (computed)
+        return compute(f, row->name + 1, name, &to, true);
     GNN_TRY(read_place(f, row->third, &place));
     const int64_t at = (int64_t)place.at, count = place.rows > 0 ? (int64_t)place.rows : to.cols - at;
     if (at < 0 || count < 0 || count > to.cols - at)
@@ -477,8 +586,10 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
                          by_columns = {"", NULL, "", COLUMNS, false, false};
     filler_t *f = user;
     char name[MOST_NAME];
-    GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
     f->scope = scope;
+    if (row->verb == GNN__ARCH_MADE)
+        return make(f, row);
+    GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
     switch (row->verb) {
     case GNN__ARCH_STEP: snprintf(f->step, sizeof f->step, "%s", name); return GNN_OK;
     case GNN__ARCH_LINEAR: return fill_both(f, row, name, &turned, &bias);
@@ -487,7 +598,6 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     case GNN__ARCH_ROWS: return fill(f, row, name, &by_rows);
     case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
     case GNN__ARCH_COLUMNS: return fill(f, row, name, &by_columns);
-    case GNN__ARCH_MADE: return f->stored ? GNN_OK : make(f, row);
     case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
     case GNN__ARCH_SAME: return f->stored ? GNN_OK : compare(f, row, name);
     default: return GNN_OK;
