@@ -26,7 +26,7 @@ struct gnn_pretrained {
     int32_t language_id;
     gnn_parameter_group_t *groups; /* the last result of gnn_pretrained_groups */
     char (*prefixes)[GNN__ARCH_NAME + 8];
-    int64_t max_length; /* 0: any */
+    int64_t max_length;  /* 0: any */
     bool refuses_longer; /* texts are not cut: the model computes longer ones in another way */
     int64_t n_labels;
 };
