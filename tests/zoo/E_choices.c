@@ -311,12 +311,10 @@ ENTRY(block_topk)
     LINEAR("o", "heads", d, d);
 }
 
-/* H3 | Nystrom attention with an exact inverse | softmax(q K~') softmax(Q~ K~')^-1 softmax(Q~
- * k') v, landmarks are means of neighbours | O(n m d) | Xiong et al. 2021 */
-ENTRY(nystrom_exact_inverse)
+/* From rows to their landmark: equal parts of each segment. */
+static int landmarks(zoo_t *z, int64_t m)
 {
-    const int64_t heads = N("p.heads"), m = N("p.landmarks"), n = COUNT("x"), d = COLS("x"),
-                  inner = zoo_shape(z, "w.to_qkv.weight", 0) / 3, *place = zoo_positions(z);
+    const int64_t n = COUNT("x"), *place = zoo_positions(z);
     int64_t segments, *lengths = zoo_segments(z, &segments), *src = zoo_room(z, n),
                       *dst = zoo_room(z, n);
     for (int64_t i = 0, s = -1; i < n; i++) {
@@ -324,22 +322,127 @@ ENTRY(nystrom_exact_inverse)
         src[i] = i;
         dst[i] = s * m + place[i] / (lengths[s] / m);
     }
-    const int means = zoo_edges_of(z, segments * m, n, n, src, dst), among = zoo_among(z, m),
-              pool = zoo_pool(z, m), unpool = zoo_unpool(z, m);
-    LINEAR("to_qkv.weight", "x", d, 3 * inner);
+    return zoo_edges_of(z, segments * m, n, n, src, dst);
+}
+
+/* Products of the small matrices of segments and heads: form 0 x y, 1 x' y, 2 x y'. */
+static void small_product(zoo_t *z, const char *name, const char *x, const char *y, int slot,
+                          double form)
+{
+    STEP(OP, name, .op = &gnn_op_segment_matmul, .inputs = {x, y}, .graph = slot,
+         .options = {(double)N("p.heads"), form});
+}
+
+/* softmax(q K') Z softmax(Q k') v, "near"; Q and K are landmarks, "A" their weights. */
+static void nystrom_parts(zoo_t *z, int64_t inner, void (*inverse_of)(zoo_t *z, int among))
+{
+    const int64_t heads = N("p.heads"), m = N("p.landmarks");
+    const int means = landmarks(z, m), among = zoo_among(z, m), pool = zoo_pool(z, m),
+              unpool = zoo_unpool(z, m);
+    HOP("Q", means, "q", inner, mean), HOP("K", means, "k", inner, mean);
+    small_product(z, "scores", "Q", "K", among, 2), OP("A", softmax_rows, "scores", (double)heads);
+    inverse_of(z, among);
+    ATTEND("F", pool, "Q", "k", "v", inner, .heads = heads, .scale = 1);
+    small_product(z, "ZF", "Z", "F", among, 0);
+    ATTEND("near", unpool, "q", "K", "ZF", inner, .heads = heads, .scale = 1);
+    zoo_slack(z, 30); /* landmarks of drawn rows are alike: A is nearly singular */
+}
+
+static void nystrom_inputs(zoo_t *z, int64_t inner)
+{
+    LINEAR("to_qkv.weight", "x", COLS("x"), 3 * inner);
     COLUMNS("q0", "to_qkv.weight", 0, inner), COLUMNS("k", "to_qkv.weight", inner, inner);
     COLUMNS("v", "to_qkv.weight", 2 * inner, inner);
-    SCALE("q", "q0", 1 / sqrt((double)inner / (double)heads));
-    HOP("Q", means, "q", inner, mean), HOP("K", means, "k", inner, mean);
-    STEP(OP, "scores", .op = &gnn_op_segment_matmul, .inputs = {"Q", "K"}, .graph = among,
-         .options = {(double)heads, 2});
-    OP("A", softmax_rows, "scores", (double)heads), OP("Z", inverse, "A", (double)heads);
-    ATTEND("F", pool, "Q", "k", "v", inner, .heads = heads, .scale = 1);
-    STEP(OP, "ZF", .op = &gnn_op_segment_matmul, .inputs = {"Z", "F"}, .graph = among,
-         .options = {(double)heads, 0});
-    ATTEND("near", unpool, "q", "K", "ZF", inner, .heads = heads, .scale = 1);
-    AFFINE("to_out.0", "near", inner, d);
-    zoo_slack(z, 30); /* landmarks of drawn rows are alike: A is nearly singular */
+    SCALE("q", "q0", 1 / sqrt((double)inner / (double)N("p.heads")));
+}
+
+static void exact_inverse(zoo_t *z, int among)
+{
+    (void)among;
+    OP("Z", inverse, "A", (double)N("p.heads"));
+}
+
+/* Z by six steps from A' over its largest column sum in any head: Z (13 I - A Z (15 I - A Z (7 I -
+ * A Z))) / 4. */
+static void iterated_inverse(zoo_t *z, int among)
+{
+    const int64_t heads = N("p.heads"), m = N("p.landmarks"), all = heads * m;
+    int64_t segments;
+    (void)zoo_segments(z, &segments);
+    int64_t *ones = zoo_room(z, segments), *rows = zoo_room(z, segments);
+    for (int64_t s = 0; s < segments; s++)
+        ones[s] = 1, rows[s] = m;
+    const int down = zoo_bipartite(z, segments, ones, rows),
+              up = zoo_bipartite(z, segments, rows, ones);
+    static const int times[] = {7, 15, 13};
+    for (int k = 0; k < 4; k++) {
+        gnn_real_t *unit = zoo_constant(z, NAMED("unit%d", k), segments * m, all);
+        for (int64_t e = 0; e < segments * m * all; e++)
+            unit[e] = REAL(e / all % m == e % m ? (k < 3 ? times[k] : 1) : 0);
+    }
+    HOP("sums", down, "A", all, sum);
+    for (int c = 0; c < (int)all; c++)
+        COLUMNS(NAMED("sum%d", c), "sums", c, 1);
+    zoo_maximum(z, "most", "sum", all), OP("by", power, "most", -1), HOP("rows by", up, "by", 1, sum);
+    small_product(z, "A'", "A", "unit3", among, 1), MULTIPLY("Z0", "A'", "rows by");
+    for (int t = 1; t <= 6; t++) {
+        const char *last = NAMED("Z%d", t - 1), *az = NAMED("AZ%d", t);
+        small_product(z, az, "A", last, among, 0);
+        SUBTRACT(NAMED("a%d", t), "unit0", az),
+            small_product(z, NAMED("b%d", t), az, NAMED("a%d", t), among, 0);
+        SUBTRACT(NAMED("c%d", t), "unit1", NAMED("b%d", t));
+        small_product(z, NAMED("d%d", t), az, NAMED("c%d", t), among, 0);
+        SUBTRACT(NAMED("e%d", t), "unit2", NAMED("d%d", t));
+        small_product(z, NAMED("f%d", t), last, NAMED("e%d", t), among, 0);
+        SCALE(t < 6 ? NAMED("Z%d", t) : "Z", NAMED("f%d", t), 0.25);
+    }
+}
+
+/* A convolution of v over three positions, one weight per head and position. */
+static void convolved_heads(zoo_t *z, const char *name, const char *array)
+{
+    const int64_t heads = N("p.heads");
+    zoo_filled(z, "ones", COUNT("x"), heads, 1);
+    for (int t = 0; t < 3; t++) {
+        PARAMETER(NAMED("conv%d", t), 1, heads);
+        BIND(NAMED("conv%d.rows", t), array, .base = t, .strided = true, .row_step = 1,
+             .col_step = 3);
+        MULTIPLY(NAMED("each%d", t), "ones", NAMED("conv%d", t));
+        zoo_shift(z, NAMED("v%d", t), "v", t - 1);
+        SCALE_HEADS(NAMED("tap%d", t), NAMED("v%d", t), NAMED("each%d", t));
+    }
+    zoo_sum(z, name, "tap", 3);
+}
+
+/* H3 | Nystrom attention | softmax(q K~') pinv(softmax(Q~ K~')) softmax(Q~ k') v and a convolution
+ * of v, landmarks are means of neighbours | O(n m d) | Xiong et al. 2021 */
+ENTRY(nystrom)
+{
+    const int64_t inner = zoo_shape(z, "w.to_qkv.weight", 0) / 3;
+    nystrom_inputs(z, inner), nystrom_parts(z, inner, iterated_inverse);
+    convolved_heads(z, "conv", "res_conv.weight"), ADD("sum", "near", "conv");
+    AFFINE("to_out.0", "sum", inner, COLS("x"));
+}
+
+/* H3 | Nystrom attention with an exact inverse | softmax(q K~') softmax(Q~ K~')^-1 softmax(Q~
+ * k') v, landmarks are means of neighbours | O(n m d) | Xiong et al. 2021 */
+ENTRY(nystrom_exact_inverse)
+{
+    const int64_t inner = zoo_shape(z, "w.to_qkv.weight", 0) / 3;
+    nystrom_inputs(z, inner), nystrom_parts(z, inner, exact_inverse);
+    AFFINE("to_out.0", "near", inner, COLS("x"));
+}
+
+/* H3 | Nystromformer | the same on queries and keys with biases, each scaled | O(n m d) | Xiong et
+ * al. 2021 */
+ENTRY(nystromformer_package)
+{
+    const int64_t d = COLS("x"), inner = COUNT("w.query.weight");
+    const double scale = pow((double)inner / (double)N("p.heads"), -0.25);
+    AFFINE("query", "x", d, inner), AFFINE("key", "x", d, inner), AFFINE("value", "x", d, inner);
+    SCALE("q", "query", scale), SCALE("k", "key", scale), SCALE("v", "value", 1);
+    nystrom_parts(z, inner, iterated_inverse);
+    convolved_heads(z, "conv", "conv.weight"), ADD("y", "near", "conv");
 }
 
 /* ---- sines ---- */
@@ -390,4 +493,4 @@ FAMILY(E, AT(topk_scores), AT(weigher_sparsemax), AT(weigher_entmax15), AT(moe_s
        AT(moe_switch_capacity), AT(moe_top2), AT(moe_top2_softmax_after), AT(moe_sigmoid),
        AT(moe_swiglu), AT(moe_prototypes), AT(moe_expert_choice), AT(moe_hash),
        AT(product_key_memory), AT(mixture_of_depths), AT(block_topk), AT(nystrom_exact_inverse),
-       AT(learned_frequencies), AT(complex_embedding))
+       AT(nystrom), AT(nystromformer_package), AT(learned_frequencies), AT(complex_embedding))
