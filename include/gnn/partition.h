@@ -85,7 +85,7 @@ GNN_API const int64_t *gnn_partition_traffic(const gnn_partition_t *partition);
 GNN_API const int64_t *gnn_partition_traffic_back(const gnn_partition_t *partition);
 
 /** The size of a part, and of its exchanges in one layer. */
-typedef struct gnn_partition_part {
+typedef struct gnn_partition_part_s {
     int64_t nodes, edges;         /**< receivers, and their incoming edges */
     int64_t training;             /**< training nodes of the split */
     int64_t halo, sent;           /**< rows received, and sent, before an aggregation */
@@ -99,7 +99,7 @@ GNN_API int gnn_partition_part(const gnn_partition_t *partition, int64_t part,
                                gnn_partition_part_t *sizes);
 
 /** Bytes and messages of a part in a training step over the whole graph. */
-typedef struct gnn_partition_step {
+typedef struct gnn_partition_step_s {
     int64_t bytes_sent, bytes_received, messages_sent, messages_received;
     /** features, graph with transpose, and the rows of all layers with halo and gradients */
     int64_t memory;
@@ -154,7 +154,7 @@ GNN_API int gnn_partition_folder_open(gnn_partition_folder_t **folder, const cha
 GNN_API void gnn_partition_folder_free(gnn_partition_folder_t *folder);
 
 /** The sizes of a folder. */
-typedef struct gnn_partition_folder_sizes {
+typedef struct gnn_partition_folder_sizes_s {
     int64_t nodes, edges, features, classes, splits, parts;
     const int64_t *book; /**< (parts + 1), the folder's */
 } gnn_partition_folder_sizes_t;
@@ -178,7 +178,7 @@ GNN_API const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder
                                                       const char *name);
 
 /** Rows lo .. hi - 1 of a folder: pointers into the mapped arrays. */
-typedef struct gnn_partition_folder_rows {
+typedef struct gnn_partition_folder_rows_s {
     int64_t lo, hi;
     /** (hi - lo + 1) offsets into indices and edges of the whole folder: row lo + r receives from
      * indices[indptr[r]] .. indices[indptr[r + 1] - 1] */
