@@ -88,10 +88,11 @@ tools() {
     apt update && apt install --no-install-recommends build-essential lintian ccache && in_release DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends build-dep ./
 }
 
-# A lintian that is older than the policy that the packages follow says so.
+# Not reported: the policy that the packages follow, if lintian is older than it; what pyproject.toml would need, since no package
+# contains the Python part.
 read_by_lintian() {
     # shellcheck disable=SC2016 # expanded in the root
-    inside sh -c 'cd /release && lintian --version && lintian --allow-root --display-info --pedantic --suppress-tags newer-standards-version --fail-on error,warning,info,pedantic "$@" ./*.changes' sh
+    inside sh -c 'cd /release && lintian --version && lintian --allow-root --display-info --pedantic --suppress-tags newer-standards-version,missing-prerequisite-for-pyproject-backend --fail-on error,warning,info,pedantic "$@" ./*.changes' sh
 }
 
 suites() {

@@ -245,8 +245,8 @@ const gnn_map_t gnn_map_rope_yarn = {
 };
 
 /* ---- rope_given: pair t is rotated by position * frequencies[t], a parameter without gradient.
- * Rotary positions whose frequencies follow no formula of a few options (LongRoPE's list of
- * factors), and scaled ones of a part of each head, whose rotated values alone have the gain ---- */
+ * For frequencies that follow no formula of a few options (LongRoPE's list of factors), and for
+ * scaled ones of a part of each head, where the gain multiplies the rotated values alone ---- */
 
 enum { GIVEN_WIDTH, GIVEN_ADJACENT, GIVEN_GAIN };
 
