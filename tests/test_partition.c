@@ -169,8 +169,8 @@ START_TEST(metis_balances_edges_and_training_nodes_with_fewer_cut_edges)
         edges = edges > s.edges ? edges : s.edges;
         training = training > s.training ? training : s.training;
     }
-    ck_assert_msg(edges <= 1.25 * LINKS * 2 / 4, "%lld edges in a part", (long long)edges);
-    ck_assert_msg(training <= 1.25 * N * 0.4 / 4, "%lld training nodes", (long long)training);
+    ck_assert_msg((double)edges <= 1.25 * LINKS * 2 / 4, "%lld edges in a part", (long long)edges);
+    ck_assert_msg((double)training <= 1.25 * N * 0.4 / 4, "%lld training nodes", (long long)training);
     gnn_partition_free(by_hash);
     gnn_partition_free(by_metis);
     gnn_data_free(data);
