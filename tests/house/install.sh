@@ -177,7 +177,7 @@ else
     echo "SKIP install_site: no doxygen"
 fi
 prefix=$work/empty
-expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root" --prefix="$prefix" -Dbuildtype=debug -Digraph=disabled -Dtests=disabled -Ddocs=$docs ||
+expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root" --prefix="$prefix" -Dbuildtype=debug -Digraph=disabled -Dmpi=disabled -Dtests=disabled -Ddocs=$docs ||
     finish
 # What is installed; the other programs are built outside.
 targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn|libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
