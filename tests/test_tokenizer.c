@@ -202,6 +202,30 @@ START_TEST(byte_pairs_with_added_tokens)
 }
 END_TEST
 
+/* Falcon's: Digits and Split read ByteLevel's characters, in which the second byte of U+00B2 is a
+ * digit (expected ids: the package tokenizers). */
+START_TEST(steps_after_byte_level_read_its_characters)
+{
+    static const char steps[] =
+        "{\"type\": \"Sequence\", \"pretokenizers\": ["
+        "{\"type\": \"Punctuation\", \"behavior\": \"Contiguous\"}, "
+        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}, "
+        "{\"type\": \"Digits\", \"individual_digits\": false}, "
+        "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, "
+        "\"behavior\": \"Isolated\", \"invert\": false}]}";
+    static const char *const merges[] = {"\xc3\x82 \xc2\xb2", "3 4", "1 2", NULL};
+    gnn_tokenizer_t *t = open_text("tokenizer.json", byte_pairs_json(steps, merges, ""));
+    ck_assert_str_eq(ids_of(t, "x\xc2\xb2 1234", plain), "120 194 178 32 258 51 52");
+    ck_decodes(t, "x\xc2\xb2 1234", "x\xc2\xb2 1234");
+    gnn_tokenizer_free(t);
+    static const char rewrites[] = "{\"type\": \"Sequence\", \"pretokenizers\": ["
+                                   "{\"type\": \"ByteLevel\"}, {\"type\": \"Metaspace\"}]}";
+    const char *json = byte_pairs_json(rewrites, merges, "");
+    ck_fails(gnn_tokenizer_open(&t, write_file("tokenizer.json", json, strlen(json))),
+             GNN_EUNSUPPORTED, "\"Metaspace\" stands after ByteLevel");
+}
+END_TEST
+
 START_TEST(incomplete_characters_are_held_back)
 {
     gnn_tokenizer_t *t = open_text(
@@ -563,6 +587,7 @@ int main(void)
     tcase_add_test(c, offsets_pairs_and_truncation);
     tcase_add_test(c, bert_vocabulary);
     tcase_add_test(c, byte_pairs_with_added_tokens);
+    tcase_add_test(c, steps_after_byte_level_read_its_characters);
     tcase_add_test(c, incomplete_characters_are_held_back);
     tcase_add_test(c, long_words_take_linear_time);
     tcase_add_test(c, sentencepiece_unigram_and_merges);

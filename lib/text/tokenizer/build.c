@@ -19,18 +19,37 @@ static const char *type_of(const json_t *model)
                                                                 : "WordLevel";
 }
 
-/* ByteLevel is undone when the vocabulary is read, so no step may follow it. */
-static int check_bytewise(const gnn_tokenizer_t *t)
+/* Steps after the ByteLevel at index k split its characters: the text is in these around them, and
+ * of bytes before and after, as the vocabulary is. */
+static int enclose_rest(gnn__pipeline_t *p, int64_t k)
 {
-    const int64_t n = t->splitters.n;
+    gnn__text_step_t *step;
+    for (int64_t later = k + 1; later < p->n; later++)
+        if (p->at[later].row->rewrite)
+            return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" stands after ByteLevel",
+                              p->at[later].row->type);
+    GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_bytes, &step));
+    GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_characters, &step));
+    const gnn__text_step_t characters = *step;
+    memmove(p->at + k + 2, p->at + k + 1, (size_t)(p->n - k - 2) * sizeof *p->at);
+    p->at[k + 1] = characters;
+    return GNN_OK;
+}
+
+static int check_bytewise(gnn_tokenizer_t *t)
+{
+    gnn__pipeline_t *p = &t->splitters;
+    int64_t found = -1;
     if (!t->rules.bytewise)
         return GNN_OK;
-    if (t->splitters.at[n - 1].row != &gnn__text_step_byte_level)
-        return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" stands after ByteLevel",
-                          t->splitters.at[n - 1].row->type);
-    for (int64_t k = 0; k < n - 1; k++)
-        if (t->splitters.at[k].row == &gnn__text_step_byte_level)
-            return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: ByteLevel stands there twice");
+    for (int64_t k = 0; k < p->n; k++)
+        if (p->at[k].row == &gnn__text_step_byte_level) {
+            if (found >= 0)
+                return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: ByteLevel stands there twice");
+            found = k;
+        }
+    if (found < p->n - 1)
+        GNN_TRY(enclose_rest(p, found));
     return t->kind == &gnn__token_kind_byte_pairs || t->kind == &gnn__token_kind_word_level
                ? GNN_OK
                : gnn__error(GNN_EUNSUPPORTED,

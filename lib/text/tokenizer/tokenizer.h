@@ -153,6 +153,8 @@ typedef struct gnn__pipeline {
 #define GNN_TEXT_STEP(name) extern const gnn__text_step_row_t gnn__text_step_##name;
 #include <lib/text/tokenizer/steps.def>
 #undef GNN_TEXT_STEP
+/* Not in files: around the steps that follow ByteLevel. byte_level.c */
+extern const gnn__text_step_row_t gnn__text_step_characters, gnn__text_step_bytes;
 
 int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
                       gnn__text_step_t **step);
