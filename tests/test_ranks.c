@@ -69,7 +69,7 @@ static void compare(const char *name, int ranks, const trial_result_t *a, const 
 static void check_equal(const trial_case_t *c, int ranks, int threads, uint64_t delays,
                         const trial_result_t *one)
 {
-    const trial_case_t *cases[MOST_RANKS];
+    const trial_case_t *cases[MOST_RANKS] = {NULL};
     trial_result_t results[MOST_RANKS];
     for (int r = 0; r < ranks; r++)
         cases[r] = c;
@@ -211,7 +211,7 @@ END_TEST
 /* Trains on `ranks` ranks; the result of rank 0. */
 static trial_result_t run_all(const trial_case_t *c, int ranks)
 {
-    const trial_case_t *cases[MOST_RANKS];
+    const trial_case_t *cases[MOST_RANKS] = {NULL};
     trial_result_t results[MOST_RANKS];
     for (int r = 0; r < ranks; r++)
         cases[r] = c;
