@@ -14,7 +14,8 @@
 #
 # GNN_SYSTEMS and GNN_MIRROR: tools/roots.sh.
 #
-# --short: no benchmarks are built, and of the scripts in tests/house those run whose result depends on compiler and libraries.
+# --short: no benchmarks are built, suites draw fewer cases, and of the scripts in tests/house those run whose result depends on
+# compiler and libraries.
 # --if-possible: where a system cannot be had, it says so and counts as skipped. Logs stay in build/systems/.
 # The last line is "N passed, N failed, N skipped".
 set -eu
@@ -52,7 +53,7 @@ version_of() {
 # command_of NAME: runs README's command NAME/run.sh; leaves its exit status and its seconds.
 command_of() {
     began=$(date +%s) status=0
-    inside GNN_MESON_OPTIONS="-Dwerror=true $options $short" GNN_TEST_HOUSE="$scripts" ${cc:+CC="$cc"} sh "/libgnn/$1/run.sh" >"$logs/$1.log" 2>&1 </dev/null || status=$?
+    inside GNN_MESON_OPTIONS="-Dwerror=true $options $short" GNN_TEST_HOUSE="$scripts" ${short:+GNN_TEST_SMALL=1} ${cc:+CC="$cc"} sh "/libgnn/$1/run.sh" >"$logs/$1.log" 2>&1 </dev/null || status=$?
     seconds=$(($(date +%s) - began))
 }
 
