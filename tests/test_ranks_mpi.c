@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 /* Settings by environment variables, since options differ between implementations: more ranks than
- * processors, root. MPI itself leaks when it ends; the suite ranks has the leaks of the library. */
-#define MPIRUN                                                                                    \
-    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                  \
-    "PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                  \
-    "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "   \
-    "OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 " \
-    "timeout 120 mpirun -n %d %s %s 2>&1"
+ * processors, root, no network. MPI itself leaks when it ends; the suite ranks has the leaks of the
+ * library. */
+#define MPIRUN                                                                                  \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                \
+    "PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                \
+    "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe " \
+    "OMPI_MCA_btl=^tcp OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 "                       \
+    "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout 120 mpirun -n %d %s %s 2>&1"
 
 /* A part of what a program printed, for messages. */
 #define PART "%.2000s"
