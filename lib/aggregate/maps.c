@@ -87,6 +87,21 @@ static void rope_prepare(const gnn_aggregate_shape_t *shape, int64_t position, g
     }
 }
 
+/* NAME_apply and NAME_apply_grad: the rotations of a layout. */
+#define ROTATION(name, layout)                                                              \
+    static void name##_apply(const gnn_aggregate_shape_t *shape, int64_t heads,             \
+                             const gnn_real_t *numbers, const gnn_real_t *x, gnn_real_t *y) \
+    {                                                                                       \
+        rotate(shape, layout(shape), heads, numbers, 1, x, false, y);                       \
+    }                                                                                       \
+    static void name##_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,        \
+                                  const gnn_real_t *numbers, const gnn_real_t *x,           \
+                                  const gnn_real_t *d_y, gnn_real_t *d_x)                   \
+    {                                                                                       \
+        (void)x;                                                                            \
+        rotate(shape, layout(shape), heads, numbers, -1, d_y, true, d_x);                   \
+    }
+
 static rope_layout_t layout_of(int64_t pairs, bool adjacent)
 {
     return (rope_layout_t){pairs, adjacent ? 2 : 1, adjacent ? 1 : pairs};
@@ -97,19 +112,7 @@ static rope_layout_t rope_layout(const gnn_aggregate_shape_t *shape)
     return layout_of(rope_width(shape) / 2, shape->options[ADJACENT] > 0);
 }
 
-static void rope_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
-                       const gnn_real_t *x, gnn_real_t *y)
-{
-    rotate(shape, rope_layout(shape), heads, numbers, 1, x, false, y);
-}
-
-static void rope_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
-                            const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
-                            gnn_real_t *d_x)
-{
-    (void)x;
-    rotate(shape, rope_layout(shape), heads, numbers, -1, d_y, true, d_x);
-}
+ROTATION(rope, rope_layout)
 
 const gnn_map_t gnn_map_rope = {
     .name = "rope",
@@ -157,22 +160,10 @@ static void prepare_scaled(const gnn_aggregate_shape_t *shape, int64_t position,
 
 static rope_layout_t whole_layout(const gnn_aggregate_shape_t *shape)
 {
-    return (rope_layout_t){shape->d_k / 2, 1, shape->d_k / 2};
+    return layout_of(shape->d_k / 2, false);
 }
 
-static void apply_whole(const gnn_aggregate_shape_t *shape, int64_t heads,
-                        const gnn_real_t *numbers, const gnn_real_t *x, gnn_real_t *y)
-{
-    rotate(shape, whole_layout(shape), heads, numbers, 1, x, false, y);
-}
-
-static void apply_whole_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
-                             const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
-                             gnn_real_t *d_x)
-{
-    (void)x;
-    rotate(shape, whole_layout(shape), heads, numbers, -1, d_y, true, d_x);
-}
+ROTATION(whole, whole_layout)
 
 enum { LONG = SCALED_FACTOR + 1, SHORT };
 
@@ -208,8 +199,8 @@ const gnn_map_t gnn_map_rope_llama3 = {
     .wrong = llama3_wrong,
     .numbers = whole_head,
     .prepare = llama3_prepare,
-    .apply = apply_whole,
-    .apply_grad = apply_whole_grad,
+    .apply = whole_apply,
+    .apply_grad = whole_apply_grad,
 };
 
 enum { FIRST = SCALED_FACTOR + 1, LAST };
@@ -240,8 +231,8 @@ const gnn_map_t gnn_map_rope_yarn = {
     .wrong = odd_head,
     .numbers = whole_head,
     .prepare = yarn_prepare,
-    .apply = apply_whole,
-    .apply_grad = apply_whole_grad,
+    .apply = whole_apply,
+    .apply_grad = whole_apply_grad,
 };
 
 /* ---- rope_given: pair t is rotated by position * frequencies[t], a parameter without gradient.
@@ -288,19 +279,7 @@ static rope_layout_t given_layout(const gnn_aggregate_shape_t *shape)
     return layout_of(given_width(shape) / 2, shape->options[GIVEN_ADJACENT] > 0);
 }
 
-static void given_apply(const gnn_aggregate_shape_t *shape, int64_t heads,
-                        const gnn_real_t *numbers, const gnn_real_t *x, gnn_real_t *y)
-{
-    rotate(shape, given_layout(shape), heads, numbers, 1, x, false, y);
-}
-
-static void given_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
-                             const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
-                             gnn_real_t *d_x)
-{
-    (void)x;
-    rotate(shape, given_layout(shape), heads, numbers, -1, d_y, true, d_x);
-}
+ROTATION(given, given_layout)
 
 const gnn_map_t gnn_map_rope_given = {
     .name = "rope_given",

@@ -10,11 +10,14 @@ bool gnn__any_marked(const uint8_t *mask, int64_t n)
     return false;
 }
 
+/* FNV-1a */
+static const uint64_t HASH_START = 0xcbf29ce484222325u;
+
 static void hash(uint64_t *sum, const void *bytes, size_t count)
 {
     const unsigned char *b = bytes;
     for (size_t k = 0; k < count; k++)
-        *sum = (*sum ^ b[k]) * 0x100000001b3u; /* FNV-1a */
+        *sum = (*sum ^ b[k]) * 0x100000001b3u;
 }
 
 /* Hashes the sampling settings. */
@@ -65,7 +68,7 @@ int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data)
 {
     const gnn_graph_t *graph = gnn_data_graph(data);
     const int64_t sizes[] = {gnn_data_nodes(data), gnn_data_classes(data), graph->base.n_parts};
-    uint64_t sum = 0xcbf29ce484222325u;
+    uint64_t sum = HASH_START;
     hash(&sum, sizes, sizeof sizes);
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         hash_pairs(&sum, &graph->base.parts[p].pairs);
@@ -80,7 +83,7 @@ int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
 {
     const uint64_t seed = gnn_context_seed(context);
     const gnn_parameters_t *p = gnn_model_parameters(model);
-    uint64_t sum = 0xcbf29ce484222325u;
+    uint64_t sum = HASH_START;
     hash(&sum, &seed, sizeof seed);
     for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
         const gnn_tensor_t value = gnn_parameters_value(p, id);
@@ -97,7 +100,7 @@ uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *co
     const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
     const int64_t sizes[] = {n, gnn_graph_n_pairs(gnn_data_graph(data)), classes,
                              gnn_data_features(data)};
-    uint64_t sum = 0xcbf29ce484222325u;
+    uint64_t sum = HASH_START;
     hash(&sum, sizes, sizeof sizes);
     for (int64_t k = 0; k < gnn_data_graph_count(data); k++) {
         const int64_t pairs = gnn_graph_n_pairs(gnn_data_graph_at(data, k));

@@ -15,8 +15,8 @@
  * recurrences (HGRN, Qin et al. 2023).
  *
  * One unit per segment and head: in chunks of rows where gnn__delta_in_chunks is true, else row by
- * row, as below. Gates multiply the memory itself, so that nothing in
- * it is larger than what rows have written. Backward keeps the memory at the first row of each
+ * row, as below. Gates multiply the memory itself, so that nothing in it is larger than what rows
+ * have written. Backward keeps the memory at the first row of each
  * chunk, and makes those of the rows of one chunk at a time again. */
 #include <lib/kernels/simd/real_math.h>
 #include <lib/ops/named/delta.h>
@@ -227,15 +227,6 @@ static work_t lay_out(const sizes_t *s, int64_t chunks, gnn_real_t *scratch)
     return w;
 }
 
-static gnn_real_t dot(const gnn_real_t *restrict a, const gnn_real_t *restrict b, int64_t n)
-{
-    gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += a[c] * b[c];
-    return sum;
-}
-
 /* Adds to the gradient of input k, where it is wanted. */
 static void give(const unit_t *u, int input, int64_t row, int64_t col, gnn_real_t d)
 {
@@ -254,12 +245,12 @@ static void read_row_grad(const unit_t *u, int64_t row, const gnn_real_t *memory
     memset(w->d_u, 0, sizeof *w->d_u * (size_t)d_v);
     for (int64_t c = 0; c < d_k; c++) {
         gnn_real_t *d = w->d_memory + c * d_v;
-        give(u, Q, row, u->head * d_k + c, scale * dot(memory + c * d_v, d_y, d_v));
+        give(u, Q, row, u->head * d_k + c, scale * gnn__delta_dot(memory + c * d_v, d_y, d_v));
         for (int64_t f = 0; f < d_v; f++) {
             d[f] += scale * q[c] * d_y[f];
             w->d_u[f] += k[c] * d[f];
         }
-        give(u, K, row, u->head * d_k + c, dot(d, w->u, d_v));
+        give(u, K, row, u->head * d_k + c, gnn__delta_dot(d, w->u, d_v));
     }
 }
 
@@ -273,10 +264,11 @@ static void write_row_grad(const unit_t *u, int64_t row, const gnn_real_t *befor
         const gnn_real_t by = kept(u, row, c), *s = before + c * d_v;
         gnn_real_t *d = w->d_memory + c * d_v;
         if (corrects)
-            give(u, K, row, at + c, -by * dot(s, w->d_e, d_v));
+            give(u, K, row, at + c, -by * gnn__delta_dot(s, w->d_e, d_v));
         for (int64_t f = 0; corrects && f < d_v; f++)
             d[f] -= k[c] * w->d_e[f];
-        give(u, u->s->gates, row, u->s->by_channel ? at + c : u->head, by * dot(d, s, d_v));
+        give(u, u->s->gates, row, u->s->by_channel ? at + c : u->head,
+             by * gnn__delta_dot(d, s, d_v));
         for (int64_t f = 0; f < d_v; f++)
             d[f] *= by;
     }
@@ -291,7 +283,7 @@ static void row_grad(const unit_t *u, int64_t row, int64_t in_chunk, const work_
     for (int64_t f = 0; f < d_v; f++)
         w->u[f] = beta * e[f];
     read_row_grad(u, row, before + square, w);
-    give(u, u->s->beta, row, u->head, dot(w->d_u, e, d_v));
+    give(u, u->s->beta, row, u->head, gnn__delta_dot(w->d_u, e, d_v));
     for (int64_t f = 0; f < d_v; f++) {
         w->d_e[f] = beta * w->d_u[f];
         give(u, V, row, u->head * d_v + f, w->d_e[f]);

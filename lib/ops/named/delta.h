@@ -20,6 +20,16 @@ typedef struct gnn__delta_unit {
     int64_t head;
 } gnn__delta_unit_t;
 
+static inline gnn_real_t gnn__delta_dot(const gnn_real_t *restrict a, const gnn_real_t *restrict b,
+                                        int64_t n)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < n; c++)
+        sum += a[c] * b[c];
+    return sum;
+}
+
 /* True if chunks are faster: wide memories, and no gate per channel. */
 bool gnn__delta_in_chunks(const gnn__delta_t *s);
 /* Values of one thread's scratch for segments of at most `rows` rows; false: overflow. */

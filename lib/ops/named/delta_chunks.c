@@ -93,14 +93,16 @@ bool gnn__delta_chunk_values(const gnn__delta_t *s, int64_t rows, bool backward,
 
 /* ---- blocks ---- */
 
-static void multiply(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, rows_t b, rows_t c)
+/* c (m x n) += alpha a b, or alpha a' b where `turned`; c without memory: nothing. */
+static void add_product(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, bool turned,
+                        rows_t b, rows_t c)
 {
     const gnn__gemm_block_t p = {.m = m,
                                  .n = n,
                                  .k = k,
                                  .a = a.at,
-                                 .a_row = a.stride,
-                                 .a_col = 1,
+                                 .a_row = turned ? 1 : a.stride,
+                                 .a_col = turned ? a.stride : 1,
                                  .b = b.at,
                                  .ldb = b.stride,
                                  .c = c.at,
@@ -110,23 +112,15 @@ static void multiply(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a
         gnn__gemm_block_kernels()->multiply(&p);
 }
 
-/* The same with a transposed. */
+static void multiply(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, rows_t b, rows_t c)
+{
+    add_product(m, n, k, alpha, a, false, b, c);
+}
+
 static void multiply_turned(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, rows_t b,
                             rows_t c)
 {
-    const gnn__gemm_block_t p = {.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .a = a.at,
-                                 .a_row = 1,
-                                 .a_col = a.stride,
-                                 .b = b.at,
-                                 .ldb = b.stride,
-                                 .c = c.at,
-                                 .ldc = c.stride,
-                                 .alpha = alpha};
-    if (c.at)
-        gnn__gemm_block_kernels()->multiply(&p);
+    add_product(m, n, k, alpha, a, true, b, c);
 }
 
 static void clear(gnn_real_t *x, int64_t count)
@@ -153,15 +147,6 @@ static void scale_rows(int64_t n, int64_t cols, const gnn_real_t *f, gnn_real_t 
         for (int64_t c = 0; c < cols; c++)
             y[i * cols + c] = factor * x.at[i * x.stride + c];
     }
-}
-
-static gnn_real_t dot(const gnn_real_t *restrict a, const gnn_real_t *restrict b, int64_t n)
-{
-    gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += a[c] * b[c];
-    return sum;
 }
 
 static void subtract(int64_t n, gnn_real_t by, const gnn_real_t *restrict x, gnn_real_t *restrict y)
@@ -344,7 +329,7 @@ static void beta_grad(const chunk_t *c)
         subtract(d, c->factor[i], c->ks + i * d, c->temporary + i * d);
     multiply(c->n, d, c->n, -1, (rows_t){c->m, ROWS}, (rows_t){c->u, d}, (rows_t){c->temporary, d});
     for (int64_t i = 0; i < c->n; i++)
-        give_value(c, c->s->beta, i, (double)dot(c->d_u + i * d, c->temporary + i * d, d));
+        give_value(c, c->s->beta, i, (double)gnn__delta_dot(c->d_u + i * d, c->temporary + i * d, d));
 }
 
 /* d_m and d_a, times D; before that their part of the gradient of G. */
@@ -398,13 +383,15 @@ static void gates_grad(const chunk_t *c)
     const int64_t d = s->d_v, last = c->n - 1;
     double sum = 0;
     for (int64_t i = 0; i < c->n; i++) {
-        const double kept = (double)c->left[i] * (double)dot(c->u + i * d, c->kd + i * d, d);
-        c->d_sums[i] += (double)dot(c->dy + i * d, c->qs + i * d, d) - kept;
+        const double kept =
+            (double)c->left[i] * (double)gnn__delta_dot(c->u + i * d, c->kd + i * d, d);
+        c->d_sums[i] += (double)gnn__delta_dot(c->dy + i * d, c->qs + i * d, d) - kept;
         if (s->beta >= 0)
-            c->d_sums[i] -= (double)dot(c->temporary + i * d, c->ks + i * d, d);
+            c->d_sums[i] -= (double)gnn__delta_dot(c->temporary + i * d, c->ks + i * d, d);
         c->d_sums[last] += kept;
     }
-    c->d_sums[last] += (double)c->factor[last] * (double)dot(c->d_memory, c->memory, s->square);
+    c->d_sums[last] +=
+        (double)c->factor[last] * (double)gnn__delta_dot(c->d_memory, c->memory, s->square);
     for (int64_t i = last; i >= 0; i--)
         give_value(c, s->gates, i, sum += c->d_sums[i]);
 }
