@@ -342,7 +342,7 @@ int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j)
 int64_t gnn__pairs_max_chunks(const gnn__pairs_t *p, int64_t per)
 {
     if (p->sliced)
-        return p->n_rows / GNN__SLICE + 2;
+        return p->n_rows / GNN_SLICE + 2;
     return p->n_rows == 0 ? 0 : (p->count + p->n_rows) / (per > 0 ? per : 1) + 1;
 }
 
@@ -363,7 +363,7 @@ static int64_t chunk_end(const gnn__pairs_t *p, int64_t from, int64_t per)
 /* Over ranks a chunk is a slice of own rows; the halo's rows, which are empty, are the last. */
 static int64_t slice_end(const gnn__pairs_t *p, int64_t from)
 {
-    return from < p->own_rows ? gnn__min(from + GNN__SLICE, p->own_rows) : p->n_rows;
+    return from < p->own_rows ? gnn__min(from + GNN_SLICE, p->own_rows) : p->n_rows;
 }
 
 /* A chunk ends as soon as it reaches `per`, so all but the last have at least that:

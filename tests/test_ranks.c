@@ -287,6 +287,35 @@ START_TEST(what_does_not_run_over_ranks_is_refused_by_name)
 }
 END_TEST
 
+/* Row r takes matrix r mod 3, whatever slice it is in; 512 is not a multiple of 3. */
+START_TEST(an_op_that_reads_the_index_of_a_row_is_refused)
+{
+    const trial_case_t c = {.name = "experts", .nodes = 600};
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_PARAMETER, .name = "w", .rows = 3 * TRIAL_IN, .out = TRIAL_CLASSES},
+        {.kind = GNN_STEP_OP,
+         .name = "y",
+         .inputs = {"x", "w"},
+         .op = &gnn_op_grouped_product,
+         .options = {3}}};
+    gnn_data_t *data = trial_data(&c);
+    gnn_transport_t *one;
+    gnn_context_t *context;
+    gnn_model_t *model;
+    ck_ok(gnn_transport_one(&one));
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_model_from_steps(&model, context, 2, steps));
+    ck_ok(gnn_train(model, context, data, &few, NULL));
+    ck_ok(gnn_context_set_ranks(context, one));
+    ck_fails(gnn_train(model, context, data, &few, NULL), GNN_EUNSUPPORTED,
+             "op grouped_product is not supported over ranks");
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    gnn_transport_free(one);
+}
+END_TEST
+
 /* ---- faults ---- */
 
 static void check_all_end(trial_case_t *const *cases, int ranks, const char *words)
@@ -361,7 +390,7 @@ static double sum_over(int ranks, int64_t slices)
     sum_t sum[MOST_RANKS];
     ck_ok(gnn_transport_threads(transports, ranks, 0));
     for (int r = 0; r < ranks; r++) {
-        sum[r] = (sum_t){transports[r], slices * GNN__SLICE - 100, 0};
+        sum[r] = (sum_t){transports[r], slices * GNN_SLICE - 100, 0};
         ck_assert_int_eq(pthread_create(&running[r], NULL, sum_rank, &sum[r]), 0);
     }
     for (int r = 0; r < ranks; r++) {
@@ -401,6 +430,7 @@ int main(void)
     tcase_add_test(tests, losses_metrics_and_patience_are_those_of_the_whole_graph);
     tcase_add_test(tests, trainings_resume_on_another_count_of_ranks);
     tcase_add_test(tests, what_does_not_run_over_ranks_is_refused_by_name);
+    tcase_add_test(tests, an_op_that_reads_the_index_of_a_row_is_refused);
     tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);
     suite_add_tcase(suite, tests);
     return test_main(suite);

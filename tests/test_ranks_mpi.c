@@ -28,7 +28,7 @@ static bool has_mpi(void)
     if (!RANKS_PROGRAM[0])
         why = "built without MPI";
     else if (system("command -v mpirun > /dev/null") != 0)
-        why = "there is no mpirun";
+        why = "mpirun is not installed";
     else if (run(2, "true", "", out, sizeof out) != 0)
         why = "mpirun cannot start two processes";
     if (why)

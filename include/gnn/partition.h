@@ -21,13 +21,12 @@
 #define GNN_PARTITION_H
 
 #include <gnn/data.h>
+#include <gnn/ranks.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Rows of a slice, the unit of parts. */
-#define GNN_SLICE 512
 /** The largest count of parts. */
 #define GNN_MAX_PARTS 4096
 
@@ -94,7 +93,7 @@ typedef struct gnn_partition_part_s {
     int64_t from, from_back;      /**< parts from which it receives */
     int64_t features;             /**< bytes of its rows of features, labels and masks */
 } gnn_partition_part_t;
-/** Reads the sizes of a part. GNN_EINVALID: a NULL, or there is no such part. */
+/** Reads the sizes of a part. GNN_EINVALID: a NULL, or `part` is out of range. */
 GNN_API int gnn_partition_part(const gnn_partition_t *partition, int64_t part,
                                gnn_partition_part_t *sizes);
 

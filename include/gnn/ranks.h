@@ -26,6 +26,9 @@
 extern "C" {
 #endif
 
+/** Rows of a slice: ranks and parts own whole slices, of which the last may be shorter. */
+#define GNN_SLICE 512
+
 /** A block of memory to send, or to receive into. */
 typedef struct gnn_bytes {
     void *data;

@@ -51,25 +51,39 @@ int gnn_context_set_ranks(gnn_context_t *context, gnn_transport_t *transport)
     return GNN_OK;
 }
 
-void gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
+void gnn__slice_book(int64_t n, int64_t ranks, const int64_t *before, int64_t *book)
 {
-    const int size = ranks->transport->ranks, rank = ranks->transport->rank;
-    double total = 16 * (double)n, before = 0;
-    int r = 1;
-    for (int64_t i = 0; i < n; i++)
-        total += (double)degree[i];
-    ranks->book[0] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        for (; i % GNN__SLICE == 0 && r < size && before >= total * r / size; r++)
-            ranks->book[r] = i;
-        before += 16 + (double)degree[i];
+    const int64_t slices = (n + GNN_SLICE - 1) / GNN_SLICE;
+    int64_t rank = 1;
+    book[0] = 0;
+    for (int64_t s = 0; s < slices; s++)
+        for (; rank < ranks; rank++) {
+            const double share = (double)before[slices] / (double)ranks * (double)rank,
+                         left = share - (double)before[s], right = (double)before[s + 1] - share;
+            if (right < 0)
+                break;
+            book[rank] = right <= left ? gnn__min(n, (s + 1) * GNN_SLICE) : s * GNN_SLICE;
+        }
+    for (; rank <= ranks; rank++)
+        book[rank] = n;
+}
+
+int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
+{
+    const int rank = ranks->transport->rank;
+    int64_t *before;
+    GNN_TRY(gnn__new(&before, n / GNN_SLICE + 2, sizeof *before, "rows of ranks"));
+    for (int64_t i = 0, sum = 0; i < n; i++) {
+        sum += GNN__NODE_COST + degree[i];
+        before[i / GNN_SLICE + 1] = sum;
     }
-    for (; r <= size; r++)
-        ranks->book[r] = n;
+    gnn__slice_book(n, ranks->transport->ranks, before, ranks->book);
+    gnn_free(before);
     ranks->n = n;
     ranks->lo = ranks->book[rank];
     ranks->hi = ranks->book[rank + 1];
     ranks->split = true;
+    return GNN_OK;
 }
 
 /* ---- meetings ---- */
@@ -170,20 +184,21 @@ int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t
     return rc == GNN_OK ? rc : transport_failed(ranks, rc);
 }
 
-int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *sizes, void *all)
+int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,
+                      void *all)
 {
     const int size = ranks->transport->ranks;
     gnn_bytes_t *send = ranks->messages, *receive = send + size;
-    size_t at = 0;
+    char *at = all;
     GNN_TRY(meet(ranks, "gather", GNN_OK));
     for (int r = 0; r < size; r++) {
         union {
             const void *from;
             void *data;
         } block = {.from = own};
-        send[r] = (gnn_bytes_t){block.data, sizes[ranks->transport->rank]};
-        receive[r] = (gnn_bytes_t){(char *)all + at, sizes[r]};
-        at += sizes[r];
+        send[r] = (gnn_bytes_t){block.data, bytes * (counts ? counts[ranks->transport->rank] : 1)};
+        receive[r] = (gnn_bytes_t){at, bytes * (counts ? counts[r] : 1)};
+        at += receive[r].size;
     }
     const int rc = ranks->transport->exchange(ranks->transport, send, receive);
     return rc == GNN_OK ? rc : transport_failed(ranks, rc);
@@ -227,12 +242,12 @@ int gnn__ranks_share(gnn__ranks_t *ranks, int rc)
 int gnn__ranks_rows(gnn__ranks_t *ranks, const void *own, size_t bytes, void *all)
 {
     const int size = ranks->transport->ranks;
-    size_t *sizes;
-    GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
+    size_t *counts;
+    GNN_TRY(gnn__new(&counts, size, sizeof *counts, "sizes of messages"));
     for (int r = 0; r < size; r++)
-        sizes[r] = (size_t)(ranks->book[r + 1] - ranks->book[r]) * bytes;
-    const int rc = gnn__ranks_gather(ranks, own, sizes, all);
-    gnn_free(sizes);
+        counts[r] = (size_t)(ranks->book[r + 1] - ranks->book[r]);
+    const int rc = gnn__ranks_gather(ranks, own, counts, bytes, all);
+    gnn_free(counts);
     return rc;
 }
 
@@ -358,8 +373,7 @@ static int gather_blocks(gnn__slice_sums_t *sums, char **all, int64_t *blocks)
     char *memory;
     int rc;
     GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
-    GNN_CHECK(meet(ranks, "sums", GNN_OK));
-    GNN_CHECK(all_to_all(ranks, &own, sizeof own, sizes));
+    GNN_CHECK(gnn__ranks_gather(ranks, &own, NULL, sizeof own, sizes));
     for (int r = 0; r < size; r++)
         total += sizes[r];
     /* hellos of the meeting are in the same memory: the blocks follow them */
@@ -368,7 +382,7 @@ static int gather_blocks(gnn__slice_sums_t *sums, char **all, int64_t *blocks)
     pack(sums, memory + before);
     *all = memory + before + own;
     *blocks = (int64_t)(total / block);
-    rc = gnn__ranks_gather(ranks, memory + before, sizes, *all);
+    rc = gnn__ranks_gather(ranks, memory + before, sizes, 1, *all);
 done:
     gnn_free(sizes);
     return rc;

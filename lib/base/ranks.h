@@ -6,15 +6,15 @@
 #include <gnn/ranks.h>
 #include <lib/base/base.h>
 
-/* Rows per slice. A rank owns whole slices, the last of which may be shorter. */
-enum { GNN__SLICE = 512 };
+/* The weight of a node where slices are dealt to ranks by weight, in edges. */
+enum { GNN__NODE_COST = 16 };
 
 typedef struct gnn__ranks {
     gnn_transport_t *transport;
     bool ended;            /* an error is known to all ranks: no collective call follows */
     bool split;            /* the rows of the running call are split; the fields below are set */
     int64_t n, lo, hi;     /* rows of all ranks, and those of this one */
-    int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN__SLICE */
+    int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN_SLICE */
     gnn_bytes_t *messages; /* (2 ranks) */
     /* grows only: blocks of sums, packed rows */
     double *sums;
@@ -32,16 +32,16 @@ static inline gnn__ranks_t *gnn__ranks_split(const gnn_context_t *context)
 /* Slices of this rank, and the index of the first. */
 static inline int64_t gnn__slices(const gnn__ranks_t *ranks)
 {
-    return (ranks->hi - ranks->lo + GNN__SLICE - 1) / GNN__SLICE;
+    return (ranks->hi - ranks->lo + GNN_SLICE - 1) / GNN_SLICE;
 }
 static inline int64_t gnn__first_slice(const gnn__ranks_t *ranks)
 {
-    return ranks->lo / GNN__SLICE;
+    return ranks->lo / GNN_SLICE;
 }
-/* Rows of slice k of this rank: from k * GNN__SLICE on, counted from its first row. */
+/* Rows of slice k of this rank: from k * GNN_SLICE on, counted from its first row. */
 static inline int64_t gnn__slice_rows(const gnn__ranks_t *ranks, int64_t k)
 {
-    return gnn__min(ranks->hi - ranks->lo - k * GNN__SLICE, GNN__SLICE);
+    return gnn__min(ranks->hi - ranks->lo - k * GNN_SLICE, GNN_SLICE);
 }
 
 void gnn__ranks_free(gnn__ranks_t *ranks);
@@ -49,9 +49,12 @@ void gnn__ranks_free(gnn__ranks_t *ranks);
  * error of the lowest rank that has one, on all ranks. */
 void gnn__ranks_open(const gnn_context_t *context);
 int gnn__ranks_close(const gnn_context_t *context, int rc);
-/* Splits n rows by weight, which is their degree and 16: rank r gets slices until their weight
- * reaches r + 1 shares of the total. */
-void gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree);
+/* Splits n rows by weight, which is their degree and GNN__NODE_COST. */
+int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree);
+/* book (ranks + 1) = the first row of each rank, and n. before[s] is the weight of all rows before
+ * slice s, up to the count of slices. The border of two ranks is before or after the slice that
+ * crosses the share, whichever is nearer. */
+void gnn__slice_book(int64_t n, int64_t ranks, const int64_t *before, int64_t *book);
 
 /* ---- collective calls: all ranks make them in the same order ---- */
 
@@ -59,8 +62,10 @@ void gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree
  * has ended reaches the others here. */
 int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t *send,
                         const gnn_bytes_t *receive);
-/* all = the blocks of all ranks, one after another; sizes[r] is that of rank r, in bytes. */
-int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *sizes, void *all);
+/* all = the blocks of all ranks, one after another: counts[r] elements of `bytes` bytes of rank r;
+ * counts NULL: one each. */
+int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,
+                      void *all);
 /* *value = its sum over all ranks. */
 int gnn__ranks_total(gnn__ranks_t *ranks, int64_t *value);
 /* GNN_EINVALID, naming `what`, unless all ranks pass the same value. */
@@ -69,7 +74,7 @@ int gnn__ranks_same(gnn__ranks_t *ranks, const char *what, uint64_t value);
 int gnn__ranks_share(gnn__ranks_t *ranks, int rc);
 /* Rows of `bytes` bytes of all ranks in order: `own` (hi - lo rows) to `all` (n rows). */
 int gnn__ranks_rows(gnn__ranks_t *ranks, const void *own, size_t bytes, void *all);
-/* *packed = room for so many bytes, valid until the next call. */
+/* *packed = a buffer of `bytes` bytes, valid until the next call. */
 int gnn__ranks_packed(gnn__ranks_t *ranks, size_t bytes, char **packed);
 
 /* ---- sums over slices ----

@@ -194,12 +194,12 @@ static double chunk_loss(const gnn_op_call_t *call, int64_t chunk, double total,
 
 /* ---- over ranks: sums slice by slice; a slice is a whole count of chunks ---- */
 
-_Static_assert(GNN__SLICE % ROWS_AT_ONCE == 0, "chunks do not cross slices");
+_Static_assert(GNN_SLICE % ROWS_AT_ONCE == 0, "chunks do not cross slices");
 
 /* *total = the sum over all ranks of `values` per chunk of this rank. */
 static int sum_chunks(gnn__ranks_t *ranks, const double *values, int64_t chunks, double *total)
 {
-    enum { OF_A_SLICE = GNN__SLICE / ROWS_AT_ONCE };
+    enum { OF_A_SLICE = GNN_SLICE / ROWS_AT_ONCE };
     gnn__slice_sums_t sums = gnn__slice_sums(ranks, 1);
     const double *sum;
     for (int64_t k = 0; k < gnn__slices(ranks); k++) {

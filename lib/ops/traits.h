@@ -53,6 +53,17 @@ typedef struct gnn__op_traits {
     /* Over ranks: rows of the outputs of an op that makes its own collective calls, or
      * GNN__OVER_SLICES for a call that runs slice by slice. GNN_EUNSUPPORTED by `rc`. */
     gnn__over_t (*over)(const gnn_op_call_t *call, int *rc);
+    /* With GNN_OP_BY_ROWS: the input without which rows are read by their index; 0: none. */
+    int row_ids;
 } gnn__op_traits_t;
+
+/* True if row i of an op's outputs depends on rows i of its inputs alone, for calls on any run of
+ * rows. `absent` is true for an input that the call does not have. */
+static inline bool gnn__op_by_rows(const gnn_op_t *op, bool (*absent)(const void *user, int input),
+                                   const void *user)
+{
+    const int ids = op->traits ? op->traits->row_ids : 0;
+    return (op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_BY_ROWS)) && !(ids && absent(user, ids));
+}
 
 #endif

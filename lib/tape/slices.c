@@ -11,7 +11,7 @@ typedef struct {
     gnn_op_call_t call;
     gnn_operand_t in[MOST_INPUTS];
     gnn_sparse_t sparse;
-    int64_t indptr[GNN__SLICE + 1];
+    int64_t indptr[GNN_SLICE + 1];
 } slice_t;
 
 static gnn_tensor_t window(gnn_tensor_t t, int64_t first, int64_t rows)
@@ -37,7 +37,7 @@ static void cut_sparse(slice_t *s, gnn_operand_t *in, int64_t first, int64_t row
 static int cut(const gnn_tape_t *tape, const gnn__node_t *node, int64_t k, slice_t *s)
 {
     const gnn__ranks_t *ranks = tape->context->ranks;
-    const int64_t first = k * GNN__SLICE, rows = gnn__slice_rows(ranks, k);
+    const int64_t first = k * GNN_SLICE, rows = gnn__slice_rows(ranks, k);
     s->call = node->call;
     s->call.in = s->in;
     for (int i = 0; i < node->n_own; i++) {
@@ -62,6 +62,12 @@ static int refuse(const gnn__node_t *node)
 {
     return gnn_op_fail(&node->call, GNN_EUNSUPPORTED, "ranks: op %s is not supported over ranks",
                        node->op->name);
+}
+
+static bool absent(const void *user, int input)
+{
+    const gnn__node_t *node = user;
+    return input >= node->n_own || node->in[input] == GNN_NONE;
 }
 
 /* Sizes of all slices; values that one slice keeps are kept. */
@@ -114,8 +120,7 @@ int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
         return rc;
     }
     const bool by_rows = traits && traits->over;
-    if (wide || node->n_own > MOST_INPUTS ||
-        !(by_rows || node->op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_BY_ROWS)))
+    if (wide || node->n_own > MOST_INPUTS || !(by_rows || gnn__op_by_rows(node->op, absent, node)))
         return refuse(node);
     node->over = GNN__OVER_OWN;
     node->sliced = true;
@@ -128,7 +133,7 @@ int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
 static int open_slice(const gnn_tape_t *tape, const gnn__node_t *node, int64_t k, slice_t *s)
 {
     const gnn_op_call_t *whole = &node->call;
-    const int64_t first = k * GNN__SLICE, rows = gnn__slice_rows(tape->context->ranks, k);
+    const int64_t first = k * GNN_SLICE, rows = gnn__slice_rows(tape->context->ranks, k);
     GNN_TRY(cut(tape, node, k, s));
     for (int i = 0; i < whole->n_out; i++) {
         s->call.out[i].value = window(whole->out[i].value, first, rows);

@@ -90,44 +90,20 @@ int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *
 /* Blocks of `bytes` bytes per row of all ranks, in order; *array grows to `rows` rows. */
 static int gather(gnn__ranks_t *ranks, void *array, size_t bytes, const size_t *counts, int64_t rows)
 {
-    const int size = ranks->transport->ranks;
-    size_t *sizes;
-    char *own, *all = NULL;
-    int rc;
+    char *own, *all;
     memcpy(&own, array, sizeof own);
-    GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
-    for (int r = 0; r < size; r++)
-        sizes[r] = counts[r] * bytes;
-    GNN_CHECK(gnn__new(&all, rows, bytes, "outputs of the validation part"));
-    GNN_CHECK(gnn__ranks_gather(ranks, own, sizes, all));
-    memcpy(array, &all, sizeof all);
-    all = own;
-done:
-    gnn_free(all);
-    gnn_free(sizes);
-    return rc;
-}
-
-/* counts[r] = rows of rank r; returns their sum in *rows. */
-static int count_rows(const gnn__pool_t *pool, gnn__ranks_t *ranks, size_t *counts, int64_t *rows)
-{
-    const int size = ranks->transport->ranks;
-    size_t *eights;
-    GNN_TRY(gnn__new(&eights, size, sizeof *eights, "sizes of messages"));
-    for (int r = 0; r < size; r++)
-        eights[r] = sizeof pool->rows;
-    const int rc = gnn__ranks_gather(ranks, &pool->rows, eights, counts);
-    *rows = 0;
-    for (int r = 0; r < size; r++)
-        *rows += (int64_t)counts[r];
-    gnn_free(eights);
+    GNN_TRY(gnn__new(&all, rows, bytes, "outputs of the validation part"));
+    const int rc = gnn__ranks_gather(ranks, own, counts, bytes, all);
+    if (rc == GNN_OK)
+        memcpy(array, &all, sizeof all);
+    gnn_free(rc == GNN_OK ? own : all);
     return rc;
 }
 
 int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks)
 {
     size_t *counts;
-    int64_t rows;
+    int64_t rows = 0;
     int rc;
     if (pool->metric == GNN_METRIC_ACCURACY) {
         GNN_TRY(gnn__ranks_total(ranks, &pool->rows));
@@ -136,7 +112,9 @@ int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks)
     const size_t row = sizeof *pool->logits * (size_t)pool->cols;
     const bool targets = gnn__takes_targets(pool->metric);
     GNN_TRY(gnn__new(&counts, ranks->transport->ranks, sizeof *counts, "rows of ranks"));
-    GNN_CHECK(count_rows(pool, ranks, counts, &rows));
+    GNN_CHECK(gnn__ranks_gather(ranks, &pool->rows, NULL, sizeof pool->rows, counts));
+    for (int r = 0; r < ranks->transport->ranks; r++)
+        rows += (int64_t)counts[r];
     GNN_CHECK(gather(ranks, &pool->logits, row, counts, rows));
     if (targets)
         GNN_CHECK(gather(ranks, &pool->targets, row, counts, rows));

@@ -173,7 +173,7 @@ static int split_inputs(nodes_t *nodes, const gnn_context_t *context, gnn_model_
         return gnn__error(GNN_EUNSUPPORTED, "ranks: a set with a graph per slot is not supported");
     GNN_TRY(gnn__ranks_same_data(ranks, nodes->data));
     GNN_TRY(gnn__ranks_same_weights(ranks, context, nodes->model));
-    gnn__ranks_split_rows(ranks, whole->n_dst, whole->base.degree);
+    GNN_TRY(gnn__ranks_split_rows(ranks, whole->n_dst, whole->base.degree));
     GNN_TRY(gnn__halo_new(&nodes->own, whole, ranks));
     nodes->first = ranks->lo;
     GNN_TRY(gnn__new(&nodes->own_rows, nodes->n_values, sizeof *nodes->own_rows, "inputs"));

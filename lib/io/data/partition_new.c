@@ -100,25 +100,32 @@ static const struct {
     int (*assign)(const maker_t *m);
 } methods[] = {{"metis", by_metis}, {"hash", by_hash}, {"range", by_range}, {"given", by_given}};
 
-static const char *method_at(size_t index)
+enum { METHODS = sizeof methods / sizeof *methods, GIVEN = METHODS - 1 };
+
+const char *gnn__partition_method_at(size_t index)
 {
-    return index < 3 ? methods[index].name : NULL;
+    return index < METHODS ? methods[index].name : NULL;
+}
+
+/* Methods that a config names. */
+static const char *named_at(size_t index)
+{
+    return index < GIVEN ? methods[index].name : NULL;
 }
 
 static int find_method(const gnn_partition_config_t *config, int *method)
 {
-    const char *name = config->method ? config->method : "metis";
+    const char *name = config->method ? config->method : methods[0].name;
+    *method = GIVEN;
     if (config->part_of.data && config->method)
         return gnn__error(GNN_EINVALID, "partition: expected part_of or method, got both (\"%s\")",
                           config->method);
-    for (*method = 0; *method < 3; ++*method)
-        if (config->part_of.data || strcmp(name, methods[*method].name) == 0)
-            break;
     if (config->part_of.data)
-        *method = 3;
-    else if (*method == 3)
-        return gnn__unknown_name("method of partition", name, method_at);
-    return GNN_OK;
+        return GNN_OK;
+    for (*method = 0; *method < GIVEN; ++*method)
+        if (strcmp(name, methods[*method].name) == 0)
+            return GNN_OK;
+    return gnn__unknown_name("method of partition", name, named_at);
 }
 
 /* ---- borders at slices ---- */

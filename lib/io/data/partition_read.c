@@ -137,13 +137,13 @@ static int read_book(gnn_partition_folder_t *f)
 
 static int check_texts(const gnn_partition_folder_t *f)
 {
-    static const char *const methods[] = {"metis", "hash", "range", "given"};
     const char *method = json_string_value(json_object_get(f->root, "method"));
     const json_t *names = json_object_get(f->root, "class_names");
-    int k = 0;
-    while (k < 4 && (!method || strcmp(method, methods[k]) != 0))
+    size_t k = 0;
+    while (gnn__partition_method_at(k) &&
+           (!method || strcmp(method, gnn__partition_method_at(k)) != 0))
         k++;
-    if (k == 4)
+    if (!gnn__partition_method_at(k))
         return FAULT("\"method\": expected metis, hash, range or given, got \"%.60s\"",
                      method ? method : "no text");
     if (!json_is_string(json_object_get(f->root, "name")))
@@ -464,27 +464,21 @@ const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder_t *fold
 
 static int group_slices(const gnn_partition_folder_t *f, int64_t ranks, int64_t *book)
 {
-    const int64_t *indptr = find(f, "indptr")->data, n = f->sizes.nodes,
-                  total = f->sizes.edges + GNN__NODE_COST * n;
-    int64_t rank = 1, before = 0;
-    book[0] = 0;
-    for (int64_t lo = 0; lo < n; lo += GNN_SLICE) {
-        const int64_t hi = gnn__min(n, lo + GNN_SLICE), sum = indptr[hi] + GNN__NODE_COST * hi;
-        if (indptr[hi] < indptr[lo] || indptr[hi] > f->sizes.edges)
+    const int64_t *indptr = find(f, "indptr")->data, n = f->sizes.nodes;
+    int64_t *before;
+    GNN_TRY(gnn__new(&before, n / GNN_SLICE + 2, sizeof *before, "slices of a folder"));
+    for (int64_t s = 0, lo = 0; lo < n; s++, lo += GNN_SLICE) {
+        const int64_t hi = gnn__min(n, lo + GNN_SLICE);
+        if (indptr[hi] < indptr[lo] || indptr[hi] > f->sizes.edges) {
+            gnn_free(before);
             return gnn__error(GNN_EFORMAT, "indptr.npy: [%lld]: expected %lld to %lld, got %lld",
                               (long long)hi, (long long)indptr[lo], (long long)f->sizes.edges,
                               (long long)indptr[hi]);
-        /* the border is before or after the slice that crosses the share, whichever is nearer */
-        for (double share; rank < ranks; rank++) {
-            share = (double)total / (double)ranks * (double)rank;
-            if ((double)sum < share)
-                break;
-            book[rank] = (double)sum - share <= share - (double)before ? hi : lo;
         }
-        before = sum;
+        before[s + 1] = indptr[hi] + GNN__NODE_COST * hi;
     }
-    for (; rank <= ranks; rank++)
-        book[rank] = n;
+    gnn__slice_book(n, ranks, before, book);
+    gnn_free(before);
     return GNN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Steps that are one op without parameters, and rows of which depend on the same rows of their
  * inputs: they run row by row in incremental decoding. */
 #include <lib/model/steps.h>
+#include <lib/ops/traits.h>
 
 static const gnn__step_input_t one_input[] = {GNN__INPUT(inputs[0])};
 static const gnn__step_input_t two_inputs[] = {GNN__INPUT(inputs[0]), GNN__NEEDED(inputs[1])};
@@ -161,19 +162,18 @@ static int op_check(const gnn_model_t *model, const gnn__model_step_t *s)
     return GNN_OK;
 }
 
-/* Without ids a grouped product takes the group of a row from its index. */
-static bool by_rows(const gnn_step_t *t)
+static bool absent(const void *user, int input)
 {
-    if (t->op == &gnn_op_grouped_product && !t->inputs[2])
-        return false;
-    return (t->op->flags & (GNN_OP_ELEMENTWISE | GNN_OP_BY_ROWS)) != 0;
+    const gnn_step_t *t = user;
+    return !t->inputs[input];
 }
 
 static int op_declare(gnn_model_t *model, gnn__model_step_t *s)
 {
     (void)model;
     s->uses_graph = (s->step.op->flags & GNN_OP_READS_GRAPH) != 0;
-    s->incremental = by_rows(&s->step) ? GNN__ROW_BY_ROW : GNN__NOT_INCREMENTAL;
+    const bool by_rows = gnn__op_by_rows(s->step.op, absent, &s->step);
+    s->incremental = by_rows ? GNN__ROW_BY_ROW : GNN__NOT_INCREMENTAL;
     return GNN_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Products with one matrix per group of rows: experts. */
 #include <lib/ops/named/choices.h>
+#include <lib/ops/traits.h>
 
 /* ---- grouped_product ---- */
 
@@ -229,12 +230,14 @@ static void grouped_product_work(const gnn_op_call_t *call, int backward, gnn_op
     work->flops = 2.0 * (double)g.pairs * (double)g.d * (double)g.f * (backward ? 2 : 1);
 }
 
+static const gnn__op_traits_t traits = {.row_ids = IDS};
 const gnn_op_t gnn_op_grouped_product = {.name = "grouped_product",
                                          .shape = grouped_product_shape,
                                          .forward = grouped_product_forward,
                                          .backward = grouped_product_backward,
                                          .work = grouped_product_work,
-                                         .flags = GNN_OP_BY_ROWS};
+                                         .flags = GNN_OP_BY_ROWS,
+                                         .traits = &traits};
 
 /* ---- blend_heads ---- */
 
