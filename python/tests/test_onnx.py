@@ -240,7 +240,8 @@ def test_blocks(name, tmp_path):
     assert close(theirs, model.forward([graph_of(k) for k in kinds], VALUES, N))
 
 
-# Blocks that are refused by name (lstm_senders), and those whose graphs are not made of edge_index and batch.
+# Blocks that are refused by name (lstm_senders), and those whose graphs are not made of edge_index
+# and batch.
 REFUSED = {"lstm_readout": (dict(PLAIN), ["readout"], "lstm_senders")}
 OTHERS = {"pinsage", "graphormer", "graph_network", "correct_and_smooth", "link_dot", "link_bilinear", "link_distance", "link_product", "link_mlp", "hgt", "hetero_conv", "hetero_linear", "jumping_lstm"}
 

@@ -1,4 +1,5 @@
-"""A layer of libgnn in operators of ONNX: project, aggregate, update, as lib/layer/layer.c has them."""
+"""A layer of libgnn in operators of ONNX: project, aggregate, update, as lib/layer/layer.c has
+them."""
 import ctypes
 
 import numpy as np
@@ -190,7 +191,8 @@ class Aggregation:
         return w.gather(w.constant(table), w.add(at, w.constant(np.array(most, np.int64))))
 
     def terms(self, rows, pairs):
-        """The edge bias and the priors (pairs, heads); None: there are none. `pairs`: of senders and receivers."""
+        """The edge bias and the priors (pairs, heads); None: there are none. `pairs`: of senders
+        and receivers."""
         w, c, made = self.w, self.c, []
         src, dst = pairs
         if rows.bias is not None:
@@ -293,7 +295,8 @@ class Aggregation:
         return w.scatter(w.reshape(y, -1, c.heads * c.d_v), p.dst, p.n_dst)
 
     def takes_dense(self, rows):
-        """True for the standard pattern: softmax(scale Q K^T + mask) V on a graph of all pairs of nodes."""
+        """True for the standard pattern: softmax(scale Q K^T + mask) V on a graph of all pairs of
+        nodes."""
         c = self.c
         return (self.slot.dense and name_of(c.score) == "dot" and (name_of(c.weigher) or "softmax") == "softmax" and self.norm not in ("symmetric", "row")
                 and name_of(c.message) in ("none", "linear") and rows.weight is None and rows.bias is None and not any(p.prior for p in c.priors))
@@ -414,7 +417,8 @@ class LayerRows:
         return message, key
 
     def loop_features(self, p, e):
-        """The mean of the other edges of a receiver, for the loops that it has and for those of the view."""
+        """The mean of the other edges of a receiver, for the loops that it has and for those of the
+        view."""
         w = self.w
         src, dst = (w.op("Slice", x, w.i(0), p.edges, w.i(0)) for x in (p.src, p.dst))
         own = w.op("Unsqueeze", w.op("Equal", src, dst), w.i(1))

@@ -53,7 +53,8 @@ def statistics(module):
 
 
 def numbered(module, seed):
-    """A copy of the module whose parameters and statistics are all different numbers, and these in their order."""
+    """A copy of the module whose parameters and statistics are all different numbers, and these in
+    their order."""
     try:
         made = copy.deepcopy(module)
     except Exception as problem:  # noqa: BLE001 (whatever a module's constructor raises)
@@ -157,7 +158,8 @@ def settings_of(found):
 
 
 def table_of(found, numbers):
-    """For each part of the memory that a trace fills: where its elements stand among the numbers (-1: nowhere), and the elements."""
+    """For each part of the memory that a trace fills: where its elements stand among the numbers
+    (-1: nowhere), and the elements."""
     order, parts, made = np.argsort(numbers, kind="stable"), Loaded(found).parts(), []
     for _, part, _ in parts:
         a = part.numpy()
@@ -254,7 +256,8 @@ class Plan:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
 
     def unchanged(self):
-        """True if the module has the layers, parameters and buffers that were traced; checked in each call."""
+        """True if the module has the layers, parameters and buffers that were traced; checked in
+        each call."""
         now = [value for home in self.homes if home for value in home.values()]
         return len(now) == len(self.members) and all(map(is_, now, self.members))
 
@@ -548,7 +551,8 @@ class Forward:
 
 
 def names_of(args):
-    """Names of the arguments of a forward(*args) by what they are: "x", "edge_index", values on edges, "batch"."""
+    """Names of the arguments of a forward(*args) by what they are: "x", "edge_index", values on
+    edges, "batch"."""
     names, edges = [], None
     for value in args:
         if torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 2 and not value.is_floating_point():
@@ -566,7 +570,8 @@ def names_of(args):
 
 
 def edges_of(name, value):
-    """The edges of a sparse adjacency matrix (receivers, senders), PyG's adj_t, and its values; None: all are 1."""
+    """The edges of a sparse adjacency matrix (receivers, senders), PyG's adj_t, and its values;
+    None: all are 1."""
     coo = value.to_sparse_coo().coalesce()
     rows, columns = coo.indices()
     weight = coo.values()
@@ -668,7 +673,8 @@ class Compiled(torch.nn.Module):
         return Compiled(copy.deepcopy(self.wrapped, memo), self.fallback, self.threads)
 
     def plan(self, values):
-        """The plan for these inputs, made if there is none: values of PyTorch's own where that fails and `fallback` is set."""
+        """The plan for these inputs, made if there is none: values of PyTorch's own where that
+        fails and `fallback` is set."""
         key = tuple(values)
         made = self.plans.get(key)
         if made is None:
