@@ -59,10 +59,10 @@ static int sampled(bench_t *bench, const settings_t *s, gnn_data_t *data, gnn_mo
                                        .optimizer.lr = (gnn_real_t)0.003,
                                        .watch = GNN_WATCH_NONE,
                                        .sampling = &sampling};
-    gnn_batches_t *batches = NULL;
+    gnn_source_t *batches = NULL;
     bench_begin(bench);
-    GNN_TRY(gnn_batches_new(&batches, model, bench->context, data, &config));
-    counted->inner = gnn_batches_source(batches);
+    GNN_TRY(gnn_source_of_data(&batches, model, bench->context, data, &config));
+    counted->inner = batches;
     gnn_source_t source = *counted->inner;
     source.get = get;
     source.user = counted;
@@ -74,7 +74,7 @@ static int sampled(bench_t *bench, const settings_t *s, gnn_data_t *data, gnn_mo
     bench_peak(bench);
     bench->repeat = source.count[GNN_TRAIN] - WARM;
     bench->median_ms = bench->min_ms = bench->mean_ms = 1e3 * seconds / (double)bench->repeat;
-    gnn_batches_free(batches);
+    gnn_source_free(batches);
     return rc;
 }
 

@@ -217,7 +217,7 @@ START_TEST(batches_equal_the_whole)
 {
     enum { GRAPHS = 25, CLASSES = 3 };
     gnn_data_t *data;
-    gnn_graph_batches_t *batches;
+    gnn_source_t *source;
     gnn_real_t *outs[2];
     int8_t part[GRAPHS];
     ck_ok(gnn_data_motifs(&data, GRAPHS, 3));
@@ -229,10 +229,10 @@ START_TEST(batches_equal_the_whole)
     for (int k = 0; k < 2; k++) {
         outs[k] = calloc(GRAPHS * CLASSES, sizeof **outs);
         const gnn_tensor_t out = gnn_tensor(outs[k], GRAPHS, CLASSES);
-        ck_ok(gnn_graph_batches_new(&batches, data, model, split,
-                                    &(gnn_graph_batches_config_t){.size = k ? 7 : GRAPHS}));
-        ck_ok(gnn_graph_batches_predict(batches, model, context, &out));
-        gnn_graph_batches_free(batches);
+        ck_ok(gnn_source_of_graphs(&source, model, data, split,
+                                   &(gnn_graph_source_config_t){.size = k ? 7 : GRAPHS}));
+        ck_ok(gnn_source_predict_graphs(source, model, context, &out));
+        gnn_source_free(source);
     }
     ck_assert(test_error(outs[0], outs[1], GRAPHS * CLASSES) < TOLERANCE_OUT);
     free(outs[0]);
@@ -248,7 +248,7 @@ START_TEST(an_epoch_holds_each_graph_once)
 {
     enum { GRAPHS = 30 };
     gnn_data_t *data;
-    gnn_graph_batches_t *batches;
+    gnn_source_t *source;
     gnn_batch_t batch;
     int8_t part[GRAPHS];
     gnn_real_t number[GRAPHS];
@@ -264,14 +264,12 @@ START_TEST(an_epoch_holds_each_graph_once)
     for (int k = 0; k < GRAPHS; k++)
         part[k] = k % 3 == 0 ? GNN_VALIDATION : GNN_TRAIN;
     gnn_split_t *split = split_of(part, GRAPHS);
-    ck_ok(gnn_graph_batches_new(&batches, data, model, split,
-                                &(gnn_graph_batches_config_t){.size = 6}));
-    gnn_source_t source = gnn_graph_batches_source(batches);
-    ck_assert(source.count[GNN_TRAIN] == 4 && source.count[GNN_VALIDATION] == 2);
+    ck_ok(gnn_source_of_graphs(&source, model, data, split, &(gnn_graph_source_config_t){.size = 6}));
+    ck_assert(source->count[GNN_TRAIN] == 4 && source->count[GNN_VALIDATION] == 2);
     for (int epoch = 1; epoch <= 2; epoch++) {
         int seen[GRAPHS] = {0};
         for (int64_t b = 0, at = 0; b < 4; b++) {
-            ck_ok(source.get(source.user, GNN_TRAIN, epoch, b, &batch));
+            ck_ok(source->get(source->user, GNN_TRAIN, epoch, b, &batch));
             ck_ok(gnn_graph_validate(batch.inputs.graphs[0]));
             for (int64_t r = 0; r < batch.inputs.values[1].dense->rows; r++, at++) {
                 const int g = (int)batch.inputs.values[1].dense->data[r];
@@ -287,16 +285,15 @@ START_TEST(an_epoch_holds_each_graph_once)
             ck_assert_int_eq(seen[k], k % 3 != 0);
     }
     ck_assert(!same);
-    gnn_graph_batches_free(batches);
-    ck_ok(gnn_graph_batches_new(&batches, data, model, split,
-                                &(gnn_graph_batches_config_t){.size = 8, .per_epoch = 9}));
-    source = gnn_graph_batches_source(batches);
-    ck_assert_int_eq(source.count[GNN_TRAIN], 9);
+    gnn_source_free(source);
+    ck_ok(gnn_source_of_graphs(&source, model, data, split,
+                               &(gnn_graph_source_config_t){.size = 8, .per_epoch = 9}));
+    ck_assert_int_eq(source->count[GNN_TRAIN], 9);
     for (int64_t b = 0; b < 9; b++) {
-        ck_ok(source.get(source.user, GNN_TRAIN, 1, b, &batch));
+        ck_ok(source->get(source->user, GNN_TRAIN, 1, b, &batch));
         ck_assert_int_eq(batch.inputs.values[1].dense->rows, 8);
     }
-    gnn_graph_batches_free(batches);
+    gnn_source_free(source);
     gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
@@ -307,7 +304,7 @@ START_TEST(motifs_are_learned)
 {
     enum { GRAPHS = 150 };
     gnn_data_t *data;
-    gnn_graph_batches_t *batches;
+    gnn_source_t *source;
     gnn_train_result_t result;
     gnn_split_t *split;
     ck_ok(gnn_data_motifs(&data, GRAPHS, 3));
@@ -321,16 +318,15 @@ START_TEST(motifs_are_learned)
     ck_ok(gnn_split_draw(&split, gnn_data_graph_labels(data), n,
                          &(gnn_split_rule_t){.train_share = 0.7, .validation_share = 0.3}));
     for (int kind = 0; kind < 2; kind++) {
-        ck_ok(gnn_graph_batches_new(
-            &batches, data, model, split,
-            &(gnn_graph_batches_config_t){.loss = kind ? GNN_LOSS_BINARY_CROSS_ENTROPY
-                                                       : GNN_LOSS_CROSS_ENTROPY}));
-        gnn_source_t source = gnn_graph_batches_source(batches);
+        ck_ok(gnn_source_of_graphs(
+            &source, model, data, split,
+            &(gnn_graph_source_config_t){.loss = kind ? GNN_LOSS_BINARY_CROSS_ENTROPY
+                                                      : GNN_LOSS_CROSS_ENTROPY}));
         ck_ok(gnn_train_batches(
-            model, context, &source,
+            model, context, source,
             &(gnn_train_config_t){.epochs = 100, .optimizer.lr = (gnn_real_t)0.02}, &result));
         ck_assert_msg(result.validation_metric > 0.9, "%g", result.validation_metric);
-        gnn_graph_batches_free(batches);
+        gnn_source_free(source);
     }
     free(zero);
     gnn_split_free(split);
@@ -339,54 +335,98 @@ START_TEST(motifs_are_learned)
 }
 END_TEST
 
+/* Functions of one kind of source refuse the others by the names of their makers, a program's own
+ * included; a training on a source refuses what describes batches of a data set. */
+START_TEST(sources_of_another_kind_are_refused)
+{
+    gnn_source_t *graphs, *nodes;
+    const gnn_source_t own = {.count = {1}};
+    gnn_model_inputs_t inputs;
+    gnn_tensor_t out = {0};
+    gnn_link_metrics_t metrics;
+    gnn_data_t *karate;
+    const gnn_train_config_t config = {.label_smoothing = (gnn_real_t)0.1, .epochs = 1};
+    gnn_data_t *data;
+    gnn_split_t *split = split_of((int8_t[6]){0}, 6);
+    ck_ok(gnn_data_motifs(&data, 6, 3));
+    gnn_model_t *model = new_model(data), *flat;
+    ck_ok(gnn_data_karate(&karate));
+    ck_ok(gnn_model_new(&flat, context, 1,
+                        (gnn_layer_config_t[]){GNN_GCN(.in = gnn_data_features(karate),
+                                                       .out = gnn_data_classes(karate))}));
+    ck_ok(gnn_source_of_graphs(&graphs, model, data, split, NULL));
+    ck_ok(gnn_source_of_data(&nodes, flat, context, karate, &config));
+    ck_assert_int_eq(nodes->fixed, GNN_ON);
+    ck_fails(gnn_source_predict_graphs(&own, model, context, &out), GNN_EINVALID,
+             "a program's own, expected one of gnn_source_of_graphs");
+    ck_fails(gnn_source_graph_inputs(nodes, 1, (int64_t[]){0}, &inputs), GNN_EINVALID,
+             "gnn_source_of_data, expected one of gnn_source_of_graphs");
+    ck_fails(gnn_source_measure_links(graphs, model, context, GNN_TEST, &metrics), GNN_EINVALID,
+             "gnn_source_of_links");
+    ck_fails(
+        gnn_source_predict_pairs(NULL, model, context, 0, ((int32_t[]){0}), ((int32_t[]){0}), &out),
+        GNN_EINVALID, "source is NULL");
+    ck_fails(gnn_train_batches(model, context, graphs, &config, NULL), GNN_EINVALID,
+             ".label_smoothing is for batches of a data set");
+    ck_ok(gnn_train_batches(flat, context, nodes, &config, NULL));
+    gnn_source_free(graphs);
+    gnn_source_free(nodes);
+    gnn_source_free((gnn_source_t *)&own);
+    gnn_model_free(flat);
+    gnn_data_free(karate);
+    gnn_model_free(model);
+    gnn_split_free(split);
+    gnn_data_free(data);
+}
+END_TEST
+
 /* Inputs are made of graphs that the set has. */
 static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model,
                               const gnn_split_t *split)
 {
-    gnn_graph_batches_t *batches;
+    gnn_source_t *source;
     gnn_model_inputs_t inputs;
-    ck_ok(gnn_graph_batches_new(&batches, data, model, split, NULL));
-    ck_ok(gnn_graph_batches_inputs(batches, 2, (int64_t[]){4, 1}, &inputs));
+    ck_ok(gnn_source_of_graphs(&source, model, data, split, NULL));
+    ck_ok(gnn_source_graph_inputs(source, 2, (int64_t[]){4, 1}, &inputs));
     const int64_t *at = gnn_graph_dst_segments(gnn_data_graph(data));
     ck_assert_int_eq(gnn_graph_n_dst(inputs.graphs[0]), at[5] - at[4] + at[2] - at[1]);
-    ck_fails(gnn_graph_batches_inputs(batches, 0, (int64_t[]){0}, &inputs), GNN_EINVALID,
+    ck_fails(gnn_source_graph_inputs(source, 0, (int64_t[]){0}, &inputs), GNN_EINVALID,
              "a batch of 0 graphs");
-    ck_fails(gnn_graph_batches_inputs(batches, 2, (int64_t[]){0, 6}, &inputs), GNN_EINVALID,
+    ck_fails(gnn_source_graph_inputs(source, 2, (int64_t[]){0, 6}, &inputs), GNN_EINVALID,
              "graph 6, the set has 6");
-    ck_fails(gnn_graph_batches_inputs(batches, 1, NULL, &inputs), GNN_EINVALID, "graphs is NULL");
-    gnn_graph_batches_free(batches);
+    ck_fails(gnn_source_graph_inputs(source, 1, NULL, &inputs), GNN_EINVALID, "graphs is NULL");
+    gnn_source_free(source);
 }
 
 START_TEST(unsupported_batches_are_refused)
 {
     gnn_data_t *data;
-    gnn_graph_batches_t *batches = NULL;
+    gnn_source_t *source = NULL;
     gnn_split_t *split = split_of((int8_t[6]){0}, 6), *fewer = split_of((int8_t[5]){0}, 5);
     ck_ok(gnn_data_motifs(&data, 6, 3));
     gnn_model_t *model = new_model(data);
-    ck_fails(gnn_graph_batches_new(&batches, data, model, fewer, NULL), GNN_ESHAPE,
+    ck_fails(gnn_source_of_graphs(&source, model, data, fewer, NULL), GNN_ESHAPE,
              "a split of 5 rows for 6 graphs");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
-                                   &(gnn_graph_batches_config_t){.split = 1}),
-             GNN_EINVALID, "there is no split 1 of 1");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
-                                   &(gnn_graph_batches_config_t){.targets = "none"}),
+    ck_fails(
+        gnn_source_of_graphs(&source, model, data, split, &(gnn_graph_source_config_t){.split = 1}),
+        GNN_EINVALID, "there is no split 1 of 1");
+    ck_fails(gnn_source_of_graphs(&source, model, data, split,
+                                  &(gnn_graph_source_config_t){.targets = "none"}),
              GNN_EINVALID, "is called \"none\"");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
-                                   &(gnn_graph_batches_config_t){.loss = GNN_LOSS_MEAN_SQUARED}),
+    ck_fails(gnn_source_of_graphs(&source, model, data, split,
+                                  &(gnn_graph_source_config_t){.loss = GNN_LOSS_MEAN_SQUARED}),
              GNN_EINVALID, "needs .targets");
-    ck_fails(gnn_graph_batches_new(&batches, NULL, model, split, NULL), GNN_EINVALID, "data is NULL");
-    ck_fails(gnn_graph_batches_new(&batches, data, NULL, split, NULL), GNN_EINVALID, "model is NULL");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, NULL, NULL), GNN_EINVALID,
-             "splits is NULL");
-    ck_fails(gnn_graph_batches_new(NULL, data, model, split, NULL), GNN_EINVALID, "batches is NULL");
+    ck_fails(gnn_source_of_graphs(&source, model, NULL, split, NULL), GNN_EINVALID, "data is NULL");
+    ck_fails(gnn_source_of_graphs(&source, NULL, data, split, NULL), GNN_EINVALID, "model is NULL");
+    ck_fails(gnn_source_of_graphs(&source, model, data, NULL, NULL), GNN_EINVALID, "splits is NULL");
+    ck_fails(gnn_source_of_graphs(NULL, model, data, split, NULL), GNN_EINVALID, "source is NULL");
     ck_refuses_graphs(data, model, split);
     gnn_split_free(split);
     gnn_split_free(fewer);
     gnn_data_free(data);
     ck_fails(gnn_data_motifs(&data, 2, 3), GNN_EINVALID, "2 graphs");
     ck_fails(gnn_data_degree_features(NULL, 0), GNN_EINVALID, "data is NULL");
-    ck_assert_ptr_null(batches);
+    ck_assert_ptr_null(source);
     gnn_model_free(model);
 }
 END_TEST
@@ -453,6 +493,7 @@ int main(void)
     tcase_add_test(tests, batches_equal_the_whole);
     tcase_add_test(tests, an_epoch_holds_each_graph_once);
     tcase_add_test(tests, motifs_are_learned);
+    tcase_add_test(tests, sources_of_another_kind_are_refused);
     tcase_add_test(tests, unsupported_batches_are_refused);
     tcase_add_loop_test(tests, common_sets_open, 0, sizeof sets / sizeof *sets);
     suite_add_tcase(suite, tests);

@@ -43,16 +43,16 @@ static void close_tuned(tuned_t *t)
 static void train(tuned_t *t, int64_t epochs, int64_t sentences, int64_t accumulate,
                   gnn_optimizer_config_t optimizer, gnn_train_result_t *result)
 {
-    gnn_text_source_t *source = NULL;
-    ck_ok(gnn_text_source_new(&source, t->p, &task, &task,
+    gnn_source_t *source = NULL;
+    ck_ok(gnn_source_of_texts(&source, t->p, &task, &task,
                               &(gnn_text_source_config_t){.sentences = sentences}));
-    ck_ok(gnn_train_batches(gnn_pretrained_model(t->p), t->context, gnn_text_source(source),
+    ck_ok(gnn_train_batches(gnn_pretrained_model(t->p), t->context, source,
                             &(gnn_train_config_t){.epochs = epochs,
                                                   .optimizer = optimizer,
                                                   .accumulate = accumulate,
                                                   .watch = GNN_WATCH_NONE},
                             result));
-    gnn_text_source_free(source);
+    gnn_source_free(source);
 }
 
 static void classify(const tuned_t *t, gnn_real_t logits[TEXTS * CLASSES])
@@ -217,23 +217,22 @@ END_TEST
 START_TEST(batches_are_shuffled_per_epoch)
 {
     tuned_t t = open_new(0);
-    gnn_text_source_t *source = NULL;
+    gnn_source_t *source = NULL;
     int32_t seen[3][TEXTS];
-    ck_ok(gnn_text_source_new(&source, t.p, &task, NULL,
+    ck_ok(gnn_source_of_texts(&source, t.p, &task, NULL,
                               &(gnn_text_source_config_t){.sentences = 3, .seed = 5}));
-    const gnn_source_t *s = gnn_text_source(source);
-    ck_assert_int_eq(s->count[GNN_TRAIN], 3);
-    ck_assert_int_eq(s->count[GNN_VALIDATION], 0);
+    ck_assert_int_eq(source->count[GNN_TRAIN], 3);
+    ck_assert_int_eq(source->count[GNN_VALIDATION], 0);
     for (int64_t run = 0; run < 3; run++)
         for (int64_t k = 0, at = 0; k < 3; k++) {
             gnn_batch_t batch = {0};
-            ck_ok(s->get(s->user, GNN_TRAIN, run == 1 ? 2 : 1, k, &batch));
+            ck_ok(source->get(source->user, GNN_TRAIN, run == 1 ? 2 : 1, k, &batch));
             for (int64_t i = 0; i < (k < 2 ? 3 : 2); i++)
                 seen[run][at++] = batch.loss.labels[i];
         }
     ck_assert_mem_eq(seen[0], seen[2], sizeof seen[0]);
     ck_assert_mem_ne(seen[0], seen[1], sizeof seen[0]);
-    gnn_text_source_free(source);
+    gnn_source_free(source);
     close_tuned(&t);
 }
 END_TEST
@@ -304,7 +303,7 @@ START_TEST(bad_settings_are_named)
 {
     tuned_t t = open_new(0);
     gnn_pretrained_t *p = NULL;
-    gnn_text_source_t *source = NULL;
+    gnn_source_t *source = NULL;
     const gnn_parameter_group_t *groups;
     int64_t n;
     gnn_real_t logits[TEXTS * 3];
@@ -321,9 +320,9 @@ START_TEST(bad_settings_are_named)
                  &(gnn_classes_config_t){.count = 2, .names = (const char *const[]){"a", NULL}}),
              GNN_EINVALID, "class 1 has no name");
     ck_assert_ptr_null(p);
-    ck_fails(gnn_text_source_new(&source, t.p, &(gnn_labelled_texts_t){task.texts, wrong}, NULL, NULL),
+    ck_fails(gnn_source_of_texts(&source, t.p, &(gnn_labelled_texts_t){task.texts, wrong}, NULL, NULL),
              GNN_EINVALID, "text 2 has label 2, the model has 2 classes");
-    ck_fails(gnn_text_source_new(&source, t.p, &(gnn_labelled_texts_t){task.texts, NULL}, NULL, NULL),
+    ck_fails(gnn_source_of_texts(&source, t.p, &(gnn_labelled_texts_t){task.texts, NULL}, NULL, NULL),
              GNN_EINVALID, "without labels");
     ck_assert_ptr_null(source);
     ck_fails(gnn_pretrained_groups(t.p, 2, 0, &groups, &n), GNN_EINVALID, "decay 2");
@@ -337,7 +336,7 @@ START_TEST(nulls_are_refused)
 {
     tuned_t t = open_new(0);
     gnn_pretrained_t *p = NULL;
-    gnn_text_source_t *source = NULL;
+    gnn_source_t *source = NULL;
     const gnn_parameter_group_t *groups;
     int64_t n;
     const gnn_tensor_t out = {0};
@@ -355,11 +354,11 @@ START_TEST(nulls_are_refused)
     ck_assert_int_eq(gnn_pretrained_groups(NULL, 1, 0, &groups, &n), GNN_EINVALID);
     ck_assert_int_eq(gnn_pretrained_groups(t.p, 1, 0, NULL, &n), GNN_EINVALID);
     ck_assert_int_eq(gnn_pretrained_groups(t.p, 1, 0, &groups, NULL), GNN_EINVALID);
-    ck_assert_int_eq(gnn_text_source_new(NULL, t.p, &task, NULL, NULL), GNN_EINVALID);
-    ck_assert_int_eq(gnn_text_source_new(&source, NULL, &task, NULL, NULL), GNN_EINVALID);
-    ck_assert_int_eq(gnn_text_source_new(&source, t.p, NULL, NULL, NULL), GNN_EINVALID);
-    ck_assert_ptr_null(gnn_text_source(NULL));
-    gnn_text_source_free(NULL);
+    ck_assert_int_eq(gnn_source_of_texts(NULL, t.p, &task, NULL, NULL), GNN_EINVALID);
+    ck_assert_int_eq(gnn_source_of_texts(&source, NULL, &task, NULL, NULL), GNN_EINVALID);
+    ck_assert_int_eq(gnn_source_of_texts(&source, t.p, NULL, NULL, NULL), GNN_EINVALID);
+    ck_assert_ptr_null(source);
+    gnn_source_free(NULL);
     close_tuned(&t);
 }
 END_TEST

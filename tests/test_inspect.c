@@ -288,10 +288,10 @@ static const char *const texts[] = {"a good film", "bad films", "good", "a bad b
 static const int32_t labels[] = {1, 0, 1, 0};
 static const gnn_labelled_texts_t task = {{4, texts, NULL}, labels};
 
-static gnn_text_source_t *source_of(const opened_t *o, int64_t sentences)
+static gnn_source_t *source_of(const opened_t *o, int64_t sentences)
 {
-    gnn_text_source_t *source;
-    ck_ok(gnn_text_source_new(&source, o->p, &task, &task,
+    gnn_source_t *source;
+    ck_ok(gnn_source_of_texts(&source, o->p, &task, &task,
                               &(gnn_text_source_config_t){.sentences = sentences}));
     return source;
 }
@@ -325,10 +325,10 @@ START_TEST(importance_is_the_gradient_of_gates)
     ck_ok(gnn_gates_new(&gates, o.context, gnn_pretrained_model(o.p)));
     ck_assert_int_eq(gnn_gates_count(gates), 2 * LAYERS);
     for (int64_t sentences = 1; sentences < 5; sentences += 3) {
-        gnn_text_source_t *source = source_of(&o, sentences);
-        ck_ok(gnn_gates_importance(gates, gnn_text_source(source), GNN_TRAIN, GNN_OFF,
+        gnn_source_t *source = source_of(&o, sentences);
+        ck_ok(gnn_gates_importance(gates, source, GNN_TRAIN, GNN_OFF,
                                    sentences == 1 ? found : batched));
-        gnn_text_source_free(source);
+        gnn_source_free(source);
     }
     const double h = GNN_DOUBLE ? 1e-5 : 0.02;
     for (int64_t k = 0; k < 2 * LAYERS; k++) {
@@ -374,18 +374,16 @@ START_TEST(metrics_with_masked_heads_match)
     double value, length[LAYERS] = {0}, importance[2 * LAYERS];
     const gnn_tensor_t out = gnn_tensor(logits, 4, 2);
     set_classes(&o);
-    gnn_text_source_t *source = source_of(&o, 3);
+    gnn_source_t *source = source_of(&o, 3);
     ck_ok(gnn_gates_new(&gates, o.context, gnn_pretrained_model(o.p)));
-    ck_ok(gnn_gates_metric(gates, gnn_text_source(source), GNN_VALIDATION, GNN_METRIC_ROC_AUC, NULL,
-                           &value));
+    ck_ok(gnn_gates_metric(gates, source, GNN_VALIDATION, GNN_METRIC_ROC_AUC, NULL, &value));
     ck_ok(gnn_pretrained_classify(o.p, o.context, &task.texts, &out));
     ck_assert_double_eq_tol(value, gnn_metric(GNN_METRIC_ROC_AUC, &out, labels, NULL), 1e-9);
     /* Without any head, attention puts out its bias alone: the output product's weight does not
      * matter. */
     for (int k = 0; k < 2 * LAYERS; k++)
         open[k] = 0;
-    ck_ok(gnn_gates_metric(gates, gnn_text_source(source), GNN_VALIDATION, GNN_METRIC_ROC_AUC, open,
-                           &value));
+    ck_ok(gnn_gates_metric(gates, source, GNN_VALIDATION, GNN_METRIC_ROC_AUC, open, &value));
     for (int k = 0; k < LAYERS; k++) {
         char name[64];
         gnn_tensor_t w;
@@ -396,16 +394,16 @@ START_TEST(metrics_with_masked_heads_match)
     }
     ck_ok(gnn_pretrained_classify(o.p, o.context, &task.texts, &out));
     ck_assert_double_eq_tol(value, gnn_metric(GNN_METRIC_ROC_AUC, &out, labels, NULL), 1e-9);
-    ck_ok(gnn_gates_importance(gates, gnn_text_source(source), GNN_TRAIN, GNN_ON, importance));
+    ck_ok(gnn_gates_importance(gates, source, GNN_TRAIN, GNN_ON, importance));
     for (int k = 0; k < 2 * LAYERS; k++)
         length[k / 2] += importance[k] * importance[k];
     for (int k = 0; k < LAYERS; k++)
         ck_assert_double_eq_tol(length[k], 1, 1e-6);
     ck_fails(gnn_gates_importance(gates, NULL, GNN_TRAIN, GNN_ON, importance), GNN_EINVALID,
              "no source");
-    ck_fails(gnn_gates_metric(gates, gnn_text_source(source), 3, GNN_METRIC_ACCURACY, NULL, &value),
-             GNN_EINVALID, "part 3");
-    gnn_text_source_free(source);
+    ck_fails(gnn_gates_metric(gates, source, 3, GNN_METRIC_ACCURACY, NULL, &value), GNN_EINVALID,
+             "part 3");
+    gnn_source_free(source);
     gnn_gates_free(gates);
     close_small(&o);
 }

@@ -191,32 +191,31 @@ START_TEST(links_are_learned)
                                   "link_mlp"};
     gnn_data_t *data = groups_set(60, 3, -0.98, NULL);
     gnn_links_t *links;
-    gnn_link_batches_t *batches;
+    gnn_source_t *source;
     gnn_link_metrics_t metrics;
     gnn_train_result_t result;
-    const gnn_link_batches_config_t how = {
+    const gnn_link_source_config_t how = {
         .size = _i % 2 ? 100 : 0, .drawn = _i % 2 ? 2 : 1, .seed = 3};
     ck_ok(gnn_links_split(&links, gnn_data_graph(data),
                           &(gnn_link_rule_t){.validation_share = 0.1, .test_share = 0.2}));
     gnn_model_t *model = encoder(blocks[_i], (gnn_block_t){0});
-    ck_ok(gnn_link_batches_new(&batches, data, links, model, &how));
-    gnn_source_t source = gnn_link_batches_source(batches);
-    ck_ok(gnn_train_batches(model, context, &source,
+    ck_ok(gnn_source_of_links(&source, model, data, links, &how));
+    ck_ok(gnn_train_batches(model, context, source,
                             &(gnn_train_config_t){.epochs = _i % 2 ? 30 : 90,
                                                   .optimizer.lr = (gnn_real_t)0.02,
                                                   .metric = _i == 2 ? GNN_METRIC_AVERAGE_PRECISION
                                                                     : GNN_METRIC_ROC_AUC},
                             &result));
-    ck_ok(gnn_link_batches_measure(batches, model, context, GNN_VALIDATION, &metrics));
+    ck_ok(gnn_source_measure_links(source, model, context, GNN_VALIDATION, &metrics));
     ck_assert_double_eq_tol(_i == 2 ? metrics.average_precision : metrics.auc,
                             result.validation_metric, 1e-9);
-    ck_ok(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics));
+    ck_ok(gnn_source_measure_links(source, model, context, GNN_TEST, &metrics));
     ck_assert_msg(metrics.auc > 0.8, "%s: AUC %g", blocks[_i], metrics.auc);
     ck_assert(metrics.average_precision > 0.7 && metrics.mrr > 0.02 &&
               metrics.hits_100 >= metrics.hits_50);
-    ck_fails(gnn_link_batches_measure(batches, model, context, GNN_TRAIN, &metrics), GNN_EINVALID,
+    ck_fails(gnn_source_measure_links(source, model, context, GNN_TRAIN, &metrics), GNN_EINVALID,
              "part 0");
-    gnn_link_batches_free(batches);
+    gnn_source_free(source);
     gnn_links_free(links);
     gnn_model_free(model);
     gnn_data_free(data);
@@ -229,22 +228,20 @@ START_TEST(an_epoch_holds_each_link_once)
 {
     gnn_data_t *data = groups_set(40, 2, -0.9, NULL);
     gnn_links_t *links;
-    gnn_link_batches_t *batches;
+    gnn_source_t *source;
     gnn_batch_t batch;
     ck_ok(gnn_links_split(&links, gnn_data_graph(data), NULL));
     gnn_model_t *model = encoder("link_dot", (gnn_block_t){0});
-    ck_ok(gnn_link_batches_new(&batches, data, links, model,
-                               &(gnn_link_batches_config_t){.size = 32}));
-    gnn_source_t source = gnn_link_batches_source(batches);
+    ck_ok(gnn_source_of_links(&source, model, data, links, &(gnn_link_source_config_t){.size = 32}));
     uint8_t *left = matrix_of(gnn_links_graph(links));
     const int64_t all = gnn_links_of(links, GNN_TRAIN).count;
     int32_t first[2][64] = {{0}};
-    ck_assert_int_eq(source.count[GNN_TRAIN], (all + 31) / 32);
+    ck_assert_int_eq(source->count[GNN_TRAIN], (all + 31) / 32);
     for (int epoch = 1; epoch <= 3; epoch++) {
         uint8_t seen[40 * 40] = {0};
         int64_t count = 0;
-        for (int64_t b = 0; b < source.count[GNN_TRAIN]; b++) {
-            ck_ok(source.get(source.user, GNN_TRAIN, epoch == 3 ? 1 : epoch, b, &batch));
+        for (int64_t b = 0; b < source->count[GNN_TRAIN]; b++) {
+            ck_ok(source->get(source->user, GNN_TRAIN, epoch == 3 ? 1 : epoch, b, &batch));
             const int32_t *s = batch.inputs.values[0].ids, *t = batch.inputs.values[1].ids;
             const int64_t n = batch.inputs.values[0].count;
             for (int64_t k = 0; k < n; k++) {
@@ -260,7 +257,7 @@ START_TEST(an_epoch_holds_each_link_once)
         }
         ck_assert_int_eq(count, all);
     }
-    gnn_link_batches_free(batches);
+    gnn_source_free(source);
     gnn_links_free(links);
     gnn_model_free(model);
     gnn_data_free(data);
@@ -298,7 +295,7 @@ START_TEST(links_are_learnt_on_samples_in_one_call)
         const gnn_sampling_t sampling = {
             .sampler = {.method = methods[kind], .hops = 2, .fan_outs = small ? few : all},
             .batch = small ? 64 : 100000};
-        gnn_link_batches_t *batches;
+        gnn_source_t *source;
         gnn_link_metrics_t metrics;
         gnn_train_result_t result;
         gnn_context_set_seed(context, 9);
@@ -312,12 +309,12 @@ START_TEST(links_are_learnt_on_samples_in_one_call)
                                               .sampling = kind ? &sampling : NULL},
                         &result));
         loss[kind] = result.validation_loss;
-        ck_ok(gnn_link_batches_new(&batches, data, links, model, NULL));
-        ck_ok(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics));
+        ck_ok(gnn_source_of_links(&source, model, data, links, NULL));
+        ck_ok(gnn_source_measure_links(source, model, context, GNN_TEST, &metrics));
         ck_assert_msg(metrics.auc > 0.8, "kind %d: AUC %g", kind, metrics.auc);
         if (kind == 1 || kind == 2)
             ck_assert_double_eq_tol(loss[kind], loss[0], 0.02);
-        gnn_link_batches_free(batches);
+        gnn_source_free(source);
         gnn_model_free(model);
     }
     gnn_links_free(links);
@@ -353,27 +350,26 @@ START_TEST(careless_use_of_links_is_refused)
 {
     gnn_data_t *data = groups_set(30, 2, -0.9, NULL), *other = groups_set(31, 2, -0.9, NULL);
     gnn_links_t *links;
-    gnn_link_batches_t *batches;
+    gnn_source_t *source;
     gnn_real_t scores[2];
     const gnn_tensor_t out = gnn_tensor(scores, 2, 1);
     const int32_t bad[] = {0, 30}, good[] = {1, 2};
     ck_ok(gnn_links_split(&links, gnn_data_graph(data), NULL));
     gnn_model_t *model = encoder("link_dot", (gnn_block_t){0});
-    ck_fails(gnn_link_batches_new(&batches, other, links, model, NULL), GNN_ESHAPE, "30 nodes");
-    ck_fails(gnn_link_batches_new(&batches, data, links, model,
-                                  &(gnn_link_batches_config_t){.size = -1}),
+    ck_fails(gnn_source_of_links(&source, model, other, links, NULL), GNN_ESHAPE, "30 nodes");
+    ck_fails(gnn_source_of_links(&source, model, data, links, &(gnn_link_source_config_t){.size = -1}),
              GNN_EINVALID, "batches of -1 links");
-    ck_ok(gnn_link_batches_new(&batches, data, links, model, NULL));
-    ck_fails(gnn_link_batches_predict(batches, model, context, 2, bad, good, &out), GNN_EINVALID,
+    ck_ok(gnn_source_of_links(&source, model, data, links, NULL));
+    ck_fails(gnn_source_predict_pairs(source, model, context, 2, bad, good, &out), GNN_EINVALID,
              "pair 1 is of nodes 30 and 2");
-    ck_ok(gnn_link_batches_predict(batches, model, context, 2, good, good, &out));
+    ck_ok(gnn_source_predict_pairs(source, model, context, 2, good, good, &out));
     const gnn_real_t before[] = {scores[0], scores[1]};
-    ck_ok(gnn_link_batches_predict(batches, model, context, 2, ((int64_t[]){1, 2}), good, &out));
+    ck_ok(gnn_source_predict_pairs(source, model, context, 2, ((int64_t[]){1, 2}), good, &out));
     ck_assert_mem_eq(scores, before, sizeof scores);
-    ck_fails(gnn_link_batches_predict(batches, model, context, 2, good,
-                                      ((int64_t[]){1, 4294967297}), &out),
+    ck_fails(gnn_source_predict_pairs(source, model, context, 2, good, ((int64_t[]){1, 4294967297}),
+                                      &out),
              GNN_EOVERFLOW, "dst[1] = 4294967297");
-    gnn_link_batches_free(batches);
+    gnn_source_free(source);
     gnn_links_free(links);
     gnn_model_free(model);
     gnn_data_free(data);
@@ -393,7 +389,7 @@ START_TEST(classes_of_edges_are_learned)
             *edge = calloc((size_t)m, sizeof *edge);
     int32_t *labels = calloc((size_t)m, sizeof *labels);
     gnn_split_t *split, *fewer;
-    gnn_link_batches_t *batches;
+    gnn_source_t *source;
     gnn_train_result_t result;
     gnn_link_metrics_t metrics;
     gnn_real_t score[2];
@@ -410,9 +406,8 @@ START_TEST(classes_of_edges_are_learned)
                 ck_assert(learned[edge[k]] == learned[edge[l]] && chosen[edge[k]] == chosen[edge[l]]);
     gnn_model_t *model = encoder(
         "link_mlp", (gnn_block_t){.out = 2, .hidden = 16, .edges = "pairs.far", .edge_width = 1});
-    ck_ok(gnn_link_batches_classes(&batches, data, model, labels, split, NULL));
-    gnn_source_t source = gnn_link_batches_source(batches);
-    ck_ok(gnn_train_batches(model, context, &source,
+    ck_ok(gnn_source_of_edges(&source, model, data, labels, split, NULL));
+    ck_ok(gnn_train_batches(model, context, source,
                             &(gnn_train_config_t){.epochs = 100, .optimizer.lr = (gnn_real_t)0.02},
                             &result));
     int64_t together = 0, counted = 0;
@@ -424,15 +419,14 @@ START_TEST(classes_of_edges_are_learned)
     ck_assert_msg(result.validation_metric > (double)together / (double)counted + 0.02,
                   "%g, the more frequent class has %g", result.validation_metric,
                   (double)together / (double)counted);
-    ck_fails(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics), GNN_EINVALID,
+    ck_fails(gnn_source_measure_links(source, model, context, GNN_TEST, &metrics), GNN_EINVALID,
              "batches of classes");
-    ck_fails(gnn_link_batches_predict(batches, model, context, 1, sources, targets,
+    ck_fails(gnn_source_predict_pairs(source, model, context, 1, sources, targets,
                                       &(gnn_tensor_t){score, 1, 2, 2}),
              GNN_EUNSUPPORTED, "pairs.far");
-    gnn_link_batches_free(batches);
+    gnn_source_free(source);
     ck_ok(gnn_split_new(&fewer, m - 1, 1));
-    ck_fails(gnn_link_batches_classes(&batches, data, model, labels, fewer, NULL), GNN_ESHAPE,
-             "edges");
+    ck_fails(gnn_source_of_edges(&source, model, data, labels, fewer, NULL), GNN_ESHAPE, "edges");
     gnn_split_free(fewer);
     gnn_split_free(split);
     gnn_model_free(model);

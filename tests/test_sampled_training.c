@@ -157,14 +157,14 @@ START_TEST(threads_and_prefetch_train_the_same_weights)
 END_TEST
 
 /* Threads of the process while batches are open. */
-static int64_t threads_with(const machine_t *m, const gnn_data_t *data, gnn_flag_t prefetch)
+static int64_t threads_with(const machine_t *m, gnn_data_t *data, gnn_flag_t prefetch)
 {
     const gnn_sampling_t sampling = sampling_of("neighbours", prefetch);
-    gnn_batches_t *batches;
-    ck_ok(gnn_batches_new(&batches, m->model, m->context, data,
-                          &(gnn_train_config_t){.sampling = &sampling}));
+    gnn_source_t *source;
+    ck_ok(gnn_source_of_data(&source, m->model, m->context, data,
+                             &(gnn_train_config_t){.sampling = &sampling}));
     const int64_t threads = (int64_t)(status_bytes("Threads:") / 1024);
-    gnn_batches_free(batches);
+    gnn_source_free(source);
     return threads;
 }
 
@@ -346,31 +346,26 @@ START_TEST(invalid_batches_are_refused)
     gnn_train_config_t config = {.sampling = &sampling};
     gnn_data_t *data = make_data();
     machine_t m = machine(SAGE, 1, true, 0), one = machine(SAGE, 1, false, 0);
-    gnn_batches_t *batches = NULL;
+    gnn_source_t *source = NULL;
     gnn_batch_t batch;
-    ck_fails(gnn_batches_new(NULL, m.model, m.context, data, &config), GNN_EINVALID, "batches");
-    ck_fails(gnn_batches_new(&batches, NULL, m.context, data, &config), GNN_EINVALID, "model");
-    ck_fails(gnn_batches_new(&batches, m.model, NULL, data, &config), GNN_EINVALID, "context");
-    ck_fails(gnn_batches_new(&batches, m.model, m.context, NULL, &config), GNN_EINVALID, "data");
-    ck_fails(gnn_batches_new(&batches, m.model, m.context, data, NULL), GNN_EINVALID, "config");
-    ck_fails(gnn_batches_new(&batches, m.model, m.context, data, &(gnn_train_config_t){0}),
-             GNN_EINVALID, "sampling is NULL");
-    ck_fails(gnn_batches_new(&batches, one.model, one.context, data, &config), GNN_EINVALID,
+    ck_fails(gnn_source_of_data(NULL, m.model, m.context, data, &config), GNN_EINVALID, "source");
+    ck_fails(gnn_source_of_data(&source, NULL, m.context, data, &config), GNN_EINVALID, "model");
+    ck_fails(gnn_source_of_data(&source, m.model, NULL, data, &config), GNN_EINVALID, "context");
+    ck_fails(gnn_source_of_data(&source, m.model, m.context, NULL, &config), GNN_EINVALID, "data");
+    ck_fails(gnn_source_of_data(&source, one.model, one.context, data, &config), GNN_EINVALID,
              "1 graph slots, the sampler draws 2 blocks");
     sampling.batch = -1;
-    ck_fails(gnn_batches_new(&batches, m.model, m.context, data, &config), GNN_EINVALID,
+    ck_fails(gnn_source_of_data(&source, m.model, m.context, data, &config), GNN_EINVALID,
              "batch = -1");
     sampling.batch = 50;
-    ck_ok(gnn_batches_new(&batches, m.model, m.context, data, &config));
-    const gnn_source_t *source = gnn_batches_source(batches);
+    ck_ok(gnn_source_of_data(&source, m.model, m.context, data, &config));
     ck_assert_int_eq(source->count[GNN_TRAIN], 2);
     ck_assert_int_eq(source->count[GNN_VALIDATION], 2);
     ck_fails(source->get(source->user, GNN_TRAIN, 1, 2, &batch), GNN_EINVALID, "no batch 2");
     ck_ok(source->get(source->user, GNN_VALIDATION, 1, 1, &batch));
     ck_assert_int_eq(batch.inputs.n_graphs, 2);
-    ck_assert_ptr_null(gnn_batches_source(NULL));
-    gnn_batches_free(batches);
-    gnn_batches_free(NULL);
+    gnn_source_free(source);
+    gnn_source_free(NULL);
     free_machine(&m);
     free_machine(&one);
     gnn_data_free(data);

@@ -145,14 +145,14 @@ START_TEST(an_epoch_has_each_pair_once)
     enum { COUNT = 200, TOKENS = 150 };
     task_t *t = make_task(COUNT, 5);
     gnn_context_t *context;
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     int32_t first[2] = {0, 0};
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_model(context, 0);
-    ck_ok(gnn_token_source_new(
+    ck_ok(gnn_source_of_tokens(
         &source, model, &t->sequences, &t->sequences,
         &(gnn_token_source_config_t){.tokens = TOKENS, .label_smoothing = (gnn_real_t)0.1}));
-    const gnn_source_t *s = gnn_token_source(source);
+    const gnn_source_t *s = source;
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         for (int64_t epoch = 1; epoch <= 2; epoch++) {
             bool seen[COUNT] = {false};
@@ -173,7 +173,7 @@ START_TEST(an_epoch_has_each_pair_once)
             ck_assert_int_eq(s->count[part], (all + TOKENS - 1) / TOKENS);
             ck_assert_int_le(most, TOKENS + 2 * 7);
         }
-    gnn_token_source_free(source);
+    gnn_source_free(source);
     gnn_model_free(model);
     gnn_context_free(context);
     free(t);
@@ -192,25 +192,25 @@ START_TEST(order_depends_on_seed_and_epoch)
 {
     task_t *t = make_task(100, 6);
     gnn_context_t *context;
-    gnn_token_source_t *source[3];
+    gnn_source_t *source[3];
     int32_t a[8], b[8];
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_model(context, 0);
     for (int k = 0; k < 3; k++)
-        ck_ok(gnn_token_source_new(
+        ck_ok(gnn_source_of_tokens(
             &source[k], model, &t->sequences, NULL,
             &(gnn_token_source_config_t){.tokens = 64, .seed = (uint64_t)k / 2 + 1}));
-    first_rows(gnn_token_source(source[0]), 3, a);
-    first_rows(gnn_token_source(source[1]), 9, b);
+    first_rows(source[0], 3, a);
+    first_rows(source[1], 9, b);
     ck_assert(memcmp(a, b, sizeof a) != 0);
-    first_rows(gnn_token_source(source[1]), 3, b);
+    first_rows(source[1], 3, b);
     ck_assert_mem_eq(a, b, sizeof a);
-    first_rows(gnn_token_source(source[2]), 3, b);
+    first_rows(source[2], 3, b);
     ck_assert(memcmp(a, b, sizeof a) != 0);
-    ck_assert_uint_eq(gnn_token_source(source[0])->identity, gnn_token_source(source[1])->identity);
-    ck_assert_uint_ne(gnn_token_source(source[0])->identity, gnn_token_source(source[2])->identity);
+    ck_assert_uint_eq(source[0]->identity, source[1]->identity);
+    ck_assert_uint_ne(source[0]->identity, source[2]->identity);
     for (int k = 0; k < 3; k++)
-        gnn_token_source_free(source[k]);
+        gnn_source_free(source[k]);
     gnn_model_free(model);
     gnn_context_free(context);
     free(t);
@@ -223,15 +223,15 @@ START_TEST(windows_of_one_long_sequence)
     int32_t ids[LONG];
     int64_t length = LONG, shifts = 0, at_first = -1;
     gnn_context_t *context;
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     for (int32_t k = 0; k < LONG; k++)
         ids[k] = k; /* only looked at here, never run */
     const gnn_sequences_t text = {.count = 1, .lengths = &length, .ids = ids};
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_language_model(context);
-    ck_ok(gnn_token_source_new(&source, model, &text, &text,
+    ck_ok(gnn_source_of_tokens(&source, model, &text, &text,
                                &(gnn_token_source_config_t){.tokens = 30, .window = WINDOW}));
-    const gnn_source_t *s = gnn_token_source(source);
+    const gnn_source_t *s = source;
     ck_assert_int_eq(s->count[GNN_TRAIN], 3);
     ck_assert_int_eq(s->count[GNN_VALIDATION], 4);
     for (int64_t epoch = 1; epoch <= 6; epoch++) {
@@ -254,7 +254,7 @@ START_TEST(windows_of_one_long_sequence)
         at_first = at_first < 0 ? shift : at_first;
     }
     ck_assert_int_gt(shifts, 0);
-    gnn_token_source_free(source);
+    gnn_source_free(source);
     gnn_model_free(model);
     gnn_context_free(context);
 }
@@ -329,20 +329,20 @@ START_TEST(an_encoder_decoder_learns_to_reverse_digits)
 {
     task_t *t = make_task(test_small() ? 100 : 800, 7), *held_out = make_task(100, 8);
     gnn_context_t *context;
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 2, .threads = 1}));
     gnn_model_t *model = make_model(context, 0);
-    ck_ok(gnn_token_source_new(
+    ck_ok(gnn_source_of_tokens(
         &source, model, &t->sequences, &held_out->sequences,
         &(gnn_token_source_config_t){.tokens = 256, .label_smoothing = (gnn_real_t)0.02}));
     const gnn_train_result_t result =
-        train(model, context, gnn_token_source(source), test_small() ? 1 : 24, NULL, NULL);
+        train(model, context, source, test_small() ? 1 : 24, NULL, NULL);
     if (!test_small()) {
         ck_assert_msg(result.validation_loss < 0.15, "the loss is %g", result.validation_loss);
         ck_assert_int_ge(right(model, context, held_out, 1), 95);
         ck_assert_int_ge(right(model, context, held_out, 4), 95);
     }
-    gnn_token_source_free(source);
+    gnn_source_free(source);
     gnn_model_free(model);
     gnn_context_free(context);
     free(t);
@@ -372,12 +372,12 @@ static uint64_t trained_bits(const task_t *t, int64_t every, const char *path)
     bool ended = false;
     while (!ended) {
         gnn_context_t *context;
-        gnn_token_source_t *source;
+        gnn_source_t *source;
         ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 4, .threads = 1}));
         gnn_model_t *model = make_model(context, 0.1);
-        ck_ok(gnn_token_source_new(&source, model, &t->sequences, &t->sequences,
+        ck_ok(gnn_source_of_tokens(&source, model, &t->sequences, &t->sequences,
                                    &(gnn_token_source_config_t){.tokens = 200}));
-        stopper_t stopper = {.inner = gnn_token_source(source), .left = every};
+        stopper_t stopper = {.inner = source, .left = every};
         gnn_source_t s = *stopper.inner;
         s.get = get_and_stop;
         s.user = &stopper;
@@ -391,7 +391,7 @@ static uint64_t trained_bits(const task_t *t, int64_t every, const char *path)
             for (size_t b = 0; b < (size_t)(field.rows * field.cols) * sizeof *field.data; b++)
                 bits = bits * 1099511628211u + byte[b];
         }
-        gnn_token_source_free(source);
+        gnn_source_free(source);
         gnn_model_free(model);
         gnn_context_free(context);
     }
@@ -417,36 +417,35 @@ START_TEST(faults)
     int64_t lengths[] = {2, 1}, one = 1;
     int32_t ids[] = {1, 2, 3};
     gnn_sequences_t s = {.count = 2, .lengths = lengths, .ids = ids};
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     gnn_context_t *context;
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_model(context, 0), *language = make_language_model(context);
-    ck_fails(gnn_token_source_new(NULL, model, &s, NULL, NULL), GNN_EINVALID, "source is NULL");
-    ck_fails(gnn_token_source_new(&source, NULL, &s, NULL, NULL), GNN_EINVALID, "model is NULL");
-    ck_fails(gnn_token_source_new(&source, model, NULL, NULL, NULL), GNN_EINVALID, "train is NULL");
-    ck_fails(gnn_token_source_new(&source, model, &s, NULL, NULL), GNN_EINVALID,
+    ck_fails(gnn_source_of_tokens(NULL, model, &s, NULL, NULL), GNN_EINVALID, "source is NULL");
+    ck_fails(gnn_source_of_tokens(&source, NULL, &s, NULL, NULL), GNN_EINVALID, "model is NULL");
+    ck_fails(gnn_source_of_tokens(&source, model, NULL, NULL, NULL), GNN_EINVALID, "train is NULL");
+    ck_fails(gnn_source_of_tokens(&source, model, &s, NULL, NULL), GNN_EINVALID,
              "to write: lengths or ids are NULL");
-    ck_fails(gnn_token_source_new(&source, language, &s, NULL, NULL), GNN_EINVALID,
+    ck_fails(gnn_source_of_tokens(&source, language, &s, NULL, NULL), GNN_EINVALID,
              "sequence 1 has 1 tokens to write, expected at least 2");
-    ck_fails(gnn_token_source_new(&source, language, &s, NULL,
+    ck_fails(gnn_source_of_tokens(&source, language, &s, NULL,
                                   &(gnn_token_source_config_t){.tokens = -1}),
              GNN_EINVALID, "batches of -1 tokens");
-    ck_fails(gnn_token_source_new(&source, language, &s, NULL,
+    ck_fails(gnn_source_of_tokens(&source, language, &s, NULL,
                                   &(gnn_token_source_config_t){.label_smoothing = 1}),
              GNN_EINVALID, "label smoothing 1");
     s.decoder_lengths = lengths;
     s.decoder_ids = ids;
-    ck_fails(gnn_token_source_new(&source, model, &s, NULL, &(gnn_token_source_config_t){.window = 3}),
+    ck_fails(gnn_source_of_tokens(&source, model, &s, NULL, &(gnn_token_source_config_t){.window = 3}),
              GNN_EINVALID, "pieces of 3 tokens are for a language model");
     s.count = 0;
-    ck_fails(gnn_token_source_new(&source, language, &s, NULL, NULL), GNN_EINVALID, "0 sequences");
-    ck_fails(gnn_token_source_new(&source, language,
+    ck_fails(gnn_source_of_tokens(&source, language, &s, NULL, NULL), GNN_EINVALID, "0 sequences");
+    ck_fails(gnn_source_of_tokens(&source, language,
                                   &(gnn_sequences_t){.count = 1, .lengths = &one, .ids = ids}, NULL,
                                   &(gnn_token_source_config_t){.window = 3}),
              GNN_EINVALID, "one token");
     ck_assert_ptr_null(source);
-    ck_assert_ptr_null(gnn_token_source(NULL));
-    gnn_token_source_free(NULL);
+    gnn_source_free(NULL);
     gnn_model_free(model);
     gnn_model_free(language);
     gnn_context_free(context);
@@ -459,13 +458,13 @@ START_TEST(a_short_text_is_one_window)
     int64_t length = 5;
     int32_t ids[] = {1, 2, 3, 4, 5};
     const gnn_sequences_t s = {.count = 1, .lengths = &length, .ids = ids};
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     gnn_context_t *context;
     gnn_batch_t batch = {0};
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_language_model(context);
-    ck_ok(gnn_token_source_new(&source, model, &s, &s, &(gnn_token_source_config_t){.window = 64}));
-    const gnn_source_t *from = gnn_token_source(source);
+    ck_ok(gnn_source_of_tokens(&source, model, &s, &s, &(gnn_token_source_config_t){.window = 64}));
+    const gnn_source_t *from = source;
     for (int part = 0; part < 2; part++) {
         ck_assert_int_eq(from->count[part], 1);
         ck_ok(from->get(from->user, part, 1, 0, &batch));
@@ -473,7 +472,7 @@ START_TEST(a_short_text_is_one_window)
         ck_assert_mem_eq(input(&batch, "ids")->ids, ids, 4 * sizeof *ids);
         ck_assert_mem_eq(batch.loss.labels, ids + 1, 4 * sizeof *ids);
     }
-    gnn_token_source_free(source);
+    gnn_source_free(source);
     gnn_model_free(model);
     gnn_context_free(context);
 }

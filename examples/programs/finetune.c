@@ -29,7 +29,7 @@ typedef struct {
     gnn_pretrained_t *p;
     gnn_vocabulary_t *labels;
     gnn_corpus_t *train, *validation, *test;
-    gnn_text_source_t *source;
+    gnn_source_t *source;
     int64_t steps; /* steps of an epoch */
     double accuracy;
     gnn_train_result_t result;
@@ -78,7 +78,7 @@ static int show_progress(void *user, const gnn_progress_t *now)
 static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
     const run_t *r = user;
-    const gnn_source_t *s = gnn_text_source(r->source);
+    const gnn_source_t *s = r->source;
     if (part == GNN_TRAIN && isatty(STDERR_FILENO))
         fprintf(stderr, "\repoch %lld: batch %lld of %lld%s", (long long)epoch,
                 (long long)index + 1, (long long)s->count[part],
@@ -92,11 +92,11 @@ static int train(run_t *r)
     const gnn_labelled_texts_t texts = texts_of(r->train, o->limit),
                                validation = r->validation ? texts_of(r->validation, 0)
                                                           : (gnn_labelled_texts_t){.labels = NULL};
-    GNN_TRY(gnn_text_source_new(&r->source, r->p, &texts, r->validation ? &validation : NULL,
+    GNN_TRY(gnn_source_of_texts(&r->source, r->p, &texts, r->validation ? &validation : NULL,
                                 &(gnn_text_source_config_t){.sentences = o->sentences,
                                                             .max_length = o->max_length,
                                                             .seed = (uint64_t)o->seed}));
-    gnn_source_t source = *gnn_text_source(r->source);
+    gnn_source_t source = *r->source;
     source.get = get_batch;
     source.user = r;
     r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
@@ -268,7 +268,7 @@ int finetune_main(int argc, char **argv)
         return status;
     const int rc = run(&r);
     program_fails("finetune", rc);
-    gnn_text_source_free(r.source);
+    gnn_source_free(r.source);
     gnn_pretrained_free(r.p);
     gnn_vocabulary_free(r.labels);
     gnn_corpus_free(r.train);

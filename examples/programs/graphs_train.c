@@ -94,35 +94,34 @@ static int make_folds(const options_t *o, const gnn_data_t *data, gnn_split_t **
     return rc;
 }
 
-static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t *batches,
+static int train(const options_t *o, gnn_context_t *context, gnn_source_t *source,
                  gnn_model_t *model, watcher_t *w)
 {
-    gnn_source_t source = gnn_graph_batches_source(batches);
     gnn_train_result_t result;
     const gnn_train_config_t config = {
         .epochs = o->epochs,
         .optimizer.lr = (gnn_real_t)o->lr,
         .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
         .schedule = {.kind = o->period ? GNN_SCHEDULE_STEP : GNN_SCHEDULE_CONSTANT,
-                     .period = o->period * source.count[GNN_TRAIN],
+                     .period = o->period * source->count[GNN_TRAIN],
                      .gamma = 0.5},
         .watch = o->watch == GRAPHS_WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC,
         .callback = watch,
         .user = w,
         .stop = &program_stopped};
-    GNN_TRY(gnn_train_batches(model, context, &source, &config, &result));
+    GNN_TRY(gnn_train_batches(model, context, source, &config, &result));
     w->fold->epoch = result.best_epoch;
     return GNN_OK;
 }
 
 /* Test accuracy of the best weights. */
-static int test(const gnn_data_t *data, gnn_context_t *context, gnn_graph_batches_t *batches,
+static int test(const gnn_data_t *data, gnn_context_t *context, gnn_source_t *source,
                 const gnn_model_t *model, const uint8_t *mask, double *accuracy)
 {
     const int64_t graphs = gnn_data_graphs(data), classes = gnn_data_classes(data);
     gnn_tensor_t logits =
         gnn_tensor(calloc((size_t)(graphs * classes), sizeof(gnn_real_t)), graphs, classes);
-    int rc = logits.data ? gnn_graph_batches_predict(batches, model, context, &logits) : GNN_EMEMORY;
+    int rc = logits.data ? gnn_source_predict_graphs(source, model, context, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK)
         *accuracy = gnn_metric(GNN_METRIC_ACCURACY, &logits, gnn_data_graph_labels(data), mask);
     free(logits.data);
@@ -133,23 +132,23 @@ static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data
                     const gnn_split_t *splits, watcher_t *w)
 {
     gnn_model_t *model = NULL;
-    gnn_graph_batches_t *batches = NULL;
-    const gnn_graph_batches_config_t how = {.size = o->batch,
-                                            .per_epoch = o->per_epoch,
-                                            .split = w->number,
-                                            .seed = (uint64_t)(o->seed * 1000 + w->number)};
+    gnn_source_t *source = NULL;
+    const gnn_graph_source_config_t how = {.size = o->batch,
+                                           .per_epoch = o->per_epoch,
+                                           .split = w->number,
+                                           .seed = (uint64_t)(o->seed * 1000 + w->number)};
     gnn_context_set_seed(context, (uint64_t)(o->seed * 1000 + w->number));
     int rc = graphs_build_model(&model, context, o, data);
     if (rc == GNN_OK)
-        rc = gnn_graph_batches_new(&batches, data, model, splits, &how);
+        rc = gnn_source_of_graphs(&source, model, data, splits, &how);
     if (rc == GNN_OK)
-        rc = train(o, context, batches, model, w);
+        rc = train(o, context, source, model, w);
     if (rc == GNN_OK && o->protocol != PROTOCOL_MEAN)
-        rc = test(data, context, batches, model, gnn_split_mask(splits, GNN_TEST, w->number),
+        rc = test(data, context, source, model, gnn_split_mask(splits, GNN_TEST, w->number),
                   &w->fold->test);
     if (rc == GNN_OK && o->save && w->number == 0)
         rc = program_save_model("graphs", o->save, model);
-    gnn_graph_batches_free(batches);
+    gnn_source_free(source);
     gnn_model_free(model);
     return rc;
 }

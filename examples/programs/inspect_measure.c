@@ -107,7 +107,7 @@ int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const insp
 typedef struct {
     const inspect_t *o;
     gnn_gates_t *gates;
-    gnn_text_source_t *source;
+    gnn_source_t *source;
     double *importance, *accuracy, *closed;
     int64_t *order, count, points;
     gnn_real_t *open;
@@ -159,7 +159,7 @@ static int make_source(prune_t *r, const gnn_pretrained_t *p, const gnn_corpus_t
                                          train->sentences, NULL},
                                         train->labels},
                                second = {{test->count, test->sentences, NULL}, test->labels};
-    return gnn_text_source_new(&r->source, p, &first, &second,
+    return gnn_source_of_texts(&r->source, p, &first, &second,
                                &(gnn_text_source_config_t){.sentences = 64, .max_length = 128});
 }
 
@@ -184,8 +184,8 @@ static int close_heads(prune_t *r)
     const int64_t step = r->count > 12 ? r->count / 12 : 1;
     for (int64_t k = 0, next = 0; k <= r->count; k++) {
         if (k == next || k == r->count) {
-            GNN_TRY(gnn_gates_metric(r->gates, gnn_text_source(r->source), GNN_VALIDATION,
-                                     GNN_METRIC_ACCURACY, r->open, &r->accuracy[r->points]));
+            GNN_TRY(gnn_gates_metric(r->gates, r->source, GNN_VALIDATION, GNN_METRIC_ACCURACY,
+                                     r->open, &r->accuracy[r->points]));
             if (isatty(STDERR_FILENO))
                 fprintf(stderr, "\r%lld of %lld heads", (long long)k, (long long)r->count);
             r->closed[r->points++] = (double)k;
@@ -227,8 +227,7 @@ static int prune(prune_t *r, const gnn_pretrained_t *p, gnn_context_t *context)
 {
     GNN_TRY(gnn_gates_new(&r->gates, context, gnn_pretrained_model(p)));
     GNN_TRY(allocate(r));
-    GNN_TRY(gnn_gates_importance(r->gates, gnn_text_source(r->source), GNN_TRAIN, GNN_ON,
-                                 r->importance));
+    GNN_TRY(gnn_gates_importance(r->gates, r->source, GNN_TRAIN, GNN_ON, r->importance));
     sorted_by = r->importance;
     qsort(r->order, (size_t)r->count, sizeof *r->order, by_importance);
     GNN_TRY(close_heads(r));
@@ -266,7 +265,7 @@ int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspe
     free(r.order);
     free(r.open);
     gnn_gates_free(r.gates);
-    gnn_text_source_free(r.source);
+    gnn_source_free(r.source);
     gnn_corpus_free(test);
     gnn_corpus_free(train);
     return rc;

@@ -57,6 +57,6 @@ void links_print_json(FILE *file, const options_t *options, const gnn_data_t *da
 int links_write_curve(const options_t *options, const gnn_data_t *data, const study_t *study);
 /* Writes the test links and negative pairs with their scores as CSV. */
 int write_scores(const options_t *options, const gnn_data_t *data, const gnn_links_t *links,
-                 gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context);
+                 gnn_source_t *source, const gnn_model_t *model, gnn_context_t *context);
 
 #endif

@@ -83,12 +83,12 @@ int links_write_curve(const options_t *o, const gnn_data_t *data, const study_t 
 }
 
 static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_t *pairs, int link,
-                       gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context)
+                       gnn_source_t *source, const gnn_model_t *model, gnn_context_t *context)
 {
     const int64_t *order = gnn_data_order(data);
     gnn_real_t *scores = calloc((size_t)pairs->count + 1, sizeof *scores);
     const gnn_tensor_t out = gnn_tensor(scores, pairs->count, 1);
-    int rc = scores ? gnn_link_batches_predict(batches, model, context, pairs->count, pairs->src,
+    int rc = scores ? gnn_source_predict_pairs(source, model, context, pairs->count, pairs->src,
                                                pairs->dst, &out)
                     : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < pairs->count; k++)
@@ -100,15 +100,15 @@ static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_
 }
 
 int write_scores(const options_t *o, const gnn_data_t *data, const gnn_links_t *links,
-                 gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context)
+                 gnn_source_t *source, const gnn_model_t *model, gnn_context_t *context)
 {
     const gnn_node_pairs_t of = gnn_links_of(links, GNN_TEST),
                            without = gnn_links_without(links, GNN_TEST);
     program_file_t to;
     GNN_TRY(program_create(&to, o->predict));
     fprintf(to.file, "source,target,link,score\n");
-    int rc = write_pairs(to.file, data, &of, 1, batches, model, context);
+    int rc = write_pairs(to.file, data, &of, 1, source, model, context);
     if (rc == GNN_OK)
-        rc = write_pairs(to.file, data, &without, 0, batches, model, context);
+        rc = write_pairs(to.file, data, &without, 0, source, model, context);
     return program_finish(&to, rc);
 }

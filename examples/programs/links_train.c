@@ -51,12 +51,11 @@ static int watch(void *user, const gnn_progress_t *now)
     return 0;
 }
 
-static int train(const options_t *o, gnn_context_t *context, gnn_link_batches_t *batches,
+static int train(const options_t *o, gnn_context_t *context, gnn_source_t *source,
                  gnn_model_t *model, watcher_t *w, outcome_t *out)
 {
     static const gnn_watch_t watches[] = {GNN_WATCH_METRIC, GNN_WATCH_METRIC, GNN_WATCH_LOSS,
                                           GNN_WATCH_NONE};
-    gnn_source_t source = gnn_link_batches_source(batches);
     gnn_train_result_t result;
     const gnn_train_config_t config = {.epochs = o->epochs,
                                        .patience = o->patience,
@@ -68,7 +67,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_link_batches_t 
                                        .callback = watch,
                                        .user = w,
                                        .stop = &program_stopped};
-    int rc = gnn_train_batches(model, context, &source, &config, &result);
+    int rc = gnn_train_batches(model, context, source, &config, &result);
     if (w->terminal)
         fprintf(stderr, "\r\033[K");
     GNN_TRY(rc);
@@ -84,25 +83,25 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
                      gnn_links_t *links, watcher_t *w, outcome_t *out)
 {
     gnn_model_t *model = NULL;
-    gnn_link_batches_t *batches = NULL;
-    const gnn_link_batches_config_t how = {
+    gnn_source_t *source = NULL;
+    const gnn_link_source_config_t how = {
         .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
     int rc = o->load ? gnn_model_load(&model, context, o->load)
                      : links_build_model(&model, context, o, data);
     if (rc == GNN_OK && !o->load)
         rc = scale_note(model, (scale_t)o->scale, 0);
     if (rc == GNN_OK)
-        rc = gnn_link_batches_new(&batches, data, links, model, &how);
+        rc = gnn_source_of_links(&source, model, data, links, &how);
     if (rc == GNN_OK && !o->load)
-        rc = train(o, context, batches, model, w, out);
+        rc = train(o, context, source, model, w, out);
     if (rc == GNN_OK)
-        rc = gnn_link_batches_measure(batches, model, context, GNN_TEST, &out->test);
+        rc = gnn_source_measure_links(source, model, context, GNN_TEST, &out->test);
     const int first = out->seed == o->seed;
     if (rc == GNN_OK && o->save && first)
         rc = program_save_model("links", o->save, model);
     if (rc == GNN_OK && o->predict && first)
-        rc = write_scores(o, data, links, batches, model, context);
-    gnn_link_batches_free(batches);
+        rc = write_scores(o, data, links, source, model, context);
+    gnn_source_free(source);
     gnn_model_free(model);
     return rc;
 }

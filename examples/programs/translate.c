@@ -49,7 +49,7 @@ static int take_pairs(run_t *r, const translate_t *o)
 static int train(run_t *r, const translate_t *o)
 {
     encoded_t sides[2] = {{.lengths = {NULL}}, {.lengths = {NULL}}};
-    gnn_token_source_t *source = NULL;
+    gnn_source_t *source = NULL;
     GNN_TRY(translator_new(&r->translator, r->context, o, &r->train));
     const translator_t *t = &r->translator;
     fprintf(stderr, "translate: %lld pairs, %lld tokens in the vocabulary, %lld weights\n",
@@ -60,15 +60,15 @@ static int train(run_t *r, const translate_t *o)
         rc = encode_lines(&sides[1], t, r->validation.count, r->validation.source,
                           r->validation.target);
     if (rc == GNN_OK)
-        rc = gnn_token_source_new(
+        rc = gnn_source_of_tokens(
             &source, t->model, &sides[0].sequences, r->validation.count ? &sides[1].sequences : NULL,
             &(gnn_token_source_config_t){.tokens = o->train.tokens,
                                          .label_smoothing = (gnn_real_t)o->train.smoothing,
                                          .seed = (uint64_t)o->train.seed + 1});
     if (rc == GNN_OK)
-        rc = text_train("translate", t->model, r->context, gnn_token_source(source), &o->train,
-                        "places", r->train.words, &r->trained);
-    gnn_token_source_free(source);
+        rc = text_train("translate", t->model, r->context, source, &o->train, "places",
+                        r->train.words, &r->trained);
+    gnn_source_free(source);
     encoded_free(&sides[0]);
     encoded_free(&sides[1]);
     if (rc == GNN_OK && o->save)

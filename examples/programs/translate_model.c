@@ -48,7 +48,7 @@ static void add_norm(gnn_steps_t *steps, const char *name, int64_t width)
 }
 
 /* Graph 0 is complete over source tokens, 1 causal over target tokens, 2 from source to target
- * (gnn_token_source_new). */
+ * (gnn_source_of_tokens). */
 static int make_model(gnn_model_t **model, gnn_context_t *context, const translate_t *o,
                       int64_t vocabulary)
 {

@@ -23,13 +23,13 @@ static gnn_sequences_t one_sequence(const gnn_tokens_t *t)
 static int train(write_run_t *r, const write_t *o)
 {
     const gnn_sequences_t parts[] = {one_sequence(r->tokens[0]), one_sequence(r->tokens[1])};
-    GNN_TRY(gnn_token_source_new(
+    GNN_TRY(gnn_source_of_tokens(
         &r->source, r->own.model, &parts[0], r->tokens[1]->rows > 1 ? &parts[1] : NULL,
         &(gnn_token_source_config_t){
             .tokens = o->train.tokens, .window = o->window, .seed = (uint64_t)o->train.seed + 1}));
     const double words = (double)text_words(r->text) * (double)r->cut / (double)r->bytes;
-    GNN_TRY(text_train("write", r->own.model, r->context, gnn_token_source(r->source), &o->train,
-                       NULL, (int64_t)words, &r->trained));
+    GNN_TRY(text_train("write", r->own.model, r->context, r->source, &o->train, NULL,
+                       (int64_t)words, &r->trained));
     return o->save ? language_model_save(&r->own, o->save) : GNN_OK;
 }
 
@@ -242,7 +242,7 @@ int write_main(int argc, char **argv)
     const int rc = run(&r, &o);
     program_fails("write", rc);
     free(r.text);
-    gnn_token_source_free(r.source);
+    gnn_source_free(r.source);
     gnn_tokens_free(r.tokens[0]);
     gnn_tokens_free(r.tokens[1]);
     language_model_free(&r.own);

@@ -33,7 +33,7 @@ typedef struct {
     char *text; /* the whole text; the held-out part starts at `cut` */
     int64_t bytes, cut;
     gnn_tokens_t *tokens[2]; /* tokens for training, and held out */
-    gnn_token_source_t *source;
+    gnn_source_t *source;
     text_trained_t trained;
     double nats; /* per character, on held-out text */
     int measured;

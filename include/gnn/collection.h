@@ -41,7 +41,7 @@ GNN_API int gnn_data_motifs(gnn_data_t **data, int64_t graphs, uint64_t seed);
 /* ---- batches ---- */
 
 /** Settings of batches of graphs. Zero means the default in brackets. */
-typedef struct gnn_graph_batches_config {
+typedef struct gnn_graph_source_config {
     int64_t size;       /**< graphs of a batch [32] */
     int64_t per_epoch;  /**< training batches of an epoch [one pass over the graphs] */
     gnn_flag_t shuffle; /**< shuffle the training graphs in each epoch [on] */
@@ -52,12 +52,11 @@ typedef struct gnn_graph_batches_config {
     const char *targets;
     const gnn_real_t *class_weight; /**< (classes) or NULL; borrowed */
     int64_t split;                  /**< which of the splits [0] */
-} gnn_graph_batches_config_t;
+} gnn_graph_source_config_t;
 
-/** Batches of the graphs of a set, as a source for gnn_train_batches. */
-typedef struct gnn_graph_batches gnn_graph_batches_t;
 /**
- * Makes batches of the graphs of a set for a model. Its graph slots get, as far as it has them:
+ * Makes a source of batches of the graphs of a set. The model's graph slots get, as far as it has
+ * them:
  *
  *     0  the disjoint union of the graphs, one segment each
  *     1  nodes -> one row per graph: the readout
@@ -67,35 +66,33 @@ typedef struct gnn_graph_batches gnn_graph_batches_t;
  * The model's inputs are "x" and the set's arrays on nodes, edges and graphs by name, restricted to
  * the rows of the batch.
  *
- * @param[in] data   borrowed; must not change
- * @param[in] model  borrowed: batches are prepared for it, and for others of the same layers
- * @param[in] splits of the set's graphs (gnn_split_draw); read during this call only
- * @param[in] config NULL: all defaults
+ * @param[out] source  the caller's, for gnn_source_free; NULL after an error
+ * @param[in]  model   borrowed: batches are prepared for it, and for others of the same layers
+ * @param[in]  data    borrowed; must not change
+ * @param[in]  splits  of the set's graphs (gnn_split_draw); read during this call only
+ * @param[in]  config  NULL: all defaults
  * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: the model has more slots; GNN_EMEMORY
  *
  * Memory: that of one batch. A batch depends on split, epoch and index alone, not on earlier
  * batches.
  */
-GNN_API int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                  const gnn_model_t *model, const gnn_split_t *splits,
-                                  const gnn_graph_batches_config_t *config);
-/** Frees graph batches; may be NULL. */
-GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);
-/** The source of graph batches, for gnn_train_batches; lives as long as the batches. */
-GNN_API gnn_source_t gnn_graph_batches_source(gnn_graph_batches_t *batches);
+GNN_API int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model,
+                                 const gnn_data_t *data, const gnn_split_t *splits,
+                                 const gnn_graph_source_config_t *config);
 /**
  * The model's output for all graphs of the set, in their order, batch by batch.
  *
- * @param[in]  model  with the layers of the model that the batches were made for
- * @param[out] out    (graphs x the model's width), caller's; overwritten
- * @return GNN_OK; GNN_EINVALID; GNN_ESHAPE; GNN_EMEMORY
+ * @param[in]  source  of gnn_source_of_graphs
+ * @param[in]  model   with the layers of the model that the source was made for
+ * @param[out] out     (graphs x the model's width), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID: a NULL, another source; GNN_ESHAPE; GNN_EMEMORY
  */
-GNN_API int gnn_graph_batches_predict(gnn_graph_batches_t *batches, const gnn_model_t *model,
+GNN_API int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *model,
                                       gnn_context_t *context, const gnn_tensor_t *out);
-/** Fills `inputs` with a model's inputs for a list of graphs; valid until the next call on these
- * batches. */
-GNN_API int gnn_graph_batches_inputs(gnn_graph_batches_t *batches, int64_t count,
-                                     const int64_t *graphs, gnn_model_inputs_t *inputs);
+/** Fills `inputs` with a model's inputs for a list of graphs of gnn_source_of_graphs; valid until
+ * the next call on this source. */
+GNN_API int gnn_source_graph_inputs(const gnn_source_t *source, int64_t count,
+                                    const int64_t *graphs, gnn_model_inputs_t *inputs);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
  *
  *    gnn_pretrained_open_classes(&p, context, "all-MiniLM-L6-v2",
  *                                &(gnn_classes_config_t){.count = 2, .names = names});
- *    gnn_text_source_new(&source, p, &train, &held_out, NULL);
- *    gnn_train_batches(gnn_pretrained_model(p), context, gnn_text_source(source), &how, NULL);
+ *    gnn_source_of_texts(&source, p, &train, &held_out, NULL);
+ *    gnn_train_batches(gnn_pretrained_model(p), context, source, &how, NULL);
  *    gnn_pretrained_save(p, "my-classifier");
  *
  * gnn_pretrained_open reads that folder again, and gnn_pretrained_classify runs it. Layer-wise
@@ -109,14 +109,11 @@ typedef struct gnn_text_source_config {
     uint64_t seed;      /**< of the order of training texts, shuffled in each epoch [1] */
 } gnn_text_source_config_t;
 
-/** Texts as batches for gnn_train_batches: concatenated, without padding. */
-typedef struct gnn_text_source_s gnn_text_source_t;
-
 /**
- * Makes a source of batches from labelled texts. All texts are tokenized here, once; graphs are
- * made per batch.
+ * Makes a source of batches from labelled texts, concatenated, without padding. All texts are
+ * tokenized here, once; graphs are made per batch.
  *
- * @param[out] source      the caller's, for gnn_text_source_free
+ * @param[out] source      the caller's, for gnn_source_free; NULL after an error
  * @param[in]  pretrained  borrowed until then
  * @param[in]  train       copied
  * @param[in]  validation  copied; may be NULL
@@ -124,14 +121,10 @@ typedef struct gnn_text_source_s gnn_text_source_t;
  * @return GNN_OK; GNN_EINVALID: a text or a label is missing, or a label is out of range;
  *         GNN_EUNSUPPORTED: the model has no tokenizer; GNN_EMEMORY
  */
-GNN_API int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+GNN_API int gnn_source_of_texts(gnn_source_t **source, const gnn_pretrained_t *pretrained,
                                 const gnn_labelled_texts_t *train,
                                 const gnn_labelled_texts_t *validation,
                                 const gnn_text_source_config_t *config);
-/** The batches of a source, for gnn_train_batches; they live as long as the source. */
-GNN_API const gnn_source_t *gnn_text_source(const gnn_text_source_t *source);
-/** Frees a text source; may be NULL. */
-GNN_API void gnn_text_source_free(gnn_text_source_t *source);
 
 #ifdef __cplusplus
 }

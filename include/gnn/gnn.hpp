@@ -121,16 +121,13 @@ GNN_HPP_HANDLE(answers, gnn_answers_t, gnn_answers_free)
 GNN_HPP_HANDLE(arrays, gnn_arrays_t, gnn_arrays_free)
 GNN_HPP_HANDLE(attachment, gnn_attachment_t, gnn_attachment_free)
 GNN_HPP_HANDLE(attention_maps, gnn_attention_maps_t, gnn_attention_free)
-GNN_HPP_HANDLE(batches, gnn_batches_t, gnn_batches_free)
 GNN_HPP_HANDLE(corpus, gnn_corpus_t, gnn_corpus_free)
 GNN_HPP_HANDLE(decoder, gnn_decoder_t, gnn_decoder_free)
 GNN_HPP_HANDLE(explanation, gnn_explanation_t, gnn_explanation_free)
 GNN_HPP_HANDLE(fills, gnn_fills_t, gnn_fills_free)
 GNN_HPP_HANDLE(gates, gnn_gates_t, gnn_gates_free)
-GNN_HPP_HANDLE(graph_batches, gnn_graph_batches_t, gnn_graph_batches_free)
 GNN_HPP_HANDLE(hetero_sample, gnn_hetero_sample_t, gnn_hetero_sample_free)
 GNN_HPP_HANDLE(hetero_sampler, gnn_hetero_sampler_t, gnn_hetero_sampler_free)
-GNN_HPP_HANDLE(link_batches, gnn_link_batches_t, gnn_link_batches_free)
 GNN_HPP_HANDLE(links, gnn_links_t, gnn_links_free)
 GNN_HPP_HANDLE(negatives, gnn_negatives_t, gnn_negatives_free)
 GNN_HPP_HANDLE(optimizer, gnn_optimizer_t, gnn_optimizer_free)
@@ -143,12 +140,11 @@ GNN_HPP_HANDLE(pretrained_batch, gnn_pretrained_batch_t, gnn_pretrained_batch_fr
 GNN_HPP_HANDLE(projection, gnn_projection_t, gnn_projection_free)
 GNN_HPP_HANDLE(sample, gnn_sample_t, gnn_sample_free)
 GNN_HPP_HANDLE(sampler, gnn_sampler_t, gnn_sampler_free)
+GNN_HPP_HANDLE(source, gnn_source_t, gnn_source_free)
 GNN_HPP_HANDLE(state, gnn_state_t, gnn_state_free)
 GNN_HPP_HANDLE(tags, gnn_tags_t, gnn_tags_free)
 GNN_HPP_HANDLE(tape, gnn_tape_t, gnn_tape_free)
 GNN_HPP_HANDLE(text_lines, gnn_text_lines_t, gnn_text_lines_free)
-GNN_HPP_HANDLE(text_source, gnn_text_source_t, gnn_text_source_free)
-GNN_HPP_HANDLE(token_source, gnn_token_source_t, gnn_token_source_free)
 GNN_HPP_HANDLE(tokenizer, gnn_tokenizer_t, gnn_tokenizer_free)
 GNN_HPP_HANDLE(tokens, gnn_tokens_t, gnn_tokens_free)
 GNN_HPP_HANDLE(transport, gnn_transport_t, gnn_transport_free)
@@ -394,11 +390,11 @@ class step {
 #define GNN_HPP_FIELDS_gnn_split_rule_t(X)                                                     \
     X(splits) X(train_each) X(validation_each) X(train_share) X(validation_share)              \
     X(validation) X(test) X(seed)
-#define GNN_HPP_FIELDS_gnn_graph_batches_config_t(X)                                           \
+#define GNN_HPP_FIELDS_gnn_graph_source_config_t(X)                                           \
     X(size) X(per_epoch) X(shuffle) X(seed) X(loss) X(targets) X(class_weight) X(split)
 #define GNN_HPP_FIELDS_gnn_link_rule_t(X)                                                      \
     X(validation_share) X(test_share) X(directed) X(seed)
-#define GNN_HPP_FIELDS_gnn_link_batches_config_t(X)                                            \
+#define GNN_HPP_FIELDS_gnn_link_source_config_t(X)                                            \
     X(size) X(drawn) X(seed) X(avoid_all) X(split) X(sampling)
 #define GNN_HPP_FIELDS_gnn_state_config_t(X)                                                   \
     X(segments) X(capacity) X(windows) X(n_windows) X(fixed)
@@ -416,9 +412,9 @@ GNN_HPP_CONFIG(sampler_config, gnn_sampler_config_t)
 GNN_HPP_CONFIG(sampling, gnn_sampling_t)
 GNN_HPP_CONFIG(train_config, gnn_train_config_t)
 GNN_HPP_CONFIG(split_rule, gnn_split_rule_t)
-GNN_HPP_CONFIG(graph_batches_config, gnn_graph_batches_config_t)
+GNN_HPP_CONFIG(graph_source_config, gnn_graph_source_config_t)
 GNN_HPP_CONFIG(link_rule, gnn_link_rule_t)
-GNN_HPP_CONFIG(link_batches_config, gnn_link_batches_config_t)
+GNN_HPP_CONFIG(link_source_config, gnn_link_source_config_t)
 GNN_HPP_CONFIG(state_config, gnn_state_config_t)
 #undef GNN_HPP_CONFIG
 

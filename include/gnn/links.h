@@ -6,10 +6,9 @@
  *     gnn_links_split(&links, gnn_data_graph(data), NULL);
  *     gnn_steps_block(steps, "link_dot", &(gnn_block_t){.name = "score", .width = 16});
  *     ...
- *     gnn_link_batches_new(&batches, data, links, model, NULL);
- *     source = gnn_link_batches_source(batches);
- *     gnn_train_batches(model, context, &source, &config, &result);
- *     gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics);
+ *     gnn_source_of_links(&source, model, data, links, NULL);
+ *     gnn_train_batches(model, context, source, &config, &result);
+ *     gnn_source_measure_links(source, model, context, GNN_TEST, &metrics);
  *
  * Decoders are blocks of a model (docs/blocks.md): link_dot, link_bilinear, link_distance,
  * link_product, link_mlp. They read the model inputs "sources" and "targets", the node ids of the
@@ -117,7 +116,7 @@ GNN_API gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part);
 /* ---- batches ---- */
 
 /** Settings of batches of pairs. Zero means the default in brackets. */
-typedef struct gnn_link_batches_config {
+typedef struct gnn_link_source_config {
     int64_t size; /**< links per batch, in addition to the negative pairs [all] */
     /** negative pairs per training link [1]; the link is repeated as often, so that both classes
      * have equal weight */
@@ -126,66 +125,60 @@ typedef struct gnn_link_batches_config {
     /** OFF: negative training pairs exclude training links only, as if others were unknown; ON: all
      * links [off] */
     gnn_flag_t avoid_all;
-    int64_t split; /**< index of the split, for gnn_link_batches_classes [0] */
+    int64_t split; /**< index of the split, for gnn_source_of_edges [0] */
     /** the model runs on a sample around the pairs of each batch, drawn along training links by
      * method "neighbours" or "around"; the default of `size` is then its `batch`, in validation too
      * [NULL: the whole graph] */
     const gnn_sampling_t *sampling;
-} gnn_link_batches_config_t;
+} gnn_link_source_config_t;
 
-/** Batches of pairs, as a source for gnn_train_batches: slot 0 is the message graph, "x" the
- * features of all nodes, "sources" and "targets" the pairs; the set's arrays on nodes, edges and
- * graphs have their names. The loss is binary cross-entropy of one score per pair, with target 1
- * for links. */
-typedef struct gnn_link_batches gnn_link_batches_t;
 /**
- * Makes batches of links and negative pairs.
+ * Makes a source of links and negative pairs: slot 0 is the message graph, "x" the features of all
+ * nodes, "sources" and "targets" the pairs; the set's arrays on nodes, edges and graphs have their
+ * names. The loss is binary cross-entropy of one score per pair, with target 1 for links.
  *
- * @param[in] data   features and arrays; borrowed
- * @param[in] links  of gnn_data_graph(data), borrowed; its graph is prepared for the model
- * @param[in] model  borrowed; all of its slots get the same graph
- * @param[in] config NULL: all defaults
+ * @param[out] source  the caller's, for gnn_source_free; NULL after an error
+ * @param[in]  model   borrowed; all of its slots get the same graph
+ * @param[in]  data    features and arrays; borrowed
+ * @param[in]  links   of gnn_data_graph(data), borrowed; its graph is prepared for the model
+ * @param[in]  config  NULL: all defaults
  * @return GNN_OK; GNN_EINVALID; GNN_ESHAPE: counts of nodes or edges differ between the set and the
  *         graph that was split; GNN_EMEMORY
  *
  * Memory: the pairs of a batch. A batch depends on seed, split, epoch and index alone. Every batch
- * runs the model on the whole graph, except with `config->sampling`; gnn_link_batches_predict and
- * gnn_link_batches_measure always do.
+ * runs the model on the whole graph, except with `config->sampling`; gnn_source_predict_pairs and
+ * gnn_source_measure_links always do.
  */
-GNN_API int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                 gnn_links_t *links, const gnn_model_t *model,
-                                 const gnn_link_batches_config_t *config);
+GNN_API int gnn_source_of_links(gnn_source_t **source, const gnn_model_t *model,
+                                const gnn_data_t *data, gnn_links_t *links,
+                                const gnn_link_source_config_t *config);
 /**
- * Makes batches for edge classification: every edge of the set is a pair, messages are passed along
- * all edges, and the loss is cross-entropy over the model's columns.
+ * Makes a source for edge classification: every edge of the set is a pair, messages are passed
+ * along all edges, and the loss is cross-entropy over the model's columns.
  *
  * @param[in] labels  (edges) classes by edge id, of int32_t or int64_t; negative: none; copied
  * @param[in] splits  of the edges (gnn_split_edges); read during this call only
  * @param[in] config  `drawn` and `avoid_all` are ignored
- * @return as gnn_link_batches_new; GNN_EUNSUPPORTED: the graph has spans or several parts
+ * @return as gnn_source_of_links; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
-GNN_API int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                     const gnn_model_t *model, gnn_ints_t labels,
-                                     const gnn_split_t *splits,
-                                     const gnn_link_batches_config_t *config);
-/** Frees link batches; may be NULL. */
-GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
-/** The source of link batches, for gnn_train_batches; lives as long as the batches. */
-GNN_API gnn_source_t gnn_link_batches_source(gnn_link_batches_t *batches);
+GNN_API int gnn_source_of_edges(gnn_source_t **source, const gnn_model_t *model,
+                                const gnn_data_t *data, gnn_ints_t labels,
+                                const gnn_split_t *splits, const gnn_link_source_config_t *config);
 /**
- * A model's output for given pairs, on the batches' graph.
+ * A model's output for given pairs, on the source's graph.
  *
+ * @param[in]  source    of gnn_source_of_links or gnn_source_of_edges
  * @param[in]  src, dst  (count) node ids of the pairs, of int32_t or int64_t
  * @param[out] out       (count x the model's width), caller's; overwritten
- * @return GNN_OK; GNN_EINVALID: a node id out of range; GNN_EOVERFLOW: one that does not fit in 32
- *         bits; GNN_ESHAPE; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID: another source, a node id out of range; GNN_EOVERFLOW: one that
+ *         does not fit in 32 bits; GNN_ESHAPE; GNN_EMEMORY
  */
-GNN_API int gnn_link_batches_predict(gnn_link_batches_t *batches, const gnn_model_t *model,
+GNN_API int gnn_source_predict_pairs(const gnn_source_t *source, const gnn_model_t *model,
                                      gnn_context_t *context, int64_t count, gnn_ints_t src,
                                      gnn_ints_t dst, const gnn_tensor_t *out);
 #ifndef __cplusplus
-#define gnn_link_batches_predict(batches, model, context, count, src, dst, ...)            \
-    gnn_link_batches_predict(batches, model, context, count, gnn_ints(src), gnn_ints(dst), \
+#define gnn_source_predict_pairs(source, model, context, count, src, dst, ...)            \
+    gnn_source_predict_pairs(source, model, context, count, gnn_ints(src), gnn_ints(dst), \
                              __VA_ARGS__)
 #endif
 /** Link-prediction metrics of a split. */
@@ -203,7 +196,7 @@ typedef struct gnn_link_metrics {
  * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model's
  *         output has more than one column; GNN_EMEMORY
  */
-GNN_API int gnn_link_batches_measure(gnn_link_batches_t *batches, const gnn_model_t *model,
+GNN_API int gnn_source_measure_links(const gnn_source_t *source, const gnn_model_t *model,
                                      gnn_context_t *context, int part, gnn_link_metrics_t *metrics);
 
 /**
@@ -218,8 +211,8 @@ GNN_API int gnn_link_batches_measure(gnn_link_batches_t *batches, const gnn_mode
 GNN_API int gnn_split_edges(gnn_split_t **split, const gnn_graph_t *graph, gnn_ints_t labels,
                             const gnn_split_rule_t *rule);
 #ifndef __cplusplus
-#define gnn_link_batches_classes(batches, data, model, labels, splits, ...) \
-    gnn_link_batches_classes(batches, data, model, gnn_ints(labels), splits, __VA_ARGS__)
+#define gnn_source_of_edges(source, model, data, labels, splits, ...) \
+    gnn_source_of_edges(source, model, data, gnn_ints(labels), splits, __VA_ARGS__)
 #define gnn_split_edges(split, graph, labels, ...) \
     gnn_split_edges(split, graph, gnn_ints(labels), __VA_ARGS__)
 #endif

@@ -3,8 +3,8 @@
  * another, and language models, which predict the next token.
  *
  *    const gnn_token_source_config_t config = {.tokens = 4096};
- *    gnn_token_source_new(&source, model, &train, &held_out, &config);
- *    gnn_train_batches(model, context, gnn_token_source(source), &how, NULL);
+ *    gnn_source_of_tokens(&source, model, &train, &held_out, &config);
+ *    gnn_train_batches(model, context, source, &how, NULL);
  *    gnn_generate(&writer, context, ...);
  *    gnn_bleu(&bleu, lines, translations, references, GNN_ON);
  *
@@ -35,9 +35,6 @@ typedef struct gnn_token_source_config {
     uint64_t seed;              /**< of the shuffling in each epoch [1] */
 } gnn_token_source_config_t;
 
-/** Token sequences as batches for gnn_train_batches. */
-typedef struct gnn_token_source_s gnn_token_source_t;
-
 /**
  * Makes a source of batches in which decoder row k is token k and its target is token k + 1; begin
  * and end tokens must be part of the sequences.
@@ -46,7 +43,7 @@ typedef struct gnn_token_source_s gnn_token_source_t;
  * it reads. An encoder-decoder has three graph slots: 0 complete over encoder rows, 1 causal over
  * decoder rows, 2 from encoder to decoder rows. A language model has slot 0, which is causal.
  *
- * @param[out] source      the caller's, for gnn_token_source_free; NULL after an error
+ * @param[out] source      the caller's, for gnn_source_free; NULL after an error
  * @param[in]  model       borrowed by the source; an encoder-decoder if it reads "decoder_ids"
  * @param[in]  train       copied: lengths and ids; for an encoder-decoder these are the encoder's,
  *                         and decoder_lengths and decoder_ids the decoder's
@@ -60,13 +57,9 @@ typedef struct gnn_token_source_s gnn_token_source_t;
  * of batches, with sequences in another order. Threads: to be used by the training thread only.
  * Paper: Vaswani et al. 2017, section 5.
  */
-GNN_API int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
+GNN_API int gnn_source_of_tokens(gnn_source_t **source, const gnn_model_t *model,
                                  const gnn_sequences_t *train, const gnn_sequences_t *validation,
                                  const gnn_token_source_config_t *config);
-/** The batches of a source, for gnn_train_batches; they live as long as the source. */
-GNN_API const gnn_source_t *gnn_token_source(const gnn_token_source_t *source);
-/** Frees a token source; may be NULL. */
-GNN_API void gnn_token_source_free(gnn_token_source_t *source);
 
 /* ---- quality of translations ---- */
 

@@ -187,16 +187,34 @@ typedef struct gnn_batch {
     gnn_loss_t loss;
 } gnn_batch_t;
 
-/** A source of batches. `get` fills `batch` for index 0 .. count-1 of part GNN_TRAIN or
- * GNN_VALIDATION; pointers stay valid until the next call. Graphs must be prepared for the model
- * (with `backward` for training). */
+/**
+ * A source of batches, which gnn_train_batches trains on. Functions named gnn_source_of_* make one,
+ * for gnn_source_free; a program with batches of its own fills one in:
+ *
+ *     const gnn_source_t mine = {.get = get, .count = {8, 2}, .user = &rows};
+ *     gnn_train_batches(model, context, &mine, &config, NULL);
+ *
+ * A copy with another `get`, which calls that of the original, wraps a source; the original stays
+ * the one to be freed.
+ */
 typedef struct gnn_source {
+    /** fills `batch` for index 0 .. count[part] - 1 of GNN_TRAIN, GNN_VALIDATION or GNN_TEST.
+     * Pointers stay valid until the next call. Graphs must be prepared for the model, with
+     * `backward` for training. `epoch` counts from 1 */
     int (*get)(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch);
-    int64_t count[3];
-    void *user;
+    int64_t count[3]; /**< batches per epoch of each part; 0: none */
+    void *user;       /**< first argument of `get` */
     /** a hash of the data: a checkpoint of another identity is not resumed. 0: not checked */
     uint64_t identity;
+    /** ON: all requests of a part return the same batch, so that it is recorded once [off] */
+    gnn_flag_t fixed;
+    /** of the library's sources; NULL in a source of the program's */
+    struct gnn_source_state *state;
 } gnn_source_t;
+
+/** Frees a source of gnn_source_of_*; may be NULL. Sources that a program filled in are left
+ * alone. */
+GNN_API void gnn_source_free(gnn_source_t *source);
 
 /** Mini-batch training on samples, for graphs that are too large for full-batch steps. */
 typedef struct gnn_sampling {
@@ -289,35 +307,37 @@ typedef struct gnn_train_result {
  * not finite. */
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn_train_result_t *result);
-/** Trains a model with the loop of gnn_train on batches of a source. */
+/** Trains a model with the loop of gnn_train on batches of a source. Fields of `config` that
+ * describe batches of a data set (`sampling` and those after it, `loss`, `split`, `class_weight`,
+ * `label_smoothing`) are refused, except with a source of gnn_source_of_data, which has read
+ * them. */
 GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                               const gnn_train_config_t *config, gnn_train_result_t *result);
 
-/** Batches of samples of a data set, as gnn_train makes them with `config->sampling`, for
- * gnn_train_batches and loops of your own. */
-typedef struct gnn_batches gnn_batches_t;
 /**
- * Makes a source of sampled batches. Each batch is drawn, its graphs are prepared for the model,
- * and its rows of features, arrays and labels are gathered; edge arrays are gathered per graph
- * slot. Methods that scale sums ("walk", "layerwise") multiply the edge array "weight" by the
- * scale, or supply it if the set has none.
+ * Makes the source of batches that gnn_train trains on: the whole graph, or with `config->sampling`,
+ * `links` or `typed` batches of samples and links. gnn_train is this function, gnn_train_batches and
+ * gnn_source_free.
  *
- * @param[in] model, context, data  borrowed until gnn_batches_free; the features may be mapped from
- *                                  a file
- * @param[in] config                `sampling` must be set; `split`, `loss`, `class_weight`,
- *                                  `label_smoothing` and `epochs` are used, other fields ignored
+ * A sampled batch is drawn, its graphs are prepared for the model, and its rows of features, arrays
+ * and labels are gathered; edge arrays are gathered per graph slot. Methods that scale sums ("walk",
+ * "layerwise") multiply the edge array "weight" by the scale, or supply it if the set has none.
+ *
+ * @param[out] source       the caller's, for gnn_source_free; NULL after an error
+ * @param[in]  model, data  borrowed until then; the features may be mapped from a file. Without
+ *                          samples the set's graph is prepared for the model
+ * @param[in]  context      borrowed; must not run over ranks
+ * @param[in]  config       copied; what it points to is borrowed. NULL: the whole graph
  * @return GNN_OK; GNN_EINVALID (a setting; no training nodes; different counts of blocks and
- *         slots); as gnn_sampler_new; GNN_EMEMORY
+ *         slots); GNN_EUNSUPPORTED (settings that exclude each other; ranks); as gnn_sampler_new;
+ *         GNN_EMEMORY
  *
- * Threads: get() of the source must be called by the thread of the context. A child of fork() must
- * make its own batches, since the prefetch thread is not copied. Memory: two batches.
+ * Threads: `get` must be called by the thread of the context. A child of fork() must make its own
+ * source, since the prefetch thread is not copied. Memory: two batches with samples, else one.
  */
-GNN_API int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                            const gnn_data_t *data, const gnn_train_config_t *config);
-/** Frees batches; may be NULL. */
-GNN_API void gnn_batches_free(gnn_batches_t *batches);
-/** The source of batches, for gnn_train_batches; belongs to `batches`. */
-GNN_API const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches);
+GNN_API int gnn_source_of_data(gnn_source_t **source, const gnn_model_t *model,
+                               gnn_context_t *context, gnn_data_t *data,
+                               const gnn_train_config_t *config);
 
 /**
  * A model's output for all nodes of a set.

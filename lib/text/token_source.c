@@ -2,6 +2,7 @@
  * windows of one long sequence for language models. */
 #include <gnn/sequences.h>
 #include <lib/io/data/data.h>
+#include <lib/train/train.h>
 
 enum { READ = 0, WRITTEN = 1, SIDES = 2, PARTS = 2, SLOTS = 3, INPUTS = 4 };
 
@@ -17,7 +18,8 @@ typedef struct {
     int64_t epoch, shift;    /* the epoch of `order`, and the offset of its windows */
 } part_t;
 
-struct gnn_token_source_s {
+typedef struct {
+    gnn__source_state_t base;
     const gnn_model_t *model;
     gnn_token_source_config_t config;
     bool is_pairs;
@@ -28,8 +30,7 @@ struct gnn_token_source_s {
     int64_t *lengths[SIDES];
     int32_t *ids[SIDES], *positions[SIDES], *labels;
     gnn_named_t values[INPUTS];
-    gnn_source_t source;
-};
+} tokens_t;
 
 /* ---- which sequences make a batch ---- */
 
@@ -62,7 +63,7 @@ static void shift_pieces(part_t *p, uint64_t seed, int64_t epoch)
     p->shift = (int64_t)(drawn * (double)room);
 }
 
-static void begin_epoch(const gnn_token_source_t *s, part_t *p, int64_t epoch)
+static void begin_epoch(const tokens_t *s, part_t *p, int64_t epoch)
 {
     if (p->epoch == epoch)
         return;
@@ -83,7 +84,7 @@ static void count_up(int32_t *positions, int64_t n)
 
 /* Copies rows of one side of the sequences first .. first + count - 1 of the order; returns their
  * count. */
-static int64_t gather(gnn_token_source_t *s, const part_t *p, int side, int64_t first, int64_t count)
+static int64_t gather(tokens_t *s, const part_t *p, int side, int64_t first, int64_t count)
 {
     int64_t row = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -100,7 +101,7 @@ static int64_t gather(gnn_token_source_t *s, const part_t *p, int side, int64_t 
     return row;
 }
 
-static void free_graphs(gnn_token_source_t *s)
+static void free_graphs(tokens_t *s)
 {
     for (int slot = 0; slot < SLOTS; slot++) {
         gnn_graph_free(s->graphs[slot]);
@@ -108,7 +109,7 @@ static void free_graphs(gnn_token_source_t *s)
     }
 }
 
-static int make_graphs(gnn_token_source_t *s, int64_t count)
+static int make_graphs(tokens_t *s, int64_t count)
 {
     free_graphs(s);
     if (s->is_pairs) {
@@ -124,7 +125,7 @@ static int make_graphs(gnn_token_source_t *s, int64_t count)
 }
 
 /* The inputs of the model; a language model uses the names of the encoder side. */
-static void name_inputs(gnn_token_source_t *s, const int64_t rows[SIDES], gnn_model_inputs_t *inputs)
+static void name_inputs(tokens_t *s, const int64_t rows[SIDES], gnn_model_inputs_t *inputs)
 {
     static const char *const names[SIDES][2] = {{"ids", "positions"},
                                                 {"decoder_ids", "decoder_positions"}};
@@ -146,7 +147,7 @@ static void name_inputs(gnn_token_source_t *s, const int64_t rows[SIDES], gnn_mo
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    gnn_token_source_t *s = user;
+    tokens_t *s = user;
     part_t *p = &s->parts[part];
     int64_t rows[SIDES] = {0};
     if (part == GNN_TRAIN)
@@ -232,7 +233,7 @@ static int plan_batches(part_t *p, int64_t tokens, int64_t *largest)
     return GNN_OK;
 }
 
-static int take_part(gnn_token_source_t *s, int part, const gnn_sequences_t *from, int64_t *largest)
+static int take_part(tokens_t *s, int part, const gnn_sequences_t *from, int64_t *largest)
 {
     part_t *p = &s->parts[part];
     p->count = from->count;
@@ -251,13 +252,13 @@ static int take_part(gnn_token_source_t *s, int part, const gnn_sequences_t *fro
     if (s->config.window > 0)
         GNN_TRY(cut_pieces(p, s->config.window, part == GNN_TRAIN));
     GNN_TRY(plan_batches(p, s->config.tokens, largest));
-    s->source.count[part] = p->batches;
+    s->base.source.count[part] = p->batches;
     return GNN_OK;
 }
 
 /* ---- opening and closing ---- */
 
-static int check(gnn_token_source_t *s)
+static int check(tokens_t *s)
 {
     gnn_token_source_config_t *c = &s->config;
     if (c->tokens < 0 || c->window < 0 || !(c->label_smoothing >= 0 && c->label_smoothing < 1))
@@ -278,7 +279,7 @@ static int check(gnn_token_source_t *s)
     return GNN_OK;
 }
 
-static uint64_t identify(const gnn_token_source_t *s)
+static uint64_t identify(const tokens_t *s)
 {
     uint64_t sum = s->config.seed + (uint64_t)s->config.tokens * 0x100000001b3u;
     sum = sum * 0x100000001b3u + (uint64_t)s->config.window;
@@ -296,11 +297,10 @@ static uint64_t identify(const gnn_token_source_t *s)
     return sum ? sum : 1;
 }
 
-static int fill(gnn_token_source_t *s, const gnn_sequences_t *train, const gnn_sequences_t *validation)
+static int fill(tokens_t *s, const gnn_sequences_t *train, const gnn_sequences_t *validation)
 {
     int64_t largest = 1;
     GNN_TRY(check(s));
-    s->source = (gnn_source_t){.get = get, .user = s};
     GNN_TRY(take_part(s, GNN_TRAIN, train, &largest));
     if (validation)
         GNN_TRY(take_part(s, GNN_VALIDATION, validation, &largest));
@@ -310,54 +310,44 @@ static int fill(gnn_token_source_t *s, const gnn_sequences_t *train, const gnn_s
         GNN_TRY(gnn__new(&s->lengths[side], largest, sizeof *s->lengths[side], "lengths of a batch"));
     }
     GNN_TRY(gnn__new(&s->labels, largest, sizeof *s->labels, "labels of a batch"));
-    s->source.identity = identify(s);
+    s->base.source.identity = identify(s);
     return GNN_OK;
 }
 
-int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
+static void free_tokens(gnn__source_state_t *state)
+{
+    tokens_t *s = (tokens_t *)state;
+    free_graphs(s);
+    for (int side = 0; side < SIDES; side++) {
+        for (int part = 0; part < PARTS; part++) {
+            gnn_free(s->parts[part].ids[side]);
+            gnn_free(s->parts[part].at[side]);
+            gnn_free(s->parts[part].lengths[side]);
+        }
+        gnn_free(s->ids[side]);
+        gnn_free(s->positions[side]);
+        gnn_free(s->lengths[side]);
+        gnn_free(s->parts[side].order);
+        gnn_free(s->parts[side].first);
+    }
+    gnn_free(s->labels);
+    gnn_free(s);
+}
+
+static const gnn__source_kind_t of_tokens = {"gnn_source_of_tokens", free_tokens};
+
+int gnn_source_of_tokens(gnn_source_t **source, const gnn_model_t *model,
                          const gnn_sequences_t *train, const gnn_sequences_t *validation,
                          const gnn_token_source_config_t *config)
 {
-    gnn_token_source_config_t own = config ? *config : (gnn_token_source_config_t){0};
-    gnn_token_source_t *s = NULL;
+    tokens_t *s;
     GNN__NEED(source);
     *source = NULL;
     GNN__NEED(model);
     GNN__NEED(train);
     GNN_TRY(gnn__new(&s, 1, sizeof *s, "a source of batches"));
+    s->base = gnn__source_state(&of_tokens, &s->base, get);
     s->model = model;
-    s->config = own;
-    const int rc = fill(s, train, validation);
-    if (rc != GNN_OK) {
-        gnn_token_source_free(s);
-        return rc;
-    }
-    *source = s;
-    return GNN_OK;
-}
-
-const gnn_source_t *gnn_token_source(const gnn_token_source_t *source)
-{
-    return source ? &source->source : NULL;
-}
-
-void gnn_token_source_free(gnn_token_source_t *source)
-{
-    if (!source)
-        return;
-    free_graphs(source);
-    for (int side = 0; side < SIDES; side++) {
-        for (int part = 0; part < PARTS; part++) {
-            gnn_free(source->parts[part].ids[side]);
-            gnn_free(source->parts[part].at[side]);
-            gnn_free(source->parts[part].lengths[side]);
-        }
-        gnn_free(source->ids[side]);
-        gnn_free(source->positions[side]);
-        gnn_free(source->lengths[side]);
-        gnn_free(source->parts[side].order);
-        gnn_free(source->parts[side].first);
-    }
-    gnn_free(source->labels);
-    gnn_free(source);
+    s->config = config ? *config : (gnn_token_source_config_t){0};
+    return gnn__source_finish(source, &s->base, fill(s, train, validation));
 }

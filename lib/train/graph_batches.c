@@ -13,10 +13,11 @@ typedef struct room {
     int64_t bytes;
 } room_t;
 
-struct gnn_graph_batches {
+typedef struct {
+    gnn__source_state_t base;
     const gnn_data_t *data;
     const gnn_model_t *model; /* model that batches are prepared for */
-    gnn_graph_batches_config_t config;
+    gnn_graph_source_config_t config;
     int slots;
     int64_t graphs, count[3];
     int64_t *of_part[3]; /* (count) the graphs of each part */
@@ -33,7 +34,7 @@ struct gnn_graph_batches {
     gnn_tensor_t *tensors;
     room_t *numbers;
     int64_t n_values;
-};
+} graphs_t;
 
 static int reserve(room_t *room, int64_t count, size_t element, const char *what, void *out)
 {
@@ -50,20 +51,20 @@ static int reserve(room_t *room, int64_t count, size_t element, const char *what
 
 /* ---- the graph of a batch ---- */
 
-static int64_t first_node(const gnn_graph_batches_t *b, int64_t g)
+static int64_t first_node(const graphs_t *b, int64_t g)
 {
     const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
     return segments ? segments[g] : 0;
 }
 
-static int64_t nodes_of(const gnn_graph_batches_t *b, int64_t g)
+static int64_t nodes_of(const graphs_t *b, int64_t g)
 {
     const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
     return segments ? segments[g + 1] - segments[g] : gnn_data_nodes(b->data);
 }
 
 /* Counts of nodes and edges, and their node ids in the set. */
-static int gather_nodes(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+static int gather_nodes(graphs_t *b, int64_t count, const int64_t *graphs)
 {
     const gnn_graph_t *all = gnn_data_graph(b->data);
     gnn_graph_row_t row;
@@ -82,7 +83,7 @@ static int gather_nodes(gnn_graph_batches_t *b, int64_t count, const int64_t *gr
     return GNN_OK;
 }
 
-static int make_graph(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+static int make_graph(graphs_t *b, int64_t count, const int64_t *graphs)
 {
     const gnn_graph_t *all = gnn_data_graph(b->data);
     const int64_t *lengths = b->lengths.data, *rows = b->rows.data;
@@ -108,7 +109,7 @@ static int make_graph(gnn_graph_batches_t *b, int64_t count, const int64_t *grap
     return gnn_graph_cut(b->graph[0], count, lengths);
 }
 
-static void free_graphs(gnn_graph_batches_t *b)
+static void free_graphs(graphs_t *b)
 {
     for (int slot = 0; slot < SLOTS; slot++) {
         gnn_graph_free(b->graph[slot]);
@@ -117,7 +118,7 @@ static void free_graphs(gnn_graph_batches_t *b)
 }
 
 /* The graphs of all slots that the model has, prepared. */
-static int make_graphs(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+static int make_graphs(graphs_t *b, int64_t count, const int64_t *graphs)
 {
     const int64_t *lengths = b->lengths.data;
     int64_t *ones;
@@ -155,7 +156,7 @@ static int gather(room_t *room, const gnn_tensor_t *from, const int64_t *rows, i
 }
 
 /* Only features are sparse, so one sparse value is enough. */
-static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
+static int gather_sparse(graphs_t *b, const gnn_sparse_t *from)
 {
     const int64_t *rows = b->rows.data;
     int64_t *indptr, nnz = 0;
@@ -179,7 +180,7 @@ static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
     return GNN_OK;
 }
 
-static int gather_values(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+static int gather_values(graphs_t *b, int64_t count, const int64_t *graphs)
 {
     const struct {
         const int64_t *rows;
@@ -202,12 +203,8 @@ static int gather_values(gnn_graph_batches_t *b, int64_t count, const int64_t *g
     return GNN_OK;
 }
 
-int gnn_graph_batches_inputs(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs,
-                             gnn_model_inputs_t *inputs)
+static int fill_inputs(graphs_t *b, int64_t count, const int64_t *graphs, gnn_model_inputs_t *inputs)
 {
-    GNN__NEED(b);
-    GNN__NEED(graphs);
-    GNN__NEED(inputs);
     if (count < 1)
         return gnn__error(GNN_EINVALID, "a batch of %lld graphs", (long long)count);
     for (int64_t k = 0; k < count; k++)
@@ -226,7 +223,7 @@ int gnn_graph_batches_inputs(gnn_graph_batches_t *b, int64_t count, const int64_
 
 /* ---- targets of a batch ---- */
 
-static int make_loss(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs, gnn_loss_t *loss)
+static int make_loss(graphs_t *b, int64_t count, const int64_t *graphs, gnn_loss_t *loss)
 {
     const int32_t *classes = gnn_data_graph_labels(b->data);
     const int64_t columns = gnn_data_classes(b->data);
@@ -256,13 +253,13 @@ static int make_loss(gnn_graph_batches_t *b, int64_t count, const int64_t *graph
 
 /* Count of the batches of one pass over the training graphs; if the caller sets it, all batches are
  * full. */
-static int64_t batches_of_pass(const gnn_graph_batches_t *b)
+static int64_t batches_of_pass(const graphs_t *b)
 {
     const int64_t n = b->count[GNN_TRAIN], size = b->config.size;
     return b->config.per_epoch > 0 && n > size ? n / size : (n + size - 1) / size;
 }
 
-static void shuffle(gnn_graph_batches_t *b, int64_t epoch, int64_t pass)
+static void shuffle(graphs_t *b, int64_t epoch, int64_t pass)
 {
     const int64_t n = b->count[GNN_TRAIN];
     if (b->epoch == epoch && b->pass == pass)
@@ -281,7 +278,7 @@ static void shuffle(gnn_graph_batches_t *b, int64_t epoch, int64_t pass)
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    gnn_graph_batches_t *b = user;
+    graphs_t *b = user;
     const int64_t size = b->config.size, passes = batches_of_pass(b);
     const int64_t within = part == GNN_TRAIN ? index % passes : index, first = within * size;
     const int64_t count = gnn__min(size, b->count[part] - first);
@@ -291,14 +288,14 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
         shuffle(b, epoch, index / passes);
     for (int64_t k = 0; k < count; k++)
         chosen[k] = b->of_part[part][part == GNN_TRAIN ? b->order[first + k] : first + k];
-    GNN_TRY(gnn_graph_batches_inputs(b, count, chosen, &batch->inputs));
+    GNN_TRY(fill_inputs(b, count, chosen, &batch->inputs));
     return make_loss(b, count, chosen, &batch->loss);
 }
 
 /* ---- opening ---- */
 
 static int check_set(const gnn_data_t *data, const gnn_model_t *model,
-                     const gnn_graph_batches_config_t *c)
+                     const gnn_graph_source_config_t *c)
 {
     const gnn_graph_t *graph = gnn_data_graph(data);
     if (gnn_model_graph_count(model) > SLOTS)
@@ -320,7 +317,7 @@ static int check_set(const gnn_data_t *data, const gnn_model_t *model,
     return GNN_OK;
 }
 
-static int list_parts(gnn_graph_batches_t *b, const gnn_split_t *splits)
+static int list_parts(graphs_t *b, const gnn_split_t *splits)
 {
     GNN_TRY(gnn__split_fits(splits, b->graphs, "graphs", b->config.split));
     for (int k = 0; k < 3; k++)
@@ -332,8 +329,8 @@ static int list_parts(gnn_graph_batches_t *b, const gnn_split_t *splits)
     return gnn__new(&b->order, b->graphs, sizeof *b->order, "an order of graphs");
 }
 
-static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gnn_model_t *model,
-                        const gnn_split_t *splits, const gnn_graph_batches_config_t *config)
+static int open_batches(graphs_t *b, const gnn_data_t *data, const gnn_model_t *model,
+                        const gnn_split_t *splits, const gnn_graph_source_config_t *config)
 {
     b->data = data;
     b->model = model;
@@ -356,31 +353,19 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     return gnn__new(&b->numbers, b->n_values, sizeof *b->numbers, "a model's inputs");
 }
 
-int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                          const gnn_model_t *model, const gnn_split_t *splits,
-                          const gnn_graph_batches_config_t *config)
+static void count_batches(graphs_t *b)
 {
-    gnn_graph_batches_config_t own = config ? *config : (gnn_graph_batches_config_t){0};
-    GNN__NEED(batches);
-    *batches = NULL;
-    GNN__NEED(data);
-    GNN__NEED(model);
-    GNN__NEED(splits);
-    gnn_graph_batches_t *b;
-    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
-    int rc = open_batches(b, data, model, splits, &own);
-    if (rc != GNN_OK) {
-        gnn_graph_batches_free(b);
-        return rc;
-    }
-    *batches = b;
-    return GNN_OK;
+    const int64_t size = b->config.size, all = batches_of_pass(b);
+    gnn_source_t *source = &b->base.source;
+    source->count[GNN_TRAIN] = b->config.per_epoch > 0 && all > 0 ? b->config.per_epoch : all;
+    source->count[GNN_VALIDATION] = (b->count[GNN_VALIDATION] + size - 1) / size;
+    source->count[GNN_TEST] = (b->count[GNN_TEST] + size - 1) / size;
+    source->identity = (uint64_t)b->graphs * 0x9e3779b97f4a7c15u + b->config.seed;
 }
 
-void gnn_graph_batches_free(gnn_graph_batches_t *b)
+static void free_batches(gnn__source_state_t *state)
 {
-    if (!b)
-        return;
+    graphs_t *b = (graphs_t *)state;
     room_t *const rooms[] = {&b->chosen,    &b->lengths,   &b->ones,      &b->rows,
                              &b->edge_rows, &b->indptr,    &b->indices,   &b->labels,
                              &b->targets,   &b->sparse[0], &b->sparse[1], &b->sparse[2]};
@@ -399,24 +384,45 @@ void gnn_graph_batches_free(gnn_graph_batches_t *b)
     gnn_free(b);
 }
 
-gnn_source_t gnn_graph_batches_source(gnn_graph_batches_t *b)
+static const gnn__source_kind_t of_graphs = {"gnn_source_of_graphs", free_batches};
+
+int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
+                         const gnn_split_t *splits, const gnn_graph_source_config_t *config)
 {
-    const int64_t size = b->config.size, all = batches_of_pass(b);
-    const int64_t trained = b->config.per_epoch > 0 && all > 0 ? b->config.per_epoch : all;
-    return (gnn_source_t){.get = get,
-                          .count = {trained, (b->count[GNN_VALIDATION] + size - 1) / size,
-                                    (b->count[GNN_TEST] + size - 1) / size},
-                          .user = b,
-                          .identity = (uint64_t)b->graphs * 0x9e3779b97f4a7c15u + b->config.seed};
+    const gnn_graph_source_config_t own = config ? *config : (gnn_graph_source_config_t){0};
+    GNN__NEED(source);
+    *source = NULL;
+    GNN__NEED(model);
+    GNN__NEED(data);
+    GNN__NEED(splits);
+    graphs_t *b;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
+    b->base = gnn__source_state(&of_graphs, &b->base, get);
+    const int rc = open_batches(b, data, model, splits, &own);
+    if (rc == GNN_OK)
+        count_batches(b);
+    return gnn__source_finish(source, &b->base, rc);
 }
 
-int gnn_graph_batches_predict(gnn_graph_batches_t *b, const gnn_model_t *model,
+/* ---- inputs and outputs of all graphs ---- */
+
+int gnn_source_graph_inputs(const gnn_source_t *source, int64_t count, const int64_t *graphs,
+                            gnn_model_inputs_t *inputs)
+{
+    GNN_TRY(gnn__source_is(source, &of_graphs));
+    GNN__NEED(graphs);
+    GNN__NEED(inputs);
+    return fill_inputs((graphs_t *)source->state, count, graphs, inputs);
+}
+
+int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *model,
                               gnn_context_t *context, const gnn_tensor_t *out)
 {
-    GNN__NEED(b);
+    GNN_TRY(gnn__source_is(source, &of_graphs));
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(out);
+    graphs_t *b = (graphs_t *)source->state;
     int64_t *chosen;
     if (out->rows != b->graphs)
         return gnn__error(GNN_ESHAPE, "a row for each of %lld graphs is expected, %lld came",
@@ -427,7 +433,7 @@ int gnn_graph_batches_predict(gnn_graph_batches_t *b, const gnn_model_t *model,
         GNN_TRY(reserve(&b->chosen, b->config.size, sizeof *chosen, "graphs", &chosen));
         for (int64_t k = 0; k < count; k++)
             chosen[k] = first + k;
-        GNN_TRY(gnn_graph_batches_inputs(b, count, chosen, &inputs));
+        GNN_TRY(fill_inputs(b, count, chosen, &inputs));
         const gnn_tensor_t rows = {gnn__row(out, first), count, out->cols, out->stride};
         GNN_TRY(gnn_model_forward(model, context, &inputs, &rows));
     }

@@ -8,7 +8,7 @@ enum { SOURCES, TARGETS, OF_SET, SAMPLED = 1024 /* default links of a sampled ba
 /* ---- inputs ---- */
 
 /* Gathers rows of an edge array by edge id into value v. */
-static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *from,
+static int gather_edges(gnn__link_source_t *b, int64_t v, const gnn_tensor_t *from,
                         const int64_t *edges, int64_t count)
 {
     int64_t numbers;
@@ -26,7 +26,7 @@ static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *fr
 
 /* The set's arrays, except those with the names of the pairs; arrays on edges have the rows of the
  * message graph. */
-static int list_whole(gnn_link_batches_t *b)
+static int list_whole(gnn__link_source_t *b)
 {
     for (int64_t k = 0; k < b->n_inputs; k++) {
         const gnn__data_input_t *in = &b->inputs[k];
@@ -43,7 +43,7 @@ static int list_whole(gnn_link_batches_t *b)
 }
 
 /* The arrays on edges again, for pairs: "pairs.NAME". Gathered per batch. */
-static int list_pair_arrays(gnn_link_batches_t *b)
+static int list_pair_arrays(gnn__link_source_t *b)
 {
     for (int64_t k = 0; k < b->n_inputs; k++) {
         char *longer;
@@ -55,7 +55,7 @@ static int list_pair_arrays(gnn_link_batches_t *b)
     return GNN_OK;
 }
 
-static int open_inputs(gnn_link_batches_t *b)
+static int open_inputs(gnn__link_source_t *b)
 {
     const int slots = gnn_model_graph_count(b->model);
     GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_inputs, b->data));
@@ -77,8 +77,7 @@ static int open_inputs(gnn_link_batches_t *b)
     return b->links ? GNN_OK : list_pair_arrays(b);
 }
 
-int gnn__link_batches_inputs(gnn_link_batches_t *b, const gnn_node_pairs_t *pairs,
-                             gnn_model_inputs_t *inputs)
+int gnn__link_inputs(gnn__link_source_t *b, const gnn_node_pairs_t *pairs, gnn_model_inputs_t *inputs)
 {
     b->values[SOURCES].ids = pairs->src;
     b->values[TARGETS].ids = pairs->dst;
@@ -92,7 +91,7 @@ int gnn__link_batches_inputs(gnn_link_batches_t *b, const gnn_node_pairs_t *pair
 
 /* ---- a batch ---- */
 
-static int make_room(gnn_link_batches_t *b, int64_t pairs)
+static int make_room(gnn__link_source_t *b, int64_t pairs)
 {
     if (pairs <= b->room)
         return GNN_OK;
@@ -109,14 +108,14 @@ static int make_room(gnn_link_batches_t *b, int64_t pairs)
 
 /* Pairs of a batch from the part's list: all at once in validation and test, unless a sample is
  * drawn around them. */
-static int64_t size_of(const gnn_link_batches_t *b, int part)
+static int64_t size_of(const gnn__link_source_t *b, int part)
 {
     const int64_t all = b->pairs[part].count;
     const bool parts = part == GNN_TRAIN || b->sampling;
     return parts && b->config.size > 0 && b->config.size < all ? b->config.size : all;
 }
 
-static void shuffle(gnn_link_batches_t *b, int64_t epoch)
+static void shuffle(gnn__link_source_t *b, int64_t epoch)
 {
     const int64_t n = b->pairs[GNN_TRAIN].count;
     if (b->ordered == epoch)
@@ -126,7 +125,7 @@ static void shuffle(gnn_link_batches_t *b, int64_t epoch)
 }
 
 /* Fills in the listed pairs of a batch; returns their count. */
-static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index)
+static int64_t take_pairs(gnn__link_source_t *b, int part, int64_t epoch, int64_t index)
 {
     const gnn_node_pairs_t *from = &b->pairs[part];
     const int64_t size = size_of(b, part), first = index * size,
@@ -145,12 +144,12 @@ static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_
 }
 
 /* Appends as many negative pairs as links: drawn in training, else the part's own. */
-static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index, int64_t links)
+static int add_others(gnn__link_source_t *b, int part, int64_t epoch, int64_t index, int64_t links)
 {
     int32_t *src = b->batch.src + links, *dst = b->batch.dst + links;
     if (part == GNN_TRAIN) {
-        const gnn_link_batches_config_t *c = &b->config;
-        const int64_t batches = gnn_link_batches_source(b).count[GNN_TRAIN];
+        const gnn_link_source_config_t *c = &b->config;
+        const int64_t batches = b->base.source.count[GNN_TRAIN];
         return gnn_negatives_draw(c->avoid_all == GNN_ON ? b->links->all : b->links->known, NULL,
                                   c->seed, (uint64_t)(epoch * batches + index), links, src, dst);
     }
@@ -162,7 +161,7 @@ static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t in
 }
 
 /* Repeats links `times` times, so that they have the same weight as the pairs drawn for them. */
-static void repeat_links(gnn_link_batches_t *b, int64_t links, int64_t times)
+static void repeat_links(gnn__link_source_t *b, int64_t links, int64_t times)
 {
     for (int64_t k = links; k < links * times; k++) {
         b->batch.src[k] = b->batch.src[k - links];
@@ -170,7 +169,7 @@ static void repeat_links(gnn_link_batches_t *b, int64_t links, int64_t times)
     }
 }
 
-static int get_links(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+static int get_links(gnn__link_source_t *b, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
     const int64_t each = part == GNN_TRAIN ? b->config.drawn : 1;
     int64_t all;
@@ -191,10 +190,10 @@ static int get_links(gnn_link_batches_t *b, int part, int64_t epoch, int64_t ind
     const gnn_node_pairs_t pairs = {2 * of_a_kind, b->batch.src, b->batch.dst};
     return b->sampling
                ? gnn__link_sampling_draw(b->sampling, b, part, epoch, index, &pairs, &batch->inputs)
-               : gnn__link_batches_inputs(b, &pairs, &batch->inputs);
+               : gnn__link_inputs(b, &pairs, &batch->inputs);
 }
 
-static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index,
+static int get_classes(gnn__link_source_t *b, int part, int64_t epoch, int64_t index,
                        gnn_batch_t *batch)
 {
     GNN_TRY(make_room(b, size_of(b, part)));
@@ -204,20 +203,20 @@ static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t i
             b, v, gnn_data_rows(b->data, GNN_ON_EDGES, b->values[v].name + strlen("pairs.")),
             b->batch_edges, count));
     batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY, .labels = b->batch_labels};
-    return gnn__link_batches_inputs(b, &(gnn_node_pairs_t){count, b->batch.src, b->batch.dst},
-                                    &batch->inputs);
+    return gnn__link_inputs(b, &(gnn_node_pairs_t){count, b->batch.src, b->batch.dst},
+                            &batch->inputs);
 }
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    gnn_link_batches_t *b = user;
+    gnn__link_source_t *b = user;
     return b->links ? get_links(b, part, epoch, index, batch)
                     : get_classes(b, part, epoch, index, batch);
 }
 
 /* ---- opening ---- */
 
-static int check_config(const gnn_link_batches_config_t *c)
+static int check_config(const gnn_link_source_config_t *c)
 {
     if (c->size < 0 || c->drawn < 0)
         return gnn__error(GNN_EINVALID, "batches of %lld links, %lld pairs drawn for each",
@@ -225,7 +224,22 @@ static int check_config(const gnn_link_batches_config_t *c)
     return GNN_OK;
 }
 
-static int open_batches(gnn_link_batches_t *b, const gnn_link_batches_config_t *config)
+static int64_t batches_of(const gnn__link_source_t *b, int part)
+{
+    const int64_t n = b->pairs[part].count, size = size_of(b, part);
+    return size > 0 ? (n + size - 1) / size : 0;
+}
+
+static void count_batches(gnn__link_source_t *b)
+{
+    const int64_t n = b->pairs[GNN_TRAIN].count;
+    for (int part = GNN_TRAIN; part <= GNN_TEST; part++)
+        b->base.source.count[part] = batches_of(b, part);
+    b->base.source.identity =
+        (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed + (b->links ? b->links->seed : 0);
+}
+
+static int open_batches(gnn__link_source_t *b, const gnn_link_source_config_t *config)
 {
     b->config = *config;
     GNN_TRY(check_config(&b->config));
@@ -234,53 +248,90 @@ static int open_batches(gnn_link_batches_t *b, const gnn_link_batches_config_t *
     b->ordered = -1;
     GNN_TRY(gnn__new(&b->order, b->pairs[GNN_TRAIN].count, sizeof *b->order, "an order of links"));
     GNN_TRY(open_inputs(b));
-    if (!b->config.sampling)
+    if (!b->config.sampling) {
+        count_batches(b);
         return GNN_OK;
+    }
     if (!b->links)
         return gnn__error(GNN_EUNSUPPORTED, "classes of edges are learnt on the whole graph, "
                                             "not on samples");
     if (b->config.size == 0)
         b->config.size = b->config.sampling->batch ? b->config.sampling->batch : SAMPLED;
-    return gnn__link_sampling_new(&b->sampling, b, b->config.sampling);
+    GNN_TRY(gnn__link_sampling_new(&b->sampling, b, b->config.sampling));
+    count_batches(b);
+    return GNN_OK;
 }
 
-static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
+static void free_batches(gnn__source_state_t *state)
 {
-    if (rc == GNN_OK)
-        *batches = b;
-    else
-        gnn_link_batches_free(b);
-    return rc;
+    gnn__link_source_t *b = (gnn__link_source_t *)state;
+    for (int64_t v = 0; b->values && v < b->n_values; v++) {
+        gnn_free(b->rows[v].data);
+        if (b->n_whole > 0 && v >= b->n_whole)
+            gnn_free((char *)b->values[v].name);
+    }
+    for (int p = 0; p < 3; p++) {
+        gnn__pair_list_free(&b->owned[p]);
+        gnn_free(b->labels[p]);
+        gnn_free(b->numbers[p]);
+    }
+    gnn__pair_list_free(&b->batch);
+    gnn__link_sampling_free(b->sampling);
+    gnn_free(b->places);
+    gnn_free(b->inputs);
+    gnn_free(b->values);
+    gnn_free(b->rows);
+    gnn_free(b->rows_room);
+    gnn_free(b->graphs);
+    gnn_free(b->order);
+    gnn_free(b->batch_labels);
+    gnn_free(b->batch_edges);
+    gnn_free(b->targets);
+    gnn_free(b);
 }
 
-int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
-                         const gnn_model_t *model, const gnn_link_batches_config_t *config)
+const gnn__source_kind_t gnn__source_of_pairs = {"gnn_source_of_links or gnn_source_of_edges",
+                                                 free_batches};
+
+/* A source without its pairs. */
+static int new_source(gnn__link_source_t **made, const gnn_model_t *model, const gnn_data_t *data,
+                      gnn_graph_t *graph)
 {
-    gnn_link_batches_config_t own = config ? *config : (gnn_link_batches_config_t){0};
-    GNN__NEED(batches);
-    *batches = NULL;
+    gnn__link_source_t *b;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of pairs"));
+    b->base = gnn__source_state(&gnn__source_of_pairs, &b->base, get);
+    b->data = data;
+    b->model = model;
+    b->graph = graph;
+    *made = b;
+    return GNN_OK;
+}
+
+int gnn_source_of_links(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
+                        gnn_links_t *links, const gnn_link_source_config_t *config)
+{
+    const gnn_link_source_config_t own = config ? *config : (gnn_link_source_config_t){0};
+    GNN__NEED(source);
+    *source = NULL;
+    GNN__NEED(model);
     GNN__NEED(data);
     GNN__NEED(links);
-    GNN__NEED(model);
-    gnn_link_batches_t *b;
+    gnn__link_source_t *b;
     if (gnn_data_nodes(data) != links->nodes ||
         gnn_graph_n_edges(gnn_data_graph(data)) != links->edges)
         return gnn__error(
             GNN_ESHAPE, "links of a graph of %lld nodes and %lld edges, the set has %lld and %lld",
             (long long)links->nodes, (long long)links->edges, (long long)gnn_data_nodes(data),
             (long long)gnn_graph_n_edges(gnn_data_graph(data)));
-    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of links"));
-    b->data = data;
-    b->model = model;
+    GNN_TRY(new_source(&b, model, data, links->graph));
     b->links = links;
-    b->graph = links->graph;
     for (int p = 0; p < 3; p++)
         b->pairs[p] = gnn_links_of(links, p);
-    return finish(batches, b, open_batches(b, &own));
+    return gnn__source_finish(source, &b->base, open_batches(b, &own));
 }
 
 /* The edges of each part with their ends, classes and ids. */
-static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const gnn_split_t *splits,
+static int list_classes(gnn__link_source_t *b, const int32_t *labels, const gnn_split_t *splits,
                         int64_t split)
 {
     gnn__link_index_t index;
@@ -312,85 +363,27 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const gnn_
     return rc;
 }
 
-int(gnn_link_batches_classes)(gnn_link_batches_t **batches, const gnn_data_t *data,
-                              const gnn_model_t *model, gnn_ints_t labels,
-                              const gnn_split_t *splits, const gnn_link_batches_config_t *config)
+int(gnn_source_of_edges)(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
+                         gnn_ints_t labels, const gnn_split_t *splits,
+                         const gnn_link_source_config_t *config)
 {
-    gnn_link_batches_config_t own = config ? *config : (gnn_link_batches_config_t){0};
-    GNN__NEED(batches);
-    *batches = NULL;
-    GNN__NEED(data);
+    const gnn_link_source_config_t own = config ? *config : (gnn_link_source_config_t){0};
+    GNN__NEED(source);
+    *source = NULL;
     GNN__NEED(model);
+    GNN__NEED(data);
     GNN__NEED(splits);
     const int64_t edges = gnn_graph_n_edges(gnn_data_graph(data));
     GNN_TRY(gnn__split_fits(splits, edges, "edges", own.split));
     const int32_t *classes;
     int32_t *made = NULL;
-    gnn_link_batches_t *b;
-    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of edges"));
-    b->data = data;
-    b->model = model;
-    b->graph = gnn_data_graph(data);
+    gnn__link_source_t *b;
+    GNN_TRY(new_source(&b, model, data, gnn_data_graph(data)));
     int rc = gnn__ints_32("labels", labels, edges, &classes, &made);
     if (rc == GNN_OK)
         rc = list_classes(b, classes, splits, own.split);
     gnn_free(made);
     if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
         rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
-    return finish(batches, b, rc == GNN_OK ? open_batches(b, &own) : rc);
-}
-
-void gnn_link_batches_free(gnn_link_batches_t *b)
-{
-    if (!b)
-        return;
-    for (int64_t v = 0; b->values && v < b->n_values; v++) {
-        gnn_free(b->rows[v].data);
-        if (b->n_whole > 0 && v >= b->n_whole)
-            gnn_free((char *)b->values[v].name);
-    }
-    for (int p = 0; p < 3; p++) {
-        gnn__pair_list_free(&b->owned[p]);
-        gnn_free(b->labels[p]);
-        gnn_free(b->numbers[p]);
-    }
-    gnn__pair_list_free(&b->batch);
-    gnn__link_sampling_free(b->sampling);
-    gnn_free(b->places);
-    gnn_free(b->inputs);
-    gnn_free(b->values);
-    gnn_free(b->rows);
-    gnn_free(b->rows_room);
-    gnn_free(b->graphs);
-    gnn_free(b->order);
-    gnn_free(b->batch_labels);
-    gnn_free(b->batch_edges);
-    gnn_free(b->targets);
-    gnn_free(b);
-}
-
-static int64_t batches_of(const gnn_link_batches_t *b, int part)
-{
-    const int64_t n = b->pairs[part].count, size = size_of(b, part);
-    return size > 0 ? (n + size - 1) / size : 0;
-}
-
-gnn_source_t gnn_link_batches_source(gnn_link_batches_t *b)
-{
-    const int64_t n = b->pairs[GNN_TRAIN].count;
-    return (gnn_source_t){
-        .get = get,
-        .count = {batches_of(b, GNN_TRAIN), batches_of(b, GNN_VALIDATION), batches_of(b, GNN_TEST)},
-        .user = b,
-        .identity =
-            (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed + (b->links ? b->links->seed : 0)};
-}
-
-int gnn__link_batches_of_training(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                  const gnn_model_t *model, const gnn_train_config_t *config)
-{
-    const gnn_sampling_t *sampling = config->sampling;
-    const gnn_link_batches_config_t how = {.seed = sampling ? sampling->sampler.seed : 0,
-                                           .sampling = sampling};
-    return gnn_link_batches_new(batches, data, config->links, model, &how);
+    return gnn__source_finish(source, &b->base, rc == GNN_OK ? open_batches(b, &own) : rc);
 }

@@ -1,7 +1,7 @@
 /* Scores of pairs, and link-prediction metrics (AUC, average precision, MRR, Hits@k). */
 #include <lib/train/links.h>
 
-static int check_pairs(const gnn_link_batches_t *b, const gnn_node_pairs_t *pairs)
+static int check_pairs(const gnn__link_source_t *b, const gnn_node_pairs_t *pairs)
 {
     const int64_t n = gnn_data_nodes(b->data);
     if (pairs->count < 0 || (pairs->count > 0 && (!pairs->src || !pairs->dst)))
@@ -13,7 +13,7 @@ static int check_pairs(const gnn_link_batches_t *b, const gnn_node_pairs_t *pair
     return GNN_OK;
 }
 
-static int predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_t *context,
+static int predict(gnn__link_source_t *b, const gnn_model_t *model, gnn_context_t *context,
                    const gnn_node_pairs_t *pairs, const gnn_tensor_t *out)
 {
     gnn_model_inputs_t inputs;
@@ -25,25 +25,25 @@ static int predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_
                     GNN_EUNSUPPORTED,
                     "the model reads \"%s\", rows of edges, which pairs of the caller's have not",
                     gnn_model_input_name(model, k));
-    GNN_TRY(gnn__link_batches_inputs(b, pairs, &inputs));
+    GNN_TRY(gnn__link_inputs(b, pairs, &inputs));
     inputs.n_values = b->n_whole;
     return gnn_model_forward(model, context, &inputs, out);
 }
 
-int(gnn_link_batches_predict)(gnn_link_batches_t *batches, const gnn_model_t *model,
+int(gnn_source_predict_pairs)(const gnn_source_t *source, const gnn_model_t *model,
                               gnn_context_t *context, int64_t count, gnn_ints_t src, gnn_ints_t dst,
                               const gnn_tensor_t *out)
 {
     int rc;
     int32_t *made[2] = {NULL, NULL};
     gnn_node_pairs_t pairs = {.count = count};
-    GNN__NEED(batches);
+    GNN_TRY(gnn__source_is(source, &gnn__source_of_pairs));
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(out);
     GNN_CHECK(gnn__ints_32("src", src, count, &pairs.src, &made[0]));
     GNN_CHECK(gnn__ints_32("dst", dst, count, &pairs.dst, &made[1]));
-    rc = predict(batches, model, context, &pairs, out);
+    rc = predict((gnn__link_source_t *)source->state, model, context, &pairs, out);
 done:
     gnn_free(made[0]);
     gnn_free(made[1]);
@@ -63,7 +63,7 @@ typedef struct {
     int64_t links;
 } trial_t;
 
-static int list_pairs(trial_t *t, const gnn_link_batches_t *b, int part)
+static int list_pairs(trial_t *t, const gnn__link_source_t *b, int part)
 {
     const gnn__pair_list_t *of = &b->links->of[part], *without = &b->links->without[part];
     const int64_t n = t->links = of->count;
@@ -105,7 +105,7 @@ static void fill(gnn_link_metrics_t *m, const trial_t *t)
                               .hits_100 = gnn_metric_hits(&links, &others, 100)};
 }
 
-static int check_part(const gnn_link_batches_t *b, const gnn_model_t *model, int part)
+static int check_part(const gnn__link_source_t *b, const gnn_model_t *model, int part)
 {
     const int64_t width = gnn_model_width(model, gnn_model_step_count(model) - 1);
     if (!b->links)
@@ -121,13 +121,14 @@ static int check_part(const gnn_link_batches_t *b, const gnn_model_t *model, int
     return GNN_OK;
 }
 
-int gnn_link_batches_measure(gnn_link_batches_t *b, const gnn_model_t *model,
+int gnn_source_measure_links(const gnn_source_t *source, const gnn_model_t *model,
                              gnn_context_t *context, int part, gnn_link_metrics_t *metrics)
 {
-    GNN__NEED(b);
+    GNN_TRY(gnn__source_is(source, &gnn__source_of_pairs));
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(metrics);
+    gnn__link_source_t *b = (gnn__link_source_t *)source->state;
     trial_t t = {.links = 0};
     int rc;
     GNN_TRY(check_part(b, model, part));

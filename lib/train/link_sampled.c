@@ -19,7 +19,7 @@ struct gnn__link_sampling {
 
 /* ---- making ---- */
 
-static int check_slots(const gnn_link_batches_t *b, const gnn_sampler_t *sampler)
+static int check_slots(const gnn__link_source_t *b, const gnn_sampler_t *sampler)
 {
     const int slots = gnn_model_graph_count(b->model);
     const int64_t blocks = gnn_sampler_graphs(sampler);
@@ -35,7 +35,7 @@ static int check_slots(const gnn_link_batches_t *b, const gnn_sampler_t *sampler
 }
 
 /* "sources", "targets", and the set's inputs: an array on edges once per graph. */
-static int open_values(gnn__link_sampling_t *s, const gnn_link_batches_t *b)
+static int open_values(gnn__link_sampling_t *s, const gnn__link_source_t *b)
 {
     const int64_t graphs = gnn_sampler_graphs(s->sampler);
     s->n_values = 2;
@@ -45,7 +45,7 @@ static int open_values(gnn__link_sampling_t *s, const gnn_link_batches_t *b)
     return gnn__new(&s->rows, s->n_values, sizeof *s->rows, "a model's inputs");
 }
 
-static int open_sampling(gnn__link_sampling_t *s, const gnn_link_batches_t *b,
+static int open_sampling(gnn__link_sampling_t *s, const gnn__link_source_t *b,
                          const gnn_sampling_t *how)
 {
     const int64_t n = gnn_data_nodes(b->data);
@@ -61,7 +61,7 @@ static int open_sampling(gnn__link_sampling_t *s, const gnn_link_batches_t *b,
     return open_values(s, b);
 }
 
-int gnn__link_sampling_new(gnn__link_sampling_t **sampling, const gnn_link_batches_t *b,
+int gnn__link_sampling_new(gnn__link_sampling_t **sampling, const gnn__link_source_t *b,
                            const gnn_sampling_t *how)
 {
     gnn__link_sampling_t *s;
@@ -124,7 +124,7 @@ static int take_seeds(gnn__link_sampling_t *s, const gnn_node_pairs_t *pairs, in
     return GNN_OK;
 }
 
-static int take_graphs(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int part)
+static int take_graphs(gnn__link_sampling_t *s, const gnn__link_source_t *b, int part)
 {
     for (int slot = 0; slot < gnn_model_graph_count(b->model); slot++) {
         gnn_graph_t *graph = gnn_sample_graph(s->sample, s->sampler->row->blocks ? slot : 0);
@@ -148,7 +148,7 @@ static int take_edge_rows(gnn__link_sampling_t *s, const gnn_named_t *from, int6
 }
 
 /* b->values has "sources" and "targets", then the set's inputs in their order. */
-static int take_rows(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int64_t *count)
+static int take_rows(gnn__link_sampling_t *s, const gnn__link_source_t *b, int64_t *count)
 {
     int64_t nodes, v = 2;
     const gnn__part_index_t index = {.nodes = gnn_sample_nodes(s->sample, &nodes), .count = nodes};
@@ -167,7 +167,7 @@ static int take_rows(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int64
     return GNN_OK;
 }
 
-int gnn__link_sampling_draw(gnn__link_sampling_t *s, const gnn_link_batches_t *b, int part,
+int gnn__link_sampling_draw(gnn__link_sampling_t *s, const gnn__link_source_t *b, int part,
                             int64_t epoch, int64_t batch, const gnn_node_pairs_t *pairs,
                             gnn_model_inputs_t *inputs)
 {

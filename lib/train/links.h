@@ -44,11 +44,13 @@ struct gnn_links {
 /* Samples around the ends of pairs (link_sampled.c). */
 typedef struct gnn__link_sampling gnn__link_sampling_t;
 
-struct gnn_link_batches {
+/* Batches of links and negative pairs, or of edges with classes. */
+typedef struct gnn__link_source {
+    gnn__source_state_t base;
     const gnn_data_t *data;
     const gnn_model_t *model;
     gnn_links_t *links; /* NULL: batches of classes */
-    gnn_link_batches_config_t config;
+    gnn_link_source_config_t config;
     gnn_graph_t *graph; /* borrowed */
     const gnn_graph_t **graphs;
     /* inputs: "sources", "targets", "x", the set's arrays; then arrays on edges again for pairs */
@@ -74,21 +76,18 @@ struct gnn_link_batches {
     gnn_real_t *targets;
     gnn_tensor_t target;
     int64_t room;
-};
+} gnn__link_source_t;
+extern const gnn__source_kind_t gnn__source_of_pairs;
 
 /* Sets the pairs of the batch and returns the model's inputs. */
-int gnn__link_batches_inputs(gnn_link_batches_t *batches, const gnn_node_pairs_t *pairs,
-                             gnn_model_inputs_t *inputs);
+int gnn__link_inputs(gnn__link_source_t *batches, const gnn_node_pairs_t *pairs,
+                     gnn_model_inputs_t *inputs);
 
-int gnn__link_sampling_new(gnn__link_sampling_t **sampling, const gnn_link_batches_t *batches,
+int gnn__link_sampling_new(gnn__link_sampling_t **sampling, const gnn__link_source_t *batches,
                            const gnn_sampling_t *how);
 void gnn__link_sampling_free(gnn__link_sampling_t *sampling);
 /* Draws the sample of a batch of pairs; `inputs` stay valid until the next draw. */
-int gnn__link_sampling_draw(gnn__link_sampling_t *sampling, const gnn_link_batches_t *batches,
+int gnn__link_sampling_draw(gnn__link_sampling_t *sampling, const gnn__link_source_t *batches,
                             int part, int64_t epoch, int64_t batch, const gnn_node_pairs_t *pairs,
                             gnn_model_inputs_t *inputs);
-/* Batches of links for gnn_train. */
-int gnn__link_batches_of_training(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                  const gnn_model_t *model, const gnn_train_config_t *config);
-
 #endif

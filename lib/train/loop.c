@@ -461,12 +461,12 @@ static void close_loop(loop_t *l)
 }
 
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                    const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed)
+                    const gnn_train_config_t *config, gnn_train_result_t *result)
 {
     loop_t l = {.model = model,
                 .context = context,
                 .source = source,
-                .fixed = fixed,
+                .fixed = source && source->fixed == GNN_ON,
                 .kept = {.train_loss = NAN, .validation_loss = NAN, .validation_metric = NAN}};
     int rc;
     if (!model || !context || !source)
@@ -493,16 +493,5 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     *result = l.kept;
 done:
     close_loop(&l);
-    return rc;
-}
-
-int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                      const gnn_train_config_t *config, gnn_train_result_t *result)
-{
-    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
-    gnn_train_result_t outcome = {0};
-    const int rc = gnn__train_loop(model, context, source, &own, &outcome, false);
-    if (result)
-        *result = outcome;
     return rc;
 }

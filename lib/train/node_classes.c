@@ -8,6 +8,7 @@
 #include <math.h>
 
 typedef struct {
+    gnn__source_state_t base;
     gnn_batch_t batches[2];    /* training, validation */
     gnn__data_input_t *inputs; /* (n_values) of the set */
     gnn_named_t *values;
@@ -325,57 +326,49 @@ static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *confi
     return GNN_OK;
 }
 
-/* Full batch: one step per epoch. */
-static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+static void free_source(gnn__source_state_t *state)
 {
-    nodes_t nodes = {0};
-    int rc;
+    free_nodes((nodes_t *)state);
+    gnn_free(state);
+}
+
+static const gnn__source_kind_t of_nodes = {"gnn_source_of_data", free_source};
+
+static int open_nodes(nodes_t *nodes, const gnn_model_t *model, gnn_context_t *context,
+                      gnn_data_t *data, const gnn_train_config_t *config)
+{
     const bool drops = config->drop_edge != 0 || config->drop_node != 0;
     if (context->ranks && drops)
         return gnn__error(GNN_EUNSUPPORTED, "ranks: drop_edge and drop_node are not supported");
     for (int slot = 0; !context->ranks && slot < gnn_model_graph_count(model); slot++)
-        GNN_CHECK(gnn_model_prepare(model, slot, graph_of(model, data, slot), GNN_ON));
-    GNN_CHECK(make_batches(&nodes, model, context, data, config));
-    if (drops)
-        GNN_CHECK(open_drop(&nodes, config, gnn_context_seed(context)));
-    gnn_source_t source = {.get = get,
-                           .count = {1,
-                                     gnn__any_marked(gnn__train_mask(data, config, GNN_VALIDATION),
-                                                     gnn_data_nodes(data)),
-                                     0},
-                           .user = &nodes,
-                           .identity = gnn__identify_data(data, config)};
-    GNN_CHECK(use(user, &source, !drops));
-    /* Trainings with other settings would otherwise go apart without notice. */
-    if (context->ranks)
-        rc = gnn__ranks_same_weights(context->ranks, context, model);
-done:
-    free_nodes(&nodes);
-    return rc;
+        GNN_TRY(gnn_model_prepare(model, slot, graph_of(model, data, slot), GNN_ON));
+    GNN_TRY(make_batches(nodes, model, context, data, config));
+    gnn_source_t *source = &nodes->base.source;
+    source->count[GNN_TRAIN] = 1;
+    source->count[GNN_VALIDATION] =
+        gnn__any_marked(gnn__train_mask(data, config, GNN_VALIDATION), gnn_data_nodes(data));
+    source->identity = gnn__identify_data(data, config);
+    source->fixed = drops ? GNN_OFF : GNN_ON;
+    return drops ? open_drop(nodes, config, gnn_context_seed(context)) : GNN_OK;
 }
 
-/* One step per sampled batch. */
-static int use_samples(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+/* Full batch: one step per epoch. */
+static int source_of_whole(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                           gnn_data_t *data, const gnn_train_config_t *config)
 {
-    gnn_batches_t *batches;
-    GNN_TRY(gnn_batches_new(&batches, model, context, data, config));
-    const int rc = use(user, gnn_batches_source(batches), false);
-    gnn_batches_free(batches);
-    return rc;
+    nodes_t *nodes;
+    GNN_TRY(gnn__new(&nodes, 1, sizeof *nodes, "a source of batches"));
+    nodes->base = gnn__source_state(&of_nodes, &nodes->base, get);
+    return gnn__source_finish(source, &nodes->base, open_nodes(nodes, model, context, data, config));
 }
 
 /* One step per batch of pairs. */
-static int use_links(const gnn_model_t *model, gnn_data_t *data, const gnn_train_config_t *config,
-                     gnn__source_use_t *use, void *user)
+static int source_of_links(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
+                           const gnn_train_config_t *config)
 {
-    gnn_link_batches_t *batches;
-    GNN_TRY(gnn__link_batches_of_training(&batches, data, model, config));
-    const gnn_source_t source = gnn_link_batches_source(batches);
-    const int rc = use(user, &source, false);
-    gnn_link_batches_free(batches);
-    return rc;
+    const gnn_link_source_config_t how = {
+        .seed = config->sampling ? config->sampling->sampler.seed : 0, .sampling = config->sampling};
+    return gnn_source_of_links(source, model, data, config->links, &how);
 }
 
 /* Settings that only full-batch training, or node classification, supports. */
@@ -395,13 +388,9 @@ static int check_alone(const gnn_train_config_t *c)
     return other ? gnn__error(GNN_EUNSUPPORTED, "training on %s takes no %s", what, other) : GNN_OK;
 }
 
-int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+static int check_nodes(const gnn_model_t *model, const gnn_data_t *data,
+                       const gnn_train_config_t *config)
 {
-    if (config->links || config->typed)
-        GNN_TRY(check_alone(config));
-    if (config->links)
-        return use_links(model, data, config, use, user);
     if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
         return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
                                             "whole graph, samples leave edges out anyway");
@@ -410,42 +399,29 @@ int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data
     if (!config->splits || !config->targets)
         GNN_TRY(check_data(model, data, config->splits ? 0 : config->split, config->metric));
     GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
-    GNN_TRY(check_slots(model, data, config));
+    return check_slots(model, data, config);
+}
+
+static int source_of(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                     gnn_data_t *data, const gnn_train_config_t *config)
+{
+    if (config->links || config->typed)
+        GNN_TRY(check_alone(config));
+    if (config->links)
+        return source_of_links(source, model, data, config);
+    GNN_TRY(check_nodes(model, data, config));
     if (config->typed)
-        return gnn__train_typed(model, context, data, config, use, user);
-    return config->sampling ? use_samples(model, context, data, config, use, user)
-                            : use_whole(model, context, data, config, use, user);
+        return gnn__source_of_types(source, model, context, data, config);
+    return config->sampling ? gnn__source_of_samples(source, model, context, data, config)
+                            : source_of_whole(source, model, context, data, config);
 }
 
-/* Checks a training's settings other than its source. */
-typedef struct {
-    gnn_model_t *model;
-    gnn_context_t *context;
-    const gnn_train_config_t *config;
-    gnn_train_result_t *result;
-} training_t;
-
-static int train_on(void *user, const gnn_source_t *source, bool fixed)
+int gnn__source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                        gnn_data_t *data, const gnn_train_config_t *config)
 {
-    const training_t *t = user;
-    return gnn__train_loop(t->model, t->context, source, t->config, t->result, fixed);
-}
-
-int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-              const gnn_train_config_t *config, gnn_train_result_t *result)
-{
-    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
-    gnn_train_result_t outcome = {0};
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(data);
-    training_t training = {model, context, &own, &outcome};
-    gnn__ranks_open(context);
-    const int rc =
-        gnn__ranks_close(context, gnn__train_source(model, context, data, &own, train_on, &training));
-    if (result)
-        *result = outcome;
-    return rc;
+    GNN_TRY(source_of(source, model, context, data, config));
+    (*source)->state->of_data = true;
+    return GNN_OK;
 }
 
 /* A metric on some rows of a model's output, of labels, or of targets if these are NULL. */

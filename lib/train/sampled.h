@@ -40,7 +40,8 @@ typedef struct gnn__sampled_input {
     bool weighs; /* the edge array that edge scales multiply */
 } gnn__sampled_input_t;
 
-struct gnn_batches {
+typedef struct gnn__sampled_source {
+    gnn__source_state_t base;
     const gnn_model_t *model;
     gnn_context_t *context;
     const gnn_data_t *data;
@@ -57,14 +58,13 @@ struct gnn_batches {
     gnn__filled_t filled[2];
     int current;           /* the batch returned last */
     gnn__worker_t *worker; /* prefetches the other batch; may be NULL */
-    gnn_source_t source;
-};
+} gnn__sampled_source_t;
 
 /* ---- sampled_fill.c ---- */
 
-int gnn__filled_open(gnn__filled_t *filled, const gnn_batches_t *batches);
+int gnn__filled_open(gnn__filled_t *filled, const gnn__sampled_source_t *batches);
 void gnn__filled_close(gnn__filled_t *filled);
 /* Draws and gathers the batch of filled->key; `context` NULL: the calling thread alone. */
-void gnn__filled_fill(gnn__filled_t *filled, gnn_batches_t *batches, gnn_context_t *context);
+void gnn__filled_fill(gnn__filled_t *filled, gnn__sampled_source_t *batches, gnn_context_t *context);
 
 #endif

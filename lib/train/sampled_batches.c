@@ -13,9 +13,9 @@ static bool same_key(const gnn__batch_key_t *a, const gnn__batch_key_t *b)
 }
 
 /* The key of the batch after this one; false: there is none. */
-static bool next_key(const gnn_batches_t *b, int64_t epoch, gnn__batch_key_t *key)
+static bool next_key(const gnn__sampled_source_t *b, int64_t epoch, gnn__batch_key_t *key)
 {
-    const int64_t *count = b->source.count, last = b->config.epochs ? b->config.epochs : EPOCHS;
+    const int64_t *count = b->base.source.count, last = b->config.epochs ? b->config.epochs : EPOCHS;
     if (key->index + 1 < count[key->part])
         key->index++;
     else if (key->part == GNN_TRAIN && count[GNN_VALIDATION] > 0)
@@ -29,12 +29,12 @@ static bool next_key(const gnn_batches_t *b, int64_t epoch, gnn__batch_key_t *ke
 
 static void fill_other(void *user)
 {
-    gnn_batches_t *b = user;
+    gnn__sampled_source_t *b = user;
     gnn__filled_fill(&b->filled[1 - b->current], b, NULL);
 }
 
 /* Starts the prefetch of the next batch into the free memory. */
-static void start_next(gnn_batches_t *b, int64_t epoch)
+static void start_next(gnn__sampled_source_t *b, int64_t epoch)
 {
     gnn__batch_key_t key = b->filled[b->current].key;
     gnn__filled_t *other = &b->filled[1 - b->current];
@@ -47,9 +47,9 @@ static void start_next(gnn_batches_t *b, int64_t epoch)
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    gnn_batches_t *b = user;
+    gnn__sampled_source_t *b = user;
     const gnn__batch_key_t key = {part, part == GNN_TRAIN ? epoch : 0, index};
-    if (part < GNN_TRAIN || part > GNN_VALIDATION || index < 0 || index >= b->source.count[part])
+    if (part < GNN_TRAIN || part > GNN_VALIDATION || index < 0 || index >= b->base.source.count[part])
         return gnn__error(GNN_EINVALID, "there is no batch %lld of part %d", (long long)index, part);
     if (b->worker) {
         gnn__worker_wait(b->worker);
@@ -71,7 +71,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 /* ---- making ---- */
 
 /* The labelled nodes of a part. */
-static int find_seeds(gnn_batches_t *b, int part)
+static int find_seeds(gnn__sampled_source_t *b, int part)
 {
     const uint8_t *mask = gnn__train_mask(b->data, &b->config, part);
     const int32_t *labels = gnn_data_labels(b->data);
@@ -87,7 +87,7 @@ static int find_seeds(gnn_batches_t *b, int part)
 }
 
 /* A sampler with fixed seeds, which replace those of the split. */
-static void take_own_seeds(gnn_batches_t *b)
+static void take_own_seeds(gnn__sampled_source_t *b)
 {
     for (int part = GNN_TRAIN; b->sampler->seeds && part <= GNN_VALIDATION; part++) {
         b->seeds[part] = b->sampler->seeds;
@@ -95,7 +95,7 @@ static void take_own_seeds(gnn_batches_t *b)
     }
 }
 
-static int make_sampler(gnn_batches_t *b)
+static int make_sampler(gnn__sampled_source_t *b)
 {
     gnn_sampler_config_t config = b->config.sampling->sampler;
     if (config.batch == 0)
@@ -125,7 +125,7 @@ static bool find_input(const gnn__data_input_t *of_set, int64_t count, const cha
     return found || in->weighs;
 }
 
-static int find_inputs(gnn_batches_t *b)
+static int find_inputs(gnn__sampled_source_t *b)
 {
     const int64_t count = gnn_model_input_count(b->model);
     gnn__data_input_t *of_set;
@@ -139,7 +139,7 @@ static int find_inputs(gnn_batches_t *b)
     return GNN_OK;
 }
 
-static int check_slots(const gnn_batches_t *b)
+static int check_slots(const gnn__sampled_source_t *b)
 {
     const int slots = gnn_model_graph_count(b->model);
     const int64_t blocks = gnn_sampler_graphs(b->sampler);
@@ -153,14 +153,14 @@ static int check_slots(const gnn_batches_t *b)
 
 /* Without a free processor the prefetch thread would share one with a thread of the context, for
  * which every loop of a step would wait. */
-static bool has_worker(const gnn_batches_t *b)
+static bool has_worker(const gnn__sampled_source_t *b)
 {
     const gnn_flag_t wanted = b->config.sampling->prefetch;
     return wanted == GNN_FLAG_DEFAULT ? gnn__processors() > gnn__team_size(b->context)
                                       : wanted == GNN_ON;
 }
 
-static int open_batches(gnn_batches_t *b)
+static int open_batches(gnn__sampled_source_t *b)
 {
     const gnn_sampling_t *sampling = b->config.sampling;
     b->batch = sampling->batch ? sampling->batch : BATCH;
@@ -177,7 +177,7 @@ static int open_batches(gnn_batches_t *b)
     take_own_seeds(b);
     GNN_TRY(check_slots(b));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
-        b->source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
+        b->base.source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
     GNN_TRY(gnn__new(&b->order, b->n_seeds[GNN_TRAIN], sizeof *b->order, "order of nodes"));
     b->ordered = -1;
     const bool worker = has_worker(b);
@@ -186,38 +186,9 @@ static int open_batches(gnn_batches_t *b)
     return worker ? gnn__worker_new(&b->worker, fill_other, b) : GNN_OK;
 }
 
-int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                    const gnn_data_t *data, const gnn_train_config_t *config)
+static void free_batches(gnn__source_state_t *state)
 {
-    gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
-    GNN__NEED(batches);
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(data);
-    GNN__NEED(config);
-    gnn_batches_t *made;
-    *batches = NULL;
-    if (!own.sampling)
-        return gnn__error(GNN_EINVALID, "gnn_batches_new: config->sampling is NULL");
-    GNN_TRY(gnn__new(&made, 1, sizeof *made, "batches of samples"));
-    made->model = model;
-    made->context = context;
-    made->data = data;
-    made->config = own;
-    made->source =
-        (gnn_source_t){.get = get, .user = made, .identity = gnn__identify_data(data, &own)};
-    const int rc = open_batches(made);
-    if (rc == GNN_OK)
-        *batches = made;
-    else
-        gnn_batches_free(made);
-    return rc;
-}
-
-void gnn_batches_free(gnn_batches_t *b)
-{
-    if (!b)
-        return;
+    gnn__sampled_source_t *b = (gnn__sampled_source_t *)state;
     gnn__worker_free(b->worker);
     for (int k = 0; k < 2; k++) {
         gnn__filled_close(&b->filled[k]);
@@ -229,7 +200,18 @@ void gnn_batches_free(gnn_batches_t *b)
     gnn_free(b);
 }
 
-const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches)
+static const gnn__source_kind_t of_samples = {"gnn_source_of_data", free_batches};
+
+int gnn__source_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                           const gnn_data_t *data, const gnn_train_config_t *config)
 {
-    return batches ? &batches->source : NULL;
+    gnn__sampled_source_t *b;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of samples"));
+    b->base = gnn__source_state(&of_samples, &b->base, get);
+    b->base.source.identity = gnn__identify_data(data, config);
+    b->model = model;
+    b->context = context;
+    b->data = data;
+    b->config = *config;
+    return gnn__source_finish(source, &b->base, open_batches(b));
 }

@@ -3,7 +3,7 @@
 #include <lib/train/sampled.h>
 
 /* Values of a batch: an edge array has one per graph. */
-static int64_t count_values(const gnn_batches_t *b)
+static int64_t count_values(const gnn__sampled_source_t *b)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < b->n_inputs; k++)
@@ -11,7 +11,7 @@ static int64_t count_values(const gnn_batches_t *b)
     return count;
 }
 
-int gnn__filled_open(gnn__filled_t *f, const gnn_batches_t *b)
+int gnn__filled_open(gnn__filled_t *f, const gnn__sampled_source_t *b)
 {
     static const char what[] = "a batch of samples";
     const int64_t values = count_values(b);
@@ -43,7 +43,7 @@ void gnn__filled_close(gnn__filled_t *f)
 /* ---- seeds ---- */
 
 /* Shuffles the training seeds of an epoch, independently of earlier epochs. */
-static void shuffle(gnn_batches_t *b, int64_t epoch)
+static void shuffle(gnn__sampled_source_t *b, int64_t epoch)
 {
     if (b->ordered == epoch)
         return;
@@ -53,7 +53,7 @@ static void shuffle(gnn_batches_t *b, int64_t epoch)
     b->ordered = epoch;
 }
 
-static int64_t take_seeds(gnn__filled_t *f, gnn_batches_t *b)
+static int64_t take_seeds(gnn__filled_t *f, gnn__sampled_source_t *b)
 {
     const gnn__batch_key_t *key = &f->key;
     const int32_t *seeds = b->seeds[key->part];
@@ -68,7 +68,7 @@ static int64_t take_seeds(gnn__filled_t *f, gnn_batches_t *b)
 
 /* ---- graphs ---- */
 
-static int take_graphs(gnn__filled_t *f, const gnn_batches_t *b)
+static int take_graphs(gnn__filled_t *f, const gnn__sampled_source_t *b)
 {
     const gnn_flag_t backward = f->key.part == GNN_TRAIN ? GNN_ON : GNN_OFF;
     for (int slot = 0; slot < gnn_model_graph_count(b->model); slot++) {
@@ -97,8 +97,8 @@ static void scale_weights(gnn__filled_t *f, int64_t v, int64_t l, int64_t edges)
         f->rows[v].numbers[k * f->rows[v].dense.cols] *= scale[k];
 }
 
-static int take_edge_rows(gnn__filled_t *f, const gnn_batches_t *b, const gnn__sampled_input_t *in,
-                          gnn_context_t *context, int64_t *v)
+static int take_edge_rows(gnn__filled_t *f, const gnn__sampled_source_t *b,
+                          const gnn__sampled_input_t *in, gnn_context_t *context, int64_t *v)
 {
     const int64_t graphs = gnn_sampler_graphs(b->sampler);
     for (int64_t l = 0; l < graphs; l++, ++*v) {
@@ -114,7 +114,7 @@ static int take_edge_rows(gnn__filled_t *f, const gnn_batches_t *b, const gnn__s
     return GNN_OK;
 }
 
-static int take_rows(gnn__filled_t *f, const gnn_batches_t *b, gnn_context_t *context)
+static int take_rows(gnn__filled_t *f, const gnn__sampled_source_t *b, gnn_context_t *context)
 {
     int64_t v = 0, nodes;
     const gnn__part_index_t index = {.nodes = gnn_sample_nodes(f->sample, &nodes), .count = nodes};
@@ -134,7 +134,7 @@ static int take_rows(gnn__filled_t *f, const gnn_batches_t *b, gnn_context_t *co
 
 /* ---- targets ---- */
 
-static int take_targets(gnn__filled_t *f, const gnn_batches_t *b, int64_t rows)
+static int take_targets(gnn__filled_t *f, const gnn__sampled_source_t *b, int64_t rows)
 {
     const int64_t classes = gnn_data_classes(b->data);
     int64_t count;
@@ -153,7 +153,7 @@ static int take_targets(gnn__filled_t *f, const gnn_batches_t *b, int64_t rows)
 
 /* Output rows are the seeds of blocks, or all nodes of a subgraph, in which the loss is over the
  * seeds or, depending on the method, over all nodes of the split. */
-static int take_labels(gnn__filled_t *f, const gnn_batches_t *b, int64_t n_seeds)
+static int take_labels(gnn__filled_t *f, const gnn__sampled_source_t *b, int64_t n_seeds)
 {
     const bool blocks = b->sampler->row->blocks, all = b->sampler->row->all_learn;
     const uint8_t *in_part = gnn__train_mask(b->data, &b->config, f->key.part);
@@ -170,7 +170,7 @@ static int take_labels(gnn__filled_t *f, const gnn_batches_t *b, int64_t n_seeds
     return take_targets(f, b, rows);
 }
 
-static int fill(gnn__filled_t *f, gnn_batches_t *b, gnn_context_t *context)
+static int fill(gnn__filled_t *f, gnn__sampled_source_t *b, gnn_context_t *context)
 {
     const gnn_train_config_t *c = &b->config;
     const bool training = f->key.part == GNN_TRAIN;
@@ -194,7 +194,7 @@ static int fill(gnn__filled_t *f, gnn_batches_t *b, gnn_context_t *context)
     return GNN_OK;
 }
 
-void gnn__filled_fill(gnn__filled_t *f, gnn_batches_t *b, gnn_context_t *context)
+void gnn__filled_fill(gnn__filled_t *f, gnn__sampled_source_t *b, gnn_context_t *context)
 {
     f->rc = fill(f, b, context);
     if (f->rc != GNN_OK)

@@ -114,21 +114,48 @@ void gnn__checkpoint_sweep(const char *path);
 
 /* ---- the loop ---- */
 
-/* gnn_train_batches with a result. `fixed`: the source returns the same batch for every request of
- * a split, so that its program on the tape is reused. Equal pointers would not prove this, since a
- * new graph may have the address of a freed one. */
+/* gnn_train_batches with a result. The program of a batch of a fixed source is reused: equal
+ * pointers would not prove that a batch is the same, since a new graph may have the address of a
+ * freed one. */
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                    const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
+                    const gnn_train_config_t *config, gnn_train_result_t *result);
 
-/* Callback for the batches of a training; `fixed` as above. */
-typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed);
-/* Checks the arguments of gnn_train, makes its batches (full graph or samples), passes them to
- * `use`, and returns its error. */
-int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
-/* The same for config->typed. typed_batches.c */
-int gnn__train_typed(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
-                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
+/* ---- sources of batches ---- */
+
+/* A kind of source that the library makes. */
+typedef struct gnn__source_kind {
+    const char *made_by;                      /* its makers, for messages */
+    void (*free)(struct gnn_source_state *s); /* frees all of a source, also one half made */
+} gnn__source_kind_t;
+
+/* The first member of what a maker allocates. */
+typedef struct gnn_source_state {
+    const gnn__source_kind_t *kind;
+    bool of_data;        /* it has read the settings of gnn_train for batches */
+    gnn_source_t source; /* what the maker returns */
+} gnn__source_state_t;
+
+/* The source of a state, whose `get` gets the state. */
+static inline gnn__source_state_t gnn__source_state(const gnn__source_kind_t *kind,
+                                                    gnn__source_state_t *state,
+                                                    int (*get)(void *, int, int64_t, int64_t,
+                                                               gnn_batch_t *))
+{
+    return (gnn__source_state_t){.kind = kind, .source = {.get = get, .user = state, .state = state}};
+}
+/* Returns rc; the source is in *source if it is GNN_OK, else it is freed. */
+int gnn__source_finish(gnn_source_t **source, gnn__source_state_t *state, int rc);
+/* GNN_EINVALID unless a source is of this kind. */
+int gnn__source_is(const gnn_source_t *source, const gnn__source_kind_t *kind);
+
+/* Checks the arguments of gnn_train and makes the source of its batches. */
+int gnn__source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                        gnn_data_t *data, const gnn_train_config_t *config);
+/* The same for config->sampling and config->typed, with checked arguments. */
+int gnn__source_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                           const gnn_data_t *data, const gnn_train_config_t *config);
+int gnn__source_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                         const gnn_data_t *data, const gnn_train_config_t *config);
 /* Does the model run on the set's graphs of slots, rather than on its single graph? */
 bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 

@@ -113,12 +113,10 @@ static size_t views_of(const question_t *q)
     return bytes;
 }
 
-static int measure(void *user, const gnn_source_t *source, bool fixed)
+static int measure(question_t *q, const gnn_source_t *source)
 {
-    question_t *q = user;
     gnn_train_memory_t *m = q->memory;
     size_t train = 0, validate = 0;
-    (void)fixed;
     GNN_TRY(measure_part(q, source, GNN_TRAIN, &train));
     GNN_TRY(measure_part(q, source, GNN_VALIDATION, &validate));
     GNN_TRY(measure_weights(q));
@@ -140,7 +138,11 @@ int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_
     gnn_train_memory_t found = {0};
     question_t q = {
         .model = model, .context = context, .data = data, .config = &own, .memory = &found};
-    GNN_TRY(gnn__train_source(model, context, data, &own, measure, &q));
-    *memory = found;
-    return GNN_OK;
+    gnn_source_t *source;
+    GNN_TRY(gnn__source_of_data(&source, model, context, data, &own));
+    const int rc = measure(&q, source);
+    gnn_source_free(source);
+    if (rc == GNN_OK)
+        *memory = found;
+    return rc;
 }

@@ -15,11 +15,12 @@ typedef struct {
 } typed_input_t;
 
 typedef struct {
+    gnn__source_state_t base;
     const gnn_model_t *model;
     gnn_context_t *context;
     const gnn_data_t *data;
-    const gnn_train_config_t *config;
-    const gnn_typed_sampling_t *typed;
+    gnn_train_config_t config;
+    gnn_typed_sampling_t typed;
     int64_t type, first, batch; /* first: node id in the set of the type's first node */
     bool of_all;                /* the set's nodes are those of all types, concatenated */
     gnn_hetero_sample_t *sample;
@@ -40,9 +41,9 @@ typedef struct {
 /* Node id of the type's first node in a set of all types. */
 static int find_place(typed_t *t)
 {
-    const gnn_hetero_t *h = t->typed->hetero;
+    const gnn_hetero_t *h = t->typed.hetero;
     int64_t all = 0;
-    t->type = gnn_hetero_type(h, t->typed->type);
+    t->type = gnn_hetero_type(h, t->typed.type);
     if (t->type < 0)
         return GNN_ENOTFOUND;
     for (int64_t k = 0; k < h->n_types; k++) {
@@ -64,9 +65,9 @@ static int find_place(typed_t *t)
 /* The labelled nodes of the type in a part. */
 static int find_seeds(typed_t *t, int part)
 {
-    const uint8_t *mask = gnn__train_mask(t->data, t->config, part);
+    const uint8_t *mask = gnn__train_mask(t->data, &t->config, part);
     const int32_t *labels = gnn_data_labels(t->data);
-    const int64_t own = t->typed->hetero->types[t->type].count;
+    const int64_t own = t->typed.hetero->types[t->type].count;
     GNN_TRY(gnn__new(&t->seeds[part], own, sizeof **t->seeds, "nodes to learn from"));
     for (int64_t i = 0; mask && i < own; i++)
         if (mask[t->first + i] && labels[t->first + i] >= 0)
@@ -77,7 +78,7 @@ static int find_seeds(typed_t *t, int part)
 /* The type of an input "x.TYPE"; -1 for others. */
 static int64_t type_of(const typed_t *t, const gnn__data_input_t *in)
 {
-    const gnn_hetero_t *h = t->typed->hetero;
+    const gnn_hetero_t *h = t->typed.hetero;
     for (int64_t k = 0; in->place == GNN_ON_TYPES && k < h->n_types; k++)
         if (strncmp(in->whole.name, "x.", 2) == 0 && strcmp(in->whole.name + 2, h->types[k].name) == 0)
             return k;
@@ -111,16 +112,16 @@ static int find_inputs(typed_t *t)
 static int open_typed(typed_t *t)
 {
     GNN_TRY(find_place(t));
-    t->batch = t->typed->batch ? t->typed->batch : BATCH;
+    t->batch = t->typed.batch ? t->typed.batch : BATCH;
     if (t->batch < 1 || t->batch > INT32_MAX)
         return gnn__error(GNN_EINVALID, "typed samples of %lld seeds", (long long)t->batch);
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(t, part));
     if (t->n_seeds[GNN_TRAIN] == 0)
         return gnn__error(GNN_EINVALID, "split %lld has no training nodes of type %.40s",
-                          (long long)t->config->split, t->typed->type);
+                          (long long)t->config.split, t->typed.type);
     GNN_TRY(find_inputs(t));
-    GNN_TRY(gnn_hetero_sample_new(&t->sample, t->typed->sampler));
+    GNN_TRY(gnn_hetero_sample_new(&t->sample, t->typed.sampler));
     GNN_TRY(gnn__new(&t->order, t->n_seeds[GNN_TRAIN], sizeof *t->order, "an order of nodes"));
     GNN_TRY(gnn__new(&t->drawn, t->batch, sizeof *t->drawn, "seeds"));
     GNN_TRY(gnn__new(&t->values, t->n_inputs, sizeof *t->values, "a model's inputs"));
@@ -130,8 +131,9 @@ static int open_typed(typed_t *t)
                     "a model's graphs");
 }
 
-static void close_typed(typed_t *t)
+static void free_typed(gnn__source_state_t *state)
 {
+    typed_t *t = (typed_t *)state;
     for (int64_t k = 0; t->rows && k < t->n_inputs; k++)
         gnn__part_rows_free(&t->rows[k]);
     gnn_hetero_sample_free(t->sample);
@@ -146,6 +148,7 @@ static void close_typed(typed_t *t)
     gnn_free(t->nodes);
     gnn_free(t->labels);
     gnn_free(t->mask);
+    gnn_free(t);
 }
 
 /* ---- a batch ---- */
@@ -155,7 +158,7 @@ static int64_t take_seeds(typed_t *t, int part, int64_t epoch, int64_t index)
     const int64_t from = index * t->batch, count = gnn__min(t->batch, t->n_seeds[part] - from);
     if (part == GNN_TRAIN && t->ordered != epoch) {
         gnn__data_shuffle(t->order, t->n_seeds[part],
-                          t->typed->seed ^ (uint64_t)epoch * 0x9e3779b97f4a7c15u);
+                          t->typed.seed ^ (uint64_t)epoch * 0x9e3779b97f4a7c15u);
         t->ordered = epoch;
     }
     for (int64_t k = 0; k < count; k++)
@@ -166,7 +169,7 @@ static int64_t take_seeds(typed_t *t, int part, int64_t epoch, int64_t index)
 /* The sample's nodes by node id in the set; *seed is the position of the seeds. */
 static int take_nodes(typed_t *t, int64_t *count, int64_t *seed)
 {
-    const gnn_hetero_t *h = t->typed->hetero;
+    const gnn_hetero_t *h = t->typed.hetero;
     int64_t first = 0;
     *count = *seed = 0;
     for (int64_t k = 0; k < h->n_types; k++, first += h->types[k - 1].count) {
@@ -241,37 +244,34 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
                                  .n_graphs = gnn_model_graph_count(t->model),
                                  .values = t->values,
                                  .n_values = t->n_inputs},
-                      .loss = {.kind = t->config->loss,
+                      .loss = {.kind = t->config.loss,
                                .labels = t->labels,
                                .mask = t->mask,
-                               .label_smoothing = part == GNN_TRAIN ? t->config->label_smoothing : 0,
-                               .class_weight = t->config->class_weight}};
+                               .label_smoothing = part == GNN_TRAIN ? t->config.label_smoothing : 0,
+                               .class_weight = t->config.class_weight}};
     return GNN_OK;
 }
 
-static int64_t batches_of(const typed_t *t, int part)
-{
-    return (t->n_seeds[part] + t->batch - 1) / t->batch;
-}
+static const gnn__source_kind_t of_types = {"gnn_source_of_data", free_typed};
 
-int gnn__train_typed(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
-                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+int gnn__source_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                         const gnn_data_t *data, const gnn_train_config_t *config)
 {
-    typed_t t = {
-        .model = model, .context = context, .data = data, .config = config, .typed = config->typed};
+    typed_t *t;
     GNN__NEED(config->typed->hetero);
     GNN__NEED(config->typed->sampler);
     GNN__NEED(config->typed->type);
-    int rc = open_typed(&t);
-    if (rc == GNN_OK) {
-        const gnn_source_t source = {
-            .get = get,
-            .count = {batches_of(&t, GNN_TRAIN), batches_of(&t, GNN_VALIDATION), 0},
-            .user = &t,
-            .identity = gnn__identify_data(data, config) ^ t.typed->seed ^
-                        (uint64_t)t.batch * 0x9e3779b97f4a7c15u};
-        rc = use(user, &source, false);
-    }
-    close_typed(&t);
-    return rc;
+    GNN_TRY(gnn__new(&t, 1, sizeof *t, "batches of samples"));
+    t->base = gnn__source_state(&of_types, &t->base, get);
+    t->model = model;
+    t->context = context;
+    t->data = data;
+    t->config = *config;
+    t->typed = *config->typed;
+    const int rc = open_typed(t);
+    for (int part = GNN_TRAIN; rc == GNN_OK && part <= GNN_VALIDATION; part++)
+        t->base.source.count[part] = (t->n_seeds[part] + t->batch - 1) / t->batch;
+    t->base.source.identity =
+        gnn__identify_data(data, config) ^ t->typed.seed ^ (uint64_t)t->batch * 0x9e3779b97f4a7c15u;
+    return gnn__source_finish(source, &t->base, rc);
 }

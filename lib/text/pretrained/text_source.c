@@ -1,6 +1,7 @@
 /* A batch source of labelled texts for the training loop. */
 #include <lib/io/data/data.h>
 #include <lib/text/pretrained/pretrained.h>
+#include <lib/train/train.h>
 
 /* Tokenized texts of one split. */
 typedef struct half {
@@ -13,12 +14,12 @@ typedef struct half {
     int64_t *lengths;
 } half_t;
 
-struct gnn_text_source_s {
+typedef struct {
+    gnn__source_state_t base;
     const gnn_pretrained_t *of;
     gnn_text_source_config_t config;
     half_t halves[2]; /* GNN_TRAIN, GNN_VALIDATION */
-    gnn_source_t source;
-};
+} texts_t;
 
 /* ---- a batch ---- */
 
@@ -44,8 +45,7 @@ static int64_t gather(half_t *h, int64_t first, int64_t count)
     return rows;
 }
 
-static int make_batch(const gnn_text_source_t *s, half_t *h, int64_t first, int64_t count,
-                      bool backward)
+static int make_batch(const texts_t *s, half_t *h, int64_t first, int64_t count, bool backward)
 {
     gnn_pretrained_batch_free(h->batch);
     h->batch = NULL;
@@ -58,7 +58,7 @@ static int make_batch(const gnn_text_source_t *s, half_t *h, int64_t first, int6
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    gnn_text_source_t *s = user;
+    texts_t *s = user;
     half_t *h = &s->halves[part];
     const int64_t first = index * s->config.sentences,
                   count = gnn__min(s->config.sentences, h->tokens->sentences - first);
@@ -103,7 +103,7 @@ static int allocate(half_t *h, int64_t sentences)
     return gnn__new(&h->order, t->sentences, sizeof *h->order, "an order of texts");
 }
 
-static int take_texts(gnn_text_source_t *s, int part, const gnn_labelled_texts_t *from)
+static int take_texts(texts_t *s, int part, const gnn_labelled_texts_t *from)
 {
     half_t *h = &s->halves[part];
     const gnn_model_t *model = s->of->made.model;
@@ -118,13 +118,13 @@ static int take_texts(gnn_text_source_t *s, int part, const gnn_labelled_texts_t
         h->labels[k] = from->labels[k];
         h->order[k] = (int32_t)k;
     }
-    s->source.count[part] = (count + s->config.sentences - 1) / s->config.sentences;
+    s->base.source.count[part] = (count + s->config.sentences - 1) / s->config.sentences;
     return GNN_OK;
 }
 
 /* ---- opening and closing ---- */
 
-static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
+static int fill(texts_t *s, const gnn_labelled_texts_t *train,
                 const gnn_labelled_texts_t *validation, const gnn_text_source_config_t *config)
 {
     const int64_t most = s->of->max_length;
@@ -138,42 +138,15 @@ static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
     s->config.seed = s->config.seed ? s->config.seed : 1;
     if (s->config.max_length == 0 || (most > 0 && s->config.max_length > most))
         s->config.max_length = most;
-    s->source = (gnn_source_t){.get = get, .user = s};
     GNN_TRY(take_texts(s, GNN_TRAIN, train));
     return validation ? take_texts(s, GNN_VALIDATION, validation) : GNN_OK;
 }
 
-int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                        const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
-                        const gnn_text_source_config_t *config)
+static void free_texts(gnn__source_state_t *state)
 {
-    gnn_text_source_config_t own = config ? *config : (gnn_text_source_config_t){0};
-    gnn_text_source_t *s = NULL;
-    if (!source)
-        return gnn__error(GNN_EINVALID, "no place for the source");
-    *source = NULL;
-    if (!pretrained || !train)
-        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "texts" : "pretrained model");
-    GNN_TRY(gnn__new(&s, 1, sizeof *s, "a source of batches"));
-    s->of = pretrained;
-    const int rc = fill(s, train, validation, &own);
-    if (rc != GNN_OK) {
-        gnn_text_source_free(s);
-        return rc;
-    }
-    *source = s;
-    return GNN_OK;
-}
-
-const gnn_source_t *gnn_text_source(const gnn_text_source_t *source)
-{
-    return source ? &source->source : NULL;
-}
-
-void gnn_text_source_free(gnn_text_source_t *source)
-{
-    for (int part = 0; source && part < 2; part++) {
-        half_t *h = &source->halves[part];
+    texts_t *s = (texts_t *)state;
+    for (int part = 0; part < 2; part++) {
+        half_t *h = &s->halves[part];
         gnn_pretrained_batch_free(h->batch);
         gnn_tokens_free(h->tokens);
         gnn_free(h->rows);
@@ -184,5 +157,23 @@ void gnn_text_source_free(gnn_text_source_t *source)
         gnn_free(h->lengths);
         gnn_free(h->batch_labels);
     }
-    gnn_free(source);
+    gnn_free(s);
+}
+
+static const gnn__source_kind_t of_texts = {"gnn_source_of_texts", free_texts};
+
+int gnn_source_of_texts(gnn_source_t **source, const gnn_pretrained_t *pretrained,
+                        const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
+                        const gnn_text_source_config_t *config)
+{
+    const gnn_text_source_config_t own = config ? *config : (gnn_text_source_config_t){0};
+    texts_t *s;
+    GNN__NEED(source);
+    *source = NULL;
+    GNN__NEED(pretrained);
+    GNN__NEED(train);
+    GNN_TRY(gnn__new(&s, 1, sizeof *s, "a source of batches"));
+    s->base = gnn__source_state(&of_texts, &s->base, get);
+    s->of = pretrained;
+    return gnn__source_finish(source, &s->base, fill(s, train, validation, &own));
 }
