@@ -315,13 +315,14 @@ GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const 
                               const gnn_train_config_t *config, gnn_train_result_t *result);
 
 /**
- * Makes the source of batches that gnn_train trains on: the whole graph, or with `config->sampling`,
- * `links` or `typed` batches of samples and links. gnn_train is this function, gnn_train_batches and
- * gnn_source_free.
+ * Makes the source of batches that gnn_train trains on: the whole graph, or with `sampling`,
+ * `links` or `typed` batches of samples and links. gnn_train is this function, gnn_train_batches
+ * and gnn_source_free.
  *
  * A sampled batch is drawn, its graphs are prepared for the model, and its rows of features, arrays
- * and labels are gathered; edge arrays are gathered per graph slot. Methods that scale sums ("walk",
- * "layerwise") multiply the edge array "weight" by the scale, or supply it if the set has none.
+ * and labels are gathered; edge arrays are gathered per graph slot. Methods that scale sums
+ * ("walk", "layerwise") multiply the edge array "weight" by the scale, or supply it if the set has
+ * none.
  *
  * @param[out] source       the caller's, for gnn_source_free; NULL after an error
  * @param[in]  model, data  borrowed until then; the features may be mapped from a file. Without

@@ -411,13 +411,13 @@ static int source_of(gnn_source_t **source, const gnn_model_t *model, gnn_contex
         return source_of_links(source, model, data, config);
     GNN_TRY(check_nodes(model, data, config));
     if (config->typed)
-        return gnn__source_of_types(source, model, context, data, config);
-    return config->sampling ? gnn__source_of_samples(source, model, context, data, config)
+        return gnn__batches_of_types(source, model, context, data, config);
+    return config->sampling ? gnn__batches_of_samples(source, model, context, data, config)
                             : source_of_whole(source, model, context, data, config);
 }
 
-int gnn__source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                        gnn_data_t *data, const gnn_train_config_t *config)
+int gnn__batches_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                         gnn_data_t *data, const gnn_train_config_t *config)
 {
     GNN_TRY(source_of(source, model, context, data, config));
     (*source)->state->of_data = true;

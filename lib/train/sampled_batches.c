@@ -202,8 +202,8 @@ static void free_batches(gnn__source_state_t *state)
 
 static const gnn__source_kind_t of_samples = {"gnn_source_of_data", free_batches};
 
-int gnn__source_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                           const gnn_data_t *data, const gnn_train_config_t *config)
+int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_data_t *data, const gnn_train_config_t *config)
 {
     gnn__sampled_source_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of samples"));

@@ -8,25 +8,6 @@ void gnn_source_free(gnn_source_t *source)
         source->state->kind->free(source->state);
 }
 
-int gnn__source_is(const gnn_source_t *source, const gnn__source_kind_t *kind)
-{
-    GNN__NEED(source);
-    const gnn__source_kind_t *own = source->state ? source->state->kind : NULL;
-    if (own != kind)
-        return gnn__error(GNN_EINVALID, "the source is %s, expected one of %s",
-                          own ? own->made_by : "a program's own", kind->made_by);
-    return GNN_OK;
-}
-
-int gnn__source_finish(gnn_source_t **source, gnn__source_state_t *state, int rc)
-{
-    if (rc == GNN_OK)
-        *source = &state->source;
-    else
-        state->kind->free(state);
-    return rc;
-}
-
 int gnn_source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
                        gnn_data_t *data, const gnn_train_config_t *config)
 {
@@ -38,14 +19,14 @@ int gnn_source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_cont
     GNN__NEED(data);
     if (context->ranks)
         return gnn__error(GNN_EUNSUPPORTED, "gnn_source_of_data: ranks train by gnn_train");
-    return gnn__source_of_data(source, model, context, data, &own);
+    return gnn__batches_of_data(source, model, context, data, &own);
 }
 
 static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                  const gnn_train_config_t *config, gnn_train_result_t *result)
 {
     gnn_source_t *source;
-    GNN_TRY(gnn__source_of_data(&source, model, context, data, config));
+    GNN_TRY(gnn__batches_of_data(&source, model, context, data, config));
     int rc = gnn__train_loop(model, context, source, config, result);
     /* Trainings with other settings would otherwise go apart without notice. */
     if (rc == GNN_OK && context->ranks)

@@ -144,18 +144,34 @@ static inline gnn__source_state_t gnn__source_state(const gnn__source_kind_t *ki
     return (gnn__source_state_t){.kind = kind, .source = {.get = get, .user = state, .state = state}};
 }
 /* Returns rc; the source is in *source if it is GNN_OK, else it is freed. */
-int gnn__source_finish(gnn_source_t **source, gnn__source_state_t *state, int rc);
+static inline int gnn__source_finish(gnn_source_t **source, gnn__source_state_t *state, int rc)
+{
+    if (rc == GNN_OK)
+        *source = &state->source;
+    else
+        state->kind->free(state);
+    return rc;
+}
+
 /* GNN_EINVALID unless a source is of this kind. */
-int gnn__source_is(const gnn_source_t *source, const gnn__source_kind_t *kind);
+static inline int gnn__source_is(const gnn_source_t *source, const gnn__source_kind_t *kind)
+{
+    GNN__NEED(source);
+    const gnn__source_kind_t *own = source->state ? source->state->kind : NULL;
+    if (own != kind)
+        return gnn__error(GNN_EINVALID, "the source is %s, expected one of %s",
+                          own ? own->made_by : "a program's own", kind->made_by);
+    return GNN_OK;
+}
 
 /* Checks the arguments of gnn_train and makes the source of its batches. */
-int gnn__source_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                        gnn_data_t *data, const gnn_train_config_t *config);
+int gnn__batches_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                         gnn_data_t *data, const gnn_train_config_t *config);
 /* The same for config->sampling and config->typed, with checked arguments. */
-int gnn__source_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                           const gnn_data_t *data, const gnn_train_config_t *config);
-int gnn__source_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                         const gnn_data_t *data, const gnn_train_config_t *config);
+int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_data_t *data, const gnn_train_config_t *config);
+int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                          const gnn_data_t *data, const gnn_train_config_t *config);
 /* Does the model run on the set's graphs of slots, rather than on its single graph? */
 bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 

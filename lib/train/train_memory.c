@@ -139,7 +139,7 @@ int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_
     question_t q = {
         .model = model, .context = context, .data = data, .config = &own, .memory = &found};
     gnn_source_t *source;
-    GNN_TRY(gnn__source_of_data(&source, model, context, data, &own));
+    GNN_TRY(gnn__batches_of_data(&source, model, context, data, &own));
     const int rc = measure(&q, source);
     gnn_source_free(source);
     if (rc == GNN_OK)

@@ -254,8 +254,8 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 
 static const gnn__source_kind_t of_types = {"gnn_source_of_data", free_typed};
 
-int gnn__source_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                         const gnn_data_t *data, const gnn_train_config_t *config)
+int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                          const gnn_data_t *data, const gnn_train_config_t *config)
 {
     typed_t *t;
     GNN__NEED(config->typed->hetero);
