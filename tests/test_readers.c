@@ -366,7 +366,7 @@ static const struct {
      {.name = "class_name_offsets", .ndim = -1},
      "class_names: the array class_name_offsets is missing"},
     {NAMES(4, "xyyz"), INT64("class_name_offsets", 3, 0, 1, 4),
-     "class_name_offsets: 2 names, the labels go up to class 2"},
+     "class_name_offsets: 2 names, at least 3 are expected"},
     {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 1, 2, 3, 4),
      "class_name_offsets: from 1 to 4, expected 0 to 4"},
     {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, 1, 3, INT64_MAX),

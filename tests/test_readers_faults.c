@@ -53,9 +53,9 @@ static const struct {
     const char *words;
 } edges[] = {
     {"0 1\n2\n", GNN_EFORMAT,
-     "line 2: two node numbers and perhaps a weight are expected, one field came"},
+     "line 2: two nodes and perhaps a weight are expected, one field came"},
     {"0 1 1 1\n", GNN_EFORMAT,
-     "line 1: two node numbers and perhaps a weight are expected, four fields or more came"},
+     "line 1: two nodes and perhaps a weight are expected, four fields or more came"},
     {"0 1\n0 -1\n", GNN_EFORMAT, "line 2, column 2: node -1, node numbers start at 0"},
     {"0 1\n300000000 1\n", GNN_EFORMAT,
      "line 2, column 1: node 300000000, a file of 16 bytes may name nodes below 1040"},
@@ -72,13 +72,23 @@ static const struct {
     {"0 1 inf\n", GNN_ENUMERIC, "column 3: a weight is expected, \"inf\" is not finite"},
     {"0 1 heavy\n", GNN_EFORMAT, "column 3: a weight is expected, \"heavy\" came"},
     {"person friend\n0 1\n", GNN_EFORMAT,
-     "line 1, column 1: a node's number of an edge list is expected, \"person\" came"},
+     "no other line has the two names of the first one, \"person\" and more: as column names"},
+    {"a b\nb \"NA\nc d\n", GNN_EFORMAT, "line 2, column 2: the quote does not end in its line"},
+    {"a b\nb NA\n", GNN_EFORMAT, "line 2, column 2: the name of a node is expected, \"NA\" came"},
+    {"a,b\nb,\n", GNN_EFORMAT, "line 2, column 2: the name of a node is expected, nothing came"},
+    {"a,b\nb,c\td\n", GNN_EFORMAT, "line 2, column 2: the name of a node is expected, \"c?d\""},
+    {"a b\nb \xeb\n", GNN_EFORMAT, "the name of a node in UTF-8 is expected, \"?\" came"},
+    {"a b\nb c x\n", GNN_EFORMAT, "line 2, column 3: a weight is expected, \"x\" came"},
+    {"source,target,since\na,b,1\n", GNN_EFORMAT,
+     "line 1, column 3: column \"since\" of an edge list is not read"},
+    {"source,target\na,b,1\n", GNN_EFORMAT, "line 2: 3 fields, the first line names 2 columns"},
+    {"1 2\nalice 3\n", GNN_EFORMAT, "line 2, column 1: a node's number of an edge list is expected"},
     {"# nothing\n\n", GNN_EFORMAT, "no line holds a link"},
     {"\xef\xbb\xbf", GNN_EFORMAT, "no line holds a link"},
     {"0 1\r2 3\r", GNN_EFORMAT, "\"1?2\" came"},
     {"\xff\xfe"
      "0 1\n",
-     GNN_EFORMAT, "\"??0\" came"},
+     GNN_EFORMAT, "is in UTF-16, UTF-8 is expected"},
 };
 
 START_TEST(wrong_edge_lists_are_named)
@@ -280,6 +290,7 @@ static const form_t forms[] = {
     {"t.content", CONTENT, "t.cites", CITES},
     {"t.cites", CITES, "t.content", CONTENT},
     {"t.edges", "# x\n0 1\n1 2 5\n2 2\n", NULL, NULL},
+    {"w.edges", "source;target\na;\"b;\"\"\"\n\"b;\"\"\";c\n", NULL, NULL},
     {"x.csv", "a,\"b\"\n1,2\n-3.5,4e-1\n0,0\n", NULL, NULL},
     {"y.csv", "kind\n\"a\"\nb\na\n", NULL, NULL},
 #if GNN_WITH_IGRAPH

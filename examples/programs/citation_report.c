@@ -63,20 +63,20 @@ static void write_values(FILE *file, const gnn_tensor_t *outputs, const gnn_tens
     }
     for (int64_t c = 0; c < targets->cols; c++)
         fprintf(file, ",%.9g", (double)targets->data[i * targets->stride + c]);
-    fprintf(file, "\n");
 }
 
-static void write_header(FILE *file, const options_t *o, int64_t cols)
+static void write_header(FILE *file, const options_t *o, const gnn_data_t *data, int64_t cols)
 {
+    const char *name = gnn_data_node_name(data, 0) ? ",name" : "";
     const char *predicted = o->kind == GNN_LABELS_SEVERAL ? "probability" : "predicted";
     if (o->kind == GNN_LABELS_CLASSES) {
-        fprintf(file, "node,predicted,probability,label\n");
+        fprintf(file, "node,predicted,probability,label%s\n", name);
         return;
     }
     fprintf(file, "node");
     for (int64_t c = 0; c < 2 * cols; c++)
         fprintf(file, ",%s.%lld", c < cols ? predicted : "label", (long long)(c % cols));
-    fprintf(file, "\n");
+    fprintf(file, "%s\n", name);
 }
 
 int write_predictions(const gnn_tensor_t *logits, const options_t *o, const gnn_data_t *data,
@@ -89,16 +89,18 @@ int write_predictions(const gnn_tensor_t *logits, const options_t *o, const gnn_
     for (int64_t r = 0; rc == GNN_OK && r < gnn_data_nodes(data); r++)
         row[gnn_data_order(data) ? gnn_data_order(data)[r] : r] = r;
     if (to.file)
-        write_header(to.file, o, logits->cols);
+        write_header(to.file, o, data, logits->cols);
     for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++) {
-        if (o->kind != GNN_LABELS_CLASSES) {
-            fprintf(to.file, "%lld", (long long)i);
+        fprintf(to.file, "%lld", (long long)i);
+        if (o->kind == GNN_LABELS_CLASSES) {
+            const int32_t class = likeliest(logits, row[i]);
+            fprintf(to.file, ",%d,%.6f,%d", class, probability(logits, row[i], class),
+                    gnn_data_labels(data)[row[i]]);
+        } else {
             write_values(to.file, logits, targets, row[i], o->kind == GNN_LABELS_SEVERAL);
-            continue;
         }
-        int32_t class = likeliest(logits, row[i]);
-        fprintf(to.file, "%lld,%d,%.6f,%d\n", (long long)i, class,
-                probability(logits, row[i], class), gnn_data_labels(data)[row[i]]);
+        program_csv_name(to.file, data, row[i]);
+        fprintf(to.file, "\n");
     }
     free(row);
     return to.file ? program_finish(&to, rc) : rc;

@@ -91,10 +91,13 @@ static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_
     int rc = scores ? gnn_source_predict_pairs(source, model, context, pairs->count, pairs->src,
                                                pairs->dst, &out)
                     : GNN_EMEMORY;
-    for (int64_t k = 0; rc == GNN_OK && k < pairs->count; k++)
-        fprintf(file, "%lld,%lld,%d,%.9g\n",
-                (long long)(order ? order[pairs->src[k]] : pairs->src[k]),
+    for (int64_t k = 0; rc == GNN_OK && k < pairs->count; k++) {
+        fprintf(file, "%lld,%lld,%d,%.9g", (long long)(order ? order[pairs->src[k]] : pairs->src[k]),
                 (long long)(order ? order[pairs->dst[k]] : pairs->dst[k]), link, (double)scores[k]);
+        program_csv_name(file, data, pairs->src[k]);
+        program_csv_name(file, data, pairs->dst[k]);
+        fprintf(file, "\n");
+    }
     free(scores);
     return rc;
 }
@@ -106,7 +109,8 @@ int write_scores(const options_t *o, const gnn_data_t *data, const gnn_links_t *
                            without = gnn_links_without(links, GNN_TEST);
     program_file_t to;
     GNN_TRY(program_create(&to, o->predict));
-    fprintf(to.file, "source,target,link,score\n");
+    fprintf(to.file, "source,target,link,score%s\n",
+            gnn_data_node_name(data, 0) ? ",source_name,target_name" : "");
     int rc = write_pairs(to.file, data, &of, 1, source, model, context);
     if (rc == GNN_OK)
         rc = write_pairs(to.file, data, &without, 0, source, model, context);

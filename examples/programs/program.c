@@ -291,6 +291,18 @@ const char *program_percent(double share, char room[16])
 
 /* ---- JSON ---- */
 
+void program_csv_name(FILE *file, const gnn_data_t *data, int64_t row)
+{
+    const char *name = gnn_data_node_name(data, row);
+    if (!name)
+        return;
+    const int quoted = strpbrk(name, ",;\" ") != NULL;
+    fprintf(file, quoted ? ",\"" : ",");
+    for (; *name; name++)
+        fprintf(file, *name == '"' ? "\"\"" : "%c", *name);
+    fprintf(file, quoted ? "\"" : "");
+}
+
 void program_json_string(FILE *file, const char *text)
 {
     fputc('"', file);

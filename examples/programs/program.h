@@ -89,7 +89,11 @@ void program_let_interrupt(void);
 /* A fraction as a percentage with one decimal; "-" if undefined. */
 const char *program_percent(double share, char room[16]);
 
-/* ---- JSON ---- */
+/* ---- CSV and JSON ---- */
+
+/* A comma and the name of the node in a row, in quotes where it needs them; nothing for a set
+ * without names. */
+void program_csv_name(FILE *file, const gnn_data_t *data, int64_t row);
 
 /* A string in quotes. */
 void program_json_string(FILE *file, const char *text);

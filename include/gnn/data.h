@@ -58,6 +58,9 @@ GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** The names of the classes in UTF-8 (classes); NULL if the classes have indices only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
+/** The name of the node in a row, in UTF-8: its id in an edge list of words or in LINQS' files, or
+ * of the array `names` of a .npz; NULL if nodes have none, or there is no such row. */
+GNN_API const char *gnn_data_node_name(const gnn_data_t *data, int64_t row);
 /** The order of the nodes after gnn_data_reorder (nodes): row r is node order[r] of the file; NULL:
  * the order of the file. */
 GNN_API const int64_t *gnn_data_order(const gnn_data_t *data);
@@ -200,7 +203,8 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
  * class, 500 for validation, 1000 for test (fewer if there are not enough nodes). A .npz may have
  * no labels: they are -1, and without masks the split is empty. An edge list,
  * GraphML or GML has links only: no features, no classes, labels -1, and an empty split, until
- * gnn_data_add_csv adds them.
+ * gnn_data_add_csv adds them. Nodes that an edge list names by words are numbered by first
+ * appearance (gnn_data_node_name).
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** gnn_data_open with limits on unpacked data (NULL, and 0 in a field: the default). */
@@ -258,8 +262,8 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * Replaces features and labels by those of CSV files with one line per node, in the file's order;
  * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
- * more line than nodes). A column of ids (docs/formats.md) assigns the lines to nodes; labels may
- * then be of some nodes only. Features: decimal values with a point, in every locale. Labels: one
+ * more line than nodes). A column of ids (docs/formats.md), numbers or names, assigns the lines to
+ * nodes; labels may then be of some nodes only. Features: decimal values with a point, in every locale. Labels: one
  * field per line, a class index (negative or "": no label) or a class name ("": no label); or
  * several numeric columns, or real values, which become targets as in a .npz. New labels come with
  * a new

@@ -131,6 +131,11 @@ static int check_text(gnn__text_t *text)
 {
     int64_t line = 1;
     const char *zero = memchr(text->data, 0, (size_t)text->size);
+    if (text->size >= 2 &&
+        (memcmp(text->data, "\xff\xfe", 2) == 0 || memcmp(text->data, "\xfe\xff", 2) == 0))
+        return gnn__error(GNN_EFORMAT,
+                          "%s: is in UTF-16, UTF-8 is expected (iconv -f UTF-16 -t UTF-8 converts it)",
+                          text->name);
     for (const char *c = text->data; zero && c < zero; c++)
         line += *c == '\n';
     if (zero)

@@ -14,6 +14,7 @@ typedef struct gnn__text {
     int64_t blank;        /* blank lines skipped before this one */
     int64_t hidden;       /* a column that gnn__text_field passes over, from 1; 0: none */
     bool headed;          /* the first line is known to hold the names of columns */
+    bool headless;        /* it is known to hold values */
     char *cursor, *end;   /* the rest of the line; cursor NULL: no field is left */
     char delimiter;       /* ' ' means any run of blanks and tabs */
     const char *comments; /* lines that start with one of these are skipped */

@@ -144,7 +144,7 @@ int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_
     if (!gnn__text_line(text))
         return gnn__error(GNN_EFORMAT, "%s: no line holds anything", text->name);
     gnn__text_guess_delimiter(text, "\t;,", ' ');
-    if (header)
+    if (header && !text->headless)
         GNN_TRY(look_for_names(text, &named, &names));
     gnn__text_rewind(text);
     if (named)

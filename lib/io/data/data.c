@@ -27,7 +27,8 @@ void gnn_data_free(gnn_data_t *data)
     gnn__data_free_rows(data);
     gnn_free(data->order);
     gnn_free(data->edge_order);
-    gnn__data_free_class_names(data);
+    gnn__free_names(&data->class_names);
+    gnn__free_names(&data->node_names);
     gnn_free(data->name);
     if (data->owner.release)
         data->owner.release(data->owner.user);
@@ -144,7 +145,8 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     say(&w, "%s: ", data->name);
     if (graphs > 1)
         say_count(&w, graphs, "graph, ", "graphs, ");
-    say_count(&w, data->n, "node, ", "nodes, ");
+    say_count(&w, data->n, "node", "nodes");
+    say(&w, data->node_names ? " with names, " : ", ");
     say_count(&w, gnn_graph_n_pairs(data->graph), "message", "messages");
     if (data->of_links)
         say(&w, data->directed ? " (links as stored)" : " (links both ways)");

@@ -39,6 +39,8 @@ struct gnn_data {
     gnn_split_t *split;  /* of the nodes */
     char *name;          /* file name without folder and extension */
     char **class_names;  /* (classes) UTF-8; NULL if classes have no names */
+    /* (n) UTF-8, in the order of the file, also after gnn_data_reorder; NULL: nodes have none */
+    char **node_names;
     /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
     int64_t *order;
     /* (edges) after gnn_data_reorder: edge k was edge edge_order[k]; NULL: unchanged */
@@ -53,6 +55,8 @@ struct gnn_data {
     const gnn_limits_t *limits; /* options while opening; NULL: the defaults */
     bool directed;              /* links of the file keep their direction */
     bool of_links;              /* its graph was made from a file's links */
+    /* the names are the nodes' only ids: the order is that of first appearance in an edge list */
+    bool by_words;
 };
 
 /* ---- links ---- */
@@ -116,13 +120,21 @@ int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__
 typedef struct gnn__ids {
     int64_t *node; /* (count) of the lines after the column names; NULL: lines are in order */
     int64_t count;
+    int64_t known;      /* nodes whose names are given to gnn__data_ids */
+    char *const *names; /* (known) in the order of the file; NULL: ids are integers */
+    bool by_words;      /* lines without ids are an error */
+    bool grows;         /* other names are of new nodes, else an error */
+    char **more;        /* (n_names) names with those of new nodes; NULL: there are none */
+    int64_t n_names;
 } gnn__ids_t;
-/* Finds a column of ids and hides it from gnn__text_field. The text is rewound. The caller frees
- * ids->node. GNN_EFORMAT: ids that are words or stand twice; a column that counts the lines and has
- * no name; a column of `features` that is called like labels or a split. */
+/* Finds a column of ids and hides it from gnn__text_field. The text is rewound. The caller sets
+ * `known`, `names`, `by_words` and `grows`, and frees by gnn__data_ids_free. GNN_EFORMAT: ids that
+ * are words without names of nodes, are of no node, or stand twice; a column that counts the lines
+ * and has no name; a column of `features` that is called like labels or a split. */
 int gnn__data_ids(gnn__ids_t *ids, gnn__text_t *text, bool features);
 /* Are the ids nodes below n, and (`all`) is there a line for each? */
 int gnn__data_ids_check(const gnn__ids_t *ids, const gnn__text_t *text, int64_t n, bool all);
+void gnn__data_ids_free(gnn__ids_t *ids);
 
 /* Numeric labels other than one column of classes: several labels per node, or real values;
  * `header`: a line of column names may precede them. For anything else *taken is false and the text
@@ -132,7 +144,28 @@ int gnn__data_text_labels(gnn_data_t *data, gnn__text_t *text, bool header, bool
 int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* Sets them from `classes` strings. */
 int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names);
-void gnn__data_free_class_names(gnn_data_t *data);
+
+/* ---- names ---- */
+
+/* Is the text UTF-8 without control characters, so that terminals, JSON and CSV may show it? */
+bool gnn__is_name(const char *name, int64_t length);
+/* A list of `count` names in one block of `bytes` and a 0 after each; names[0] is the block, the
+ * caller sets the others. */
+int gnn__new_names(char ***names, int64_t count, int64_t bytes, char **block);
+void gnn__free_names(char ***names);
+/* The names of two arrays of a file, bytes and offsets; list: what they name, and the arrays'
+ * names. Unchanged without the first array. The caller frees *names, on failure too. GNN_EFORMAT:
+ * fewer than `least`. */
+int gnn__read_names(char ***names, int64_t least, int64_t *count, const gnn_arrays_t *arrays,
+                    const char *const list[3]);
+/* The optional arrays names and name_offsets, of nodes. */
+int gnn__data_read_node_names(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* Finds nodes by name: node[k] is the index of fields[k] among `names` (known), to which new ones
+ * are appended by first appearance: *more (n_more), or NULL if all are known. Makes O(n log n)
+ * comparisons for n names and fields, whatever they are. GNN_EFORMAT: no name of a node. */
+int gnn__number_names(char ***more, int64_t *n_more, char *const *names, int64_t known,
+                      const gnn__text_t *text, const gnn__text_field_t *fields, int64_t count,
+                      int64_t *node);
 
 /* ---- parts ---- */
 

@@ -1,19 +1,11 @@
-/* Names of classes: from textual labels, and as arrays of a .npz. */
+/* Names, of classes and nodes: blocks of strings, and as arrays of a .npz; classes of textual
+ * labels. */
 #include <lib/io/data/data.h>
 
 #include <lib/io/arrays/arrays.h>
 #include <stdlib.h>
 
-void gnn__data_free_class_names(gnn_data_t *data)
-{
-    if (data->class_names)
-        gnn_free(data->class_names[0]); /* one block holds all names */
-    gnn_free(data->class_names);
-    data->class_names = NULL;
-}
-
-/* Is the text safe to print in a terminal and to write as JSON? */
-static bool is_name(const char *name, int64_t length)
+bool gnn__is_name(const char *name, int64_t length)
 {
     for (int64_t k = 0; k < length;) {
         int64_t step = gnn__utf8_length((const unsigned char *)name + k, length - k);
@@ -24,15 +16,26 @@ static bool is_name(const char *name, int64_t length)
     return length > 0;
 }
 
-static int new_names(gnn_data_t *data, int64_t count, int64_t bytes, char **block)
+int gnn__new_names(char ***names, int64_t count, int64_t bytes, char **block)
 {
     int64_t all;
     if (!gnn__add(bytes, count, &all))
-        return gnn__error(GNN_EOVERFLOW, "%lld class names do not fit", (long long)count);
-    GNN_TRY(gnn__new(&data->class_names, count, sizeof *data->class_names, "class names"));
-    GNN_TRY(gnn__new(block, all, 1, "class names"));
-    data->class_names[0] = *block;
-    return GNN_OK;
+        return gnn__error(GNN_EOVERFLOW, "%lld names do not fit", (long long)count);
+    GNN_TRY(gnn__new(names, count + 1, sizeof **names, "names"));
+    const int rc = gnn__new(block, all, 1, "names");
+    if (rc != GNN_OK)
+        gnn__free_names(names);
+    else
+        (*names)[0] = *block;
+    return rc;
+}
+
+void gnn__free_names(char ***names)
+{
+    if (*names)
+        gnn_free((*names)[0]); /* one block holds all names */
+    gnn_free(*names);
+    *names = NULL;
 }
 
 /* ---- words ---- */
@@ -70,7 +73,7 @@ static int name_classes(gnn_data_t *data, const word_t *order, int64_t used, int
             bytes += order[k].field->length;
             classes++;
         }
-    GNN_TRY(new_names(data, classes, bytes, &at));
+    GNN_TRY(gnn__new_names(&data->class_names, classes, bytes, &at));
     data->classes = 0;
     for (int64_t k = 0; k < used; k++) {
         if (is_new(order, k)) {
@@ -98,7 +101,7 @@ int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__
             GNN_CHECK(gnn__text_error(text, &words[k], GNN_ENUMERIC,
                                       "a class is expected, %s is not finite",
                                       gnn__field_shown(&words[k])));
-        if (!is_name(words[k].at, words[k].length))
+        if (!gnn__is_name(words[k].at, words[k].length))
             GNN_CHECK(gnn__text_error(text, &words[k], GNN_EFORMAT,
                                       "a class in UTF-8 is expected, %s came",
                                       gnn__field_shown(&words[k])));
@@ -121,7 +124,7 @@ int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names)
     char *at;
     for (int64_t c = 0; c < data->classes; c++) {
         int64_t length = names[c] ? (int64_t)strlen(names[c]) : 0;
-        if (!is_name(names[c], length))
+        if (!gnn__is_name(names[c], length))
             return gnn__error(GNN_EINVALID,
                               ".class_names: the name of class %lld is no text in UTF-8",
                               (long long)c);
@@ -129,7 +132,7 @@ int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names)
     }
     if (data->classes == 0)
         return GNN_OK;
-    GNN_TRY(new_names(data, data->classes, bytes, &at));
+    GNN_TRY(gnn__new_names(&data->class_names, data->classes, bytes, &at));
     for (int64_t c = 0; c < data->classes; c++) {
         data->class_names[c] = at;
         memcpy(at, names[c], strlen(names[c]));
@@ -140,59 +143,71 @@ int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names)
 
 /* ---- arrays ---- */
 
-static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets)
+static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets, const char *offsets_name)
 {
     if (!offsets)
-        return gnn__error(GNN_EFORMAT, "class_names: the array class_name_offsets is missing");
+        return gnn__error(GNN_EFORMAT, "%s: the array %s is missing", names->name, offsets_name);
     if (names->dtype != GNN_DTYPE_UINT8 || names->ndim != 1)
-        return gnn__error(GNN_EFORMAT, "class_names: %s in %d dimensions, uint8 in 1 is expected",
-                          gnn__element(names->dtype)->name, names->ndim);
+        return gnn__error(GNN_EFORMAT, "%s: %s in %d dimensions, uint8 in 1 is expected",
+                          names->name, gnn__element(names->dtype)->name, names->ndim);
     if (!gnn__element(offsets->dtype)->integer || offsets->ndim != 1 || offsets->count < 1)
-        return gnn__error(
-            GNN_EFORMAT,
-            "class_name_offsets: %s, shape %s, whole numbers in 1 dimension are expected",
-            gnn__element(offsets->dtype)->name, gnn__shape_words(offsets->ndim, offsets->shape));
+        return gnn__error(GNN_EFORMAT, "%s: %s, shape %s, whole numbers in 1 dimension are expected",
+                          offsets->name, gnn__element(offsets->dtype)->name,
+                          gnn__shape_words(offsets->ndim, offsets->shape));
+    const int64_t count = offsets->count - 1;
+    if (gnn__array_int(offsets, 0) != 0 || gnn__array_int(offsets, count) != names->count)
+        return gnn__error(GNN_EFORMAT, "%s: from %lld to %lld, expected 0 to %lld", offsets->name,
+                          (long long)gnn__array_int(offsets, 0),
+                          (long long)gnn__array_int(offsets, count), (long long)names->count);
     return GNN_OK;
 }
 
-static int copy_name(char **to, const gnn_array_t *names, const gnn_array_t *offsets, int64_t c)
+static int copy_name(char **to, const gnn_array_t *names, const gnn_array_t *offsets, int64_t c,
+                     const char *what)
 {
     int64_t from = gnn__array_int(offsets, c), end = gnn__array_int(offsets, c + 1);
     if (from < 0 || end < from || end > names->count)
-        return gnn__error(GNN_EFORMAT,
-                          "class_name_offsets: class %lld from %lld to %lld, class_names holds %lld",
-                          (long long)c, (long long)from, (long long)end, (long long)names->count);
+        return gnn__error(GNN_EFORMAT, "%s: %s %lld from %lld to %lld, %s holds %lld",
+                          offsets->name, what, (long long)c, (long long)from, (long long)end,
+                          names->name, (long long)names->count);
     const char *name = (const char *)names->data + from;
-    if (!is_name(name, end - from))
-        return gnn__error(GNN_EFORMAT, "class_names: the name of class %lld is no text in UTF-8",
-                          (long long)c);
+    if (!gnn__is_name(name, end - from))
+        return gnn__error(GNN_EFORMAT, "%s: the name of %s %lld is no text in UTF-8", names->name,
+                          what, (long long)c);
     memcpy(*to, name, (size_t)(end - from));
     *to += end - from + 1;
     return GNN_OK;
 }
 
+int gnn__read_names(char ***names, int64_t least, int64_t *count, const gnn_arrays_t *arrays,
+                    const char *const list[3])
+{
+    const gnn_array_t *text = gnn_arrays_find(arrays, list[1]);
+    const gnn_array_t *offsets = gnn_arrays_find(arrays, list[2]);
+    char *at;
+    *count = 0;
+    if (!text)
+        return GNN_OK;
+    GNN_TRY(check_arrays(text, offsets, list[2]));
+    *count = offsets->count - 1;
+    if (*count < least)
+        return gnn__error(GNN_EFORMAT, "%s: %lld names, at least %lld are expected", list[2],
+                          (long long)*count, (long long)least);
+    GNN_TRY(gnn__new_names(names, *count, text->count, &at));
+    for (int64_t c = 0; c < *count; c++) {
+        (*names)[c] = at;
+        GNN_TRY(copy_name(&at, text, offsets, c, list[0]));
+    }
+    return GNN_OK;
+}
+
 int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    const gnn_array_t *names = gnn_arrays_find(arrays, "class_names");
-    const gnn_array_t *offsets = gnn_arrays_find(arrays, "class_name_offsets");
-    char *at;
-    if (!names || gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
+    static const char *const list[] = {"class", "class_names", "class_name_offsets"};
+    int64_t count;
+    if (gnn_data_label_kind(data) > GNN_LABELS_CLASSES)
         return GNN_OK;
-    GNN_TRY(check_arrays(names, offsets));
-    int64_t count = offsets->count - 1;
-    if (count < data->classes)
-        return gnn__error(GNN_EFORMAT,
-                          "class_name_offsets: %lld names, the labels go up to class %lld",
-                          (long long)count, (long long)data->classes - 1);
-    if (gnn__array_int(offsets, 0) != 0 || gnn__array_int(offsets, count) != names->count)
-        return gnn__error(GNN_EFORMAT, "class_name_offsets: from %lld to %lld, expected 0 to %lld",
-                          (long long)gnn__array_int(offsets, 0),
-                          (long long)gnn__array_int(offsets, count), (long long)names->count);
-    GNN_TRY(new_names(data, count, names->count, &at));
-    for (int64_t c = 0; c < count; c++) {
-        data->class_names[c] = at;
-        GNN_TRY(copy_name(&at, names, offsets, c));
-    }
-    data->classes = count;
+    GNN_TRY(gnn__read_names(&data->class_names, data->classes, &count, arrays, list));
+    data->classes = data->class_names ? count : data->classes;
     return GNN_OK;
 }

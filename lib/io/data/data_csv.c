@@ -59,15 +59,55 @@ static int read_matrix(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *id
     return move_rows(ids, values, cols);
 }
 
-static int read_features(gnn_data_t *made, const char *path, int64_t n)
+/* Names of the set, and of the files read before this one. */
+static gnn__ids_t known_ids(const gnn_data_t *made, const gnn_data_t *data, bool grows)
+{
+    return (gnn__ids_t){.known = made->node_names ? made->n : data->n,
+                        .names = made->node_names ? made->node_names : data->node_names,
+                        .by_words = data->by_words,
+                        .grows = grows};
+}
+
+static void take_names(gnn_data_t *made, gnn__ids_t *ids)
+{
+    if (!ids->more)
+        return;
+    gnn__free_names(&made->node_names);
+    made->node_names = ids->more;
+    ids->more = NULL;
+}
+
+/* Features are of all nodes: the first that has no line is named. */
+static int check_all(const gnn__ids_t *ids, const gnn__text_t *text)
+{
+    if (ids->n_names == 0 || ids->count == ids->n_names)
+        return GNN_OK;
+    char *const *names = ids->more ? ids->more : ids->names;
+    bool *seen;
+    int64_t k = 0;
+    GNN_TRY(gnn__new(&seen, ids->n_names, sizeof *seen, "ids of nodes"));
+    for (int64_t i = 0; i < ids->count; i++)
+        seen[ids->node[i]] = true;
+    while (seen[k])
+        k++;
+    gnn_free(seen);
+    return gnn__error(GNN_ESHAPE, "%s: %lld of %lld nodes have a line, %.80s has none", text->name,
+                      (long long)ids->count, (long long)ids->n_names, names[k]);
+}
+
+static int read_features(gnn_data_t *made, const char *path, const gnn_data_t *data, bool bare)
 {
     gnn__text_t text;
-    gnn__ids_t ids;
+    gnn__ids_t ids = known_ids(made, data, bare);
     GNN_TRY(gnn__text_open(&text, path));
     int rc = gnn__data_ids(&ids, &text, true);
     if (rc == GNN_OK)
-        rc = read_matrix(made, &text, &ids, n);
-    gnn_free(ids.node);
+        rc = check_all(&ids, &text);
+    if (rc == GNN_OK)
+        rc = read_matrix(made, &text, &ids, data->n);
+    if (rc == GNN_OK)
+        take_names(made, &ids);
+    gnn__data_ids_free(&ids);
     gnn__text_free(&text);
     return rc;
 }
@@ -144,7 +184,7 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
 static bool has_header(const gnn__text_t *text, const lines_t *lines, int64_t n)
 {
     return text->headed ||
-           (gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
+           (!text->headless && gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
             (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1)));
 }
 
@@ -221,16 +261,18 @@ static int read_lines_of(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *
     return move_labels(made, ids, n);
 }
 
-static int read_labels(gnn_data_t *made, const char *path, const counts_t *c)
+static int read_labels(gnn_data_t *made, const char *path, const gnn_data_t *data, const counts_t *c)
 {
     gnn__text_t text;
-    gnn__ids_t ids;
+    gnn__ids_t ids = known_ids(made, data, c->bare && !c->features);
     GNN_TRY(gnn__text_open(&text, path));
     int rc = gnn__data_ids(&ids, &text, false);
     made->n = 0;
     if (rc == GNN_OK)
         rc = read_lines_of(made, &text, &ids, c);
-    gnn_free(ids.node);
+    if (rc == GNN_OK)
+        take_names(made, &ids);
+    gnn__data_ids_free(&ids);
     gnn__text_free(&text);
     return rc;
 }
@@ -311,13 +353,13 @@ static int read_files(gnn_data_t *made, const gnn_data_t *data, const char *feat
     counts_t c = {
         .bare = data->features == 0 && data->classes == 0, .features = features, .rows = data->n};
     if (features) {
-        GNN_TRY(read_features(made, features, data->n));
+        GNN_TRY(read_features(made, features, data, c.bare));
         GNN_TRY(check_count(made, data, c.bare, features));
         c.rows = made->n;
     }
     if (!labels)
         return GNN_OK;
-    GNN_TRY(read_labels(made, labels, &c));
+    GNN_TRY(read_labels(made, labels, data, &c));
     GNN_TRY(check_count(made, data, c.bare, labels));
     if (!features || made->n == c.rows)
         return GNN_OK;
@@ -361,6 +403,8 @@ static void commit(gnn_data_t *data, gnn_data_t *made)
         SWAP(gnn_graph_t *, data->graph, made->graph);
     if (made->order)
         SWAP(int64_t *, data->order, made->order);
+    if (made->node_names)
+        SWAP(char **, data->node_names, made->node_names);
     if (made->x.data) {
         SWAP(gnn_tensor_t, data->x, made->x);
         SWAP(gnn_sparse_t, data->sparse, made->sparse);

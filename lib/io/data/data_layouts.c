@@ -135,6 +135,7 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     GNN_TRY(gnn__layout_labels(data, arrays));
     GNN_TRY(gnn__data_read_class_names(data, arrays));
+    GNN_TRY(gnn__data_read_node_names(data, arrays));
     GNN_TRY(gnn__layout_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));
     GNN_TRY(gnn__layout_arrays(data, arrays));

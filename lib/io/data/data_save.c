@@ -1,11 +1,11 @@
-/* Writes a data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes,
- * arrays by name. */
+/* Writes a data set as .npz in libgnn's own layout: planetoid's arrays, the names of classes and
+ * nodes, arrays by name. */
 #include <lib/io/data/data.h>
 
 #include <graphs/build.h>
 #include <lib/io/arrays/arrays.h>
 
-enum { SET_ARRAYS = 16 }; /* arrays other than the set's named ones */
+enum { SET_ARRAYS = 20 }; /* arrays other than the set's named ones */
 
 /* Arrays to be written; temporaries are freed at the end. */
 typedef struct bundle {
@@ -202,20 +202,22 @@ static void add_masks(bundle_t *b, const gnn_data_t *data)
                        data->split->masks[k]);
 }
 
-static int add_class_names(bundle_t *b, const gnn_data_t *data)
+/* Strings as bytes and offsets. */
+static int add_names(bundle_t *b, const char *name, const char *offsets_name, int64_t count,
+                     char *const *list)
 {
     int64_t *offsets;
-    char *names;
-    if (!data->class_names)
+    char *bytes;
+    if (!list)
         return GNN_OK;
-    GNN_TRY(make(b, &offsets, data->classes + 1, sizeof *offsets, "class names"));
-    for (int64_t c = 0; c < data->classes; c++)
-        offsets[c + 1] = offsets[c] + (int64_t)strlen(data->class_names[c]);
-    GNN_TRY(make(b, &names, offsets[data->classes] + 1, 1, "class names"));
-    for (int64_t c = 0; c < data->classes; c++)
-        memcpy(names + offsets[c], data->class_names[c], (size_t)(offsets[c + 1] - offsets[c]));
-    add(b, "class_names", GNN_DTYPE_UINT8, offsets[data->classes], names);
-    add(b, "class_name_offsets", GNN_DTYPE_INT64, data->classes + 1, offsets);
+    GNN_TRY(make(b, &offsets, count + 1, sizeof *offsets, name));
+    for (int64_t c = 0; c < count; c++)
+        offsets[c + 1] = offsets[c] + (int64_t)strlen(list[c]);
+    GNN_TRY(make(b, &bytes, offsets[count] + 1, 1, name));
+    for (int64_t c = 0; c < count; c++)
+        memcpy(bytes + offsets[c], list[c], (size_t)(offsets[c + 1] - offsets[c]));
+    add(b, name, GNN_DTYPE_UINT8, offsets[count], bytes);
+    add(b, offsets_name, GNN_DTYPE_INT64, count + 1, offsets);
     return GNN_OK;
 }
 
@@ -229,7 +231,9 @@ static int save(const gnn_data_t *data, const char *path)
     GNN_CHECK(add_features(&bundle, data));
     add_labels(&bundle, data);
     add_masks(&bundle, data);
-    GNN_CHECK(add_class_names(&bundle, data));
+    GNN_CHECK(
+        add_names(&bundle, "class_names", "class_name_offsets", data->classes, data->class_names));
+    GNN_CHECK(add_names(&bundle, "names", "name_offsets", data->n, data->node_names));
     GNN_CHECK(add_arrays(&bundle, data));
     GNN_CHECK(gnn_npz_write(path, bundle.count, bundle.arrays));
 done:

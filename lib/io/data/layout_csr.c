@@ -158,6 +158,8 @@ bool gnn__layout_wants(const char *name, size_t length)
                                         "node_labels",
                                         "class_names",
                                         "class_name_offsets",
+                                        "names",
+                                        "name_offsets",
                                         "edges",
                                         "messages",
                                         "edge_weight",

@@ -166,6 +166,29 @@ done:
 
 /* ---- the set ---- */
 
+/* Ids in another encoding than UTF-8 do not become names. */
+static int take_names(gnn_data_t *data, const content_t *c)
+{
+    const gnn__text_field_t **id;
+    int64_t bytes = 0;
+    bool names = true;
+    char *at;
+    GNN_TRY(gnn__new(&id, c->n, sizeof *id, "names"));
+    for (int64_t k = 0; k < c->n; k++) {
+        id[c->nodes[k].number] = &c->nodes[k].id;
+        bytes += c->nodes[k].id.length;
+        names = names && gnn__is_name(c->nodes[k].id.at, c->nodes[k].id.length);
+    }
+    const int rc = names ? gnn__new_names(&data->node_names, c->n, bytes, &at) : GNN_OK;
+    for (int64_t k = 0; rc == GNN_OK && names && k < c->n; k++) {
+        data->node_names[k] = at;
+        memcpy(at, id[k]->at, (size_t)id[k]->length);
+        at += id[k]->length + 1;
+    }
+    gnn_free(id);
+    return rc;
+}
+
 static void take_features(gnn_data_t *data, content_t *c)
 {
     data->n = c->n;
@@ -190,6 +213,7 @@ static int fill(gnn_data_t *data, content_t *c, const char *content, const char 
     GNN_TRY(rc);
     GNN_TRY(gnn__new(&data->labels, c->n, sizeof *data->labels, "labels"));
     GNN_TRY(gnn__data_class_words(data, &c->text, c->classes, c->n, data->labels));
+    GNN_TRY(take_names(data, c));
     take_features(data, c);
     return gnn__data_default_split(data, 0);
 }
