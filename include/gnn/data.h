@@ -262,11 +262,11 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * Replaces features and labels by those of CSV files with one line per node, in the file's order;
  * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one
- * more line than nodes). A column of ids (docs/formats.md), numbers or names, assigns the lines to
- * nodes; labels may then be of some nodes only. Features: decimal values with a point, in every locale. Labels: one
- * field per line, a class index (negative or "": no label) or a class name ("": no label); or
- * several numeric columns, or real values, which become targets as in a .npz. New labels come with
- * a new
+ * more line than nodes). A column of ids (docs/formats.md), integers or names, assigns the lines
+ * to nodes; labels may then be of some nodes only. Features: decimal values with a point, in every
+ * locale. Labels: one field per line, a class index (negative or "": no label) or a class name ("":
+ * no label); or several numeric columns, or real values, which become targets as in a .npz. New
+ * labels come with a new
  * split, drawn as in gnn_data_open. A set of links only grows to the count of lines, since an edge
  * list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite)
  * with line and column; GNN_ESHAPE. On failure nothing is changed.
