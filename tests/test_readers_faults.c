@@ -52,8 +52,7 @@ static const struct {
     int code;
     const char *words;
 } edges[] = {
-    {"0 1\n2\n", GNN_EFORMAT,
-     "line 2: two nodes and perhaps a weight are expected, one field came"},
+    {"0 1\n2\n", GNN_EFORMAT, "line 2: two nodes and perhaps a weight are expected, one field came"},
     {"0 1 1 1\n", GNN_EFORMAT,
      "line 1: two nodes and perhaps a weight are expected, four fields or more came"},
     {"0 1\n0 -1\n", GNN_EFORMAT, "line 2, column 2: node -1, node numbers start at 0"},
