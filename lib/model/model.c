@@ -49,6 +49,7 @@ static void free_step(gnn__model_step_t *s)
     gnn_layer_free(s->layer);
     gnn_free(s->running);
     gnn_free(s->own);
+    gnn_free(s->body);
     gnn_free(s->where);
 }
 

@@ -39,6 +39,8 @@ typedef struct {
     int64_t in[GNN__STEP_INPUTS]; /* per input of the kind: a step, n_steps + k for input k
                                      of the model, or GNN__NOT_READ */
     int64_t width;                /* columns of the output; -1: not known before it runs */
+    int64_t *body; /* (n_body) of a loop: the earlier steps that it runs again; NULL: none */
+    int64_t n_body;
 } gnn__model_step_t;
 
 typedef struct {

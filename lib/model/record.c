@@ -62,11 +62,12 @@ void gnn__record_inputs(const gnn__recording_t *r)
 gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in)
 {
     const gnn__model_step_t *s = &r->model->steps[k];
-    gnn_tape_set_place(r->tape, (uint32_t)k + 1, s->where);
+    const int64_t place = k + 1 + r->round * (r->model->n_steps + 1);
+    gnn_tape_set_place(r->tape, (uint32_t)place, s->where);
     return gnn_tape_status(r->tape) == GNN_OK ? s->row->record(r, s, in) : GNN_NONE;
 }
 
-static gnn_var_t record_step(gnn__recording_t *r, int64_t k)
+gnn_var_t gnn__record_again(gnn__recording_t *r, int64_t k)
 {
     const gnn__model_step_t *s = &r->model->steps[k];
     const int64_t steps = r->model->n_steps;
@@ -100,7 +101,7 @@ static void record_steps(gnn__recording_t *r, const gnn__record_how_t *how, cons
     gnn__record_inputs(r);
     for (int64_t k = 0; k <= last; k++) {
         r->extras = k == last ? how->extras : (gnn__hop_extras_t){0};
-        r->outputs[k] = needed[k] ? record_step(r, k) : GNN_NONE;
+        r->outputs[k] = needed[k] ? gnn__record_again(r, k) : GNN_NONE;
     }
     gnn_tape_set_place(r->tape, (uint32_t)last + 2, "");
 }

@@ -57,6 +57,7 @@ typedef struct gnn__recording {
     const gnn_graph_t *masked; /* messages over this graph are masked; NULL: none */
     gnn_var_t edge_mask;       /* (edges of it x 1) */
     const gnn_var_t *sent;     /* the cache of the current step; NULL: the senders are projected */
+    int64_t round;             /* of the loop whose steps are recorded; 0 outside */
 } gnn__recording_t;
 
 enum { GNN__SENT = 2 }; /* most values per sender in the cache of a step */
@@ -74,6 +75,7 @@ typedef struct gnn__step_row {
     unsigned edges;                 /* bit k, input k has a row per edge */
     int priors;   /* index of the input .priors[0], which the others follow; 0: none */
     bool attends; /* has attention weights, if its aggregator has scores */
+    bool by_round; /* its value depends on the round of a loop */
     /* Sets defaults of .layer that differ from a layer's, before it is resolved; NULL: none. */
     void (*set_defaults)(gnn_layer_config_t *config);
     /* Checks the step's fields; NULL: nothing to check. */
@@ -102,6 +104,8 @@ const gnn__step_row_t *gnn__step_row(gnn_step_kind_t kind);
 
 /* Records step k; GNN_NONE after an error. */
 gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in);
+/* Records step k from r->outputs and the inputs of the model. */
+gnn_var_t gnn__record_again(gnn__recording_t *r, int64_t k);
 /* The variable of an input; fails the tape if it is not given. */
 gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name);
 /* Records all inputs into r->vars. */

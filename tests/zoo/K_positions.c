@@ -49,21 +49,20 @@ ENTRY(tied_embedding)
     STEP(LINEAR, "logits", .in = d, .out = words, .bias = GNN_OFF, .share = "E");
 }
 
-/* h(p, t) = W2 tanh(W1 [p, t] + b1) + b2 at time t; the first call owns the parameters. */
-static const char *slope(zoo_t *z, const char *name, const char *p, double t)
+/* h(p, t) = W2 tanh(W1 [p, t] + b1) + b2; the first call owns the parameters. */
+static void slope(zoo_t *z, const char *name, const char *p, const char *time)
 {
     const bool first = !zoo_step_exists(z, "W1");
     const int64_t d = COUNT("w.b2"), hidden = COUNT("w.b1");
-    zoo_filled(z, NAMED("%s.t", name), 1, 1, t);
-    CONCAT(NAMED("%s.in", name), p, NAMED("%s.t", name));
     const char *inner = first ? "W1" : NAMED("%s.W1", name),
                *out = first ? "W2" : NAMED("%s.W2", name);
+    CONCAT(NAMED("%s.in", name), p, time);
     STEP(LINEAR, inner, .inputs = {NAMED("%s.in", name)}, .in = d + 1, .out = hidden,
          .share = first ? NULL : "W1");
     ACTIVATION(NAMED("%s.tanh", name), inner, TANH);
     STEP(LINEAR, out, .inputs = {NAMED("%s.tanh", name)}, .in = hidden, .out = d,
          .share = first ? NULL : "W2");
-    return out;
+    SCALE(name, out, 1);
 }
 
 /* K4 | FLOATER | p(t + 1) = p(t) + integral of h(p, t), one step of Runge-Kutta 4 per word |
@@ -72,20 +71,16 @@ ENTRY(floater)
 {
     const double step = R("p.step");
     const int64_t longest = zoo_longest(z), *place = zoo_positions(z);
-    PARAMETER("p0", 1, COUNT("w.b2"));
-    for (int k = 0; k + 1 < longest; k++) {
-        const char *p = NAMED("p%d", k), *k1 = slope(z, NAMED("a%d", k), p, k * step);
-        ADD_TIMES(NAMED("p%da", k), p, step / 2, k1);
-        const char *k2 = slope(z, NAMED("b%d", k), NAMED("p%da", k), (k + 0.5) * step);
-        ADD_TIMES(NAMED("p%db", k), p, step / 2, k2);
-        const char *k3 = slope(z, NAMED("c%d", k), NAMED("p%db", k), (k + 0.5) * step);
-        ADD_TIMES(NAMED("p%dc", k), p, step, k3);
-        const char *k4 = slope(z, NAMED("d%d", k), NAMED("p%dc", k), (k + 1) * step);
-        ADD(NAMED("s%d", k), k1, k4), ADD(NAMED("m%d", k), k2, k3);
-        ADD_TIMES(NAMED("t%d", k), NAMED("s%d", k), 2, NAMED("m%d", k));
-        ADD_TIMES(NAMED("p%d", k + 1), p, step / 6, NAMED("t%d", k));
-    }
-    zoo_stack(z, "table", "p", longest);
+    const int one = zoo_complete_of(z, 1, &longest);
+    zoo_filled(z, "start", 1, 1, 0), zoo_filled(z, "half", 1, 1, step / 2);
+    PARAMETER("p0", 1, COUNT("w.b2")), SCALE("t", "start", 1), ADD("t half", "t", "half"),
+        ADD_TIMES("t next", "t", 2, "half");
+    slope(z, "k1", "p0", "t"), ADD_TIMES("p half", "p0", step / 2, "k1");
+    slope(z, "k2", "p half", "t half"), ADD_TIMES("p half again", "p0", step / 2, "k2");
+    slope(z, "k3", "p half again", "t half"), ADD_TIMES("p end", "p0", step, "k3");
+    slope(z, "k4", "p end", "t next"), ADD("ends", "k1", "k4"), ADD("middle", "k2", "k3");
+    ADD_TIMES("sum", "ends", 2, "middle"), ADD_TIMES("p1", "p0", step / 6, "sum");
+    REPEAT("table", one, 0, ALL, "p0", "p0", "p1", "t", "t next");
     int32_t *ids = zoo_ids(z, "place", COUNT("x"));
     for (int64_t i = 0; i < COUNT("x"); i++)
         ids[i] = (int32_t)place[i];

@@ -15,23 +15,6 @@ static void pre_norm(zoo_t *z, const char *name, int slot, const char *x, const 
                              .bias_project = GNN_OFF, .bias_out = GNN_OFF));
 }
 
-/* O1 | Universal Transformer | one layer for all steps, codes of position and step added before
- * each | O(steps n^2 d) | Dehghani et al. 2019 */
-ENTRY(universal_transformer)
-{
-    const int64_t n = COUNT("x"), d = COLS("x"), *place = zoo_positions(z);
-    const gnn_tensor_t code = golden_tensor(&z->g, "r.code");
-    const int slot = zoo_complete(z);
-    for (int t = 1; t <= N("p.steps"); t++) {
-        gnn_real_t *rows = zoo_constant(z, NAMED("code%d", t), n, d);
-        for (int64_t i = 0; i < n * d; i++)
-            rows[i] = gnn__row(&code, place[i / d])[i % d] + gnn__row(&code, t)[i % d];
-        ADD(NAMED("in%d", t), t > 1 ? NAMED("step%d", t - 1) : "x", NAMED("code%d", t));
-        pre_norm(z, NAMED("step%d", t), slot, NAMED("in%d", t), t > 1 ? "step1" : NULL,
-                 N("p.heads"), "w.W1");
-    }
-}
-
 /* Logits of the mean row after each of the layers, side by side. */
 static void exits(zoo_t *z)
 {
@@ -362,52 +345,7 @@ ENTRY(transformer_in_transformer)
     pre_norm(z, "out", zoo_complete_of(z, 1, &patches), "patches", NULL, N("p.heads"), "w.out.W1");
 }
 
-/* O2 | adaptive computation time | h_t = h_t-1 + f(h_t-1), p_t = sigmoid(w h_t + b); a row halts
- * once the sum of p exceeds 1 - eps; y = sum of p_t h_t, the rest of 1 for the last | O(steps n
- * d^2) | Graves 2016 */
-ENTRY(adaptive_computation_time)
-{
-    const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W1"), most = N("p.longest");
-    zoo_filled(z, "one", n, 1, 1), zoo_filled(z, "left0", n, 1, 1), zoo_filled(z, "on0", n, 1, 1);
-    for (int t = 1; t <= (int)most; t++) {
-        const bool first = t == 1;
-        const char *before = first ? "x" : NAMED("h%d", t - 1), *on = NAMED("on%d", t - 1),
-                   *left = NAMED("left%d", t - 1), *h = NAMED("h%d", t), *p = NAMED("p%d", t);
-        STEP(LINEAR, first ? "W1" : NAMED("in%d", t), .inputs = {before}, .in = d, .out = hidden,
-             .share = first ? NULL : "W1");
-        ACTIVATION(NAMED("r%d", t), first ? "W1" : NAMED("in%d", t), RELU);
-        STEP(LINEAR, first ? "W2" : NAMED("out%d", t), .inputs = {NAMED("r%d", t)}, .in = hidden,
-             .out = d, .share = first ? NULL : "W2");
-        ADD(h, before, first ? "W2" : NAMED("out%d", t));
-        STEP(LINEAR, first ? "w" : NAMED("w%d", t), .inputs = {h}, .in = d, .out = 1,
-             .share = first ? NULL : "w");
-        ACTIVATION(p, first ? "w" : NAMED("w%d", t), SIGMOID);
-        SUBTRACT(NAMED("after%d", t), left, p);
-        if (t < (int)most)
-            STEP(OP, NAMED("goes%d", t), .op = &gnn_op_between, .inputs = {NAMED("after%d", t)},
-                 .options = {R("p.eps"), 1e9});
-        else
-            zoo_filled(z, NAMED("goes%d", t), n, 1, 0);
-        SUBTRACT(NAMED("more%d", t), p, left),
-            MULTIPLY(NAMED("some%d", t), NAMED("more%d", t), NAMED("goes%d", t));
-        ADD(NAMED("share%d", t), left, NAMED("some%d", t));
-        MULTIPLY(NAMED("weight%d", t), NAMED("share%d", t), on);
-        MULTIPLY(NAMED("term%d", t - 1), h, NAMED("weight%d", t));
-        MULTIPLY(NAMED("on%d", t), on, NAMED("goes%d", t));
-        MULTIPLY(NAMED("used%d", t), p, on), SUBTRACT(NAMED("left%d", t), left, NAMED("used%d", t));
-        SUBTRACT(NAMED("halts%d", t), "one", NAMED("goes%d", t));
-        SCALE(NAMED("steps%d", t), "one", t), ADD(NAMED("cost%d", t), left, NAMED("steps%d", t));
-        MULTIPLY(NAMED("once%d", t), NAMED("halts%d", t), on);
-        MULTIPLY(NAMED("spent%d", t - 1), NAMED("once%d", t), NAMED("cost%d", t));
-    }
-    zoo_sum(z, "all spent", "spent", most), HOP("ponder", zoo_whole(z, n), "all spent", 1, mean);
-    zoo_also(z, "ponder", "ponder"), zoo_sum(z, "y", "term", most);
-    SET("w.weight", "w"), SET("w.bias", "b");
-    zoo_unchecked(z, "b", "a sum that cancels: 2.2e-4 in float32");
-}
-
-FAMILY(P, AT(universal_transformer), AT(exit_entropy), AT(exit_patience), AT(exit_voting),
+FAMILY(P, AT(exit_entropy), AT(exit_patience), AT(exit_voting),
        AT(exit_tokens), AT(reversible), AT(xl_recurrence), AT(ernie_doc_recurrence),
        AT(recurrence_summary), AT(memformer), AT(recurrent_memory), AT(gated_context),
-       AT(paragraph_pooling), AT(two_level), AT(transformer_in_transformer),
-       AT(adaptive_computation_time))
+       AT(paragraph_pooling), AT(two_level), AT(transformer_in_transformer))

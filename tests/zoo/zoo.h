@@ -100,6 +100,14 @@ typedef struct {
          .layer = {.in = D, .aggregator = &gnn_aggregator_##HOW})
 #define EDGE_ROWS(NAME, SLOT, X, SIDE) \
     STEP(EDGE_ROWS, NAME, .graph = SLOT, .inputs = {X}, .side = GNN_SIDE_##SIDE)
+/* The rows of x that belong to a round: of each segment the row of that position. */
+#define AT_ROUND(NAME, SLOT, X) STEP(AT, NAME, .graph = SLOT, .inputs = {X})
+/* A loop of COUNT rounds; the result is of the LAST round, or the rows of ALL rounds in the order
+ * of the slot's receivers. Then the result and pairs of a carried value: first, next. */
+#define LAST GNN_OFF
+#define ALL GNN_ON
+#define REPEAT(NAME, SLOT, COUNT_, WHICH, ...) \
+    STEP(REPEAT, NAME, .graph = SLOT, .rows = COUNT_, .each_segment = WHICH, .inputs = {__VA_ARGS__})
 /* NAME, formatted; valid for the next few calls. */
 #define NAMED(...) zoo_named(__VA_ARGS__)
 const char *zoo_named(const char *format, ...) GNN_PRINTF(1, 2);
