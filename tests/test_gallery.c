@@ -73,6 +73,23 @@ START_TEST(drawn)
 }
 END_TEST
 
+static const entry_t *entry_of(const char *name)
+{
+    for (int k = 0; k < entry_count(); k++)
+        if (strcmp(entry_at(k)->name, name) == 0)
+            return entry_at(k);
+    ck_abort_msg("there is no entry %s", name);
+    return NULL;
+}
+
+START_TEST(early_exit)
+{
+    zoo_entry_exit(entry_of("exit_entropy"), zoo_exit_entropy);
+    zoo_entry_exit(entry_of("exit_patience"), zoo_exit_patience);
+    zoo_entry_exit(entry_of("exit_voting"), zoo_exit_voting);
+}
+END_TEST
+
 /* ---- nothing is left out unsaid ---- */
 
 static bool has_entry(const char *name)
@@ -160,6 +177,7 @@ int main(void)
     tcase_set_timeout(t, 600);
     tcase_add_loop_test(t, golden, 0, entry_count());
     tcase_add_loop_test(t, drawn, 0, entry_count());
+    tcase_add_test(t, early_exit);
     tcase_add_test(t, every_case_is_built_or_listed);
     tcase_add_test(t, every_model_is_listed);
     tcase_add_test(t, lists_are_sound);

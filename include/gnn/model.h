@@ -66,13 +66,13 @@ typedef enum {
  *                   round rows + q of each segment, zeros past
  *                   its end
  *
- * REPEAT is a loop. inputs[1] and inputs[2] are the first and the next value of what it carries from
- * round to round, as inputs[3], inputs[4] and inputs[5], inputs[6] may be. Its body are the earlier
- * steps on which inputs[0] or a next value depends and which themselves depend on a first value or
- * on a step of kind AT; other steps run once. In each round but the first the body reads the next
- * values of the round before it in place of the first values. Parameters are the same in all rounds,
- * and gradients pass through all of them. Steps after a loop that read one of its body read its
- * first round.
+ * REPEAT is a loop. inputs[1] and inputs[2] are the first and the next value of what it carries
+ * from round to round, as inputs[3], inputs[4] and inputs[5], inputs[6] may be. Its body are the
+ * earlier steps on which inputs[0] or a next value depends and which themselves depend on a first
+ * value or on a step of kind AT; other steps run once. In each round but the first the body reads
+ * the next values of the round before it in place of the first values. Parameters are the same in
+ * all rounds, and gradients pass through all of them. Steps after a loop that read one of its body
+ * read its first round.
  *
  *     {.kind = GNN_STEP_SCALE, .name = "h0", .inputs = {"x"}},
  *     {.kind = GNN_STEP_LAYER, .name = "h", .inputs = {"h0"}, .layer = {...}},
@@ -115,11 +115,12 @@ typedef struct gnn_step {
     gnn_real_t rate;             /**< DROPOUT: 0 to below 1 */
     gnn_real_t factor; /**< ADD, SCALE: [1]. PARAMETER: initial value of all elements [Glorot] */
     gnn_flag_t bias;   /**< LINEAR: [on] */
-    gnn_flag_t transposed;   /**< LINEAR with `share`: [on where the matrix is a table of rows] */
+    gnn_flag_t transposed; /**< LINEAR with `share`: [on where the matrix is a table of rows] */
     /** PARAMETER: the rows once per segment of the graph [off]. REPEAT: the rows of all rounds, in
      * the order of the graph's receivers [off: those of the last round] */
     gnn_flag_t each_segment;
-    /** EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS; needed. AT: whose segments [receivers'] */
+    /** EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS; needed. AT: the segments of these
+     * [receivers] */
     gnn_sides_t side;
     int64_t row;        /**< VIEW: the first row. LINEAR: the first row of W that is multiplied */
     int64_t rows;       /**< VIEW: [all that follow]. LINEAR: rows of W that are multiplied [all].
@@ -456,36 +457,36 @@ GNN_API int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *cont
 GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_tensor_t *x,
                               const gnn_sparse_t *sparse, const gnn_tensor_t *out);
-/** A run of a model that goes on: each step is computed when a value that needs it is asked for, and
- * once. Programs read a value, decide, and go on from there or stop: early exit, halting, choices
- * between parts of a model. */
-typedef struct gnn_run gnn_run_t;
+/** A run of a model in stages: each step is computed when a value that needs it is read, and once.
+ * Programs read a value, decide, and go on or stop: early exit, halting, choices between branches
+ * of a model. */
+typedef struct gnn_staged gnn_staged_t;
 /**
  * Starts a run; no step is computed.
  *
- * @param[out] run                     the caller's, for gnn_run_free
- * @param[in]  model, context, inputs  borrowed until gnn_run_free; inputs that only steps need which
- *                                     are never asked for may be absent
+ * @param[out] run                     the caller's, for gnn_staged_free
+ * @param[in]  model, context, inputs  borrowed until gnn_staged_free; inputs that no step
+ *                                     needs which is read may be absent
  * @return GNN_OK; GNN_EINVALID: a NULL; GNN_EMEMORY
  */
-GNN_API int gnn_run_new(gnn_run_t **run, const gnn_model_t *model, gnn_context_t *context,
-                        const gnn_model_inputs_t *inputs);
+GNN_API int gnn_staged_new(gnn_staged_t **run, const gnn_model_t *model, gnn_context_t *context,
+                           const gnn_model_inputs_t *inputs);
 /** Frees a run with its values; NULL is fine. */
-GNN_API void gnn_run_free(gnn_run_t *run);
+GNN_API void gnn_staged_free(gnn_staged_t *run);
 /**
- * The value of a step: those of its steps that earlier calls have not computed are computed now.
+ * The value of a step: steps that it needs and that no earlier call has computed are computed now.
  *
  * @param[in]  name   of a step
- * @param[out] value  a view, which stays valid until gnn_run_free
+ * @param[out] value  a view, which stays valid until gnn_staged_free
  * @return GNN_OK; GNN_ENOTFOUND: no step has this name; GNN_EUNSUPPORTED: the value is an input of
  *         ids or a sparse one; else as gnn_model_forward. After an error the run can go on
  *
  * Cost: that of the new steps. Memory: the values that steps read which are not computed yet, and
- * those that were asked for. Threads: as gnn_model_forward.
+ * those of earlier calls. Threads: as gnn_model_forward.
  */
-GNN_API int gnn_run_value(gnn_run_t *run, const char *name, gnn_tensor_t *value);
+GNN_API int gnn_staged_value(gnn_staged_t *run, const char *name, gnn_tensor_t *value);
 /** Count of the steps that a run has computed so far. */
-GNN_API int64_t gnn_run_steps(const gnn_run_t *run);
+GNN_API int64_t gnn_staged_steps(const gnn_staged_t *run);
 
 /** Puts the model on a tape. `vars` (n_values, or NULL) receives the variables of the inputs, in
  * their order. */

@@ -73,8 +73,8 @@ typedef struct gnn__step_row {
     gnn__incremental_t incremental; /* `declare` may change it */
     unsigned senders;               /* of message passing: bit k, input k has a row per sender */
     unsigned edges;                 /* bit k, input k has a row per edge */
-    int priors;   /* index of the input .priors[0], which the others follow; 0: none */
-    bool attends; /* has attention weights, if its aggregator has scores */
+    int priors;    /* index of the input .priors[0], which the others follow; 0: none */
+    bool attends;  /* has attention weights, if its aggregator has scores */
     bool by_round; /* its value depends on the round of a loop */
     /* Sets defaults of .layer that differ from a layer's, before it is resolved; NULL: none. */
     void (*set_defaults)(gnn_layer_config_t *config);

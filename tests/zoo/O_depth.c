@@ -47,7 +47,8 @@ ENTRY(adaptive_computation_time)
     SCALE("h0", "x", 1), SCALE("y0", "none", 1), CONCAT("state0", "one", "one", "zero");
     COLUMNS("left0", "state0", 0, 1), COLUMNS("on", "state0", 1, 1),
         COLUMNS("spent0", "state0", 2, 1);
-    AT_ROUND("t", rounds, "times"), AT_ROUND("may go", rounds, "goes"), SUBTRACT("running", "on", "one");
+    AT_ROUND("t", rounds, "times"), AT_ROUND("may go", rounds, "goes"),
+        SUBTRACT("running", "on", "one");
     some_rows(z, "in", "h0", "W1", "b1", hidden, d), ACTIVATION("relu", "in", RELU);
     some_rows(z, "out", "relu", "W2", "b2", d, hidden), ADD("h", "h0", "out");
     AFFINE("w", "h", d, 1), ACTIVATION("p", "w", SIGMOID), SUBTRACT("after", "left0", "p");
@@ -102,8 +103,9 @@ ENTRY(bahdanau_decoder)
     TURN("U mem.weight", "U"), SET("U mem.bias", "b"), BIND("z.attention.vector", "v", .base = 0);
 }
 
-/* B11 | Neural Turing machine | the address: softmax of beta cos(k, M_i), mixed with the one before,
- * shifted, sharpened; r = w M, then M <- M (1 - w e') + w a' | O(n N c) | Graves et al. 2014 */
+/* B11 | Neural Turing machine | the address: softmax of beta cos(k, M_i), mixed with the one
+ * before, shifted, sharpened; r = w M, then M <- M (1 - w e') + w a' | O(n N c) | Graves et al.
+ * 2014 */
 ENTRY(ntm_memory)
 {
     const int64_t d = COLS("x"), rows = N("p.rows"), width = N("p.width");
@@ -122,8 +124,8 @@ ENTRY(ntm_memory)
         MULTIPLY("query", "k1", "strength"), NORM("M1", "M", L2, width, 1e-12);
     STEP(OP, "scores", .op = &gnn_op_segment_matmul, .graph = read, .inputs = {"query", "M1"},
          .options = {1, 2});
-    OP("wc", softmax_rows, "scores", 1), ACTIVATION("g1", "g", SIGMOID), SUBTRACT("new", "wc", "w0"),
-        MULTIPLY("some new", "new", "g1"), ADD("wg", "w0", "some new");
+    OP("wc", softmax_rows, "scores", 1), ACTIVATION("g1", "g", SIGMOID),
+        SUBTRACT("new", "wc", "w0"), MULTIPLY("some new", "new", "g1"), ADD("wg", "w0", "some new");
     OP("shifts", softmax_rows, "s", 1);
     for (int o = -1; o <= 1; o++) {
         for (int64_t i = 0; i < rows; i++)
@@ -135,7 +137,8 @@ ENTRY(ntm_memory)
     zoo_sum(z, "shifted", "term", 3), OP("logs", log, "shifted", 0), zoo_filled(z, "one", 1, 1, 1);
     ACTIVATION("gamma0", "gamma", SOFTPLUS), ADD("gamma1", "gamma0", "one"),
         MULTIPLY("sharp", "logs", "gamma1"), OP("w1", softmax_rows, "sharp", 1);
-    STEP(OP, "r", .op = &gnn_op_segment_matmul, .graph = read, .inputs = {"w1", "M"}, .options = {1, 0});
+    STEP(OP, "r", .op = &gnn_op_segment_matmul, .graph = read, .inputs = {"w1", "M"},
+         .options = {1, 0});
     ACTIVATION("e1", "e", SIGMOID);
     STEP(OP, "we", .op = &gnn_op_segment_matmul, .graph = write, .inputs = {"w1", "e1"},
          .options = {1, 1});
@@ -206,6 +209,7 @@ ENTRY(feedback_transformer)
     OP2("K written", scatter_rows, "km", "at", "none"), ADD("K1", "K0", "K written");
     OP2("V written", scatter_rows, "vm", "at", "none"), ADD("V1", "V0", "V written");
     REPEAT("y", text, 0, ALL, "x2", "K0", "K1", "V0", "V1");
+    zoo_rounding(z, 2); /* 1.1e-4 of the gradients of s, norm_a1: nine words deep */
 }
 
 FAMILY(O, AT(universal_transformer), AT(adaptive_computation_time), AT(bahdanau_decoder),

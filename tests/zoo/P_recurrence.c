@@ -30,22 +30,22 @@ static void exits(zoo_t *z)
     CONCAT("y", "1.C", "2.C", "3.C", "4.C");
 }
 
-/* O4 | DeeBERT | logits after every layer; a row leaves where the entropy is low enough | O(n^2
- * d layers) | Xin et al. 2020 */
+/* O4 | DeeBERT | logits after every layer by gnn_staged_value; a sentence leaves where the entropy
+ * is low enough | O(n^2 d layers run) | Xin et al. 2020 */
 ENTRY(exit_entropy)
 {
     exits(z);
 }
 
-/* O5 | PABEE | logits after every layer; a row leaves where the answer has stayed the same |
- * O(n^2 d layers) | Zhou et al. 2020 */
+/* O5 | PABEE | logits after every layer by gnn_staged_value; a sentence leaves where the answer has
+ * stayed the same | O(n^2 d layers run) | Zhou et al. 2020 */
 ENTRY(exit_patience)
 {
     exits(z);
 }
 
-/* O7 | Voting exit | logits after every layer; a row leaves where the layers agree | O(n^2 d
- * layers) | Sun et al. 2021 */
+/* O7 | Voting exit | logits after every layer by gnn_staged_value; a sentence leaves where the
+ * layers agree | O(n^2 d layers run) | Sun et al. 2021 */
 ENTRY(exit_voting)
 {
     exits(z);
@@ -345,7 +345,7 @@ ENTRY(transformer_in_transformer)
     pre_norm(z, "out", zoo_complete_of(z, 1, &patches), "patches", NULL, N("p.heads"), "w.out.W1");
 }
 
-FAMILY(P, AT(exit_entropy), AT(exit_patience), AT(exit_voting),
-       AT(exit_tokens), AT(reversible), AT(xl_recurrence), AT(ernie_doc_recurrence),
-       AT(recurrence_summary), AT(memformer), AT(recurrent_memory), AT(gated_context),
-       AT(paragraph_pooling), AT(two_level), AT(transformer_in_transformer))
+FAMILY(P, AT(exit_entropy), AT(exit_patience), AT(exit_voting), AT(exit_tokens), AT(reversible),
+       AT(xl_recurrence), AT(ernie_doc_recurrence), AT(recurrence_summary), AT(memformer),
+       AT(recurrent_memory), AT(gated_context), AT(paragraph_pooling), AT(two_level),
+       AT(transformer_in_transformer))

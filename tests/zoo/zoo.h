@@ -106,8 +106,9 @@ typedef struct {
  * of the slot's receivers. Then the result and pairs of a carried value: first, next. */
 #define LAST GNN_OFF
 #define ALL GNN_ON
-#define REPEAT(NAME, SLOT, COUNT_, WHICH, ...) \
-    STEP(REPEAT, NAME, .graph = SLOT, .rows = COUNT_, .each_segment = WHICH, .inputs = {__VA_ARGS__})
+#define REPEAT(NAME, SLOT, COUNT_, WHICH, ...)                               \
+    STEP(REPEAT, NAME, .graph = SLOT, .rows = COUNT_, .each_segment = WHICH, \
+         .inputs = {__VA_ARGS__})
 /* NAME, formatted; valid for the next few calls. */
 #define NAMED(...) zoo_named(__VA_ARGS__)
 const char *zoo_named(const char *format, ...) GNN_PRINTF(1, 2);
@@ -248,6 +249,9 @@ void zoo_slack(zoo_t *z, double factor);
 /* The file's formula has a term that the steps leave out, of some 1e-6 of the value: a double build
  * compares with the tolerances of a float build. */
 void zoo_approximate(zoo_t *z);
+/* float32 leaves so many times more than the tolerances: the case amplifies last bits. A double
+ * build compares as ever. */
+void zoo_rounding(zoo_t *z, double factor);
 /* A step's value is also an array of the case. */
 void zoo_also(zoo_t *z, const char *step, const char *array);
 
@@ -255,5 +259,11 @@ void zoo_also(zoo_t *z, const char *step, const char *array);
 
 void zoo_entry_golden(const entry_t *entry);
 void zoo_entry_drawn(const entry_t *entry);
+/* Early exit by a run in stages (gnn_staged_new): the layers at which sentences leave are those of
+ * the case, and later steps are not computed. */
+void zoo_entry_exit(const entry_t *entry, bool (*leaves)(const void *answers, int layer));
+bool zoo_exit_entropy(const void *answers, int layer);
+bool zoo_exit_patience(const void *answers, int layer);
+bool zoo_exit_voting(const void *answers, int layer);
 
 #endif

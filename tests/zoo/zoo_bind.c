@@ -44,6 +44,11 @@ void zoo_approximate(zoo_t *z)
     y->approximate = true;
 }
 
+void zoo_rounding(zoo_t *z, double factor)
+{
+    z->gallery->rounding = GNN_DOUBLE ? 0 : factor;
+}
+
 void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     gallery_t *y = z->gallery;
@@ -237,7 +242,8 @@ static bool is_unchecked(const zoo_t *z, const char *gradient)
 /* Of gradients. */
 static double tolerance_of(const zoo_t *z)
 {
-    return z->gallery->approximate ? 1e-4 : GOLDEN_GRAD;
+    const double rounding = z->gallery->rounding > 0 ? z->gallery->rounding : 1;
+    return rounding * (z->gallery->approximate ? 1e-4 : GOLDEN_GRAD);
 }
 
 /* The gradients of all fields that are parts of one array, added up in its order. */

@@ -17,7 +17,7 @@ static void run_record(zoo_t *z)
     ck_assert_msg(gnn_tape_status(z->tape) == GNN_OK, "%s: %s", z->g.name, gnn_error_message());
 }
 
-static void build(zoo_t *z, gallery_t *gallery, const entry_t *entry)
+void zoo_entry_build(zoo_t *z, gallery_t *gallery, const entry_t *entry)
 {
     z->gallery = gallery;
     entry->build(z);
@@ -52,7 +52,7 @@ void zoo_entry_golden(const entry_t *entry)
     if (!zoo_open(&z, entry->name))
         return;
     gallery_t *gallery = calloc(1, sizeof *gallery);
-    build(&z, gallery, entry);
+    zoo_entry_build(&z, gallery, entry);
     const gnn_var_t y = output_of(&z);
     const gnn_tensor_t gy = seed_of(&z);
     gnn_tape_keep(z.tape, y);
@@ -60,7 +60,8 @@ void zoo_entry_golden(const entry_t *entry)
         gnn_tape_keep(z.tape, z.outputs[gnn_model_find(z.model, gallery->also[k].step)]);
     ck_ok(gnn_tape_forward(z.tape));
     const gnn_tensor_t value = gnn_tape_value(z.tape, y);
-    const double tolerance = gallery->approximate ? 1e-5 : GOLDEN_OUT;
+    const double rounding = gallery->rounding > 0 ? gallery->rounding : 1;
+    const double tolerance = rounding * (gallery->approximate ? 1e-5 : GOLDEN_OUT);
     golden_same(&z.g, "y", &value, tolerance);
     for (int k = 0; k < gallery->n_also; k++) {
         const gnn_tensor_t also =
@@ -253,7 +254,7 @@ void zoo_entry_drawn(const entry_t *entry)
     ck_assert_msg(zoo_draw(&z, entry->name), "%s: tests/zoo/sizes.txt does not have this case",
                   entry->name);
     gallery_t *gallery = calloc(1, sizeof *gallery);
-    build(&z, gallery, entry);
+    zoo_entry_build(&z, gallery, entry);
     run_both(&z, &y);
     same_from_file(&z);
     same_on_edges(&z, &y);

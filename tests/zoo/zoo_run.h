@@ -23,8 +23,11 @@ typedef struct gallery {
     int n_also;
     double slack;     /* of comparisons between forms of a graph; 0: none */
     bool approximate; /* zoo_approximate */
+    double rounding;  /* zoo_rounding; 0: 1 */
 } gallery_t;
 
+/* Makes the model of an entry, with the values of the case, and puts it on a tape. */
+void zoo_entry_build(zoo_t *z, gallery_t *gallery, const entry_t *entry);
 /* Inputs that the model reads and that no entry declared, by the names of arrays. */
 void zoo_add_inputs(zoo_t *z);
 /* Finds the array of every field; fails where there is none. */

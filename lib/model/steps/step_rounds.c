@@ -152,10 +152,8 @@ static int rounds_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static const gnn_op_t rounds_op = {.name = "rounds",
-                                   .shape = rounds_shape,
-                                   .forward = rounds_forward,
-                                   .backward = rounds_backward};
+static const gnn_op_t rounds_op = {
+    .name = "rounds", .shape = rounds_shape, .forward = rounds_forward, .backward = rounds_backward};
 
 /* The graph of the step, which must have segments; NULL after failing the tape. */
 static const gnn_graph_t *segmented(const gnn__recording_t *r, const gnn__model_step_t *s)
@@ -182,8 +180,9 @@ static int at_check(const gnn_model_t *model, const gnn__model_step_t *s)
                           (long long)s->step.rows);
     if (s->step.side == 0 || s->step.side == GNN_SIDE_RECEIVERS || s->step.side == GNN_SIDE_SENDERS)
         return GNN_OK;
-    return gnn__error(GNN_EINVALID, "%s: .side must be GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS, got %d",
-                      s->where, (int)s->step.side);
+    return gnn__error(GNN_EINVALID,
+                      "%s: .side must be GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS, got %d", s->where,
+                      (int)s->step.side);
 }
 
 static gnn_var_t at_record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
@@ -260,7 +259,7 @@ static int check_pairs(const gnn_model_t *model, const gnn__model_step_t *s, con
     return GNN_OK;
 }
 
-/* Which earlier steps depend on a carried value, and which on the round. Those of an inner loop
+/* Marks the earlier steps that depend on a carried value or on the round. Those of an inner loop
  * depend on its own rounds. */
 static void mark_dependent(const gnn_model_t *model, unsigned char *marks)
 {
@@ -288,7 +287,8 @@ static int64_t mark_needed(const gnn_model_t *model, const gnn__model_step_t *s,
             marks[next_of(s, p)] |= NEEDED;
     for (int64_t j = model->n_made - 1; j >= 0; j--) {
         const gnn__model_step_t *t = &model->steps[j];
-        const bool runs = (marks[j] & NEEDED) && (marks[j] & (CARRIED | TIMED)) && !(marks[j] & FIRST);
+        const bool runs =
+            (marks[j] & NEEDED) && (marks[j] & (CARRIED | TIMED)) && !(marks[j] & FIRST);
         if (!runs) {
             marks[j] &= (unsigned char)~NEEDED;
             continue;
@@ -363,11 +363,12 @@ static int size_loop(const gnn__recording_t *r, const gnn__model_step_t *s, gnn_
     if (s->step.each_segment == GNN_ON && (segments < 1 || rows % segments || loop->width < 1))
         return gnn__error(GNN_ESHAPE, "%s: a round has %lld rows for %lld segments", s->where,
                           (long long)rows, (long long)segments);
-    loop->rounds = s->step.rows > 0 ? s->step.rows
-                                    : (longest(graph) + gnn__max(loop->width, 1) - 1) /
-                                          gnn__max(loop->width, 1);
+    loop->rounds = s->step.rows > 0
+                       ? s->step.rows
+                       : (longest(graph) + gnn__max(loop->width, 1) - 1) / gnn__max(loop->width, 1);
     loop->rounds = gnn__max(loop->rounds, 1);
-    if (s->step.each_segment == GNN_ON && loop->rounds < (longest(graph) + loop->width - 1) / loop->width)
+    if (s->step.each_segment == GNN_ON &&
+        loop->rounds < (longest(graph) + loop->width - 1) / loop->width)
         return gnn__error(GNN_ESHAPE, "%s: %lld rounds of %lld rows, the longest segment has %lld",
                           s->where, (long long)loop->rounds, (long long)loop->width,
                           (long long)longest(graph));
@@ -424,13 +425,13 @@ static gnn_var_t repeat_record(gnn__recording_t *r, const gnn__model_step_t *s, 
     return y;
 }
 
-const gnn__step_row_t gnn__step_kind_repeat = {
-    .name = "repeat",
-    .reads = GNN__READS(GNN__AT(rows), GNN__AT(each_segment)),
-    .inputs = repeat_inputs,
-    .n_inputs = 1 + 2 * PAIRS,
-    .uses_graph = true,
-    .check = repeat_check,
-    .declare = repeat_declare,
-    .width = repeat_width,
-    .record = repeat_record};
+const gnn__step_row_t gnn__step_kind_repeat = {.name = "repeat",
+                                               .reads =
+                                                   GNN__READS(GNN__AT(rows), GNN__AT(each_segment)),
+                                               .inputs = repeat_inputs,
+                                               .n_inputs = 1 + 2 * PAIRS,
+                                               .uses_graph = true,
+                                               .check = repeat_check,
+                                               .declare = repeat_declare,
+                                               .width = repeat_width,
+                                               .record = repeat_record};

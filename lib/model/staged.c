@@ -1,9 +1,9 @@
-/* A run of a model that goes on: values that later steps read are kept, so that each call computes
- * new steps alone. */
+/* A run of a model in stages: values that later steps read are kept, so that each call computes new
+ * steps alone. */
 #include <lib/model/steps.h>
 #include <lib/tape/tape.h>
 
-struct gnn_run {
+struct gnn_staged {
     const gnn_model_t *model;
     gnn_context_t *context;
     gnn_model_inputs_t inputs;
@@ -14,7 +14,7 @@ struct gnn_run {
     int64_t count;
 };
 
-void gnn_run_free(gnn_run_t *run)
+void gnn_staged_free(gnn_staged_t *run)
 {
     if (!run)
         return;
@@ -28,7 +28,7 @@ void gnn_run_free(gnn_run_t *run)
     gnn_free(run);
 }
 
-static int make_run(gnn_run_t *run)
+static int make_run(gnn_staged_t *run)
 {
     const int64_t steps = run->model->n_steps;
     GNN_TRY(gnn__new(&run->values, steps, sizeof *run->values, "a run's values"));
@@ -39,28 +39,28 @@ static int make_run(gnn_run_t *run)
                     "a run's inputs");
 }
 
-int gnn_run_new(gnn_run_t **run, const gnn_model_t *model, gnn_context_t *context,
-                const gnn_model_inputs_t *inputs)
+int gnn_staged_new(gnn_staged_t **run, const gnn_model_t *model, gnn_context_t *context,
+                   const gnn_model_inputs_t *inputs)
 {
     GNN__NEED(run);
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(inputs);
-    gnn_run_t *made = NULL;
+    gnn_staged_t *made = NULL;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a run"));
     made->model = model;
     made->context = context;
     made->inputs = *inputs;
     const int rc = make_run(made);
     if (rc != GNN_OK) {
-        gnn_run_free(made);
+        gnn_staged_free(made);
         return rc;
     }
     *run = made;
     return GNN_OK;
 }
 
-int64_t gnn_run_steps(const gnn_run_t *run)
+int64_t gnn_staged_steps(const gnn_staged_t *run)
 {
     return run ? run->count : 0;
 }
@@ -73,7 +73,7 @@ static bool is_free(const gnn__model_step_t *s)
     return s->row->n_inputs == 0 || s->row->inputs[0].declared;
 }
 
-static void need_inputs(gnn_run_t *run, const gnn__model_step_t *s)
+static void need_inputs(gnn_staged_t *run, const gnn__model_step_t *s)
 {
     for (int i = 0; i < s->row->n_inputs; i++)
         if (s->in[i] >= 0 && s->in[i] < run->model->n_steps)
@@ -81,7 +81,7 @@ static void need_inputs(gnn_run_t *run, const gnn__model_step_t *s)
 }
 
 /* Marks what step `last` needs and no earlier call has kept. A loop needs what its body reads. */
-static void mark_needed(gnn_run_t *run, int64_t last)
+static void mark_needed(gnn_staged_t *run, int64_t last)
 {
     memset(run->needed, 0, sizeof *run->needed * (size_t)run->model->n_steps);
     run->needed[last] = true;
@@ -95,7 +95,7 @@ static void mark_needed(gnn_run_t *run, int64_t last)
     }
 }
 
-static bool reads(const gnn_run_t *run, const gnn__model_step_t *s, int64_t value)
+static bool reads(const gnn_staged_t *run, const gnn__model_step_t *s, int64_t value)
 {
     for (int i = 0; i < s->row->n_inputs; i++)
         if (s->in[i] == value)
@@ -107,7 +107,7 @@ static bool reads(const gnn_run_t *run, const gnn__model_step_t *s, int64_t valu
 }
 
 /* True if a step that no call has computed reads the value of step k. */
-static bool is_read_later(const gnn_run_t *run, int64_t k)
+static bool is_read_later(const gnn_staged_t *run, int64_t k)
 {
     for (int64_t j = k + 1; j < run->model->n_steps; j++)
         if (!run->done[j] && !run->needed[j] && reads(run, &run->model->steps[j], k))
@@ -115,7 +115,7 @@ static bool is_read_later(const gnn_run_t *run, int64_t k)
     return false;
 }
 
-static int keep(gnn_run_t *run, gnn_tape_t *tape, int64_t k)
+static int keep(gnn_staged_t *run, gnn_tape_t *tape, int64_t k)
 {
     const gnn_var_t x = run->outputs[k];
     const gnn__value_t *v = gnn__tape_at(tape, x);
@@ -134,7 +134,7 @@ static int keep(gnn_run_t *run, gnn_tape_t *tape, int64_t k)
     return GNN_OK;
 }
 
-static int record_needed(gnn_run_t *run, gnn_tape_t *tape, int64_t last)
+static int record_needed(gnn_staged_t *run, gnn_tape_t *tape, int64_t last)
 {
     gnn__recording_t r = {.model = run->model,
                           .tape = tape,
@@ -152,13 +152,14 @@ static int record_needed(gnn_run_t *run, gnn_tape_t *tape, int64_t last)
     return gnn_tape_status(tape);
 }
 
-/* Keeps the values that the caller or later steps read. After an error none of this call is kept. */
-static int run_needed(gnn_run_t *run, gnn_tape_t *tape, int64_t last)
+/* Keeps the values that the caller or later steps read; after an error, none of this call. */
+static int run_needed(gnn_staged_t *run, gnn_tape_t *tape, int64_t last)
 {
     int rc;
     GNN_TRY(record_needed(run, tape, last));
     for (int64_t k = 0; k <= last; k++)
-        if (run->needed[k] && (k == last || (!is_free(&run->model->steps[k]) && is_read_later(run, k))))
+        if (run->needed[k] &&
+            (k == last || (!is_free(&run->model->steps[k]) && is_read_later(run, k))))
             GNN_CHECK(keep(run, tape, k));
     GNN_CHECK(gnn_tape_forward(tape));
     for (int64_t k = 0; k <= last; k++) {
@@ -175,7 +176,7 @@ done:
     return rc;
 }
 
-int gnn_run_value(gnn_run_t *run, const char *name, gnn_tensor_t *value)
+int gnn_staged_value(gnn_staged_t *run, const char *name, gnn_tensor_t *value)
 {
     GNN__NEED(run);
     GNN__NEED(name);
