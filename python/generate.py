@@ -293,7 +293,7 @@ def check(reader, order):
         if code in "PsF":
             return f"__builtin_classify_type({expression}) == 5"
         kind = 8 if code in "fd" else 1
-        return f"sizeof({expression}) == sizeof({word[code]}) && (__builtin_classify_type({expression}) == {kind} || {kind} == 1 && __builtin_classify_type({expression}) <= 4)"
+        return f"sizeof({expression}) == sizeof({word[code]}) && (__builtin_classify_type({expression}) == {kind} || ({kind} == 1 && __builtin_classify_type({expression}) <= 4))"
     for name, made in classes(reader, order).items():
         lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(made)}, "{name}");')
         for member, code, count in reader.structs[name]:

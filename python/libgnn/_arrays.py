@@ -3,12 +3,12 @@ import ctypes
 
 import numpy as np
 
-from . import _abi
-from ._library import C, struct
+from ._table import C, struct
+from ._table import REAL as _REAL
 
 Tensor, Ints = struct("gnn_tensor_t"), struct("gnn_ints_t")
 _BYTE = ctypes.c_char
-REAL = np.dtype(np.float32 if dict((m, c) for m, c, _ in _abi.STRUCTS["gnn_train_config_t"])["drop_edge"] == "f" else np.float64)
+REAL = np.dtype(np.float32 if _REAL == "f" else np.float64)
 
 
 def array_of(value, name):

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from . import _abi
+from ._table import abi as _abi
 from ._arrays import REAL, Tensor, column, reals, tensor
 from ._library import check, lib, message, struct
 from ._objects import Handle, context

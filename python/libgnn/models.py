@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from . import _abi
+from ._table import abi as _abi
 from ._arrays import REAL, array_of, column, indices, ints, reals, tensor, view, view_of
 from ._library import C, check, error, lib, struct, words_of
 from ._library import callback as callback_of

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from . import _abi
+from ._table import abi as _abi
 from ._arrays import REAL, reals, tensor
 from ._library import C, callback, check, lib, struct
 from ._objects import Handle, context

@@ -5,7 +5,8 @@ import importlib
 import pytest
 
 import libgnn
-from libgnn import _abi, _library
+from libgnn import _library
+from libgnn._table import abi as _abi
 
 
 def test_every_function_of_the_headers_is_in_the_library():

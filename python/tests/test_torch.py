@@ -259,7 +259,205 @@ def test_sparse_adjacency():
         fast(X, weight.to_sparse_csr())
     with pytest.raises(TypeError, match="diagonal"):
         fast(X, torch.eye(N).to_sparse_csr())
+    with pytest.raises(ValueError, match="nodes"):
+        fast(X, torch.ones(N, N + 1).triu(1).to_sparse_csr())
 
+
+class Wrong(nn.Module):
+    """Arguments of every form beside tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = G.GCNConv(IN, 3)
+
+    def forward(self, x, edge_index, scale=1.0, mode="sum", batch=None, batch_size=None):
+        x = self.conv(x, edge_index) * (0.0 if scale is None else scale)
+        x = x if mode == "sum" else x.relu()
+        return x if batch is None else G.global_add_pool(x, batch, batch_size)
+
+
+def test_constants_are_of_one_trace(monkeypatch):
+    """A number, a string, or None where the default is another value, is never that of an earlier call."""
+    torch.manual_seed(0)
+    net = Wrong()
+    fast = libgnn.torch.compile(net)
+    for more in ((), (2.0,), (3.0,), (3,), (True,), (2.0, "relu"), (None,), (-1.0, "sum", BATCH), (1.0, "sum", BATCH, 4), (1.0, "sum", BATCH, 6)):
+        ours, theirs = fast(X, WITHIN, *more), net(X, WITHIN, *more)
+        assert ours.shape == theirs.shape and close(ours, theirs), more
+    with pytest.raises(ValueError, match="batch_size is 3"):
+        fast(X, WITHIN, 1.0, "sum", BATCH, 3)
+    with pytest.raises(TypeError, match="scale"):
+        fast(X, WITHIN, scale=object())
+    with pytest.raises(libgnn.torch.Untraceable, match="batch_size"):
+        fast(X, WITHIN, batch_size=4)
+    monkeypatch.setattr(sys.modules[type(fast).__module__], "KEPT_PLANS", 3)
+    for k in range(5):
+        assert close(fast(X, WITHIN, k + 0.5), net(X, WITHIN, k + 0.5))
+    assert len(fast.plans) <= 10
+
+
+ENDS = torch.stack([EDGES[0], EDGES[1] % 15])
+PAIRS = {
+    "SAGE": lambda: G.SAGEConv((IN, 4), 5), "SAGE max": lambda: G.SAGEConv((IN, 4), 5, aggr="max"), "Graph": lambda: G.GraphConv((IN, 4), 5), "GAT": lambda: G.GATConv((IN, 4), 3, heads=2, add_self_loops=False),
+    "GATv2": lambda: G.GATv2Conv((IN, 4), 3, heads=2, add_self_loops=False), "Transformer": lambda: G.TransformerConv((IN, 4), 3, heads=2), "ResGated": lambda: G.ResGatedGraphConv((IN, 4), 5),
+    "GAT with loops": lambda: G.GATConv((IN, 4), 3), "LE": lambda: G.LEConv((IN, 4), 5), "General": lambda: G.GeneralConv((IN, 4), 5),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_features(name):
+    """Bipartite edges, as NeighborSampler gives them: equal, with gradients, or refused by name."""
+    torch.manual_seed(0)
+    net, made = PAIRS[name](), []
+    fast = libgnn.torch.compile(net)
+    x_dst = torch.randn(15, 4)
+    for call in (net, fast):
+        net.zero_grad()
+        x, y = X.clone().requires_grad_(), x_dst.clone().requires_grad_()
+        try:
+            out = call((x, y), ENDS, size=(N, 15)) if name.startswith("SAGE") else call((x, y), ENDS)
+        except libgnn.torch.Untraceable as refusal:
+            if name not in ("GAT with loops", "LE", "General", "ResGated"):
+                raise
+            assert str(refusal)  # refused by name, and nothing is computed
+            return
+        out.pow(2).sum().backward()
+        made.append([out.detach(), x.grad, y.grad, *(p.grad for p in net.parameters())])
+    assert all(close(a, b) for a, b in zip(*made))
+    more = torch.cat([ENDS, torch.tensor([[N], [14]])], 1)
+    assert close(fast((torch.cat([X, X[:1]]), x_dst), more), net((torch.cat([X, X[:1]]), x_dst), more))
+    with pytest.raises(ValueError):
+        fast((X[:5], x_dst), ENDS)
+    with pytest.raises(ValueError, match="size"):
+        fast((X, x_dst), ENDS, size=(N, 16))
+
+
+def test_senders_alone():
+    torch.manual_seed(0)
+    net = G.SAGEConv((IN, IN), 5, root_weight=False)
+    fast = libgnn.torch.compile(net)
+    assert close(fast((X, None), EDGES), net((X, None), EDGES))
+    assert close(fast((X, None), ENDS, size=(N, 20)), net((X, None), ENDS, size=(N, 20)))
+
+
+def test_batches_of_a_neighbour_loader():
+    loader, data = pytest.importorskip("torch_geometric.loader"), pytest.importorskip("torch_geometric.data")
+    torch.manual_seed(0)
+    net = G.GraphSAGE(IN, 8, 2, 3).eval()
+    fast = libgnn.torch.compile(net)
+    try:
+        batches = list(loader.NeighborLoader(data.Data(x=X, edge_index=EDGES), [4, 4], batch_size=8))
+    except ImportError as lacking:
+        pytest.skip(str(lacking))
+    for b in batches:
+        assert close(fast(b.x, b.edge_index), net(b.x, b.edge_index))
+    with pytest.raises(libgnn.torch.Untraceable, match="TrimToLayer"):
+        fast(X, EDGES, num_sampled_nodes_per_hop=[8, 16, 16], num_sampled_edges_per_hop=[80, 80])
+    fast = libgnn.torch.compile(net, fallback=True)
+    more = {"num_sampled_nodes_per_hop": [8, 16, 16], "num_sampled_edges_per_hop": [80, 80]}
+    with pytest.warns(UserWarning, match="TrimToLayer"):
+        assert close(fast(X, EDGES % 24, **more), net(X, EDGES % 24, **more))
+
+
+class OfTypes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = G.HeteroConv({("a", "to", "b"): G.SAGEConv((IN, 4), 8), ("b", "by", "a"): G.SAGEConv((4, IN), 8)})
+        self.two = G.HeteroConv({("a", "to", "b"): G.SAGEConv((8, 8), 3)})
+
+    def forward(self, x_dict, edge_index_dict):
+        h = {node: x.relu() for node, x in self.one(x_dict, edge_index_dict).items()}
+        return self.two(h, edge_index_dict)["b"]
+
+
+def test_dictionaries_by_type():
+    torch.manual_seed(0)
+    net, made = OfTypes(), []
+    fast = libgnn.torch.compile(net)
+    edges = {("a", "to", "b"): ENDS, ("b", "by", "a"): ENDS.flip(0)}
+    for call in (net, fast):
+        net.zero_grad()
+        x = {"a": X.clone().requires_grad_(), "b": torch.ones(15, 4).cumsum(0).requires_grad_()}
+        out = call(x, edges)
+        out.pow(2).sum().backward()
+        made.append([out.detach(), x["a"].grad, x["b"].grad, *(p.grad if p.grad is not None else torch.zeros(1) for p in net.parameters())])
+    assert all(close(a, b) for a, b in zip(*made))
+    x = {"a": X, "b": torch.ones(15, 4)}
+    for wrong in ({"a": X}, {**x, "c": X}, {"a": X, "b": torch.ones(14, 4)}, {"a": X, "b": torch.ones(15, 4).numpy()}):
+        with pytest.raises((ValueError, TypeError, libgnn.torch.Untraceable)):
+            fast(wrong, edges)
+
+
+def test_a_data_object():
+    data = pytest.importorskip("torch_geometric.data")
+
+    class OfData(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = G.GCNConv(IN, 3)
+
+        def forward(self, data):
+            return G.global_mean_pool(self.conv(data.x, data.edge_index, data.edge_attr), data.batch)
+    net = OfData()
+    fast = libgnn.torch.compile(net)
+    for k in range(2):
+        batch = data.Batch.from_data_list([data.Data(x=X[:10 + k], edge_index=WITHIN[:, :9] % 10, edge_attr=torch.rand(9), y=torch.ones(1)) for _ in range(3)])
+        assert close(fast(batch), net(batch))
+
+
+class Matrix:
+    """The methods by which a SparseTensor of torch_sparse is known."""
+
+    def __init__(self, row, col, value, size):
+        self.parts, self.size = (row, col, value), size
+
+    def coo(self):
+        return self.parts
+
+    def sparse_sizes(self):
+        return self.size
+
+
+def test_sparse_tensors_of_torch_sparse():
+    """By an object of the same methods, against edge_index; with the package itself where it is installed."""
+    torch.manual_seed(0)
+    weight = torch.rand(WITHIN.shape[1])
+    for value in (None, weight):
+        net = G.GCN(IN, 8, 2, 3).eval()
+        made, fast = Matrix(WITHIN[1], WITHIN[0], value, (N, N)), libgnn.torch.compile(net)
+        plan = fast.plan
+        fast.__dict__["plan"] = lambda call, args, kwargs: plan(call, (X, WITHIN, value), {})  # PyG itself needs the package
+        assert close(fast(X, made), net(X, WITHIN, value)) and close(fast(X, made), fast(X, made))
+    wrong = Matrix(torch.arange(N), torch.arange(N), None, (N, N))
+    with pytest.raises(TypeError, match="diagonal"):
+        fast(X, wrong)
+    with pytest.raises(TypeError, match="edge_weight"):
+        libgnn.torch.compile(G.SAGEConv(IN, 3))(X, Matrix(WITHIN[1], WITHIN[0], weight, (N, N)))
+
+
+def test_sparse_tensors_in_place_of_edges():
+    torch_sparse = pytest.importorskip("torch_sparse")
+    net = G.GCN(IN, 8, 2, 3).eval()
+    made = torch_sparse.SparseTensor(row=WITHIN[1], col=WITHIN[0], sparse_sizes=(N, N))
+    assert close(libgnn.torch.compile(net)(X, made), net(X, made))
+
+
+def test_edges_that_numpy_changes():
+    """Changes through shared memory, which PyTorch does not count, are seen."""
+    net, array = G.GCN(IN, 8, 2, 3).eval(), WITHIN.numpy().copy()
+    fast, edges = libgnn.torch.compile(net), torch.from_numpy(array)
+    for k in range(3):
+        assert close(fast(X, edges), net(X, edges))
+        array[0, :40] = (array[1, :40] + k + 1) % N
+    own = WITHIN.clone()
+    assert close(fast(X, own), net(X, own))
+    own.numpy()[1, :30] = (own.numpy()[0, :30] + 3) % N
+    assert close(fast(X, own), net(X, own))
+    with torch.inference_mode():
+        inner = WITHIN.clone()
+        for k in range(3):
+            assert close(fast(X, inner), net(X, inner))
+            inner[0, :40] = (inner[1, :40] + k + 1) % N
 
 class Several(nn.Module):
     """A dict of a tuple and a vector, all of them values of nodes."""

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from .. import _abi
+from .._table import abi as _abi
 from .._library import struct
 from . import NotExportable
 

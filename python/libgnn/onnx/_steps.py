@@ -4,7 +4,7 @@ import ctypes
 import numpy as np
 from onnx import checker
 
-from .. import _abi
+from .._table import abi as _abi
 from .._library import C, check, lib, struct
 from ..layers import Layer, copied
 from ..models import Model

@@ -24,14 +24,15 @@ from .. import _library
 from .._arrays import Ints, Tensor
 from .._library import C, check, lib, struct
 from .._objects import Handle, context
-from . import from_pyg, pyg_draw, pyg_verify
+from . import arguments, from_pyg, pyg_draw, pyg_verify
 from .pyg_symbols import Untraceable
 from .pyg_trace import Value, flat, trace
 
 EdgeList, Sources, Named, ModelInputs = (struct(f"gnn_{name}_t") for name in ("edge_list", "slot_sources", "named", "model_inputs"))
 NODES = ("rows", "column", "cube", "ids", "id_rows")
 NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
-KEPT_GRAPHS = 8
+INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+KEPT_GRAPHS, KEPT_PLANS = 8, 32
 
 
 # ---- memory of the library as tensors, and the places of the module's parameters in it ----
@@ -211,12 +212,12 @@ def emptied(value):
 class Plan:
     """A module traced for one set of given inputs."""
 
-    def __init__(self, module, values, threads):
-        given = {name: value for name, value in values.items() if torch.is_tensor(value)}
+    def __init__(self, module, call, threads):
+        given = call.tensors
         for name, p in (*module.named_parameters(), *statistics(module).items()):
             if p.dtype != torch.float32 or p.device.type != "cpu":
                 raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
-        inputs = tuple(values)
+        inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
         found, described = traced(module, inputs, given, widths)
         self.threads, self.found, self.drawn = threads, found, found.checks[0][0]
@@ -238,19 +239,40 @@ class Plan:
         self.encoded = [name.encode() for name in self.names]
         self.n_slots = lib.gnn_model_graph_count(self.model)
         self.graphs, self.tapes, self.lock, self.pid = {}, [], threading.RLock(), os.getpid()
+        kinds = {name: found.checks[0][0].kind(name) for name in self.drawn.values}
+        self.kinds = {name: kind for name, kind in kinds.items() if name in call.tensors}
+        self.indices = [name for name, kind in self.kinds.items() if kind in ("edges", "batch", "types")]
+        self.ends = {name: self.drawn.ends(name) for name, kind in self.kinds.items() if kind == "edges"}
+        self.counted = self.counted_by(call)
+        if call.counts and "batch" not in self.kinds.values():
+            raise Untraceable(f"{next(iter(call.counts))} is given without batch")
         self.arrange()
         self.fill()
-        self.compare(module, values)
 
-    def compare(self, module, values):
-        """That both compute the same on the inputs of the first call, with the module's own values."""
+    def counted_by(self, call):
+        """The value whose rows are counted, for each type of nodes; None: there is one type."""
+        made = {}
+        for name, kind in self.kinds.items():
+            base, _, node = name.rpartition(".")
+            if self.drawn.specs.get(base, (None, 0))[0] == "x_dict":
+                made.setdefault(node, name)
+            elif kind in NODES:
+                made.setdefault(None, name)
+        lacking = {end for ends in self.ends.values() for end in ends} - set(made)
+        if lacking and made:
+            raise Untraceable(f"no values of the nodes of type {', '.join(map(str, lacking))} are given, which would tell their count")
+        return made
+
+    def compare(self, module, call, args, kwargs):
+        """That both compute the same on the arguments of the first call, in the form in which these
+        came, with the module's own values."""
         made = pyg_draw.copied(module).eval()
         with torch.no_grad():
-            theirs = made(**values)
+            theirs = made(*args, **kwargs)
             if isinstance(theirs, pyg_draw.DrawnData) or not torch.is_tensor(theirs) and not isinstance(theirs, (dict, list, tuple)):
                 raise Untraceable(f"forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
             self.structure = emptied(theirs)
-            ours = flat(self.shaped(Compiled.infer(self, self.slots(values, False), self.inputs(values))))
+            ours = flat(self.shaped(Compiled.infer(self, self.slots(call, False), self.inputs(call.tensors))))
         off = max(pyg_verify.distance(a.numpy(), b.numpy()) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
@@ -328,23 +350,18 @@ class Plan:
 
     # ---- inputs ----
 
-    def slots(self, values, backward):
+    def slots(self, call, backward):
         """The graphs of all slots for these edges; the last few are kept."""
-        tensors, nodes = [], None
-        for name, (kind, _) in self.drawn.specs.items():
-            value = values.get(name)
-            if kind in ("edges", "batch", "types"):
-                if not torch.is_tensor(value):
-                    raise TypeError(f"{name} must be a tensor, came {type(value).__name__}")
-                if value.dtype not in (torch.int64, torch.int32):
-                    raise TypeError(f"{name} must be int64 or int32, came {value.dtype}")
-                tensors.append((name, kind, value))
-            elif kind in NODES and nodes is None:
-                nodes = value.shape[0]
-        key = (nodes, *((v.data_ptr(), v._version, tuple(v.shape), v.stride()) for _, _, v in tensors))
+        values = call.tensors
+        tensors = [values[name] for name in self.indices]
+        for name, value in zip(self.indices, tensors):
+            if value.dtype not in INTEGERS or value.device.type != "cpu":
+                raise TypeError(f"{name} must be int64 or int32 on the CPU, came {value.dtype} on {value.device}")
+        counts = [values[name].shape[0] for name in self.counted.values()]
+        key = (*counts, *call.counts.values(), *[(v.data_ptr(), v.dtype, v.shape, v.stride()) for v in tensors])
         made = self.graphs.get(key)
-        if made is None or backward and not made.backward:
-            made = Slots(self, tensors, nodes, backward)
+        if made is None or backward and not made.backward or not all(old.is_of(v) for old, v in zip(made.versions, tensors)):
+            made = Slots(self, call, tensors, dict(zip(self.counted, counts)), backward)
             self.graphs.pop(key, None)
             while len(self.graphs) >= KEPT_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
@@ -356,17 +373,15 @@ class Plan:
         made = []
         for name in self.names:
             base, _, column = (name, "", "") if name in values else name.rpartition(".")
-            kind = self.drawn.specs[base][0]
+            kind = self.kinds[base]
             x = values[base]
-            if not torch.is_tensor(x):
-                raise TypeError(f"{base} must be a tensor, came {type(x).__name__}")
             if kind in NUMBERS:
                 if x.dtype != torch.float32:
                     raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
                 x = x if x.dim() == 2 else x.reshape(x.shape[0], -1)
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
             else:
-                x = (x[:, int(column)] if column else x).reshape(-1).to(torch.int32).contiguous()
+                x = ids_of(base, (x[:, int(column)] if column else x).reshape(-1))
             if x.device.type != "cpu":
                 raise TypeError(f"{base} must be on the CPU, is on {x.device}")
             made.append(x)
@@ -403,50 +418,67 @@ class Plan:
         return Tape(self.threads)
 
 
+def ids_of(name, x):
+    """Integers as the library reads them."""
+    if x.dtype not in IDS:
+        raise TypeError(f"{name} must be integers, came {x.dtype}")
+    if x.dtype == torch.int64 and x.numel() and not (-1 << 31 <= int(x.min()) and int(x.max()) < 1 << 31):
+        raise ValueError(f"{name} has {int(x.max())}: ids are below 2^31")
+    return x.to(torch.int32).contiguous()
+
+
+def ints_of(value):
+    """A gnn_ints_t of a contiguous tensor."""
+    return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(kept_zero))
+
+
 class Slots:
     """The graphs of a model's slots."""
 
-    def __init__(self, plan, tensors, nodes, backward):
-        first = plan.drawn.first_edges()
-        kept, lists, types, lengths = [], [], None, None
-        for name, kind, value in tensors:
-            if kind == "types":
-                types = value.contiguous()
-            elif kind == "batch":
-                lengths = self.lengths(value, nodes)
-        if nodes is None:
-            nodes = max((int(v.max()) + 1 for _, kind, v in tensors if kind == "edges" and v.numel()), default=0)
-        for name, kind, value in tensors:
-            if kind != "edges":
-                continue
+    def __init__(self, plan, call, tensors, counts, backward):
+        first, found = plan.drawn.first_edges(), {}
+        for name, value in zip(plan.indices, tensors):
+            found.setdefault(plan.kinds[name], {})[name] = value.contiguous()
+        edges, types = found.get("edges", {}), next(iter(found.get("types", {}).values()), None)
+        for name, value in edges.items():
             if value.dim() != 2 or value.shape[0] != 2:
                 raise ValueError(f"{name} must have the shape (2, edges), came {tuple(value.shape)}")
-            pairs = value.contiguous()
-            m, code = pairs.shape[1], C["GNN_DTYPE_INT64" if pairs.dtype == torch.int64 else "GNN_DTYPE_INT32"]
-            size, at = pairs.element_size(), pairs.data_ptr() or ctypes.addressof(kept_zero)
+        if not counts:
+            counts = {None: max((int(v.max()) + 1 for v in edges.values() if v.numel()), default=0)}
+        lists = []
+        for name, pairs in edges.items():
+            m, senders = pairs.shape[1], ints_of(pairs)
+            receivers = Ints(senders.type, senders.data + pairs.element_size() * m)
             own = Ints(C["GNN_DTYPE_INT64"], None)
             if types is not None and name == first:
                 if types.numel() != m:
                     raise ValueError(f"types must have one element for each of {m} edges, came {types.numel()}")
-                own = Ints(C["GNN_DTYPE_INT64" if types.dtype == torch.int64 else "GNN_DTYPE_INT32"], types.data_ptr() or ctypes.addressof(kept_zero))
-            kept.append(pairs)
-            lists.append(EdgeList(name.encode(), nodes, nodes, m, Ints(code, at), Ints(code, at + size * m), own))
+                own = ints_of(types)
+            n_src, n_dst = (counts[end] for end in plan.ends[name])
+            lists.append(EdgeList(name.encode(), n_dst, n_src, m, senders, receivers, own))
         array = (EdgeList * max(len(lists), 1))(*lists)
-        whole = lengths if lengths is not None else torch.tensor([nodes])
+        whole = torch.tensor([next(iter(counts.values()))])
+        for batch in found.get("batch", {}).values():
+            whole = self.lengths(batch, next(iter(counts.values())), call.counts)
         sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
         self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
         check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
         self.backward, self.size, self.last = backward, None, None
-        self.kept = [value for _, _, value in tensors]  # no other tensor takes their address while this is kept
+        self.kept = tensors  # no other tensor takes their address while this is kept
+        self.versions = [arguments.Version(value) for value in tensors]
         self.free = weakref.finalize(self, free_graphs, list(self.at))
 
     @staticmethod
-    def lengths(batch, nodes):
-        if batch.dim() != 1 or nodes is not None and batch.shape[0] != nodes:
+    def lengths(batch, nodes, counts):
+        if batch.dim() != 1 or batch.shape[0] != nodes:
             raise ValueError(f"batch must have one element for each of {nodes} nodes, came the shape {tuple(batch.shape)}")
         if batch.numel() and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0):
             raise ValueError("batch must be sorted and not negative: the nodes of one graph after those of another")
-        return torch.bincount(batch)
+        made = torch.bincount(batch, minlength=next(iter(counts.values()), 0))
+        for name, count in counts.items():
+            if made.numel() != count:
+                raise ValueError(f"{name} is {count}, and batch has graphs up to {made.numel() - 1}")
+        return made
 
 
 kept_zero = ctypes.c_int64(0)
@@ -526,62 +558,6 @@ class Run(torch.autograd.Function):
         return (None, None, None, None, None, *given, *made)
 
 
-# ---- arguments of a module as the trace knows them ----
-
-
-class Called(torch.nn.Module):
-    """A module whose forward() takes *args, with names for these."""
-
-    def __init__(self, module, names):
-        super().__init__()
-        self.module = module
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.forward = Forward(module, names)
-        self.forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-
-
-class Forward:
-    """Calls a module with arguments by name, in their order; a copy of it calls the copy."""
-
-    def __init__(self, module, names):
-        self.module, self.names = module, names
-
-    def __call__(self, *args, **kwargs):
-        return self.module(*args, *(kwargs[name] for name in self.names[len(args):]))
-
-
-def names_of(args):
-    """Names of the arguments of a forward(*args) by what they are: "x", "edge_index", values on
-    edges, "batch"."""
-    names, edges = [], None
-    for value in args:
-        if torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 2 and not value.is_floating_point():
-            name, edges = "edge_index", value
-        elif torch.is_tensor(value) and not value.is_floating_point():
-            name = "batch"
-        elif names and edges is not None and torch.is_tensor(value) and value.shape[0] == edges.shape[1]:
-            name = "edge_attr" if value.dim() > 1 else "edge_weight"
-        else:
-            name = "x"
-        if name in names or not torch.is_tensor(value):
-            raise Untraceable(f"forward(*args) got {type(value).__name__} as argument {len(names)}, which has no name: a module with named arguments is expected")
-        names.append(name)
-    return names
-
-
-def edges_of(name, value):
-    """The edges of a sparse adjacency matrix (receivers, senders), PyG's adj_t, and its values;
-    None: all are 1."""
-    coo = value.to_sparse_coo().coalesce()
-    rows, columns = coo.indices()
-    weight = coo.values()
-    if weight.dim() != 1 or value.dim() != 2:
-        raise TypeError(f"{name}: a sparse matrix of numbers is expected, came the shape {tuple(value.shape)} with values {tuple(weight.shape)}")
-    if bool((rows == columns).any()):
-        raise TypeError(f"{name} has elements on its diagonal, which PyG's layers treat otherwise than self-loops of an edge_index: pass edge_index")
-    return torch.stack([columns, rows]), None if bool((weight == 1).all()) else weight.float()
-
-
 # ---- modules that cannot be traced as a whole ----
 
 
@@ -653,7 +629,8 @@ class Compiled(torch.nn.Module):
         parameters = inspect.signature(module.forward).parameters
         self.__dict__["arguments"] = [name for name, p in parameters.items() if p.kind in kinds]
         self.__dict__["unnamed"] = not self.arguments and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
-        self.__dict__["sparse"] = []
+        self.__dict__["defaults"] = {name: None if p.default is p.empty else p.default for name, p in parameters.items() if p.kind in kinds or p.kind is inspect.Parameter.KEYWORD_ONLY}
+        self.__dict__.update(sparse=arguments.Sparse(), unread={})
 
     def train(self, mode=True):
         self.wrapped.train(mode)
@@ -672,63 +649,58 @@ class Compiled(torch.nn.Module):
     def __deepcopy__(self, memo):
         return Compiled(copy.deepcopy(self.wrapped, memo), self.fallback, self.threads)
 
-    def plan(self, values):
-        """The plan for these inputs, made if there is none: values of PyTorch's own where that
-        fails and `fallback` is set."""
-        key = tuple(values)
-        made = self.plans.get(key)
+    def plan(self, call, args, kwargs):
+        """The plan for a call of these forms, made if there is none: layers in a module of PyTorch
+        where that fails and `fallback` is set."""
+        made = self.plans.get(call.key)
         if made is None:
             try:
-                made = Plan(Called(self.wrapped, list(values)) if self.unnamed else self.wrapped, values, self.threads or torch.get_num_threads())
+                made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads())
+                made.compare(self.wrapped, call, args, kwargs)
             except (Untraceable, TypeError) as problem:
                 if not self.fallback:
                     raise
-                made = Layered(self.wrapped, self.threads)
-                names = ", ".join(type(child).__name__ for _, _, child, _ in made.layers)
-                warnings.warn(f"{type(self.wrapped).__name__} runs in PyTorch{f', its layers in libgnn ({names})' if names else ''}: {problem}", stacklevel=4)
-            self.plans[key] = made
+                made = self.layered(problem)
+            while len(self.plans) >= KEPT_PLANS:
+                self.plans.pop(next(iter(self.plans)))
+            self.plans[call.key] = made
         if not made.unchanged():
-            del self.plans[key]  # a layer or a parameter was replaced by another one
-            return self.plan(values)
+            del self.plans[call.key]  # a layer or a parameter was replaced by another one
+            return self.plan(call, args, kwargs)
+        return made
+
+    def layered(self, problem):
+        made = Layered(self.wrapped, self.threads)
+        names = ", ".join(type(child).__name__ for _, _, child, _ in made.layers)
+        warnings.warn(f"{type(self.wrapped).__name__} runs in PyTorch{f', its layers in libgnn ({names})' if names else ''}: {problem}", stacklevel=5)
         return made
 
     def forward(self, *args, **kwargs):
-        arguments = names_of(args) if self.unnamed else self.arguments
-        if len(args) > len(arguments):
-            raise TypeError(f"forward() takes {len(arguments)} arguments, came {len(args)}")
-        values = dict(zip(arguments, args))
+        names = self.arguments
+        if self.unnamed:
+            names = arguments.names_of(args)
+        if len(args) > len(names):
+            raise TypeError(f"forward() takes {len(names)} arguments, came {len(args)}")
+        values = dict(zip(names, args))
         for name, value in kwargs.items():
             if name in values:
                 raise TypeError(f"forward() got several values of {name}")
             values[name] = value
-        if any(torch.is_tensor(value) and value.layout is not torch.strided for value in values.values()):
-            values = self.with_edges(values)
-        plan = self.plan({name: value for name, value in values.items() if value is not None})
-        if isinstance(plan, Layered):
-            return plan(*args, **kwargs)
-        return self.run(plan, values)
+        try:
+            call = arguments.read(values, self.defaults, self.sparse, len(names) == 1)
+        except (Untraceable, TypeError) as problem:
+            if not self.fallback:
+                raise
+            plan = self.unread.setdefault(tuple(values), None) or self.layered(problem)
+            self.unread[tuple(values)] = plan
+        else:
+            plan = self.plan(call, args, kwargs)
+        return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call)
 
-    def with_edges(self, values):
-        """The arguments with edges in place of sparse matrices; the last few matrices are kept."""
-        made = dict(values)
-        for name, value in values.items():
-            if not torch.is_tensor(value) or value.layout is torch.strided:
-                continue
-            known = next((k for k in self.sparse if k[0] is value and k[1] == value._version), None)
-            if known is None:
-                known = (value, value._version, *edges_of(name, value))
-                self.sparse[:] = self.sparse[-KEPT_GRAPHS + 1:] + [known]
-            made[name] = known[2]
-            if known[3] is not None:
-                if "edge_weight" not in self.arguments or values.get("edge_weight") is not None:
-                    raise TypeError(f"{name} has values other than 1, and forward() takes no edge_weight for them")
-                made["edge_weight"] = known[3]
-        return made
-
-    def run(self, plan, values):
-        recording = torch.is_grad_enabled() and (any(p.requires_grad for p in plan.values) or any(torch.is_tensor(v) and v.requires_grad for v in values.values()))
+    def run(self, plan, call):
+        recording = torch.is_grad_enabled() and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
         with plan.lock:
-            slots, tensors = plan.slots(values, recording), plan.inputs(values)
+            slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors)
             plan.fill()
             if not recording and not self.training:
                 return plan.shaped(self.infer(plan, slots, tensors))

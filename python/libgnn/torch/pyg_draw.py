@@ -161,7 +161,7 @@ class Drawn:
         if name not in self.values:
             kind, w = self.specs[name]
             rng = np.random.default_rng([len(name), sum(map(ord, name)), self.graph.n])
-            n, m = self.graph.n, self.graph.m
+            n, m = self.graph.n, self.graph.m if kind == "edges" else self.edge_count()
             make = {"rows": lambda: rng.standard_normal((n, w)), "edge_rows": lambda: rng.standard_normal((m, w)), "column": lambda: rng.standard_normal(n), "cube": lambda: rng.standard_normal((n, 2, w)),
                     "edge_column": lambda: rng.uniform(0.5, 1.5, m), "ids": lambda: rng.integers(0, w, n), "id_rows": lambda: rng.integers(0, 2, (n, w)),
                     "edge_ids": lambda: rng.integers(0, w, m), "edge_id_rows": lambda: rng.integers(0, 2, (m, w)), "types": lambda: np.resize(rng.permutation(max(w, 1)), m),
@@ -171,6 +171,11 @@ class Drawn:
             if kind == "batch":
                 self.uses_batch = True
         return self.values[name]
+
+    def edge_count(self):
+        """Count of the edges that have values."""
+        first = self.first_edges()
+        return self.value(first).shape[1] if self.specs.get(first, (None, 0))[1] else self.graph.m
 
     def edges_of(self, name):
         g, ends = self.graph, self.specs[name][1]
@@ -188,6 +193,16 @@ class Drawn:
 
     def first_edges(self):
         return next((name for name, spec in self.specs.items() if spec[0] == "edges"), "edge_index")
+
+    def kind(self, name):
+        """The kind of a drawn value; the edges of a relation have no spec of their own."""
+        return self.specs[name][0] if name in self.specs else "edges"
+
+    def ends(self, name):
+        """The types of nodes at both ends of edges; None where there is one type."""
+        if name not in self.specs:
+            return next((r[0], r[-1]) for r in self.relations if "__".join(r) == name)
+        return self.specs[name][1] or (None, None)
 
     def meta(self, name, kind):
         edges = Edges(self.first_edges())
@@ -269,16 +284,20 @@ def given_like(drawn, values):
     """The inputs that a program has, in place of drawn ones."""
     values = {name: v.detach().cpu() for name, v in values.items() if torch.is_tensor(v)}
     made = Drawn(drawn.module, drawn.names, drawn.specs, GivenGraph(values, drawn.first_edges()), drawn.relations)
+    for name in values:
+        base, _, node = name.rpartition(".")
+        if drawn.specs.get(base, (None, 0))[0] == "x_dict" and node in made.counts:
+            made.counts[node] = values[name].shape[0]
     for name in drawn.values:
         if name not in values:
             raise Untraceable(f"the inputs given have no {name}")
-        kind = drawn.specs[name][0]
+        kind = drawn.kind(name)
         value = values[name]
         made.values[name] = value.long() if kind in ("edges", "types", "batch", "ids", "id_rows", "edge_ids", "edge_id_rows") else value.float()
         made.metas[name] = drawn.metas[name]
         made.uses_batch = made.uses_batch or kind == "batch"
         if kind == "edges":
-            made.edge_lists[name] = (made.values[name].numpy(), made.graph.n, made.graph.n)
+            made.edge_lists[name] = (made.values[name].numpy(), *(made.graph.n if node is None else made.counts[node] for node in drawn.ends(name)))
     return made
 
 
@@ -395,11 +414,13 @@ def pairs_of_types(relations):
 def for_module(module, inputs, widths, relations=()):
     """The inputs of a module drawn on two graphs."""
     found, by_type = relations_of(module)
-    relations = [tuple(r) for r in relations] or found
+    relations = [tuple(r) for r in relations] or getattr(module, "relations", []) or found
     names = wanted(module, inputs)
     typed = bool(relations)
-    choices, fixed = {}, {}
+    choices, fixed = {}, dict(getattr(module, "drawn_as", {}))
     for name in names:
+        if name in fixed:
+            continue
         if name in ("data", "graph", "batch_data") or (name == "batch" and len(names) == 1):
             fixed[name] = ("data", 0)
         elif name in COUNTS:

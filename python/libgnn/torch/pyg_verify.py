@@ -6,40 +6,17 @@ import ctypes
 import ctypes.util
 import glob
 import os
-import re
 import subprocess
 import sys
 
 import numpy as np
 
+from .. import _table
+
 TOLERANCE = 1e-4
-INT64 = 5
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64), ("stride", ctypes.c_int64)]
-
-
-class Ints(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("data", ctypes.c_void_p)]
-
-
-class EdgeList(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("n_dst", ctypes.c_int64), ("n_src", ctypes.c_int64), ("n_edges", ctypes.c_int64), ("src", Ints), ("dst", Ints), ("type", Ints)]
-
-
-class Sources(ctypes.Structure):
-    _fields_ = [("edges", ctypes.POINTER(EdgeList)), ("n_edges", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("n_lengths", ctypes.c_int64)]
-
-
-class Named(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dense", ctypes.POINTER(Tensor)), ("sparse", ctypes.c_void_p), ("ids", ctypes.c_void_p), ("count", ctypes.c_int64),
-                ("wants_grad", ctypes.c_int), ("slot", ctypes.c_int)]
-
-
-class Inputs(ctypes.Structure):
-    _fields_ = [("graphs", ctypes.c_void_p), ("n_graphs", ctypes.c_int64), ("values", ctypes.POINTER(Named)), ("n_values", ctypes.c_int64)]
+Tensor, Ints, EdgeList, Sources, Named, Inputs = (_table.struct(f"gnn_{name}_t") for name in ("tensor", "ints", "edge_list", "slot_sources", "named", "model_inputs"))
+INT64, OFF = _table.C["GNN_DTYPE_INT64"], _table.C["GNN_OFF"]
 
 
 class Differs(Exception):
@@ -68,7 +45,7 @@ def find(named=None):
         if path:
             try:
                 return Library(path)
-            except (OSError, AttributeError) as error:
+            except (OSError, AttributeError, ImportError) as error:
                 if path in (named, os.environ.get("GNN_LIBRARY")):
                     raise OSError(f"{path} cannot be used: {error}") from None
     return None
@@ -76,14 +53,8 @@ def find(named=None):
 
 class Library:
     def __init__(self, path):
-        self.path, self.c = path, ctypes.CDLL(path)
-        for name in ("gnn_context_new", "gnn_model_load", "gnn_model_graphs", "gnn_model_forward", "gnn_model_value", "gnn_model_graph_count"):
-            getattr(self.c, name).restype = ctypes.c_int
-        for name in ("gnn_error_message", "gnn_model_input_name"):
-            getattr(self.c, name).restype = ctypes.c_char_p
-        self.c.gnn_model_input_count.restype = ctypes.c_int64
-        self.c.gnn_build_info.restype = ctypes.c_char_p
-        self.real = np.float64 if re.search(rb"\bdouble\b", self.c.gnn_build_info()) else np.float32
+        self.path, self.c = path, _table.Functions(path)
+        self.real = np.float64 if _table.REAL == "d" else np.float32
 
     def check(self, code):
         if code:
@@ -100,7 +71,7 @@ class Model:
         self.library, self.context, self.model = library, ctypes.c_void_p(), ctypes.c_void_p()
         try:
             library.check(library.c.gnn_context_new(ctypes.byref(self.context), None))
-            library.check(library.c.gnn_model_load(ctypes.byref(self.model), self.context, path.encode()))
+            library.check(library.c.gnn_model_load(ctypes.byref(self.model), self.context, os.fsencode(path)))
         except Differs:
             self.free()
             raise
@@ -108,7 +79,7 @@ class Model:
     def free(self):
         c = self.library.c
         for k in range(getattr(self, "n_graphs", 0)):
-            c.gnn_graph_free(ctypes.c_void_p(self.graphs[k]))
+            c.gnn_graph_free(self.graphs[k])
         self.n_graphs = 0
         c.gnn_model_free(self.model)
         c.gnn_context_free(self.context)
@@ -129,17 +100,17 @@ class Model:
             lists[k] = EdgeList(name.encode(), n_dst, n_src, pairs.shape[1], ints(pairs[0]), ints(pairs[1]), ints(own) if own is not None else Ints(INT64, None))
         lengths = np.array(drawn.graph.lengths if drawn.uses_batch else [drawn.graph.n], dtype=np.int64)
         kept.append(lengths)
-        sources = Sources(lists, len(drawn.edge_lists), lengths.ctypes.data, len(lengths))
+        sources = Sources(ctypes.addressof(lists), len(drawn.edge_lists), lengths.ctypes.data, len(lengths))
         self.n_graphs = c.gnn_model_graph_count(self.model)
         self.graphs = (ctypes.c_void_p * max(self.n_graphs, 1))()
-        self.library.check(c.gnn_model_graphs(self.model, ctypes.byref(sources), 2, self.graphs))
+        self.library.check(c.gnn_model_graphs(self.model, ctypes.byref(sources), OFF, self.graphs))
         count = c.gnn_model_input_count(self.model)
         values = (Named * max(count, 1))()
         for k in range(count):
-            name = c.gnn_model_input_name(self.model, ctypes.c_int64(k)).decode()
+            name = c.gnn_model_input_name(self.model, k).decode()
             values[k] = self.named(name, drawn.array(name), kept)
         kept += [lists, values, sources]
-        return Inputs(ctypes.cast(self.graphs, ctypes.c_void_p), self.n_graphs, values, count), kept
+        return Inputs(ctypes.addressof(self.graphs), self.n_graphs, ctypes.addressof(values), count), kept
 
     def named(self, name, array, kept):
         named = Named(name=name.encode())
@@ -151,7 +122,7 @@ class Model:
         rows = np.ascontiguousarray(array.reshape(array.shape[0], -1), dtype=self.library.real)
         tensor = Tensor(rows.ctypes.data, rows.shape[0], rows.shape[1], rows.shape[1])
         kept += [rows, tensor]
-        named.dense = ctypes.pointer(tensor)
+        named.dense = ctypes.addressof(tensor)
         return named
 
     def value(self, inputs, name, rows, columns):

@@ -1,0 +1,317 @@
+"""Arguments of forward() as a trace reads them: tensors by name.
+
+Each value of a call has one of these forms, or is refused by name:
+
+    tensor      a strided tensor
+    sparse      a sparse matrix of PyTorch, or a SparseTensor of torch_sparse: its edges, and weights
+    pair        (senders, receivers) of bipartite edges; the receivers may be None
+    dict        tensors by type of node, edges by relation
+    data        a data object, the one argument of forward(): its tensors
+    count       batch_size or num_graphs: graphs of a batch, of which the last may have no nodes
+    constant    a number, a string, None, or a tuple or list of these; a trace holds for one value
+
+A trace is made for the forms of one call, with the dimensions of its tensors; a call of other forms
+gets another one.
+"""
+import inspect
+
+import torch
+
+from .pyg_draw import BATCHES, COUNTS, EDGE_COLUMNS, EDGE_ROWS, EDGES, TYPES
+from .pyg_symbols import Untraceable
+
+ENDS = ("sender", "receiver")
+RELATION = ("sender", "to", "receiver")
+PAIRS = ("pair", "senders and size")
+
+
+def is_edges(name):
+    return name.rsplit(".", 1)[-1] in EDGES or name.endswith("edge_index")
+
+
+def is_input(name):
+    """True of names that stand for tensors."""
+    return is_edges(name) or name in TYPES + BATCHES + EDGE_COLUMNS + EDGE_ROWS + ("x", "pos")
+
+
+def is_sparse(value):
+    """A sparse matrix of PyTorch, or of torch_sparse, which is known by its methods."""
+    return torch.is_tensor(value) and value.layout is not torch.strided or not torch.is_tensor(value) and hasattr(value, "coo") and hasattr(value, "sparse_sizes")
+
+
+def is_constant(value):
+    return value is None or isinstance(value, (bool, int, float, str)) or isinstance(value, (tuple, list)) and all(map(is_constant, value))
+
+
+def frozen(value):
+    """A constant as a key: 1, 1.0 and True are three."""
+    return tuple(map(frozen, value)) if isinstance(value, (tuple, list)) else (type(value).__name__, repr(value))
+
+
+def names_of(args):
+    """Names of the arguments of a forward(*args) by their kind: "x", "edge_index", values on edges,
+    "batch"."""
+    names, edges = [], None
+    for value in args:
+        if torch.is_tensor(value) and value.dim() == 2 and value.shape[0] == 2 and not value.is_floating_point():
+            name, edges = "edge_index", value
+        elif torch.is_tensor(value) and not value.is_floating_point():
+            name = "batch"
+        elif names and edges is not None and torch.is_tensor(value) and value.shape[0] == edges.shape[1]:
+            name = "edge_attr" if value.dim() > 1 else "edge_weight"
+        else:
+            name = "x"
+        if name in names or not torch.is_tensor(value):
+            raise Untraceable(f"forward(*args) got {type(value).__name__} as argument {len(names)}, which has no name: a module with named arguments is expected")
+        names.append(name)
+    return names
+
+
+class Version:
+    """The state of a tensor, to see a change of its elements. PyTorch counts changes; those made
+    through an array of NumPy that shares the memory, and those of inference tensors, it does not
+    count: of these a copy is kept."""
+
+    def __init__(self, value):
+        self.at, self.number = value.data_ptr(), None if value.is_inference() else value._version
+        self.copy = value.clone() if uncounted(value) else None
+
+    def is_of(self, value):
+        if value.data_ptr() != self.at:
+            return False
+        if uncounted(value):
+            return self.copy is not None and torch.equal(self.copy, value)
+        return value._version == self.number
+
+
+def uncounted(value):
+    """Memory that NumPy shares is not resizable."""
+    return value.is_inference() or not value.untyped_storage().resizable()
+
+
+class Sparse:
+    """The edges of sparse matrices (receivers, senders), PyG's adj_t; those of the last few are kept."""
+
+    KEPT = 8
+
+    def __init__(self):
+        self.known = []
+
+    def edges(self, name, value):
+        """The edges, their values (None: all are 1), and the matrix's shape."""
+        parts = [part for part in self.parts(name, value) if part is not None]
+        for matrix, versions, made in self.known:
+            if matrix is value and len(parts) == len(versions) and all(old.is_of(part) for old, part in zip(versions, parts)):
+                return made
+        made = self.read(name, value)
+        self.known[:] = self.known[-self.KEPT + 1:] + [(value, [Version(part) for part in parts], made)]
+        return made
+
+    @staticmethod
+    def parts(name, value):
+        if not torch.is_tensor(value):
+            return value.coo()
+        if value.dim() != 2:
+            raise TypeError(f"{name}: a sparse matrix is expected, came the shape {tuple(value.shape)}")
+        if value.layout is torch.sparse_coo:
+            return (value._indices(), value._values())
+        if value.layout is torch.sparse_csr:
+            return (value.crow_indices(), value.col_indices(), value.values())
+        if value.layout is torch.sparse_csc:
+            return (value.ccol_indices(), value.row_indices(), value.values())
+        raise TypeError(f"{name} has the layout {value.layout}: an adjacency matrix is a sparse_coo, sparse_csr or sparse_csc matrix")
+
+    @staticmethod
+    def read(name, value):
+        if torch.is_tensor(value):
+            coo = value.detach().to_sparse_coo().coalesce()
+            (rows, columns), weight, size = coo.indices(), coo.values(), tuple(value.shape)
+            tracked = value.requires_grad
+        else:
+            (rows, columns, weight), size = value.coo(), tuple(value.sparse_sizes())
+            tracked = weight is not None and weight.requires_grad
+        if tracked:
+            raise TypeError(f"{name} requires a gradient: libgnn has one of edge_weight, and none of a sparse matrix")
+        if weight is not None and weight.dim() != 1:
+            raise TypeError(f"{name}: a sparse matrix of numbers is expected, came values of the shape {tuple(weight.shape)}")
+        if size[0] == size[1] and bool((rows == columns).any()):
+            raise TypeError(f"{name} has elements on its diagonal, which PyG's layers treat otherwise than self-loops of an edge_index: pass edge_index")
+        ones = weight is None or bool((weight == 1).all())
+        return torch.stack([columns, rows]), None if ones else weight.float(), size
+
+
+class Call:
+    """One call: `tensors` by flat names (x, x_dict.paper, paper__cites__paper), `counts`, and the
+    `key` of the forms that these came in."""
+
+    def __init__(self):
+        self.tensors, self.counts, self.constants, self.forms, self.sizes = {}, {}, {}, {}, {}
+        self.key = None
+
+    def done(self):
+        self.key = (tuple(self.forms.items()), tuple((name, frozen(value)) for name, value in self.constants.items()))
+        return self
+
+
+def read(values, defaults, sparse, alone):
+    """The Call of arguments by name. `defaults`: of forward(); `alone`: it has one argument."""
+    call = Call()
+    for name, value in values.items():
+        if torch.is_tensor(value) and value.layout is torch.strided:
+            if name.endswith("edge_index") and (value.dim() != 2 or value.shape[0] != 2):
+                raise ValueError(f"{name} must have the shape (2, edges), came {tuple(value.shape)}")
+            call.tensors[name], call.forms[name] = value, value.dim()
+        elif value is None and defaults.get(name, None) is None:
+            continue
+        elif is_sparse(value):
+            of_sparse(call, name, value, values, defaults, sparse)
+        elif isinstance(value, (tuple, list)) and len(value) == 2 and torch.is_tensor(value[0]) and (value[1] is None or torch.is_tensor(value[1])):
+            of_pair(call, name, value, values.get("size"))
+        elif isinstance(value, dict):
+            of_types(call, name, value, sparse)
+        elif alone and hasattr(value, "to_dict") and hasattr(value, "keys"):
+            of_data(call, name, value)
+        elif name in COUNTS and isinstance(value, int) and not isinstance(value, bool):
+            call.counts[name], call.forms[name] = value, "count"
+        elif is_constant(value) and not (isinstance(value, (tuple, list)) and is_input(name)):
+            call.constants[name] = value
+        else:
+            expected = "tensors, pairs and dictionaries of tensors, and numbers are expected"
+            raise TypeError(f"{name} must be a tensor, came {'several' if isinstance(value, (tuple, list)) else 'a'} {type(value).__name__}: {expected}")
+    of_pairs(call)
+    check_types(call)
+    return call.done()
+
+
+def of_pair(call, name, value, size):
+    """(senders, receivers). Without features of receivers PyG aggregates for as many as `size` has,
+    and without that for as many as there are senders."""
+    if value[1] is None and size is None:
+        call.tensors[name], call.forms[name] = value[0], "senders"
+        return
+    call.forms[name] = "pair" if value[1] is not None else "senders and size"
+    receivers = value[1] if value[1] is not None else value[0].new_zeros(int(size[1]), 1)
+    call.tensors.update((f"{name}.{end}", part) for end, part in zip(ENDS, (value[0], receivers)))
+
+
+def of_sparse(call, name, value, values, defaults, sparse):
+    edges, weight, call.sizes[name] = sparse.edges(name, value)
+    call.tensors[name], call.forms[name] = edges, "sparse"
+    if weight is not None:
+        if "edge_weight" not in defaults or values.get("edge_weight") is not None:
+            raise TypeError(f"{name} has values other than 1, and forward() takes no edge_weight for them")
+        call.tensors["edge_weight"], call.forms["edge_weight"], call.forms[name] = weight, 1, "sparse with values"
+
+
+def of_types(call, name, values, sparse):
+    keys = []
+    for key, value in values.items():
+        if isinstance(key, tuple) and len(key) == 3 and all(isinstance(part, str) for part in key):
+            flat = "__".join(key)
+            if flat in call.tensors or torch.is_tensor(value) and value.is_floating_point():
+                raise Untraceable(f"{name}: values on the edges of several relations have no counterpart in libgnn")
+            if is_sparse(value):
+                value, weight, _ = sparse.edges(f"{name}[{key}]", value)
+                if weight is not None:
+                    raise TypeError(f"{name}[{key}] has values other than 1, which dictionaries of edges have no place for")
+        elif isinstance(key, str):
+            flat = f"{name}.{key}"
+        else:
+            raise TypeError(f"{name} has the key {key!r}: types of nodes, and triples of types, are expected")
+        if not torch.is_tensor(value) or value.layout is not torch.strided:
+            raise TypeError(f"{name}[{key!r}] must be a tensor, came {type(value).__name__}")
+        call.tensors[flat] = value
+        keys.append(key)
+    call.forms[name] = ("dict", tuple(keys))
+    if len({isinstance(key, tuple) for key in keys}) != 1:
+        raise TypeError(f"{name} has {'keys of both kinds' if keys else 'no keys'}: types of nodes, or triples of types, are expected")
+
+
+def of_data(call, name, value):
+    found = value.to_dict()
+    if any(isinstance(part, dict) for part in found.values()):
+        raise TypeError(f"{name} is a {type(value).__name__}: pass its x_dict and edge_index_dict")
+    call.tensors.update((key, part) for key, part in found.items() if torch.is_tensor(part) and part.layout is torch.strided)
+    call.forms[name] = ("data", tuple(sorted(call.tensors)))
+
+
+def of_pairs(call):
+    """Checks the pairs of a call; size=(senders, receivers) is read as their counts."""
+    pairs = [name for name, form in call.forms.items() if form in PAIRS]
+    size = call.constants.get("size")
+    if not pairs:
+        rows = next((value.shape[0] for value in call.tensors.values() if value.is_floating_point() and value.dim()), None)
+        given = list(call.sizes.items())
+        if isinstance(size, (tuple, list)) and len(size) == 2:
+            given.append(("size", tuple(size)))
+        for name, counts in given:
+            if counts != (rows, rows):
+                raise ValueError(f"{name} is of {counts[0]} x {counts[1]} nodes, and there are values of {rows}; of bipartite edges x is a pair, (x_senders, x_receivers)")
+            call.constants.pop(name, None)
+        return
+    if len(pairs) > 1:
+        raise TypeError(f"{', '.join(pairs)}: one pair of features is expected")
+    edges = [name for name in call.tensors if is_edges(name)]
+    if len(edges) != 1 or call.tensors[edges[0]].is_floating_point():
+        raise TypeError(f"{pairs[0]} is a pair of features, which belongs to one edge_index; came {', '.join(edges) or 'none'}")
+    given = call.sizes.get(edges[0], (None, None))[::-1] if size is None else tuple(size)
+    counts = tuple(call.tensors[f"{pairs[0]}.{end}"].shape[0] for end in ENDS)
+    if any(one is not None and one != other for one, other in zip(given, counts)):
+        raise ValueError(f"size={given}, and {pairs[0]} has {counts[0]} senders and {counts[1]} receivers")
+    call.constants.pop("size", None)
+
+
+def check_types(call):
+    """That dictionaries of values have the types of nodes of the relations, and no others."""
+    dicts = {name: form[1] for name, form in call.forms.items() if is_dict(form)}
+    ends = {end for keys in dicts.values() for key in keys if isinstance(key, tuple) for end in (key[0], key[-1])}
+    for name, keys in dicts.items():
+        if isinstance(keys[0], str) and ends != set(keys):
+            raise Untraceable(f"{name} has the types {', '.join(sorted(keys))}, and edges are between {', '.join(sorted(ends)) or 'none'}: each type of one must be in the other")
+
+
+def is_dict(form):
+    return isinstance(form, tuple) and form[0] == "dict"
+
+
+class Bound(torch.nn.Module):
+    """A module as a trace runs it: its forward() takes tensors, and dictionaries by type."""
+
+    def __init__(self, module, call, unnamed):
+        super().__init__()
+        self.module = module
+        names = [name for name in call.forms]
+        pairs = [name for name in names if call.forms[name] in PAIRS]
+        self.drawn_as = {}
+        for name in pairs:
+            self.drawn_as[name] = ("x_dict", 0)
+            self.drawn_as.update((edges, ("edges", (ENDS[0], ENDS[1]))) for edges in call.tensors if is_edges(edges))
+        dicts = {name: form[1] for name, form in call.forms.items() if is_dict(form)}
+        self.drawn_as.update((name, ("edge_dict" if isinstance(keys[0], tuple) else "x_dict", 0)) for name, keys in dicts.items())
+        self.relations = [RELATION] if pairs else [key for keys in dicts.values() for key in keys if isinstance(key, tuple)]
+        self.forward = Forward(module, names, {name: form for name, form in call.forms.items() if form in PAIRS + ("senders",)}, call.constants, unnamed)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+
+class Forward:
+    """Calls a module with arguments in the form in which it was called; a copy of it calls the copy."""
+
+    def __init__(self, module, names, pairs, constants, unnamed):
+        self.module, self.names, self.pairs, self.constants, self.unnamed = module, names, pairs, constants, unnamed
+
+    def __call__(self, **values):
+        if self.unnamed:
+            return self.module(*(values[name] for name in self.names))
+        for name, form in self.pairs.items():
+            senders, receivers = (values[name], None) if form == "senders" else (values[name][end] for end in ENDS)
+            if form == "senders and size":
+                values["size"], receivers = (senders.shape[0], receivers.shape[0]), None
+            values[name] = (senders, receivers)
+        return self.module(**values, **self.constants)
+
+
+def bound(module, call, unnamed):
+    """The module itself where forward() takes the tensors as they are."""
+    plain = not call.constants and not unnamed and not any(form in PAIRS + ("senders",) or is_dict(form) for form in call.forms.values())
+    return module if plain else Bound(module, call, unnamed)
