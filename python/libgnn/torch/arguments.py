@@ -73,11 +73,11 @@ class Version:
     count: of these a copy is kept."""
 
     def __init__(self, value):
-        self.at, self.number = value.data_ptr(), None if value.is_inference() else value._version
+        self.at, self.number, self.shape = value.data_ptr(), None if value.is_inference() else value._version, value.shape
         self.copy = value.clone() if uncounted(value) else None
 
     def is_of(self, value):
-        if value.data_ptr() != self.at:
+        if value.data_ptr() != self.at or value.shape != self.shape:
             return False
         if uncounted(value):
             return self.copy is not None and torch.equal(self.copy, value)
@@ -144,9 +144,17 @@ class Call:
     """One call: `tensors` by flat names (x, x_dict.paper, paper__cites__paper), `counts`, and the
     `key` of the forms that these came in."""
 
+    __slots__ = ("tensors", "counts", "constants", "forms", "sizes", "key")
+
     def __init__(self):
         self.tensors, self.counts, self.constants, self.forms, self.sizes = {}, {}, {}, {}, {}
         self.key = None
+
+    def like(self, tensors):
+        """A call of the same forms, all of them tensors."""
+        made = Call.__new__(Call)
+        made.tensors, made.counts, made.constants, made.forms, made.sizes, made.key = tensors, self.counts, self.constants, self.forms, self.sizes, self.key
+        return made
 
     def done(self):
         self.key = (tuple(self.forms.items()), tuple((name, frozen(value)) for name, value in self.constants.items()))

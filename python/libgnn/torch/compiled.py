@@ -22,7 +22,7 @@ import torch
 
 from .. import _library
 from .._arrays import Ints, Tensor
-from .._library import C, check, lib, struct
+from .._library import C, check, error, lib, struct
 from .._objects import Handle, context
 from . import arguments, from_pyg, pyg_draw, pyg_verify
 from .pyg_symbols import Untraceable
@@ -33,6 +33,8 @@ NODES = ("rows", "column", "cube", "ids", "id_rows")
 NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
 INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 KEPT_GRAPHS, KEPT_PLANS = 8, 32
+memcmp = ctypes.CDLL(None).memcmp
+memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_int
 
 
 # ---- memory of the library as tensors, and the places of the module's parameters in it ----
@@ -220,7 +222,7 @@ class Plan:
         inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
         found, described = traced(module, inputs, given, widths)
-        self.threads, self.found, self.drawn = threads, found, found.checks[0][0]
+        self.module, self.threads, self.found, self.drawn = module, threads, found, found.checks[0][0]
         outputs = [value for value, _ in found.output_values.values()]
         self.shapes = [(v.dim(), v.shape[1:]) for v in outputs]
         self.dim, self.shape = self.shapes[0]
@@ -238,16 +240,22 @@ class Plan:
         self.names = [lib.gnn_model_input_name(self.model, k).decode() for k in range(lib.gnn_model_input_count(self.model))]
         self.encoded = [name.encode() for name in self.names]
         self.n_slots = lib.gnn_model_graph_count(self.model)
-        self.graphs, self.tapes, self.lock, self.pid = {}, [], threading.RLock(), os.getpid()
+        self.graphs, self.latest, self.tapes, self.lock, self.pid = {}, None, [], threading.RLock(), os.getpid()
         kinds = {name: found.checks[0][0].kind(name) for name in self.drawn.values}
         self.kinds = {name: kind for name, kind in kinds.items() if name in call.tensors}
         self.indices = [name for name, kind in self.kinds.items() if kind in ("edges", "batch", "types")]
         self.ends = {name: self.drawn.ends(name) for name, kind in self.kinds.items() if kind == "edges"}
         self.counted = self.counted_by(call)
+        self.read = [self.reading(name, call) for name in self.names]
         if call.counts and "batch" not in self.kinds.values():
             raise Untraceable(f"{next(iter(call.counts))} is given without batch")
         self.arrange()
         self.fill()
+
+    def reading(self, name, call):
+        """The argument that an input of the model is, or its column; and whether it has reals."""
+        base, _, column = (name, "", "") if name in call.tensors else name.rpartition(".")
+        return base, int(column) if column else None, self.kinds[base] in NUMBERS
 
     def counted_by(self, call):
         """The value whose rows are counted, for each type of nodes; None: there is one type."""
@@ -301,11 +309,30 @@ class Plan:
                     self.back.append((None, None, k, place.index))
             if k is not None:
                 del gradient
+        with torch.no_grad():
+            self.straight = [(to.data_ptr(), value, value.shape, 4 * value.numel()) for to, value in zip(self.whole_to, self.whole_from) if to.is_contiguous() and value.numel()]
+            other = [k for k, to in enumerate(self.whole_to) if not to.is_contiguous()]
+            self.whole_to, self.whole_from = [self.whole_to[k] for k in other], [self.whole_from[k] for k in other]
+            self.others = self.values if self.rest else self.whole_from
+            self.copies, self.stale = [torch.empty_like(value, memory_format=torch.contiguous_format).detach() for value in self.others], True
         self.statistics_whole = [(place, k) for place, k in self.places if k is None]
 
     def fill(self):
         """Copies the module's values into the library's memory."""
+        for value in self.values:
+            if value.dtype is not torch.float32 or not value.is_cpu:
+                name = next(name for name, p in (*self.module.named_parameters(), *statistics(self.module).items()) if p is value)
+                raise TypeError(f"{name} must be float32 on the CPU, is {value.dtype} on {value.device}")
+        for to, value, shape, size in self.straight:
+            if value.shape != shape:
+                raise ValueError(f"a parameter has the shape {tuple(value.shape)}, and had {tuple(shape)}")
+            ctypes.memmove(to, value.data_ptr() if value.is_contiguous() else self.contiguous(value), size)
+        if not self.stale and all(value.is_contiguous() and not memcmp(kept.data_ptr(), value.data_ptr(), 4 * value.numel()) for kept, value in zip(self.copies, self.others)):
+            return
         with torch.no_grad():
+            for kept, value in zip(self.copies, self.others):
+                kept.copy_(value)
+            self.stale = False
             if self.whole_to:
                 torch._foreach_copy_(self.whole_to, self.whole_from)
             if self.rest:
@@ -313,10 +340,15 @@ class Plan:
                 for place in self.rest:
                     place.part.copy_(torch.where(place.index >= 0, flat[place.index.clamp(min=0)], place.part))
 
+    def contiguous(self, value):
+        self.passing = value.detach().contiguous()
+        return self.passing.data_ptr()
+
     def write_back(self):
         """Copies batch norm's running values out of the library after a step of training."""
         if not self.statistics_whole:
             return
+        self.stale = True
         with torch.no_grad():
             for place, _ in self.statistics_whole:
                 for j in place.owners if place.whole is None else (place.whole[0],):
@@ -354,10 +386,14 @@ class Plan:
         """The graphs of all slots for these edges; the last few are kept."""
         values = call.tensors
         tensors = [values[name] for name in self.indices]
+        counts = [values[name].shape[0] for name in self.counted.values()]
+        latest = self.latest
+        if latest is not None and counts == latest.counts and (latest.backward or not backward) and call.counts == latest.given and all(map(is_, tensors, latest.kept)):
+            if all(old.is_of(v) for old, v in zip(latest.versions, tensors)):
+                return latest
         for name, value in zip(self.indices, tensors):
             if value.dtype not in INTEGERS or value.device.type != "cpu":
                 raise TypeError(f"{name} must be int64 or int32 on the CPU, came {value.dtype} on {value.device}")
-        counts = [values[name].shape[0] for name in self.counted.values()]
         key = (*counts, *call.counts.values(), *[(v.data_ptr(), v.dtype, v.shape, v.stride()) for v in tensors])
         made = self.graphs.get(key)
         if made is None or backward and not made.backward or not all(old.is_of(v) for old, v in zip(made.versions, tensors)):
@@ -366,24 +402,23 @@ class Plan:
             while len(self.graphs) >= KEPT_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
             self.graphs[key] = made
+        self.latest = made
         return made
 
     def inputs(self, values):
         """The tensors of the model's inputs, in its order."""
         made = []
-        for name in self.names:
-            base, _, column = (name, "", "") if name in values else name.rpartition(".")
-            kind = self.kinds[base]
+        for base, column, numbers in self.read:
             x = values[base]
-            if kind in NUMBERS:
-                if x.dtype != torch.float32:
-                    raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
+            if not x.is_cpu:
+                raise TypeError(f"{base} must be on the CPU, is on {x.device}")
+            if not numbers:
+                x = ids_of(base, (x if column is None else x[:, column]).reshape(-1))
+            elif x.dtype is not torch.float32:
+                raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
+            elif x.dim() != 2 or not x.is_contiguous():
                 x = x if x.dim() == 2 else x.reshape(x.shape[0], -1)
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
-            else:
-                x = ids_of(base, (x[:, int(column)] if column else x).reshape(-1))
-            if x.device.type != "cpu":
-                raise TypeError(f"{base} must be on the CPU, is on {x.device}")
             made.append(x)
         return made
 
@@ -464,6 +499,7 @@ class Slots:
         self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
         check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
         self.backward, self.size, self.last = backward, None, None
+        self.counts, self.given = list(counts.values()) if plan.counted else [], call.counts
         self.kept = tensors  # no other tensor takes their address while this is kept
         self.versions = [arguments.Version(value) for value in tensors]
         self.free = weakref.finalize(self, free_graphs, list(self.at))
@@ -630,7 +666,7 @@ class Compiled(torch.nn.Module):
         self.__dict__["arguments"] = [name for name, p in parameters.items() if p.kind in kinds]
         self.__dict__["unnamed"] = not self.arguments and any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
         self.__dict__["defaults"] = {name: None if p.default is p.empty else p.default for name, p in parameters.items() if p.kind in kinds or p.kind is inspect.Parameter.KEYWORD_ONLY}
-        self.__dict__.update(sparse=arguments.Sparse(), unread={})
+        self.__dict__.update(sparse=arguments.Sparse(), unread={}, known={})
 
     def train(self, mode=True):
         self.wrapped.train(mode)
@@ -676,6 +712,13 @@ class Compiled(torch.nn.Module):
         return made
 
     def forward(self, *args, **kwargs):
+        if not kwargs:
+            form = tuple([value.dim() if type(value) is torch.Tensor and value.layout is torch.strided else None for value in args])
+            known = self.known.get(form)
+            if known is not None:
+                call = known.like(dict(zip(self.arguments, args)))
+                plan = self.plan(call, args, kwargs)
+                return plan(*args) if isinstance(plan, Layered) else self.run(plan, call)
         names = self.arguments
         if self.unnamed:
             names = arguments.names_of(args)
@@ -695,6 +738,8 @@ class Compiled(torch.nn.Module):
             self.unread[tuple(values)] = plan
         else:
             plan = self.plan(call, args, kwargs)
+            if not kwargs and not self.unnamed and None not in form:
+                self.known[form] = call.like({})
         return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call)
 
     def run(self, plan, call):
@@ -711,13 +756,20 @@ class Compiled(torch.nn.Module):
 
     @staticmethod
     def infer(plan, slots, tensors):
-        key = [(x.data_ptr(), x.shape, x.stride()) for x in tensors]
-        if slots.last != key:
-            slots.made, slots.kept_inputs = plan.record(slots, tensors)
-            slots.size, slots.last = output_size(plan, slots.made), key
+        last = slots.last
+        if last is not None and all(x.shape == shape and (x.dtype is torch.int32 or x.stride() == stride) for x, (shape, stride, _, _) in zip(tensors, last)):
+            for x, (_, _, place, member) in zip(tensors, last):
+                setattr(place, member, x.data_ptr())
+        else:
+            slots.made, (rows, named, _) = plan.record(slots, tensors)
+            slots.size = output_size(plan, slots.made)
+            slots.last = [(x.shape, x.stride(), named[k] if x.dtype is torch.int32 else rows[k], "ids" if x.dtype is torch.int32 else "data") for k, x in enumerate(tensors)]
+            slots.arguments, slots.parts = ctypes.byref(slots.made), (rows, named)
         y = torch.empty(slots.size)
-        out = Tensor(y.data_ptr() or None, slots.size[0], slots.size[1], slots.size[1])
-        check(lib.gnn_model_forward(plan.model, context(plan.threads)._at, ctypes.byref(slots.made), ctypes.byref(out)))
+        out = Tensor(y.data_ptr(), slots.size[0], slots.size[1], slots.size[1])
+        code = lib.gnn_model_forward(plan.model, context(plan.threads)._at, slots.arguments, ctypes.byref(out))
+        if code:
+            raise error(code)
         return y
 
 

@@ -282,7 +282,7 @@ class GivenGraph:
 
 def given_like(drawn, values):
     """The inputs that a program has, in place of drawn ones."""
-    values = {name: v.detach().cpu() for name, v in values.items() if torch.is_tensor(v)}
+    values = {name: v.detach().cpu().clone() for name, v in values.items() if torch.is_tensor(v)}  # NumPy shares these
     made = Drawn(drawn.module, drawn.names, drawn.specs, GivenGraph(values, drawn.first_edges()), drawn.relations)
     for name in values:
         base, _, node = name.rpartition(".")
