@@ -208,7 +208,7 @@ START_TEST(non_finite_weights)
 }
 END_TEST
 
-/* Published shapes, whole and token by token. */
+/* Models in published shapes: the text in one call, and token by token. */
 START_TEST(decoders_match_with_fp16_and_bf16_weights)
 {
     static const char *const names[] = {"gpt2", "llama"};

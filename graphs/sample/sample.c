@@ -233,7 +233,7 @@ int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool sc
     return gnn__reserve(&e->ids, &e->room, count, sizeof *e->ids, what);
 }
 
-/* Row pointers of the pairs that the nodes so far will get. */
+/* Row pointers of the next hop: counts of the pairs that each node drawn so far will get. */
 static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64_t *indptr)
 {
     const int threads = gnn__threads(s->context, 64 * n);

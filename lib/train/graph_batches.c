@@ -313,7 +313,7 @@ static int check_set(const gnn_data_t *data, const gnn_model_t *model,
     if (by_class && !gnn_data_graph_labels(data))
         return gnn__error(GNN_EINVALID, "the graphs of \"%s\" have no classes", gnn_data_name(data));
     if (!by_class && !c->targets)
-        return gnn__error(GNN_EINVALID, "this loss needs .targets, an array on graphs");
+        return gnn__error(GNN_EINVALID, "this loss needs .targets, the name of an array with a row per graph");
     return GNN_OK;
 }
 

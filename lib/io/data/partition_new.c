@@ -431,7 +431,7 @@ int gnn_partition_step(const gnn_partition_t *p, int64_t part, int64_t layers,
                           (long long)layers);
     for (int64_t l = 0; l < layers; l++) {
         if (widths[l] < 1)
-            return gnn__error(GNN_EINVALID, "partition: width %lld: expected at least 1, got %lld",
+            return gnn__error(GNN_EINVALID, "partition: width of layer %lld is %lld, expected at least 1",
                               (long long)l, (long long)widths[l]);
         if (!gnn__add(w, widths[l], &w))
             return gnn__error(GNN_EOVERFLOW, "partition: the sum of the widths does not fit");
