@@ -198,7 +198,7 @@ def theirs(cls, folder, case):
     config = type(case["config"]).from_pretrained(folder)  # some types have the class of another one
     net = in_double(getattr(T, cls).from_pretrained(folder, config=config, attn_implementation="eager"))
     a, logits, hidden = texts_of(net, case, Drawn())
-    return dict(logits=None if logits is None else np.asarray(logits, np.float64), hidden=None if hidden is None else np.asarray(hidden, np.float64))
+    return {n: None if v is None else np.asarray(v, np.float64).reshape(-1, v.shape[-1]) for n, v in (("logits", logits), ("hidden", hidden))}
 
 
 def verdict(library, cls, folder, case, a, key):
