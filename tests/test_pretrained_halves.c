@@ -1,6 +1,7 @@
 /* Weights that are kept in 16 bits: the model computes what it computes with the same weights in
  * full, and what it cannot do is refused by name. */
 #include "bert_small.h"
+#include "published.h"
 #include "peak.h"
 
 #include <gnn/generate.h>
@@ -174,7 +175,6 @@ START_TEST(calls_that_need_fp32_weights_are_refused)
     ck_fails(gnn_model_field(model, "words.table", &t, NULL), GNN_EUNSUPPORTED, "fp16 or bf16");
     ck_fails(gnn_optimizer_new(&optimizer, context, gnn_model_parameters(model), NULL),
              GNN_EUNSUPPORTED, "fp16 or bf16");
-    ck_fails(gnn_pretrained_save(p, in_folder("saved")), GNN_EUNSUPPORTED, "fp16 or bf16");
     ck_fails(gnn_model_save(model, in_folder("saved.safetensors")), GNN_EUNSUPPORTED, "fp16 or bf16");
     ck_ok(gnn_pretrained_batch_new(&batch, p,
                                    &(gnn_sequences_t){.count = 1, .lengths = &four, .ids = ids}));
@@ -185,6 +185,86 @@ START_TEST(calls_that_need_fp32_weights_are_refused)
     gnn_tape_free(tape);
     gnn_pretrained_batch_free(batch);
     gnn_pretrained_free(p);
+}
+END_TEST
+
+/* ---- fine-tuning ---- */
+
+static const char *const texts[] = {"the film is good", "a bad film", "good", "bad"};
+static const int32_t classes[] = {1, 0, 1, 0};
+enum { TEXTS = 4, CLASSES = 2 };
+
+static gnn_pretrained_t *open_classes(int64_t kept)
+{
+    gnn_pretrained_t *p = NULL;
+    ck_ok(gnn_pretrained_open_classes(
+        &p, context, test_folder,
+        &(gnn_classes_config_t){.count = CLASSES, .dropout = GNN_ZERO, .frozen_16_bits = kept}));
+    return p;
+}
+
+static int train_above(gnn_pretrained_t *p, int64_t frozen)
+{
+    const gnn_labelled_texts_t task = {{TEXTS, texts, NULL}, classes};
+    gnn_text_source_t *source;
+    gnn_train_config_t how = {.epochs = 3, .optimizer = {.kind = GNN_ADAMW, .clip_norm = 1}};
+    ck_ok(gnn_pretrained_groups(p, 1, frozen, &how.optimizer.groups, &how.optimizer.n_groups));
+    ck_ok(gnn_text_source_new(&source, p, &task, &task, NULL));
+    const int rc =
+        gnn_train_batches(gnn_pretrained_model(p), context, gnn_text_source(source), &how, NULL);
+    gnn_text_source_free(source);
+    return rc;
+}
+
+static void classify(const gnn_pretrained_t *p, gnn_real_t out[TEXTS * CLASSES])
+{
+    const gnn_tensor_t logits = gnn_tensor(out, TEXTS, CLASSES);
+    ck_ok(gnn_pretrained_classify(p, context, &(gnn_texts_t){TEXTS, texts, NULL}, &logits));
+}
+
+/* Embeddings and `frozen - 1` layers in 16 bits: the same logits as with all weights widened, and
+ * the written folder has the 16-bit arrays of the original. */
+START_TEST(training_above_16_bit_layers_matches_full_precision)
+{
+    static const char vocabulary[] =
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\nfilm\nthe\na\nis\n";
+    const int64_t frozen = _i + 1;
+    gnn_real_t got[TEXTS * CLASSES], expected[TEXTS * CLASSES];
+    gnn_arrays_t *before, *after;
+    char path[1200];
+    write_all();
+    write_text("vocab.txt", vocabulary);
+    write_halves_of(test_folder, GNN_DTYPE_BFLOAT16, false);
+    gnn_pretrained_t *kept = open_classes(frozen), *whole = open_classes(0);
+    ck_assert_int_eq(count_kept(kept), 3 + (frozen - 1) * 6);
+    ck_fails(train_above(kept, frozen - 1), GNN_EUNSUPPORTED, "fp16 or bf16");
+    ck_ok(train_above(kept, frozen));
+    ck_ok(train_above(whole, frozen));
+    classify(kept, got);
+    classify(whole, expected);
+    ck_near(got, expected, TEXTS * CLASSES);
+    ck_assert(got[0] != 0);
+    ck_ok(gnn_safetensors_read(&before, in_folder("model.safetensors"), NULL));
+    snprintf(path, sizeof path, "%s", in_folder("saved"));
+    ck_ok(gnn_pretrained_save(kept, path));
+    gnn_pretrained_free(kept);
+    ck_ok(gnn_pretrained_open(&kept, context, path));
+    classify(kept, expected);
+    ck_near(got, expected, TEXTS * CLASSES);
+    ck_ok(gnn_safetensors_read(&after, in_folder("saved/model.safetensors"), NULL));
+    int64_t equal = 0;
+    for (int64_t k = 0; k < gnn_arrays_count(before); k++) {
+        const gnn_array_t *a = gnn_arrays_at(before, k), *b = gnn_arrays_find(after, a->name);
+        equal += b && b->dtype == a->dtype && memcmp(a->data, b->data, 2 * (size_t)a->count) == 0;
+    }
+    ck_assert_int_eq(equal, 3 + (frozen - 1) * 6);
+    gnn_arrays_free(before);
+    gnn_arrays_free(after);
+    gnn_pretrained_free(kept);
+    gnn_pretrained_free(whole);
+    clear_folder(path);
+    ck_assert_int_eq(rmdir(path), 0);
+    remove(in_folder("vocab.txt"));
 }
 END_TEST
 
@@ -322,6 +402,7 @@ int main(void)
     tcase_add_loop_test(c, a_small_bert, 0, 2);
     tcase_add_test(c, mixed_weight_types_load);
     tcase_add_test(c, calls_that_need_fp32_weights_are_refused);
+    tcase_add_loop_test(c, training_above_16_bit_layers_matches_full_precision, 0, 2);
     tcase_add_test(c, non_finite_weights);
     tcase_add_loop_test(c, decoders_match_with_fp16_and_bf16_weights, 0, 2);
     tcase_add_test(c, opening_reads_the_file_once);

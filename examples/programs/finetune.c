@@ -19,7 +19,7 @@ typedef struct {
     const char *folder, *data, *validation, *test, *save;
     int64_t epochs, sentences, accumulate, frozen, max_length, seed, threads, limit;
     double lr, weight_decay, warmup_share, layer_decay, dropout;
-    int first, json;
+    int first, json, keep_16_bits;
 } options_t;
 
 /* The objects of a run. */
@@ -190,7 +190,8 @@ static int run(run_t *r)
         &(gnn_classes_config_t){.count = classes,
                                 .names = names,
                                 .first = r->o->first ? GNN_ON : GNN_OFF,
-                                .dropout = r->o->dropout > 0 ? (gnn_real_t)r->o->dropout : GNN_ZERO}));
+                                .dropout = r->o->dropout > 0 ? (gnn_real_t)r->o->dropout : GNN_ZERO,
+                                .frozen_16_bits = r->o->keep_16_bits ? r->o->frozen : 0}));
     r->accuracy = NAN;
     const int trained = train(r);
     if (trained == GNN_OK && r->test)
@@ -222,6 +223,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
              "factor of the learning rate from each layer to the one below", 0.01, 1),
         WHOLE("frozen", &o->frozen,
               "frozen depths: 1 the embeddings, 2 also the first layer, ... [0]", 0, 1000),
+        FLAG("keep-16-bits", &o->keep_16_bits, "keeps bf16 and fp16 weights of frozen depths in 16 bits",
+             .where = "frozen"),
         REAL("weight-decay", &o->weight_decay, "of AdamW", 0, 1000),
         REAL("dropout", &o->dropout, "before the classification head", 0, 0.99),
         CHOICE("readout", &o->first, "pooling of a sentence: mean of its rows, or the first row",

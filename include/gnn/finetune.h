@@ -28,6 +28,9 @@ typedef struct gnn_classes_config {
     const char *const *names; /**< (count) of the classes; NULL: "0", "1", ... */
     gnn_flag_t first;         /**< GNN_ON: the first row is the sentence's vector [off: the mean] */
     gnn_real_t dropout;       /**< of that vector, in training [0.1]; GNN_ZERO: none */
+    /** depths, from the embeddings on, whose bf16 and fp16 weights stay in 16 bits [0]. They must
+     * be frozen (gnn_pretrained_groups): training them returns GNN_EUNSUPPORTED */
+    int64_t frozen_16_bits;
 } gnn_classes_config_t;
 
 /**
@@ -38,17 +41,17 @@ typedef struct gnn_classes_config {
  * @param[in]  context     used during the call
  * @param[in]  folder      of an encoder
  * @param[in]  classes     copied
- * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a NULL among the names, or
- *         an invalid dropout rate
+ * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a NULL among the names, an
+ *         invalid dropout rate, or a negative count of depths
  */
 GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                         const char *folder, const gnn_classes_config_t *classes);
 
 /**
- * Writes a model as a folder that gnn_pretrained_open reads: the current weights in fp32, with the
- * names and layout of the folder that the model was opened from (so that other programs can read
- * the Transformer), a new classification head in the subfolder 1_classes; config.json, the
- * tokenizer's files and modules.json.
+ * Writes a model as a folder that gnn_pretrained_open reads: the current weights in fp32 (those that
+ * are kept in 16 bits as they are), with the names and layout of the folder that the model was
+ * opened from (so that other programs can read the Transformer), a new classification head in the
+ * subfolder 1_classes; config.json, generation_config.json, the tokenizer's files and modules.json.
  *
  * @param[in] folder  created if missing; existing files of these names are replaced
  * @return GNN_OK; GNN_EIO: a file cannot be written, or the folder of the model no longer exists;
@@ -83,7 +86,8 @@ GNN_API int gnn_pretrained_classify_pairs(const gnn_pretrained_t *pretrained,
 /**
  * Groups of parameters by depth, for gnn_optimizer_config_t: steps before the first layer have
  * depth 0, layer k depth k + 1, steps after the last layer the greatest depth. From there down,
- * each depth has `decay` times the learning rate of the next.
+ * each depth has `decay` times the learning rate of the next. Of frozen depths training computes no
+ * gradients, until the next call.
  *
  * @param[in]  decay     0 < decay <= 1; 1: one rate
  * @param[in]  frozen    count of frozen depths: 0 none, 1 the embeddings, ...

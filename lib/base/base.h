@@ -98,6 +98,9 @@ int gnn__new(void *out, int64_t count, size_t element, const char *what);
 /* Not zeroed; aligned to cache lines, so that vectors of a row do not straddle them, and from 2 MB
  * up to huge pages. NULL without memory. */
 void *gnn__aligned(size_t bytes);
+/* Zeroes memory of gnn__aligned. Its whole pages are returned to the system, so that they take no
+ * memory until they are written. */
+void gnn__zero_pages(void *memory, size_t bytes);
 /* Grows *inout from `old` to `count` elements: contents are kept, new elements zeroed. On failure
  * *inout is unchanged. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);

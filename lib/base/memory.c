@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static _Thread_local int64_t fail_at, made;
 
@@ -45,6 +46,19 @@ void *gnn__aligned(size_t bytes)
         madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
+}
+
+void gnn__zero_pages(void *memory, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)memory,
+                    end = begin + bytes, first = (begin + page - 1) / page * page,
+                    last = end / page * page;
+    if (bytes < HUGE_PAGE || madvise((void *)first, last - first, MADV_DONTNEED) != 0) {
+        memset(memory, 0, bytes);
+        return;
+    }
+    memset(memory, 0, first - begin);
+    memset((void *)last, 0, end - last);
 }
 
 int gnn__new(void *out, int64_t count, size_t element, const char *what)

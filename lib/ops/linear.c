@@ -36,6 +36,10 @@ static int fp16_shape(gnn_op_call_t *call)
     if (call->in[0].sparse)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
                            "linear takes no sparse tensor with fp16 or bf16 weights");
+    if (call->in[0].wants_grad)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "training: no gradient passes through fp16 or bf16 weights; what is below "
+                           "them must be frozen, or the model opened in full precision");
     return gnn__op_bytes(call, gnn__fp16_scratch(call->in[1].halves, call->in[0].rows), 1,
                          sizeof(gnn_real_t), &call->forward_scratch);
 }
@@ -64,7 +68,7 @@ static int linear_shape(gnn_op_call_t *call)
     GNN_TRY(check_shapes(call));
     gnn__op_output(call, x->rows, is_transposed(call) ? w->rows : w->cols);
     if (w->halves)
-        return fp16_shape(call);
+        GNN_TRY(fp16_shape(call));
     call->in[0].keep = !x->sparse && w->wants_grad;
     call->in[1].keep = !x->sparse && x->wants_grad;
     if (x->sparse)

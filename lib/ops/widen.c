@@ -1,5 +1,5 @@
-/* Widens an fp16 or bf16 parameter for ops that read full precision only. There is no gradient: a
- * tape that records backward has no such parameters. */
+/* Widens an fp16 or bf16 parameter for ops that read full precision only. There is no gradient:
+ * such parameters are not trained. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>

@@ -14,6 +14,7 @@ typedef struct {
     double argument;         /* of `init`: a constant, or a standard deviation */
     int64_t fan_in, fan_out; /* of `init` */
     bool zero;               /* the gradient counts as 0, whatever its memory holds */
+    bool frozen;             /* training records no gradient */
     gnn__fp16_t halves;      /* fp16 or bf16 elements; .at NULL: in full precision in the block */
     uint64_t hash;           /* of the name */
 } parameter_t;
@@ -64,6 +65,7 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      init_argument,
                      fan_in > 0 ? fan_in : rows,
                      fan_out > 0 ? fan_out : cols,
+                     false,
                      false,
                      {0},
                      gnn__hash_string(name)};
@@ -190,6 +192,11 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
     memset(*elements, 0, sizeof **elements * (size_t)(p->rows * p->cols));
     p->halves = (gnn__fp16_t){*elements, transposed ? p->cols : p->rows,
                               transposed ? p->rows : p->cols, bf16, transposed};
+    /* optimisers read whole blocks */
+    const size_t bytes = sizeof(gnn_real_t) * (size_t)(p->rows * p->cols);
+    gnn__zero_pages(parameters->values + p->offset, bytes);
+    gnn__zero_pages(parameters->gradients + p->offset, bytes);
+    p->zero = false;
     return GNN_OK;
 }
 
@@ -198,6 +205,13 @@ void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *co
     parameter_t *p = &parameters->list[id];
     gnn__fp16_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
     p->halves.at = NULL;
+    gnn__zero_pages(parameters->halves + p->offset,
+                    sizeof *parameters->halves * (size_t)(p->rows * p->cols));
+}
+
+void gnn__parameters_freeze(gnn_parameters_t *parameters, int32_t id, bool frozen)
+{
+    parameters->list[id].frozen = frozen;
 }
 
 static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
@@ -210,6 +224,12 @@ const gnn__fp16_t *gnn__parameters_halves(const gnn_parameters_t *parameters, in
 {
     const parameter_t *p = at(parameters, id);
     return p->halves.at ? &p->halves : NULL;
+}
+
+bool gnn__parameters_learns(const gnn_parameters_t *parameters, int32_t id)
+{
+    const parameter_t *p = at(parameters, id);
+    return !p->frozen && !p->halves.at;
 }
 
 int gnn__parameters_keep_packed(gnn_parameters_t *parameters)
@@ -326,5 +346,5 @@ int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id)
 void gnn_parameters_zero_gradients(gnn_parameters_t *parameters)
 {
     for (int32_t id = 0; parameters->gradients && id < parameters->count; id++)
-        parameters->list[id].zero = true;
+        parameters->list[id].zero = !parameters->list[id].halves.at;
 }

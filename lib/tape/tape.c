@@ -189,9 +189,7 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     v->halves = gnn__parameters_halves(parameters, id);
     if (gnn__parameters_prepacked(parameters))
         tape->prepacked = gnn__parameters_prepacked(parameters);
-    if (v->halves && tape->recording)
-        gnn_tape_fail(tape, gnn__parameters_check_whole(parameters, "training"));
-    v->wants_grad = tape->recording && !tape->frozen;
+    v->wants_grad = tape->recording && !tape->frozen && gnn__parameters_learns(parameters, id);
     if (v->wants_grad)
         gnn_tape_fail(tape, gnn__parameters_check_free(parameters, "training"));
     return id_of(tape, v);

@@ -157,6 +157,10 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
 void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id);
 /* Zeroes a parameter that gnn__parameters_make_room without `draws` left uninitialised. */
 void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id);
+/* Training records no gradient of a frozen parameter. */
+void gnn__parameters_freeze(gnn_parameters_t *parameters, int32_t id, bool frozen);
+/* False for parameters that are frozen or stored as fp16 or bf16, whose gradient stays 0. */
+bool gnn__parameters_learns(const gnn_parameters_t *parameters, int32_t id);
 /* NULL if the parameter is stored in full precision. */
 const gnn__fp16_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id);
 /* GNN_EUNSUPPORTED, naming the first fp16 or bf16 parameter: `what` needs all of them in full

@@ -1,10 +1,12 @@
 /* The best weights so far: comparison of epochs, and a copy of the parameter block and of the
  * running statistics. */
+#include <lib/tape/tape.h>
 #include <lib/train/train.h>
 
 int gnn__best_open(gnn__best_t *best, const gnn_model_t *model)
 {
     int64_t length, total;
+    size_t bytes;
     int rc;
     *best = (gnn__best_t){.parameters = gnn_model_parameters(model),
                           .loss = INFINITY,
@@ -19,7 +21,10 @@ int gnn__best_open(gnn__best_t *best, const gnn_model_t *model)
         GNN_CHECK(gnn_model_buffer(model, gnn_model_buffer_name(model, b), &best->buffers[b]));
         total += best->buffers[b].rows * best->buffers[b].cols;
     }
-    GNN_CHECK(gnn__new(&best->kept, total, sizeof *best->kept, "best weights"));
+    GNN_CHECK(gnn__bytes(total, sizeof *best->kept, "best weights", &bytes));
+    best->kept = gnn__aligned(bytes);
+    GNN_CHECK(best->kept ? GNN_OK : gnn__error(GNN_EMEMORY, "best weights: no memory"));
+    gnn__zero_pages(best->kept, bytes);
     gnn__best_keep(best);
     return GNN_OK;
 done:
@@ -44,12 +49,19 @@ void gnn__best_close(gnn__best_t *best)
     best->buffers = NULL;
 }
 
-/* Copies block and buffers to `kept` (keep) or back. */
+/* Copies what training changes, and the buffers, to `kept` (keep) or back. */
 static void copy(const gnn__best_t *best, bool keep)
 {
     int64_t length;
-    gnn_real_t *block = gnn_parameters_block(best->parameters, 0, &length), *at = best->kept + length;
-    memcpy(keep ? best->kept : block, keep ? block : best->kept, sizeof *block * (size_t)length);
+    gnn_parameters_block(best->parameters, 0, &length);
+    gnn_real_t *at = best->kept + length;
+    for (int32_t id = 0; id < gnn_parameters_count(best->parameters); id++) {
+        const gnn_tensor_t t = gnn_parameters_value(best->parameters, id);
+        gnn_real_t *kept = best->kept + gnn_parameters_offset(best->parameters, id);
+        if (t.data && gnn__parameters_learns(best->parameters, id))
+            memcpy(keep ? kept : t.data, keep ? t.data : kept,
+                   sizeof *kept * (size_t)(t.rows * t.cols));
+    }
     for (int64_t b = 0; b < best->n_buffers; b++) {
         const gnn_tensor_t *t = &best->buffers[b];
         for (int64_t r = 0; r < t->rows; r++, at += t->cols)

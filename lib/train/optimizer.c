@@ -127,6 +127,31 @@ static int resolve_ranges(gnn_optimizer_t *o, const gnn_optimizer_config_t *conf
     return GNN_OK;
 }
 
+/* fp16 and bf16 parameters belong to no range that moves. */
+static int check_fp16(const gnn_parameters_t *parameters, const gnn_optimizer_config_t *config,
+                      const gnn_optimizer_t *o)
+{
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++)
+        if (gnn__parameters_halves(parameters, id) && parameter_range(o, config, id).lr_scale != 0)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "optimizer: the parameter %s is stored as fp16 or bf16; freeze it "
+                              "(lr_scale GNN_ZERO), or open the model in full precision",
+                              gnn_parameters_name(parameters, id));
+    return GNN_OK;
+}
+
+/* Moments of parameters that do not move take no memory. */
+static int new_moments(const gnn_optimizer_t *o, const char *what, gnn_real_t **moments)
+{
+    size_t bytes;
+    GNN_TRY(gnn__bytes(o->length, sizeof **moments, what, &bytes));
+    *moments = gnn__aligned(bytes);
+    if (!*moments)
+        return gnn__error(GNN_EMEMORY, "%s: no memory for %zu bytes", what, bytes);
+    gnn__zero_pages(*moments, bytes);
+    return GNN_OK;
+}
+
 int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                       gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
 {
@@ -142,19 +167,19 @@ int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
         return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
                           (long long)config->n_groups);
     GNN_CHECK(gnn__parameters_check_free(parameters, "optimizer"));
-    GNN_CHECK(gnn__parameters_check_whole(parameters, "optimizer"));
     GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
     o->context = context;
     o->parameters = parameters;
     settings(o, config);
     GNN_CHECK(check(o));
     GNN_CHECK(check_groups(parameters, config));
+    GNN_CHECK(check_fp16(parameters, config, o));
     gnn_parameters_block(parameters, 0, &o->length);
     GNN_CHECK(resolve_ranges(o, config));
     if (o->kind != GNN_SGD || o->momentum > 0)
-        GNN_CHECK(gnn__new(&o->first, o->length, sizeof *o->first, "first moments"));
+        GNN_CHECK(new_moments(o, "first moments", &o->first));
     if (o->kind != GNN_SGD)
-        GNN_CHECK(gnn__new(&o->second, o->length, sizeof *o->second, "second moments"));
+        GNN_CHECK(new_moments(o, "second moments", &o->second));
     *optimizer = o;
     return GNN_OK;
 done:

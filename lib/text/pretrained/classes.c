@@ -1,5 +1,6 @@
 /* A new classification head on a pretrained encoder, learning rates by depth, and predictions. */
 #include <lib/io/arrays/text_file.h>
+#include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
 #include <math.h>
 
@@ -13,6 +14,9 @@ static int check_head(const gnn_classes_config_t *c)
     if (!(c->dropout > -1 && c->dropout < 1))
         return gnn__error(GNN_EINVALID, "dropout is %g, a rate below 1 is expected",
                           (double)c->dropout);
+    if (c->frozen_16_bits < 0)
+        return gnn__error(GNN_EINVALID, "%lld depths in 16 bits, at least 0 are expected",
+                          (long long)c->frozen_16_bits);
     for (int64_t k = 0; c->names && k < c->count; k++) {
         if (!c->names[k] || !*c->names[k])
             return gnn__error(GNN_EINVALID, "class %lld has no name", (long long)k);
@@ -49,6 +53,51 @@ static json_t *head_of(const gnn_classes_config_t *c)
                      "id2label", labels_of(c));
 }
 
+/* ---- learning rates by depth ---- */
+
+static bool is_layer(const gnn_model_t *model, int64_t step)
+{
+    return gnn_model_step(model, step)->kind == GNN_STEP_LAYER;
+}
+
+static int64_t layers_before(const gnn_model_t *model, int64_t end)
+{
+    int64_t layers = 0;
+    for (int64_t k = 0; k < end; k++)
+        layers += is_layer(model, k);
+    return layers;
+}
+
+/* The depth of a step: see gnn_pretrained_groups. */
+static int64_t depth_of(const gnn_model_t *model, int64_t step, int64_t top)
+{
+    const int64_t layers = layers_before(model, step + 1);
+    return layers == top - 1 && !is_layer(model, step) ? top : layers;
+}
+
+/* The least depth of the steps whose fields lie in a parameter. */
+static int64_t parameter_depth(const gnn_model_t *model, int32_t id)
+{
+    const int64_t top = layers_before(model, gnn_model_step_count(model)) + 1;
+    const char *name = gnn_parameters_name(gnn_model_parameters(model), id);
+    for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
+        const char *step = gnn_model_step(model, k)->name;
+        const size_t length = strlen(step);
+        if (strncmp(name, step, length) == 0 && name[length] == '.')
+            return depth_of(model, k, top);
+    }
+    return top;
+}
+
+/* Converts the 16-bit weights of all further depths. */
+static void widen_from(const gnn_pretrained_t *p, const gnn_context_t *context, int64_t depth)
+{
+    gnn_parameters_t *parameters = gnn_model_parameters(p->made.model);
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++)
+        if (gnn__parameters_halves(parameters, id) && parameter_depth(p->made.model, id) >= depth)
+            gnn__parameters_widen(parameters, context, id);
+}
+
 int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                 const char *folder, const gnn_classes_config_t *classes)
 {
@@ -65,22 +114,10 @@ int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *co
     json_t *head = head_of(&full);
     if (!head)
         return gnn__error(GNN_EMEMORY, "no memory for the new classes");
-    return gnn__pretrained_take(pretrained, context, folder, head, NULL);
-}
-
-/* ---- learning rates by depth ---- */
-
-static bool is_layer(const gnn_model_t *model, int64_t step)
-{
-    return gnn_model_step(model, step)->kind == GNN_STEP_LAYER;
-}
-
-static int64_t layers_before(const gnn_model_t *model, int64_t end)
-{
-    int64_t layers = 0;
-    for (int64_t k = 0; k < end; k++)
-        layers += is_layer(model, k);
-    return layers;
+    const gnn_pretrained_config_t how = {.keep_16_bits = full.frozen_16_bits > 0 ? GNN_ON : GNN_OFF};
+    GNN_TRY(gnn__pretrained_take(pretrained, context, folder, head, &how));
+    widen_from(*pretrained, context, full.frozen_16_bits);
+    return GNN_OK;
 }
 
 static bool has_fields(const gnn_model_t *model, const char *prefix)
@@ -112,8 +149,7 @@ int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t fr
     GNN_TRY(gnn__new(&pretrained->prefixes, steps, sizeof *pretrained->prefixes, "names of groups"));
     *n_groups = 0;
     for (int64_t k = 0; k < steps; k++) {
-        const int64_t layers = layers_before(model, k + 1),
-                      depth = layers == top - 1 && !is_layer(model, k) ? top : layers;
+        const int64_t depth = depth_of(model, k, top);
         char *prefix = pretrained->prefixes[*n_groups];
         snprintf(prefix, sizeof *pretrained->prefixes, "%s.", gnn_model_step(model, k)->name);
         if (!has_fields(model, prefix))
@@ -123,6 +159,8 @@ int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t fr
             .lr_scale = depth < frozen ? GNN_ZERO : (gnn_real_t)pow(decay, (double)(top - depth)),
             .weight_decay = depth < frozen ? GNN_ZERO : 0};
     }
+    for (int32_t id = 0; id < gnn_parameters_count(gnn_model_parameters(model)); id++)
+        gnn__parameters_freeze(gnn_model_parameters(model), id, parameter_depth(model, id) < frozen);
     *groups = pretrained->groups;
     return GNN_OK;
 }

@@ -80,6 +80,7 @@ static int copy_files(const char *from, const char *to)
                                         "spm.model",
                                         "sentencepiece.model",
                                         "added_tokens.json",
+                                        "generation_config.json",
                                         "sentence_bert_config.json",
                                         "config_sentence_transformers.json"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -155,7 +156,6 @@ int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *folder)
     int rc;
     if (!pretrained || !folder || !*folder)
         return gnn__error(GNN_EINVALID, "no %s", pretrained ? "folder" : "pretrained model");
-    GNN_CHECK(gnn__parameters_check_whole(gnn_model_parameters(pretrained->made.model), "saving"));
     GNN_CHECK(gnn__parts_open(&parts, pretrained->folder, pretrained->head));
     list = json_array();
     GNN_CHECK(list ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for modules.json"));

@@ -434,6 +434,8 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
     if (f->stored && (through || scaled))
         return gnn__error(GNN_EUNSUPPORTED, "%s was made from array %s, and is not written", name,
                           through ? through->name : scaled->name);
+    if (f->stored && stored && !to.data)
+        return GNN_OK; /* kept in 16 bits: written as it was read */
     if (f->stored && (stored || f->part->weights.n_files == 0)) {
         char whole[MOST_NAME + 16];
         snprintf(whole, sizeof whole, "%s%s", array, p->part);
