@@ -206,13 +206,12 @@ static gnn_pretrained_t *open_classes(int64_t kept)
 static int train_above(gnn_pretrained_t *p, int64_t frozen)
 {
     const gnn_labelled_texts_t task = {{TEXTS, texts, NULL}, classes};
-    gnn_text_source_t *source;
+    gnn_source_t *source;
     gnn_train_config_t how = {.epochs = 3, .optimizer = {.kind = GNN_ADAMW, .clip_norm = 1}};
     ck_ok(gnn_pretrained_groups(p, 1, frozen, &how.optimizer.groups, &how.optimizer.n_groups));
-    ck_ok(gnn_text_source_new(&source, p, &task, &task, NULL));
-    const int rc =
-        gnn_train_batches(gnn_pretrained_model(p), context, gnn_text_source(source), &how, NULL);
-    gnn_text_source_free(source);
+    ck_ok(gnn_source_of_texts(&source, p, &task, &task, NULL));
+    const int rc = gnn_train_batches(gnn_pretrained_model(p), context, source, &how, NULL);
+    gnn_source_free(source);
     return rc;
 }
 
