@@ -2,6 +2,7 @@
  * walks. */
 #include <graphs/build.h>
 #include <lib/base/igraph.h>
+#include <lib/kernels/dense/lapack.h>
 
 #include <math.h>
 
@@ -85,55 +86,19 @@ static int normalise(adjacency_t *a)
     return GNN_OK;
 }
 
-/* ---- small graphs: the dense matrix, by LAPACK's dsyevr ---- */
-
-void dsyevr_(const char *job, const char *range, const char *uplo, const int *n, double *a,
-             const int *lda, const double *vl, const double *vu, const int *il, const int *iu,
-             const double *tolerance, int *found, double *w, double *z, const int *ldz,
-             int *support, double *work, const int *lwork, int *iwork, const int *liwork, int *info,
-             size_t, size_t, size_t);
-
-typedef struct dense {
-    double *matrix, *work;
-    int *support, *integers;
-} dense_t;
-
-static void dense_free(dense_t *d)
-{
-    gnn_free(d->matrix);
-    gnn_free(d->work);
-    gnn_free(d->support);
-    gnn_free(d->integers);
-}
-
-static int dense_new(dense_t *d, const adjacency_t *a, int64_t count)
-{
-    GNN_TRY(gnn__new(&d->matrix, a->n * a->n, sizeof *d->matrix, "a Laplacian"));
-    GNN_TRY(gnn__new(&d->work, 64 * a->n, sizeof *d->work, "scratch of eigenvectors"));
-    GNN_TRY(gnn__new(&d->support, 2 * count, sizeof *d->support, "scratch of eigenvectors"));
-    GNN_TRY(gnn__new(&d->integers, 16 * a->n, sizeof *d->integers, "scratch of eigenvectors"));
-    for (int64_t i = 0; i < a->n; i++) {
-        d->matrix[i * a->n + i] = 1;
-        for (int64_t k = a->indptr[i]; k < a->indptr[i + 1]; k++)
-            d->matrix[i * a->n + a->indices[k]] -= a->weight[k];
-    }
-    return GNN_OK;
-}
+/* ---- small graphs: the dense matrix ---- */
 
 static int solve_dense(const adjacency_t *a, int64_t count, double *values, double *vectors)
 {
-    dense_t d = {0};
-    const int n = (int)a->n, lwork = 64 * n, liwork = 16 * n;
-    const int first = 1, last = (int)count;
-    const double none = 0;
-    int found = 0, info = 0, rc = dense_new(&d, a, count);
-    if (rc == GNN_OK)
-        dsyevr_("V", "I", "U", &n, d.matrix, &n, &none, &none, &first, &last, &none, &found, values,
-                vectors, &n, d.support, d.work, &lwork, d.integers, &liwork, &info, 1, 1, 1);
-    dense_free(&d);
-    if (rc == GNN_OK && (info != 0 || found != last))
-        rc = gnn__error(GNN_ENUMERIC, "LAPACK found %d of %d eigenvectors (dsyevr %d)", found, last,
-                        info);
+    double *matrix;
+    GNN_TRY(gnn__new(&matrix, a->n * a->n, sizeof *matrix, "a Laplacian"));
+    for (int64_t i = 0; i < a->n; i++) {
+        matrix[i * a->n + i] = 1;
+        for (int64_t k = a->indptr[i]; k < a->indptr[i + 1]; k++)
+            matrix[i * a->n + a->indices[k]] -= a->weight[k];
+    }
+    const int rc = gnn__eigenvectors(matrix, a->n, 0, count, values, vectors);
+    gnn_free(matrix);
     return rc;
 }
 

@@ -1,6 +1,8 @@
 /* Line charts, and the plane of the principal components. */
 #include "svg_check.h"
 
+#include <omp.h>
+
 static char *chart(const gnn_curves_t *curves)
 {
     static char *text;
@@ -209,6 +211,34 @@ START_TEST(no_direction_has_more_variance)
 }
 END_TEST
 
+/* With fewer rows than columns the vectors come from products of rows. Each row twice gives the
+ * same directions by products of columns; a component is the same whatever count of threads. */
+START_TEST(fewer_rows_than_columns)
+{
+    enum { ROWS = 30 };
+    double directions[2][D], spread[2] = {5, 2}, share[2], twice_share[2];
+    gnn_real_t *x = cloud(directions, spread), twice[2 * ROWS * D], points[2 * ROWS],
+               twice_points[4 * ROWS], again[2 * ROWS];
+    memcpy(twice, x, sizeof twice / 2);
+    memcpy(twice + ROWS * D, x, sizeof twice / 2);
+    const gnn_tensor_t wide = gnn_tensor(x, ROWS, D), tall = gnn_tensor(twice, 2 * ROWS, D),
+                       out = gnn_tensor(points, ROWS, 2),
+                       twice_out = gnn_tensor(twice_points, 2 * ROWS, 2),
+                       other = gnn_tensor(again, ROWS, 2);
+    ck_ok(gnn_pca_2d(&wide, &out, share));
+    ck_ok(gnn_pca_2d(&tall, &twice_out, twice_share));
+    for (int k = 0; k < 2 * ROWS; k++) {
+        ck_assert_double_eq_tol((double)points[k], (double)twice_points[k], 1e-4);
+        ck_assert(twice_points[k] == twice_points[k + 2 * ROWS]);
+    }
+    ck_assert(fabs(share[0] - twice_share[0]) < 1e-9 && fabs(share[1] - twice_share[1]) < 1e-9);
+    omp_set_num_threads(omp_get_max_threads() == 1 ? 2 : 1);
+    ck_ok(gnn_pca_2d(&wide, &other, share));
+    ck_assert_mem_eq(again, points, sizeof points);
+    free(x);
+}
+END_TEST
+
 START_TEST(small_and_flat_and_wrong_matrices)
 {
     gnn_real_t one[3] = {1, 2, 4}, flat[6] = {7, 7, 7, 7, 7, 7}, points[6] = {9, 9, 9, 9, 9, 9};
@@ -227,9 +257,10 @@ START_TEST(small_and_flat_and_wrong_matrices)
     one[1] = NAN;
     ck_fails(gnn_pca_2d(&column, &out, share), GNN_ENUMERIC, "x");
     ck_fails(gnn_pca_2d(NULL, &out, share), GNN_EINVALID, "is NULL");
-    for (int64_t n = 1; n <= 3; n++) {
+    one[1] = 2;
+    for (int64_t n = 1; n <= 9; n++) {
         gnn__fail_allocation(n);
-        ck_fails(gnn_pca_2d(&same, &out, share), GNN_EMEMORY, "memory");
+        ck_fails(gnn_pca_2d(&column, &out, share), GNN_EMEMORY, "memory");
         gnn__fail_allocation(0);
     }
 }
@@ -247,6 +278,7 @@ int main(void)
     tcase_add_test(tests, a_full_disk_is_reported);
     tcase_add_test(tests, pca_matches_the_covariance_eigenvectors);
     tcase_add_test(tests, no_direction_has_more_variance);
+    tcase_add_test(tests, fewer_rows_than_columns);
     tcase_add_test(tests, small_and_flat_and_wrong_matrices);
     suite_add_tcase(suite, tests);
     return test_main(suite);

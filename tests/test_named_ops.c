@@ -345,6 +345,29 @@ START_TEST(matrices_of_segments_by_hand)
 }
 END_TEST
 
+/* A matrix that is not finite has an inverse of NaN, so that a training finds it; others keep
+ * theirs. A permutation needs pivots. */
+START_TEST(inverse_of_matrices_that_are_not_finite)
+{
+    gnn_real_t rows[] = {NAN, 2, 4, 1, 0, 2, 4, 0, 1, INFINITY, 0, 1};
+    const double other[] = {0, 0.25, 0.5, 0};
+    const gnn_tensor_t x = gnn_tensor(rows, 6, 2);
+    fixture_t f = set_up();
+    const gnn_op_options_t one = {{0}, NULL};
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t in = gnn_tape_input(f.tape, &x, 0),
+                    y = gnn_tape_op(f.tape, &gnn_op_inverse, &in, 1, &one, sizeof one);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    const gnn_real_t *value = gnn_tape_value(f.tape, y).data;
+    for (int k = 0; k < 4; k++) {
+        ck_assert(isnan(value[k]) && isnan(value[8 + k]));
+        ck_assert_double_eq_tol((double)value[4 + k], other[k], 1e-7);
+    }
+    tear_down(&f);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const struct {
@@ -645,6 +668,7 @@ int main(void)
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
     tcase_add_test(c, matrices_of_segments_by_hand);
+    tcase_add_test(c, inverse_of_matrices_that_are_not_finite);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
     tcase_add_test(c, a_sweep_refuses_a_place_that_there_is_not);

@@ -116,10 +116,11 @@ GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
  * @param[out] points  (n x 2), caller's; overwritten. The sign of a component is chosen so that its
  *                     largest element is positive.
  * @param[out] share   (2) the fraction of the variance along each, 0 if there is none; may be NULL
- * @return GNN_OK; GNN_ESHAPE; GNN_ENUMERIC if x is not finite; GNN_EMEMORY.
+ * @return GNN_OK; GNN_ESHAPE; GNN_ENUMERIC if x is not finite; GNN_EUNSUPPORTED above 32768 rows
+ *         and columns; GNN_EMEMORY.
  *
- * Cost: O(n d) time a round of a block power iteration, at most 500; O(d) memory. The same bits
- * with any thread count.
+ * Cost: with m = min(n, d), O(n d m) time by BLAS and O(m^3) by LAPACK, on one thread, and O(m^2)
+ * memory. The same bits with any thread count.
  */
 GNN_API int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2]);
 

@@ -1,20 +1,25 @@
-/* Principal components by block power iteration with Rayleigh-Ritz: V <- orthonormalise(C V),
- * where the covariance C is never formed. The first two components converge at the rate of the gap
- * after the whole block. */
+/* Principal components: the eigenvectors of the covariance of the columns, C = X'X, or, with fewer
+ * rows than columns, of the products of rows, G = XX', whose vectors u give v = X'u. Both are sums
+ * over panels of the centred matrix, which is never stored. LAPACK runs on one thread: the bits do
+ * not depend on the count of threads. */
 #include <gnn/report.h>
-#include <lib/base/base.h>
+#include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/lapack.h>
 #include <float.h>
 #include <math.h>
 
-enum { BLOCK = 4, MOST_ROUNDS = 500 };
+enum { PANEL = 128, COMPONENTS = 2 };
 
 typedef struct {
     const gnn_tensor_t *x;
-    int64_t d, block;
-    double *mean;         /* (d): of the scaled columns */
-    double *v, *w;        /* (block x d) */
-    double scale;         /* 1 / the largest |x|, so that squares stay finite */
-    double values[BLOCK]; /* variance along the rows of v */
+    int64_t n, d, order;       /* order: of the matrix, the lesser of n and d */
+    bool by_rows;              /* the matrix is G */
+    double *mean;              /* (d): of the scaled columns */
+    double scale;              /* 1 / the largest |x|, so that squares stay finite */
+    double *matrix, *panel;    /* (order x order), (PANEL x order) */
+    double *u;                 /* (2 x order) by ascending variance */
+    double *v;                 /* (2 x d) by descending variance */
+    double values[COMPONENTS]; /* variance along the rows of v */
 } pca_t;
 
 static double dot(const double *a, const double *b, int64_t n)
@@ -61,115 +66,69 @@ static double along(const pca_t *p, int64_t i, const double *v, double offset)
     return sum * p->scale - offset;
 }
 
-/* w = C v. The coefficients have mean 0. */
+/* Element of the centred matrix. */
+static double centred(const pca_t *p, int64_t i, int64_t c)
+{
+    return (double)gnn__row(p->x, i)[c] * p->scale - p->mean[c];
+}
+
+/* The sum over panels: of rows of X, or of columns for the products of rows. */
 static void multiply(pca_t *p)
 {
-    double offset[BLOCK];
-    memset(p->w, 0, sizeof *p->w * (size_t)(p->block * p->d));
-    for (int64_t b = 0; b < p->block; b++)
-        offset[b] = dot(p->v + b * p->d, p->mean, p->d);
-    for (int64_t i = 0; i < p->x->rows; i++)
-        for (int64_t b = 0; b < p->block; b++) {
-            double *w = p->w + b * p->d, t = along(p, i, p->v + b * p->d, offset[b]);
-            const gnn_real_t *row = gnn__row(p->x, i);
-            for (int64_t c = 0; c < p->d; c++)
-                w[c] += t * ((double)row[c] * p->scale - p->mean[c]);
+    const int64_t length = p->by_rows ? p->d : p->n;
+    for (int64_t first = 0; first < length; first += PANEL) {
+        const int64_t rows = gnn__min(PANEL, length - first);
+        for (int64_t k = 0; k < rows; k++)
+            for (int64_t e = 0; e < p->order; e++)
+                p->panel[k * p->order + e] =
+                    p->by_rows ? centred(p, e, first + k) : centred(p, first + k, e);
+        gnn__add_products(p->matrix, p->order, p->panel, rows);
+    }
+}
+
+/* v = u, or X'u of length 1. */
+static void directions(pca_t *p, int64_t count)
+{
+    for (int64_t a = 0; a < count; a++) {
+        const double *u = p->u + (count - 1 - a) * p->order;
+        double *v = p->v + a * p->d, norm = 0;
+        if (!p->by_rows) {
+            memcpy(v, u, (size_t)p->d * sizeof *v);
+            continue;
         }
-}
-
-/* Gram-Schmidt, twice for numerical stability; a linearly dependent row becomes 0. */
-static void orthonormalise(double *m, int64_t rows, int64_t d)
-{
-    for (int64_t b = 0; b < rows; b++) {
-        double *row = m + b * d, before = sqrt(dot(row, row, d));
-        for (int twice = 0; twice < 2; twice++)
-            for (int64_t a = 0; a < b; a++) {
-                double part = dot(row, m + a * d, d);
-                for (int64_t c = 0; c < d; c++)
-                    row[c] -= part * m[a * d + c];
-            }
-        double norm = sqrt(dot(row, row, d));
-        for (int64_t c = 0; c < d; c++)
-            row[c] = norm > 1e-14 * before && norm > 1e-150 ? row[c] / norm : 0;
+        for (int64_t i = 0; i < p->n; i++)
+            for (int64_t c = 0; c < p->d; c++)
+                v[c] += centred(p, i, c) * u[i];
+        norm = sqrt(dot(v, v, p->d));
+        for (int64_t c = 0; c < p->d; c++)
+            v[c] = norm > 0 ? v[c] / norm : 0;
     }
 }
 
-/* One Jacobi rotation: rotates rows a and b of v and w so that v_a C v_b = 0. */
-static void rotate(pca_t *p, int64_t a, int64_t b)
+static int solve(pca_t *p)
 {
-    double *va = p->v + a * p->d, *vb = p->v + b * p->d;
-    double *wa = p->w + a * p->d, *wb = p->w + b * p->d;
-    double off = dot(va, wb, p->d), aa = dot(va, wa, p->d), bb = dot(vb, wb, p->d);
-    if (fabs(off) <= 1e-15 * (fabs(aa) + fabs(bb)))
-        return;
-    double theta = (bb - aa) / (2 * off),
-           t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
-    double cosine = 1 / sqrt(t * t + 1), sine = t * cosine;
-    for (int64_t c = 0; c < p->d; c++) {
-        double v = va[c], w = wa[c];
-        va[c] = cosine * v - sine * vb[c];
-        wa[c] = cosine * w - sine * wb[c];
-        vb[c] = sine * v + cosine * vb[c];
-        wb[c] = sine * w + cosine * wb[c];
-    }
-}
-
-static void swap_rows(double *m, int64_t a, int64_t b, int64_t d)
-{
-    for (int64_t c = 0; c < d; c++) {
-        double kept = m[a * d + c];
-        m[a * d + c] = m[b * d + c];
-        m[b * d + c] = kept;
-    }
-}
-
-/* Rayleigh-Ritz: the rows of v become the eigenvectors of C within the block, by descending
- * variance. */
-static void ritz(pca_t *p)
-{
-    for (int sweep = 0; sweep < 8; sweep++)
-        for (int64_t a = 0; a < p->block; a++)
-            for (int64_t b = a + 1; b < p->block; b++)
-                rotate(p, a, b);
-    for (int64_t b = 0; b < p->block; b++)
-        p->values[b] = dot(p->v + b * p->d, p->w + b * p->d, p->d);
-    for (int64_t a = 0; a < p->block; a++)
-        for (int64_t b = a + 1; b < p->block; b++)
-            if (p->values[b] > p->values[a]) {
-                double kept = p->values[a];
-                p->values[a] = p->values[b];
-                p->values[b] = kept;
-                swap_rows(p->v, a, b, p->d);
-                swap_rows(p->w, a, b, p->d);
-            }
-}
-
-static void iterate(pca_t *p)
-{
-    double before[2] = {-1, -1};
-    for (int64_t k = 0; k < p->block * p->d; k++)
-        p->v[k] = gnn__normal(0, 1, (uint64_t)k);
-    orthonormalise(p->v, p->block, p->d);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        multiply(p);
-        ritz(p);
-        double second = p->block > 1 ? p->values[1] : 0;
-        if (fabs(p->values[0] - before[0]) + fabs(second - before[1]) <= 1e-13 * p->values[0])
-            return;
-        before[0] = p->values[0];
-        before[1] = second;
-        memcpy(p->v, p->w, sizeof *p->v * (size_t)(p->block * p->d));
-        orthonormalise(p->v, p->block, p->d);
-    }
+    const int64_t m = p->order, count = gnn__min(COMPONENTS, m);
+    double values[COMPONENTS];
+    GNN_TRY(gnn__new(&p->matrix, m * m, sizeof *p->matrix, "a covariance"));
+    GNN_TRY(gnn__new(&p->panel, PANEL * m, sizeof *p->panel, "rows of a matrix"));
+    GNN_TRY(gnn__new(&p->u, COMPONENTS * m, sizeof *p->u, "directions"));
+    const gnn__blas_threads_t before = gnn__blas_set_threads(1);
     multiply(p);
-    ritz(p);
+    const int rc = gnn__eigenvectors(p->matrix, m, m - count, count, values, p->u);
+    gnn__blas_reset_threads(&before);
+    if (rc != GNN_OK)
+        return rc;
+    for (int64_t a = 0; a < count; a++)
+        p->values[a] = values[count - 1 - a];
+    directions(p, count);
+    return GNN_OK;
 }
 
 static void fill(pca_t *p, const gnn_tensor_t *points, double total, double share[2])
 {
     for (int64_t a = 0; a < 2; a++) {
         double *v = p->v + a * p->d, largest = 0;
-        bool any = a < p->block && total > 0 && p->values[a] > total * 1e-14;
+        bool any = a < p->order && total > 0 && p->values[a] > total * 1e-14;
         for (int64_t c = 0; any && c < p->d; c++)
             largest = fabs(v[c]) > fabs(largest) ? v[c] : largest;
         for (int64_t c = 0; any && largest < 0 && c < p->d; c++)
@@ -194,18 +153,25 @@ int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2
         return gnn__error(GNN_ESHAPE,
                           "principal components: points: expected %lld x 2, got %lld x %lld",
                           (long long)x->rows, (long long)points->rows, (long long)points->cols);
+    p.n = x->rows;
     p.d = x->cols;
-    p.block = p.d < BLOCK ? p.d : BLOCK;
+    p.by_rows = p.n < p.d;
+    p.order = gnn__min(p.n, p.d);
+    if (p.order > GNN__LAPACK_MOST)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "principal components: expected at most %d rows or columns, got %lld x %lld",
+                          GNN__LAPACK_MOST, (long long)p.n, (long long)p.d);
     GNN_CHECK(gnn__new(&p.mean, p.d, sizeof *p.mean, "means"));
-    GNN_CHECK(gnn__new(&p.v, BLOCK * p.d, sizeof *p.v, "directions"));
-    GNN_CHECK(gnn__new(&p.w, BLOCK * p.d, sizeof *p.w, "directions"));
-    double total = centre(&p);
+    GNN_CHECK(gnn__new(&p.v, COMPONENTS * p.d, sizeof *p.v, "directions"));
+    const double total = centre(&p);
     if (total > 0)
-        iterate(&p);
+        GNN_CHECK(solve(&p));
     fill(&p, points, total, share);
 done:
     gnn_free(p.mean);
     gnn_free(p.v);
-    gnn_free(p.w);
+    gnn_free(p.matrix);
+    gnn_free(p.panel);
+    gnn_free(p.u);
     return rc;
 }

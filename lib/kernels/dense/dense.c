@@ -117,25 +117,36 @@ static void call_blocks(const gnn__product_t *whole, int threads)
     }
 }
 
-/* Runs the product with so many threads of the provider. Changes only the calling thread's OpenMP
- * setting, and restores it. */
-static void run(const gnn__product_t *p, int threads, bool split)
+gnn__blas_threads_t gnn__blas_set_threads(int threads)
 {
     const int build = provider_build();
     const bool inside = build == OTHER_BLAS || (SHARED_RUNTIME && build == OPENMP_BUILD);
-    const int before = omp_get_max_threads(),
-              provider = inside || build == SERIAL_BUILD ? 0 : openblas_get_num_threads();
-    const int wanted = split || !SHARED_RUNTIME ? 1 : threads;
-    omp_set_num_threads(wanted);
-    if (provider && provider != wanted)
-        openblas_set_num_threads(wanted);
+    const gnn__blas_threads_t before = {
+        .inside = inside,
+        .openmp = omp_get_max_threads(),
+        .provider = inside || build == SERIAL_BUILD ? 0 : openblas_get_num_threads()};
+    omp_set_num_threads(threads);
+    if (before.provider && before.provider != threads)
+        openblas_set_num_threads(threads);
+    return before;
+}
+
+void gnn__blas_reset_threads(const gnn__blas_threads_t *before)
+{
+    if (before->provider && before->provider != omp_get_max_threads())
+        openblas_set_num_threads(before->provider);
+    omp_set_num_threads(before->openmp);
+}
+
+/* Runs the product with so many threads of the provider. */
+static void run(const gnn__product_t *p, int threads, bool split)
+{
+    const gnn__blas_threads_t before = gnn__blas_set_threads(split || !SHARED_RUNTIME ? 1 : threads);
     if (split)
-        call_blocks(p, inside ? threads : 1);
+        call_blocks(p, before.inside ? threads : 1);
     else
         call(p);
-    if (provider && provider != wanted)
-        openblas_set_num_threads(provider);
-    omp_set_num_threads(before);
+    gnn__blas_reset_threads(&before);
 }
 
 /* ---- memory of the provider ---- */

@@ -38,6 +38,15 @@ static inline void gnn__product_bias_row(const gnn__product_t *product, int64_t 
  * its thread count follow from the shape, the context and the processor alone. */
 int gnn__dense(gnn_context_t *context, const gnn__product_t *product);
 
+/* The calling thread's counts of threads before gnn__blas_set_threads. */
+typedef struct gnn__blas_threads {
+    bool inside; /* the provider may be called from parallel regions */
+    int openmp, provider;
+} gnn__blas_threads_t;
+/* Sets how many threads the provider uses in calls of this thread, and restores the former count. */
+gnn__blas_threads_t gnn__blas_set_threads(int threads);
+void gnn__blas_reset_threads(const gnn__blas_threads_t *before);
+
 /* Writes a description such as "OpenBLAS 0.3.21, core Cooperlake, OpenMP; oneDNN 2.6.3,
  * avx512_core_bf16". */
 void gnn__dense_info(char *text, size_t size);

@@ -1,4 +1,5 @@
 /* Products of two values segment by segment and head by head, and inverses of small matrices. */
+#include <lib/kernels/dense/lapack.h>
 #include <lib/ops/named/named_ops.h>
 
 /* ---- segment_matmul ---- */
@@ -169,8 +170,8 @@ const gnn_op_t gnn_op_segment_matmul = {.name = "segment_matmul",
 /* ---- inverse ---- */
 
 /* Inverses of square matrices: x (S*m x H*m) is S by H matrices of m x m. Option: H [1].
- * Computed in double by elimination with pivots; the gradient is -Y' dY Y'. GNN_EINVALID where a
- * matrix has no inverse. */
+ * Computed in double by LAPACK, by LU with pivots; the gradient is -Y' dY Y'. A matrix that is not
+ * finite has an inverse of NaN. GNN_EINVALID where a matrix has no inverse. */
 
 static int inverse_shape(gnn_op_call_t *call)
 {
@@ -183,8 +184,11 @@ static int inverse_shape(gnn_op_call_t *call)
                            (long long)call->in[0].rows, (long long)m);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     call->out[0].keep = call->in[0].wants_grad;
-    GNN_TRY(gnn__op_bytes(call, m, 2 * m, sizeof(double), &call->forward_scratch));
-    call->backward_scratch = call->forward_scratch;
+    int64_t work;
+    GNN_TRY(gnn__op_bytes(call, m, m, sizeof(double), &call->backward_scratch));
+    if (!gnn__inverse_scratch(m, &work))
+        return gnn_op_fail(call, GNN_EUNSUPPORTED, "inverse: matrices of %lld rows", (long long)m);
+    call->forward_scratch = call->backward_scratch + (size_t)work;
     return GNN_OK;
 }
 
@@ -193,56 +197,23 @@ static gnn_tensor_t square_of(const gnn_tensor_t *t, int64_t m, int64_t s, int64
     return (gnn_tensor_t){gnn__row(t, s * m) + h * m, m, m, gnn__stride(t)};
 }
 
-/* Moves the row with the largest element of column c, from row c on, to row c. */
-static bool pivot(double *work, int64_t m, int64_t c)
-{
-    int64_t best = c;
-    for (int64_t r = c + 1; r < m; r++)
-        if (fabs(work[r * 2 * m + c]) > fabs(work[best * 2 * m + c]))
-            best = r;
-    for (int64_t k = 0; best != c && k < 2 * m; k++) {
-        const double swapped = work[c * 2 * m + k];
-        work[c * 2 * m + k] = work[best * 2 * m + k];
-        work[best * 2 * m + k] = swapped;
-    }
-    return work[c * 2 * m + c] != 0;
-}
-
-/* work (m x 2m) is [x | 1] and becomes [1 | inverse]. False: x has no inverse. */
-static bool eliminate(double *work, int64_t m)
-{
-    for (int64_t c = 0; c < m; c++) {
-        if (!pivot(work, m, c))
-            return false;
-        double *own = work + c * 2 * m;
-        const double by = own[c];
-        for (int64_t k = 0; k < 2 * m; k++)
-            own[k] /= by;
-        for (int64_t r = 0; r < m; r++) {
-            const double factor = work[r * 2 * m + c];
-            for (int64_t k = c; r != c && factor != 0 && k < 2 * m; k++)
-                work[r * 2 * m + k] -= factor * own[k];
-        }
-    }
-    return true;
-}
-
 static int invert(gnn_op_call_t *call, int64_t m, int64_t s, int64_t h)
 {
     const gnn_tensor_t x = square_of(&call->in[0].value, m, s, h),
                        y = square_of(&call->out[0].value, m, s, h);
-    double *work = call->scratch;
+    double *matrix = call->scratch;
+    bool finite = true;
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < m; c++) {
-            work[r * 2 * m + c] = (double)gnn__row(&x, r)[c];
-            work[r * 2 * m + m + c] = r == c;
+            matrix[r * m + c] = (double)gnn__row(&x, r)[c];
+            finite = finite && isfinite(matrix[r * m + c]);
         }
-    if (!eliminate(work, m))
+    if (finite && !gnn__inverse(matrix, m, matrix + m * m))
         return gnn_op_fail(call, GNN_EINVALID, "inverse: matrix %lld of head %lld has no inverse",
                            (long long)s, (long long)h);
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < m; c++)
-            gnn__row(&y, r)[c] = (gnn_real_t)work[r * 2 * m + m + c];
+            gnn__row(&y, r)[c] = finite ? (gnn_real_t)matrix[r * m + c] : (gnn_real_t)NAN;
     return GNN_OK;
 }
 
