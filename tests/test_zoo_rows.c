@@ -1,5 +1,6 @@
 /* Golden files of the zoo on a tape: Bahdanau's decoder step by step, and the attention weights of
- * scores over encoder states. Outputs and all gradients. */
+ * scores over encoder states. Outputs and all gradients. A map and a prior by themselves: what a
+ * model can run stands in the gallery. */
 #include "zoo_tape.h"
 
 /* ---- scores over encoder states ---- */
@@ -190,12 +191,72 @@ START_TEST(bahdanau_decoder)
 }
 END_TEST
 
+/* ---- entries by themselves: steps of a model that use them stand in the gallery ---- */
+
+/* The map by itself, row by row. */
+START_TEST(rope_alone)
+{
+    static const char *const names[] = {"zoo/rope_map_half", "zoo/rope_map_interleaved"};
+    golden_t g;
+    if (!golden_open(&g, names[_i]))
+        return;
+    const gnn_tensor_t x = golden_tensor(&g, "x"), d_y = golden_tensor(&g, "gy");
+    const gnn_tensor_t y = gnn_tensor(golden_reals(&g, x.rows * x.cols), x.rows, x.cols);
+    const gnn_tensor_t d_x = gnn_tensor(golden_reals(&g, x.rows * x.cols), x.rows, x.cols);
+    const int64_t heads = golden_integers(&g, "p.heads", NULL)[0];
+    const gnn_aggregate_shape_t shape = {
+        .heads = heads,
+        .d_k = x.cols / heads,
+        .options = {gnn_array_get(golden_array(&g, "p.base"), 0), 0, 1, _i}};
+    gnn_real_t *numbers = golden_reals(&g, gnn_map_rope.numbers(&shape));
+    int64_t segments, *lengths = golden_integers(&g, "lengths", &segments), row = 0;
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t p = 0; p < lengths[s]; p++, row++) {
+            memset(gnn__row(&d_x, row), 0, sizeof *x.data * (size_t)x.cols);
+            gnn_map_rope.prepare(&shape, p, numbers);
+            gnn_map_rope.apply(&shape, heads, numbers, gnn__row(&x, row), gnn__row(&y, row));
+            gnn_map_rope.apply_grad(&shape, heads, numbers, gnn__row(&x, row), gnn__row(&d_y, row),
+                                    gnn__row(&d_x, row));
+        }
+    golden_same(&g, "y", &y, GOLDEN_OUT);
+    golden_same(&g, "dx", &d_x, GOLDEN_GRAD);
+    golden_close(&g);
+}
+END_TEST
+
+/* The buckets of T5 of all distances, both ways and causal. */
+START_TEST(buckets_of_distances)
+{
+    static const char *const names[] = {"zoo/t5_buckets_both", "zoo/t5_buckets_causal"};
+    golden_t g;
+    if (!golden_open(&g, names[_i]))
+        return;
+    const double buckets = gnn_array_get(golden_array(&g, "p.buckets"), 0),
+                 reach = gnn_array_get(golden_array(&g, "p.reach"), 0);
+    int64_t count, *expected = golden_integers(&g, "r.bucket", &count);
+    gnn_real_t *steps = golden_reals(&g, (int64_t)buckets);
+    gnn_aggregate_shape_t shape = {
+        .heads = 1, .options = {buckets, _i ? GNN_BUCKET_LOG_CAUSAL : GNN_BUCKET_LOG, reach}};
+    for (int64_t b = 0; b < (int64_t)buckets; b++)
+        steps[b] = (gnn_real_t)b;
+    shape.parameters = gnn_tensor(steps, 1, (int64_t)buckets);
+    for (int64_t k = 0; k < count; k++) {
+        gnn_real_t bucket = 0;
+        gnn_prior_table.strip(&shape, 0, k - count / 2, 1, &bucket);
+        ck_assert_int_eq((int64_t)bucket, expected[k]);
+    }
+    golden_close(&g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("zoo_rows");
     TCase *t = tcase_create("rows");
     tcase_add_loop_test(t, scores_over_encoder_states, 0, (int)(sizeof scores / sizeof *scores));
     tcase_add_test(t, bahdanau_decoder);
+    tcase_add_loop_test(t, rope_alone, 0, 2);
+    tcase_add_loop_test(t, buckets_of_distances, 0, 2);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }

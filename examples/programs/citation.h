@@ -231,9 +231,9 @@ int citation_train_model(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_c
                          gnn_data_t *data, const char *checkpoint);
 int citation_study_train(study_t *study, const options_t *options, gnn_context_t *context,
                          sets_t *sets);
-/* Loads a saved model instead of training. */
-int citation_study_load(study_t *study, const options_t *options, gnn_context_t *context,
-                        gnn_data_t *data);
+/* Evaluates study->model, which was loaded, instead of training. */
+int citation_study_evaluate(study_t *study, const options_t *options, gnn_context_t *context,
+                            gnn_data_t *data);
 void citation_study_free(study_t *study);
 
 /* ---- outputs ---- */

@@ -147,7 +147,7 @@ static int choose(options_t *o, gnn_context_t *context, sets_t *sets, const outc
     int scale = o->scale, blocks = -1;
     checkpoint_name(name, sizeof name, o, out, runs);
     if (o->resume && access(name, F_OK) == 0)
-        GNN_TRY(scale_of_model("citation", name, &scale, &blocks));
+        GNN_TRY(scale_of_checkpoint("citation", name, &scale, &blocks));
     if (blocks < 0)
         return trial_choose(o, context, sets, out);
     if (o->has_form && blocks == (o->other_form.recipe.build == build_blocks))
@@ -233,12 +233,12 @@ int citation_study_train(study_t *study, const options_t *o, gnn_context_t *cont
     return rc;
 }
 
-int citation_study_load(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
+int citation_study_evaluate(study_t *study, const options_t *o, gnn_context_t *context,
+                            gnn_data_t *data)
 {
     study->outcomes = calloc(1, sizeof *study->outcomes);
     if (!study->outcomes)
         return GNN_EMEMORY;
-    GNN_TRY(gnn_model_load(&study->model, context, o->load));
     if (gnn_model_graph_count(study->model) > 0)
         GNN_TRY(gnn_model_prepare(study->model, 0, gnn_data_graph(data), GNN_OFF));
     outcome_t *out = study->outcomes;

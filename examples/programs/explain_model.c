@@ -99,10 +99,13 @@ int subject_open(subject_t *s, const options_t *o)
         return PROGRAM_REFUSED;
     }
     int scale = o->scale, blocks;
-    if (o->load)
-        GNN_TRY(scale_of_model("explain", o->load, &scale, &blocks));
+    if (o->load) {
+        GNN_TRY(gnn_model_load(&s->model, s->context, o->load));
+        GNN_TRY(scale_of_model("explain", o->load, s->model, &scale, &blocks));
+    }
     GNN_TRY(scale_features(s->data, scale));
-    GNN_TRY(o->load ? gnn_model_load(&s->model, s->context, o->load) : train(s, o));
+    if (!o->load)
+        GNN_TRY(train(s, o));
     GNN_TRY(gather(s));
     return gnn_evaluate(s->model, s->context, s->data, 0, GNN_TEST, GNN_METRIC_ACCURACY,
                         &s->accuracy);

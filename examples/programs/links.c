@@ -9,7 +9,7 @@
 
 enum { MOST = 1000000000 };
 
-static int open_set(options_t *o, gnn_data_t **data)
+static int open_set(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     char text[400];
     int blocks;
@@ -22,8 +22,10 @@ static int open_set(options_t *o, gnn_data_t **data)
                 gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
-    if (o->load)
-        GNN_TRY(scale_of_model("links", o->load, &o->scale, &blocks));
+    if (o->load) {
+        GNN_TRY(gnn_model_load(&study->loaded, context, o->load));
+        GNN_TRY(scale_of_model("links", o->load, study->loaded, &o->scale, &blocks));
+    }
     if (o->scale == SCALE_AUTO)
         o->scale = (int)scale_for(*data);
     GNN_TRY(scale_features(*data, o->scale));
@@ -34,7 +36,7 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **data, void *m
 {
     options_t *o = options;
     study_t *study = measured;
-    GNN_TRY(open_set(o, data));
+    GNN_TRY(open_set(o, context, data, study));
     GNN_TRY(links_study_run(study, o, context, *data));
     if (o->curve)
         GNN_TRY(links_write_curve(o, *data, study));

@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     outcome_t *outcomes;
     int64_t count;
+    gnn_model_t *loaded;                /* of --load, evaluated for each seed; NULL: none */
     history_t history;                  /* of the first training */
     gnn_link_metrics_t mean, deviation; /* mean and sample standard deviation of the test metrics */
 } study_t;

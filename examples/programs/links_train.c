@@ -78,17 +78,16 @@ static int train(const options_t *o, gnn_context_t *context, gnn_source_t *sourc
     return GNN_OK;
 }
 
-/* Trains or loads a model, and evaluates it on the test links. */
+/* Trains a model, unless one was loaded, and evaluates it on the test links. */
 static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *data,
-                     gnn_links_t *links, watcher_t *w, outcome_t *out)
+                     gnn_links_t *links, watcher_t *w, gnn_model_t *loaded, outcome_t *out)
 {
-    gnn_model_t *model = NULL;
+    gnn_model_t *model = loaded;
     gnn_source_t *source = NULL;
     const gnn_link_source_config_t how = {
         .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
-    int rc = o->load ? gnn_model_load(&model, context, o->load)
-                     : links_build_model(&model, context, o, data);
-    if (rc == GNN_OK && !o->load)
+    int rc = loaded ? GNN_OK : links_build_model(&model, context, o, data);
+    if (rc == GNN_OK && !loaded)
         rc = scale_note(model, (scale_t)o->scale, 0);
     if (rc == GNN_OK)
         rc = gnn_source_of_links(&source, model, data, links, &how);
@@ -102,7 +101,8 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
     if (rc == GNN_OK && o->predict && first)
         rc = write_scores(o, data, links, source, model, context);
     gnn_source_free(source);
-    gnn_model_free(model);
+    if (!loaded)
+        gnn_model_free(model);
     return rc;
 }
 
@@ -122,7 +122,7 @@ static int run_seed(const options_t *o, gnn_context_t *context, gnn_data_t *data
                                   .seed = (uint64_t)out->seed};
     gnn_context_set_seed(context, (uint64_t)out->seed);
     GNN_TRY(gnn_links_split(&links, gnn_data_graph(data), &rule));
-    int rc = run_model(o, context, data, links, &w, out);
+    int rc = run_model(o, context, data, links, &w, s->loaded, out);
     gnn_links_free(links);
     GNN_TRY(rc);
     s->count++;
@@ -196,6 +196,7 @@ int links_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn_
 
 void links_study_free(study_t *s)
 {
+    gnn_model_free(s->loaded);
     free(s->outcomes);
     free(s->history.epoch);
     free(s->history.train);

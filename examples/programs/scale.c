@@ -114,21 +114,12 @@ static void read_note(const char *note, int *scale, int *blocks)
     *blocks = strcmp(words[1], forms[1]) == 0;
 }
 
-static int noted(const char *path, int *scale, int *blocks)
+/* Takes the scale of a note, unless another one was asked for. */
+static int take_note(const char *program, const char *path, const char *note, int *scale, int *blocks)
 {
-    const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
-    gnn_arrays_t *arrays;
-    *scale = *blocks = -1;
-    GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
-    read_note(gnn_arrays_metadata(arrays, "gnn.note"), scale, blocks);
-    gnn_arrays_free(arrays);
-    return GNN_OK;
-}
-
-int scale_of_model(const char *program, const char *path, int *scale, int *blocks)
-{
-    int before;
-    GNN_TRY(noted(path, &before, blocks));
+    int before = -1;
+    *blocks = -1;
+    read_note(note, &before, blocks);
     if (before < 0)
         return GNN_OK;
     if (*scale != SCALE_AUTO && *scale != before) {
@@ -138,4 +129,20 @@ int scale_of_model(const char *program, const char *path, int *scale, int *block
     }
     *scale = before;
     return GNN_OK;
+}
+
+int scale_of_model(const char *program, const char *path, const gnn_model_t *model, int *scale,
+                   int *blocks)
+{
+    return take_note(program, path, gnn_model_note(model), scale, blocks);
+}
+
+int scale_of_checkpoint(const char *program, const char *path, int *scale, int *blocks)
+{
+    const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
+    gnn_arrays_t *arrays;
+    GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
+    const int rc = take_note(program, path, gnn_arrays_metadata(arrays, "gnn.note"), scale, blocks);
+    gnn_arrays_free(arrays);
+    return rc;
 }

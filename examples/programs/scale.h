@@ -27,9 +27,12 @@ int scale_features(gnn_data_t *data, int how);
 /* Notes in a model's file what its features were scaled by, and whether it is of residual
  * blocks. */
 int scale_note(gnn_model_t *model, scale_t scale, int blocks);
-/* Reads that note of a model or a checkpoint. PROGRAM_REFUSED: *scale is neither SCALE_AUTO nor the
- * file's. Without a note *scale stays, and *blocks is -1. */
-int scale_of_model(const char *program, const char *path, int *scale, int *blocks);
+/* Reads that note of a model that `path` was loaded to. PROGRAM_REFUSED: *scale is neither
+ * SCALE_AUTO nor the file's. Without a note *scale stays, and *blocks is -1. */
+int scale_of_model(const char *program, const char *path, const gnn_model_t *model, int *scale,
+                   int *blocks);
+/* The same of a checkpoint, whose model is not loaded yet. */
+int scale_of_checkpoint(const char *program, const char *path, int *scale, int *blocks);
 
 /* Converts nearly empty dense features to sparse ones. */
 int keep_words_sparsely(gnn_data_t *data);

@@ -34,8 +34,9 @@ if [ -n "$write" ]; then
     # Meanings are written by hand and stay; a new option gets an empty one, which the check refuses.
     awk -F '\t' -v page="$page" '
         NR == FNR { kind[$1] = $2; where[$1] = $3; order[++n] = $1; next }
-        /^\| `--/ { split($0, cell, " [|] "); name = $0; sub(/^\| `--/, "", name); sub(/`.*/, "", name); meaning[name] = cell[3]; if (!at) at = FNR; next }
-        { text[++lines] = $0; if (/^\| option \| value/) head = lines + 1 }
+        !/^\|/ { inside = 0 }
+        inside && /^\| `--/ { split($0, cell, " [|] "); name = $0; sub(/^\| `--/, "", name); sub(/`.*/, "", name); meaning[name] = cell[3]; next }
+        { text[++lines] = $0; if (/^\| option \| value/) { head = lines + 1; inside = 1 } }
         END { for (k = 1; k <= lines; k++) { print text[k]; if (k == head) for (o = 1; o <= n; o++) print "| `--" order[o] "` | " kind[order[o]] " | " meaning[order[o]] " | " where[order[o]] " |" } }
     ' words "$page" >page && cp page "$page"
     exit

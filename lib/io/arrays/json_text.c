@@ -409,3 +409,36 @@ int gnn__json_write(char **text, const json_t *json, size_t flags)
         *text = t.at;
     return t.rc;
 }
+
+/* ---- closed objects ---- */
+
+bool gnn__arch_lists(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        if (n == length && strncmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+int gnn__json_closed(const json_t *object, const char *keys)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        char *text = NULL;
+        if (gnn__arch_lists(keys, key))
+            continue;
+        GNN_TRY(gnn__json_write(&text, value, JSON_ENCODE_ANY | JSON_COMPACT));
+        const int rc = gnn__error(GNN_EUNSUPPORTED,
+                                  "\"%.40s\" is %.60s, a key that is known here is expected: %s",
+                                  key, text, keys);
+        gnn_free(text);
+        return rc;
+    }
+    return GNN_OK;
+}

@@ -3,6 +3,7 @@
 #define GNN_LIB_IO_JSON_TEXT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -21,5 +22,11 @@ int gnn__json_parse(json_t **root, const char *text, int64_t size, int flags, in
 /* The zero-terminated text of an array or object; release with gnn_free. `flags` are jansson's
  * (JSON_COMPACT ...). GNN_EMEMORY, also if `json` is NULL. */
 int gnn__json_write(char **text, const json_t *json, size_t flags);
+
+/* Is `word` in the blank-separated `list`? */
+bool gnn__arch_lists(const char *list, const char *word);
+/* Checks that every key is in `keys` (blank-separated); GNN_EUNSUPPORTED names the first other
+ * one. */
+int gnn__json_closed(const json_t *object, const char *keys);
 
 #endif

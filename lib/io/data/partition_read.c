@@ -56,27 +56,25 @@ static const gnn_array_t *find(const gnn_partition_folder_t *f, const char *name
 
 /* ---- fields of the header ---- */
 
-static const char *const keys[] = {"format",   "version", "name",        "nodes",  "edges",
-                                   "features", "classes", "splits",      "parts",  "slice",
-                                   "method",   "book",    "class_names", "arrays", "checksum"};
-enum { KEYS = sizeof keys / sizeof *keys };
+#define KEYS                                                                                       \
+    "format version name nodes edges features classes splits parts slice method book class_names " \
+    "arrays checksum"
+#define ENTRY_KEYS "dtype shape checksum"
 
-static int check_keys(const json_t *object, const char *where, const char *const *names, int count,
-                      int optional)
+/* Checks that an object has the keys of `needed`, and none that is not in `all`. */
+static int check_keys(const json_t *object, const char *where, const char *needed, const char *all)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        int k = 0;
-        while (k < count && strcmp(key, names[k]) != 0)
-            k++;
-        if (k == count)
-            return FAULT("%sunknown key \"%.60s\"", where, key);
+    char key[32];
+    const int rc = gnn__json_closed(object, all);
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, GNN__FOLDER_HEADER "%s%s", *where ? ": " : "", where);
+    for (const char *at = needed; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        snprintf(key, sizeof key, "%.*s", (int)n, at);
+        if (!json_object_get(object, key))
+            return FAULT("%s%skey \"%s\" is missing", where, *where ? ": " : "", key);
+        at += n;
     }
-    for (int k = 0; k < count - optional; k++)
-        if (!json_object_get(object, names[k]))
-            return FAULT("%skey \"%s\" is missing", where, names[k]);
     return GNN_OK;
 }
 
@@ -296,14 +294,13 @@ static int expect(gnn_partition_folder_t *f, const char *key, const json_t *entr
 
 static int add_array(gnn_partition_folder_t *f, const char *path, const char *key, const json_t *entry)
 {
-    static const char *const entry_keys[] = {"dtype", "shape", "checksum", "name"};
     item_t *item = &f->items[f->count];
     gnn_array_t like = {0};
     char where[100], *file;
-    snprintf(where, sizeof where, "array \"%.60s\": ", key);
+    snprintf(where, sizeof where, "array \"%.60s\"", key);
     if (!json_is_object(entry))
-        return FAULT("%sexpected an object", where);
-    GNN_TRY(check_keys(entry, where, entry_keys, 4, 1));
+        return FAULT("%s: expected an object", where);
+    GNN_TRY(check_keys(entry, where, ENTRY_KEYS, ENTRY_KEYS " name"));
     GNN_TRY(read_type(key, entry, &like.dtype));
     GNN_TRY(read_shape(key, entry, &like));
     f->count++; /* from here on freed with the folder */
@@ -376,7 +373,7 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
     if (!json_is_object(f->root))
         return FAULT("expected an object");
     GNN_TRY(check_version(f->root));
-    GNN_TRY(check_keys(f->root, "", keys, KEYS, 0));
+    GNN_TRY(check_keys(f->root, "", KEYS, KEYS));
     GNN_TRY(read_sizes(f));
     GNN_TRY(read_sum(NULL, f->root, &had));
     GNN_TRY(add_arrays(f, path));

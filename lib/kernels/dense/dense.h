@@ -43,7 +43,7 @@ typedef struct gnn__blas_threads {
     bool inside; /* the provider may be called from parallel regions */
     int openmp, provider;
 } gnn__blas_threads_t;
-/* Sets how many threads the provider uses in calls of this thread, and restores the former count. */
+/* Sets how many threads the provider uses in calls of this thread; restores the former count. */
 gnn__blas_threads_t gnn__blas_set_threads(int threads);
 void gnn__blas_reset_threads(const gnn__blas_threads_t *before);
 

@@ -1,5 +1,5 @@
-/* Eigenvectors and inverses by LAPACK, which is called by its Fortran names: lapacke.h is not
- * everywhere where LAPACK is. */
+/* Eigenvectors and inverses by LAPACK, which is called by its Fortran names: the header for C is
+ * not everywhere where LAPACK is. */
 #include <cblas.h>
 #include <lib/kernels/dense/lapack.h>
 

@@ -21,7 +21,7 @@ int gnn__eigenvectors(double *matrix, int64_t n, int64_t first, int64_t count, d
 
 /* Bytes of scratch for the inverse of an m x m matrix; false: they overflow. */
 bool gnn__inverse_scratch(int64_t m, int64_t *bytes);
-/* Inverts a matrix (m x m, row-major, finite) in place. False: it has no inverse. dgetrf, dgetri. */
+/* Inverts a finite matrix (m x m, row-major) in place. False: it has no inverse. dgetrf, dgetri. */
 bool gnn__inverse(double *matrix, int64_t m, void *scratch);
 
 #endif

@@ -9,25 +9,6 @@ const char *gnn__json_type(const json_t *value)
     return value ? names[json_typeof(value)] : "nothing";
 }
 
-int gnn__json_closed(const json_t *object, const char *keys)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
-        char *text = NULL;
-        if (gnn__arch_lists(keys, key))
-            continue;
-        GNN_TRY(gnn__json_write(&text, value, JSON_ENCODE_ANY | JSON_COMPACT));
-        const int rc = gnn__error(GNN_EUNSUPPORTED,
-                                  "\"%.40s\" is %.60s, a key that is known here is expected: %s",
-                                  key, text, keys);
-        gnn_free(text);
-        return rc;
-    }
-    return GNN_OK;
-}
-
 static bool is_absent(const json_t *value, bool needed)
 {
     return !needed && (!value || json_is_null(value));

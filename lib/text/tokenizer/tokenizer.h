@@ -390,9 +390,6 @@ int gnn__json_long_string(const json_t *object, const char *key, bool needed, gn
 int gnn__json_bool(const json_t *object, const char *key, bool *out);
 int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
 const char *gnn__json_type(const json_t *value);
-/* Checks that every key is in `keys` (blank-separated); GNN_EUNSUPPORTED names the first other
- * one. */
-int gnn__json_closed(const json_t *object, const char *keys);
 
 int gnn__added_read(gnn_tokenizer_t *tokenizer, const json_t *list);
 int gnn__added_add(gnn_tokenizer_t *tokenizer, gnn__added_t token);

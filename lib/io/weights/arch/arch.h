@@ -55,6 +55,7 @@
 #ifndef GNN_LIB_IO_ARCH_H
 #define GNN_LIB_IO_ARCH_H
 
+#include <lib/io/arrays/json_text.h>
 #include <lib/io/weights/arch/formula.h>
 
 typedef enum {
@@ -190,8 +191,6 @@ int gnn__arch_check_head(const gnn__arch_part_t *part, const gnn__arch_row_t *ro
                          const char *head);
 /* The entries of an architecture, in an array to be released with gnn_free. */
 int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows);
-/* Is `word` in the blank-separated `list`? */
-bool gnn__arch_lists(const char *list, const char *word);
 /* Defines a name, like GNN_SET. */
 int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *value);
 /* Executes an entry on a key: its kind, default and expected value. */

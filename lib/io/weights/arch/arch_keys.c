@@ -11,19 +11,6 @@ enum { MOST_PATH = 160, SHOWN = 80 };
 
 /* ---- names ---- */
 
-/* Is `word` one of the words of `list`, which blanks separate? */
-bool gnn__arch_lists(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        const size_t n = strcspn(at, " ");
-        if (n == length && strncmp(at, word, n) == 0)
-            return true;
-        at += n;
-    }
-    return false;
-}
-
 int gnn__scope_name(gnn__scope_t *scope, const char *name, const gnn__formula_value_t *v)
 {
     json_t *json = v->kind == GNN__NUMBER ? json_real(v->number)
