@@ -174,7 +174,7 @@ static const struct {
     const char *text, *words;
 } graphml[] = {
     {"<graphml>", "igraph: Line 1"},
-    {"<html><body/></html>", "igraph: "},
+    {"<html><body/></html>", "is a page of the web"},
     {GRAPH(""), "igraph: "},
     {GRAPH("<graph edgedefault=\"undirected\"></graph>"), "no node"},
     {GRAPH("<graph><node id=\"a\"></graph>"), "igraph: Line 1: Opening and ending tag mismatch"},

@@ -126,7 +126,8 @@ static inline size_t fuzz_splice(uint8_t *data, size_t size, size_t most, size_t
     if (size - (to - from) + n > most)
         return size;
     memmove(data + from + n, data + to, size - to);
-    memcpy(data + from, bytes, n);
+    if (n > 0)
+        memcpy(data + from, bytes, n);
     return size - (to - from) + n;
 }
 

@@ -30,6 +30,7 @@ void gnn_data_free(gnn_data_t *data)
     gnn__free_names(&data->class_names);
     gnn__free_names(&data->node_names);
     gnn_free(data->name);
+    gnn_free(data->unread);
     if (data->owner.release)
         data->owner.release(data->owner.user);
     gnn_free(data);
@@ -130,6 +131,19 @@ static void say_labels(words_t *w, const gnn_data_t *data)
     }
 }
 
+/* Nodes in more than one part of the first split: measured on them, a model is too good. */
+static void say_overlap(words_t *w, const gnn_data_t *data)
+{
+    int64_t several = 0;
+    uint8_t *const *masks = data->split->masks;
+    for (int64_t i = 0; i < data->n && data->split->count > 0; i++)
+        several += masks[GNN_TRAIN][i] + masks[GNN_VALIDATION][i] + masks[GNN_TEST][i] > 1;
+    if (several == 0)
+        return;
+    say(w, " (");
+    say_count(w, several, "node in several of these)", "nodes in several of these)");
+}
+
 static const char *const places[] = {
     [GNN_ON_NODES] = "nodes", [GNN_ON_EDGES] = "edges", [GNN_ON_GRAPHS] = "graphs"};
 
@@ -164,6 +178,7 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    say_overlap(&w, data);
     const bool told = gnn_data_label_kind(data) > GNN_LABELS_CLASSES;
     for (int64_t k = 0; k < data->n_arrays; k++)
         if (!told || data->arrays[k].place != GNN_ON_NODES ||
@@ -174,4 +189,6 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
         say_count(&w, data->skipped, "link to an unknown node was left out",
                   "links to unknown nodes were left out");
     }
+    if (data->unread)
+        say(&w, "; not read: %s", data->unread);
 }

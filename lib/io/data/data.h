@@ -45,6 +45,7 @@ struct gnn_data {
     int64_t *order;
     /* (edges) after gnn_data_reorder: edge k was edge edge_order[k]; NULL: unchanged */
     int64_t *edge_order;
+    char *unread;    /* arrays of the file that are not in the set, for its description; or NULL */
     int64_t skipped; /* links to nodes that the set does not contain */
     gnn__data_array_t *arrays;
     int64_t n_arrays, arrays_room;

@@ -75,59 +75,38 @@ static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
     return x ? read_dense(data, x) : gnn__layout_no_features(arrays);
 }
 
-/* ---- masks ---- */
+/* ---- arrays that are not read ---- */
 
-/* One kind: (n) or (splits x n). */
-static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int kind)
+/* Names of nodes that are texts, which no reader of numbers needs. */
+static bool is_of_names(const char *name)
 {
-    for (int64_t s = 0; s < data->split->count; s++)
-        for (int64_t i = 0; i < data->n; i++) {
-            uint8_t in = gnn__array_int(mask, s * data->n + i) != 0;
-            if (in && data->classes > 0 && data->labels[i] < 0)
-                return gnn__error(GNN_EFORMAT, "%s: split %lld takes node %lld, which has no label",
-                                  mask->name, (long long)s, (long long)i);
-            gnn__split_marks(data->split, kind, s)[i] = in;
-        }
-    return GNN_OK;
+    const size_t length = strlen(name);
+    return strstr(name, "names") || strstr(name, "ids") ||
+           (length >= 2 && strcmp(name + length - 2, "id") == 0);
 }
 
-static int check_mask(const gnn_data_t *data, const gnn_array_t *mask, int64_t *splits)
+/* Arrays with a row per node or stored link that have no part in the set are listed in its
+ * description: a type or a time of links would change a model. */
+static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    GNN_TRY(gnn__layout_integer(mask));
-    bool plain = mask->ndim == 1;
-    if ((!plain && mask->ndim != 2) || mask->shape[mask->ndim - 1] != data->n ||
-        (!plain && mask->shape[0] == 0))
-        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected %lld or splits x %lld",
-                          mask->name, gnn__shape_words(mask->ndim, mask->shape), (long long)data->n,
-                          (long long)data->n);
-    int64_t here = plain ? 1 : mask->shape[0];
-    if (*splits != 0 && here != *splits)
-        return gnn__error(GNN_EFORMAT, "%s: %lld splits, train_mask has %lld", mask->name,
-                          (long long)here, (long long)*splits);
-    *splits = here;
-    return GNN_OK;
-}
-
-static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
-{
-    static const char *const names[3][3] = {
-        [GNN_TRAIN] = {"train_mask", "train_masks", NULL},
-        [GNN_VALIDATION] = {"val_mask", "val_masks", NULL},
-        [GNN_TEST] = {"test_mask", "test_masks", NULL},
-    };
-    const gnn_array_t *masks[3];
-    int64_t splits = 0;
-    int found = 0;
-    for (int k = 0; k < 3; k++)
-        found += (masks[k] = gnn__layout_find(arrays, names[k])) != NULL;
-    if (found == 0)
-        return gnn__data_default_split(data, 0);
-    for (int k = 0; k < 3; k++)
-        GNN_TRY(masks[k] ? check_mask(data, masks[k], &splits)
-                         : gnn__layout_missing(arrays, names[k][0]));
-    GNN_TRY(gnn_split_new(&data->split, data->n, splits));
-    for (int k = 0; k < 3; k++)
-        GNN_TRY(read_mask(data, masks[k], k));
+    int64_t unread, links = -1;
+    const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
+    const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index"),
+                      *edges = gnn_arrays_find(arrays, "edges");
+    if (index || edges)
+        links = index ? index->shape[1] : edges->shape[0];
+    for (int64_t k = 0; k < unread; k++) {
+        if ((left_out[k].rows != data->n && left_out[k].rows != links) ||
+            is_of_names(left_out[k].name))
+            continue;
+        char *longer;
+        GNN_TRY(gnn__asprintf(&longer, "%s%s%.40s", data->unread ? data->unread : "",
+                              data->unread ? ", " : "", left_out[k].name));
+        gnn_free(data->unread);
+        data->unread = longer;
+        if (strlen(longer) > 160)
+            break;
+    }
     return GNN_OK;
 }
 
@@ -139,7 +118,8 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
     GNN_TRY(gnn__layout_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));
     GNN_TRY(gnn__layout_arrays(data, arrays));
-    return read_masks(data, arrays);
+    GNN_TRY(gnn__layout_masks(data, arrays));
+    return note_unread(data, arrays);
 }
 
 int gnn__data_read_npz(gnn_data_t *data, const char *path)

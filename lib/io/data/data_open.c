@@ -65,8 +65,29 @@ static const struct {
     {".zst", "a packed file", "\x28\xb5\x2f\xfd", unpacked},
     {".7z", "an archive", "7z\xbc\xaf", unpacked},
     {".rar", "an archive", "Rar!", unpacked},
+    {".adjlist", "an adjacency list", NULL, "save it as an edge list (networkx.write_edgelist)"},
+    {".graph", "METIS' graph", NULL, "save it as an edge list"},
+    {".metis", "METIS' graph", NULL, "save it as an edge list"},
 };
 enum { NOT_READ = sizeof not_read / sizeof not_read[0] };
+
+/* First bytes of what stands in the place of any file. */
+static const struct {
+    const char *head, *name, *advice;
+} stand_ins[] = {
+    {"version https://git-lfs", "a pointer of Git LFS", "fetch the file itself (git lfs pull)"},
+    {"<!doctype html", "a page of the web", "download the file itself"},
+    {"<html", "a page of the web", "download the file itself"},
+};
+
+static int refuse_stand_in(const char *path, const char *head)
+{
+    for (size_t k = 0; k < sizeof stand_ins / sizeof *stand_ins; k++)
+        if (strncasecmp(head, stand_ins[k].head, strlen(stand_ins[k].head)) == 0)
+            return gnn__error(GNN_EFORMAT, "%s: is %s: %s", gnn__file_name(path), stand_ins[k].name,
+                              stand_ins[k].advice);
+    return GNN_OK;
+}
 
 /* The entry of a format by the extension, or by the first bytes for other extensions; -1: none. */
 static int find_not_read(const char *path, const char *head)
@@ -126,7 +147,7 @@ static read_t by_ending(const char *path)
 }
 
 /* NULL: no signature. */
-static int by_content(read_t *read, const char *path, bool named)
+static int by_content(read_t *read, const char *path, read_t named)
 {
     gnn__file_t file;
     char head[64] = {0};
@@ -136,9 +157,16 @@ static int by_content(read_t *read, const char *path, bool named)
     const char *c = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
     while (*c && strchr(" \t\r\n", *c))
         c++;
-    const int other = find_not_read(path, named ? NULL : c);
     *read = NULL;
-    if (rc == GNN_OK && other >= 0)
+    GNN_TRY(rc);
+    GNN_TRY(refuse_stand_in(path, c));
+    if (named == gnn__data_read_npz)
+        return strncmp(head, "\x1f\x8b", 2) != 0
+                   ? GNN_OK
+                   : gnn__error(GNN_EFORMAT, "%s: a gzipped .npz: unpack it first (gunzip)",
+                                gnn__file_name(path));
+    const int other = find_not_read(path, named ? NULL : c);
+    if (other >= 0)
         return refuse(path, other);
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;
@@ -146,7 +174,7 @@ static int by_content(read_t *read, const char *path, bool named)
         *read = gnn__data_read_markup;
     else if (!named && *c && strchr("#%0123456789", *c))
         *read = gnn__data_read_edge_list;
-    return rc;
+    return GNN_OK;
 }
 
 static int choose(read_t *read, const char *path)
@@ -169,11 +197,11 @@ static int choose(read_t *read, const char *path)
         gnn_free(prefix);
         return GNN_OK;
     }
-    if (named == gnn__data_read_linqs || named == gnn__data_read_npz) {
+    if (named == gnn__data_read_linqs) {
         *read = named;
         return GNN_OK;
     }
-    GNN_TRY(by_content(read, path, named != NULL));
+    GNN_TRY(by_content(read, path, named));
     if (!*read)
         *read = named;
     return *read ? GNN_OK : refuse_unknown(path);

@@ -169,12 +169,6 @@ bool gnn__layout_wants(const char *name, size_t length)
                                         "attr_matrix",
                                         "x",
                                         "node_features",
-                                        "train_mask",
-                                        "train_masks",
-                                        "val_mask",
-                                        "val_masks",
-                                        "test_mask",
-                                        "test_masks",
                                         "edge_index",
                                         "y"};
     static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
@@ -185,7 +179,7 @@ bool gnn__layout_wants(const char *name, size_t length)
     for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
         if (begins(name, length, first[k]))
             return true;
-    return false;
+    return gnn__layout_wants_split(name, length);
 }
 
 /* ---- spellings ---- */

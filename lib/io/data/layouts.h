@@ -9,6 +9,8 @@
 const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names);
 /* Is this a name of an array that data sets read? */
 bool gnn__layout_wants(const char *name, size_t length);
+/* The same of splits alone. */
+bool gnn__layout_wants_split(const char *name, size_t length);
 /* The error for a missing array. */
 int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name);
 int gnn__layout_rank(const gnn_array_t *array, int ndim);
@@ -39,6 +41,9 @@ int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
 int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph and its edge arrays. */
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* The splits, as masks or as indices; without either one is drawn. GNN_EFORMAT: arrays of other
+ * names that are of splits. */
+int gnn__layout_masks(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* "node.NAME", "graph.NAME" as arrays NAME. */
 int gnn__layout_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
