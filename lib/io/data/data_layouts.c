@@ -77,7 +77,7 @@ static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
 
 /* ---- arrays that are not read ---- */
 
-/* Names of nodes that are texts, which no reader of numbers needs. */
+/* Names of nodes, which no model reads. */
 static bool is_of_names(const char *name)
 {
     const size_t length = strlen(name);
@@ -122,10 +122,48 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
     return note_unread(data, arrays);
 }
 
+/* ---- which arrays are read ---- */
+
+static bool begins(const char *name, size_t length, const char *with)
+{
+    size_t n = strlen(with);
+    return length > n && memcmp(name, with, n) == 0;
+}
+
+static bool wants(const char *name, size_t length)
+{
+    static const char *const whole[] = {"labels",
+                                        "node_labels",
+                                        "class_names",
+                                        "class_name_offsets",
+                                        "names",
+                                        "name_offsets",
+                                        "edges",
+                                        "messages",
+                                        "edge_weight",
+                                        "edge_weights",
+                                        "edge_attr",
+                                        "edge_features",
+                                        "attr_matrix",
+                                        "x",
+                                        "node_features",
+                                        "edge_index",
+                                        "y"};
+    static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
+                                        "node.", "edge.", "graph."};
+    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)
+        if (length == strlen(whole[k]) && memcmp(name, whole[k], length) == 0)
+            return true;
+    for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
+        if (begins(name, length, first[k]))
+            return true;
+    return gnn__layout_wants_split(name, length);
+}
+
 int gnn__data_read_npz(gnn_data_t *data, const char *path)
 {
     gnn_arrays_t *arrays;
-    GNN_TRY(gnn__npz_read_wanted(&arrays, path, data->limits, gnn__layout_wants));
+    GNN_TRY(gnn__npz_read_wanted(&arrays, path, data->limits, wants));
     int rc = gnn__data_from_arrays(data, arrays);
     gnn_arrays_free(arrays);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));

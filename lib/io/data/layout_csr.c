@@ -144,44 +144,6 @@ static const char *const between[] = {"_", "_matrix.", ".", NULL};
 
 enum { NAME_ROOM = 40 };
 
-/* ---- which arrays are read ---- */
-
-static bool begins(const char *name, size_t length, const char *with)
-{
-    size_t n = strlen(with);
-    return length > n && memcmp(name, with, n) == 0;
-}
-
-bool gnn__layout_wants(const char *name, size_t length)
-{
-    static const char *const whole[] = {"labels",
-                                        "node_labels",
-                                        "class_names",
-                                        "class_name_offsets",
-                                        "names",
-                                        "name_offsets",
-                                        "edges",
-                                        "messages",
-                                        "edge_weight",
-                                        "edge_weights",
-                                        "edge_attr",
-                                        "edge_features",
-                                        "attr_matrix",
-                                        "x",
-                                        "node_features",
-                                        "edge_index",
-                                        "y"};
-    static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
-                                        "node.", "edge.", "graph."};
-    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)
-        if (length == strlen(whole[k]) && memcmp(name, whole[k], length) == 0)
-            return true;
-    for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
-        if (begins(name, length, first[k]))
-            return true;
-    return gnn__layout_wants_split(name, length);
-}
-
 /* ---- spellings ---- */
 
 static void spell(char *name, const char *matrix, const char *by, const char *part)

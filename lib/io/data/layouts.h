@@ -7,9 +7,7 @@
 
 /* The first of the names (a list that ends with NULL) that the file has, or NULL. */
 const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names);
-/* Is this a name of an array that data sets read? */
-bool gnn__layout_wants(const char *name, size_t length);
-/* The same of splits alone. */
+/* Is this a name of an array of splits? */
 bool gnn__layout_wants_split(const char *name, size_t length);
 /* The error for a missing array. */
 int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name);
