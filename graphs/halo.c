@@ -160,6 +160,63 @@ int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
     return GNN_OK;
 }
 
+/* ---- rows of edges ---- */
+
+/* Edges whose receivers rank r owns, over all parts. */
+static int64_t count_edges(const gnn__halo_t *halo, int r)
+{
+    const gnn__built_view_t *view = &halo->whole->base;
+    const int64_t *book = halo->ranks->book;
+    int64_t count = 0;
+    for (int64_t p = 0; p < view->n_parts; p++)
+        count += view->parts[p].pairs.indptr[book[r + 1]] - view->parts[p].pairs.indptr[book[r]];
+    return count;
+}
+
+/* Copies the rows of these edges to `packed`, or back. */
+static void copy_edges(const gnn__halo_t *halo, int r, const gnn_tensor_t *rows, bool back,
+                       gnn_real_t *packed)
+{
+    const gnn__built_view_t *view = &halo->whole->base;
+    const int64_t lo = halo->ranks->book[r], hi = halo->ranks->book[r + 1];
+    const size_t bytes = sizeof *packed * (size_t)rows->cols;
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t k = pairs->indptr[lo]; k < pairs->indptr[hi]; k++, packed += rows->cols) {
+            gnn_real_t *row = gnn__row(rows, gnn__pairs_edge(pairs, k));
+            memcpy(back ? row : packed, back ? packed : row, bytes);
+        }
+    }
+}
+
+int gnn__halo_gather_edges(gnn__halo_t *halo, const gnn_tensor_t *rows)
+{
+    gnn__ranks_t *ranks = halo->ranks;
+    const int size = ranks->transport->ranks, own = ranks->transport->rank;
+    const int64_t cols = rows->cols;
+    size_t *counts = NULL;
+    gnn_real_t *packed = NULL, *all = NULL, *at;
+    int rc;
+    if (size == 1)
+        return GNN_OK;
+    GNN_CHECK(gnn__new(&counts, size, sizeof *counts, "sizes of messages"));
+    for (int r = 0; r < size; r++)
+        counts[r] = (size_t)count_edges(halo, r);
+    GNN_CHECK(gnn__new(&packed, (int64_t)counts[own] * cols, sizeof *packed, "rows of edges"));
+    GNN_CHECK(gnn__new(&all, halo->whole->n_edges * cols, sizeof *all, "rows of edges"));
+    copy_edges(halo, own, rows, false, packed);
+    GNN_CHECK(gnn__ranks_gather(ranks, packed, counts, sizeof *all * (size_t)cols, all));
+    at = all;
+    for (int r = 0; r < size; at += (int64_t)counts[r] * cols, r++)
+        if (r != own)
+            copy_edges(halo, r, rows, true, at);
+done:
+    gnn_free(counts);
+    gnn_free(packed);
+    gnn_free(all);
+    return rc;
+}
+
 /* ---- views ---- */
 
 static int cut_scale(gnn__halo_t *halo, const gnn_real_t *from, const gnn_real_t **to)
@@ -190,6 +247,8 @@ static int cut_part(gnn__halo_t *halo, const gnn__part_t *from, gnn__part_t *to)
     for (int64_t k = 0; k < count; k++) {
         indices[k] = halo->place[pairs->indices[first + k]];
         edge[k] = gnn__pairs_edge(pairs, first + k);
+        if (edge[k] >= halo->whole->n_edges) /* a loop that the view adds has its node's id */
+            edge[k] = halo->whole->n_edges + indices[k];
     }
     to->pairs = (gnn__pairs_t){.n_rows = halo->n_wide,
                                .n_cols = halo->n_wide,

@@ -34,5 +34,8 @@ int gnn__halo_new(gnn_graph_t **own, gnn_graph_t *whole, gnn__ranks_t *ranks);
 /* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
  * rows of the same matrix. A collective call. */
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
+/* Rows of edges (n_edges or more), of which this rank has those of its receivers: afterwards all
+ * ranks have all. A collective call. */
+int gnn__halo_gather_edges(gnn__halo_t *halo, const gnn_tensor_t *rows);
 
 #endif

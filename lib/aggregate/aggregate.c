@@ -163,6 +163,10 @@ static int pull_saved(const gnn__plan_t *plan, gnn_op_call_t *call)
         if (bytes) /* also without rows: the others wait */
             GNN_TRY(gnn__halo_pull(halo, call->saved[k], bytes, bytes));
     }
+    if (plan->has[GNN_AGGREGATE_GATE]) {
+        const size_t bytes = sizeof(gnn_real_t) * (size_t)plan->out_width;
+        GNN_TRY(gnn__halo_pull(halo, call->saved[GATE_SAVED], bytes, bytes));
+    }
     return call->out[0].keep ? gnn__halo_pull(halo, call->out[0].value.data, stride,
                                               sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
                              : GNN_OK;
@@ -173,20 +177,28 @@ static const char *not_over_ranks(const gnn__plan_t *plan, const gnn_op_call_t *
 {
     if (!plan->graph->wide_of)
         return "a graph that ranks do not share";
-    if (plan->dropping)
-        return "dropout of messages or attention weights";
-    if (plan->by_distance || plan->has_priors || plan->map)
-        return "a prior, a map or a distance";
-    if (plan->has[GNN_AGGREGATE_GATE])
-        return "a gate";
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (gnn__runs(plan, p))
+            return "a prior of running sums";
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return "attention weights on request";
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        if (k != GNN_AGGREGATE_SRC_MESSAGE && k != GNN_AGGREGATE_KEY && k != GNN_AGGREGATE_QUERY &&
-            k != GNN_AGGREGATE_DST_MESSAGE && k < call->n_in && call->in[k].present &&
-            call->in[k].wants_grad)
-            return gnn_aggregate_input_name(k);
-    return plan->strategy->saved_row ? NULL : "this aggregation";
+    if (gnn__has_loop_features(plan))
+        return "features of self-loops";
+    const int k = GNN_AGGREGATE_MAP_PARAMETERS;
+    return k < call->n_in && call->in[k].present && call->in[k].wants_grad
+               ? gnn_aggregate_input_name(k)
+               : NULL;
+}
+
+/* The gradient of an edge is complete at the owner of its receiver: all ranks get it. */
+static int gather_edges(const gnn__plan_t *plan)
+{
+    static const int edge_inputs[] = {GNN_AGGREGATE_EDGE_FEATURES, GNN_AGGREGATE_EDGE_WEIGHT,
+                                      GNN_AGGREGATE_EDGE_BIAS};
+    for (size_t e = 0; plan->graph->wide_of && e < sizeof edge_inputs / sizeof *edge_inputs; e++)
+        if (gnn__wants_gradient(plan, edge_inputs[e]))
+            GNN_TRY(gnn__halo_gather_edges(plan->graph->wide_of, &plan->d[edge_inputs[e]]));
+    return GNN_OK;
 }
 
 static gnn__over_t over(const gnn_op_call_t *call, int *rc)
@@ -263,9 +275,9 @@ static int backward(gnn_op_call_t *call)
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
     describe_in_profile(&plan);
-    if (plan.has[GNN_AGGREGATE_GATE])
-        return gated_backward(&plan, call);
-    return plain_backward(&plan, call);
+    GNN_TRY(plan.has[GNN_AGGREGATE_GATE] ? gated_backward(&plan, call)
+                                         : plain_backward(&plan, call));
+    return gather_edges(&plan);
 }
 
 static unsigned finishes(const gnn_op_call_t *call)

@@ -43,6 +43,8 @@ typedef struct gnn__plan {
     const gnn_weigher_t *weigher;
     gnn__hints_t hints; /* what fast strategies know of these four */
     const gnn_graph_t *graph;
+    /* Over ranks: the node of the whole graph of each row, the key of draws; NULL: rows are nodes. */
+    const int32_t *nodes;
     const gnn__built_view_t *view;
     const struct gnn__strategy *strategy; /* that runs it */
     gnn__lane_choices_t lanes;            /* how strategy by_lane runs it, where it does */
@@ -141,9 +143,16 @@ int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
 /* True if a row of one gradient shares memory with another row of another, whichever passes
  * write them. */
 bool gnn__gradients_cross(const gnn__plan_t *plan);
-/* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
-void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
-                       int64_t stride);
+/* Over ranks, where chunks are slices: the first `size` partial sums become those of all slices of
+ * all ranks, as of one chunk. A collective call; elsewhere it does nothing. */
+int gnn__sum_slices(const gnn__plan_t *plan, gnn_real_t *partials, int64_t *chunks, int64_t size);
+/* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order; over ranks
+ * of all slices, which the partial sums are overwritten with. */
+int gnn__add_partials(const gnn__plan_t *plan, const gnn_tensor_t *target, gnn_real_t *partials,
+                      int64_t chunks, int64_t stride);
+/* The same for the chunks of this rank alone. */
+void gnn__add_chunks(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
+                     int64_t stride);
 
 /* The gradient of this input is wanted. */
 static inline bool gnn__wants_gradient(const gnn__plan_t *plan, int input)
@@ -173,7 +182,7 @@ static inline int64_t gnn__chunks(const gnn__pairs_t *pairs, int64_t *bounds)
     return gnn__pairs_chunks(pairs, gnn__per_chunk(pairs), bounds);
 }
 
-/* The most chunks that any part of the view has, transposed ones included. */
+/* The most chunks that any part of the view has, transposed ones included; at least 1. */
 int64_t gnn__most_chunks(const gnn__built_view_t *view);
 
 /* Part p by receiver, or by sender. */

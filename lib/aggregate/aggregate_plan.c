@@ -1,5 +1,6 @@
 /* The plan of one aggregation: defaults of the shape, the view of the graph, checks of all
  * inputs against the graph, the entries and each other, and the strategy that runs it. */
+#include <graphs/halo.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
 
@@ -328,8 +329,8 @@ static const gnn__strategy_t *strategy_of(const gnn__plan_t *plan)
     const bool loops = gnn__has_loop_features(plan);
     size_t k = 0;
     const bool ranks = plan->graph->wide_of != NULL;
-    while ((loops && !strategies[k]->loop_features) || (ranks && !strategies[k]->saved_row) ||
-           !strategies[k]->takes(plan))
+    while ((loops && !strategies[k]->loop_features) ||
+           (ranks && !gnn__runs_over_ranks(strategies[k], plan)) || !strategies[k]->takes(plan))
         k++;
     return strategies[k];
 }
@@ -571,6 +572,7 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     plan->aggregator = how->aggregator;
     plan->message = how->message;
     plan->graph = how->graph;
+    plan->nodes = plan->graph->wide_of ? plan->graph->wide_of->nodes : NULL;
     plan->shape = how->shape;
     plan->scored = (plan->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
     if (plan->scored) {

@@ -1,5 +1,6 @@
 /* Shared by the strategies: zeroed and written gradients of inputs, threads that may write them,
  * partial sums of chunks, the most chunks of a view, positions of nodes. */
+#include <graphs/halo.h>
 #include <lib/aggregate/strategies.h>
 
 /* ---- gradients of inputs ---- */
@@ -108,8 +109,29 @@ int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
     return gnn__plan_threads(plan, work);
 }
 
-void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
-                       int64_t stride)
+int gnn__sum_slices(const gnn__plan_t *plan, gnn_real_t *partials, int64_t *chunks, int64_t size)
+{
+    const gnn__halo_t *halo = plan->graph->wide_of;
+    if (!halo)
+        return GNN_OK;
+    gnn__slice_sums_t sums = gnn__slice_sums(halo->ranks, size);
+    const double *total;
+    for (int64_t k = 0; k < gnn__slices(halo->ranks); k++) {
+        double *block;
+        GNN_TRY(gnn__slice_sums_next(&sums, &block));
+        for (int64_t c = 0; c < size; c++)
+            block[c] = (double)partials[k * size + c];
+        gnn__slice_sums_add(&sums, gnn__first_slice(halo->ranks) + k);
+    }
+    GNN_TRY(gnn__slice_sums_end(&sums, &total));
+    for (int64_t c = 0; c < size; c++)
+        partials[c] = (gnn_real_t)total[c];
+    *chunks = 1;
+    return GNN_OK;
+}
+
+void gnn__add_chunks(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
+                     int64_t stride)
 {
     for (int64_t c = 0; target->data && c < chunks; c++)
         for (int64_t r = 0; r < target->rows; r++)
@@ -117,11 +139,20 @@ void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, i
                 gnn__row(target, r)[x] += partials[c * stride + r * target->cols + x];
 }
 
+int gnn__add_partials(const gnn__plan_t *plan, const gnn_tensor_t *target, gnn_real_t *partials,
+                      int64_t chunks, int64_t stride)
+{
+    if (target->data)
+        GNN_TRY(gnn__sum_slices(plan, partials, &chunks, stride));
+    gnn__add_chunks(target, partials, chunks, stride);
+    return GNN_OK;
+}
+
 /* ---- chunks and positions ---- */
 
 int64_t gnn__most_chunks(const gnn__built_view_t *view)
 {
-    int64_t most = 0;
+    int64_t most = 1;
     for (int64_t p = 0; p < view->n_parts; p++)
         for (int side = 0; side < (view->transposed ? 2 : 1); side++) {
             const gnn__pairs_t *pairs = side ? &view->transposed[p].pairs : &view->parts[p].pairs;
@@ -136,7 +167,7 @@ void gnn__positions(const gnn_graph_t *g, bool receivers, int64_t *positions)
                   *offsets = receivers ? g->dst_segments : g->src_segments,
                   *starts = receivers ? g->dst_start : g->src_start;
     for (int64_t k = 0; k < n; k++)
-        positions[k] = k;
+        positions[k] = g->wide_of ? g->wide_of->nodes[k] : k;
     for (int64_t s = 0; s < g->n_segments; s++)
         for (int64_t k = offsets[s]; k < offsets[s + 1]; k++)
             positions[k] = k - offsets[s] + starts[s];

@@ -23,12 +23,19 @@ typedef struct gnn__strategy {
     void (*describe)(const gnn__plan_t *plan, char *text, size_t size);
     /* Over ranks: values per receiver in saved[k]. NULL: it does not run there. */
     int64_t (*saved_row)(const gnn__plan_t *plan, int k);
+    /* Is this a call that it runs over ranks? NULL: all that it takes are. */
+    bool (*takes_over_ranks)(const gnn__plan_t *plan);
     /* Reads the features of self-loops, which follow those of the user's edges. */
     bool loop_features;
 } gnn__strategy_t;
 
 extern const gnn__strategy_t gnn__strategy_sum, gnn__strategy_extreme, gnn__strategy_by_lane,
     gnn__strategy_attention, gnn__strategy_aligned, gnn__strategy_linear, gnn__strategy_reference;
+
+static inline bool gnn__runs_over_ranks(const gnn__strategy_t *strategy, const gnn__plan_t *plan)
+{
+    return strategy->saved_row && (!strategy->takes_over_ranks || strategy->takes_over_ranks(plan));
+}
 
 /* ---- conditions that fast strategies share ---- */
 

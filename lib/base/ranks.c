@@ -164,6 +164,7 @@ int gnn__ranks_close(const gnn_context_t *context, int rc)
     if (!ranks->ended)
         rc = meet(ranks, "end", rc);
     ranks->split = false;
+    ranks->n_own = 0;
     return rc;
 }
 

@@ -13,7 +13,11 @@ typedef struct gnn__ranks {
     gnn_transport_t *transport;
     bool ended;            /* an error is known to all ranks: no collective call follows */
     bool split;            /* the rows of the running call are split; the fields below are set */
+    bool own_call;         /* the running op reads rows of this rank's nodes */
     int64_t n, lo, hi;     /* rows of all ranks, and those of this one */
+    /* the caller's: tensors, sparse matrices and lists of ids that have rows of this rank's nodes */
+    const void *const *own;
+    int64_t n_own;
     int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN_SLICE */
     gnn_bytes_t *messages; /* (2 ranks) */
     /* grows only: blocks of sums, packed rows */
@@ -29,6 +33,14 @@ static inline gnn__ranks_t *gnn__ranks_split(const gnn_context_t *context)
     return context->ranks && context->ranks->split ? context->ranks : NULL;
 }
 
+/* The same in an op that makes collective calls of its own; NULL also where it reads no rows of
+ * nodes, and all ranks compute the same. */
+static inline gnn__ranks_t *gnn__ranks_of_call(const gnn_context_t *context)
+{
+    gnn__ranks_t *ranks = gnn__ranks_split(context);
+    return ranks && ranks->own_call ? ranks : NULL;
+}
+
 /* Slices of this rank, and the index of the first. */
 static inline int64_t gnn__slices(const gnn__ranks_t *ranks)
 {
@@ -42,6 +54,15 @@ static inline int64_t gnn__first_slice(const gnn__ranks_t *ranks)
 static inline int64_t gnn__slice_rows(const gnn__ranks_t *ranks, int64_t k)
 {
     return gnn__min(ranks->hi - ranks->lo - k * GNN_SLICE, GNN_SLICE);
+}
+
+/* True for an input that has rows of this rank's nodes; others are the same on all ranks. */
+static inline bool gnn__ranks_owns(const gnn__ranks_t *ranks, const void *input)
+{
+    bool owns = false;
+    for (int64_t k = 0; k < ranks->n_own; k++)
+        owns |= ranks->own[k] == input;
+    return owns;
 }
 
 void gnn__ranks_free(gnn__ranks_t *ranks);

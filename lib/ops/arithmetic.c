@@ -142,11 +142,13 @@ static int add_scaled_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn__op_traits_t add_scaled_traits = {.whole = 1u << 2};
 const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled",
                                      .flags = GNN_OP_BY_ROWS,
                                      .shape = add_scaled_shape,
                                      .forward = add_scaled_forward,
-                                     .backward = add_scaled_backward};
+                                     .backward = add_scaled_backward,
+                                     .traits = &add_scaled_traits};
 
 /* ---- scale ---- */
 

@@ -30,7 +30,8 @@ static int check_rows(const gnn_op_call_t *call, const char *name, int64_t rows)
 {
     GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
     if (call->in[0].rows != rows)
-        return gnn_op_fail(call, GNN_ESHAPE, "%s expects %lld rows, got %lld", name,
+        return gnn_op_fail(call, GNN_ESHAPE,
+                           "ranks: op %s expects the %lld rows of this rank's nodes, got %lld", name,
                            (long long)rows, (long long)call->in[0].rows);
     return GNN_OK;
 }
@@ -78,7 +79,7 @@ static int halo_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static const gnn__op_traits_t halo_traits = {.over = over_wide};
+static const gnn__op_traits_t halo_traits = {.over = over_wide, .of_nodes = true};
 const gnn_op_t gnn__op_halo_rows = {.name = "halo_rows",
                                     .shape = halo_shape,
                                     .forward = halo_forward,

@@ -1,6 +1,7 @@
 /* Ops on (n x heads*d): one dot product per head, and the mean over heads. */
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 enum { ROWS_AT_ONCE = 64 };
 
@@ -116,11 +117,13 @@ static int head_dot_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn__op_traits_t head_dot_traits = {.whole = 1u << 1 | 1u << 2};
 const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
                                    .flags = GNN_OP_BY_ROWS,
                                    .shape = head_dot_shape,
                                    .forward = head_dot_forward,
-                                   .backward = head_dot_backward};
+                                   .backward = head_dot_backward,
+                                   .traits = &head_dot_traits};
 
 /* ---- head_mean: y_rk = mean over h of x_rhk ---- */
 

@@ -233,7 +233,7 @@ static gnn__over_t over(const gnn_op_call_t *call, int *rc)
 
 static int loss_forward(gnn_op_call_t *call)
 {
-    gnn__ranks_t *ranks = gnn__ranks_split(call->context);
+    gnn__ranks_t *ranks = gnn__ranks_of_call(call->context);
     const int64_t chunks = chunks_of(call), c = call->in[0].cols;
     gnn_real_t *gradient = call->recording && call->in[0].wants_grad ? call->saved[0] : NULL;
     double *sums = call->scratch, total, sum = 0;
@@ -263,7 +263,7 @@ static int loss_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static const gnn__op_traits_t traits = {.over = over};
+static const gnn__op_traits_t traits = {.over = over, .of_nodes = true};
 const gnn_op_t gnn__op_loss = {.name = "loss",
                                .shape = loss_shape,
                                .forward = loss_forward,

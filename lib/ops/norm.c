@@ -1,6 +1,7 @@
 /* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and RMS norm (mean 0;
  * Zhang and Sennrich 2019) along rows; batch norm along columns; RMS norm per head. With a residual
  * z, y = norm(x + dropout(z)): the sum is stored only in training. */
+#include <lib/base/ranks.h>
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
@@ -38,6 +39,8 @@ static gnn_real_t rate_of(const gnn_op_call_t *call)
 
 /* Workspace of forward and backward: doubles, then reals. */
 typedef struct {
+    gnn__ranks_t *ranks; /* over ranks, else NULL: sums are those of all */
+    double count;        /* rows of all ranks, at least 1 */
     int64_t rows, cols, chunks;
     double *parts, *second;  /* chunks x cols; 1 x cols */
     gnn_real_t *p, *q, *r;   /* 1 x cols each */
@@ -76,6 +79,8 @@ static int batch_norm_shape(gnn_op_call_t *call)
 static batch_t workspace(const gnn_op_call_t *call)
 {
     batch_t b = {.rows = call->in[0].rows, .cols = call->in[0].cols};
+    b.ranks = gnn__ranks_of_call(call->context);
+    b.count = (double)gnn__max(b.ranks ? b.ranks->n : b.rows, 1);
     b.chunks = gnn__column_chunks(b.rows);
     b.parts = call->scratch;
     b.second = b.parts + b.chunks * b.cols;
@@ -89,25 +94,51 @@ static batch_t workspace(const gnn_op_call_t *call)
 
 typedef enum { SUM, SQUARES, PRODUCTS } batch_sum_t;
 
-/* parts[0..cols) = column sums of x, of (x - mean)^2, or of dy (x - mean). */
-static void batch_sums(const gnn_op_call_t *call, const batch_t *b, batch_sum_t what,
-                       const gnn_tensor_t *x, const gnn_tensor_t *dy)
+/* part (cols) = the sums of some rows. */
+static void sum_rows(const batch_t *b, batch_sum_t what, const gnn_tensor_t *x,
+                     const gnn_tensor_t *dy, int64_t from, int64_t rows, double *part)
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
+    if (what == SUM)
+        kernels->column_sum(rows, b->cols, gnn__row(x, from), gnn__stride(x), part);
+    else if (what == SQUARES)
+        kernels->column_square(rows, b->cols, gnn__row(x, from), gnn__stride(x), b->mean, part);
+    else
+        kernels->column_product(rows, b->cols, gnn__row(dy, from), gnn__stride(dy),
+                                gnn__row(x, from), gnn__stride(x), b->mean, part);
+}
+
+/* The same over the slices of all ranks. */
+static int sum_slices(const batch_t *b, batch_sum_t what, const gnn_tensor_t *x,
+                      const gnn_tensor_t *dy)
+{
+    gnn__slice_sums_t sums = gnn__slice_sums(b->ranks, b->cols);
+    const double *total;
+    for (int64_t k = 0; k < gnn__slices(b->ranks); k++) {
+        double *block;
+        GNN_TRY(gnn__slice_sums_next(&sums, &block));
+        sum_rows(b, what, x, dy, k * GNN_SLICE, gnn__slice_rows(b->ranks, k), block);
+        gnn__slice_sums_add(&sums, gnn__first_slice(b->ranks) + k);
+    }
+    GNN_TRY(gnn__slice_sums_end(&sums, &total));
+    memcpy(b->parts, total, sizeof *total * (size_t)b->cols);
+    return GNN_OK;
+}
+
+/* parts[0..cols) = column sums of x, of (x - mean)^2, or of dy (x - mean). */
+static int batch_sums(const gnn_op_call_t *call, const batch_t *b, batch_sum_t what,
+                      const gnn_tensor_t *x, const gnn_tensor_t *dy)
+{
     const int threads = gnn__op_threads(call, b->rows * b->cols);
+    if (b->ranks)
+        return sum_slices(b, what, x, dy);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < b->chunks; k++) {
         const int64_t from = gnn__share(b->rows, (int)k, (int)b->chunks),
                       rows = gnn__share(b->rows, (int)k + 1, (int)b->chunks) - from;
-        double *part = b->parts + k * b->cols;
-        if (what == SUM)
-            kernels->column_sum(rows, b->cols, gnn__row(x, from), gnn__stride(x), part);
-        else if (what == SQUARES)
-            kernels->column_square(rows, b->cols, gnn__row(x, from), gnn__stride(x), b->mean, part);
-        else
-            kernels->column_product(rows, b->cols, gnn__row(dy, from), gnn__stride(dy),
-                                    gnn__row(x, from), gnn__stride(x), b->mean, part);
+        sum_rows(b, what, x, dy, from, rows, b->parts + k * b->cols);
     }
     gnn__column_total(b->chunks, b->cols, b->parts);
+    return GNN_OK;
 }
 
 static void update_running(const gnn_op_call_t *call, const batch_t *b, const double *variance)
@@ -115,7 +146,7 @@ static void update_running(const gnn_op_call_t *call, const batch_t *b, const do
     const gnn__norm_settings_t *how = call->attributes;
     const double m = how->momentum == 0 ? 0.1 : (double)how->momentum;
     gnn_real_t *mean = how->running.data, *spread = gnn__row(&how->running, 1);
-    const double unbiased = b->rows > 1 ? (double)b->rows / (double)(b->rows - 1) : 1;
+    const double unbiased = b->count > 1 ? b->count / (b->count - 1) : 1;
     for (int64_t c = 0; c < b->cols; c++) {
         mean[c] = (gnn_real_t)((1 - m) * (double)mean[c] + m * (double)b->mean[c]);
         spread[c] = (gnn_real_t)((1 - m) * (double)spread[c] + m * variance[c] * unbiased);
@@ -123,21 +154,22 @@ static void update_running(const gnn_op_call_t *call, const batch_t *b, const do
 }
 
 /* Two passes, so that the variance does not suffer from cancellation. */
-static void batch_statistics(const gnn_op_call_t *call, const batch_t *b)
+static int batch_statistics(const gnn_op_call_t *call, const batch_t *b)
 {
     const gnn_tensor_t *x = &call->in[0].value;
-    const double n = b->rows > 0 ? (double)b->rows : 1, eps = (double)norm_eps(call);
-    batch_sums(call, b, SUM, x, NULL);
+    const double n = b->count, eps = (double)norm_eps(call);
+    GNN_TRY(batch_sums(call, b, SUM, x, NULL));
     for (int64_t c = 0; c < b->cols; c++)
         b->mean[c] = (gnn_real_t)(b->parts[c] / n);
-    batch_sums(call, b, SQUARES, x, NULL);
+    GNN_TRY(batch_sums(call, b, SQUARES, x, NULL));
     for (int64_t c = 0; c < b->cols; c++) {
         b->parts[c] /= n;
         b->rstd[c] = (gnn_real_t)(1 / sqrt(b->parts[c] + eps));
     }
-    if (call->training && b->rows > 0 &&
+    if (call->training && (b->ranks ? b->ranks->n : b->rows) > 0 &&
         ((const gnn__norm_settings_t *)call->attributes)->running.data)
         update_running(call, b, b->parts);
+    return GNN_OK;
 }
 
 static void running_statistics(const gnn_op_call_t *call, const batch_t *b)
@@ -159,7 +191,7 @@ static int batch_norm_forward(gnn_op_call_t *call)
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const batch_t b = workspace(call);
     if (uses_batch(call))
-        batch_statistics(call, &b);
+        GNN_TRY(batch_statistics(call, &b));
     else
         running_statistics(call, &b);
     for (int64_t c = 0; c < b.cols; c++) {
@@ -178,7 +210,7 @@ static void coefficients(const gnn_op_call_t *call, const batch_t *b, const doub
                          const double *product)
 {
     const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL;
-    const double n = b->rows > 0 ? (double)b->rows : 1;
+    const double n = b->count;
     for (int64_t c = 0; c < b->cols; c++) {
         double rstd = (double)b->rstd[c], p = rstd * (gain ? (double)gain[c] : 1);
         double q = uses_batch(call) ? -p * rstd * rstd * product[c] / n : 0;
@@ -194,10 +226,10 @@ static int batch_norm_backward(gnn_op_call_t *call)
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const batch_t b = workspace(call);
     const bool add = call->in[0].accumulate;
-    batch_sums(call, &b, SUM, dy, NULL);
+    GNN_TRY(batch_sums(call, &b, SUM, dy, NULL));
     for (int64_t c = 0; c < b.cols; c++)
         b.second[c] = b.parts[c];
-    batch_sums(call, &b, PRODUCTS, x, dy);
+    GNN_TRY(batch_sums(call, &b, PRODUCTS, x, dy));
     if (gnn__wants(call, 0))
         coefficients(call, &b, b.second, b.parts);
     if (gnn__wants(call, 1)) {
@@ -391,12 +423,12 @@ static int norm_backward(gnn_op_call_t *call)
 
 static gnn__over_t norm_over(const gnn_op_call_t *call, int *rc)
 {
-    if (kind_of(call) == GNN_NORM_BATCH)
-        *rc = gnn_op_fail(call, GNN_EUNSUPPORTED, "ranks: batch norm is not supported over ranks");
-    return GNN__OVER_SLICES;
+    (void)rc;
+    return kind_of(call) == GNN_NORM_BATCH ? GNN__OVER_OWN : GNN__OVER_SLICES;
 }
 
-static const gnn__op_traits_t norm_traits = {.over = norm_over};
+enum { WEIGHTS = 1u << 1 | 1u << 2 };
+static const gnn__op_traits_t norm_traits = {.over = norm_over, .whole = WEIGHTS};
 const gnn_op_t gnn__op_norm = {.name = "norm",
                                .shape = norm_shape,
                                .forward = norm_forward,
@@ -507,8 +539,10 @@ static int head_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn__op_traits_t head_norm_traits = {.whole = 1u << 1};
 const gnn_op_t gnn__op_head_norm = {.name = "head_norm",
                                     .flags = GNN_OP_BY_ROWS,
                                     .shape = head_norm_shape,
                                     .forward = head_norm_forward,
-                                    .backward = head_norm_backward};
+                                    .backward = head_norm_backward,
+                                    .traits = &head_norm_traits};

@@ -55,7 +55,18 @@ typedef struct gnn__op_traits {
     gnn__over_t (*over)(const gnn_op_call_t *call, int *rc);
     /* With GNN_OP_BY_ROWS: the input without which rows are read by their index; 0: none. */
     int row_ids;
+    /* With GNN_OP_BY_ROWS: the set of inputs that are read whole, such as weights (bit k: input k).
+     * Over ranks, and in incremental decoding, rows of a sequence are no such input. */
+    unsigned whole;
+    /* Over ranks: the op is refused unless input 0 has the rows of this rank's nodes. */
+    bool of_nodes;
 } gnn__op_traits_t;
+
+/* True if the op, which has GNN_OP_BY_ROWS, reads all rows of input k. */
+static inline bool gnn__op_reads_whole(const gnn_op_t *op, int k)
+{
+    return op->traits && k < 32 && (op->traits->whole >> k & 1);
+}
 
 /* True if row i of an op's outputs depends on rows i of its inputs alone, for calls on any run of
  * rows. `absent` is true for an input that the call does not have. */

@@ -223,6 +223,13 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);
 }
 
+static void add_halo(gnn_tape_t *tape, const gnn_graph_t *graph, bool senders, gnn_var_t *x)
+{
+    const gnn__halo_settings_t halo = {graph, senders};
+    if (*x != GNN_NONE)
+        *x = gnn__tape_op_once(tape, &gnn__op_halo_rows, *x, &halo, sizeof halo);
+}
+
 /* Over ranks: rows of nodes get those of the halo before the aggregation, which the output loses
  * again. */
 static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *how,
@@ -238,12 +245,12 @@ static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *h
     gnn_aggregate_t wide = *how;
     wide.graph = how->graph->halo->wide;
     memcpy(in, inputs, sizeof in);
-    for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++) {
-        const gnn__halo_settings_t halo = {how->graph, nodes[k].senders};
-        gnn_var_t *x = &in[nodes[k].input];
-        if (*x != GNN_NONE)
-            *x = gnn__tape_op_once(tape, &gnn__op_halo_rows, *x, &halo, sizeof halo);
-    }
+    for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++)
+        add_halo(tape, how->graph, nodes[k].senders, &in[nodes[k].input]);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (how->priors[p].row && how->priors[p].row->numbers != GNN_PRIOR_SHARED)
+            add_halo(tape, how->graph, how->priors[p].row->numbers == GNN_PRIOR_PER_SENDER,
+                     &in[GNN_AGGREGATE_PRIOR_0 + p]);
     const gnn_var_t y =
         gnn_tape_op(tape, &gnn__op_aggregate, in, GNN_AGGREGATE_INPUTS, &wide, sizeof wide);
     return gnn_tape_op(tape, &gnn__op_own_rows, &y, 1, &(gnn__halo_settings_t){how->graph, false},

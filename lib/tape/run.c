@@ -1,5 +1,6 @@
 /* Runs a tape: forward in order, backward in reverse. The first op that writes a gradient
  * overwrites it, others add. */
+#include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
 static int reserve_scratch(gnn_tape_t *tape, void **scratch)
@@ -46,6 +47,8 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     gnn__adaptive_apply(tape->context);
     if (node->sliced)
         return gnn__slices_run(tape, node, backward);
+    if (tape->context->ranks)
+        tape->context->ranks->own_call = node->reads_own;
     if (!tape->context->profile)
         return function(&node->call);
     const double start = gnn__seconds();

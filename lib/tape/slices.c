@@ -97,6 +97,19 @@ static int measure(const gnn_tape_t *tape, gnn__node_t *node)
     return GNN_OK;
 }
 
+/* Refuses rows of nodes, of which a rank has some, as an input that the op reads whole. */
+static int check_whole(const gnn_tape_t *tape, const gnn__node_t *node)
+{
+    for (int k = 0; k < node->n_own; k++)
+        if (node->in[k] != GNN_NONE && tape->values[node->in[k]].over != GNN__OVER_NONE &&
+            gnn__op_reads_whole(node->op, k))
+            return gnn_op_fail(&node->call, GNN_EUNSUPPORTED,
+                               "ranks: op %s reads all rows of input %d, of which a rank has only "
+                               "those of its nodes",
+                               node->op->name, k);
+    return GNN_OK;
+}
+
 int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
 {
     const gnn__op_traits_t *traits = node->op->traits;
@@ -110,10 +123,17 @@ int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
     node->sliced = false;
     node->over = GNN__OVER_NONE;
     memset(node->slice_saved, 0, sizeof node->slice_saved);
-    if (node->op->flags & GNN_OP_READS_GRAPH)
+    if ((node->op->flags & GNN_OP_READS_GRAPH) && !(traits && traits->over))
         return refuse(node);
+    node->reads_own = own || wide;
     if (!own && !wide)
-        return GNN_OK;
+        return traits && traits->of_nodes
+                   ? gnn_op_fail(&node->call, GNN_EUNSUPPORTED,
+                                 "ranks: op %s expects rows of nodes, which ranks own, got %lld "
+                                 "rows that all ranks hold",
+                                 node->op->name, (long long)node->call.in[0].rows)
+                   : GNN_OK;
+    GNN_TRY(check_whole(tape, node));
     gnn__over_t over = traits && traits->over ? traits->over(&node->call, &rc) : GNN__OVER_SLICES;
     if (rc != GNN_OK || over != GNN__OVER_SLICES) {
         node->over = over;

@@ -126,11 +126,10 @@ static gnn_var_t fail_null(gnn_tape_t *tape, const char *function, const char *a
     return GNN_NONE;
 }
 
-/* Over ranks, inputs with as many rows as a rank owns are rows of nodes. */
-static gnn__over_t over_of(const gnn_tape_t *tape, int64_t rows)
+static gnn__over_t over_of(const gnn_tape_t *tape, const void *input)
 {
     const gnn__ranks_t *ranks = gnn__ranks_split(tape->context);
-    return ranks && rows == ranks->hi - ranks->lo ? GNN__OVER_OWN : GNN__OVER_NONE;
+    return ranks && gnn__ranks_owns(ranks, input) ? GNN__OVER_OWN : GNN__OVER_NONE;
 }
 
 gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
@@ -143,7 +142,7 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
     if (!v)
         return GNN_NONE;
     v->external = *x;
-    v->over = over_of(tape, x->rows);
+    v->over = over_of(tape, x);
     if (!v->external.stride)
         v->external.stride = x->cols;
     v->wants_grad = v->leaf_grad = wants_grad && tape->recording;
@@ -157,7 +156,7 @@ gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
     if (v) {
         v->sparse = x;
-        v->over = over_of(tape, x->rows);
+        v->over = over_of(tape, x);
     }
     return id_of(tape, v);
 }
@@ -169,7 +168,7 @@ gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
     if (v) {
         v->ids = ids;
-        v->over = over_of(tape, count);
+        v->over = over_of(tape, ids);
     }
     return id_of(tape, v);
 }

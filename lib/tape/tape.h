@@ -70,6 +70,7 @@ typedef struct gnn__node {
     bool fused;           /* another node does its forward and its backward */
     bool forward_fused;   /* another node does its forward, it does its backward */
     bool sliced;          /* over ranks: it runs slice by slice */
+    bool reads_own;       /* over ranks: an input has rows of this rank's nodes */
     gnn__over_t over;     /* over ranks: rows of its outputs */
     size_t slice_saved[GNN_OP_SAVED]; /* over ranks: saved bytes of one slice */
     bool crossed;                     /* its inputs overlap so that backward must use one thread */

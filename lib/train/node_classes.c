@@ -23,9 +23,12 @@ typedef struct {
     const gnn_graph_t **left_graphs;
     gnn_tensor_t *left_rows;
     /* over ranks: the graph of this rank, and its rows of the inputs and of the targets */
-    gnn_graph_t *own;
+    gnn_graph_t **own_graphs; /* by slot; NULL: that of slot 0 */
+    bool split;
     gnn_tensor_t *own_rows, own_targets;
     gnn_sparse_t own_sparse;
+    const void **own_inputs; /* (n_values) those with rows of nodes */
+    int64_t n_own;
     int64_t first; /* row; 0 without ranks */
 } nodes_t;
 
@@ -140,26 +143,62 @@ static gnn_tensor_t own_window(const gnn__ranks_t *ranks, const gnn_tensor_t *t)
     return (gnn_tensor_t){gnn__row(t, ranks->lo), ranks->hi - ranks->lo, t->cols, t->stride};
 }
 
-/* Rows of nodes become those of this rank. Others stay whole, and must not look like them. */
-static int own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
+/* Rows of nodes become those of this rank; others stay whole. */
+static void own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
 {
     gnn_named_t *value = &nodes->values[v];
-    const int64_t rows = ranks->hi - ranks->lo;
-    if (nodes->inputs[v].place != GNN_ON_NODES) {
-        if (value->dense && value->dense->rows == rows)
-            return gnn__error(GNN_EUNSUPPORTED,
-                              "ranks: \"%s\" has as many rows, %lld, as this rank has nodes",
-                              value->name, (long long)rows);
-        return GNN_OK;
-    }
+    const void *own = NULL;
+    if (nodes->inputs[v].place != GNN_ON_NODES)
+        return;
     if (value->dense) {
         nodes->own_rows[v] = own_window(ranks, value->dense);
-        value->dense = &nodes->own_rows[v];
+        own = value->dense = &nodes->own_rows[v];
     } else if (value->sparse) {
-        nodes->own_sparse =
-            (gnn_sparse_t){rows, value->sparse->cols, value->sparse->indptr + ranks->lo,
-                           value->sparse->indices, value->sparse->values};
-        value->sparse = &nodes->own_sparse;
+        nodes->own_sparse = (gnn_sparse_t){ranks->hi - ranks->lo, value->sparse->cols,
+                                           value->sparse->indptr + ranks->lo,
+                                           value->sparse->indices, value->sparse->values};
+        own = value->sparse = &nodes->own_sparse;
+    } else if (value->ids) {
+        own = value->ids += ranks->lo;
+        value->count = ranks->hi - ranks->lo;
+    }
+    nodes->own_inputs[nodes->n_own++] = own;
+}
+
+/* The weights of rows are degrees over the graphs of all slots. */
+static int split_rows(const nodes_t *nodes, gnn__ranks_t *ranks, int64_t slots)
+{
+    const int64_t n = gnn_data_nodes(nodes->data);
+    int64_t *degree;
+    int rc;
+    GNN_TRY(gnn__new(&degree, n, sizeof *degree, "degrees"));
+    for (int slot = 0; slot < slots; slot++) {
+        const gnn_graph_t *graph = nodes->graphs[slot];
+        if (graph->n_dst != n || graph->n_src != n)
+            GNN_CHECK(gnn__error(GNN_EUNSUPPORTED,
+                                 "ranks: expected graphs of all %lld nodes, that of slot %d has "
+                                 "%lld receivers and %lld senders",
+                                 (long long)n, slot, (long long)graph->n_dst,
+                                 (long long)graph->n_src));
+        for (int64_t i = 0; i < n && (slot == 0 || graph != nodes->graphs[0]); i++)
+            degree[i] += graph->base.degree[i];
+    }
+    rc = gnn__ranks_split_rows(ranks, n, degree);
+done:
+    gnn_free(degree);
+    return rc;
+}
+
+/* One graph of this rank per graph of the set: slots may share one. */
+static int own_graphs(nodes_t *nodes, gnn__ranks_t *ranks, int64_t slots)
+{
+    const bool several = gnn__runs_on_slots(nodes->model, nodes->data);
+    GNN_TRY(gnn__new(&nodes->own_graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
+    for (int slot = 0; slot < slots; slot++) {
+        if (slot == 0 || several)
+            GNN_TRY(gnn__halo_new(&nodes->own_graphs[slot],
+                                  graph_of(nodes->model, nodes->data, slot), ranks));
+        nodes->graphs[slot] = nodes->own_graphs[several ? slot : 0];
     }
     return GNN_OK;
 }
@@ -169,32 +208,35 @@ static int split_inputs(nodes_t *nodes, const gnn_context_t *context, gnn_model_
     gnn__ranks_t *ranks = context->ranks;
     if (!ranks)
         return GNN_OK;
-    gnn_graph_t *whole = gnn_data_graph(nodes->data);
-    if (gnn__runs_on_slots(nodes->model, nodes->data))
-        return gnn__error(GNN_EUNSUPPORTED, "ranks: a set with a graph per slot is not supported");
     GNN_TRY(gnn__ranks_same_data(ranks, nodes->data));
     GNN_TRY(gnn__ranks_same_weights(ranks, context, nodes->model));
-    GNN_TRY(gnn__ranks_split_rows(ranks, whole->n_dst, whole->base.degree));
-    GNN_TRY(gnn__halo_new(&nodes->own, whole, ranks));
+    GNN_TRY(split_rows(nodes, ranks, inputs->n_graphs));
+    GNN_TRY(own_graphs(nodes, ranks, inputs->n_graphs));
+    nodes->split = true;
     nodes->first = ranks->lo;
     GNN_TRY(gnn__new(&nodes->own_rows, nodes->n_values, sizeof *nodes->own_rows, "inputs"));
+    GNN_TRY(gnn__new(&nodes->own_inputs, nodes->n_values, sizeof(void *), "inputs"));
     for (int64_t v = 0; v < nodes->n_values; v++)
-        GNN_TRY(own_input(nodes, ranks, v));
-    for (int64_t slot = 0; slot < inputs->n_graphs; slot++)
-        nodes->graphs[slot] = nodes->own;
+        own_input(nodes, ranks, v);
+    ranks->own = nodes->own_inputs;
+    ranks->n_own = nodes->n_own;
     return GNN_OK;
 }
 
 static int prepare_own(const nodes_t *nodes, gnn_flag_t backward)
 {
-    for (int slot = 0; nodes->own && slot < gnn_model_graph_count(nodes->model); slot++)
-        GNN_TRY(gnn_model_prepare(nodes->model, slot, nodes->own, backward));
+    for (int slot = 0; nodes->split && slot < gnn_model_graph_count(nodes->model); slot++)
+        GNN_TRY(gnn_model_prepare(nodes->model, slot,
+                                  nodes->own_graphs[nodes->own_graphs[slot] ? slot : 0], backward));
     return GNN_OK;
 }
 
 static void free_nodes(nodes_t *nodes)
 {
-    gnn_graph_free(nodes->own);
+    for (int slot = 0; nodes->own_graphs && slot < gnn_model_graph_count(nodes->model); slot++)
+        gnn_graph_free(nodes->own_graphs[slot]);
+    gnn_free(nodes->own_graphs);
+    gnn_free(nodes->own_inputs);
     gnn_free(nodes->own_rows);
     gnn_free(nodes->inputs);
     gnn_free(nodes->values);
@@ -265,7 +307,7 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_cont
         GNN_TRY(make_targets(nodes, data));
         targets = &nodes->targets;
     }
-    if (targets && nodes->own) {
+    if (targets && nodes->split) {
         nodes->own_targets = own_window(context->ranks, targets);
         targets = &nodes->own_targets;
     }
@@ -447,15 +489,20 @@ static int measure(const gnn_model_t *model, gnn_context_t *context, const gnn_d
     GNN_CHECK(gnn_tape_new(&run.tape, context));
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     const gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
+    if (nodes.split && outputs.rows != context->ranks->hi - context->ranks->lo)
+        GNN_CHECK(gnn__error(GNN_EUNSUPPORTED, "ranks: the model's output has %lld rows, this rank "
+                                               "owns %lld nodes",
+                             (long long)outputs.rows,
+                             (long long)(context->ranks->hi - context->ranks->lo)));
     if (truth->targets && truth->targets->cols != outputs.cols)
         GNN_CHECK(gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
                              (long long)truth->targets->cols, (long long)outputs.cols));
-    if (truth->targets && nodes.own)
+    if (truth->targets && nodes.split)
         nodes.own_targets = own_window(context->ranks, truth->targets);
     GNN_CHECK(gnn__pool_add(&pool, &outputs, truth->labels ? truth->labels + nodes.first : NULL,
-                            nodes.own ? &nodes.own_targets : truth->targets,
+                            nodes.split ? &nodes.own_targets : truth->targets,
                             truth->mask ? truth->mask + nodes.first : NULL));
-    if (nodes.own)
+    if (nodes.split)
         GNN_CHECK(gnn__pool_gather(&pool, context->ranks));
     rc = gnn__pool_metric(&pool, value);
 done:

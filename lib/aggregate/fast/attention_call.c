@@ -44,6 +44,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.keys.q =
         plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? matrix(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]) : a.q;
     a.dropout = plan->dropping ? &plan->dropout : NULL;
+    a.nodes = plan->nodes;
     return a;
 }
 

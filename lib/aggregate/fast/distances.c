@@ -550,7 +550,7 @@ void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t
         if (tiles && keys->partials && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
             fold_tiles(plan, keys, a, p, chunks, threads);
         else if (!tiles && keys->row_partials)
-            gnn__add_partials(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row_partials + at, chunks,
+            gnn__add_chunks(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row_partials + at, chunks,
                               keys->parameters);
     }
 }
@@ -597,6 +597,6 @@ void gnn__distance_values_grad(const gnn__plan_t *plan, const gnn__distance_valu
                                int64_t chunks)
 {
     if (values->partials)
-        gnn__add_partials(&plan->d[GNN_AGGREGATE_MESSAGE_PARAMETERS], values->partials, chunks,
+        gnn__add_chunks(&plan->d[GNN_AGGREGATE_MESSAGE_PARAMETERS], values->partials, chunks,
                           values->parameters);
 }

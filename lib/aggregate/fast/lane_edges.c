@@ -164,13 +164,14 @@ static void add_vector_sums(const gnn__plan_t *plan, const gnn_real_t *sums, con
                 gnn__row(d_weights, f)[x] += a[x] * sums[(x % d * l->width + x / d) * lanes + k];
 }
 
-void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
-                         const gnn__lanes_t *l, int64_t chunks)
+int gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
+                        const gnn__lanes_t *l, int64_t chunks)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool keys = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT),
                values = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
     const gnn_real_t *sums = edges->partials;
+    GNN_TRY(gnn__sum_slices(plan, edges->partials, &chunks, edges->size));
     for (int64_t c = 0; c < chunks; c++, sums += edges->size) {
         if (edges->weights && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, 1, TERM_ROW, l->width);
@@ -182,6 +183,7 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
             add_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, sums + plan->d_e * l->key_numbers,
                      s->d_v, l->value_numbers, l->width);
     }
+    return GNN_OK;
 }
 
 /* A loop is the last pair of its row. Receivers without one have a row of logits too: it stays

@@ -28,8 +28,8 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
                           gnn__lane_edges_t *edges, gnn__lanes_t *l);
 /* Logits of the loops that a view adds. */
 void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, int threads);
-/* Gradients of weights += the sums of the chunks, in order. */
-void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
-                         const gnn__lanes_t *l, int64_t chunks);
+/* Gradients of weights += the sums of the chunks, in order, over ranks of all slices. */
+int gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
+                        const gnn__lanes_t *l, int64_t chunks);
 
 #endif

@@ -205,8 +205,8 @@ static gnn_real_t *zeroed(gnn_real_t *sums, int64_t count)
     return sums;
 }
 
-static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
-                     gnn__pass_t pass, int threads)
+static int run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
+                    gnn__pass_t pass, int threads)
 {
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
@@ -230,18 +230,20 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
             kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
     }
     if (parameters)
-        gnn__add_partials(&plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks, width);
+        GNN_TRY(gnn__add_partials(plan, &plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks,
+                                  width));
     if (sums)
         gnn__distance_prior_add(plan, &run->prior, chunks, false);
     if (keys)
         gnn__distance_keys_grad(plan, &run->keys, a, chunks, false, threads);
     if (values)
         gnn__distance_values_grad(plan, &run->values, chunks);
+    return GNN_OK;
 }
 
 /* Tiles do both passes of backward in one, by sender. */
-static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
-                     int64_t p, gnn__pass_t pass, int threads)
+static int run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
+                    int64_t p, gnn__pass_t pass, int threads)
 {
     gnn__attention_part(plan, p, pass, a);
     const bool tiles = in_tiles(plan, p, a);
@@ -254,8 +256,9 @@ static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__a
         gnn__distance_prior_add(plan, &run->prior, gnn__tiles_chunks(a), true);
         gnn__distance_keys_grad(plan, &run->keys, a, gnn__tiles_chunks(a), true, threads);
     } else if (!tiles && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at)) {
-        run_rows(plan, run, a, pass, threads);
+        return run_rows(plan, run, a, pass, threads);
     }
+    return GNN_OK;
 }
 
 /* ---- forward and backward ---- */
@@ -273,7 +276,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_keys_fill(plan, false, &run.prior, &run.keys, threads, &a);
     gnn__distance_values_fill(plan, &run.values, &a);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, GNN__FORWARD, threads);
+        GNN_TRY(run_part(plan, &run, &a, p, GNN__FORWARD, threads));
     sink_rows(plan, a.state.largest, threads);
     return GNN_OK;
 }
@@ -323,9 +326,9 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || by_distance ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, GNN__RECEIVE, threads);
+        GNN_TRY(run_part(plan, &run, &a, p, GNN__RECEIVE, threads));
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, GNN__SEND, threads);
+        GNN_TRY(run_part(plan, &run, &a, p, GNN__SEND, threads));
     gnn__distance_prior_grad(plan, &run.prior);
     return GNN_OK;
 }
@@ -348,8 +351,15 @@ static int64_t saved_row(const gnn__plan_t *plan, int k)
     return k == 0 ? plan->shape.heads : 0;
 }
 
+/* Sums by distance and those of sinks are not taken by slices. */
+static bool takes_over_ranks(const gnn__plan_t *plan)
+{
+    return !plan->has_priors && !plan->by_distance && !has_sink(plan);
+}
+
 const gnn__strategy_t gnn__strategy_attention = {.takes = takes,
                                                  .saved_row = saved_row,
+                                                 .takes_over_ranks = takes_over_ranks,
                                                  .sizes = sizes,
                                                  .forward = forward,
                                                  .backward = backward,

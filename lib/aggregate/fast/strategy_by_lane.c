@@ -38,6 +38,19 @@ static bool takes(const gnn__plan_t *plan)
     return true;
 }
 
+/* Lanes of a pattern of heads. */
+static int lanes_of(int64_t heads)
+{
+    return heads == 1 ? 1 : heads <= 4 ? 4 : 8;
+}
+
+/* Logits of edges are those of all edges, in chunks that no rank owns. */
+static bool takes_over_ranks(const gnn__plan_t *plan)
+{
+    return !(plan->hints.score == GNN__SCORE_ADDITIVE && plan->edge_key &&
+             plan->d_e > lanes_of(plan->shape.heads));
+}
+
 /* ---- choices ---- */
 
 /* Mean pairs per node from which a choice pays (docs/decisions/006-heads-in-lanes.md). */
@@ -141,9 +154,7 @@ static void choose(gnn__plan_t *plan)
     const bool additive = a.score == GNN__SCORE_ADDITIVE;
     gnn__lane_choices_t *c = &plan->lanes;
     *c = (gnn__lane_choices_t){.score = a.score,
-                               .width = s->heads == 1   ? 1
-                                        : s->heads <= 4 ? 4
-                                                        : 8};
+                               .width = lanes_of(s->heads)};
     choose_edges(plan, c);
     c->layout = choose_layout(plan, c);
     c->value_numbers = numbers_of(c, s->heads, s->d_v);
@@ -362,8 +373,8 @@ static int64_t per_group(const gnn__pairs_t *pairs, int64_t groups)
     return gnn__max(gnn__per_chunk(pairs), (pairs->count + pairs->n_rows) / groups + 1);
 }
 
-static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass,
-                     int threads)
+static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass,
+                    int threads)
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                whole = run->l.d_senders || run->l.edge_keys, /* receivers compute all of d_a */
@@ -399,13 +410,13 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     if (both)
         run->l.groups = chunks; /* the count that there is */
     if (parameters)
-        gnn__add_partials(&plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks, width);
-    if (edges)
-        gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
+        GNN_TRY(gnn__add_partials(plan, &plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks,
+                                  width));
+    return edges ? gnn__lane_edges_add(plan, &run->edges, &run->l, chunks) : GNN_OK;
 }
 
 /* Gradients of features and of their weights from those of logits. */
-static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
+static int spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const bool weights = plan->lanes.wants_edge_weights;
     const int64_t size = run->edges.size, edges = run->a.edges,
@@ -418,8 +429,7 @@ static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
         gnn__attention_lanes()->logits_backward(&run->l, c * per, gnn__min((c + 1) * per, edges),
                                                 d_weights);
     }
-    if (weights)
-        gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
+    return weights ? gnn__lane_edges_add(plan, &run->edges, &run->l, chunks) : GNN_OK;
 }
 
 /* f(y + bias). */
@@ -447,7 +457,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, GNN__FORWARD, threads);
+        GNN_TRY(run_part(plan, &run, p, GNN__FORWARD, threads));
     return GNN_OK;
 }
 
@@ -495,16 +505,14 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (!by_receiver || !by_sender)
         run.l.pair_weights.at = NULL;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, GNN__RECEIVE, threads);
+        GNN_TRY(run_part(plan, &run, p, GNN__RECEIVE, threads));
     if (collects)
         sweep(&run, plan->graph->n_src, threads, gnn__attention_lanes()->collect);
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, GNN__SEND, threads);
+        GNN_TRY(run_part(plan, &run, p, GNN__SEND, threads));
     const bool spends =
         run.l.edge_logits.at && terms && (plan->lanes.wants_edge_weights || grad->features.at);
-    if (spends)
-        spend_logits(plan, &run, threads);
-    return GNN_OK;
+    return spends ? spend_logits(plan, &run, threads) : GNN_OK;
 }
 
 /* With one part rows are complete when they are stored, and backward does not read them. */
@@ -515,6 +523,7 @@ static unsigned finishes(const gnn__plan_t *plan)
 
 const gnn__strategy_t gnn__strategy_by_lane = {.takes = takes,
                                                .saved_row = saved_row,
+                                               .takes_over_ranks = takes_over_ranks,
                                                .choose = choose,
                                                .sizes = sizes,
                                                .forward = forward,

@@ -134,9 +134,10 @@ static void load_keep(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
     pair->keep = NULL;
     if (!plan->dropping)
         return;
+    const uint32_t i = (uint32_t)(plan->nodes ? plan->nodes[pair->i] : pair->i),
+                   j = (uint32_t)(plan->nodes ? plan->nodes[pair->j] : pair->j);
     for (int64_t a = 0; a < plan->shape.heads; a += 8)
-        gnn__dropout_draw(&plan->dropout, (uint32_t)pair->i, (uint32_t)pair->j, (uint32_t)(a / 8),
-                          scratch->keep + a);
+        gnn__dropout_draw(&plan->dropout, i, j, (uint32_t)(a / 8), scratch->keep + a);
     pair->keep = scratch->keep;
 }
 

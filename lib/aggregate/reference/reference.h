@@ -95,7 +95,7 @@ static inline gnn_tensor_t gnn__driver_sums(const gnn__plan_t *plan, const gnn__
 /* Scores enter the weigher, then messages and weights go to the aggregator. */
 void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
 /* Computes dY . Y of every receiver and head, and the gradients of the weigher's parameters. */
-void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
+int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 /* For a weigher with other weights backward: the sum of these times their derivatives in place
  * of dY . Y. */
 void gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);

@@ -2,6 +2,7 @@
  * to what all pairs share, and one pass by sender over the transposed parts writes what belongs
  * to senders. Sums over all pairs are made per fixed chunk and added in order. Before, the state
  * of a receiver becomes what its pairs need. */
+#include <graphs/halo.h>
 #include <lib/aggregate/reference/reference.h>
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/rowwise/rowwise.h>
@@ -52,14 +53,42 @@ void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scra
 
 /* ---- with scores ---- */
 
-void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run)
+/* Where the gradients of the weigher's parameters by receiver i go; data NULL: not wanted. Over
+ * ranks each slice of own rows has a sum, which its first row opens. */
+static gnn_tensor_t weigher_target(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t i)
+{
+    const int64_t slice = i / GNN_SLICE;
+    gnn_tensor_t to = plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
+    if (!to.data || !plan->weigher->settle_grad || !plan->nodes)
+        return to;
+    if (i >= plan->graph->wide_of->n_own)
+        return (gnn_tensor_t){0};
+    gnn_real_t *sums = run->partials + slice * run->shared_size;
+    if (i % GNN_SLICE == 0)
+        memset(sums, 0, sizeof *sums * (size_t)run->shared_size);
+    return gnn_tensor(sums + run->shared[GNN_AGGREGATE_WEIGHER_PARAMETERS], to.rows, to.cols);
+}
+
+static int add_weigher_sums(const gnn__plan_t *plan, const gnn__driver_run_t *run)
+{
+    const gnn_tensor_t *to = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
+    int64_t chunks = 0;
+    if (!to->data || !plan->weigher->settle_grad || !plan->nodes)
+        return GNN_OK;
+    GNN_TRY(gnn__sum_slices(plan, run->partials, &chunks, run->shared_size));
+    gnn__add_chunks(to, run->partials + run->shared[GNN_AGGREGATE_WEIGHER_PARAMETERS], chunks,
+                    run->shared_size);
+    return GNN_OK;
+}
+
+int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run)
 {
     const gnn_weigher_t *w = plan->weigher;
     const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
-    const gnn_tensor_t *d_parameters = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
     for (int64_t i = 0; i < plan->graph->n_dst; i++) {
         const gnn_real_t *out = gnn__row(&plan->out, i);
         gnn_real_t *d_out = gnn__row(&plan->d_out, i);
+        gnn_tensor_t d_parameters = weigher_target(plan, run, i);
         if (plan->view->degree[i] > 0)
             plan->aggregator->finish_grad(&plan->shape, d_out, out, d_out);
         for (int64_t a = 0; a < heads; a++) {
@@ -67,11 +96,12 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
             for (int64_t c = a * d_v; c < (a + 1) * d_v; c++)
                 delta += out[c] * d_out[c];
             run->delta[i * heads + a] = delta;
-            if (d_parameters->data && w->settle_grad)
+            if (d_parameters.data && w->settle_grad)
                 w->settle_grad(&plan->weigher_shape, a, gnn__driver_state(run, i) + a * w->state,
-                               delta, d_parameters);
+                               delta, &d_parameters);
         }
     }
+    return add_weigher_sums(plan, run);
 }
 
 /* ---- straight-through ---- */
@@ -258,7 +288,13 @@ void gnn__driver_attend_grad(const gnn__walk_t *walk, const gnn__driver_run_t *r
 
 /* ---- memory ---- */
 
-/* Inputs whose gradients are sums over all pairs. */
+static void add_shared_input(const gnn__plan_t *plan, int k, gnn__driver_run_t *run)
+{
+    run->shared[k] = run->shared_size;
+    run->shared_size += gnn__round_up(plan->in[k].rows * plan->in[k].cols, 16);
+}
+
+/* Inputs whose gradients are sums over all pairs; over ranks also those over all receivers. */
 static void lay_out_shared(const gnn__plan_t *plan, gnn__driver_run_t *run)
 {
     static const int inputs[] = {GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT,
@@ -277,9 +313,10 @@ static void lay_out_shared(const gnn__plan_t *plan, gnn__driver_run_t *run)
         const int k = inputs[n];
         if (!plan->has[k] || gnn__prior_numbers(plan, k) != GNN_PRIOR_SHARED)
             continue;
-        run->shared[k] = run->shared_size;
-        run->shared_size += gnn__round_up(plan->in[k].rows * plan->in[k].cols, 16);
+        add_shared_input(plan, k, run);
     }
+    if (plan->nodes && plan->has[GNN_AGGREGATE_WEIGHER_PARAMETERS])
+        add_shared_input(plan, GNN_AGGREGATE_WEIGHER_PARAMETERS, run);
 }
 
 int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__driver_run_t *run,
@@ -407,11 +444,23 @@ static bool receivers_want(const gnn__plan_t *plan, const gnn__wanted_t *w)
 
 /* ---- all of it ---- */
 
-static void add_shared(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t chunks)
+static bool shared_want(const gnn__plan_t *plan, const gnn__driver_run_t *run)
 {
+    bool want = false;
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        if (run->shared[k] >= 0 && gnn__wants_gradient(plan, k))
-            gnn__add_partials(&plan->d[k], run->partials + run->shared[k], chunks, run->shared_size);
+        want |= run->shared[k] >= 0 && gnn__wants_gradient(plan, k);
+    return want;
+}
+
+static int add_shared(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t chunks)
+{
+    if (!shared_want(plan, run))
+        return GNN_OK;
+    GNN_TRY(gnn__sum_slices(plan, run->partials, &chunks, run->shared_size));
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        if (run->shared[k] >= 0 && k != GNN_AGGREGATE_WEIGHER_PARAMETERS)
+            gnn__add_chunks(&plan->d[k], run->partials + run->shared[k], chunks, run->shared_size);
+    return GNN_OK;
 }
 
 int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -427,13 +476,13 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__visit_t *const visit = plan->scored ? gnn__driver_attend_grad : row_grad;
     if (plan->scored) {
         run.states = call->saved[0];
-        gnn__driver_attend_prepare(plan, &run);
+        GNN_TRY(gnn__driver_attend_prepare(plan, &run));
         gnn__driver_attend_delta(plan, &run, threads);
     } else {
         finish_grads(plan, &run, call->saved[0], threads);
     }
     for (int64_t p = 0; receivers_want(plan, &run.wanted) && p < plan->view->n_parts; p++)
-        add_shared(plan, &run, gnn__driver_visit(plan, &run, p, false, threads, visit));
+        GNN_TRY(add_shared(plan, &run, gnn__driver_visit(plan, &run, p, false, threads, visit)));
     for (int64_t p = 0; senders_want(plan) && p < plan->view->n_parts; p++)
         gnn__driver_visit(plan, &run, p, true, threads, visit);
     return GNN_OK;

@@ -17,12 +17,12 @@ gnn_precision_t gnn__attention_level(const gnn_context_t *context)
 
 /* ---- scratch memory ---- */
 
-/* By row. Blocks of 64 pairs: nodes, edge ids, weights, six arrays of pairs x heads, and one row of
- * queries. Each starts a cache line. */
+/* By row. Blocks of 64 pairs: nodes, keys of draws, edge ids, weights, six arrays of pairs x heads,
+ * and one row of queries. Each starts a cache line. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
 {
     const int64_t pairs = 64, head_arrays = 6 * pairs * a->heads,
-                  indices = 4 * pairs * (int64_t)(sizeof(int64_t) / sizeof(gnn_real_t));
+                  indices = 6 * pairs * (int64_t)(sizeof(int64_t) / sizeof(gnn_real_t));
     return indices + pairs + head_arrays + a->heads * a->d_k + 16 * 16;
 }
 

@@ -159,6 +159,7 @@ typedef struct gnn__attention {
     int64_t edges, d_e;     /* rows and columns of `features` */
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the edge weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
+    const int32_t *nodes; /* on edges: the key of each node's draws; NULL: the node itself */
     bool first, last;                        /* first and last part of the graph */
     gnn__attention_state_t state;            /* forward */
     gnn__attention_grads_t grad;             /* backward */

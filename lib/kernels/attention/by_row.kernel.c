@@ -29,6 +29,7 @@ enum { ROW_PAIRS = 64 };
 typedef struct row_block {
     int n;
     uint32_t *i, *j;    /* receiver and sender of each pair */
+    uint32_t *keys[2];  /* the same as keys of draws */
     int64_t *edge;      /* edge id of each pair */
     gnn_real_t *weight; /* edge weight of each pair with node scales; valid if `weighs` */
     gnn_real_t *score;  /* pairs x heads: scores with bias and prior */
@@ -48,6 +49,8 @@ GNN__INLINE row_block_t row_block_at(const gnn__attention_t *a, gnn_real_t *scra
     row_block_t b = {0};
     b.i = gnn__carve(&c, ROW_PAIRS, sizeof *b.i);
     b.j = gnn__carve(&c, ROW_PAIRS, sizeof *b.j);
+    for (int k = 0; k < 2; k++)
+        b.keys[k] = gnn__carve(&c, ROW_PAIRS, sizeof *b.keys[k]);
     b.edge = gnn__carve(&c, ROW_PAIRS, sizeof *b.edge);
     b.weight = gnn__carve(&c, ROW_PAIRS, sizeof *b.weight);
     b.score = gnn__carve(&c, matrix, sizeof *b.score);
@@ -85,8 +88,13 @@ GNN__INLINE void row_block_load(const gnn__attention_t *a, row_block_t *b, int64
         if (a->weight.at && b->edge[e] < a->weights)
             b->weight[e] *= *gnn__matrix_row(&a->weight, b->edge[e]);
     }
-    if (b->drops)
-        gnn__keep_pairs(a->dropout, b->n, b->i, b->j, a->heads, b->keep);
+    if (!b->drops)
+        return;
+    for (int e = 0; e < b->n; e++) {
+        b->keys[0][e] = a->nodes ? (uint32_t)a->nodes[b->i[e]] : b->i[e];
+        b->keys[1][e] = a->nodes ? (uint32_t)a->nodes[b->j[e]] : b->j[e];
+    }
+    gnn__keep_pairs(a->dropout, b->n, b->keys[0], b->keys[1], a->heads, b->keep);
 }
 
 /* ---- scores ---- */

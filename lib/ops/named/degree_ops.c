@@ -1,5 +1,7 @@
 /* Degrees, and rows selected by in-degree. */
+#include <graphs/halo.h>
 #include <lib/ops/named/named_ops.h>
+#include <lib/ops/traits.h>
 
 /* ---- degree ---- */
 
@@ -21,6 +23,19 @@ static int degree_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* The graph that has the edges: over ranks the one with the halo, whose first rows are own ones. */
+static const gnn_graph_t *with_edges(const gnn_graph_t *graph)
+{
+    return graph->halo ? graph->halo->wide : graph;
+}
+
+/* Over ranks an edge of an own sender may be another rank's. */
+static void count_sent(const gnn__pairs_t *pairs, const gnn_tensor_t *y)
+{
+    for (int64_t j = 0; j < y->rows; j++)
+        gnn__row(y, j)[0] += (gnn_real_t)(pairs->indptr[j + 1] - pairs->indptr[j]);
+}
+
 static void count_out_degrees(const gnn__pairs_t *pairs, const gnn_tensor_t *y)
 {
     for (int64_t r = 0; r < pairs->n_rows; r++)
@@ -30,13 +45,16 @@ static void count_out_degrees(const gnn__pairs_t *pairs, const gnn_tensor_t *y)
 
 static int degree_forward(gnn_op_call_t *call)
 {
-    const gnn_graph_t *graph = gnn__op_options(call)->graph;
+    const gnn_graph_t *own = gnn__op_options(call)->graph, *graph = with_edges(own);
     const gnn_tensor_t *y = &call->out[0].value;
     const gnn_real_t least = (gnn_real_t)gnn__op_options(call)->options[1];
     for (int64_t i = 0; i < y->rows; i++)
         gnn__row(y, i)[0] = of_senders(call) ? 0 : (gnn_real_t)graph->base.degree[i];
     for (int64_t p = 0; of_senders(call) && p < graph->base.n_parts; p++)
-        count_out_degrees(&graph->base.parts[p].pairs, y);
+        if (own->halo)
+            count_sent(&graph->base.transposed[p].pairs, y);
+        else
+            count_out_degrees(&graph->base.parts[p].pairs, y);
     for (int64_t i = 0; i < y->rows; i++)
         if (gnn__row(y, i)[0] < least)
             gnn__row(y, i)[0] = least;
@@ -49,11 +67,19 @@ static int degree_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static gnn__over_t degree_over(const gnn_op_call_t *call, int *rc)
+{
+    (void)call, (void)rc;
+    return GNN__OVER_OWN;
+}
+
+static const gnn__op_traits_t degree_traits = {.over = degree_over};
 const gnn_op_t gnn_op_degree = {.name = "degree",
                                 .shape = degree_shape,
                                 .forward = degree_forward,
                                 .backward = degree_backward,
-                                .flags = GNN_OP_READS_GRAPH};
+                                .flags = GNN_OP_READS_GRAPH,
+                                .traits = &degree_traits};
 
 /* ---- rows_of_degree ---- */
 

@@ -230,7 +230,7 @@ static void grouped_product_work(const gnn_op_call_t *call, int backward, gnn_op
     work->flops = 2.0 * (double)g.pairs * (double)g.d * (double)g.f * (backward ? 2 : 1);
 }
 
-static const gnn__op_traits_t traits = {.row_ids = IDS};
+static const gnn__op_traits_t traits = {.row_ids = IDS, .whole = 1u << W | 1u << BIAS};
 const gnn_op_t gnn_op_grouped_product = {.name = "grouped_product",
                                          .shape = grouped_product_shape,
                                          .forward = grouped_product_forward,

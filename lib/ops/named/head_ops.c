@@ -1,5 +1,6 @@
 /* Ops on (n x heads*d): sums within and over heads, mixing, L2 normalisation. */
 #include <lib/ops/named/named_ops.h>
+#include <lib/ops/traits.h>
 #include <lib/ops/unit_rows.h>
 
 /* ---- head_sum ---- */
@@ -163,10 +164,13 @@ static int mix_heads_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn__op_traits_t mix_heads_traits = {.whole = 1u << 1};
 const gnn_op_t gnn_op_mix_heads = {.name = "mix_heads",
+                                   .flags = GNN_OP_BY_ROWS,
                                    .shape = mix_heads_shape,
                                    .forward = mix_heads_forward,
-                                   .backward = mix_heads_backward};
+                                   .backward = mix_heads_backward,
+                                   .traits = &mix_heads_traits};
 
 /* ---- unit_heads ---- */
 

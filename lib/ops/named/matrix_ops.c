@@ -1,5 +1,6 @@
 /* Products with several matrices: one per row, or one per block of columns. */
 #include <lib/ops/named/named_ops.h>
+#include <lib/ops/traits.h>
 
 /* ---- row_matrix ---- */
 
@@ -62,6 +63,7 @@ static int row_matrix_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_row_matrix = {.name = "row_matrix",
+                                    .flags = GNN_OP_BY_ROWS,
                                     .shape = row_matrix_shape,
                                     .forward = row_matrix_forward,
                                     .backward = row_matrix_backward};
@@ -130,7 +132,10 @@ static int block_product_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn__op_traits_t block_product_traits = {.whole = 1u << 1};
 const gnn_op_t gnn_op_block_product = {.name = "block_product",
+                                       .flags = GNN_OP_BY_ROWS,
                                        .shape = block_product_shape,
                                        .forward = block_product_forward,
-                                       .backward = block_product_backward};
+                                       .backward = block_product_backward,
+                                       .traits = &block_product_traits};

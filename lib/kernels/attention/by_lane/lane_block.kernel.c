@@ -77,6 +77,12 @@ lane_block_t lane_block_carve(const gnn__lanes_t *l, int64_t row1, gnn_real_t *s
     return b;
 }
 
+/* The key of a node's draws. */
+static uint32_t key_of(const gnn__lanes_t *l, int64_t node)
+{
+    return (uint32_t)(l->a->nodes ? l->a->nodes[node] : node);
+}
+
 /* Draws dropout for the pairs from slot `at` of `row` on: on edges for a window over this and the
  * next rows; on spans, where rows share slots, for this row. */
 static void draw(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_t at, int64_t to)
@@ -86,7 +92,7 @@ static void draw(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_t at
     int n = 0;
     b->drawn_from = at;
     for (int64_t r = row; r < b->row1 && n < DRAW_PAIRS; r++) {
-        const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
+        const uint32_t node = key_of(l, gnn__pairs_node(p, r));
         const int count = to - at < DRAW_PAIRS - n ? (int)(to - at) : DRAW_PAIRS - n;
         for (int e = 0; e < count; e += DRAW_STEP)
             for (int lane = 0; lane < DRAW_STEP; lane++)
@@ -99,11 +105,11 @@ static void draw(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_t at
     }
     b->drawn_to = p->indptr ? at : b->drawn_from;
     at -= n;
-    if (p->indptr && at + n + DRAW_STEP <= p->indptr[p->n_rows])
+    if (p->indptr && !l->a->nodes && at + n + DRAW_STEP <= p->indptr[p->n_rows])
         others = (uint32_t *)p->indices + at;
     else
         for (int e = 0; e < n; e++)
-            others[e] = (uint32_t)gnn__pairs_col(p, at + e);
+            others[e] = key_of(l, gnn__pairs_col(p, at + e));
     if (l->a->transposed)
         gnn__keep_patterns(l->a->dropout, n, others, b->ends[0], b->drawn, l->width);
     else
