@@ -7,7 +7,7 @@
 
 #include <gnn/ranks.h>
 
-enum { TRIAL_IN = 24, TRIAL_CLASSES = 5 };
+enum { TRIAL_IN = 24, TRIAL_CLASSES = 5, TRIAL_EDGE = 3 };
 
 /* Ranks are threads or programs, in which assertions of Check do not work. */
 static inline void trial_must(int rc)
@@ -25,6 +25,8 @@ typedef struct {
     const gnn_layer_config_t *layers;
     int n_layers;
     bool sparse, directed;
+    void (*steps)(gnn_steps_t *steps); /* the model in place of layers; NULL: none */
+    int relations;                     /* graphs of slots; 0: none */
     gnn_train_config_t train;
 } trial_case_t;
 
@@ -47,6 +49,54 @@ static inline void trial_edges(const trial_case_t *c, int64_t *src, int64_t *dst
         dst[k] = k % 3 == 0 ? test_below(&state, c->nodes)
                             : (src[k] + 1 + test_below(&state, 40)) % c->nodes;
     }
+}
+
+/* Arrays on edges: "e" (edges x TRIAL_EDGE), and the positive "w". */
+static inline void trial_edge_arrays(gnn_data_t *data)
+{
+    const int64_t m = gnn_graph_n_edges(gnn_data_graph(data));
+    gnn_real_t *e = test_reals(m * TRIAL_EDGE, 5), *w = test_reals(m, 6);
+    for (int64_t k = 0; k < m; k++)
+        w[k] = (gnn_real_t)1.5 + w[k] / 2;
+    trial_must(gnn_data_array_set(
+        data, GNN_ON_EDGES,
+        &(gnn_array_t){.name = "e",
+                       .dtype = sizeof(gnn_real_t) == 4 ? GNN_DTYPE_FLOAT32 : GNN_DTYPE_FLOAT64,
+                       .ndim = 2,
+                       .shape = {m, TRIAL_EDGE},
+                       .count = m * TRIAL_EDGE,
+                       .data = e}));
+    trial_must(gnn_data_array_set(
+        data, GNN_ON_EDGES,
+        &(gnn_array_t){.name = "w",
+                       .dtype = sizeof(gnn_real_t) == 4 ? GNN_DTYPE_FLOAT32 : GNN_DTYPE_FLOAT64,
+                       .ndim = 2,
+                       .shape = {m, 1},
+                       .count = m,
+                       .data = w}));
+    free(e);
+    free(w);
+}
+
+/* Relation r has every edge whose index is r modulo their count. */
+static inline void trial_relations(const trial_case_t *c, gnn_data_t *data)
+{
+    const int64_t m = 5 * c->nodes;
+    int64_t *src = malloc((size_t)m * sizeof *src), *dst = malloc((size_t)m * sizeof *dst);
+    gnn_graph_t *graphs[8];
+    for (int r = 0; r < c->relations; r++) {
+        int64_t count = 0;
+        trial_edges(c, src, dst, m);
+        for (int64_t k = r; k < m; k += c->relations, count++) {
+            src[count] = src[k];
+            dst[count] = dst[k];
+        }
+        trial_must(gnn_graph_from_edges(&graphs[r], c->nodes, c->nodes, count, gnn_ints(src),
+                                        gnn_ints(dst)));
+    }
+    trial_must(gnn_data_graphs_set(data, c->relations, graphs));
+    free(src);
+    free(dst);
 }
 
 static inline gnn_data_t *trial_data(const trial_case_t *c)
@@ -84,6 +134,9 @@ static inline gnn_data_t *trial_data(const trial_case_t *c)
     free(labels);
     free(columns);
     free(x);
+    trial_edge_arrays(data);
+    if (c->relations)
+        trial_relations(c, data);
     return data;
 }
 
@@ -109,17 +162,31 @@ static inline void trial_keep_weights(const gnn_model_t *model, trial_result_t *
     }
 }
 
+static inline gnn_model_t *trial_model(const trial_case_t *c, gnn_context_t *context)
+{
+    gnn_model_t *model;
+    gnn_steps_t *steps;
+    if (!c->steps) {
+        trial_must(gnn_model_new(&model, context, c->n_layers, c->layers));
+        return model;
+    }
+    trial_must(gnn_steps_new(&steps));
+    c->steps(steps);
+    trial_must(gnn_model_build(&model, context, steps));
+    gnn_steps_free(steps);
+    return model;
+}
+
 /* One rank of a trial. */
 static inline trial_result_t trial_run(const trial_case_t *c, gnn_transport_t *transport, int threads)
 {
     trial_result_t result = {.n_outputs = c->nodes * TRIAL_CLASSES};
     gnn_context_t *context;
-    gnn_model_t *model;
     gnn_data_t *data = trial_data(c);
     result.outputs = calloc((size_t)result.n_outputs, sizeof *result.outputs);
     trial_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 5}));
     trial_must(gnn_context_set_ranks(context, transport));
-    trial_must(gnn_model_new(&model, context, c->n_layers, c->layers));
+    gnn_model_t *model = trial_model(c, context);
     result.rc = trial_calls(c, context, model, data, &result);
     if (result.rc != GNN_OK)
         snprintf(result.message, sizeof result.message, "%s", gnn_error_message());

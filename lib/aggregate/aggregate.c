@@ -275,8 +275,7 @@ static int backward(gnn_op_call_t *call)
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
     describe_in_profile(&plan);
-    GNN_TRY(plan.has[GNN_AGGREGATE_GATE] ? gated_backward(&plan, call)
-                                         : plain_backward(&plan, call));
+    GNN_TRY(plan.has[GNN_AGGREGATE_GATE] ? gated_backward(&plan, call) : plain_backward(&plan, call));
     return gather_edges(&plan);
 }
 

@@ -31,8 +31,8 @@ static int check_rows(const gnn_op_call_t *call, const char *name, int64_t rows)
     GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
     if (call->in[0].rows != rows)
         return gnn_op_fail(call, GNN_ESHAPE,
-                           "ranks: op %s expects the %lld rows of this rank's nodes, got %lld", name,
-                           (long long)rows, (long long)call->in[0].rows);
+                           "ranks: op %s expects the %lld rows of this rank's nodes, got %lld",
+                           name, (long long)rows, (long long)call->in[0].rows);
     return GNN_OK;
 }
 

@@ -153,9 +153,11 @@ static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
     return k == 1 && w->transposed != (how && how->transposed);
 }
 
-static const gnn__op_traits_t traits = {
-    .product = product, .adds = adds, .drops_sparse = true, .halves = reads_fp16,
-    .whole = 1u << 1 | 1u << 2};
+static const gnn__op_traits_t traits = {.product = product,
+                                        .adds = adds,
+                                        .drops_sparse = true,
+                                        .halves = reads_fp16,
+                                        .whole = 1u << 1 | 1u << 2};
 const gnn_op_t gnn__op_linear = {.name = "linear",
                                  .flags = GNN_OP_BY_ROWS,
                                  .shape = linear_shape,

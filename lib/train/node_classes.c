@@ -490,8 +490,9 @@ static int measure(const gnn_model_t *model, gnn_context_t *context, const gnn_d
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     const gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
     if (nodes.split && outputs.rows != context->ranks->hi - context->ranks->lo)
-        GNN_CHECK(gnn__error(GNN_EUNSUPPORTED, "ranks: the model's output has %lld rows, this rank "
-                                               "owns %lld nodes",
+        GNN_CHECK(gnn__error(GNN_EUNSUPPORTED,
+                             "ranks: the model's output has %lld rows, this rank "
+                             "owns %lld nodes",
                              (long long)outputs.rows,
                              (long long)(context->ranks->hi - context->ranks->lo)));
     if (truth->targets && truth->targets->cols != outputs.cols)

@@ -551,7 +551,7 @@ void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t
             fold_tiles(plan, keys, a, p, chunks, threads);
         else if (!tiles && keys->row_partials)
             gnn__add_chunks(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row_partials + at, chunks,
-                              keys->parameters);
+                            keys->parameters);
     }
 }
 
@@ -598,5 +598,5 @@ void gnn__distance_values_grad(const gnn__plan_t *plan, const gnn__distance_valu
 {
     if (values->partials)
         gnn__add_chunks(&plan->d[GNN_AGGREGATE_MESSAGE_PARAMETERS], values->partials, chunks,
-                          values->parameters);
+                        values->parameters);
 }

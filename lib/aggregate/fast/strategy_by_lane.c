@@ -38,17 +38,11 @@ static bool takes(const gnn__plan_t *plan)
     return true;
 }
 
-/* Lanes of a pattern of heads. */
-static int lanes_of(int64_t heads)
-{
-    return heads == 1 ? 1 : heads <= 4 ? 4 : 8;
-}
-
-/* Logits of edges are those of all edges, in chunks that no rank owns. */
+/* What a pass by receiver leaves for one by sender, and gradients of edges by sender, need both ends
+ * of a pair at one rank. */
 static bool takes_over_ranks(const gnn__plan_t *plan)
 {
-    return !(plan->hints.score == GNN__SCORE_ADDITIVE && plan->edge_key &&
-             plan->d_e > lanes_of(plan->shape.heads));
+    return !plan->edge_key && !plan->edge_message && !plan->has[GNN_AGGREGATE_EDGE_BIAS];
 }
 
 /* ---- choices ---- */
@@ -154,7 +148,9 @@ static void choose(gnn__plan_t *plan)
     const bool additive = a.score == GNN__SCORE_ADDITIVE;
     gnn__lane_choices_t *c = &plan->lanes;
     *c = (gnn__lane_choices_t){.score = a.score,
-                               .width = lanes_of(s->heads)};
+                               .width = s->heads == 1   ? 1
+                                        : s->heads <= 4 ? 4
+                                                        : 8};
     choose_edges(plan, c);
     c->layout = choose_layout(plan, c);
     c->value_numbers = numbers_of(c, s->heads, s->d_v);
@@ -373,8 +369,7 @@ static int64_t per_group(const gnn__pairs_t *pairs, int64_t groups)
     return gnn__max(gnn__per_chunk(pairs), (pairs->count + pairs->n_rows) / groups + 1);
 }
 
-static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass,
-                    int threads)
+static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass, int threads)
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                whole = run->l.d_senders || run->l.edge_keys, /* receivers compute all of d_a */

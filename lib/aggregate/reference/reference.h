@@ -98,7 +98,7 @@ void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, i
 int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 /* For a weigher with other weights backward: the sum of these times their derivatives in place
  * of dY . Y. */
-void gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
+int gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
 /* Derivatives of a row of pairs: by receiver, or by sender over a transposed part. */
 gnn__visit_t gnn__driver_attend_grad;
 

@@ -152,13 +152,15 @@ static void add_delta(const gnn__walk_t *walk, const gnn__driver_run_t *run,
     }
 }
 
-void gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+int gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
 {
+    const size_t bytes = sizeof *run->delta * (size_t)plan->shape.heads;
     if (!plan->weigher->weight_backward)
-        return;
+        return GNN_OK;
     memset(run->delta, 0, sizeof *run->delta * (size_t)(plan->graph->n_dst * plan->shape.heads));
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         gnn__driver_visit(plan, run, p, false, threads, add_delta);
+    return plan->nodes ? gnn__halo_pull(plan->graph->wide_of, run->delta, bytes, bytes) : GNN_OK;
 }
 
 /* ---- pairs ---- */
@@ -477,7 +479,7 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (plan->scored) {
         run.states = call->saved[0];
         GNN_TRY(gnn__driver_attend_prepare(plan, &run));
-        gnn__driver_attend_delta(plan, &run, threads);
+        GNN_TRY(gnn__driver_attend_delta(plan, &run, threads));
     } else {
         finish_grads(plan, &run, call->saved[0], threads);
     }

@@ -160,9 +160,9 @@ typedef struct gnn__attention {
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the edge weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
     const int32_t *nodes; /* on edges: the key of each node's draws; NULL: the node itself */
-    bool first, last;                        /* first and last part of the graph */
-    gnn__attention_state_t state;            /* forward */
-    gnn__attention_grads_t grad;             /* backward */
+    bool first, last;     /* first and last part of the graph */
+    gnn__attention_state_t state; /* forward */
+    gnn__attention_grads_t grad;  /* backward */
     /* by_tile, forward: packed tiles of senders per head; NULL: packed as they are met */
     gnn_real_t *packed;
     int64_t rows; /* by_tile, backward: most senders that share a tile of receivers */
