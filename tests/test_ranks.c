@@ -516,6 +516,20 @@ static void check_refused(const trial_case_t *c, const char *words)
     trial_free(&one);
 }
 
+static void mixed_by_nodes(gnn_steps_t *steps)
+{
+    trial_must(gnn_steps_add(
+        steps,
+        &(gnn_step_t){
+            .kind = GNN_STEP_LINEAR, .name = "wide", .inputs = {"x"}, .in = TRIAL_IN, .out = 600}));
+    trial_must(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_OP,
+                                                  .name = "mixed",
+                                                  .inputs = {"wide", "x"},
+                                                  .op = &gnn_op_mix_heads}));
+    trial_must(gnn_steps_add(
+        steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .in = TRIAL_IN, .out = TRIAL_CLASSES}));
+}
+
 START_TEST(what_does_not_run_over_ranks_is_refused_by_name)
 {
     const int64_t fan_outs[] = {5};
@@ -555,6 +569,22 @@ START_TEST(an_op_that_reads_the_index_of_a_row_is_refused)
     gnn_data_free(data);
     gnn_context_free(context);
     gnn_transport_free(one);
+}
+END_TEST
+
+/* x' weights of its own: a slice of the second x is not the matrix that one rank reads. */
+START_TEST(rows_of_nodes_as_a_weight_are_refused_on_every_count)
+{
+    trial_case_t c = {.name = "weights", .nodes = 600, .steps = mixed_by_nodes, .train = few};
+    check_refused(&c, "op mix_heads reads all rows of input 1");
+    const trial_case_t *cases[] = {&c, &c};
+    trial_result_t results[2];
+    run_ranks(cases, 2, 1, 0, results);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_int_eq(results[r].rc, GNN_EUNSUPPORTED);
+        ck_assert_msg(strstr(results[r].message, "mix_heads"), "%s", results[r].message);
+        trial_free(&results[r]);
+    }
 }
 END_TEST
 
@@ -675,6 +705,7 @@ int main(void)
     tcase_add_test(tests, losses_metrics_and_patience_are_those_of_the_whole_graph);
     tcase_add_test(tests, trainings_resume_on_another_count_of_ranks);
     tcase_add_test(tests, what_does_not_run_over_ranks_is_refused_by_name);
+    tcase_add_test(tests, rows_of_nodes_as_a_weight_are_refused_on_every_count);
     tcase_add_test(tests, an_op_that_reads_the_index_of_a_row_is_refused);
     tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);
     suite_add_tcase(suite, tests);

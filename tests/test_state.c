@@ -469,6 +469,11 @@ START_TEST(non_incremental_steps_are_named)
              GNN_EUNSUPPORTED, "step s: a step of kind op cannot run incrementally");
     ck_fails(refused(
                  &(gnn_step_t){
+                     .kind = GNN_STEP_OP, .name = "s", .inputs = {"x", "x"}, .op = &gnn_op_mix_heads},
+                 &plain),
+             GNN_EUNSUPPORTED, "step s: op mix_heads reads all rows of .inputs[1], which grow");
+    ck_fails(refused(
+                 &(gnn_step_t){
                      .name = "s", .inputs = {"x"}, .edge_weight = "e", .layer = GNN_SAGE(.in = D)},
                  &plain),
              GNN_EUNSUPPORTED, "step s: .edge_weight has rows on edges");

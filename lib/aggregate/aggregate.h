@@ -43,7 +43,7 @@ typedef struct gnn__plan {
     const gnn_weigher_t *weigher;
     gnn__hints_t hints; /* what fast strategies know of these four */
     const gnn_graph_t *graph;
-    /* Over ranks: the node of the whole graph of each row, the key of draws; NULL: rows are nodes. */
+    /* Over ranks: each row's node of the whole graph, the key of draws; NULL: rows are nodes. */
     const int32_t *nodes;
     const gnn__built_view_t *view;
     const struct gnn__strategy *strategy; /* that runs it */

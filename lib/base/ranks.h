@@ -12,10 +12,10 @@ enum { GNN__NODE_COST = 16 };
 typedef struct gnn__ranks {
     gnn_transport_t *transport;
     bool ended;        /* an error is known to all ranks: no collective call follows */
-    bool split;        /* the rows of the running call are split; the fields below are set */
+    bool split;        /* rows of the running call are split; the fields below are set */
     bool own_call;     /* the running op reads rows of this rank's nodes */
     int64_t n, lo, hi; /* rows of all ranks, and those of this one */
-    /* the caller's: tensors, sparse matrices and lists of ids that have rows of this rank's nodes */
+    /* the caller's: tensors, sparse matrices and lists of ids with rows of this rank's nodes */
     const void *const *own;
     int64_t n_own;
     int64_t *book;         /* (ranks + 1): first row of each rank, and n; multiples of GNN_SLICE */

@@ -2,6 +2,7 @@
  * once, and the values that growing steps read of them are kept. */
 #include <lib/layer/score_config.h>
 #include <lib/model/state.h>
+#include <lib/ops/traits.h>
 
 /* ---- which steps grow ---- */
 
@@ -132,6 +133,19 @@ static int classify_cached(gnn_state_t *state, const gnn__model_step_t *s,
     return take_lengths(state, s, fixed);
 }
 
+/* Refuses a growing value, of which a call has the new rows alone, as an input that an op reads
+ * whole. */
+static int check_whole(const gnn_state_t *state, const gnn__model_step_t *s)
+{
+    for (int i = 0; s->step.op && i < s->row->n_inputs; i++)
+        if (s->in[i] != GNN__NOT_READ && state->grows[s->in[i]] && gnn__op_reads_whole(s->step.op, i))
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: op %s reads all rows of .inputs[%d], which grow: it cannot run "
+                              "incrementally",
+                              s->where, s->step.op->name, i);
+    return GNN_OK;
+}
+
 int gnn__state_classify(gnn_state_t *state, const gnn_state_config_t *config)
 {
     const gnn_model_t *m = state->model;
@@ -145,6 +159,7 @@ int gnn__state_classify(gnn_state_t *state, const gnn_state_config_t *config)
         if (s->incremental == GNN__NOT_INCREMENTAL)
             return gnn__error(GNN_EUNSUPPORTED, "%s: a step of kind %s cannot run incrementally",
                               s->where, s->row->name);
+        GNN_TRY(check_whole(state, s));
         if (s->incremental == GNN__NEEDS_CACHE)
             GNN_TRY(classify_cached(state, s, config->fixed));
     }

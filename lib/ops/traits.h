@@ -56,7 +56,7 @@ typedef struct gnn__op_traits {
     /* With GNN_OP_BY_ROWS: the input without which rows are read by their index; 0: none. */
     int row_ids;
     /* With GNN_OP_BY_ROWS: the set of inputs that are read whole, such as weights (bit k: input k).
-     * Over ranks, and in incremental decoding, rows of a sequence are no such input. */
+     * Rows of nodes are refused there over ranks, growing rows in incremental decoding. */
     unsigned whole;
     /* Over ranks: the op is refused unless input 0 has the rows of this rank's nodes. */
     bool of_nodes;

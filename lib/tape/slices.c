@@ -97,8 +97,7 @@ static int measure(const gnn_tape_t *tape, gnn__node_t *node)
     return GNN_OK;
 }
 
-/* Refuses rows of nodes, of which a rank has some, as an input that the op reads whole. */
-static int check_whole(const gnn_tape_t *tape, const gnn__node_t *node)
+int gnn__slices_check(const gnn_tape_t *tape, const gnn__node_t *node)
 {
     for (int k = 0; k < node->n_own; k++)
         if (node->in[k] != GNN_NONE && tape->values[node->in[k]].over != GNN__OVER_NONE &&
@@ -133,7 +132,6 @@ int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node)
                                  "rows that all ranks hold",
                                  node->op->name, (long long)node->call.in[0].rows)
                    : GNN_OK;
-    GNN_TRY(check_whole(tape, node));
     gnn__over_t over = traits && traits->over ? traits->over(&node->call, &rc) : GNN__OVER_SLICES;
     if (rc != GNN_OK || over != GNN__OVER_SLICES) {
         node->over = over;

@@ -111,6 +111,8 @@ struct gnn_tape {
 /* Fuses adjacent ops whose intermediate value has a single reader, and lets ops write in place.
  * Runs once per plan, when the readers of each value are known. */
 int gnn__tape_fuse(gnn_tape_t *tape);
+/* Over ranks: refuses rows of nodes, of which a rank has some, as an input that is read whole. */
+int gnn__slices_check(const gnn_tape_t *tape, const gnn__node_t *node);
 /* Over ranks: decides how a new node runs, and refuses ops that cannot; slices.c. */
 int gnn__slices_describe(gnn_tape_t *tape, gnn__node_t *node);
 /* Runs a sliced node. Gradients of inputs that all ranks have are summed over all slices. */

@@ -138,6 +138,8 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
         memcpy(node->attributes, attributes, bytes);
     call->attributes = node->attributes;
     GNN_TRY(take_inputs(tape, node, inputs));
+    if (gnn__ranks_split(tape->context))
+        GNN_TRY(gnn__slices_check(tape, node));
     GNN_TRY(node->op->shape(call));
     if (gnn__ranks_split(tape->context))
         GNN_TRY(gnn__slices_describe(tape, node));

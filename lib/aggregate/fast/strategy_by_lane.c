@@ -38,8 +38,8 @@ static bool takes(const gnn__plan_t *plan)
     return true;
 }
 
-/* What a pass by receiver leaves for one by sender, and gradients of edges by sender, need both ends
- * of a pair at one rank. */
+/* Passes by sender read values of pairs that a pass by receiver stored, and write gradients of
+ * edges: with edge inputs both ends of a pair must be at one rank. */
 static bool takes_over_ranks(const gnn__plan_t *plan)
 {
     return !plan->edge_key && !plan->edge_message && !plan->has[GNN_AGGREGATE_EDGE_BIAS];

@@ -53,8 +53,8 @@ void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scra
 
 /* ---- with scores ---- */
 
-/* Where the gradients of the weigher's parameters by receiver i go; data NULL: not wanted. Over
- * ranks each slice of own rows has a sum, which its first row opens. */
+/* Target of receiver i's gradients of the weigher's parameters; data NULL: not wanted. Over ranks
+ * each slice of own rows has a sum, which its first row opens. */
 static gnn_tensor_t weigher_target(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t i)
 {
     const int64_t slice = i / GNN_SLICE;
