@@ -238,6 +238,17 @@ typedef enum {
     GNN_WATCH_NONE
 } gnn_watch_t;
 
+/** Most terms of a loss. */
+#define GNN_LOSS_TERMS 16
+/** A term of a loss besides that of the targets: weight * the mean of a step's value over all its
+ * elements. A step computes it: the balance of experts, the cost of pondering, the disagreement of
+ * heads, the distance to a teacher's output, reward times log-probability of what op `draw` drew
+ * (with a negative weight: the score-function gradient). */
+typedef struct gnn_loss_term {
+    const char *step;
+    gnn_real_t weight;
+} gnn_loss_term_t;
+
 /** Settings of a training. Zero means the default in brackets. */
 typedef struct gnn_train_config {
     int64_t epochs; /**< [200] */
@@ -293,6 +304,10 @@ typedef struct gnn_train_config {
     /** gnn_train: mini-batches of heterogeneous samples (gnn/hetero_sample.h); `data` was made by
      * gnn_data_hetero_for of the same description. NULL: none */
     const struct gnn_typed_sampling *typed;
+    /** (n_terms) terms that the training loss has in addition; the validation loss is without them.
+     * Borrowed. NULL: none */
+    const gnn_loss_term_t *terms;
+    int64_t n_terms;
 } gnn_train_config_t;
 
 /** The result of a training, also of one that was stopped; all 0 if it did not start. */

@@ -40,11 +40,14 @@ int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_
     if (!run->built || !fixed) {
         run->built = false;
         gnn_tape_reset(run->tape, run->training, run->training);
-        run->logits = gnn_model_record(model, run->tape, inputs, NULL);
+        run->logits = gnn_model_record_all(model, run->tape, inputs, NULL, run->outputs);
         gnn_tape_keep(run->tape, run->logits);
         run->loss = GNN_NONE;
         if (loss) {
             run->loss = gnn_tape_loss(run->tape, run->logits, loss);
+            if (run->outputs)
+                run->loss = gnn__loss_terms_record(model, run->tape, run->loss, run->outputs,
+                                                   run->config);
             gnn_tape_keep(run->tape, run->loss);
         }
         GNN_TRY(gnn_tape_status(run->tape));
@@ -307,6 +310,10 @@ static int write_settings(loop_t *l)
     if (rc == GNN_OK && c->accumulate > 1)
         snprintf(l->settings + used, sizeof l->settings - used, " accumulate %lld",
                  (long long)c->accumulate);
+    const size_t now = strlen(l->settings);
+    if (rc == GNN_OK && c->n_terms > 0)
+        snprintf(l->settings + now, sizeof l->settings - now, " terms %016llx",
+                 (unsigned long long)gnn__loss_terms_hash(c));
     return rc;
 }
 
@@ -435,9 +442,20 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
     return check_schedule(&c->schedule);
 }
 
+static int open_terms(loop_t *l)
+{
+    GNN_TRY(gnn__loss_terms_check(l->model, l->context, &l->config));
+    if (l->config.n_terms == 0)
+        return GNN_OK;
+    l->train.config = &l->config;
+    return gnn__new(&l->train.outputs, gnn_model_step_count(l->model), sizeof *l->train.outputs,
+                    "the terms of a loss");
+}
+
 static int open_loop(loop_t *l, const gnn_train_config_t *config)
 {
     GNN_TRY(resolve(l, config));
+    GNN_TRY(open_terms(l));
     l->parameters = gnn_model_parameters(l->model);
     l->start = seconds();
     l->now.epochs = l->config.epochs;
@@ -457,6 +475,7 @@ static void close_loop(loop_t *l)
     gnn__pool_free(&l->pool);
     gnn_tape_free(l->train.tape);
     gnn_tape_free(l->validate.tape);
+    gnn_free(l->train.outputs);
     gnn_optimizer_free(l->optimizer);
 }
 

@@ -204,12 +204,25 @@ typedef struct gnn__run {
     int training;
     bool built;
     gnn_var_t logits, loss;
+    const gnn_train_config_t *config; /* whose terms the loss has; NULL: none */
+    gnn_var_t *outputs;               /* (steps) with terms; NULL: none */
 } gnn__run_t;
 
 /* Records model and loss (skipped if already recorded and `fixed`), then runs forward. `loss` may
  * be NULL. */
 int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
                      const gnn_loss_t *loss, uint32_t step, bool fixed);
+
+/* ---- loss_terms.c ---- */
+
+/* GNN_EINVALID, GNN_ENOTFOUND: a term's weight, or its step. */
+int gnn__loss_terms_check(const gnn_model_t *model, const gnn_context_t *context,
+                          const gnn_train_config_t *config);
+/* Of steps and weights, for checkpoints. */
+uint64_t gnn__loss_terms_hash(const gnn_train_config_t *config);
+/* The loss with its terms; `outputs` (steps) are the values of the model's steps. */
+gnn_var_t gnn__loss_terms_record(const gnn_model_t *model, gnn_tape_t *tape, gnn_var_t loss,
+                                 const gnn_var_t *outputs, const gnn_train_config_t *config);
 
 /* ---- blame.c ---- */
 
