@@ -489,8 +489,252 @@ ENTRY(complex_embedding)
     CONCAT("y", "real", "imaginary");
 }
 
+/* ---- drawn choices ---- */
+
+/* Ids of all rows of a receiver's segment, -1 past its end; op choose_senders finds fewer. */
+static void rows_of_segment(zoo_t *z, const char *name)
+{
+    int64_t count, row = 0, first = 0, *lengths = zoo_segments(z, &count), most = zoo_longest(z);
+    gnn_real_t *ids = zoo_constant(z, name, COUNT("x"), most);
+    for (int64_t s = 0; s < count; first += lengths[s++])
+        for (int64_t i = 0; i < lengths[s]; i++, row++)
+            for (int64_t j = 0; j < most; j++)
+                ids[row * most + j] = REAL(j < lengths[s] ? first + j : -1);
+}
+
+/* B15 | Hard attention by REINFORCE | y_i = v of one drawn sender; L = -(R - b) log a_i[drawn] - c
+ * H(a_i); op draw in a program, draws of the file here | O(n^2 d) | Xu et al. 2015 */
+ENTRY(hard_attention_reinforce)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), most = zoo_longest(z),
+                  *at = zoo_integers(z, "r.drawn", NULL);
+    const gnn_tensor_t reward = golden_tensor(&z->g, "r.reward");
+    gnn_real_t *drawn = zoo_constant(z, "drawn", n, heads), *gain = zoo_constant(z, "gain", n, 1);
+    for (int64_t e = 0; e < n * heads; e++)
+        drawn[e] = REAL(e % heads * most + at[e]);
+    for (int64_t i = 0; i < n; i++)
+        gain[i] = REAL(R("p.baseline")) - reward.data[i];
+    rows_of_segment(z, "rows");
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "k", "rows"},
+         .options = {(double)heads});
+    SCALE("scores", "products", 1 / sqrt((double)d / (double)heads));
+    OP("a", softmax_rows, "scores", (double)heads), OP("log a", log, "a", 1e-30);
+    zoo_filled(z, "width", n, heads * most, 0), OP2("one-hot", mark_columns, "drawn", "width");
+    STEP(OP, "heads", .op = &gnn_op_weigh_rows, .inputs = {"one-hot", "v", "rows"},
+         .options = {(double)heads});
+    LINEAR("o", "heads", d, d);
+    OP2("log p", pick_columns, "log a", "drawn"), MULTIPLY("score", "log p", "gain"),
+        OP("scores of rows", head_sum, "score", 1);
+    MULTIPLY("al", "a", "log a"), OP("entropy", head_sum, "al", 1);
+    ADD_TIMES("loss of rows", "scores of rows", R("p.entropy"), "entropy");
+    HOP("loss", zoo_whole(z, n), "loss of rows", 1, sum), zoo_filled(z, "rest", 1, d - 1, 0);
+    CONCAT("last row", "loss", "rest"), STACK("y", "o", "last row");
+}
+
+/* ---- rows that choose each other ---- */
+
+/* Product of l2-normalised rows of a head with its centroids, which do not learn. */
+static void nearness(zoo_t *z, const char *name, const char *x, int h, bool first)
+{
+    const int64_t clusters = N("p.clusters"), width = zoo_shape(z, "r.means", 2);
+    NORM(NAMED("%s.unit", name), x, L2, width, 1e-12);
+    STEP(LINEAR, first ? NAMED("means%d", h) : name, .inputs = {NAMED("%s.unit", name)}, .in = width,
+         .out = clusters, .bias = GNN_OFF, .share = first ? NULL : NAMED("means%d", h));
+    if (first) {
+        BIND(NAMED("means%d.weight", h), "r.means", .base = h * clusters * width, .strided = true,
+             .row_step = 1, .col_step = width);
+        SCALE(name, NAMED("means%d", h), 1);
+    }
+}
+
+/* E2 | Routing Transformer | every centroid takes the rows nearest to it as queries and as keys,
+ * attention among them; a row has the mean of the clusters that took it | O(n^1.5 d) | Roy et al.
+ * 2021 */
+ENTRY(routing_nearest)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), width = d / heads,
+                  window = N("p.window"), clusters = N("p.clusters");
+    const int whole = zoo_whole(z, n);
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    zoo_filled(z, "ones", clusters, 1, 1), zoo_filled(z, "count", n, 1, 0);
+    for (int h = 0; h < (int)heads; h++) {
+        const char *kinds[] = {"q", "k", "v"};
+        for (int p = 0; p < 3; p++)
+            COLUMNS(NAMED("%s%d", kinds[p], h), kinds[p], h * width, width);
+        nearness(z, NAMED("near q%d", h), NAMED("q%d", h), h, true);
+        nearness(z, NAMED("near k%d", h), NAMED("k%d", h), h, false);
+        for (int p = 0; p < 2; p++)
+            STEP(OP, NAMED("rows %s%d", kinds[p], h), .op = &gnn_op_choose_rows, .graph = whole,
+                 .inputs = {NAMED("near %s%d", kinds[p], h)}, .options = {(double)window});
+        for (int t = 0; t < (int)window; t++) {
+            const char *at = NAMED("%d.%d", h, t), *rows = NAMED("at%s", at);
+            COLUMNS(rows, NAMED("rows q%d", h), t, 1);
+            OP2(NAMED("q%s", at), gather_rows, NAMED("q%d", h), rows);
+            OP2(NAMED("s%s", at), score_rows, NAMED("q%s", at), NAMED("k%d", h),
+                NAMED("rows k%d", h));
+            SCALE(NAMED("e%s", at), NAMED("s%s", at), 1 / sqrt((double)width));
+            OP(NAMED("a%s", at), softmax_rows, NAMED("e%s", at), 1);
+            OP2(NAMED("m%s", at), weigh_rows, NAMED("a%s", at), NAMED("v%d", h),
+                NAMED("rows k%d", h));
+            OP2(NAMED("y%s", at), scatter_rows, NAMED("m%s", at), rows, "count");
+            OP2(NAMED("n%s", at), scatter_rows, "ones", rows, "count");
+        }
+        zoo_sum(z, NAMED("sum%d", h), NAMED("y%d.", h), window);
+        zoo_sum(z, NAMED("n%d", h), NAMED("n%d.", h), window);
+        OP(NAMED("by%d", h), power, NAMED("n%d", h), -1, R("p.eps"));
+        MULTIPLY(NAMED("head%d", h), NAMED("sum%d", h), NAMED("by%d", h));
+    }
+    zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
+}
+
+/* E2 | Routing Transformer, by nearest centroid | i reads j where both are nearest to the same
+ * centroid; pairs are compared as values | O(n^2 d) | Roy et al. 2021 */
+ENTRY(routing_argmax)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), width = d / heads;
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    rows_of_segment(z, "rows"), zoo_filled(z, "clusters", n, N("p.clusters"), 0),
+        zoo_filled(z, "one", 1, 1, 1), zoo_filled(z, "half", 1, 1, 0.5);
+    for (int h = 0; h < (int)heads; h++) {
+        const char *kinds[] = {"q", "k", "v"};
+        for (int p = 0; p < 3; p++)
+            COLUMNS(NAMED("%s%d", kinds[p], h), kinds[p], h * width, width);
+        nearness(z, NAMED("near q%d", h), NAMED("q%d", h), h, true);
+        nearness(z, NAMED("near k%d", h), NAMED("k%d", h), h, false);
+        for (int p = 0; p < 2; p++) {
+            const char *bucket = NAMED("bucket %s%d", kinds[p], h);
+            OP(bucket, choose, NAMED("near %s%d", kinds[p], h), 1);
+            OP2(NAMED("own %s%d", kinds[p], h), mark_columns, bucket, "clusters");
+        }
+        OP2(NAMED("same%d", h), score_rows, NAMED("own q%d", h), NAMED("own k%d", h), "rows");
+        OP2(NAMED("s%d", h), score_rows, NAMED("q%d", h), NAMED("k%d", h), "rows");
+        SCALE(NAMED("e%d", h), NAMED("s%d", h), 1 / sqrt((double)width));
+        zoo_filled(z, NAMED("ones%d", h), n, zoo_longest(z), 1);
+        SUBTRACT(NAMED("other%d", h), NAMED("same%d", h), NAMED("ones%d", h));
+        ADD_TIMES(NAMED("f%d", h), NAMED("e%d", h), 1e4, NAMED("other%d", h));
+        OP(NAMED("a%d", h), softmax_rows, NAMED("f%d", h), 1);
+        MULTIPLY(NAMED("b%d", h), NAMED("a%d", h), NAMED("same%d", h));
+        OP2(NAMED("head%d", h), weigh_rows, NAMED("b%d", h), NAMED("v%d", h), "rows");
+    }
+    zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
+}
+
+/* ---- blocks that are sorted ---- */
+
+/* R x by blocks of rows: (blocks x blocks) times (blocks x block d), as rows again. */
+static void sorted(zoo_t *z, const char *name, const char *x, int among, int64_t d)
+{
+    const int64_t n = COUNT("x"), block = N("p.block"), blocks = n / block;
+    OP(NAMED("%s.folded", name), fold_rows, x, (double)block);
+    STEP(OP, NAMED("%s.mixed", name), .op = &gnn_op_segment_matmul, .graph = among,
+         .inputs = {"R", NAMED("%s.folded", name)}, .options = {1, 0});
+    for (int64_t r = 0; r < block; r++)
+        COLUMNS(NAMED("%s.row%d", name, (int)r), NAMED("%s.mixed", name), r * d, d);
+    zoo_stack(z, NAMED("%s.turned", name), NAMED("%s.row", name), block);
+    int32_t *ids = zoo_ids(z, NAMED("%s.order", name), n);
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = (int32_t)(i % block * blocks + i / block);
+    PICK(name, NAMED("%s.turned", name), NAMED("%s.order", name));
+}
+
+/* R by rounds that divide rows and columns by their sums, "k sorted" and "v sorted". */
+static void sinkhorn(zoo_t *z)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), block = N("p.block"), blocks = n / block,
+                  hidden = COUNT("w.Wp");
+    int64_t *src = zoo_room(z, n), *dst = zoo_room(z, n);
+    for (int64_t i = 0; i < n; i++)
+        src[i] = i, dst[i] = i / block;
+    const int sums = zoo_edges_of(z, blocks, n, n, src, dst), column = zoo_whole(z, blocks),
+              among = zoo_complete_of(z, 1, &blocks);
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    HOP("blocks", sums, "x", COLS("x"), sum), AFFINE("Wp", "blocks", COLS("x"), hidden),
+        ACTIVATION("relu", "Wp", RELU), AFFINE("Wb", "relu", hidden, blocks);
+    OP("rows0", softmax_rows, "Wb", 1);
+    for (int t = 0; t < (int)N("p.rounds"); t++) {
+        const char *rows = NAMED("rows%d", t), *sum = NAMED("sum%d", t), *by = NAMED("by%d", t),
+                   *columns = NAMED("columns%d", t), *last = NAMED("columns%d", t - 1);
+        if (t > 0) {
+            OP(NAMED("across%d", t), head_sum, last, 1),
+                OP(NAMED("over%d", t), power, NAMED("across%d", t), -1);
+            MULTIPLY(rows, last, NAMED("over%d", t));
+        }
+        HOP(sum, column, rows, blocks, sum), OP(by, power, sum, -1);
+        MULTIPLY(t + 1 < (int)N("p.rounds") ? columns : "R", rows, by);
+    }
+    sorted(z, "k sorted", "k", among, d), sorted(z, "v sorted", "v", among, d);
+    zoo_also(z, "R", "r.R");
+}
+
+/* E6 | Sparse Sinkhorn attention | rows read their own block and the block that R puts in its
+ * place, R doubly stochastic | O(n block d) | Tay et al. 2020 */
+ENTRY(sinkhorn_attention)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), block = N("p.block");
+    sinkhorn(z);
+    int64_t m = 0, *src = zoo_room(z, 2 * n * block), *dst = zoo_room(z, 2 * n * block);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < 2 * block; j++, m++)
+            dst[m] = i, src[m] = j / block * n + i / block * block + j % block;
+    STACK("keys", "k", "k sorted"), STACK("values", "v", "v sorted");
+    ATTEND("a", zoo_edges_of(z, n, 2 * n, m, src, dst), "q", "keys", "values", d,
+           .heads = N("p.heads"));
+    LINEAR("o", "a", d, d);
+}
+
+/* E6 | SortCut | all rows read the first sorted blocks | O(n cut block d) | Tay et al. 2020 */
+ENTRY(sinkhorn_sortcut)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q");
+    sinkhorn(z);
+    int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
+    for (int64_t i = 0; i < n; i++)
+        high[i] = (int32_t)(N("p.cut") * N("p.block"));
+    ATTEND("a", zoo_spans_of(z, n, n, low, high), "q", "k sorted", "v sorted", d,
+           .heads = N("p.heads"));
+    LINEAR("o", "a", d, d);
+}
+
+/* H2 | CSALR | softmax(Q K~') (softmax(Q~ K~') + 1)^-1 softmax(Q~ K') V, landmarks are every third
+ * row | O(n m d) | Chen et al. 2020 */
+ENTRY(csalr)
+{
+    const int64_t d = COUNT("w.q"), heads = N("p.heads"), step = N("p.landmark_step");
+    int64_t count, first = 0, *lengths = zoo_segments(z, &count);
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    for (int s = 0; s < (int)count; first += lengths[s++]) {
+        const int64_t n = lengths[s], m = (n + step - 1) / step;
+        const int among = zoo_complete_of(z, 1, &m), pool = zoo_bipartite(z, 1, &m, &n),
+                  unpool = zoo_bipartite(z, 1, &n, &m);
+        int32_t *ids = zoo_ids(z, NAMED("landmarks%d", s), m);
+        gnn_real_t *unit = zoo_constant(z, NAMED("unit%d", s), m, heads * m);
+        for (int64_t j = 0; j < m; j++)
+            ids[j] = (int32_t)(first + step * j);
+        for (int64_t e = 0; e < m * heads * m; e++)
+            unit[e] = e / (heads * m) == e % m;
+        ROWS(NAMED("q%d", s), "q", first, n), ROWS(NAMED("k%d", s), "k", first, n),
+            ROWS(NAMED("v%d", s), "v", first, n);
+        PICK(NAMED("Q%d", s), "q", NAMED("landmarks%d", s)),
+            PICK(NAMED("K%d", s), "k", NAMED("landmarks%d", s));
+        small_product(z, NAMED("dots%d", s), NAMED("Q%d", s), NAMED("K%d", s), among, 2);
+        SCALE(NAMED("scores%d", s), NAMED("dots%d", s), 1 / sqrt((double)d / (double)heads));
+        OP(NAMED("A%d", s), softmax_rows, NAMED("scores%d", s), (double)heads);
+        ADD(NAMED("B%d", s), NAMED("A%d", s), NAMED("unit%d", s));
+        OP(NAMED("Z%d", s), inverse, NAMED("B%d", s), (double)heads);
+        ATTEND(NAMED("F%d", s), pool, NAMED("Q%d", s), NAMED("k%d", s), NAMED("v%d", s), d,
+               .heads = heads);
+        small_product(z, NAMED("ZF%d", s), NAMED("Z%d", s), NAMED("F%d", s), among, 0);
+        ATTEND(NAMED("y%d", s), unpool, NAMED("q%d", s), NAMED("K%d", s), NAMED("ZF%d", s), d,
+               .heads = heads);
+    }
+    zoo_stack(z, "near", "y", count), LINEAR("o", "near", d, d);
+}
+
 FAMILY(E, AT(topk_scores), AT(weigher_sparsemax), AT(weigher_entmax15), AT(moe_switch),
        AT(moe_switch_capacity), AT(moe_top2), AT(moe_top2_softmax_after), AT(moe_sigmoid),
        AT(moe_swiglu), AT(moe_prototypes), AT(moe_expert_choice), AT(moe_hash),
        AT(product_key_memory), AT(mixture_of_depths), AT(block_topk), AT(nystrom_exact_inverse),
-       AT(nystrom), AT(nystromformer_package), AT(learned_frequencies), AT(complex_embedding))
+       AT(nystrom), AT(nystromformer_package), AT(learned_frequencies), AT(complex_embedding),
+       AT(hard_attention_reinforce), AT(routing_nearest), AT(routing_argmax), AT(sinkhorn_attention),
+       AT(sinkhorn_sortcut), AT(csalr))
