@@ -405,6 +405,76 @@ START_TEST(run_goes_on_after_an_error)
 }
 END_TEST
 
+/* ---- a text in parts ---- */
+
+enum { PART = 3 };
+
+/* A layer that reads its own output of the part before; `chunk` and `m` are steps or inputs. */
+static int64_t add_recurrence(gnn_step_t *steps, int64_t n)
+{
+    const gnn_step_t body[] = {
+        {.kind = GNN_STEP_STACK, .name = "keys", .inputs = {"m", "chunk"}},
+        {.kind = GNN_STEP_LINEAR, .name = "q", .inputs = {"chunk"}, .in = D, .out = D},
+        {.kind = GNN_STEP_LINEAR, .name = "k", .inputs = {"keys"}, .in = D, .out = D},
+        {.kind = GNN_STEP_AGGREGATE,
+         .name = "a",
+         .graph = 0,
+         .query = "q",
+         .key = "k",
+         .inputs = {"keys"},
+         .layer = {.in = D, .heads = 2, .aggregator = &gnn_aggregator_attention}},
+        {.kind = GNN_STEP_ADD, .name = "out", .inputs = {"chunk", "a"}},
+        {.kind = GNN_STEP_DETACH, .name = "next", .inputs = {"out"}}};
+    for (int64_t k = 0; k < COUNT_OF(body); k++)
+        steps[n++] = body[k];
+    return n;
+}
+
+/* A program that gives the memory as an input and reads the next one computes what the loop
+ * does. */
+START_TEST(memory_carried_between_runs_equals_the_loop)
+{
+    const int64_t total = TOTAL, part = PART, both = 2 * PART;
+    gnn_step_t loop[12] = {
+        {.kind = GNN_STEP_AT, .name = "chunk", .inputs = {"x"}, .graph = 1, .rows = PART},
+        {.kind = GNN_STEP_SCALE, .name = "m", .inputs = {"none"}}};
+    gnn_step_t alone[12];
+    int64_t n = add_recurrence(loop, 2);
+    loop[n++] = (gnn_step_t){.kind = GNN_STEP_REPEAT,
+                             .name = "y",
+                             .inputs = {"out", "m", "next"},
+                             .graph = 1,
+                             .each_segment = GNN_ON};
+    gnn_graph_free(graphs[0]);
+    gnn_graph_free(graphs[1]);
+    ck_ok(gnn_graph_bipartite(&graphs[0], 1, &part, &both));
+    ck_ok(gnn_graph_complete(&graphs[1], 1, &total));
+    gnn_model_t *whole = build(loop, n), *parts = build(alone, add_recurrence(alone, 0));
+    gnn_real_t memory[PART * D] = {0}, y[TOTAL * D];
+    const gnn_tensor_t none = gnn_tensor(memory, PART, D), out = gnn_tensor(y, TOTAL, D);
+    const gnn_named_t values[] = {{.name = "x", .dense = &x}, {.name = "none", .dense = &none}};
+    ck_ok(gnn_model_forward(whole, context,
+                            &(gnn_model_inputs_t){(const gnn_graph_t *const *)graphs, 2, values, 2},
+                            &out));
+    for (int64_t at = 0; at < TOTAL; at += PART) {
+        const gnn_tensor_t chunk = gnn_tensor(x_data + at * D, PART, D),
+                           expected = gnn_tensor(y + at * D, PART, D);
+        const gnn_named_t own[] = {{.name = "chunk", .dense = &chunk}, {.name = "m", .dense = &none}};
+        gnn_staged_t *run = NULL;
+        gnn_tensor_t found, next;
+        ck_ok(gnn_staged_new(&run, parts, context,
+                             &(gnn_model_inputs_t){(const gnn_graph_t *const *)graphs, 1, own, 2}));
+        ck_ok(gnn_staged_value(run, "out", &found));
+        ck_ok(gnn_staged_value(run, "next", &next));
+        same_tensors(&found, &expected, "a part");
+        memcpy(memory, next.data, sizeof memory);
+        gnn_staged_free(run);
+    }
+    gnn_model_free(whole);
+    gnn_model_free(parts);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rounds");
@@ -419,6 +489,7 @@ int main(void)
     tcase_add_test(t, models_are_refused_by_name);
     tcase_add_test(t, runs_are_refused_by_name);
     tcase_add_test(t, decoding_refuses_a_loop);
+    tcase_add_test(t, memory_carried_between_runs_equals_the_loop);
     tcase_add_test(t, run_computes_each_step_once);
     tcase_add_test(t, run_goes_on_after_an_error);
     suite_add_tcase(suite, t);

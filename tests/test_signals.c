@@ -67,7 +67,9 @@ START_TEST(draws_follow_the_softmax)
     ck_ok(gnn_context_new(&context, NULL));
     for (int r = 0; r < N; r++)
         for (int c = 0; c < 2 * C; c++)
-            logits[r * 2 * C + c] = c < C ? (gnn_real_t)log(c + 1.0) : c == C ? 0 : (gnn_real_t)-INFINITY;
+            logits[r * 2 * C + c] = c < C    ? (gnn_real_t)log(c + 1.0)
+                                    : c == C ? 0
+                                             : (gnn_real_t)-INFINITY;
     const gnn_tensor_t x = gnn_tensor(logits, N, 2 * C);
     run_op(context, &gnn_op_draw, options, &x, true, 1, ids);
     for (int k = 0; k < 2 * N; k++)
@@ -136,7 +138,7 @@ static void make_task(task_t *t, uint64_t seed)
             word[class] += 1;
             word[D - 1] += w == t->marked[s];
             if (w == t->marked[s])
-                t->labels[s] = (int32_t)class;
+                t->labels[s] = (int32_t) class;
         }
         t->answers[s * CLASSES + t->labels[s]] = 1;
     }
@@ -218,16 +220,13 @@ static double train(uint64_t seed, const gnn_loss_term_t *terms, int64_t n_terms
     gnn_model_t *model = NULL;
     make_task(&t, 7 * seed + 1);
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = seed}));
-    ck_ok(gnn_model_from_steps(&model, context,
-                               (int64_t)(sizeof hard_attention / sizeof *hard_attention),
-                               hard_attention));
+    ck_ok(gnn_model_from_steps(
+        &model, context, (int64_t)(sizeof hard_attention / sizeof *hard_attention), hard_attention));
     for (int k = 0; k < 2; k++)
         ck_ok(gnn_model_prepare(model, k, t.graphs[k], GNN_ON));
     const gnn_source_t source = {.get = get, .count = {1, 0, 0}, .user = &t, .fixed = GNN_ON};
-    const gnn_train_config_t config = {.epochs = epochs,
-                                       .optimizer = {.lr = (gnn_real_t)0.05},
-                                       .terms = terms,
-                                       .n_terms = n_terms};
+    const gnn_train_config_t config = {
+        .epochs = epochs, .optimizer = {.lr = (gnn_real_t)0.05}, .terms = terms, .n_terms = n_terms};
     ck_ok(gnn_train_batches(model, context, &source, &config, result));
     const double share = found(model, context, &t);
     gnn_model_free(model);
@@ -273,9 +272,8 @@ START_TEST(wrong_terms_are_refused)
     gnn_model_t *model = NULL;
     make_task(&t, 3);
     ck_ok(gnn_context_new(&context, NULL));
-    ck_ok(gnn_model_from_steps(&model, context,
-                               (int64_t)(sizeof hard_attention / sizeof *hard_attention),
-                               hard_attention));
+    ck_ok(gnn_model_from_steps(
+        &model, context, (int64_t)(sizeof hard_attention / sizeof *hard_attention), hard_attention));
     const gnn_source_t source = {.get = get, .count = {1, 0, 0}, .user = &t};
     gnn_train_config_t config = {.terms = &unknown, .n_terms = 1};
     ck_fails(gnn_train_batches(model, context, &source, &config, NULL), GNN_ENOTFOUND,

@@ -46,8 +46,8 @@ int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_
         if (loss) {
             run->loss = gnn_tape_loss(run->tape, run->logits, loss);
             if (run->outputs)
-                run->loss = gnn__loss_terms_record(model, run->tape, run->loss, run->outputs,
-                                                   run->config);
+                run->loss =
+                    gnn__loss_terms_record(model, run->tape, run->loss, run->outputs, run->config);
             gnn_tape_keep(run->tape, run->loss);
         }
         GNN_TRY(gnn_tape_status(run->tape));

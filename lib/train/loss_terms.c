@@ -48,8 +48,7 @@ static int terms_backward(gnn_op_call_t *call)
             continue;
         for (int64_t r = 0; r < x->grad.rows; r++)
             for (int64_t c = 0; c < x->grad.cols; c++)
-                gnn__row(&x->grad, r)[c] =
-                    (x->accumulate ? gnn__row(&x->grad, r)[c] : 0) + share;
+                gnn__row(&x->grad, r)[c] = (x->accumulate ? gnn__row(&x->grad, r)[c] : 0) + share;
     }
     return GNN_OK;
 }
@@ -71,7 +70,8 @@ int gnn__loss_terms_check(const gnn_model_t *model, const gnn_context_t *context
     for (int64_t k = 0; k < config->n_terms; k++) {
         const gnn_loss_term_t *t = &config->terms[k];
         if (!t->step || gnn_model_find(model, t->step) < 0)
-            return gnn__error(GNN_ENOTFOUND, "training: the model has no step \"%s\", term %lld of the loss",
+            return gnn__error(GNN_ENOTFOUND,
+                              "training: the model has no step \"%s\", term %lld of the loss",
                               t->step ? t->step : "", (long long)k);
         if (!isfinite((double)t->weight))
             return gnn__error(GNN_EINVALID, "training: the weight of term \"%s\" is %g", t->step,

@@ -539,8 +539,8 @@ static void nearness(zoo_t *z, const char *name, const char *x, int h, bool firs
 {
     const int64_t clusters = N("p.clusters"), width = zoo_shape(z, "r.means", 2);
     NORM(NAMED("%s.unit", name), x, L2, width, 1e-12);
-    STEP(LINEAR, first ? NAMED("means%d", h) : name, .inputs = {NAMED("%s.unit", name)}, .in = width,
-         .out = clusters, .bias = GNN_OFF, .share = first ? NULL : NAMED("means%d", h));
+    STEP(LINEAR, first ? NAMED("means%d", h) : name, .inputs = {NAMED("%s.unit", name)},
+         .in = width, .out = clusters, .bias = GNN_OFF, .share = first ? NULL : NAMED("means%d", h));
     if (first) {
         BIND(NAMED("means%d.weight", h), "r.means", .base = h * clusters * width, .strided = true,
              .row_step = 1, .col_step = width);
@@ -736,5 +736,5 @@ FAMILY(E, AT(topk_scores), AT(weigher_sparsemax), AT(weigher_entmax15), AT(moe_s
        AT(moe_swiglu), AT(moe_prototypes), AT(moe_expert_choice), AT(moe_hash),
        AT(product_key_memory), AT(mixture_of_depths), AT(block_topk), AT(nystrom_exact_inverse),
        AT(nystrom), AT(nystromformer_package), AT(learned_frequencies), AT(complex_embedding),
-       AT(hard_attention_reinforce), AT(routing_nearest), AT(routing_argmax), AT(sinkhorn_attention),
-       AT(sinkhorn_sortcut), AT(csalr))
+       AT(hard_attention_reinforce), AT(routing_nearest), AT(routing_argmax),
+       AT(sinkhorn_attention), AT(sinkhorn_sortcut), AT(csalr))

@@ -100,85 +100,73 @@ ENTRY(reversible)
     CONCAT("y", "a2", "b2");
 }
 
-/* ---- segments of one text, one after another ---- */
+/* ---- segments of one text, one after another: a round of a loop each ---- */
 
-/* A step of this kind that owns its parameters the first time, and shares them from then on. */
-static const char *again(zoo_t *z, const char *owner, const char *as, gnn_step_t step)
+/* The rows of a segment, "chunk", and the loop's graph. A program whose text comes in parts runs
+ * one round at a time: it gives the memory as an input, and reads the next one by
+ * gnn_staged_value. */
+static int chunks(zoo_t *z)
 {
-    const bool first = !zoo_step_exists(z, owner);
-    step.name = first ? owner : as;
-    step.share = first ? NULL : owner;
-    zoo_add(z, step);
-    return first ? owner : as;
+    const int64_t all = COUNT("x");
+    const int text = zoo_complete_of(z, 1, &all);
+    STEP(AT, "chunk", .graph = text, .inputs = {"x"}, .rows = N("p.segment"));
+    return text;
 }
 
-static const char *product(zoo_t *z, const char *prefix, const char *array, const char *as,
-                           const char *x, gnn_flag_t bias)
+/* A prior per sender that hides the memory in the first segment: `memory` rows, then a
+ * segment's. */
+static void hidden_memory(zoo_t *z, int64_t memory)
 {
-    const char *of = NAMED("w.%s%s", prefix, array);
-    return again(
-        z, NAMED("%s%s", prefix, array), as,
-        (gnn_step_t){
-            .kind = GNN_STEP_LINEAR, .inputs = {x}, .in = COLS(of), .out = COUNT(of), .bias = bias});
+    const int64_t n = N("p.segment"), rounds = COUNT("x") / n, all = rounds * (memory + n),
+                  heads = N("p.heads");
+    gnn_real_t *hides = zoo_constant(z, "hides", all, heads);
+    for (int64_t e = 0; e < memory * heads; e++)
+        hides[e] = REAL(-1e9);
+    STEP(AT, "hide", .graph = zoo_complete_of(z, 1, &all), .inputs = {"hides"}, .rows = memory + n);
 }
 
-static const char *normed(zoo_t *z, const char *prefix, const char *array, const char *as,
-                          const char *x)
-{
-    return again(z, NAMED("%s%s", prefix, array), as,
-                 (gnn_step_t){.kind = GNN_STEP_NORM,
-                              .inputs = {x},
-                              .norm = GNN_NORM_LAYER,
-                              .in = COLS("x"),
-                              .eps = REAL(R("p.eps"))});
-}
-
-/* A pre-norm layer over a segment of n rows: causal, after `memory` rows that all of them read. */
-static void segment_layer(zoo_t *z, const char *name, const char *prefix, const char *x,
-                          const char *memory, int64_t rows)
+/* A pre-norm layer over a segment: causal, after `rows` memory rows that all of them read. */
+static void segment_layer(zoo_t *z, const char *name, int l, const char *x, const char *memory,
+                          int64_t rows)
 {
     const int64_t d = COLS("x"), n = N("p.segment");
+    const double eps = R("p.eps");
+    const char *own = NAMED("%d.norm_a", l), *of_memory = NAMED("%s.norm m", name),
+               *keys = NAMED("%s.keys", name), *mid = NAMED("%s.mid", name),
+               *norm = NAMED("%d.norm_f", l), *relu = NAMED("%s.relu", name);
     int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
     for (int64_t i = 0; i < n; i++)
         high[i] = (int32_t)(rows + i + 1);
-    const int slot = zoo_spans_of(z, n, rows + n, low, high);
-    const char *own = normed(z, prefix, "norm_a", NAMED("%s.h", name), x), *keys = own;
-    if (memory) {
-        STACK(NAMED("%s.all", name), normed(z, prefix, "norm_a", NAMED("%s.m", name), memory), own);
-        keys = NAMED("%s.all", name);
-    }
-    const char *q = product(z, prefix, "q", NAMED("%s.q", name), own, GNN_OFF),
-               *k = product(z, prefix, "k", NAMED("%s.k", name), keys, GNN_OFF),
-               *v = product(z, prefix, "v", NAMED("%s.v", name), keys, GNN_OFF);
-    ATTEND(NAMED("%s.a", name), slot, q, k, v, d, .heads = N("p.heads"));
-    ADD(NAMED("%s.x", name), x,
-        product(z, prefix, "o", NAMED("%s.o", name), NAMED("%s.a", name), GNN_OFF));
-    const char *inner =
-        product(z, prefix, "W1", NAMED("%s.W1", name),
-                normed(z, prefix, "norm_f", NAMED("%s.f", name), NAMED("%s.x", name)), GNN_ON);
-    ACTIVATION(NAMED("%s.relu", name), inner, RELU);
-    ADD(name, NAMED("%s.x", name),
-        product(z, prefix, "W2", NAMED("%s.W2", name), NAMED("%s.relu", name), GNN_ON));
+    NORM(own, x, LAYER, d, eps);
+    STEP(NORM, of_memory, .inputs = {memory}, .norm = GNN_NORM_LAYER, .in = d, .eps = REAL(eps),
+         .share = own);
+    STACK(keys, of_memory, own), LINEAR(NAMED("%d.q", l), own, d, d),
+        LINEAR(NAMED("%d.k", l), keys, d, d), LINEAR(NAMED("%d.v", l), keys, d, d);
+    STEP(AGGREGATE, NAMED("%s.a", name), .graph = zoo_spans_of(z, n, rows + n, low, high),
+         .query = NAMED("%d.q", l), .key = NAMED("%d.k", l), .inputs = {NAMED("%d.v", l)},
+         .priors = {"hide"},
+         .layer = {.in = d,
+                   .heads = N("p.heads"),
+                   .aggregator = &gnn_aggregator_attention,
+                   .priors = {{&gnn_prior_sender, .given = GNN_ON}}});
+    LINEAR(NAMED("%d.o", l), NAMED("%s.a", name), d, d), ADD(mid, x, NAMED("%d.o", l));
+    NORM(norm, mid, LAYER, d, eps);
+    AFFINE(NAMED("%d.W1", l), norm, d, COUNT(NAMED("w.%d.W1", l)));
+    ACTIVATION(relu, NAMED("%d.W1", l), RELU);
+    AFFINE(NAMED("%d.W2", l), relu, COUNT(NAMED("w.%d.W1", l)), d), ADD(name, mid, NAMED("%d.W2", l));
 }
 
-/* Layer l of segment t reads the stopped states of the segment before: of its input, or of its
+/* Layer l of a segment reads the stopped states of the segment before: of its input, or of its
  * output. */
 static void recurrence(zoo_t *z, bool of_output)
 {
-    const int64_t n = N("p.segment"), segments = COUNT("x") / n;
-    for (int t = 0; t < segments; t++) {
-        ROWS(NAMED("s%d_0", t), "x", t * n, n);
-        for (int l = 1; l <= 2; l++) {
-            if (!of_output && t + 1 < segments)
-                DETACH(NAMED("m%d_%d", t, l), NAMED("s%d_%d", t, l - 1));
-            segment_layer(z, NAMED("s%d_%d", t, l), NAMED("%d.", l), NAMED("s%d_%d", t, l - 1),
-                          t ? NAMED("m%d_%d", t - 1, l) : NULL, t ? n : 0);
-            if (of_output && t + 1 < segments)
-                DETACH(NAMED("m%d_%d", t, l), NAMED("s%d_%d", t, l));
-        }
-        SCALE(NAMED("y%d", t), NAMED("s%d_2", t), 1);
-    }
-    zoo_stack(z, "y", "y", segments);
+    const int64_t n = N("p.segment");
+    const int text = chunks(z);
+    hidden_memory(z, n), zoo_filled(z, "none", n, COLS("x"), 0);
+    SCALE("m1", "none", 1), SCALE("m2", "none", 1);
+    segment_layer(z, "x1", 1, "chunk", "m1", n), segment_layer(z, "x2", 2, "x1", "m2", n);
+    DETACH("next m1", of_output ? "x1" : "chunk"), DETACH("next m2", of_output ? "x2" : "x1");
+    REPEAT("y", text, 0, ALL, "x2", "m1", "next m1", "m2", "next m2");
 }
 
 /* P1 | Transformer-XL, memory | a layer reads its own stopped input of the segment before |
@@ -199,89 +187,76 @@ ENTRY(ernie_doc_recurrence)
  * before, read by every layer | O(n^2 d) a segment | Yoshida et al. 2020 */
 ENTRY(recurrence_summary)
 {
-    const int64_t n = N("p.segment"), segments = COUNT("x") / n, d = COLS("x");
-    const int whole = zoo_whole(z, n);
+    const int64_t n = N("p.segment"), d = COLS("x"), hidden = COUNT("w.z.W1");
+    const int text = chunks(z), whole = zoo_whole(z, n);
+    hidden_memory(z, 1), zoo_filled(z, "none", 1, d, 0), SCALE("m", "none", 1);
+    segment_layer(z, "x1", 1, "chunk", "m", 1), segment_layer(z, "x2", 2, "x1", "m", 1);
     PARAMETER("a", 1, 3), OP("shares", softmax_rows, "a", 0);
-    for (int t = 0; t < segments; t++) {
-        ROWS(NAMED("s%d_0", t), "x", t * n, n);
-        for (int l = 1; l <= 2; l++)
-            segment_layer(z, NAMED("s%d_%d", t, l), NAMED("%d.", l), NAMED("s%d_%d", t, l - 1),
-                          t ? NAMED("row%d", t - 1) : NULL, t ? 1 : 0);
-        SCALE(NAMED("y%d", t), NAMED("s%d_2", t), 1);
-        for (int l = 0; l <= 2 && t + 1 < segments; l++) {
-            HOP(NAMED("mean%d_%d", t, l), whole, NAMED("s%d_%d", t, l), d, mean),
-                COLUMNS(NAMED("share%d_%d", t, l), "shares", l, 1);
-            MULTIPLY(NAMED("part%d_%d", t, l), NAMED("mean%d_%d", t, l), NAMED("share%d_%d", t, l));
-        }
-        if (t + 1 == segments)
-            break;
-        zoo_sum(z, NAMED("z%d", t), NAMED("part%d_", t), 3);
-        ACTIVATION(NAMED("zr%d", t),
-                   product(z, "z.", "W1", NAMED("zw%d", t), NAMED("z%d", t), GNN_ON), RELU);
-        SCALE(NAMED("row%d", t), product(z, "z.", "W2", NAMED("zv%d", t), NAMED("zr%d", t), GNN_ON),
-              1);
+    const char *states[] = {"chunk", "x1", "x2"};
+    for (int l = 0; l <= 2; l++) {
+        HOP(NAMED("mean%d", l), whole, states[l], d, mean),
+            COLUMNS(NAMED("share%d", l), "shares", l, 1);
+        MULTIPLY(NAMED("part%d", l), NAMED("mean%d", l), NAMED("share%d", l));
     }
-    zoo_stack(z, "y", "y", segments);
+    zoo_sum(z, "z", "part", 3), AFFINE("z.W1", "z", d, hidden), ACTIVATION("zr", "z.W1", RELU);
+    AFFINE("z.W2", "zr", hidden, d);
+    REPEAT("y", text, 0, ALL, "x2", "m", "z.W2");
+}
+
+/* Of the rows of all rounds, `before` of memory and n of the segment: the segments', then the last
+ * memory. */
+static void rows_then_memory(zoo_t *z, const char *result, const char *first, const char *next,
+                             int64_t before, int64_t after)
+{
+    const int64_t n = N("p.segment"), rounds = COUNT("x") / n, each = before + n + after,
+                  all = rounds * each, memory = before + after;
+    int32_t *ids = zoo_ids(z, "order", rounds * n + memory);
+    for (int64_t i = 0; i < rounds * n; i++)
+        ids[i] = (int32_t)(i / n * each + before + i % n);
+    for (int64_t j = 0; j < memory; j++)
+        ids[rounds * n + j] = (int32_t)((rounds - 1) * each + (before ? j : n + j));
+    REPEAT("all", zoo_complete_of(z, 1, &all), 0, ALL, result, first, next);
+    PICK("y", "all", "order");
 }
 
 /* 6.3 | Recurrent memory transformer | memory rows before each segment; their outputs are the
  * next segment's memory | O(n^2 d) a segment | Bulatov et al. 2022 */
 ENTRY(recurrent_memory)
 {
-    const int64_t n = N("p.segment"), segments = COUNT("x") / n, memory = COUNT("w.M"),
-                  all = n + memory;
-    const int slot = zoo_complete_of(z, 1, &all);
-    PARAMETER("M", memory, COLS("x"));
-    for (int t = 0; t < segments; t++) {
-        const char *layer = NAMED("layer%d", t);
-        ROWS(NAMED("x%d", t), "x", t * n, n),
-            STACK(NAMED("in%d", t), t ? NAMED("M%d", t) : "M", NAMED("x%d", t));
-        pre_norm(z, layer, slot, NAMED("in%d", t), t ? "layer0" : NULL, N("p.heads"), "w.W1");
-        ROWS(NAMED("M%d", t + 1), layer, 0, memory), ROWS(NAMED("y%d", t), layer, memory, n);
-    }
-    SCALE(NAMED("y%d", (int)segments), NAMED("M%d", (int)segments), 1);
-    zoo_stack(z, "y", "y", segments + 1);
+    const int64_t memory = COUNT("w.M"), all = N("p.segment") + memory;
+    (void)chunks(z);
+    PARAMETER("M", memory, COLS("x")), SCALE("m", "M", 1), STACK("in", "m", "chunk");
+    pre_norm(z, "layer", zoo_complete_of(z, 1, &all), "in", NULL, N("p.heads"), "w.W1");
+    ROWS("next m", "layer", 0, memory);
+    rows_then_memory(z, "layer", "m", "next m", memory, 0);
 }
 
 /* P3 | Memformer | slots carried over segments: rows read them, then each slot reads itself and
  * the segment | O(n^2 d) a segment | Wu et al. 2020 */
 ENTRY(memformer)
 {
-    const int64_t n = N("p.segment"), segments = COUNT("x") / n, slots = N("p.slots"), d = COLS("x");
+    const int64_t n = N("p.segment"), slots = N("p.slots"), d = COLS("x");
     int64_t m = 0, *src = zoo_room(z, slots * (n + 1)), *dst = zoo_room(z, slots * (n + 1));
     for (int64_t i = 0; i < slots; i++)
         for (int64_t j = -1; j < n; j++)
             src[m] = j < 0 ? i : slots + j, dst[m++] = i;
-    const int among = zoo_complete_of(z, 1, &n), read = zoo_bipartite(z, 1, &n, &slots),
-              write = zoo_edges_of(z, slots, slots + n, m, src, dst);
-    PARAMETER("M", slots, d), STEP(NORM, "M0", .inputs = {"M"}, .norm = GNN_NORM_L2, .in = d);
-    for (int t = 0; t < segments; t++) {
-        const char *x = NAMED("x%d", t), *memory = NAMED("M%d", t), *y = NAMED("y%d", t);
-        ROWS(x, "x", t * n, n);
-        STEP(LAYER, NAMED("own%d", t), .graph = among, .inputs = {x}, .share = t ? "own0" : NULL,
-             .layer = {.in = d,
-                       .heads = N("p.heads"),
-                       .aggregator = &gnn_aggregator_attention,
-                       .update = &gnn_update_linear,
-                       .bias_out = GNN_OFF,
-                       .residual = GNN_ON});
-        const char *q = product(z, "", "rq", NAMED("rq%d", t), x, GNN_OFF),
-                   *k = product(z, "", "rk", NAMED("rk%d", t), memory, GNN_OFF),
-                   *v = product(z, "", "rv", NAMED("rv%d", t), memory, GNN_OFF);
-        ATTEND(NAMED("read%d", t), read, q, k, v, d, .heads = N("p.heads"));
-        ADD(y, NAMED("own%d", t),
-            product(z, "", "ro", NAMED("ro%d", t), NAMED("read%d", t), GNN_OFF));
-        STACK(NAMED("all%d", t), memory, y);
-        const char *mq = product(z, "", "mq", NAMED("mq%d", t), memory, GNN_OFF),
-                   *mk = product(z, "", "mk", NAMED("mk%d", t), NAMED("all%d", t), GNN_OFF),
-                   *mv = product(z, "", "mv", NAMED("mv%d", t), NAMED("all%d", t), GNN_OFF);
-        ATTEND(NAMED("slots%d", t), write, mq, mk, mv, d,
-               .scale = REAL(1 / (sqrt((double)d) * R("p.tau"))));
-        STEP(NORM, NAMED("M%d", t + 1), .inputs = {NAMED("slots%d", t)}, .norm = GNN_NORM_L2,
-             .in = d);
-    }
-    SCALE(NAMED("y%d", (int)segments), NAMED("M%d", (int)segments), 1);
-    zoo_stack(z, "y", "y", segments + 1);
+    (void)chunks(z);
+    PARAMETER("M", slots, d), STEP(NORM, "m", .inputs = {"M"}, .norm = GNN_NORM_L2, .in = d);
+    STEP(LAYER, "own", .graph = zoo_complete_of(z, 1, &n), .inputs = {"chunk"},
+         .layer = {.in = d,
+                   .heads = N("p.heads"),
+                   .aggregator = &gnn_aggregator_attention,
+                   .update = &gnn_update_linear,
+                   .bias_out = GNN_OFF,
+                   .residual = GNN_ON});
+    LINEAR("rq", "chunk", d, d), LINEAR("rk", "m", d, d), LINEAR("rv", "m", d, d);
+    ATTEND("read", zoo_bipartite(z, 1, &n, &slots), "rq", "rk", "rv", d, .heads = N("p.heads"));
+    LINEAR("ro", "read", d, d), ADD("out", "own", "ro"), STACK("both", "m", "out");
+    LINEAR("mq", "m", d, d), LINEAR("mk", "both", d, d), LINEAR("mv", "both", d, d);
+    ATTEND("written", zoo_edges_of(z, slots, slots + n, m, src, dst), "mq", "mk", "mv", d,
+           .scale = REAL(1 / (sqrt((double)d) * R("p.tau"))));
+    STEP(NORM, "next m", .inputs = {"written"}, .norm = GNN_NORM_L2, .in = d);
+    STACK("rows", "out", "next m"), rows_then_memory(z, "rows", "m", "next m", 0, slots);
 }
 
 /* ---- hierarchy ---- */

@@ -4,7 +4,7 @@
  * taken. */
 #include <lib/ops/named/choices.h>
 
-/* A uniform number in (0, 1) for an element. */
+/* A uniform value in (0, 1) for an element. */
 static double uniform_of(const gnn_op_call_t *call, int64_t row, int64_t column, int64_t cols)
 {
     const uint64_t stream = (uint64_t)call->rng.stream << 32 | call->rng.step,
@@ -21,7 +21,7 @@ static double gumbel(double u)
 /* ---- noise ---- */
 
 /* y = x + scale * noise while training, else x; dx = dy. Options: the noise, 0: Gumbel (the largest
- * of logits with it is a draw from their softmax), 1: logistic (the logit of a uniform number), 2:
+ * of logits with it is a draw from their softmax), 1: logistic (the logit of a uniform value), 2:
  * normal, 3: uniform in [-1, 1); scale [1]. Jang et al. 2017 (Gumbel softmax); Louizos et al. 2018
  * (hard concrete gates). */
 
@@ -40,7 +40,8 @@ static int noise_shape(gnn_op_call_t *call)
 
 static double noise_of(const gnn_op_call_t *call, int kind, int64_t r, int64_t c, int64_t cols)
 {
-    const double u = uniform_of(call, r, kind == NORMAL ? 2 * c : c, kind == NORMAL ? 2 * cols : cols);
+    const double u =
+        uniform_of(call, r, kind == NORMAL ? 2 * c : c, kind == NORMAL ? 2 * cols : cols);
     if (kind == GUMBEL)
         return gumbel(u);
     if (kind == LOGISTIC)
