@@ -74,6 +74,20 @@ none "functions that docs/reference.md names and headers do not declare"
 # shellcheck disable=SC2046 # names without blanks
 missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh') docs/guide.md >"$work/faults"
 none "functions that no test, example or benchmark calls"
+# Of use is what an example, a benchmark, a page, Python or C++ uses. tests/house/only_tested.txt lists
+# the functions that only tests call, and may only become shorter.
+uses() {
+    find examples bench python -name '*.[ch]' -o -name '*.py'
+    find docs -maxdepth 1 -name '*.md' ! -name reference.md ! -name upgrading.md
+    echo README.md
+    echo include/gnn/gnn.hpp
+}
+# shellcheck disable=SC2046 # names without blanks
+missing_in "$work/names" $(uses) | LC_ALL=C sort >"$work/unused"
+LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -13 - "$work/unused" >"$work/faults"
+none "functions that no example, benchmark, page or binding uses (tests/house/only_tested.txt takes no new ones)"
+LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -23 - "$work/unused" >"$work/faults"
+none "names to strike from tests/house/only_tested.txt: they are used, or gone"
 sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/io/weights/names.def | while read -r module; do
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"
 done >"$work/faults"

@@ -30,6 +30,7 @@ with_igraph() {
 sources_minimal=minimal.c
 sources_own_data=own_data.c
 sources_new_aggregator=new_aggregator.c
+sources_own_tape=own_tape.c
 sources_gnn='programs/*.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
 compile() (
@@ -44,7 +45,7 @@ compile() (
 # build_all FOLDER: programs of one file and of several, by pkg-config against the shared library.
 build_all() {
     mkdir "$work/$1"
-    for name in minimal own_data new_aggregator gnn; do
+    for name in minimal own_data new_aggregator own_tape gnn; do
         # shellcheck disable=SC2046 # lists of flags
         expect "$name by pkg-config, $1" compile "$name" "$work/$1" $(package --cflags --libs) -lm
     done

@@ -90,7 +90,7 @@ unwritten "decode" "$programs/decode"
 unwritten "descriptions --help" "$gnn" descriptions --help
 unwritten "embed --help" "$gnn" embed --help
 unwritten "finetune --help" "$gnn" finetune --help
-for program in minimal new_aggregator tutorial/tutorial_aggregators tutorial/tutorial_gat tutorial/tutorial_gcn tutorial/tutorial_topologies \
+for program in minimal new_aggregator own_tape tutorial/tutorial_aggregators tutorial/tutorial_gat tutorial/tutorial_gcn tutorial/tutorial_topologies \
     tutorial/tutorial_transformer gat_cpp; do
     [ -x "$programs/$program" ] || { [ "$program" = gat_cpp ] && echo "SKIP gat_cpp: no C++ compiler" && continue; }
     expect "$program on a full disk" full "$programs/$program"
