@@ -111,6 +111,17 @@ int main(int argc, char **argv)
     SAY(gnn_tape_forward(tape));
     HOLD(fabs((before - (double)loss) / (step * slope) - 1) < 0.1);
     gnn_tape_free(tape);
+    double of_edge[M], sum = 0;
+    const int64_t seeds[] = {3, 12};
+    for (int e = 0; e < M; e++)
+        of_edge[e] = 1;
+    SAY(sum_of_sample(context, graph, "neighbours", 2, seeds, of_edge, &sum));
+    HOLD(sum == 2 * 3 + (2 * 3 + 2) * 2); /* the outer hop draws for the seeds, too */
+    list_tables(stdout);
+    gnn_layer_t *named;
+    SAY(layer_of(&named, context, "additive", "linear"));
+    gnn_layer_free(named);
+    HOLD(layer_of(&named, context, "none such", "linear") == GNN_EINVALID && !gnn_op_find("none such") && gnn_op_find("inverse"));
     gnn_graph_free(graph);
     /* The word "not" turns the label of a sentence around, wherever it stands. */
     static char text[2][300][64];
@@ -186,7 +197,7 @@ compile() {
     $cc -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers -I"$root/include" -I"$build/include" "$work/guide.c" -o "$work/guide" \
         -L"$build" -lgnn -lm -Wl,-rpath,"$build"
 }
-expect "twelve recipes were found" test "$recipes" -eq 12
+expect "fourteen recipes were found" test "$recipes" -eq 14
 expect "the recipes of docs/guide.md compile" compile || finish
 expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors" \
     "$root/tests/pyg/modules/gat.safetensors" "$root/tests/pyg/modules/gat.npz"
