@@ -142,6 +142,34 @@ START_TEST(unusual_graphml_is_refused)
 }
 END_TEST
 
+/* igraph's scanner of GML is quadratic in the longest token. */
+START_TEST(long_words_of_gml_are_refused)
+{
+#if GNN_WITH_IGRAPH
+    static const char *const around[][2] = {
+        {"graph [ node [ id 0 label \"", "\" ] ]"}, {"graph [ ", " 1 node [ id 0 ] ]"}};
+    enum { MOST = 1 << 16 };
+    char *text = malloc(MOST + 100);
+    for (int k = 0; k < 2; k++)
+        for (int more = 0; more < 2; more++) {
+            gnn_data_t *data = NULL;
+            const size_t begin = strlen(around[k][0]), length = MOST - 2 + 3 * more;
+            memcpy(text, around[k][0], begin);
+            memset(text + begin, 'a', length);
+            strcpy(text + begin + length, around[k][1]);
+            const char *path = write_text("a.gml", text);
+            if (more)
+                ck_fails(gnn_data_open(&data, path), GNN_EFORMAT,
+                         "a.gml: line 1: a word of more than 65536 bytes");
+            else
+                ck_ok(gnn_data_open(&data, path));
+            gnn_data_free(data);
+        }
+    free(text);
+#endif
+}
+END_TEST
+
 START_TEST(splits_of_ogb_are_folders_and_few)
 {
     char name[64];
@@ -203,6 +231,7 @@ int main(void)
     tcase_add_test(tests, blank_lines_take_no_memory);
     tcase_add_test(tests, no_line_is_read_that_was_not_counted);
     tcase_add_test(tests, unusual_graphml_is_refused);
+    tcase_add_test(tests, long_words_of_gml_are_refused);
     tcase_add_test(tests, splits_of_ogb_are_folders_and_few);
     tcase_add_test(tests, columns_need_numbers);
     tcase_add_test(tests, names_do_not_steer_terminals);

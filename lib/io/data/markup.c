@@ -132,12 +132,38 @@ static const char *next_word(const char **at, const char *begin)
     return NULL;
 }
 
+/* igraph's scanner takes time quadratic in the length of a token. */
+enum { LONGEST_TOKEN = 1 << 16 };
+
+static size_t token_length(const char *at, const char *begin)
+{
+    if (*at == '"')
+        return 1 + strcspn(at + 1, "\"");
+    if (*at == '#' && (at == begin || at[-1] == '\n'))
+        return strcspn(at, "\r\n");
+    return strcspn(at, " \t\r\n[]\"");
+}
+
+static int check_tokens(const gnn__text_t *text)
+{
+    const char *begin = text->data + text->start;
+    for (const char *c = begin; *c;) {
+        const size_t length = token_length(c, begin);
+        if (length > LONGEST_TOKEN)
+            return refuse(text, c, "a word of more than 65536 bytes");
+        c += length;
+        c += *c != '\0';
+    }
+    return GNN_OK;
+}
+
 static int check_gml(gnn__text_t *text)
 {
     const char *begin = text->data + text->start, *at = begin, **words = NULL;
     int64_t count = 0, room = 0;
     elements_t e = {0};
     int rc = GNN_OK;
+    GNN_TRY(check_tokens(text));
     for (const char *w = next_word(&at, begin); w; w = next_word(&at, begin)) {
         GNN_CHECK(gnn__room(&words, count, &room, sizeof *words, "words"));
         words[count++] = w;
