@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(arrays_that_are_not_needed_are_not_unpacked)
 {
-    const char *path = write_bomb("names");
+    const char *path = write_bomb("words");
     double before = megabytes();
     gnn_data_free(opened(path));
     if (measured())
