@@ -146,8 +146,8 @@ END_TEST
 START_TEST(long_words_of_gml_are_refused)
 {
 #if GNN_WITH_IGRAPH
-    static const char *const around[][2] = {
-        {"graph [ node [ id 0 label \"", "\" ] ]"}, {"graph [ ", " 1 node [ id 0 ] ]"}};
+    static const char *const around[][2] = {{"graph [ node [ id 0 label \"", "\" ] ]"},
+                                            {"graph [ ", " 1 node [ id 0 ] ]"}};
     enum { MOST = 1 << 16 };
     char *text = malloc(MOST + 100);
     for (int k = 0; k < 2; k++)
