@@ -1,11 +1,13 @@
 """Reads the public headers and writes the table by which Python calls the library.
 
-    python generate.py CC BUILD.H-FOLDER INCLUDE-FOLDER TABLE.PY CHECK.C
+    python generate.py CC BUILD.H-FOLDER INCLUDE-FOLDER TABLE.PY CHECK.C STUB.PYI
 
 The headers are preprocessed by the C compiler; from what remains of gnn/*.h come all enums, structs
 and functions. TABLE.PY holds them as literals. CHECK.C compares them with the headers once more, by
 the compiler: the size of every struct and the offset and size of every member as ctypes lays them
 out, the value of every enumerator, and the type of every function. A difference ends the build.
+STUB.PYI has the presets as classes, and the keyword arguments that are members of structs, for type
+checkers.
 """
 import ctypes
 import re
@@ -323,11 +325,60 @@ def table(reader, order):
     return "\n".join(lines) + "\n"
 
 
+TYPED = {"LayerSettings": ("gnn_layer_config_t",), "TrainSettings": ("gnn_train_config_t", "gnn_optimizer_config_t", "gnn_schedule_t"), "GenerationSettings": ("gnn_generation_t",)}
+KINDS = {"gnn_optimizer_config_t": "optimizer", "gnn_schedule_t": "schedule"}  # what their member `kind` is called
+LEFT_OUT = {"preset", "in", "out", "resolved", "callback", "user", "optimizer", "schedule", "class_weight", "end", "never"}
+
+
+def python_type(reader, struct, member, code, count):
+    """The type of a keyword argument by that of its member; None: it is no argument."""
+    enum = reader.chosen.get(f"{struct}.{member}")
+    if member in LEFT_OUT or member.startswith("n_"):
+        return None
+    if count != 1:
+        return {"f": "Sequence[float] | float | str", "d": "Sequence[float] | float | str", "i": "Sequence[int] | str", "q": "Sequence[int] | str"}.get(code)
+    if enum:
+        return "bool" if enum == "gnn_flag_t" else "str"
+    if (struct, member) == ("gnn_train_config_t", "stop"):
+        return None  # a flag that another thread sets
+    if code == "P":  # an entry of a table, or texts
+        return "str" if struct in ("gnn_layer_config_t", "gnn_layer_prior_t") else "str | Sequence[str]" if (struct, member) == ("gnn_generation_t", "stop") else None
+    return {"i": "int", "I": "int", "q": "int", "Q": "int", "f": "float", "d": "float", "s": "str"}.get(code)
+
+
+def keywords(reader, struct):
+    """(name, type) of the members of a struct; those of an array of structs are called prior_0,
+    prior_0_options."""
+    for member, code, count in reader.structs[struct]:
+        if code in reader.structs and count != 1:
+            for k in range(count):
+                for name, kind in keywords(reader, code):
+                    yield f"{member.rstrip('s')}_{k}" + ("" if f"{name}s" == member else f"_{name}"), kind
+            continue
+        kind = python_type(reader, struct, member, code, count)
+        if kind:
+            yield KINDS.get(struct, member) if member == "kind" else member, kind
+
+
+def stub(reader):
+    """Presets and keyword arguments for type checkers."""
+    lines = ['"""Generated from the headers by python/generate.py: presets, and keyword arguments."""', "from collections.abc import Sequence", "from typing import TypedDict", "",
+             "from .layers import Layer"]
+    for name, sources in TYPED.items():
+        lines += ["", f"class {name}(TypedDict, total=False):"]
+        lines += [f"    {keyword}: {kind} | None" for struct in sources for keyword, kind in keywords(reader, struct)]
+    for name in reader.enums["gnn_preset_t"]:
+        short = name[len("GNN_PRESET_"):]
+        if short not in ("COUNT", "NONE", "DEFAULT"):
+            lines += ["", f"class {short}(Layer): ..."]
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments):
-    *compiler, build, include, table_path, check_path = arguments
+    *compiler, build, include, table_path, check_path, stub_path = arguments
     reader = read(compiler, [build, include])
     order = completed(reader)
-    for path, text in ((table_path, table(reader, order)), (check_path, check(reader, order))):
+    for path, text in ((table_path, table(reader, order)), (check_path, check(reader, order)), (stub_path, stub(reader))):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 

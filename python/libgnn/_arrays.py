@@ -14,6 +14,8 @@ REAL = np.dtype(np.float32 if _REAL == "f" else np.float64)
 def array_of(value, name):
     """A NumPy array of anything that NumPy, the buffer protocol or DLPack can show."""
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise TypeError(f"{name} has masked elements: fill them first")
         return value
     if hasattr(value, "requires_grad") and hasattr(value, "detach"):
         value = value.detach()
@@ -42,6 +44,19 @@ def reals(value, name, columns=None, rows=None):
     if rows is not None and a.shape[0] != rows:
         raise ValueError(f"{name} must have {rows} rows, came the shape {a.shape}")
     return a
+
+
+BOUNDS = {"i": (-1 << 31, (1 << 31) - 1), "I": (0, (1 << 32) - 1), "q": (-1 << 63, (1 << 63) - 1), "Q": (0, (1 << 64) - 1)}
+
+
+def whole(value, name, code="q"):
+    """An integer that a member or an argument of this code can hold: ctypes itself would cut it."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} must be an integer, came {value!r}")
+    number, (low, high) = value.__index__(), BOUNDS[code]
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be {low} to {high}, came {number}")
+    return number
 
 
 def column(value, name):

@@ -3,7 +3,7 @@ import ctypes
 
 import numpy as np
 
-from ._arrays import array_of, indices, ints, lengths_of
+from ._arrays import array_of, indices, ints, lengths_of, whole
 from ._library import check, error, message, C, lib, struct
 from ._objects import Gate, Handle
 
@@ -116,6 +116,16 @@ class Graph(Handle):
     def topology(cls, name, lengths, **options):
         """A topology of the library's table by its name, over segments of these lengths.
 
+        Parameters
+        ----------
+        name : str
+            An entry of graphs/topologies.def.
+        lengths : array (segments) of int
+        **options : int
+            Those of the entry, by name.
+
+        Examples
+        --------
         >>> import libgnn
         >>> libgnn.Graph.topology("window", [5], width=1)
         Graph(5 nodes, 13 pairs, 1 segments)
@@ -124,7 +134,7 @@ class Graph(Handle):
         if not found:
             raise ValueError(message())
         sizes, made = lengths_of(lengths), ctypes.c_void_p()
-        words = ",".join(f"{key}={int(value)}" for key, value in options.items()).encode()
+        words = ",".join(f"{key}={whole(int(value) if isinstance(value, bool) else value, key)}" for key, value in options.items()).encode()
         from ._library import callback
         build = callback("gnn_topology_t.build")(struct("gnn_topology_t").from_address(found).build)
         check(build(ctypes.addressof(made), len(sizes), sizes.ctypes.data, words or None))
@@ -134,18 +144,47 @@ class Graph(Handle):
 
     @classmethod
     def complete(cls, lengths):
-        """Every node of a segment receives from every node of it: the graph of a sentence."""
+        """Every node of a segment receives from every node of it: the graph of a sentence.
+
+        Examples
+        --------
+        >>> import libgnn
+        >>> libgnn.Graph.complete([4, 2]).num_pairs
+        20
+        """
         return cls.topology("complete", lengths)
 
     @classmethod
     def causal(cls, lengths):
-        """Position p of a segment receives from positions 0 to p."""
+        """Position p of a segment receives from positions 0 to p.
+
+        Examples
+        --------
+        >>> import libgnn
+        >>> libgnn.Graph.causal([3]).num_pairs
+        6
+        """
         return cls.topology("causal", lengths)
 
     @classmethod
     def window(cls, lengths, width, dilation=1, causal=False):
-        """Position p receives from p + k dilation for k from -width to width, or to 0 if causal."""
+        """Position p receives from p + k dilation for k from -width to width, or to 0 if causal.
+
+        Parameters
+        ----------
+        lengths : array (segments) of int
+            Nodes of each segment.
+        width, dilation : int
+        causal : bool
+
+        Examples
+        --------
+        >>> import libgnn
+        >>> libgnn.Graph.window([4], width=1, causal=True).edge_index.tolist()
+        [[0, 0, 1, 1, 2, 2, 3], [0, 1, 1, 2, 2, 3, 3]]
+        """
         sizes, made = lengths_of(lengths), ctypes.c_void_p()
+        width, dilation = whole(width, "width"), whole(dilation, "dilation")
         check(lib.gnn_graph_window(ctypes.byref(made), len(sizes), sizes.ctypes.data, width, dilation, C["GNN_ON" if causal else "GNN_OFF"]))
         graph = cls.__new__(cls)
         graph._own(made.value, ("window", sizes, width, dilation, causal))
@@ -179,6 +218,40 @@ class Graph(Handle):
         check(lib.gnn_graph_pairs(self._at, src.ctypes.data, dst.ctypes.data, edge.ctypes.data))
         order = np.argsort(edge, kind="stable")
         return np.stack([src[order], dst[order]])
+
+    def draw(self, weight=None, labels=None, title=None, seed=1):
+        """A drawing as SVG, in which edges attract in proportion to their weight.
+
+        Parameters
+        ----------
+        weight : array (edges), optional
+            Width and darkness of an edge; negative: not drawn. Default: 1.
+        labels : list (nodes), optional
+            Default: the ids.
+        title : str, optional
+        seed : int
+            The same seed gives the same positions.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import libgnn
+        >>> libgnn.Graph([[0, 1], [1, 2]]).draw(labels=["a", "b", "c"]).count("<svg")
+        1
+        """
+        from .pictures import drawing
+        return drawing(self, weight, labels, title, whole(seed, "seed"))
+
+    def _repr_html_(self):
+        from .pictures import of_graph
+        return of_graph(self)
+
+    def _repr_svg_(self):
+        from .pictures import svg_of_graph
+        return svg_of_graph(self)
 
     def __reduce__(self):
         if self._recipe is None:

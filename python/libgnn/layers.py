@@ -5,9 +5,10 @@ import functools
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, Tensor, column, reals, tensor
+from ._arrays import REAL, Tensor, column, reals, tensor, whole
 from ._library import check, lib, message, struct
 from ._objects import Handle, context
+from .graphs import Graph
 
 Config = struct("gnn_layer_config_t")
 Inputs = struct("gnn_inputs_t")
@@ -78,6 +79,8 @@ def config_of(preset, in_channels, out_channels, settings):
             raise TypeError(f"{field!r} is called {key}")
     words = {"preset": lib.gnn_preset_name(_PRESETS[preset]).decode()} if preset else {}
     for name, value in (*words.items(), ("in", in_channels), ("out", out_channels), *settings.items()):
+        if name in ("in", "out") and value is not None:
+            value = whole(value, f"{name}_channels")
         if name in ("in", "out") and value is None:
             continue
         if isinstance(value, (bool, np.bool_)) and fields().get(name, ("flag",))[0] != "flag":
@@ -154,6 +157,8 @@ class Layer(Handle):
             Memory for the output.
         """
         layer = self._layer()
+        if not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a Graph, came {type(graph).__name__}")
         made, kept = Inputs(), []
 
         def give(member, a):
@@ -193,10 +198,18 @@ class Layer(Handle):
         """Sets all parameters from arrays by name."""
         assign(values, self.parameters(), lambda name, t: lib.gnn_layer_field(self._layer(), name.encode(), ctypes.byref(t), None))
 
+    def _repr_html_(self):
+        from .pictures import of_layer
+        return of_layer(self)
+
     def __reduce__(self):
+        if self.closed:
+            raise ValueError(f"this {type(self).__name__} is closed")
         return _relayered, (self._preset, *self._arguments, self.parameters() if self._pointer else None)
 
     def __repr__(self):
+        if self.closed:
+            return f"{self._preset or 'Layer'}(closed)"
         given, width, settings = self._arguments
         words = [repr(given), *([] if width is None else [repr(width)]), *(f"{key}={value!r}" for key, value in settings.items())]
         return f"{self._preset or 'Layer'}({', '.join(words)})"

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, array_of, column, indices, ints, reals, tensor, view, view_of
+from ._arrays import REAL, array_of, column, indices, ints, reals, tensor, view, view_of, whole
 from ._library import C, check, error, lib, struct, words_of
 from ._library import callback as callback_of
 from ._objects import Handle, context
@@ -153,7 +153,7 @@ class Data(Handle):
         """The mask of "train", "validation" or "test", as a view."""
         if part not in PARTS:
             raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
-        at = lib.gnn_data_mask(self._at, PARTS[part], split)
+        at = lib.gnn_data_mask(self._at, PARTS[part], whole(split, "split"))
         if not at:
             raise ValueError(f"there is no split {split}; there are {lib.gnn_data_splits(self._at)}")
         return view(at, (self.num_nodes,), np.bool_, self)
@@ -168,6 +168,10 @@ class Data(Handle):
     def save(self, path):
         """Writes the set as .npz."""
         check(lib.gnn_data_save(self._at, os.fsencode(path)))
+
+    def _repr_html_(self):
+        from .pictures import of_data
+        return of_data(self)
 
     def __reduce__(self):
         raise TypeError("a Data is not pickled: save() and Data.open() write and read it")
@@ -198,7 +202,7 @@ def _settings():
     made = {}
     for owner, prefix in ((TRAIN, ""), (OPTIMIZER, "optimizer"), (SCHEDULE, "schedule")):
         for member, code, count in _abi.STRUCTS[owner]:
-            if code in "iqfds" and count == 1 and member not in NOT_GIVEN:
+            if code in "iqfds" and count == 1 and member not in NOT_GIVEN and not member.startswith("n_"):
                 made[prefix if member == "kind" else member] = (owner, member, code)
     return made
 
@@ -227,7 +231,7 @@ def _setting(name, value, owner, member, code):
             raise TypeError(f"{name} must be an integer, came {value!r}")
         if name == "epochs" and value < 1:
             raise ValueError(f"epochs must be at least 1, came {value}")
-        return int(value)
+        return whole(int(value), name, code)
     return 1e-37 if value == 0 and code == "f" else float(value)
 
 
@@ -276,6 +280,8 @@ class Model(Handle):
         for k, layer in enumerate(layers):
             if not isinstance(layer, Layer):
                 raise TypeError(f"layers[{k}] must be a layer such as libgnn.GCN(34, 16), came {type(layer).__name__}")
+            if layer.closed:
+                raise ValueError(f"layers[{k}] is closed")
         made, configs = ctypes.c_void_p(), (Config * max(len(layers), 1))(*(layer._config for layer in layers))
         check(lib.gnn_model_new(ctypes.byref(made), context()._at, len(layers), configs))
         self._own(made.value)
@@ -382,6 +388,21 @@ class Model(Handle):
     def evaluate(self, data, part="test", metric="accuracy", split=0):
         """A metric on the nodes of a part.
 
+        Parameters
+        ----------
+        data : Data
+        part : str
+            "train", "validation" or "test".
+        metric : str
+            An entry of gnn_metric_t by name: "accuracy", "macro_f1", ...
+        split : int
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
         >>> import libgnn
         >>> data = libgnn.Data.karate()
         >>> model = libgnn.Model([libgnn.GCN(34, 16, activation="relu"), libgnn.GCN(16, 2)])
@@ -393,7 +414,7 @@ class Model(Handle):
             raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
         value = ctypes.c_double()
         self._prepared(data)
-        check(lib.gnn_evaluate(self._at, context()._at, data._at, split, PARTS[part], _setting("metric", metric, TRAIN, "metric", "i"), ctypes.byref(value)))
+        check(lib.gnn_evaluate(self._at, context()._at, data._at, whole(split, "split"), PARTS[part], _setting("metric", metric, TRAIN, "metric", "i"), ctypes.byref(value)))
         return value.value
 
     def _fields(self):
@@ -417,6 +438,10 @@ class Model(Handle):
         """Sets all parameters and buffers from arrays by name: all of them, or none."""
         fields = self._fields()
         assign(values, self.state_dict(), lambda name, t: fields[name][0](fields[name][1], t))
+
+    def _repr_html_(self):
+        from .pictures import of_model
+        return of_model(self)
 
     def __reduce__(self):
         with tempfile.TemporaryDirectory() as folder:

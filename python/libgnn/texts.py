@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, reals, tensor
+from ._arrays import REAL, reals, tensor, whole
 from ._library import C, callback, check, lib, struct
 from ._objects import Handle, context
 
@@ -48,6 +48,29 @@ class Pretrained(Handle):
         """The largest count of tokens of a text; None: unlimited."""
         return lib.gnn_pretrained_max_length(self._at) or None
 
+    def attention(self, text, whole_words=True, special=True):
+        """The attention weights of every layer and head over one text.
+
+        Parameters
+        ----------
+        text : str
+            Cut at the model's maximum length.
+        whole_words : bool
+            True: subword tokens are merged into words.
+        special : bool
+            False: special tokens ([CLS], [SEP]) are left out.
+
+        Returns
+        -------
+        Attention
+            `.show()` in a notebook shows the page of `gnn inspect`.
+        """
+        from .pictures import Attention
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string, came {type(text).__name__}")
+        with self._lock:
+            return Attention(self, text, whole_words, special)
+
     def __reduce__(self):
         return type(self), (self.folder,)
 
@@ -82,11 +105,32 @@ class SentenceEncoder(Pretrained):
 
     def encode(self, sentences, prompt_name=None, prompt=None, batch_size=None, show_progress_bar=None, output_value="sentence_embedding",
                precision="float32", convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False, truncate_dim=None):
-        """The vectors (sentences, width) of sentences, or the vector of one string.
+        """The vectors of sentences; the arguments are those of SentenceTransformer.encode.
 
-        The arguments are those of sentence_transformers.SentenceTransformer.encode. `batch_size` is
-        how many sentences one call of the library takes, which batches by tokens itself; the
-        vectors do not depend on it.
+        Parameters
+        ----------
+        sentences : str or list of str
+        prompt_name : str, optional
+            A prompt of the folder (`prompts`) that is put before each sentence.
+        prompt : str, optional
+            The prompt itself.
+        batch_size : int, optional
+            Sentences that one call of the library takes, which batches by tokens itself: the
+            vectors do not depend on it. Default: all.
+        show_progress_bar : bool, optional
+            Draws a bar by tqdm, for batches of `batch_size` or 1024.
+        output_value, precision, device : str, optional
+            "sentence_embedding", "float32" and "cpu"; others are refused.
+        convert_to_numpy, convert_to_tensor : bool
+            The class of the result: array, torch.Tensor, or list of arrays.
+        normalize_embeddings : bool
+            True: vectors of length 1.
+        truncate_dim : int, optional
+            Columns that are kept.
+
+        Returns
+        -------
+        array (sentences, width), or (width) of one string
         """
         for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
             if value not in known:
@@ -115,13 +159,13 @@ class SentenceEncoder(Pretrained):
             folder = self._settings("config_sentence_transformers.json")
             name = None if without_prompt else prompt_name or folder.get("default_prompt_name")
             check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else name.encode()))
-            check(lib.gnn_pretrained_choose_width(self._at, int(truncate_dim if truncate_dim is not None else folder.get("truncate_dim") or 0)))
+            check(lib.gnn_pretrained_choose_width(self._at, whole(truncate_dim if truncate_dim is not None else folder.get("truncate_dim") or 0, "truncate_dim")))
             width = lib.gnn_pretrained_embedding_width(self._at)
             if width < 0:
                 raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
             out = np.empty((len(values), width), REAL)
             step = batch_size if batch_size is not None else 1024 if show else max(len(values), 1)
-            if int(step) < 1:
+            if whole(step, "batch_size") < 1:
                 raise ValueError(f"batch_size must be at least 1, came {batch_size}")
             for k in _shown(range(0, len(values), int(step)), show):
                 texts, kept = _texts(values[k:k + int(step)], "sentences")
@@ -130,7 +174,16 @@ class SentenceEncoder(Pretrained):
         return out
 
     def similarity(self, first, second):
-        """Similarities (first, second) of vectors, by the function that the folder names."""
+        """Similarities of vectors, by the function that the folder names.
+
+        Parameters
+        ----------
+        first, second : array (vectors, width)
+
+        Returns
+        -------
+        array (first, second)
+        """
         a, b = (reals(np.atleast_2d(v), n) for v, n in ((first, "first"), (second, "second")))
         out = np.empty((len(a), len(b)), REAL)
         check(lib.gnn_pretrained_similarity(self._at, ctypes.byref(tensor(a)), ctypes.byref(tensor(b)), ctypes.byref(tensor(out))))
@@ -166,7 +219,7 @@ class Generator(Pretrained):
                 raise TypeError(f"generation has no argument {name!r}; there are {', '.join(sorted(codes))}, stop")
             elif value is not None:
                 value = C["GNN_ON" if value else "GNN_OFF"] if isinstance(value, bool) and codes[name] == "i" else value
-                setattr(how, name, 1e-37 if codes[name] == "f" and value == 0 else float(value) if codes[name] == "f" else int(value))
+                setattr(how, name, 1e-37 if codes[name] == "f" and value == 0 else float(value) if codes[name] == "f" else whole(value, name, codes[name]))
         return how, kept
 
     def _run(self, prompts, how, on_text=None):

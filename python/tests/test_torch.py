@@ -459,6 +459,49 @@ def test_edges_that_numpy_changes():
             assert close(fast(X, inner), net(X, inner))
             inner[0, :40] = (inner[1, :40] + k + 1) % N
 
+class Detached(nn.Module):
+    """One output without a gradient, and one that has a part of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = G.GCNConv(IN, 4), G.GCNConv(4, 3)
+
+    def forward(self, x, edge_index):
+        h = self.one(x, edge_index)
+        return h.detach(), self.two(h.relu(), edge_index)
+
+
+class Stopped(Detached):
+    def forward(self, x, edge_index):
+        return self.two(self.one(x, edge_index).detach().relu(), edge_index)
+
+
+class Ungraded(Detached):
+    @torch.no_grad()
+    def forward(self, x, edge_index):
+        return self.two(self.one(x, edge_index), edge_index)
+
+
+@pytest.mark.parametrize("kind", [Detached, Stopped, Ungraded])
+def test_gradients_that_a_module_stops(kind):
+    torch.manual_seed(0)
+    net, made = kind(), []
+    fast = libgnn.torch.compile(net)
+    for call in (net, fast):
+        net.zero_grad()
+        x = X.clone().requires_grad_()
+        try:
+            out = call(x, EDGES)
+        except libgnn.torch.Untraceable as refusal:
+            assert kind is Stopped and "gradient" in str(refusal)
+            return
+        out = out if isinstance(out, tuple) else (out,)
+        learned = [y for y in out if y.requires_grad]
+        if learned:
+            sum(y.pow(2).sum() for y in learned).backward()
+        made.append([[y.requires_grad for y in out], *(v.grad if v.grad is not None else torch.zeros(1) for v in (x, *net.parameters()))])
+    assert made[0][0] == made[1][0] and all(close(a, b) for a, b in zip(made[0][1:], made[1][1:]))
+
 class Several(nn.Module):
     """A dict of a tuple and a vector, all of them values of nodes."""
 

@@ -23,4 +23,7 @@ def __getattr__(name):
     if name == "Untraceable":
         from .pyg_symbols import Untraceable
         return Untraceable
+    if name == "from_pyg":
+        from importlib import import_module
+        return import_module(".from_pyg", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

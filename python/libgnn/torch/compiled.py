@@ -33,6 +33,7 @@ NODES = ("rows", "column", "cube", "ids", "id_rows")
 NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
 INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 KEPT_GRAPHS, KEPT_PLANS = 8, 32
+GRADIENT_TOLERANCE = 1e-3
 memcmp = ctypes.CDLL(None).memcmp
 memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_int
 
@@ -240,6 +241,7 @@ class Plan:
         self.names = [lib.gnn_model_input_name(self.model, k).decode() for k in range(lib.gnn_model_input_count(self.model))]
         self.encoded = [name.encode() for name in self.names]
         self.n_slots = lib.gnn_model_graph_count(self.model)
+        self.learned = [True] * len(outputs)  # outputs that have a gradient
         self.graphs, self.latest, self.tapes, self.lock, self.pid = {}, None, [], threading.RLock(), os.getpid()
         kinds = {name: found.checks[0][0].kind(name) for name in self.drawn.values}
         self.kinds = {name: kind for name, kind in kinds.items() if name in call.tensors}
@@ -281,9 +283,35 @@ class Plan:
                 raise Untraceable(f"forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
             self.structure = emptied(theirs)
             ours = flat(self.shaped(Compiled.infer(self, self.slots(call, False), self.inputs(call.tensors))))
-        off = max(pyg_verify.distance(a.numpy(), b.numpy()) for a, b in zip(ours, flat(theirs)))
+        off = max(pyg_verify.distance(a.detach().numpy(), b.detach().numpy()) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
+        self.compare_gradients(call)
+
+    def compare_gradients(self, call):
+        """That both have the same gradients, on a drawn graph: inputs of a program have ties, of which
+        each may take another. Outputs that have none (forward() detaches them) get none."""
+        names = [name for name in self.kinds if self.drawn.values[name].is_floating_point()]
+        theirs, self.learned = weighted(pyg_draw.copied(self.module).eval(), self.drawn, names, torch.float32)
+        if theirs is None:
+            return
+        given = {name: v.clone().requires_grad_(v.is_floating_point()) for name, v in self.drawn.values.items()}
+        like = call.like({name: given[name] for name in self.kinds})
+        like.counts = {name: len(self.drawn.graph.lengths) for name in call.counts}
+        own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in self.values[:self.n_parameters]]
+        with torch.enable_grad():
+            ours = gradients_of(flat(Compiled.recorded(self, like, False)), [given[name] for name in names] + own)
+        inputs, names = names, names + [name for name, _ in self.module.named_parameters()]
+        exact = None
+        for k, (mine, their) in enumerate(zip(ours, theirs)):
+            if not mine.numel() or not bool(torch.isfinite(their).all()):
+                continue
+            off = pyg_verify.distance(mine.numpy(), their.numpy())
+            if not off <= GRADIENT_TOLERANCE:  # Is it the rounding of PyTorch's own float32?
+                exact = exact or weighted(pyg_draw.copied(self.module).eval().double(), self.drawn, inputs, torch.float64)[0]
+                off = pyg_verify.distance(mine.numpy(), exact[k].numpy())
+            if not off <= GRADIENT_TOLERANCE:
+                raise Untraceable(f"libgnn computes another gradient of {names[k]} than the module: it differs by {off:.2g}")
 
     def unchanged(self):
         """True if the module has the layers, parameters and buffers that were traced; checked in
@@ -441,7 +469,8 @@ class Plan:
         if torch.is_tensor(self.structure):
             return reshaped(y, self.dim, self.shape)
         parts = y.split(self.widths, 1) if len(self.widths) > 1 else (y,)
-        return rebuilt(self.structure, (reshaped(part, *one) for part, one in zip(parts, self.shapes)))
+        made = (reshaped(part, *one) for part, one in zip(parts, self.shapes))
+        return rebuilt(self.structure, made if all(self.learned) else (part if learned else part.detach() for part, learned in zip(made, self.learned)))
 
     def take_tape(self):
         if self.pid != os.getpid():
@@ -465,6 +494,32 @@ def ids_of(name, x):
 def ints_of(value):
     """A gnn_ints_t of a contiguous tensor."""
     return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(kept_zero))
+
+
+def gradients_of(outputs, inputs):
+    """The gradients of a weighting of outputs by inputs; zeros where there is none."""
+    total = sum((y * torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype).view(y.shape)).sum() for y in outputs if y.requires_grad)
+    made = torch.autograd.grad(total, inputs, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, made)]
+
+
+def weighted(module, drawn, names, dtype):
+    """The gradients of drawn inputs by name, and of parameters, in PyTorch (None: there are none), and
+    the outputs that have one."""
+    inputs = {}
+
+    def wrap(value, meta):
+        if not value.is_floating_point():
+            return value.clone()
+        made = inputs[meta.name] = value.clone().to(dtype).requires_grad_()
+        return made
+    for p in module.parameters():
+        p.requires_grad_()
+    with torch.enable_grad():
+        out = flat(module(**drawn.arguments(wrap)))
+    learned, unread = [y.requires_grad for y in out], torch.zeros(1, requires_grad=True)
+    wanted = [inputs.get(name, unread) for name in names] + list(module.parameters())
+    return gradients_of(out, wanted) if any(learned) and wanted else None, learned
 
 
 class Slots:
@@ -743,16 +798,25 @@ class Compiled(torch.nn.Module):
         return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call)
 
     def run(self, plan, call):
-        recording = torch.is_grad_enabled() and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
+        recording = torch.is_grad_enabled() and any(plan.learned) and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
         with plan.lock:
             slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors)
             plan.fill()
             if not recording and not self.training:
                 return plan.shaped(self.infer(plan, slots, tensors))
-            y = Run.apply(plan, slots, self.training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
-            if self.training:
+            return self.recorded(plan, call, self.training, recording, slots, tensors)
+
+    @staticmethod
+    def recorded(plan, call, training, recording=True, slots=None, tensors=None):
+        """A run on a tape, as forward() returns it."""
+        with plan.lock:
+            if slots is None:
+                slots, tensors = plan.slots(call, True), plan.inputs(call.tensors)
+                plan.fill()
+            y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
+            if training:
                 plan.write_back()
-        return plan.shaped(y)
+        return plan.shaped(y if recording else y.detach())
 
     @staticmethod
     def infer(plan, slots, tensors):

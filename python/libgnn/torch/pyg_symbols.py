@@ -412,7 +412,10 @@ def unit_answers(ask, n, columns):
         rows[:len(part)] = part
         answers.append(ask(rows)[:len(part)])
     answers = torch.cat(answers)
-    return answers[1:] - answers[0], answers[0]
+    matrix, offset = answers[1:] - answers[0], answers[0]
+    # (1 + b) - b is 1 up to the rounding of b: such a matrix is no product that is learned.
+    integers = matrix.round()
+    return torch.where((matrix - integers).abs() <= 2.0 ** -22 * offset.abs(), integers, matrix), offset
 
 
 # ---- two values, element by element ----
