@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the Python package's wheel, puts its libraries into it, installs it in an empty environment
-# with NumPy and pytest, and runs its tests; then those of PyTorch, where $PYTHON has
-# torch_geometric.
+# with NumPy, runs README's lines there and the examples of its docstrings, then its tests with
+# pytest, mypy and what runs a notebook; then those of PyTorch, where $PYTHON has torch_geometric.
 #
 #   sh python/check.sh [--if-possible] [FOLDER]
 #
@@ -32,10 +32,14 @@ mkdir -p "$work"
 PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair -w "$work/repaired" "$work"/wheel/libgnn-*.whl
 ls -l "$work"/repaired/libgnn-*.whl
 "$python" -m venv "$work/bare"
-"$work/bare/bin/pip" -q --disable-pip-version-check install "$work"/repaired/libgnn-*.whl pytest
+"$work/bare/bin/pip" -q --disable-pip-version-check install "$work"/repaired/libgnn-*.whl
 cd "$work" # the package that is tested is the installed one
+"$work/bare/bin/python" -c 'import libgnn; print(libgnn.GAT(6, 4, heads=2)(libgnn.Graph([[0, 1], [1, 0]]), [[0.0] * 6] * 2).shape)'
+"$work/bare/bin/pip" -q --disable-pip-version-check install pytest mypy nbclient nbformat ipykernel
+package=$("$work/bare/bin/python" -c 'import libgnn, os; print(os.path.dirname(libgnn.__file__))')
+"$work/bare/bin/python" -m pytest -q -p no:cacheprovider --doctest-modules "$package" --ignore "$package/torch" --ignore "$package/onnx" --junitxml="$work/doctest.xml"
 "$work/bare/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/bare.xml"
-reports=$work/bare.xml
+reports="$work/doctest.xml $work/bare.xml"
 if "$python" -W ignore -c 'import torch_geometric' 2>/dev/null; then
     rm -rf "$work/beside"
     "$work/bare/bin/pip" -q --disable-pip-version-check install --no-deps --target "$work/beside" "$work"/repaired/libgnn-*.whl

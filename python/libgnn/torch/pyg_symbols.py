@@ -415,7 +415,7 @@ def unit_answers(ask, n, columns):
     matrix, offset = answers[1:] - answers[0], answers[0]
     # (1 + b) - b is 1 up to the rounding of b: such a matrix is no product that is learned.
     integers = matrix.round()
-    return torch.where((matrix - integers).abs() <= 2.0 ** -22 * offset.abs(), integers, matrix), offset
+    return torch.where((matrix - integers).abs() <= 2.0 ** -23 * (answers[1:].abs() + offset.abs()) * (offset != 0), integers, matrix), offset
 
 
 # ---- two values, element by element ----
