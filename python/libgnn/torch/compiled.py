@@ -496,10 +496,14 @@ def ints_of(value):
     return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(kept_zero))
 
 
+def weighting(outputs):
+    """One number of all outputs that have a gradient."""
+    return sum((y * torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype).view(y.shape)).sum() for y in outputs if y.requires_grad)
+
+
 def gradients_of(outputs, inputs):
     """The gradients of a weighting of outputs by inputs; zeros where there is none."""
-    total = sum((y * torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype).view(y.shape)).sum() for y in outputs if y.requires_grad)
-    made = torch.autograd.grad(total, inputs, allow_unused=True)
+    made = torch.autograd.grad(weighting(outputs), inputs, allow_unused=True)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, made)]
 
 
@@ -514,12 +518,15 @@ def weighted(module, drawn, names, dtype):
         made = inputs[meta.name] = value.clone().to(dtype).requires_grad_()
         return made
     for p in module.parameters():
-        p.requires_grad_()
+        p.requires_grad_().grad = None
     with torch.enable_grad():
         out = flat(module(**drawn.arguments(wrap)))
     learned, unread = [y.requires_grad for y in out], torch.zeros(1, requires_grad=True)
     wanted = [inputs.get(name, unread) for name in names] + list(module.parameters())
-    return gradients_of(out, wanted) if any(learned) and wanted else None, learned
+    if not any(learned) or not wanted:
+        return None, learned
+    weighting(out).backward()  # checkpoints inside of a module refuse torch.autograd.grad
+    return [torch.zeros_like(v) if v.grad is None else v.grad for v in wanted], learned
 
 
 class Slots:
