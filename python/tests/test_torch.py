@@ -154,6 +154,16 @@ def test_frozen_parameters_and_no_grad():
         assert fast.eval()(X, EDGES).shape == (N, 3)
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_first_call_without_gradients(mode):
+    net = G.GCN(IN, 8, 2, 3).eval()
+    fast = libgnn.torch.compile(net)
+    with mode():
+        x, edges = X.clone(), EDGES.clone()
+        assert close(fast(x, edges), net(x, edges)) and not fast(x, edges).requires_grad
+    assert fast(X, EDGES).requires_grad
+
+
 def test_two_runs_before_a_backward_pass():
     net = G.GCN(IN, 8, 2, 3)
     fast = libgnn.torch.compile(net)

@@ -753,8 +753,9 @@ class Compiled(torch.nn.Module):
         made = self.plans.get(call.key)
         if made is None:
             try:
-                made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads())
-                made.compare(self.wrapped, call, args, kwargs)
+                with torch.inference_mode(False), torch.enable_grad():  # gradients are compared, too
+                    made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads())
+                    made.compare(self.wrapped, call, args, kwargs)
             except (Untraceable, TypeError) as problem:
                 if not self.fallback:
                     raise
