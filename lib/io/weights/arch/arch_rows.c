@@ -104,7 +104,7 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
     return gnn__scope_name(scope, row->name, &v);
 }
 
-/* `task`: suffix of the class in config.json, which determines the head on the last hidden states:
+/* `headless`: not 0 where modules follow. `task`: suffix of the class in config.json, which determines the head on the last hidden states:
  * "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
 static int name_head(const walk_t *w, const gnn__arch_part_t *part)
 {
@@ -126,7 +126,9 @@ static int name_head(const walk_t *w, const gnn__arch_part_t *part)
                        (length >= 7 && strcmp(class + length - 7, "Encoder") == 0);
     snprintf(v.text, sizeof v.text, "%s", end ? end : plain ? "" : class);
     GNN_TRY(gnn__arch_check_head(part, w->rows, w->n_rows, v.text));
-    return gnn__scope_name(scope, "task", &v);
+    GNN_TRY(gnn__scope_name(scope, "task", &v));
+    v = (gnn__formula_value_t){.kind = GNN__NUMBER, .number = part->headless};
+    return gnn__scope_name(scope, "headless", &v);
 }
 
 static int walk(const walk_t *w, int from, int to);
