@@ -15,6 +15,9 @@
     "OMPI_MCA_btl=^tcp OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 "                       \
     "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout 120 mpirun -n %d %s %s 2>&1"
 
+#define COMMAND GNN_EXAMPLES "/../gnn"
+#define CITATION "citation --data karate --layer gcn --epochs 30 --seeds 2 --threads 1"
+
 /* A part of what a program printed, for messages. */
 #define PART "%.2000s"
 
@@ -83,6 +86,40 @@ START_TEST(another_set_on_one_rank_ends_all)
 }
 END_TEST
 
+/* The command over ranks: rank 0 alone prints, and its lines are the same but for seconds. */
+static void cut_seconds(char *text)
+{
+    for (char *at = strstr(text, " s)"); at; at = strstr(at + 1, " s)"))
+        for (char *c = at; c > text && c[-1] != ' '; c--)
+            c[-1] = '_';
+}
+
+START_TEST(the_command_prints_the_same_on_any_count_of_ranks)
+{
+    char one[8192], many[8192];
+    if (!has_mpi())
+        return;
+    ck_assert_msg(run(1, COMMAND, CITATION, one, sizeof one) == 0, PART, one);
+    cut_seconds(one);
+    ck_assert_msg(strstr(one, "test accuracy") != NULL, PART, one);
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        ck_assert_msg(run(ranks, COMMAND, CITATION, many, sizeof many) == 0, PART, many);
+        cut_seconds(many);
+        ck_assert_str_eq(one, many);
+    }
+}
+END_TEST
+
+START_TEST(a_program_of_one_process_is_refused_over_ranks)
+{
+    char out[8192];
+    if (!has_mpi())
+        return;
+    ck_assert_msg(run(2, COMMAND, "partition karate", out, sizeof out) != 0, PART, out);
+    ck_assert_msg(strstr(out, "partition runs in one process, 2 were started") != NULL, PART, out);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ranks_mpi");
@@ -90,6 +127,8 @@ int main(void)
     tcase_set_timeout(tests, 900);
     tcase_add_test(tests, weights_have_the_same_bits_on_any_count_of_ranks);
     tcase_add_test(tests, another_set_on_one_rank_ends_all);
+    tcase_add_test(tests, the_command_prints_the_same_on_any_count_of_ranks);
+    tcase_add_test(tests, a_program_of_one_process_is_refused_over_ranks);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

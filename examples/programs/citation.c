@@ -2,6 +2,7 @@
  * `gnn citation --help` lists the options. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
 
 static int save(const options_t *o, const study_t *study)
 {
-    if (!o->save)
+    if (!o->save || program_rank() > 0)
         return GNN_OK;
     GNN_TRY(program_save_model("citation", o->save, study->model));
     if (!o->load && o->scale == SCALE_AUTO)
@@ -64,9 +65,9 @@ static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_d
     const int64_t n = gnn_data_nodes(data), outputs = task_outputs(o, data);
     gnn_tensor_t logits = gnn_tensor(calloc((size_t)(n * outputs), sizeof *logits.data), n, outputs);
     int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
-    if (rc == GNN_OK)
+    if (rc == GNN_OK && program_rank() == 0)
         rc = write_all(o, data, study, &logits);
-    if (rc == GNN_OK && o->curve)
+    if (rc == GNN_OK && program_rank() == 0 && o->curve)
         rc = citation_write_curve(study, o, data, o->curve);
     free(logits.data);
     return rc;
@@ -332,7 +333,7 @@ int citation_main(int argc, char **argv)
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
-    options.say = options.json ? stderr : stdout;
+    options.say = options.json && program_rank() == 0 ? stderr : stdout;
     return program_run(
         &(program_run_t){
             .name = "citation", .options = &options, .measured = &work, .run = run, .release = release},

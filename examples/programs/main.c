@@ -2,6 +2,7 @@
  * symbolic link with the name of the program. */
 #include "options.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <gnn/gnn.h>
 #if GNN_WITH_IGRAPH
@@ -118,6 +119,8 @@ static int complete(int count, char **words)
 /* If libgnn-igraph is built, programs read GraphML and GML, too. */
 static int run(const entry_t *entry, int argc, char **argv)
 {
+    if (!program_takes_ranks(entry->name))
+        return program_ends("gnn", 2);
 #if GNN_WITH_IGRAPH
     const int rc = gnn_igraph_use();
     if (rc != GNN_OK) {
@@ -138,6 +141,7 @@ static const entry_t *called_as(int argc, char **argv)
 int main(int argc, char **argv)
 {
     program_holds_streams();
+    program_quiet_ranks();
     const entry_t *by_name = called_as(argc, argv);
     if (by_name)
         return run(by_name, argc, argv);

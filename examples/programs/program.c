@@ -1,5 +1,6 @@
 /* Command lines, outputs and exit statuses of the programs. */
 #include "program.h"
+#include "ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -233,9 +234,12 @@ int program_ends_with(const char *program, int rc)
 int program_run(const program_run_t *program, int64_t threads)
 {
     gnn_context_t *context = NULL;
+    gnn_transport_t *transport = NULL;
     gnn_data_t *data = NULL;
     program_catch_interrupt();
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)threads});
+    if (rc == GNN_OK)
+        rc = program_join_ranks(context, &transport);
     if (rc == GNN_OK)
         rc = program->run(program->options, context, &data, program->measured);
     program_fails(program->name, rc);
@@ -244,6 +248,7 @@ int program_run(const program_run_t *program, int64_t threads)
     program->release(program->measured);
     gnn_data_free(data);
     gnn_context_free(context);
+    gnn_transport_free(transport);
     return program_ends_with(program->name, rc);
 }
 
