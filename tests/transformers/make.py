@@ -269,6 +269,10 @@ deepseek = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=3, num_atten
 case("deepseek_v3", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=14, n_group=4, topk_group=2), hidden=False)
 case("deepseek_v3_plain", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=None, n_group=1, topk_group=1, rope_interleave=False,
                                                                       n_shared_experts=2), hidden=False)
+case("deepseek_v3_yarn", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=14, n_group=4, topk_group=2, rope_parameters=dict(
+    rope_type="yarn", rope_theta=50.0, factor=4.0, mscale=1.0, mscale_all_dim=0.7, beta_fast=8, original_max_position_embeddings=16)), hidden=False)
+case("deepseek_v3_yarn_halves", "DeepseekV3ForCausalLM", T.DeepseekV3Config(**deepseek, q_lora_rank=None, n_group=1, topk_group=1, rope_interleave=False, rope_parameters=dict(
+    rope_type="yarn", rope_theta=100.0, factor=8.0, mscale=1.0, mscale_all_dim=1.0, original_max_position_embeddings=16)), hidden=False)
 case("diffllama", "DiffLlamaForCausalLM", T.DiffLlamaConfig(**{**llama, "num_attention_heads": 8, "num_key_value_heads": 4}), hidden=False)
 
 glm = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48, moe_intermediate_size=24,
