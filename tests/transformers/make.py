@@ -284,6 +284,14 @@ case("switch", "SwitchTransformersForConditionalGeneration", T.SwitchTransformer
     vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=3, num_decoder_layers=2, num_heads=2, num_experts=4, num_sparse_encoder_layers=1,
     num_sparse_decoder_layers=2, router_bias=True), decoder=True)
 
+# Running sums.
+mamba2 = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_heads=4, head_dim=8, state_size=4, conv_kernel=4, pad_token_id=0)
+case("mamba2", "Mamba2ForCausalLM", T.Mamba2Config(**mamba2, n_groups=2), hidden=False, attention=False)
+case("mamba2_limits", "Mamba2ForCausalLM", T.Mamba2Config(**mamba2, n_groups=1, use_bias=True, time_step_limit=(0.5, 0.8), tie_word_embeddings=True), hidden=False,
+     attention=False)
+case("rwkv", "RwkvForCausalLM", T.RwkvConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=3, attention_hidden_size=24, intermediate_size=32, rescale_every=2),
+     hidden=False, attention=False)
+
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)
 case("gpt_neo", "GPTNeoForCausalLM", T.GPTNeoConfig(vocab_size=VOCAB, hidden_size=16, num_layers=2, num_heads=2, max_position_embeddings=64,
