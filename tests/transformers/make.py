@@ -289,8 +289,12 @@ mamba2 = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_heads=4
 case("mamba2", "Mamba2ForCausalLM", T.Mamba2Config(**mamba2, n_groups=2), hidden=False, attention=False)
 case("mamba2_limits", "Mamba2ForCausalLM", T.Mamba2Config(**mamba2, n_groups=1, use_bias=True, time_step_limit=(0.5, 0.8), tie_word_embeddings=True), hidden=False,
      attention=False)
-case("rwkv", "RwkvForCausalLM", T.RwkvConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=3, attention_hidden_size=24, intermediate_size=32, rescale_every=2),
+case("rwkv", "RwkvForCausalLM", T.RwkvConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=3, intermediate_size=32, rescale_every=2),
      hidden=False, attention=False)
+
+convbert = dict(bert, embedding_size=8, num_attention_heads=4, conv_kernel_size=5)
+case("convbert_masked", "ConvBertForMaskedLM", T.ConvBertConfig(**convbert), attention=False)
+case("convbert_classes", "ConvBertForSequenceClassification", T.ConvBertConfig(**convbert, **LABELS), attention=False)
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)
