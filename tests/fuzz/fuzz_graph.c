@@ -165,7 +165,7 @@ static void compare(gnn_graph_t *g)
                                 &GNN_CONFIG(.in = WIDTH, .aggregator = gnn_aggregator_find("max"),
                                             .graph_norm = GNN_GRAPH_NORM_ROW)));
         gnn_tensor_t slope;
-        fuzz_must(gnn_layer_field(layers[1], "distance", &slope, NULL));
+        fuzz_must(gnn_layer_field(layers[1], "prior_0.slopes", &slope, NULL));
         slope.data[0] = (gnn_real_t)0.3;
         for (int k = 0; k < NODES * WIDTH; k++)
             numbers[k] = (gnn_real_t)(k * 37 % 101) / 50 - 1;
