@@ -383,30 +383,82 @@ ENTRY(low_rank_and_band)
     ADD("y", "2", "1");
 }
 
+/* Of head h: the columns of q, k and v, the mean query of each cluster, and its weights "w" over all
+ * rows; the cluster of a row is an id, which op choose gives a program that has centroids. */
+static void cluster_weights(zoo_t *z, int h)
+{
+    const int64_t d = COUNT("w.q"), width = d / N("p.heads"), n = COUNT("x"),
+                  clusters = N("p.clusters"), *cluster = zoo_integers(z, "r.cluster", NULL);
+    const int whole = zoo_complete_of(z, 1, &n);
+    const char *kinds[] = {"q", "k", "v"};
+    gnn_real_t *ids = zoo_constant(z, NAMED("cluster%d", h), n, 1),
+               *rows = zoo_constant(z, NAMED("rows%d", h), clusters, n);
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = REAL(cluster[h * n + i]);
+    for (int64_t e = 0; e < clusters * n; e++)
+        rows[e] = REAL(e % n);
+    zoo_filled(z, NAMED("like%d", h), n, clusters, 0), zoo_filled(z, NAMED("one%d", h), n, 1, 1);
+    for (int p = 0; p < 3; p++)
+        COLUMNS(NAMED("%s%d", kinds[p], h), kinds[p], h * width, width);
+    OP2(NAMED("own%d", h), mark_columns, NAMED("cluster%d", h), NAMED("like%d", h));
+    STEP(OP, NAMED("sum%d", h), .op = &gnn_op_segment_matmul, .graph = whole,
+         .inputs = {NAMED("own%d", h), NAMED("q%d", h)}, .options = {1, 1});
+    STEP(OP, NAMED("size%d", h), .op = &gnn_op_segment_matmul, .graph = whole,
+         .inputs = {NAMED("own%d", h), NAMED("one%d", h)}, .options = {1, 1});
+    OP(NAMED("by%d", h), power, NAMED("size%d", h), -1);
+    MULTIPLY(NAMED("mean%d", h), NAMED("sum%d", h), NAMED("by%d", h));
+    OP2(NAMED("dots%d", h), score_rows, NAMED("mean%d", h), NAMED("k%d", h), NAMED("rows%d", h));
+    SCALE(NAMED("scores%d", h), NAMED("dots%d", h), 1 / sqrt((double)width));
+    OP(NAMED("w%d", h), softmax_rows, NAMED("scores%d", h), 1);
+}
+
+static void projections(zoo_t *z)
+{
+    const int64_t d = COUNT("w.q");
+    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+}
+
 /* G1 | clustered attention | queries of a cluster are replaced by their mean, whose output all of
- * them copy; clusters given | O(clusters n d) | Vyas et al. 2020 */
+ * them copy | O(clusters n d) | Vyas et al. 2020 */
 ENTRY(clustered)
 {
-    const int64_t d = COUNT("w.q"), heads = N("p.heads"), width = d / heads, n = COUNT("x"),
-                  clusters = N("p.clusters"), *cluster = zoo_integers(z, "r.cluster", NULL);
-    const int all = zoo_bipartite(z, 1, &clusters, &n);
-    LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
+    const int64_t d = COUNT("w.q"), heads = N("p.heads");
+    projections(z);
     for (int h = 0; h < (int)heads; h++) {
-        int64_t *own = zoo_room(z, n), *of = zoo_room(z, n);
-        int32_t *ids = zoo_ids(z, NAMED("ids%d", h), n);
-        for (int64_t i = 0; i < n; i++) {
-            own[i] = i;
-            of[i] = ids[i] = (int32_t)cluster[h * n + i];
-        }
-        COLUMNS(NAMED("q%d", h), "q", h * width, width);
-        COLUMNS(NAMED("k%d", h), "k", h * width, width);
-        COLUMNS(NAMED("v%d", h), "v", h * width, width);
-        HOP(NAMED("mean%d", h), zoo_edges_of(z, clusters, n, n, own, of), NAMED("q%d", h), width,
-            mean);
-        ATTEND(NAMED("a%d", h), all, NAMED("mean%d", h), NAMED("k%d", h), NAMED("v%d", h), width);
-        PICK(NAMED("y%d", h), NAMED("a%d", h), NAMED("ids%d", h));
+        cluster_weights(z, h);
+        OP2(NAMED("y%d", h), weigh_rows, NAMED("w%d", h), NAMED("v%d", h), NAMED("rows%d", h));
+        OP2(NAMED("head%d", h), gather_rows, NAMED("y%d", h), NAMED("cluster%d", h));
     }
-    zoo_concat(z, "heads", "y", heads), LINEAR("o", "heads", d, COUNT("w.o"));
+    zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
+}
+
+/* G2 | improved clustered attention | on the keys that a cluster likes best a row's own softmax,
+ * times the cluster's mass on them; elsewhere the cluster's weights | O((clusters + top) n d) |
+ * Vyas et al. 2020 */
+ENTRY(clustered_improved)
+{
+    const int64_t d = COUNT("w.q"), heads = N("p.heads");
+    projections(z);
+    for (int h = 0; h < (int)heads; h++) {
+        const char *cluster = NAMED("cluster%d", h), *top = NAMED("top%d", h);
+        cluster_weights(z, h);
+        OP(top, choose, NAMED("w%d", h), (double)N("p.top"));
+        OP2(NAMED("marks%d", h), mark_columns, top, NAMED("w%d", h));
+        MULTIPLY(NAMED("best%d", h), NAMED("w%d", h), NAMED("marks%d", h));
+        SUBTRACT(NAMED("others%d", h), NAMED("w%d", h), NAMED("best%d", h));
+        OP2(NAMED("far%d", h), weigh_rows, NAMED("others%d", h), NAMED("v%d", h), NAMED("rows%d", h));
+        OP(NAMED("mass%d", h), head_sum, NAMED("best%d", h), 1);
+        OP2(NAMED("rest%d", h), gather_rows, NAMED("far%d", h), cluster);
+        OP2(NAMED("share%d", h), gather_rows, NAMED("mass%d", h), cluster);
+        OP2(NAMED("ids%d", h), gather_rows, top, cluster);
+        OP2(NAMED("s%d", h), score_rows, NAMED("q%d", h), NAMED("k%d", h), NAMED("ids%d", h));
+        SCALE(NAMED("e%d", h), NAMED("s%d", h), 1 / sqrt((double)d / (double)heads));
+        OP(NAMED("a%d", h), softmax_rows, NAMED("e%d", h), 1);
+        OP2(NAMED("near%d", h), weigh_rows, NAMED("a%d", h), NAMED("v%d", h), NAMED("ids%d", h));
+        MULTIPLY(NAMED("part%d", h), NAMED("near%d", h), NAMED("share%d", h));
+        ADD(NAMED("head%d", h), NAMED("part%d", h), NAMED("rest%d", h));
+    }
+    zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
 }
 
 /* The u rows of each head with the largest maximum minus mean score over sampled keys attend over
@@ -450,5 +502,5 @@ ENTRY(probsparse_causal)
 FAMILY(G, AT(mab), AT(sab), AT(isab), AT(pma), AT(isab_plain), AT(luna), AT(perceiver),
        AT(agent_attention), AT(soft_moe), AT(slot_attention), AT(linformer), AT(linformer_shared),
        AT(memory_compressed), AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling),
-       AT(informer_distilling), AT(low_rank_and_band), AT(clustered), AT(probsparse),
-       AT(probsparse_causal))
+       AT(informer_distilling), AT(low_rank_and_band), AT(clustered), AT(clustered_improved),
+       AT(probsparse), AT(probsparse_causal))

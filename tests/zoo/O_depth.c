@@ -212,5 +212,34 @@ ENTRY(feedback_transformer)
     zoo_rounding(z, 2); /* 1.1e-4 of the gradients of s, norm_a1: nine words deep */
 }
 
+/* B21 | Glimpses | g = tanh(Wx (the rows around l) + Wl l), h = GRU(g, h), l = Wo h + noise; rows
+ * are chosen by the value l, without a gradient | O(glimpses d^2 + glimpses n) | Mnih et al. 2014 */
+ENTRY(glimpses)
+{
+    enum { AROUND = 8 }; /* places -AROUND n .. (AROUND + 1) n, which wrap */
+    const int64_t n = COUNT("x"), d = COLS("x"), rounds = N("p.glimpses"), one = 1,
+                  places = (2 * AROUND + 1) * n, state = COLS("w.weight_hh");
+    const gnn_tensor_t drawn = golden_tensor(&z->g, "r.noise");
+    gnn_real_t *place = zoo_constant(z, "places", places, 2),
+               *rows = zoo_constant(z, "rows", places, 3);
+    for (int64_t j = 0; j < places; j++) {
+        const int64_t at = j - AROUND * n;
+        place[2 * j] = REAL(at), place[2 * j + 1] = REAL(at * at);
+        for (int64_t o = 0; o < 3; o++)
+            rows[3 * j + o] = REAL((j + n + o - 1) % n);
+    }
+    gnn_real_t *noise = zoo_constant(z, "noise", rounds, 1);
+    memcpy(noise, drawn.data, sizeof *noise * (size_t)rounds);
+    const int times = zoo_complete_of(z, 1, &rounds), near = zoo_bipartite(z, 1, &one, &places);
+    zoo_filled(z, "l", 1, 1, 0), zoo_filled(z, "h", 1, state, 0), zoo_filled(z, "-1", 1, 1, -1);
+    SCALE("l0", "l", 1), SCALE("h0", "h", 1), SCALE("2 l", "l0", 2), CONCAT("query", "2 l", "-1");
+    STEP(OP, "centre", .op = &gnn_op_choose_senders, .graph = near, .inputs = {"query", "places"});
+    OP2("around", gather_rows, "rows", "centre"), OP2("crop", gather_rows, "x", "around");
+    LINEAR("Wx", "crop", 3 * d, COUNT("w.Wx")), LINEAR("Wl", "l0", 1, COUNT("w.Wx"));
+    ADD("sum", "Wx", "Wl"), ACTIVATION("g", "sum", TANH), gru_cell(z, "h1", "g", "h0", 1);
+    LINEAR("Wo", "h1", state, 1), AT_ROUND("moves", times, "noise"), ADD("l1", "Wo", "moves");
+    REPEAT("y", times, 0, ALL, "h1", "l0", "l1", "h0", "h1");
+}
+
 FAMILY(O, AT(universal_transformer), AT(adaptive_computation_time), AT(bahdanau_decoder),
-       AT(ntm_memory), AT(feedback_transformer))
+       AT(ntm_memory), AT(feedback_transformer), AT(glimpses))
