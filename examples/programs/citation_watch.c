@@ -1,6 +1,7 @@
 /* Progress of a training: a bar or lines, the log, and the history for the curve. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static void show(watcher_t *w, const gnn_progress_t *now)
                 "##############################", (int)(width - filled),
                 "..............................", (long long)now->epoch, now->train_loss,
                 metric_text(w->options->metric, now->validation_metric, room));
-    if (w->terminal || now->seconds < w->told + 5)
+    if (program_rank() > 0 || w->terminal || now->seconds < w->told + 5)
         return;
     w->told = now->seconds;
     fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %s\n",
