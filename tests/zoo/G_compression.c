@@ -383,8 +383,8 @@ ENTRY(low_rank_and_band)
     ADD("y", "2", "1");
 }
 
-/* Of head h: the columns of q, k and v, the mean query of each cluster, and its weights "w" over all
- * rows; the cluster of a row is an id, which op choose gives a program that has centroids. */
+/* Of head h: the columns of q, k and v, the mean query of each cluster, and its weights "w" over
+ * all rows; the cluster of a row is an id, which op choose gives a program that has centroids. */
 static void cluster_weights(zoo_t *z, int h)
 {
     const int64_t d = COUNT("w.q"), width = d / N("p.heads"), n = COUNT("x"),

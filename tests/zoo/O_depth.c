@@ -213,7 +213,8 @@ ENTRY(feedback_transformer)
 }
 
 /* B21 | Glimpses | g = tanh(Wx (the rows around l) + Wl l), h = GRU(g, h), l = Wo h + noise; rows
- * are chosen by the value l, without a gradient | O(glimpses d^2 + glimpses n) | Mnih et al. 2014 */
+ * are chosen by the value l, without a gradient | O(glimpses d^2 + glimpses n) | Mnih et al.
+ * 2014 */
 ENTRY(glimpses)
 {
     enum { AROUND = 8 }; /* places -AROUND n .. (AROUND + 1) n, which wrap */
