@@ -104,8 +104,8 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
     return gnn__scope_name(scope, row->name, &v);
 }
 
-/* `headless`: not 0 where modules follow. `task`: suffix of the class in config.json, which determines the head on the last hidden states:
- * "ForMaskedLM" of BertForMaskedLM, "" of BertModel. */
+/* `task`: suffix of the class in config.json, which determines the head on the last hidden states:
+ * "ForMaskedLM" of BertForMaskedLM, "" of BertModel. `headless`: not 0 where modules follow. */
 static int name_head(const walk_t *w, const gnn__arch_part_t *part)
 {
     gnn__scope_t *scope = w->scope;
