@@ -1,4 +1,4 @@
-"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/io/weights/arch.
+"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/weights/arch.
 
     python3 docs/keys.py [--write]        CC names the compiler; without --write it compares, and exits with 1 if the page is another
 """
@@ -9,17 +9,17 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ARCH = "lib/io/weights/arch"
+ARCH = "lib/weights/arch"
 PAGE = os.path.join(ROOT, "docs", "pretrained-keys.md")
 MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3, MATRIX=3, NORM=2, NORM_AT=3, ROWS=3, TURNED=3, MADE=2, MADE_AT=3, COLUMNS=3, IGNORE=1,
               SAME=2, KEY=3, HARMLESS=1, EXPECT=2, NEED=3, HEAD=2)
 KEPT = ("SERVES", "KEY", "HARMLESS", "EXPECT", "NEED", "HEAD")
 HEAD = """# Keys of published models' files
 
-`docs/keys.py --write` makes this page of the entries in `lib/io/weights/arch`; `tests/house/keys.sh`
+`docs/keys.py --write` makes this page of the entries in `lib/weights/arch`; `tests/house/keys.sh`
 compares. Every key of a file is read, harmless or expected at a value; any other key is an error
 that names file, key and value ([pretrained](pretrained.md)). A key that is read and that the file
-leaves out has the value after `=`, a formula (`lib/io/weights/arch/formula.h`) in which `$name` is
+leaves out has the value after `=`, a formula (`lib/weights/arch/formula.h`) in which `$name` is
 another key or a value that entries have named.
 """
 

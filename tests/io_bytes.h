@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include <dirent.h>
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 #include "io_bytes.h"
 
 #include <gnn/pretrained.h>
-#include <lib/io/arrays/json_text.h>
+#include <lib/data/arrays/json_text.h>
 #include <sys/stat.h>
 
 enum { ARRAYS_AT_MOST = 512, JSON_LEVELS = 16 };

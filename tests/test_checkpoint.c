@@ -3,7 +3,7 @@
 #include "checkpoint_trial.h"
 #include "io_bytes.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/train/checkpoint.h>
 
 /* ---- the same bits ---- */

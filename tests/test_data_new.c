@@ -2,7 +2,7 @@
 #include "data_tiny.h"
 #include "readers.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 
 enum { N = 5, M = 4, F = 2 };
 static const int64_t src[M] = {0, 1, 2, 3}, dst[M] = {1, 2, 2, 4};

@@ -1,5 +1,5 @@
 /* Layers and norms against PyTorch and PyG: the same weights, inputs and output gradients give the
- * same outputs and gradients. All names of weights come from lib/io/weights/names.def; all sizes
+ * same outputs and gradients. All names of weights come from lib/weights/names.def; all sizes
  * from the files, so that another set at $GNN_GOLDEN passes as well. */
 #include "golden.h"
 

@@ -3,7 +3,7 @@
 #include "data_tiny.h"
 #include "readers.h"
 
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <sys/resource.h>
 
 static double megabytes(void)

@@ -1,7 +1,7 @@
 /* The JSON parser against jansson's: the same texts are accepted, with the same values. */
 #include "support.h"
 
-#include <lib/io/arrays/json_text.h>
+#include <lib/data/arrays/json_text.h>
 
 /* The same texts are JSON to this reader and to jansson's, and mean the same. */
 static void ck_like_jansson(const char *text, size_t n)

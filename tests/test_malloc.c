@@ -5,7 +5,7 @@
 #include "bert_small.h"
 #include "data_tiny.h"
 
-#include <lib/io/arrays/json_text.h>
+#include <lib/data/arrays/json_text.h>
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * agree.) */
 #include "support.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 
 #include <math.h>
 

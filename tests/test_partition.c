@@ -3,7 +3,7 @@
 #include "readers.h"
 
 #include <jansson.h>
-#include <lib/io/data/partition.h>
+#include <lib/data/partition.h>
 
 enum { N = 5000, LINKS = 60000, GROUPS = 10, FEATURES = 3 };
 

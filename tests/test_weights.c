@@ -2,7 +2,7 @@
  * without leaks. */
 #include "support.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <unistd.h>
 
 static gnn_context_t *context;

@@ -1,7 +1,7 @@
 /* Cases of the zoo: their arrays by name, compared with the library's. */
 #include "zoo_case.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <unistd.h>
 
 bool zoo_open_base(zoo_t *z, const char *name)

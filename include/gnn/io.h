@@ -170,7 +170,7 @@ typedef struct gnn_rows {
 GNN_API int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
                                 const gnn_rows_t *rows);
 
-/** Naming conventions of other libraries (lib/io/weights/names.def): PyG's, PyTorch's and DGL's
+/** Naming conventions of other libraries (lib/weights/names.def): PyG's, PyTorch's and DGL's
  * modules; arrays per head, numbered by layer. */
 typedef enum {
     GNN_NAMES_OWN = 0,

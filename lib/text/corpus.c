@@ -1,5 +1,5 @@
 /* Corpora: sentences with label indices, in one block of memory. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 #include <stdlib.h>

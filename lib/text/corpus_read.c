@@ -1,5 +1,5 @@
 /* Files of one labelled sentence per line. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 /* The state of the reader. */

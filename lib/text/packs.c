@@ -1,5 +1,5 @@
 /* Packs: concatenated sentences, the rows of one graph. */
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/text/corpus.h>
 
 /* All packs share arrays; a pack is a slice of them. */

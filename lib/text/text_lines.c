@@ -1,5 +1,5 @@
 /* The lines of a text file, empty ones included. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* Token sequences as batches for the training loop: pairs for encoder-decoders, sequences or
  * windows of one long sequence for language models. */
 #include <gnn/sequences.h>
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/train/train.h>
 
 enum { READ = 0, WRITTEN = 1, SIDES = 2, PARTS = 2, SLOTS = 3, INPUTS = 4 };

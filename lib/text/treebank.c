@@ -1,5 +1,5 @@
 /* Sentences with dependency trees: CoNLL-U, as Universal Dependencies publish it. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 
 #include <gnn/text.h>
 

@@ -1,6 +1,6 @@
 /* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then one label or word per line, without
  * the unknown word. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 static int write_line(gnn__output_t *output, const char *line)

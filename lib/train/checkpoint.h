@@ -2,7 +2,7 @@
 #ifndef GNN_TRAIN_CHECKPOINT_H
 #define GNN_TRAIN_CHECKPOINT_H
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/train/train.h>
 
 /* The identity of a checkpoint, as strings that are compared. */

@@ -1,7 +1,7 @@
 /* Identity and integrity of checkpoints, and removal of temporary files of killed writers. */
 #include <lib/train/checkpoint.h>
 
-#include <lib/io/weights/config_json.h>
+#include <lib/weights/config_json.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * of readouts. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/train/train.h>
 
 enum { SLOTS = 4, GRAPHS_OF_A_BATCH = 32 };
@@ -313,7 +313,8 @@ static int check_set(const gnn_data_t *data, const gnn_model_t *model,
     if (by_class && !gnn_data_graph_labels(data))
         return gnn__error(GNN_EINVALID, "the graphs of \"%s\" have no classes", gnn_data_name(data));
     if (!by_class && !c->targets)
-        return gnn__error(GNN_EINVALID, "this loss needs .targets, the name of an array with a row per graph");
+        return gnn__error(GNN_EINVALID,
+                          "this loss needs .targets, the name of an array with a row per graph");
     return GNN_OK;
 }
 

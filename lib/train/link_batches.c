@@ -1,6 +1,6 @@
 /* Batches of pairs: links and negative pairs, or edges with classes. All batches have the same
  * message graph. */
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/train/links.h>
 
 enum { SOURCES, TARGETS, OF_SET, SAMPLED = 1024 /* default links of a sampled batch */ };

@@ -1,6 +1,6 @@
 /* The training loop: steps over batches, validation after each epoch, the best weights kept.
  * Nothing is allocated after the second epoch. */
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/train/train.h>
 #include <time.h>
 

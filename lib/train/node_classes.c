@@ -1,7 +1,7 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
  * a split. Regression and multi-label targets and dropped edges use the same source. */
 #include <graphs/halo.h>
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/links.h>
 #include <lib/train/train.h>

@@ -1,5 +1,5 @@
 /* One batch of samples: its seeds, its graphs, and the rows that the model and the loss read. */
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/train/sampled.h>
 
 /* Values of a batch: an edge array has one per graph. */

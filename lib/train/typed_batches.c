@@ -2,7 +2,7 @@
  * senders along each relation, and the rows of each type that the model reads. Schlichtkrull et al.
  * 2018, Hu et al. 2020. */
 #include <gnn/hetero_sample.h>
-#include <lib/io/data/data.h>
+#include <lib/data/data.h>
 #include <lib/model/part_rows.h>
 #include <lib/train/train.h>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "fuzz_json.h"
 
-#include <lib/io/arrays/json_text.h>
+#include <lib/data/arrays/json_text.h>
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 

@@ -3,8 +3,8 @@
  * features, masks, class names). What becomes a set holds together. */
 #include "fuzz.h"
 
-#include <lib/io/arrays/arrays.h>
-#include <lib/io/data/layouts.h>
+#include <lib/data/arrays/arrays.h>
+#include <lib/data/layouts.h>
 
 static const char *const names[] = {"labels",        "node_labels",   "y",
                                     "adj_indptr",    "adj_indices",   "adj_shape",

@@ -1,7 +1,7 @@
 /* libFuzzer: the header of a .npy alone, without the checksum of a zip in the way. */
 #include "fuzz.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

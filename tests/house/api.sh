@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each public function is documented above its declaration, stands in docs/reference.md, and is called by a test, an example or a benchmark; and docs/pyg.md
-# knows every module of lib/io/weights/names.def.
+# knows every module of lib/weights/names.def.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -88,7 +88,7 @@ LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -13 - "$work/unused" >
 none "functions that no example, benchmark, page or binding uses (tests/house/only_tested.txt takes no new ones)"
 LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -23 - "$work/unused" >"$work/faults"
 none "names to strike from tests/house/only_tested.txt: they are used, or gone"
-sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/io/weights/names.def | while read -r module; do
+sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/weights/names.def | while read -r module; do
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"
 done >"$work/faults"
 none "modules that docs/pyg.md does not name"

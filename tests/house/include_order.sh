@@ -1,6 +1,6 @@
 #!/bin/sh
 # A file may include only what stands to its left in
-#     base -> kernels -> graphs -> ops -> aggregate -> tape -> layer -> model -> io -> train -> explain -> text -> report -> examples
+#     base -> kernels -> graphs -> data -> ops -> aggregate -> tape -> layer -> model -> weights -> train -> explain -> text -> pretrained -> generate -> report -> examples
 # (public headers anywhere); igraph is called in graphs/igraph/ only, which is a library of its own: of the first one it sees the public
 # interface and lib/base, and only programs and tests see gnn/igraph.h; examples see public headers only.
 set -u
@@ -10,7 +10,7 @@ cd "$root" || exit 2
 # Reads "FILE: INCLUDED" lines, prints those that break the order.
 cat >"${TMPDIR:-/tmp}/include_order.$$" <<'AWK'
 BEGIN {
-    n = split("base kernels graphs ops aggregate tape layer model io train explain text report examples", order, " ")
+    n = split("base kernels graphs data ops aggregate tape layer model weights train explain text pretrained generate report examples", order, " ")
     for (k = 1; k <= n; k++)
         place[order[k]] = k
 }
@@ -61,10 +61,10 @@ passed=0 failed=0
 planted='lib/ops/a.c: lib/tape/tape.h
 graphs/a.c: igraph/igraph.h
 examples/a.c: lib/base/base.h
-lib/io/a.c: ../train/train.h
+lib/weights/a.c: ../train/train.h
 include/gnn/a.h: lib/base/base.h
 lib/base/a.c: lib/nowhere/a.h
-lib/io/a.c: gnn/igraph.h
+lib/weights/a.c: gnn/igraph.h
 graphs/igraph/a.c: graphs/graph.h'
 if [ "$(printf '%s\n' "$planted" | order | wc -l)" -eq 8 ]; then
     passed=1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/pretrained-keys.md says of each key of published models' files what the entries of lib/io/weights/arch say.
+# docs/pretrained-keys.md says of each key of published models' files what the entries of lib/weights/arch say.
 #
 #   sh tests/house/keys.sh [--write] [FOLDER]     --write: makes the page anew
 set -u

@@ -23,7 +23,7 @@ growth() {
 # jansson's reader and writer, and its shallow copy, which lose data where an allocation fails; and
 # what is put into a value without looking whether it could be.
 json() {
-    grep -nHE '\bjson_(load[a-z]*|dump[bsf]|dumps|copy|unpack)\(' "$@" | grep -v '^lib/io/arrays/json_text.c:'
+    grep -nHE '\bjson_(load[a-z]*|dump[bsf]|dumps|copy|unpack)\(' "$@" | grep -v '^lib/data/arrays/json_text.c:'
     for file; do
         tr '\n' ' ' <"$file" | grep -oE '[;{})] *json_(array_append|object_set)[a-z_]*\([^;]*;' |
             sed "s|^|$file: |"

@@ -1,7 +1,7 @@
 /* The arrays of a case, drawn: tests/zoo/sizes.txt has their shapes and ranges. */
 #include "zoo_run.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <stdio.h>
 
 /* Seed of an array: of its name, so that it does not depend on the others. */

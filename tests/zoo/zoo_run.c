@@ -1,7 +1,7 @@
 /* Runs an entry of the gallery: on its golden case, and on drawn values of the same sizes. */
 #include "zoo_run.h"
 
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <stdio.h>
 #include <unistd.h>
 

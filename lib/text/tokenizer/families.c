@@ -1,6 +1,6 @@
 /* The table of families, and the conversion of an entry to the JSON of tokenizer.json, with the
  * vocabulary of the folder's files. */
-#include <lib/io/weights/arch/arch.h>
+#include <lib/weights/arch/arch.h>
 #include <lib/text/tokenizer/family_vocabulary.h>
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ enum { FAMILIES = sizeof families / sizeof *families };
 const gnn__family_t *gnn__family_find(const char *class, const char *type)
 {
     for (size_t k = 0; k < FAMILIES; k++)
-        if (class ? gnn__arch_lists(families[k].classes, class)
-                  : type && gnn__arch_lists(families[k].types, type))
+        if (class ? gnn__list_has(families[k].classes, class)
+                  : type && gnn__list_has(families[k].types, type))
             return &families[k];
     return NULL;
 }

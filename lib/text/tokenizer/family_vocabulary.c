@@ -1,7 +1,7 @@
 /* Vocabularies of folders without tokenizer.json: lines of vocab.txt, vocab.json with merges.txt,
  * pieces of a SentencePiece model with the ids that their family gives them; and added tokens. */
-#include <lib/io/arrays/text_file.h>
-#include <lib/io/weights/arch/arch.h>
+#include <lib/data/arrays/text_file.h>
+#include <lib/weights/arch/arch.h>
 #include <lib/text/tokenizer/family_vocabulary.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Values of JSON, checked. */
-#include <lib/io/weights/arch/arch.h>
+#include <lib/weights/arch/arch.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 const char *gnn__json_type(const json_t *value)

@@ -1,5 +1,5 @@
 /* Writes tokenizer.json. */
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* A shallow copy; NULL if out of memory, where jansson's own drops keys. */

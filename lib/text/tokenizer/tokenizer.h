@@ -8,7 +8,7 @@
 #define GNN_LIB_TEXT_TOKENIZER_H
 
 #include <gnn/tokenizer.h>
-#include <lib/io/arrays/json_text.h>
+#include <lib/data/arrays/json_text.h>
 #include <lib/text/corpus.h>
 #include <lib/text/tokenizer/packed_trie.h>
 #include <lib/text/tokenizer/string_table.h>

@@ -1,5 +1,5 @@
 /* Files of tokenizers: reads the bytes and detects the format. */
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { MOST_BYTES = 256 << 20, MOST_LEVELS = 64 };

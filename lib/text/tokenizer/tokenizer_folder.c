@@ -1,7 +1,7 @@
 /* The tokenizer of a folder: selects the files to read by the rules of its class, and checks that
  * their settings agree. */
-#include <lib/io/arrays/arrays.h>
-#include <lib/io/weights/arch/arch.h>
+#include <lib/data/arrays/arrays.h>
+#include <lib/weights/arch/arch.h>
 #include <lib/text/tokenizer/family_vocabulary.h>
 
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ typedef struct folder {
 /* Classes that read tokenizer.json unchanged. */
 static bool is_general(const char *class)
 {
-    return gnn__arch_lists("PreTrainedTokenizer TokenizersBackend PythonBackend "
+    return gnn__list_has("PreTrainedTokenizer TokenizersBackend PythonBackend "
                            "SentencePieceBackend",
                            class);
 }
@@ -35,7 +35,7 @@ static bool is_general(const char *class)
 static bool is_general_type(const char *type)
 {
     return type &&
-           gnn__arch_lists("mistral mixtral ministral ministral3 mistral3 granite granitemoe "
+           gnn__list_has("mistral mixtral ministral ministral3 mistral3 granite granitemoe "
                            "stablelm glm glm4 olmo2 olmo3 umt5 xlm-roberta-xl nystromformer "
                            "pegasus_x modernbert modernbert-decoder phi3 phimoe internlm2 "
                            "internlm3 ernie4_5 minicpm3 nemotron jamba persimmon gpt_bigcode "

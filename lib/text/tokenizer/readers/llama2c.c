@@ -1,7 +1,7 @@
 /* llama2.c's tokenizer.bin: int32 the longest token's bytes; for each token float32 score, int32
  * bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>, then come 256 single bytes. Everything
  * is little-endian. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { LONGEST = 4096, FIRST_BYTE = 3, FIRST_PIECE = FIRST_BYTE + 256 };

@@ -1,7 +1,7 @@
 /* merges.txt: byte-level byte-pair encoding (GPT-2), two tokens per line; vocab.json in the same
  * folder has the ids. A vocabulary with <s>, </s> and <mask> is RoBERTa's, which puts the first two
  * around a text. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* Does the first line that is not a comment have two parts? */

@@ -1,6 +1,6 @@
 /* SentencePiece's .model: a protocol buffer of pieces, the trainer's settings and the normaliser's.
  * Kudo and Richardson 2018. */
-#include <lib/io/arrays/arrays.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <math.h>

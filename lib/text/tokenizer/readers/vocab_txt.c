@@ -1,6 +1,6 @@
 /* vocab.txt: BERT's WordPiece, one token per line; the id of a token is its line, counted from
  * 0. */
-#include <lib/io/arrays/text_file.h>
+#include <lib/data/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 static bool is(const gnn__tokenizer_file_t *file)

@@ -1,0 +1,170 @@
+/* Layouts of node classification sets in .npz files: the possible names of each part, and all
+ * validation. */
+#include <lib/data/layouts.h>
+
+#include <gnn/graph.h>
+#include <math.h>
+
+/* ---- features ---- */
+
+static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t column)
+{
+    double value = gnn_array_get(array, k);
+    return gnn__error(GNN_ENUMERIC, "%s: %g at row %lld, column %lld%s", array->name, value,
+                      (long long)row, (long long)column, isfinite(value) ? " is too large" : "");
+}
+
+/* A model has weights for each column: a small file must not declare billions. */
+enum { MOST_COLUMNS = 1 << 20, MOST_COLUMNS_EACH = 64 };
+
+static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    gnn__layout_csr_t csr = {0};
+    gnn_real_t *values = NULL;
+    const gnn_array_t *numbers;
+    int rc;
+    GNN_CHECK(gnn__layout_csr(&csr, &numbers, arrays, "attr", data->n));
+    if (csr.cols > MOST_COLUMNS && csr.cols / MOST_COLUMNS_EACH > csr.nnz)
+        GNN_CHECK(gnn__error(
+            GNN_EFORMAT, "%s: %lld columns for %lld stored numbers, at most %d or %d a number",
+            "attr_shape", (long long)csr.cols, (long long)csr.nnz, MOST_COLUMNS, MOST_COLUMNS_EACH));
+    if (!numbers)
+        GNN_CHECK(gnn__layout_missing(arrays, "attr_data"));
+    GNN_CHECK(gnn__layout_rank(numbers, 1));
+    GNN_CHECK(gnn__new(&values, csr.nnz, sizeof *values, "features"));
+    gnn_array_reals(numbers, values);
+    for (int64_t r = 0; r < csr.rows; r++)
+        for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
+            if (!isfinite(values[k]))
+                GNN_CHECK(bad_value(numbers, k, r, csr.indices[k]));
+    data->features = csr.cols;
+    data->sparse = (gnn_sparse_t){csr.rows, csr.cols, csr.indptr, csr.indices, values};
+    return GNN_OK;
+done:
+    gnn_free(csr.indptr);
+    gnn_free(csr.indices);
+    gnn_free(values);
+    return rc;
+}
+
+static int read_dense(gnn_data_t *data, const gnn_array_t *x)
+{
+    GNN_TRY(gnn__layout_rank(x, 2));
+    if (x->shape[0] != data->n)
+        return gnn__error(GNN_EFORMAT, "%s: %lld rows, the set has %lld nodes", x->name,
+                          (long long)x->shape[0], (long long)data->n);
+    if (x->shape[1] > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", x->name,
+                          (long long)x->shape[1], INT32_MAX);
+    gnn_real_t *values;
+    GNN_TRY(gnn__new(&values, x->count, sizeof *values, "features"));
+    data->features = x->shape[1];
+    data->x = gnn_tensor(values, x->shape[0], x->shape[1]);
+    gnn_array_reals(x, values);
+    for (int64_t k = 0; k < x->count; k++)
+        if (!isfinite(values[k]))
+            return bad_value(x, k, k / x->shape[1], k % x->shape[1]);
+    return GNN_OK;
+}
+
+static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    if (gnn__layout_indptr(arrays, "attr"))
+        return read_sparse(data, arrays);
+    const gnn_array_t *x = gnn__layout_dense(arrays);
+    return x ? read_dense(data, x) : gnn__layout_no_features(arrays);
+}
+
+/* ---- arrays that are not read ---- */
+
+/* Names of nodes, which no model reads. */
+static bool is_of_names(const char *name)
+{
+    const size_t length = strlen(name);
+    return strstr(name, "names") || strstr(name, "ids") ||
+           (length >= 2 && strcmp(name + length - 2, "id") == 0);
+}
+
+/* Arrays with a row per node or stored link that have no part in the set are listed in its
+ * description: a type or a time of links would change a model. */
+static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    int64_t unread, links = -1;
+    const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
+    const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index"),
+                      *edges = gnn_arrays_find(arrays, "edges");
+    if (index || edges)
+        links = index ? index->shape[1] : edges->shape[0];
+    for (int64_t k = 0; k < unread; k++) {
+        if ((left_out[k].rows != data->n && left_out[k].rows != links) ||
+            is_of_names(left_out[k].name))
+            continue;
+        char *longer;
+        GNN_TRY(gnn__asprintf(&longer, "%s%s%.40s", data->unread ? data->unread : "",
+                              data->unread ? ", " : "", left_out[k].name));
+        gnn_free(data->unread);
+        data->unread = longer;
+        if (strlen(longer) > 160)
+            break;
+    }
+    return GNN_OK;
+}
+
+int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    GNN_TRY(gnn__layout_labels(data, arrays));
+    GNN_TRY(gnn__data_read_class_names(data, arrays));
+    GNN_TRY(gnn__data_read_node_names(data, arrays));
+    GNN_TRY(gnn__layout_edges(data, arrays));
+    GNN_TRY(read_features(data, arrays));
+    GNN_TRY(gnn__layout_arrays(data, arrays));
+    GNN_TRY(gnn__layout_masks(data, arrays));
+    return note_unread(data, arrays);
+}
+
+/* ---- which arrays are read ---- */
+
+static bool begins(const char *name, size_t length, const char *with)
+{
+    size_t n = strlen(with);
+    return length > n && memcmp(name, with, n) == 0;
+}
+
+static bool wants(const char *name, size_t length)
+{
+    static const char *const whole[] = {"labels",
+                                        "node_labels",
+                                        "class_names",
+                                        "class_name_offsets",
+                                        "names",
+                                        "name_offsets",
+                                        "edges",
+                                        "messages",
+                                        "edge_weight",
+                                        "edge_weights",
+                                        "edge_attr",
+                                        "edge_features",
+                                        "attr_matrix",
+                                        "x",
+                                        "node_features",
+                                        "edge_index",
+                                        "y"};
+    static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
+                                        "node.", "edge.", "graph."};
+    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)
+        if (length == strlen(whole[k]) && memcmp(name, whole[k], length) == 0)
+            return true;
+    for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
+        if (begins(name, length, first[k]))
+            return true;
+    return gnn__layout_wants_split(name, length);
+}
+
+int gnn__data_read_npz(gnn_data_t *data, const char *path)
+{
+    gnn_arrays_t *arrays;
+    GNN_TRY(gnn__npz_read_wanted(&arrays, path, data->limits, wants));
+    int rc = gnn__data_from_arrays(data, arrays);
+    gnn_arrays_free(arrays);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
+}

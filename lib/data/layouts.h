@@ -1,0 +1,48 @@
+/* Shared by the readers of .npz layouts: arrays by any of their names, and sparse matrices. */
+#ifndef GNN_LIB_DATA_LAYOUTS_H
+#define GNN_LIB_DATA_LAYOUTS_H
+
+#include <lib/data/arrays/arrays.h>
+#include <lib/data/data.h>
+
+/* The first of the names (a list that ends with NULL) that the file has, or NULL. */
+const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names);
+/* Is this a name of an array of splits? */
+bool gnn__layout_wants_split(const char *name, size_t length);
+/* The error for a missing array. */
+int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name);
+int gnn__layout_rank(const gnn_array_t *array, int ndim);
+int gnn__layout_integer(const gnn_array_t *array);
+
+typedef struct gnn__layout_csr {
+    int64_t rows, cols, nnz;
+    int64_t *indptr;
+    int32_t *indices;
+} gnn__layout_csr_t;
+
+/* The separator between `matrix` and its parts in this file ("_" in adj_indptr); NULL if there is
+ * no such matrix. */
+const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix);
+/* The indptr of `matrix`; NULL if there is none. */
+const gnn_array_t *gnn__layout_indptr(const gnn_arrays_t *arrays, const char *matrix);
+/* Reads a matrix of n rows with that separator. On failure the caller frees the contents of `csr`.
+ * `data` receives the values, NULL if there are none. */
+int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
+                    const char *matrix, int64_t n);
+/* Dense features; NULL if there are none. */
+const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays);
+/* The error for a file without features. */
+int gnn__layout_no_features(const gnn_arrays_t *arrays);
+/* Rows of the features, read or not. */
+int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
+/* Labels, which determine the count of nodes (without any, the features do): read first. */
+int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* The graph and its edge arrays. */
+int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* The splits, as masks or as indices; without either one is drawn. GNN_EFORMAT: arrays of other
+ * names that are of splits. */
+int gnn__layout_masks(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* "node.NAME", "graph.NAME" as arrays NAME. */
+int gnn__layout_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
+
+#endif

@@ -1,0 +1,249 @@
+/* GraphML and GML, read by igraph as edges and weights. The text is validated first, so that a few
+ * bytes cannot allocate gigabytes: igraph stores every attribute of every node and edge. */
+#include <lib/base/igraph.h>
+#include <lib/data/data.h>
+
+#include <stdlib.h>
+#include <strings.h>
+
+/* ---- GraphML ---- */
+
+typedef struct elements {
+    int64_t keys, nodes, links, graphs;
+} elements_t;
+
+static bool is_element(const char *at, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(at, name, n) == 0 && strchr(" \t\r\n/>", at[n]);
+}
+
+static int refuse(const gnn__text_t *text, const char *at, const char *what)
+{
+    int64_t line = 1;
+    for (const char *c = text->data; c < at; c++)
+        line += *c == '\n';
+    return gnn__error(GNN_EFORMAT, "%s: line %lld: %s", text->name, (long long)line, what);
+}
+
+/* The declaration may name an encoding with another byte for '<'; the counts here must match what
+ * igraph reads. */
+static int check_encoding(const gnn__text_t *text)
+{
+    static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",
+                                        "ASCII", "ascii", "ISO-8859-1", "iso-8859-1"};
+    const char *begin = text->data + text->start;
+    const char *first = begin + strspn(begin, " \t\r\n");
+    if (*first != '<') /* EBCDIC and others, detected by XML parsers from the first bytes */
+        return refuse(text, first, "'<' is expected");
+    const char *end = strncmp(begin, "<?xml", 5) == 0 ? strstr(begin, "?>") : NULL;
+    const char *at = end ? strstr(begin, "encoding") : NULL;
+    if (!at || at > end)
+        return GNN_OK;
+    at += strcspn(at, "\"'");
+    for (size_t k = 0; at < end && k < sizeof known / sizeof known[0]; k++)
+        if (strncmp(at + 1, known[k], strlen(known[k])) == 0 && at[1 + strlen(known[k])] == *at)
+            return GNN_OK;
+    return refuse(text, at, "an encoding other than UTF-8, ASCII or ISO-8859-1");
+}
+
+static int count_elements(const gnn__text_t *text, elements_t *e)
+{
+    for (const char *c = strchr(text->data, '<'); c; c = strchr(c + 1, '<')) {
+        if (strncmp(c, "<!DOCTYPE", 9) == 0 || strncmp(c, "<!ENTITY", 8) == 0)
+            return refuse(text, c,
+                          "a document type, GraphML needs none and its entities are not read");
+        const char *name = c + 1 + strcspn(c + 1, ":<> \t\r\n/=");
+        name = *name == ':' ? name + 1 : c + 1;
+        e->keys += is_element(name, "key");
+        e->nodes += is_element(name, "node");
+        e->links += is_element(name, "edge");
+        if (is_element(name, "graph") && ++e->graphs > 1) {
+            refuse(text, c, "a second graph, documents of one graph are read");
+            return GNN_EUNSUPPORTED;
+        }
+    }
+    return GNN_OK;
+}
+
+/* igraph creates nodes for ids in links before missing elements can be detected. */
+static int check_places(const gnn__text_t *text, const elements_t *e)
+{
+    int64_t places, most = 4 * text->size + (1 << 20);
+    if (gnn__mul(e->keys, e->nodes + 3 * e->links, &places) && places <= most)
+        return GNN_OK;
+    return gnn__error(
+        GNN_EFORMAT,
+        "%s: %lld attributes of %lld nodes and %lld links, more than a file of %lld bytes fills",
+        text->name, (long long)e->keys, (long long)e->nodes, (long long)e->links,
+        (long long)text->size);
+}
+
+static int check_graphml(const gnn__text_t *text, elements_t *e)
+{
+    GNN_TRY(check_encoding(text));
+    GNN_TRY(count_elements(text, e));
+    return check_places(text, e);
+}
+
+/* igraph creates nodes for ids that only links have. */
+static int check_declared(const elements_t *e, int64_t nodes)
+{
+    return nodes <= e->nodes
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT,
+                            "links name %lld nodes that have no element <node>, %lld have one",
+                            (long long)(nodes - e->nodes), (long long)e->nodes);
+}
+
+/* ---- GML: words outside strings and comments are the attributes' names ---- */
+
+static size_t word_length(const char *at)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    return strchr(letters, *at) ? strspn(at, "abcdefghijklmnopqrstuvwxyz"
+                                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
+                                : 0;
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const size_t m = word_length(x), n = word_length(y);
+    const int order = memcmp(x, y, m < n ? m : n);
+    return order ? order : (m > n) - (m < n);
+}
+
+/* The next word at or after *at, or NULL; moves *at past it. */
+static const char *next_word(const char **at, const char *begin)
+{
+    for (const char *c = *at; *c;) {
+        const size_t length = word_length(c);
+        if (length > 0) {
+            *at = c + length;
+            return c;
+        }
+        if (*c == '"')
+            c += 1 + strcspn(c + 1, "\"");
+        else if (*c == '#' && (c == begin || c[-1] == '\n'))
+            c += strcspn(c, "\r\n") - 1;
+        c += *c != '\0';
+    }
+    return NULL;
+}
+
+/* igraph's scanner takes time quadratic in the length of a token. */
+enum { LONGEST_TOKEN = 1 << 16 };
+
+static size_t token_length(const char *at, const char *begin)
+{
+    if (*at == '"')
+        return 1 + strcspn(at + 1, "\"");
+    if (*at == '#' && (at == begin || at[-1] == '\n'))
+        return strcspn(at, "\r\n");
+    return strcspn(at, " \t\r\n[]\"");
+}
+
+static int check_tokens(const gnn__text_t *text)
+{
+    const char *begin = text->data + text->start;
+    for (const char *c = begin; *c;) {
+        const size_t length = token_length(c, begin);
+        if (length > LONGEST_TOKEN)
+            return refuse(text, c, "a word of more than 65536 bytes");
+        c += length;
+        c += *c != '\0';
+    }
+    return GNN_OK;
+}
+
+static int check_gml(gnn__text_t *text)
+{
+    const char *begin = text->data + text->start, *at = begin, **words = NULL;
+    int64_t count = 0, room = 0;
+    elements_t e = {0};
+    int rc = GNN_OK;
+    GNN_TRY(check_tokens(text));
+    for (const char *w = next_word(&at, begin); w; w = next_word(&at, begin)) {
+        GNN_CHECK(gnn__room(&words, count, &room, sizeof *words, "words"));
+        words[count++] = w;
+        e.nodes += at - w == 4 && strncasecmp(w, "node", 4) == 0;
+        e.links += at - w == 4 && strncasecmp(w, "edge", 4) == 0;
+    }
+    if (count > 0)
+        qsort(words, (size_t)count, sizeof *words, compare_words);
+    for (int64_t k = 0; k < count; k++)
+        e.keys += k == 0 || compare_words(&words[k - 1], &words[k]) != 0;
+    rc = check_places(text, &e);
+done:
+    gnn_free(words);
+    return rc;
+}
+
+/* ---- the set ---- */
+
+static int take(gnn_data_t *data, const gnn__igraph_links_t *links)
+{
+    const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
+    const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
+    return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
+                                                     .m = links->m,
+                                                     .a = links->a,
+                                                     .b = links->b,
+                                                     .n_arrays = weighted,
+                                                     .arrays = &weight});
+}
+
+static void links_free(gnn__igraph_links_t *links)
+{
+    gnn_free(links->a);
+    gnn_free(links->b);
+    gnn_free(links->weight);
+}
+
+static int read_text(gnn_data_t *data, gnn__text_t *text, gnn__igraph_form_t form)
+{
+    const bool gml = form == GNN__IGRAPH_GML;
+    const gnn__igraph_functions_t *igraph;
+    gnn__igraph_links_t links = {0};
+    int rc = gnn__igraph_need(&igraph, gml ? "GML is read by igraph" : "GraphML is read by igraph");
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "%s", text->name);
+    elements_t elements = {0};
+    GNN_TRY(gml ? check_gml(text) : check_graphml(text, &elements));
+    rc = igraph->read(&links, form, text->data + text->start, text->size - text->start);
+    if (rc == GNN_OK && links.n == 0)
+        rc = gnn__error(GNN_EFORMAT, "no node");
+    if (rc == GNN_OK && !gml)
+        rc = check_declared(&elements, links.n);
+    if (rc == GNN_OK)
+        rc = take(data, &links);
+    links_free(&links);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
+}
+
+/* ---- which of the two ---- */
+
+bool gnn__data_markup_head(const char *head)
+{
+    return *head == '<' || strncasecmp(head, "graph", 5) == 0;
+}
+
+/* XML is GraphML regardless of the extension. */
+static gnn__igraph_form_t choose(const char *path, const char *head)
+{
+    const size_t length = gnn__data_unpacked_length(path);
+    const bool gml = gnn__data_ends_with(path, length, ".gml") ||
+                     (!gnn__data_ends_with(path, length, ".graphml") && gnn__data_markup_head(head));
+    return *head != '<' && gml ? GNN__IGRAPH_GML : GNN__IGRAPH_GRAPHML;
+}
+
+int gnn__data_read_markup(gnn_data_t *data, const char *path)
+{
+    gnn__text_t text;
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
+    const char *head = text.data + text.start;
+    const int rc = read_text(data, &text, choose(path, head + strspn(head, " \t\r\n")));
+    gnn__text_free(&text);
+    return rc;
+}

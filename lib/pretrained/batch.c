@@ -1,0 +1,403 @@
+/* Batches of sequences: the inputs and graphs of a model. */
+#include <lib/pretrained/pretrained.h>
+
+#include <math.h>
+
+enum { MOST_INPUTS = 8 };
+
+struct gnn_pretrained_batch {
+    const gnn_pretrained_t *of;
+    int64_t count, rows, decoder_rows;
+    int64_t *lengths, *decoder_lengths;
+    gnn_graph_t *graphs[GNN__ARCH_GRAPHS];
+    gnn_named_t values[MOST_INPUTS];
+    int32_t *ids[MOST_INPUTS];
+    gnn_tensor_t dense[MOST_INPUTS];
+    int64_t skipped; /* rows at the start of each sequence that pooled vectors leave out */
+    int32_t *global; /* (rows) NULL: no token is global */
+    gnn_model_inputs_t inputs;
+};
+
+/* ---- inputs by name ---- */
+
+static int copy_ids(gnn_pretrained_batch_t *b, int k, const int32_t *from, int64_t n, const char *what)
+{
+    if (!from && n > 0)
+        return gnn__error(GNN_EINVALID, "the model reads %s, which are not given", what);
+    GNN_TRY(gnn__new(&b->ids[k], n, sizeof **b->ids, "ids"));
+    if (n > 0)
+        memcpy(b->ids[k], from, (size_t)n * sizeof *from);
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = n;
+    return GNN_OK;
+}
+
+static int take_ids(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    return copy_ids(b, k, s->ids, b->rows, "ids");
+}
+
+static int take_decoder_ids(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    return copy_ids(b, k, s->decoder_ids, b->decoder_rows, "decoder_ids");
+}
+
+static int take_types(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    if (s->types)
+        return copy_ids(b, k, s->types, b->rows, "types");
+    GNN_TRY(gnn__new(&b->ids[k], b->rows, sizeof **b->ids, "types"));
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = b->rows;
+    return GNN_OK;
+}
+
+static int count_up(gnn_pretrained_batch_t *b, int k, const int64_t *lengths, int64_t rows)
+{
+    GNN_TRY(gnn__new(&b->ids[k], rows, sizeof **b->ids, "positions"));
+    int64_t at = 0;
+    for (int64_t s = 0; s < b->count; s++)
+        for (int64_t p = 0; p < lengths[s]; p++)
+            b->ids[k][at++] = (int32_t)p;
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = rows;
+    return GNN_OK;
+}
+
+/* As in the package, the padding token has its own position where positions begin after it. */
+static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    const int64_t padding = gnn__pretrained_number(b->of, "padding", -1);
+    for (int64_t row = 0; padding >= 0 && s->ids && row < b->rows; row++)
+        if (s->ids[row] == padding)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "token %lld is %lld, that of padding (pad_token_id): %s counts it as no "
+                              "position",
+                              (long long)row, (long long)padding, b->of->arch->name);
+    return count_up(b, k, b->lengths, b->rows);
+}
+
+static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return count_up(b, k, b->decoder_lengths, b->decoder_rows);
+}
+
+/* A patch of an image, channel-major, then row-major. */
+static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, int64_t patch,
+                       int64_t row, int64_t col, gnn_real_t *out)
+{
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t y = 0; y < patch; y++, out += patch)
+            memcpy(out, image + (c * size + row * patch + y) * size + col * patch,
+                   (size_t)patch * sizeof *out);
+}
+
+/* The first row of an image is its class token's: a patch of zeros. */
+static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
+                  patch = gnn__pretrained_number(b->of, "patch_size", 1),
+                  channels = gnn__pretrained_number(b->of, "channels", 0), side = size / patch,
+                  width = channels * patch * patch;
+    gnn_real_t *rows = NULL;
+    gnn_tensor_t *patches = &b->dense[k];
+    GNN_TRY(gnn__new(&rows, b->rows * width, sizeof *rows, "patches"));
+    *patches = gnn_tensor(rows, b->rows, width);
+    for (int64_t i = 0; i < b->count; i++)
+        for (int64_t p = 0; p < side * side; p++)
+            copy_patch(gnn__row(s->pixels, i), channels, size, patch, p / side, p % side,
+                       gnn__row(patches, i * (1 + side * side) + 1 + p));
+    b->values[k].dense = patches;
+    return GNN_OK;
+}
+
+/* Pooling weights of rows: 1 / sqrt(n) for n rows, or p / sum over p of the position p. Positions
+ * also count skipped rows. */
+static int take_weights(gnn_pretrained_batch_t *b, int k, bool rising)
+{
+    gnn_real_t *weights = NULL;
+    int64_t rows = 0, at = 0;
+    for (int64_t s = 0; s < b->count; s++)
+        rows += gnn__max(b->lengths[s] - b->skipped, 0);
+    GNN_TRY(gnn__new(&weights, rows, sizeof *weights, "weights of rows"));
+    b->dense[k] = gnn_tensor(weights, rows, 1);
+    b->values[k].dense = &b->dense[k];
+    for (int64_t s = 0; s < b->count; s++) {
+        const double first = (double)b->skipped + 1, n = (double)b->lengths[s] - first + 1,
+                     sum = n * (first + (double)b->lengths[s]) / 2;
+        for (int64_t p = b->skipped; p < b->lengths[s]; p++)
+            weights[at++] = (gnn_real_t)(rising ? (double)(p + 1) / sum : 1 / sqrt(n));
+    }
+    return GNN_OK;
+}
+
+static int take_root_weights(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_weights(b, k, false);
+}
+
+static int take_rising_weights(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_weights(b, k, true);
+}
+
+static const struct {
+    const char *name;
+    int (*take)(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s);
+} table[] = {{"ids", take_ids},
+             {"positions", take_positions},
+             {"types", take_types},
+             {"patches", take_patches},
+             {"root_weights", take_root_weights},
+             {"rising_weights", take_rising_weights},
+             {"decoder_ids", take_decoder_ids},
+             {"decoder_positions", take_decoder_positions}};
+
+static int take_input(gnn_pretrained_batch_t *b, const char *name, const gnn_sequences_t *s)
+{
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        if (strcmp(table[k].name, name) == 0 && b->inputs.n_values < MOST_INPUTS) {
+            b->values[b->inputs.n_values].name = table[k].name;
+            return table[k].take(b, (int)b->inputs.n_values++, s);
+        }
+    return gnn__error(GNN_EUNSUPPORTED, "the model reads an input \"%s\"", name);
+}
+
+/* ---- lengths ---- */
+
+static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int64_t *from,
+                        int64_t *rows, const char *what)
+{
+    const int64_t most = b->of->max_length;
+    GNN_TRY(gnn__new(to, b->count, sizeof **to, "lengths"));
+    for (int64_t s = 0; s < b->count; s++) {
+        if (from[s] < 0)
+            return gnn__error(GNN_EINVALID, "%s: sequence %lld has %lld tokens", what, (long long)s,
+                              (long long)from[s]);
+        if (most > 0 && from[s] > most)
+            return gnn__error(GNN_ESHAPE, "%s: sequence %lld has %lld tokens, the model takes %lld",
+                              what, (long long)s, (long long)from[s], (long long)most);
+        if (!gnn__add(*rows, from[s], rows) || *rows > INT32_MAX)
+            return gnn__error(GNN_EOVERFLOW, "%s: more than %d tokens", what, INT32_MAX);
+        (*to)[s] = from[s];
+    }
+    return GNN_OK;
+}
+
+/* An image has one row per patch, plus one. */
+static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
+{
+    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
+                  patch = gnn__pretrained_number(b->of, "patch_size", 0),
+                  channels = gnn__pretrained_number(b->of, "channels", 0);
+    if (size < 1 || patch < 1 || size % patch != 0 || size > 1 << 15 || channels > 1 << 10)
+        return gnn__error(GNN_EINVALID, "the model takes no images");
+    GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
+    if (s->pixels->rows != b->count || s->pixels->cols != channels * size * size)
+        return gnn__error(GNN_ESHAPE,
+                          "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
+                          "expected",
+                          (long long)s->pixels->rows, (long long)s->pixels->cols,
+                          (long long)b->count, (long long)channels, (long long)size, (long long)size);
+    GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
+    for (int64_t k = 0; k < b->count; k++)
+        b->lengths[k] = 1 + size / patch * (size / patch);
+    b->rows = b->count * (1 + size / patch * (size / patch));
+    return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
+}
+
+static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
+{
+    if (s->count < 0 || (s->count > 0 && !s->lengths && !s->pixels))
+        return gnn__error(GNN_EINVALID, "%lld sequences and no lengths", (long long)s->count);
+    b->count = s->count;
+    GNN_TRY(s->pixels ? take_images(b, s)
+                      : copy_lengths(b, &b->lengths, s->lengths, &b->rows, "lengths"));
+    if (!s->decoder_lengths)
+        return GNN_OK;
+    return copy_lengths(b, &b->decoder_lengths, s->decoder_lengths, &b->decoder_rows,
+                        "decoder_lengths");
+}
+
+/* ---- global tokens ---- */
+
+/* For a question and a context with three separators: the tokens of the question or, with `after`,
+ * those after the second separator. */
+static int mark_by_separators(gnn_pretrained_batch_t *b, const int32_t *ids, bool after)
+{
+    const int64_t separator = gnn__pretrained_number(b->of, "separator", -1);
+    for (int64_t s = 0, at = 0; s < b->count; at += b->lengths[s++]) {
+        int64_t found = 0, end = 0;
+        for (int64_t p = b->lengths[s] - 1; p >= 0; p--)
+            if (ids[at + p] == separator) {
+                found++;
+                end = p;
+            }
+        if (found != 3)
+            return gnn__error(GNN_EINVALID,
+                              "sequence %lld has %lld tokens of id %lld (sep_token_id), three of a "
+                              "question and a context are expected where no global tokens are given",
+                              (long long)s, (long long)found, (long long)separator);
+        for (int64_t p = 0; p < b->lengths[s]; p++)
+            b->global[at + p] = after ? p > end + 1 : p < end;
+    }
+    return GNN_OK;
+}
+
+/* The caller's global tokens, else those of the model's head. */
+static int take_global(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32_t *given)
+{
+    const char *rule = gnn__pretrained_word(b->of, "global");
+    if (given && !rule)
+        return gnn__error(GNN_EUNSUPPORTED, "%s has no global tokens", b->of->arch->name);
+    if (rule && strcmp(rule, "none") == 0 && b->of->global_first)
+        rule = "first";
+    if (!given && (!rule || strcmp(rule, "none") == 0))
+        return GNN_OK;
+    GNN_TRY(gnn__new(&b->global, b->rows, sizeof *b->global, "global tokens"));
+    if (given)
+        memcpy(b->global, given, (size_t)b->rows * sizeof *given);
+    else if (strcmp(rule, "first") != 0)
+        return s->ids ? mark_by_separators(b, s->ids, strcmp(rule, "choice") == 0) : GNN_OK;
+    for (int64_t k = 0, at = 0; !given && k < b->count; at += b->lengths[k++])
+        if (b->lengths[k] > 0)
+            b->global[at] = 1;
+    return GNN_OK;
+}
+
+/* ---- the whole ---- */
+
+int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value)
+{
+    const gnn_model_t *model = p->made.model;
+    int64_t rows = INT32_MAX;
+    for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
+        const gnn_step_t *step = gnn_model_step(model, k);
+        if (step->kind == GNN_STEP_EMBED && step->inputs[0] &&
+            strcmp(step->inputs[0], value->name) == 0)
+            rows = gnn__min(rows, step->in);
+    }
+    for (int64_t k = 0; k < value->count; k++)
+        if (value->ids[k] < 0 || value->ids[k] >= rows)
+            return gnn__error(GNN_ESHAPE, "%s: row %lld is id %d, the model's table has %lld rows",
+                              value->name, (long long)k, (int)value->ids[k], (long long)rows);
+    return GNN_OK;
+}
+
+bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
+{
+    const gnn_model_t *model = p->made.model;
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        if (strcmp(gnn_model_input_name(model, k), input) == 0)
+            return true;
+    return false;
+}
+
+/* Checks that the batch has the decoder's sequences of an encoder-decoder, and images where patches
+ * are read. */
+static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
+{
+    if (gnn__pretrained_reads(b->of, "decoder_ids") && !s->decoder_lengths && s->count > 0)
+        return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
+                                        "decoder_lengths, which are not given");
+    if (gnn__pretrained_reads(b->of, "patches") != (s->pixels != NULL))
+        return gnn__error(GNN_EINVALID, "the model reads %s",
+                          s->pixels ? "tokens, no pixels" : "pixels, which are not given");
+    return GNN_OK;
+}
+
+static int make_graphs(gnn_pretrained_batch_t *b)
+{
+    const gnn__arch_model_t *made = &b->of->made;
+    const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths, b->skipped,
+                                             b->global};
+    for (int k = 0; k < made->n_graphs; k++) {
+        GNN_TRY(made->graphs[k].kind->make(&b->graphs[k], &sequences, made->graphs[k].width));
+        GNN_TRY(gnn_model_prepare(made->model, k, b->graphs[k], GNN_OFF));
+    }
+    b->inputs.graphs = (const gnn_graph_t *const *)b->graphs;
+    b->inputs.n_graphs = made->n_graphs;
+    return GNN_OK;
+}
+
+static int fill(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32_t *global)
+{
+    const gnn_model_t *model = b->of->made.model;
+    GNN_TRY(check_given(b, s));
+    GNN_TRY(take_lengths(b, s));
+    GNN_TRY(take_global(b, s, global));
+    GNN_TRY(make_graphs(b));
+    b->inputs.values = b->values;
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        GNN_TRY(take_input(b, gnn_model_input_name(model, k), s));
+    for (int64_t k = 0; k < b->inputs.n_values; k++)
+        GNN_TRY(gnn__pretrained_check_ids(b->of, &b->values[k]));
+    return GNN_OK;
+}
+
+int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch)
+{
+    for (int k = 0; k < batch->inputs.n_graphs; k++)
+        GNN_TRY(gnn_model_prepare(batch->of->made.model, k, batch->graphs[k], GNN_ON));
+    return GNN_OK;
+}
+
+int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                               const gnn_sequences_t *sequences, const int32_t *global,
+                               int64_t skipped)
+{
+    gnn_pretrained_batch_t *b = NULL;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "a batch"));
+    b->of = pretrained;
+    b->skipped = skipped;
+    const int rc = fill(b, sequences, global);
+    if (rc != GNN_OK) {
+        gnn_pretrained_batch_free(b);
+        return rc;
+    }
+    *batch = b;
+    return GNN_OK;
+}
+
+int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                                  const gnn_sequences_t *sequences,
+                                  const gnn_pretrained_batch_config_t *config)
+{
+    gnn_pretrained_batch_config_t own = config ? *config : (gnn_pretrained_batch_config_t){0};
+    if (!batch)
+        return gnn__error(GNN_EINVALID, "no place for the batch");
+    *batch = NULL;
+    if (!pretrained || !sequences)
+        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "sequences" : "pretrained model");
+    return gnn__pretrained_batch_make(batch, pretrained, sequences, own.global, 0);
+}
+
+int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                             const gnn_sequences_t *sequences)
+{
+    return gnn_pretrained_batch_new_with(batch, pretrained, sequences, NULL);
+}
+
+const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch)
+{
+    return &batch->inputs;
+}
+
+void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch)
+{
+    if (!batch)
+        return;
+    for (int k = 0; k < GNN__ARCH_GRAPHS; k++)
+        gnn_graph_free(batch->graphs[k]);
+    for (int k = 0; k < MOST_INPUTS; k++) {
+        gnn_free(batch->ids[k]);
+        gnn_free(batch->dense[k].data);
+    }
+    gnn_free(batch->global);
+    gnn_free(batch->lengths);
+    gnn_free(batch->decoder_lengths);
+    gnn_free(batch);
+}

@@ -1,0 +1,111 @@
+/* Fields whose values depend on their size only. */
+#include <lib/weights/arch/arch.h>
+
+#include <math.h>
+
+/* Sines in the first half of the columns, cosines in the second. Vaswani et al. 2017, 3.5, as in
+ * Marian. */
+static void sinusoidal_halves(const gnn_tensor_t *field)
+{
+    const int64_t half = (field->cols + 1) / 2;
+    for (int64_t p = 0; p < field->rows; p++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const int64_t wave = c < half ? c : c - half;
+            const double angle = (double)p * pow(10000, -2 * (double)wave / (double)field->cols);
+            gnn__row(field, p)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
+        }
+}
+
+/* The same with other frequencies and positions from 2, as in fairseq. */
+static void sinusoidal_after_two(const gnn_tensor_t *field)
+{
+    const int64_t half = field->cols / 2;
+    for (int64_t p = 0; p < field->rows; p++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const double wave = (double)(c % gnn__max(half, 1)) / (double)gnn__max(half - 1, 1),
+                         angle = (double)(p + 2) * pow(10000, -wave);
+            gnn__row(field, p)[c] = (gnn_real_t)(c < half       ? sin(angle)
+                                                 : c < 2 * half ? cos(angle)
+                                                                : 0);
+        }
+}
+
+/* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; if n is not a power of two, those of the next
+ * lower power, then every second one of twice that power. Press, Smith, Lewis 2022. */
+static void alibi(const gnn_tensor_t *field)
+{
+    int64_t power = 1;
+    while (2 * power <= field->cols)
+        power *= 2;
+    for (int64_t k = 0; k < field->cols; k++) {
+        const double exponent = k < power ? (double)(k + 1) * 8 / (double)power
+                                          : (double)(2 * (k - power) + 1) * 4 / (double)power;
+        field->data[k] = (gnn_real_t)pow(2, -exponent);
+    }
+}
+
+/* The gain that turns an rms norm into rows of norm 1. */
+static void unit_length(const gnn_tensor_t *field)
+{
+    for (int64_t c = 0; c < field->cols; c++)
+        field->data[c] = (gnn_real_t)(1 / sqrt((double)field->cols));
+}
+
+static void zeros(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        memset(gnn__row(field, r), 0, sizeof(gnn_real_t) * (size_t)field->cols);
+}
+
+static void ones(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = 1;
+}
+
+static void identity(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = r == c;
+}
+
+/* 0, 1, 2 ... in each row. */
+static void counting(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = (gnn_real_t)c;
+}
+
+/* A causal mask: 1 up to the diagonal, 0 above it. */
+static void triangle(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = c <= r;
+}
+
+static const struct {
+    const char *name;
+    gnn__arch_maker_t make;
+} makers[] = {
+#define GNN_MAKER(name) {#name, name},
+#include <lib/weights/arch/makers.def>
+#undef GNN_MAKER
+};
+
+static const char *name_at(size_t index)
+{
+    return index < sizeof makers / sizeof *makers ? makers[index].name : NULL;
+}
+
+gnn__arch_maker_t gnn__arch_maker_find(const char *name)
+{
+    for (size_t k = 0; name_at(k); k++)
+        if (strcmp(name_at(k), name) == 0)
+            return makers[k].make;
+    gnn__unknown_name("maker", name, name_at);
+    return NULL;
+}
