@@ -146,7 +146,7 @@ START_TEST(sizes_of_exchanges_equal_their_definition)
     ck_fails(gnn_partition_step(p, PARTS_, 1, (int64_t[]){1}, &(gnn_partition_step_t){0}),
              GNN_EINVALID, "part: expected 0 to 3, got 4");
     ck_fails(gnn_partition_step(p, 0, 1, (int64_t[]){0}, &(gnn_partition_step_t){0}), GNN_EINVALID,
-             "width 0: expected at least 1, got 0");
+             "width of layer 0 is 0, expected at least 1");
     free(src);
     free(dst);
     free(of);
