@@ -141,6 +141,7 @@ GNN_HPP_HANDLE(projection, gnn_projection_t, gnn_projection_free)
 GNN_HPP_HANDLE(sample, gnn_sample_t, gnn_sample_free)
 GNN_HPP_HANDLE(sampler, gnn_sampler_t, gnn_sampler_free)
 GNN_HPP_HANDLE(source, gnn_source_t, gnn_source_free)
+GNN_HPP_HANDLE(staged, gnn_staged_t, gnn_staged_free)
 GNN_HPP_HANDLE(state, gnn_state_t, gnn_state_free)
 GNN_HPP_HANDLE(tags, gnn_tags_t, gnn_tags_free)
 GNN_HPP_HANDLE(tape, gnn_tape_t, gnn_tape_free)
@@ -386,7 +387,7 @@ class step {
     X(epochs) X(optimizer) X(schedule) X(patience) X(watch) X(metric)                          \
     X(label_smoothing) X(class_weight) X(loss) X(split) X(callback) X(user) X(stop)            \
     X(checkpoint) X(checkpoint_every) X(resume) X(accumulate) X(sampling) X(targets) X(splits) \
-    X(drop_edge) X(drop_node) X(links) X(typed)
+    X(drop_edge) X(drop_node) X(links) X(typed) X(terms) X(n_terms)
 #define GNN_HPP_FIELDS_gnn_split_rule_t(X)                                                     \
     X(splits) X(train_each) X(validation_each) X(train_share) X(validation_share)              \
     X(validation) X(test) X(seed)
