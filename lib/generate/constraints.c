@@ -1,4 +1,4 @@
-/* Constraints of a folder's generation_config.json: forced and forbidden tokens, as in the logits
+/* Constraints of a folder's generation settings: forced and forbidden tokens, as in the logits
  * processors of the package transformers. */
 #include <lib/generate/generate.h>
 
@@ -13,42 +13,42 @@ static int64_t count_of(const json_t *config, const char *key)
 }
 
 /* A list of ids with count *n. */
-static int read_ids(const json_t *list, const char *key, int32_t **ids, int64_t *n)
+static int read_ids(const char *file, const json_t *list, const char *key, int32_t **ids, int64_t *n)
 {
     const size_t count = json_array_size(list);
     GNN_TRY(gnn__new(ids, (int64_t)count, sizeof **ids, "a list of tokens"));
     for (size_t k = 0; k < count; k++) {
         const json_t *id = json_array_get(list, k);
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
-            return gnn__error(GNN_EFORMAT, "generation_config.json: \"%s\": element %lld is no id",
-                              key, (long long)k);
+            return gnn__error(GNN_EFORMAT, "%s: \"%s\": element %lld is no id", file, key,
+                              (long long)k);
         (*ids)[(*n)++] = (int32_t)json_integer_value(id);
     }
     return GNN_OK;
 }
 
-static int read_bad(gnn__constraints_t *c, const json_t *bad)
+static int read_bad(gnn__constraints_t *c, const char *file, const json_t *bad)
 {
     const size_t count = json_array_size(bad);
     GNN_TRY(gnn__new(&c->bad, (int64_t)count, sizeof *c->bad, "lists of tokens"));
     for (size_t k = 0; k < count; k++) {
         gnn__id_list_t *word = &c->bad[c->n_bad++];
-        GNN_TRY(read_ids(json_array_get(bad, k), "bad_words_ids", &word->ids, &word->n));
+        GNN_TRY(read_ids(file, json_array_get(bad, k), "bad_words_ids", &word->ids, &word->n));
     }
     return GNN_OK;
 }
 
-int gnn__constraints_read(gnn__constraints_t *c, const json_t *config)
+int gnn__constraints_read(gnn__constraints_t *c, const json_t *config, const char *file)
 {
     const json_t *forced = json_object_get(config, "forced_bos_token_id");
     c->min_length = count_of(config, "min_length");
     c->min_new = count_of(config, "min_new_tokens");
     c->ngram = count_of(config, "no_repeat_ngram_size");
     c->forced_first = json_is_integer(forced) ? (int32_t)json_integer_value(forced) : -1;
-    GNN_TRY(read_bad(c, json_object_get(config, "bad_words_ids")));
-    GNN_TRY(read_ids(json_object_get(config, "suppress_tokens"), "suppress_tokens",
+    GNN_TRY(read_bad(c, file, json_object_get(config, "bad_words_ids")));
+    GNN_TRY(read_ids(file, json_object_get(config, "suppress_tokens"), "suppress_tokens",
                      &c->suppressed.ids, &c->suppressed.n));
-    return read_ids(json_object_get(config, "begin_suppress_tokens"), "begin_suppress_tokens",
+    return read_ids(file, json_object_get(config, "begin_suppress_tokens"), "begin_suppress_tokens",
                     &c->suppressed_first.ids, &c->suppressed_first.n);
 }
 

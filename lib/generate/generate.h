@@ -66,7 +66,8 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
 void gnn__author_free(gnn__author_t *author);
 bool gnn__author_ends(const gnn__author_t *author, int32_t id);
 
-int gnn__constraints_read(gnn__constraints_t *constraints, const json_t *config);
+/* `file` is named in messages. */
+int gnn__constraints_read(gnn__constraints_t *constraints, const json_t *config, const char *file);
 void gnn__constraints_free(gnn__constraints_t *constraints);
 /* Is only one token permitted after n tokens? */
 bool gnn__author_forces(const gnn__author_t *author, int64_t n);

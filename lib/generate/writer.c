@@ -7,10 +7,9 @@
 
 /* ---- tokens that a folder names ---- */
 
-/* If there is a generation_config.json, generation settings of config.json are ignored. */
 static const json_t *named(const gnn_pretrained_t *p, const char *key)
 {
-    return json_object_get(p->generation ? p->generation : p->config, key);
+    return json_object_get(p->generation, key);
 }
 
 static int32_t id_of(const json_t *value, int32_t otherwise)
@@ -93,22 +92,19 @@ static void take_sizes(gnn__author_t *a, const json_t *config)
         h->repetition = (gnn_real_t)number_of(config, "repetition_penalty", 1);
 }
 
-/* Reads generation_config.json, which has all generation settings if it exists. */
 static int take_settings(gnn__author_t *a, const gnn_pretrained_t *p)
 {
-    if (!p->generation)
-        return GNN_OK;
-    GNN_TRY(gnn__arch_check_file(p->generation, "generation_config.json", "generation_config.json"));
+    GNN_TRY(gnn__arch_check_file(p->generation, p->generation_file, "generation_config.json"));
     const bool samples = json_is_true(json_object_get(p->generation, "do_sample"));
     if (samples && number_of(p->generation, "num_beams", 1) > 1 && a->how.beams == 0 &&
         a->how.temperature == 0)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "generation_config.json: \"num_beams\" is %g and "
-                          "\"do_sample\" true: a beam search does not sample",
-                          number_of(p->generation, "num_beams", 1));
+                          "%s: \"num_beams\" is %g and \"do_sample\" true: "
+                          "a beam search does not sample",
+                          p->generation_file, number_of(p->generation, "num_beams", 1));
     take_sampling(&a->how, p->generation);
     take_sizes(a, p->generation);
-    return gnn__constraints_read(&a->constraints, p->generation);
+    return gnn__constraints_read(&a->constraints, p->generation, p->generation_file);
 }
 
 /* One id, or a list of one. */
@@ -128,8 +124,6 @@ static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_ge
         a->start = id_of(named(p, "decoder_start_token_id"), a->start);
     a->last = last_of(named(p, "forced_eos_token_id"));
     GNN_TRY(take_settings(a, p));
-    if (!p->generation)
-        a->constraints.forced_first = id_of(named(p, "forced_bos_token_id"), -1);
     if (p->language)
         a->constraints.forced_first = p->language_id;
     if (gnn_model_find(a->model, "logits") != gnn_model_step_count(a->model) - 1)

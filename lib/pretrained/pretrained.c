@@ -75,6 +75,25 @@ static void find_labels(gnn_pretrained_t *p, const gnn__parts_t *parts)
         p->n_labels++;
 }
 
+/* Old folders have generation settings in config.json, read only if generation_config.json is
+ * missing; "force_bos_token_to_be_generated" is an older "forced_bos_token_id". */
+static int find_generation(gnn_pretrained_t *p)
+{
+    p->generation_file = "generation_config.json";
+    GNN_TRY(gnn__json_open_any(&p->generation, p->model_folder, p->generation_file));
+    if (p->generation)
+        return GNN_OK;
+    p->generation_file = "config.json";
+    GNN_TRY(gnn__arch_select_keys(&p->generation, p->config, &gnn__arch_generation_config));
+    if (!json_is_true(json_object_get(p->config, "force_bos_token_to_be_generated")))
+        return GNN_OK;
+    json_t *first = json_object_get(p->generation, "bos_token_id");
+    return json_object_set_new(p->generation, "forced_bos_token_id",
+                               first ? json_incref(first) : json_null()) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "no memory for \"forced_bos_token_id\"");
+}
+
 static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts,
                        const gnn_pretrained_config_t *how)
 {
@@ -91,7 +110,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
     GNN_TRY(gnn__asprintf(&p->model_folder, "%s", parts->folder));
     GNN_TRY(find_max_length(p, parts));
     GNN_TRY(gnn__prompts_open(p, parts));
-    GNN_TRY(gnn__json_open_any(&p->generation, p->model_folder, "generation_config.json"));
+    GNN_TRY(find_generation(p));
     find_labels(p, parts);
     GNN_TRY(gnn__tokenizer_of_folder(&p->tokenizer, p->model_folder));
     return set_tokenizer(p, parts);

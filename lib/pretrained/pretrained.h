@@ -12,7 +12,8 @@ struct gnn_pretrained {
     char *folder;               /* the folder it was opened from */
     json_t *head;               /* config of classes that are new; NULL: none */
     json_t *config;             /* config.json */
-    json_t *generation;         /* generation_config.json; NULL: no such file */
+    json_t *generation;         /* generation settings, of the file generation_file */
+    const char *generation_file;
     json_t *labels;             /* id2label; NULL: none */
     json_t *prompts;            /* prompts before a text, by name; NULL: none */
     const char *prompt;         /* the chosen prompt; NULL or empty: none */

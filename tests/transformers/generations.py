@@ -2,7 +2,8 @@
 
     OMP_NUM_THREADS=1 python tests/transformers/generations.py LIBRARY FOLDER [--write TABLE.jsonl.gz]        transformers 5.24
 
-Models of keys.py: one that goes on with texts, and an encoder-decoder. Values are the tokens that generate() writes, LONGEST for each text, -1
+Models of keys.py: one that goes on with texts, and an encoder-decoder, each once more in a folder without generation_config.json (_old),
+where the same keys stand in config.json. Values are the tokens that generate() writes, LONGEST for each text, -1
 after its end. What draws tokens is compared where only one may be drawn.
 """
 import copy
@@ -34,6 +35,11 @@ MORE = [dict(num_beams=3), dict(num_beams=3, num_return_sequences=2), dict(num_b
         dict(stop_strings=["a"]), dict(penalty_alpha=0.6, top_k=4), dict(dola_layers="low"), dict(prompt_lookup_num_tokens=2), dict(renormalize_logits=True),
         dict(remove_invalid_values=True), dict(use_cache=False), dict(cache_implementation="static"), dict(num_beam_groups=2, num_beams=2),
         dict(diversity_penalty=0.5), dict(token_healing=True), dict(watermarking_config=dict(bias=2.0)), dict(low_memory=True), dict(nosuch=1)]
+
+# Of a config.json without generation_config.json: settings as in facebook/bart-large-cnn and google-t5/t5-small.
+OLD = [dict(num_beams=4, no_repeat_ngram_size=3, min_length=6, max_length=14, early_stopping=True, length_penalty=2.0, max_new_tokens=None),
+       dict(task_specific_params=dict(summarization=dict(num_beams=4, no_repeat_ngram_size=1))), dict(force_bos_token_to_be_generated=True),
+       dict(force_bos_token_to_be_generated=True, bos_token_id=None), dict(force_bos_token_to_be_generated=False, forced_bos_token_id=4)]
 
 
 class Writer(C.Structure):
@@ -82,6 +88,33 @@ def theirs(cls, folder):
     return np.array(rows, float)
 
 
+def compare(library, table, name, cls, folder, file, base, changes):
+    count, path = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0), os.path.join(folder, file)
+    for change in changes:
+        if change is None:
+            os.remove(path)
+        else:
+            json.dump(keys.changed(base, change), open(path, "w"))
+        try:
+            want, reason = theirs(cls, folder), ""
+        except Exception as e:
+            want, reason = None, str(e)
+        got = ours(library, folder)
+        if isinstance(got, str):
+            named = any(k in got for k in change or [])
+            result, why = "refused" if want is None or named else "unnamed", got
+        elif want is None:
+            result, why = "lax", reason
+        else:
+            result, why = ("equal", "") if got.shape == want.shape and (got == want).all() else ("silent", f"{got.tolist()} {want.tolist()}")
+        count[result] += 1
+        table.change(result, file, change, why, want)
+        if result in ("silent", "unnamed", "lax"):
+            print(result.upper(), name, json.dumps(change)[:100], "|", why[:330].replace("\n", " "), flush=True)
+    print(name, count, flush=True)
+    return count
+
+
 def main():
     args, target = sys.argv[1:], None
     if "--write" in args:
@@ -97,36 +130,21 @@ def main():
         shapes = keys.rewrite(build(folder, case["cls"], copy.deepcopy(case["config"])), folder)
         torch.set_default_dtype(torch.float32)
         config = {k: v for k, v in json.load(open(os.path.join(folder, "config.json"))).items() if k not in ("transformers_version", "dtype")}
-        json.dump(config, open(os.path.join(folder, "config.json"), "w"))
-        base, path = CASES[case["name"]], os.path.join(folder, "generation_config.json")
-        inputs = {"prompts": PROMPTS, "longest": LONGEST}
-        table.checkpoint(case["name"], {"config.json": config, "generation_config.json": base}, {"model.safetensors": shapes}, inputs, "logits")
-        changes = [{}] + MORE + [[k] for k in base] + [None] + [{k: v} for k in sorted(defaults) if k not in ("do_sample", "max_time")
-                                                                for v in keys.others(k, base.get(k, defaults[k]))]
-        count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
-        for change in changes:
-            if change is None:
-                os.remove(path)
-            else:
-                json.dump(keys.changed(base, change), open(path, "w"))
-            try:
-                want, reason = theirs(case["cls"], folder), ""
-            except Exception as e:
-                want, reason = None, str(e)
-            got = ours(library, folder)
-            if isinstance(got, str):
-                named = any(k in got for k in change or [])
-                result, why = "refused" if want is None or named else "unnamed", got
-            elif want is None:
-                result, why = "lax", reason
-            else:
-                result, why = ("equal", "") if got.shape == want.shape and (got == want).all() else ("silent", f"{got.tolist()} {want.tolist()}")
-            count[result] += 1
-            table.change(result, "generation_config.json", change, why, want)
-            if result in ("silent", "unnamed", "lax"):
-                print(result.upper(), case["name"], json.dumps(change)[:100], "|", why[:330].replace("\n", " "), flush=True)
-        print(case["name"], count, flush=True)
-        total = {k: total.get(k, 0) + n for k, n in count.items()}
+        settings = CASES[case["name"]]
+        changes = [{}] + MORE + [[k] for k in settings] + [{k: v} for k in sorted(defaults) if k not in ("do_sample", "max_time")
+                                                           for v in keys.others(k, settings.get(k, defaults[k]))]
+        new = {"config.json": config, "generation_config.json": settings}
+        old = {"config.json": {**config, **settings}}
+        for name, files, file, more in ((case["name"], new, "generation_config.json", [None]), (case["name"] + "_old", old, "config.json", OLD)):
+            for other in ("config.json", "generation_config.json"):
+                path = os.path.join(folder, other)
+                if other in files:
+                    json.dump(files[other], open(path, "w"))
+                elif os.path.exists(path):
+                    os.remove(path)
+            table.checkpoint(name, files, {"model.safetensors": shapes}, {"prompts": PROMPTS, "longest": LONGEST}, "logits")
+            count = compare(library, table, name, case["cls"], folder, file, files[file], changes + more)
+            total = {k: total.get(k, 0) + n for k, n in count.items()}
     if table.file:
         table.file.close()
     print("all", total)

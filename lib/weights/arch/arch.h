@@ -181,9 +181,14 @@ int gnn__arch_check_keys(const gnn__arch_part_t *part);
 /* The same for a file that does not describe a model: its entries are those of GNN_FILE(name) in
  * architectures.def, and their conditions are checked, too. */
 int gnn__arch_check_file(json_t *json, const char *file, const char *rows);
+/* The keys of an object, except null ones, that an entry handles: a new object, for json_decref
+ * also after an error. */
+int gnn__arch_select_keys(json_t **selected, json_t *json, const gnn__arch_t *arch);
 
 /* ---- inside of the loader ---- */
 
+/* Does an entry handle the key? arch_keys.c */
+bool gnn__arch_knows(const gnn__arch_row_t *rows, int n_rows, const char *key);
 /* The same for keys, given the entries of the architecture. arch_keys.c */
 int gnn__arch_check_object(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows);
 /* The head is "" or one that an entry makes. arch_keys.c */

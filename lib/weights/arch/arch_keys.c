@@ -254,6 +254,13 @@ static bool is_known(const closure_t *c, const char *key, bool *inside)
     return known || *inside;
 }
 
+bool gnn__arch_knows(const gnn__arch_row_t *rows, int n_rows, const char *key)
+{
+    const closure_t c = {.rows = rows, .n_rows = n_rows};
+    bool inside;
+    return is_known(&c, key, &inside);
+}
+
 static int check_object(const closure_t *c, json_t *object, const char *path)
 {
     const char *key;

@@ -193,12 +193,43 @@ int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_
 
 /* ---- closure ---- */
 
+static bool is_model(const gnn__arch_t *arch)
+{
+    for (size_t k = 0; k < ROWS; k++)
+        if (table[k].arch == arch)
+            return table[k].use == GNN__ARCH_OF_MODELS;
+    return false;
+}
+
+/* A model's config may have the keys of generation_config.json: old folders lack that file. */
 int gnn__arch_check_keys(const gnn__arch_part_t *part)
 {
+    const gnn__arch_t *more = is_model(part->arch) ? &gnn__arch_generation_config : NULL;
     gnn__arch_row_t *rows = NULL;
-    int n_rows;
-    GNN_TRY(gnn__arch_rows(part->arch, &rows, &n_rows));
-    const int rc = gnn__arch_check_object(part, rows, n_rows);
+    const int own = split_rows(part->arch, NULL), others = more ? split_rows(more, NULL) : 0;
+    GNN_TRY(gnn__new(&rows, own + others, sizeof *rows, "rows of an architecture"));
+    split_rows(part->arch, rows);
+    if (more)
+        split_rows(more, rows + own);
+    const int rc = gnn__arch_check_object(part, rows, own + others);
+    gnn_free(rows);
+    return rc;
+}
+
+int gnn__arch_select_keys(json_t **selected, json_t *json, const gnn__arch_t *arch)
+{
+    gnn__arch_row_t *rows = NULL;
+    const char *key;
+    json_t *value;
+    int n_rows, rc = GNN_OK;
+    GNN_TRY(gnn__arch_rows(arch, &rows, &n_rows));
+    *selected = json_object();
+    if (!*selected)
+        rc = gnn__error(GNN_EMEMORY, "no memory for keys");
+    json_object_foreach(json, key, value) if (rc == GNN_OK && !json_is_null(value) &&
+                                              gnn__arch_knows(rows, n_rows, key) &&
+                                              json_object_set(*selected, key, value) != 0) rc =
+        gnn__error(GNN_EMEMORY, "no memory for the key \"%.80s\"", key);
     gnn_free(rows);
     return rc;
 }
