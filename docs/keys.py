@@ -20,7 +20,9 @@ HEAD = """# Keys of published models' files
 compares. Every key of a file is read, harmless or expected at a value; any other key is an error
 that names file, key and value ([pretrained](pretrained.md)). A key that is read and that the file
 leaves out has the value after `=`, a formula (`lib/weights/arch/formula.h`) in which `$name` is
-another key or a value that entries have named.
+another key or a value that entries have named. A `config.json` may have the keys of
+`generation_config.json`; generation obeys them in a folder without that file, and refuses them
+where the section below does.
 """
 
 
