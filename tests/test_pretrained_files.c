@@ -167,6 +167,8 @@ START_TEST(every_key_is_known)
                 {"\"is_decoder\": true", GNN_EUNSUPPORTED, "\"is_decoder\" is true, false is"},
                 {"\"is_decoder\": false", GNN_OK, ""},
                 {"\"hidden_dropout_prob\": 0.9", GNN_OK, ""},
+                {"\"num_beams\": 4", GNN_OK, ""}, /* generation checks these, embedding does not */
+                {"\"watermarking_config\": {\"bias\": 2}, \"num_beams\": \"four\"", GNN_OK, ""},
                 {"\"quantization_config\": {\"quant_method\": \"fp8\"}", GNN_EUNSUPPORTED, "fp8"},
                 {"\"position_embedding_type\": \"relative_key\"", GNN_EUNSUPPORTED, "relative_key"},
                 {"\"architectures\": [\"BertModel\"]", GNN_OK, ""},
@@ -182,6 +184,45 @@ START_TEST(every_key_is_known)
             ck_ok(run(out));
         else
             ck_bad(keys[k].code, keys[k].words);
+    }
+}
+END_TEST
+
+/* The count of classes in the config is that of the head's array. */
+START_TEST(classes_are_the_rows_of_the_head)
+{
+    static const struct {
+        const char *keys, *words; /* NULL: the folder opens */
+    } counts[] = {
+        {"\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
+        {"\"num_labels\": 3", NULL},
+        {"\"id2label\": null", NULL},
+        {"\"num_labels\": 5, \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
+        {"\"id2label\": {\"0\": \"a\", \"1\": \"b\"}", "\"id2label\" has 2 classes, 3 are expected"},
+        {"\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\", \"3\": \"d\", \"4\": \"e\"}",
+         "\"id2label\" has 5 classes, 3 are expected"},
+        {"\"id2label\": {}", "\"id2label\" has 0 classes"},
+        {"\"num_labels\": 5", "\"num_labels\" has 5 classes, 3 are expected"},
+    };
+    static const char *const tasks[] = {"BertForSequenceClassification",
+                                        "BertForTokenClassification"};
+    gnn_real_t out[ROWS * WIDTH];
+    write_all();
+    const int length = (int)(strstr(CONFIG, "\"id2label\"") - CONFIG);
+    for (size_t k = 0; k < 2 * sizeof counts / sizeof *counts; k++) {
+        char text[1024];
+        make_bert();
+        if (k % 2 == 0)
+            add_both("", "pooler.dense", WIDTH, WIDTH);
+        add_both("", "classifier", 3, WIDTH);
+        write_weights();
+        snprintf(text, sizeof text, "%.*s\"architectures\": [\"%s\"], %s}", length, CONFIG,
+                 tasks[k % 2], counts[k / 2].keys);
+        write_text("config.json", text);
+        if (counts[k / 2].words)
+            ck_bad(GNN_ESHAPE, counts[k / 2].words);
+        else
+            ck_ok(run(out));
     }
 }
 END_TEST
@@ -539,6 +580,7 @@ int main(void)
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
+    tcase_add_test(c, classes_are_the_rows_of_the_head);
     tcase_add_test(c, files_of_other_sizes);
     tcase_add_test(c, weights_of_other_programs);
     tcase_add_test(c, packed_weights);

@@ -54,6 +54,14 @@ done:
     return rc;
 }
 
+static int check_classes(const gnn__arch_model_t *made, const gnn__arch_part_t *part)
+{
+    const int64_t logits = gnn_model_find(made->model, "logits");
+    const char *task = json_string_value(json_object_get(made->names, "task"));
+    return logits < 0 ? GNN_OK
+                      : gnn__arch_check_classes(part, task, gnn_model_width(made->model, logits));
+}
+
 /* So many parameters can the files fill, and rows that are made. */
 static int64_t most_numbers(const gnn__arch_part_t *parts, int n_parts)
 {
@@ -78,6 +86,7 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
     GNN_CHECK(gnn__model_make(&made->model, context, gnn_steps_count(steps), gnn_steps_list(steps),
                               most_numbers(parts, n_parts)));
+    GNN_CHECK(check_classes(made, &parts[0]));
     GNN_CHECK(weights_of(made, context, parts, n_parts, keep));
 done:
     gnn_steps_free(steps);

@@ -218,6 +218,26 @@ static int check_head(const gnn__scope_t *scope, const gnn__arch_row_t *row)
                       scope->config_name, head, scope->weights->prefix, array);
 }
 
+int gnn__arch_check_classes(const gnn__arch_part_t *part, const char *task, int64_t rows)
+{
+    const json_t *labels = json_object_get(part->config, "id2label"),
+                 *count = json_object_get(part->config, "num_labels");
+    const bool named = json_is_object(labels);
+    if (!task || (!named && !json_is_integer(count)) ||
+        !gnn__list_has("ForSequenceClassification ForTokenClassification ForImageClassification",
+                       task))
+        return GNN_OK;
+    const int64_t classes =
+        named ? (int64_t)json_object_size(labels) : (int64_t)json_integer_value(count);
+    return classes == rows
+               ? GNN_OK
+               : gnn__error(GNN_ESHAPE,
+                            "%s: \"%s\" has %lld classes, %lld are expected, the rows of the "
+                            "head's array",
+                            part->config_name, named ? "id2label" : "num_labels",
+                            (long long)classes, (long long)rows);
+}
+
 int gnn__arch_key(gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     return row->verb == GNN__ARCH_KEY      ? take_key(scope, row)
