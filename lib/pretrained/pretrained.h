@@ -14,16 +14,16 @@ struct gnn_pretrained {
     json_t *config;             /* config.json */
     json_t *generation;         /* generation settings, of the file generation_file */
     const char *generation_file;
-    json_t *labels;             /* id2label; NULL: none */
-    json_t *prompts;            /* prompts before a text, by name; NULL: none */
-    const char *prompt;         /* the chosen prompt; NULL or empty: none */
-    bool prompts_left_out;      /* rows of the prompt are left out of pooling */
-    bool is_static;             /* texts are encoded without special tokens */
-    bool global_first;          /* the first token of a sequence is global */
-    char *model_folder;         /* of the Transformer and the tokenizer */
-    int64_t columns;            /* columns that sentence embeddings keep; 0: all */
-    const char *similarity;     /* a name of similarity.c's table */
-    bool language;              /* first token of generated texts */
+    json_t *labels;         /* id2label; NULL: none */
+    json_t *prompts;        /* prompts before a text, by name; NULL: none */
+    const char *prompt;     /* the chosen prompt; NULL or empty: none */
+    bool prompts_left_out;  /* rows of the prompt are left out of pooling */
+    bool is_static;         /* texts are encoded without special tokens */
+    bool global_first;      /* the first token of a sequence is global */
+    char *model_folder;     /* of the Transformer and the tokenizer */
+    int64_t columns;        /* columns that sentence embeddings keep; 0: all */
+    const char *similarity; /* a name of similarity.c's table */
+    bool language;          /* first token of generated texts */
     int32_t language_id;
     gnn_parameter_group_t *groups; /* the last result of gnn_pretrained_groups */
     char (*prefixes)[GNN__ARCH_NAME + 8];
