@@ -90,8 +90,6 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
                        const gnn_layer_t *share, const char *share_fields);
 /* The parameter of the name OWNER + PART ("out", ".weight"): its id, or -1. */
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part);
-/* True if the parameter is one of the layer's. */
-bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
 /* As gnn_layer_config_resolve, in place. */
 int gnn__config_resolve(gnn_layer_config_t *config);
 /* Makes a layer without parameters. `resolved` is borrowed for the layer's life. */

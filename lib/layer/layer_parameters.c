@@ -34,14 +34,6 @@ int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const 
     return -1;
 }
 
-bool gnn__layer_has(const gnn_layer_t *layer, int32_t id)
-{
-    for (int64_t k = 0; k < layer->n_matrices; k++)
-        if (layer->matrices[k].id == id)
-            return true;
-    return false;
-}
-
 static int append_matrix(gnn_layer_t *layer, const char *name, int32_t id)
 {
     gnn__owned_t made = {.id = id};

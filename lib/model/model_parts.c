@@ -13,23 +13,17 @@ static int add_field(gnn_model_t *model, const gnn__model_field_t *f, const char
     return GNN_OK;
 }
 
-/* True if an earlier layer has the parameter, under which it is listed. */
-static bool listed(const gnn_model_t *model, int64_t step, int32_t id)
-{
-    for (int64_t k = 0; k < step; k++)
-        if (model->steps[k].layer && gnn__layer_has(model->steps[k].layer, id))
-            return true;
-    return false;
-}
-
-static int name_step(gnn_model_t *model, int64_t k)
+/* listed[id]: an earlier layer has the parameter, under which it is named. */
+static int name_step(gnn_model_t *model, int64_t k, bool *listed)
 {
     const gnn__model_step_t *s = &model->steps[k];
     const gnn_layer_t *layer = s->layer;
     for (int64_t i = 0; layer && i < layer->n_fields; i++)
-        if (!listed(model, k, layer->fields[i].id))
+        if (!listed[layer->fields[i].id])
             GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1},
                               layer->fields[i].name));
+    for (int64_t i = 0; layer && i < layer->n_matrices; i++)
+        listed[layer->matrices[i].id] = true;
     for (int i = 0; i < s->n_own; i++)
         if (!s->own[i].shared)
             GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->own[i].id},
@@ -61,17 +55,22 @@ static int name_buffers(gnn_model_t *model, int64_t k)
 int gnn__model_name_fields(gnn_model_t *model)
 {
     int64_t most = 0, most_buffers = 0;
+    bool *listed = NULL;
+    int rc = GNN_OK;
     for (int64_t k = 0; k < model->n_steps; k++) {
         most += model->steps[k].layer ? model->steps[k].layer->n_fields : model->steps[k].n_own;
         most_buffers += model->steps[k].layer ? model->steps[k].layer->n_buffers : 1;
     }
     GNN_TRY(gnn__new(&model->fields, most, sizeof *model->fields, "a model's fields"));
     GNN_TRY(gnn__new(&model->buffers, most_buffers, sizeof *model->buffers, "a model's buffers"));
+    GNN_TRY(gnn__new(&listed, gnn_parameters_count(model->parameters), sizeof *listed, "flags"));
     for (int64_t k = 0; k < model->n_steps; k++) {
-        GNN_TRY(name_step(model, k));
-        GNN_TRY(name_buffers(model, k));
+        GNN_CHECK(name_step(model, k, listed));
+        GNN_CHECK(name_buffers(model, k));
     }
-    return GNN_OK;
+done:
+    gnn_free(listed);
+    return rc;
 }
 
 int64_t gnn_model_field_count(const gnn_model_t *model)

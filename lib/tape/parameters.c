@@ -22,6 +22,7 @@ typedef struct {
 struct gnn_parameters {
     parameter_t *list;
     int32_t count, capacity;
+    int32_t *slots; /* (2 * capacity) id + 1 at the name's hash or the next free slot; 0: free */
     int64_t length; /* of the block, in elements, padding included */
     gnn_real_t *values, *gradients;
     uint16_t *halves;            /* fp16 and bf16 elements at the offsets of `values`; NULL: none */
@@ -44,11 +45,39 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
     for (int32_t k = 0; k < parameters->count; k++)
         gnn_free(parameters->list[k].name);
     gnn_free(parameters->list);
+    gnn_free(parameters->slots);
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
     gnn_free(parameters->halves);
     gnn__prepacked_free(parameters->prepacked);
     gnn_free(parameters);
+}
+
+/* The slot of a name, or the free one where it belongs; slots are never all in use. */
+static int32_t *slot_of(const gnn_parameters_t *parameters, const char *name, uint64_t hash)
+{
+    const uint64_t last = 2 * (uint64_t)parameters->capacity - 1; /* capacities are powers of 2 */
+    for (uint64_t k = hash & last;; k = (k + 1) & last) {
+        int32_t *slot = &parameters->slots[k];
+        const parameter_t *p = *slot ? &parameters->list[*slot - 1] : NULL;
+        if (!p || (p->hash == hash && strcmp(p->name, name) == 0))
+            return slot;
+    }
+}
+
+static int grow(gnn_parameters_t *parameters)
+{
+    const int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
+    int32_t *slots = NULL;
+    GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof *parameters->list,
+                      "parameters"));
+    GNN_TRY(gnn__new(&slots, 2 * (int64_t)capacity, sizeof *slots, "parameters"));
+    gnn_free(parameters->slots);
+    parameters->slots = slots;
+    parameters->capacity = capacity;
+    for (int32_t id = 0; id < parameters->count; id++)
+        *slot_of(parameters, parameters->list[id].name, parameters->list[id].hash) = id + 1;
+    return GNN_OK;
 }
 
 int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols,
@@ -78,14 +107,12 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
         !gnn__add(parameters->length, size, &size))
         return gnn__error(GNN_EOVERFLOW, "parameter %s: the size of %lld x %lld overflows", name,
                           (long long)rows, (long long)cols);
-    if (parameters->count == parameters->capacity) {
-        int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
-        GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof p, "parameters"));
-        parameters->capacity = capacity;
-    }
+    if (parameters->count == parameters->capacity)
+        GNN_TRY(grow(parameters));
     GNN_TRY(gnn__strdup(&p.name, name));
     parameters->length = size;
     *id = parameters->count;
+    *slot_of(parameters, p.name, p.hash) = parameters->count + 1;
     parameters->list[parameters->count++] = p;
     return GNN_OK;
 }
@@ -277,12 +304,7 @@ const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
 {
-    const uint64_t hash = gnn__hash_string(name); /* compared first: adding n names compares n^2 /
-                                                   * 2 pairs */
-    for (int32_t id = 0; id < parameters->count; id++)
-        if (parameters->list[id].hash == hash && strcmp(parameters->list[id].name, name) == 0)
-            return id;
-    return -1;
+    return parameters->count ? *slot_of(parameters, name, gnn__hash_string(name)) - 1 : -1;
 }
 
 static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_real_t *block)
