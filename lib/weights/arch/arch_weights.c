@@ -271,19 +271,18 @@ static void name_field(const filler_t *f, const char *field, const char *part, c
  * none. */
 static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 {
-    for (int64_t k = 0; k < gnn_model_field_count(f->made->model); k++)
-        if (strcmp(gnn_model_field_name(f->made->model, k), name) == 0) {
-            gnn__field_place_t place;
-            if (f->filled)
-                f->filled->fields[k] = true;
-            if (gnn__model_field_place(f->made->model, name, &place) != GNN_OK)
-                return false;
-            *to = gnn_parameters_value(f->made->model->parameters, place.id);
-            to->data = to->data ? to->data + place.col : NULL;
-            to->cols = place.cols;
-            return true;
-        }
-    return false;
+    const int64_t k = gnn__model_field_index(f->made->model, name);
+    gnn__field_place_t place;
+    if (k < 0)
+        return false;
+    if (f->filled)
+        f->filled->fields[k] = true;
+    if (gnn__model_field_place(f->made->model, name, &place) != GNN_OK)
+        return false;
+    *to = gnn_parameters_value(f->made->model->parameters, place.id);
+    to->data = to->data ? to->data + place.col : NULL;
+    to->cols = place.cols;
+    return true;
 }
 
 /* The array NAME + PART, or NAME + OLD, as TensorFlow's norms call theirs. */
