@@ -7,12 +7,13 @@
 
 /* Settings by environment variables, since options differ between implementations: more ranks than
  * processors, root, no network. MPI itself leaks when it ends; the suite ranks has the leaks of the
- * library. */
+ * library. The address sanitizer's dlopen does not search the run path of the command. */
 #define MPIRUN                                                                                  \
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                \
     "PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "                                \
     "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe " \
     "OMPI_MCA_btl=^tcp OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1 "                       \
+    "LD_LIBRARY_PATH=" GNN_EXAMPLES "/..${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "                 \
     "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout 120 mpirun -n %d %s %s 2>&1"
 
 #define COMMAND GNN_EXAMPLES "/../gnn"
