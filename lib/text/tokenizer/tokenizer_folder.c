@@ -27,20 +27,19 @@ typedef struct folder {
 static bool is_general(const char *class)
 {
     return gnn__list_has("PreTrainedTokenizer TokenizersBackend PythonBackend "
-                           "SentencePieceBackend",
-                           class);
+                         "SentencePieceBackend",
+                         class);
 }
 
 /* Model types whose tokenizer.json is read unchanged, for any class named by the folder. */
 static bool is_general_type(const char *type)
 {
-    return type &&
-           gnn__list_has("mistral mixtral ministral ministral3 mistral3 granite granitemoe "
-                           "stablelm glm glm4 olmo2 olmo3 umt5 xlm-roberta-xl nystromformer "
-                           "pegasus_x modernbert modernbert-decoder phi3 phimoe internlm2 "
-                           "internlm3 ernie4_5 minicpm3 nemotron jamba persimmon gpt_bigcode "
-                           "eurobert helium",
-                           type);
+    return type && gnn__list_has("mistral mixtral ministral ministral3 mistral3 granite granitemoe "
+                                 "stablelm glm glm4 olmo2 olmo3 umt5 xlm-roberta-xl nystromformer "
+                                 "pegasus_x modernbert modernbert-decoder phi3 phimoe internlm2 "
+                                 "internlm3 ernie4_5 minicpm3 nemotron jamba persimmon gpt_bigcode "
+                                 "eurobert helium",
+                                 type);
 }
 
 static void name_class(folder_t *f)
