@@ -66,7 +66,7 @@ void gnn_model_free(gnn_model_t *model)
     gnn_free(model->steps);
     gnn_free(model->inputs);
     gnn_free(model->fields);
-    gnn_free(model->field_slots);
+    gnn__name_index_free(&model->field_ids);
     gnn_free(model->buffers);
     gnn_parameters_free(model->parameters);
     gnn__model_free_slots(model);

@@ -4,6 +4,7 @@
 #define GNN_LIB_MODEL_MODEL_H
 
 #include <gnn/model.h>
+#include <lib/base/name_index.h>
 #include <lib/layer/layer.h>
 
 enum {
@@ -72,8 +73,7 @@ struct gnn_model {
     gnn_parameters_t *parameters;
     gnn__model_field_t *fields;
     int64_t n_fields;
-    int64_t *field_slots;  /* (n_field_slots) index + 1 at the name's hash or the next; 0: free */
-    int64_t n_field_slots; /* a power of 2 */
+    gnn__name_index_t field_ids; /* of two fields of one name, that of the first */
     gnn__model_buffer_t *buffers;
     int64_t n_buffers;
     int n_graphs;
@@ -114,8 +114,6 @@ typedef struct gnn__field_place {
     int64_t col, cols;
     gnn_step_kind_t kind; /* of its step */
 } gnn__field_place_t;
-/* The index of the field of a name; -1: there is none. */
-int64_t gnn__model_field_index(const gnn_model_t *model, const char *name);
 int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__field_place_t *place);
 /* Allocates slots; gnn__model_set_slot declares them, and copies the string. GNN_EFORMAT with the
  * list of kinds. */

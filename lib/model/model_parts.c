@@ -52,37 +52,6 @@ static int name_buffers(gnn_model_t *model, int64_t k)
     return GNN_OK;
 }
 
-/* The slot of a name, or the free one where it belongs. */
-static int64_t *slot_of(const gnn_model_t *model, const char *name)
-{
-    const uint64_t last = (uint64_t)model->n_field_slots - 1;
-    for (uint64_t k = gnn__hash_string(name) & last;; k = (k + 1) & last) {
-        int64_t *slot = &model->field_slots[k];
-        if (!*slot || strcmp(model->fields[*slot - 1].name, name) == 0)
-            return slot;
-    }
-}
-
-/* Of two fields of one name, the first is found. */
-static int index_fields(gnn_model_t *model)
-{
-    model->n_field_slots = 16;
-    while (model->n_field_slots < 2 * model->n_fields)
-        model->n_field_slots *= 2;
-    GNN_TRY(gnn__new(&model->field_slots, model->n_field_slots, sizeof *model->field_slots,
-                     "a model's fields"));
-    for (int64_t k = 0; k < model->n_fields; k++) {
-        int64_t *slot = slot_of(model, model->fields[k].name);
-        *slot = *slot ? *slot : k + 1;
-    }
-    return GNN_OK;
-}
-
-int64_t gnn__model_field_index(const gnn_model_t *model, const char *name)
-{
-    return *slot_of(model, name) - 1;
-}
-
 int gnn__model_name_fields(gnn_model_t *model)
 {
     int64_t most = 0, most_buffers = 0;
@@ -99,7 +68,8 @@ int gnn__model_name_fields(gnn_model_t *model)
         GNN_CHECK(name_step(model, k, listed));
         GNN_CHECK(name_buffers(model, k));
     }
-    GNN_CHECK(index_fields(model));
+    for (int64_t k = 0; k < model->n_fields; k++)
+        GNN_CHECK(gnn__name_index_add(&model->field_ids, model->fields[k].name, k));
 done:
     gnn_free(listed);
     return rc;
@@ -131,7 +101,7 @@ static gnn__field_place_t place_of(const gnn_model_t *model, const gnn__model_fi
 
 int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__field_place_t *place)
 {
-    const int64_t k = gnn__model_field_index(model, name);
+    const int64_t k = gnn__name_index_find(&model->field_ids, name);
     if (k < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
     *place = place_of(model, &model->fields[k]);
@@ -150,7 +120,7 @@ static int check_whole(const gnn_model_t *model, const gnn__model_field_t *f)
 int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                     gnn_tensor_t *gradient)
 {
-    const int64_t k = gnn__model_field_index(model, name);
+    const int64_t k = gnn__name_index_find(&model->field_ids, name);
     if (k < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
     const gnn__model_field_t *f = &model->fields[k];

@@ -3,6 +3,7 @@
  *
  * Zeroing a gradient only marks it: the first write of backward overwrites it, and a call that
  * reads it earlier zeroes its memory then. */
+#include <lib/base/name_index.h>
 #include <lib/tape/tape.h>
 
 #include <math.h>
@@ -16,13 +17,12 @@ typedef struct {
     bool zero;               /* the gradient counts as 0, whatever its memory holds */
     bool frozen;             /* training records no gradient */
     gnn__fp16_t halves;      /* fp16 or bf16 elements; .at NULL: in full precision in the block */
-    uint64_t hash;           /* of the name */
 } parameter_t;
 
 struct gnn_parameters {
     parameter_t *list;
     int32_t count, capacity;
-    int32_t *slots; /* (2 * capacity) id + 1 at the name's hash or the next free slot; 0: free */
+    gnn__name_index_t ids;
     int64_t length; /* of the block, in elements, padding included */
     gnn_real_t *values, *gradients;
     uint16_t *halves;            /* fp16 and bf16 elements at the offsets of `values`; NULL: none */
@@ -45,39 +45,12 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
     for (int32_t k = 0; k < parameters->count; k++)
         gnn_free(parameters->list[k].name);
     gnn_free(parameters->list);
-    gnn_free(parameters->slots);
+    gnn__name_index_free(&parameters->ids);
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
     gnn_free(parameters->halves);
     gnn__prepacked_free(parameters->prepacked);
     gnn_free(parameters);
-}
-
-/* The slot of a name, or the free one where it belongs; slots are never all in use. */
-static int32_t *slot_of(const gnn_parameters_t *parameters, const char *name, uint64_t hash)
-{
-    const uint64_t last = 2 * (uint64_t)parameters->capacity - 1; /* capacities are powers of 2 */
-    for (uint64_t k = hash & last;; k = (k + 1) & last) {
-        int32_t *slot = &parameters->slots[k];
-        const parameter_t *p = *slot ? &parameters->list[*slot - 1] : NULL;
-        if (!p || (p->hash == hash && strcmp(p->name, name) == 0))
-            return slot;
-    }
-}
-
-static int grow(gnn_parameters_t *parameters)
-{
-    const int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
-    int32_t *slots = NULL;
-    GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof *parameters->list,
-                      "parameters"));
-    GNN_TRY(gnn__new(&slots, 2 * (int64_t)capacity, sizeof *slots, "parameters"));
-    gnn_free(parameters->slots);
-    parameters->slots = slots;
-    parameters->capacity = capacity;
-    for (int32_t id = 0; id < parameters->count; id++)
-        *slot_of(parameters, parameters->list[id].name, parameters->list[id].hash) = id + 1;
-    return GNN_OK;
 }
 
 int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols,
@@ -96,8 +69,7 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      fan_out > 0 ? fan_out : cols,
                      false,
                      false,
-                     {0},
-                     gnn__hash_string(name)};
+                     {0}};
     int64_t size;
     if (parameters->values)
         return gnn__error(GNN_EINVALID, "parameter %s: added after gnn_parameters_allocate", name);
@@ -107,12 +79,19 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
         !gnn__add(parameters->length, size, &size))
         return gnn__error(GNN_EOVERFLOW, "parameter %s: the size of %lld x %lld overflows", name,
                           (long long)rows, (long long)cols);
-    if (parameters->count == parameters->capacity)
-        GNN_TRY(grow(parameters));
+    if (parameters->count == parameters->capacity) {
+        const int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
+        GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof p, "parameters"));
+        parameters->capacity = capacity;
+    }
     GNN_TRY(gnn__strdup(&p.name, name));
+    const int rc = gnn__name_index_add(&parameters->ids, p.name, parameters->count);
+    if (rc != GNN_OK) {
+        gnn_free(p.name);
+        return rc;
+    }
     parameters->length = size;
     *id = parameters->count;
-    *slot_of(parameters, p.name, p.hash) = parameters->count + 1;
     parameters->list[parameters->count++] = p;
     return GNN_OK;
 }
@@ -304,7 +283,7 @@ const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
 {
-    return parameters->count ? *slot_of(parameters, name, gnn__hash_string(name)) - 1 : -1;
+    return (int32_t)gnn__name_index_find(&parameters->ids, name);
 }
 
 static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_real_t *block)

@@ -271,7 +271,7 @@ static void name_field(const filler_t *f, const char *field, const char *part, c
  * none. */
 static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 {
-    const int64_t k = gnn__model_field_index(f->made->model, name);
+    const int64_t k = gnn__name_index_find(&f->made->model->field_ids, name);
     gnn__field_place_t place;
     if (k < 0)
         return false;
