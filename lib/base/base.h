@@ -186,7 +186,10 @@ void gnn__philox(const uint32_t counter[4], const uint32_t key[2], int rounds, u
 /* Uniform in [0, 1), and normal; pure functions of their arguments. */
 double gnn__uniform(uint64_t seed, uint64_t stream, uint64_t counter);
 double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter);
-uint64_t gnn__hash_string(const char *text); /* FNV-1a, for streams keyed by names */
+/* *hash goes on over the bytes: FNV-1a, from GNN__HASH_START on. */
+#define GNN__HASH_START UINT64_C(0xcbf29ce484222325)
+void gnn__hash_add(uint64_t *hash, const void *bytes, size_t count);
+uint64_t gnn__hash_string(const char *text); /* of its characters, for streams keyed by names */
 
 /* Dropout by 16-bit draws. The counter is (a, b, step, stream << 8 | block); a and b identify what
  * is dropped (row and column block; receiver and sender). A value is kept if its draw is below

@@ -53,11 +53,17 @@ double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
+void gnn__hash_add(uint64_t *hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t k = 0; k < count; k++)
+        *hash = (*hash ^ at[k]) * 0x100000001b3u;
+}
+
 uint64_t gnn__hash_string(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    uint64_t hash = GNN__HASH_START;
+    gnn__hash_add(&hash, text, strlen(text));
     return hash;
 }
 

@@ -390,7 +390,7 @@ static int verify_sums(const gnn_partition_folder_t *f)
         const item_t *item = &f->items[k];
         const size_t bytes = (size_t)item->array.count * gnn__element(item->array.dtype)->size;
         const uint64_t sum =
-            gnn__hash_words(gnn__hash_start(GNN__HASH, bytes), item->array.data, bytes);
+            gnn__hash_words(gnn__hash_start(GNN__HASH_START, bytes), item->array.data, bytes);
         if (sum != item->sum)
             return gnn__error(
                 GNN_EFORMAT, "%s: checksum: expected %016llx, got %016llx: the file is damaged",

@@ -84,7 +84,7 @@ static int write_array(writer_t *w, const char *key, const char *name, const gnn
     char *header = NULL;
     int64_t length, bytes = like->count * (int64_t)gnn__element(like->dtype)->size;
     int rc;
-    s.hash = gnn__hash_start(GNN__HASH, (uint64_t)bytes);
+    s.hash = gnn__hash_start(GNN__HASH_START, (uint64_t)bytes);
     GNN_CHECK(gnn__asprintf(&s.path, "%s/%s.npy", w->folder, key));
     GNN_CHECK(gnn__npy_header(&header, &length, like));
     GNN_CHECK(gnn__output_open(&s.output, s.path));
@@ -329,8 +329,8 @@ int gnn__folder_checksum(char sum[20], const json_t *header)
     int rc = failed ? gnn__error(GNN_EMEMORY, "out of memory for the header of a folder")
                     : gnn__json_write(&text, rest, JSON_COMPACT | JSON_SORT_KEYS);
     if (rc == GNN_OK)
-        gnn__folder_sum_text(
-            sum, gnn__hash_words(gnn__hash_start(GNN__HASH, strlen(text)), text, strlen(text)));
+        gnn__folder_sum_text(sum, gnn__hash_words(gnn__hash_start(GNN__HASH_START, strlen(text)),
+                                                  text, strlen(text)));
     gnn_free(text);
     json_decref(rest);
     return rc;

@@ -10,27 +10,17 @@ bool gnn__any_marked(const uint8_t *mask, int64_t n)
     return false;
 }
 
-/* FNV-1a */
-static const uint64_t HASH_START = 0xcbf29ce484222325u;
-
-static void hash(uint64_t *sum, const void *bytes, size_t count)
-{
-    const unsigned char *b = bytes;
-    for (size_t k = 0; k < count; k++)
-        *sum = (*sum ^ b[k]) * 0x100000001b3u;
-}
-
 /* Hashes the sampling settings. */
 static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
 {
     const gnn_sampler_config_t *c = &sampling->sampler;
     const int64_t numbers[] = {sampling->batch, c->hops,     c->replace,      c->walk_length,
                                c->rounds,       c->clusters, (int64_t)c->seed};
-    hash(sum, numbers, sizeof numbers);
+    gnn__hash_add(sum, numbers, sizeof numbers);
     if (c->method)
-        hash(sum, c->method, strlen(c->method));
+        gnn__hash_add(sum, c->method, strlen(c->method));
     if (c->fan_outs && c->hops > 0)
-        hash(sum, c->fan_outs, (size_t)c->hops * sizeof *c->fan_outs);
+        gnn__hash_add(sum, c->fan_outs, (size_t)c->hops * sizeof *c->fan_outs);
 }
 
 const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part)
@@ -45,8 +35,8 @@ static void hash_pairs(uint64_t *sum, const gnn__pairs_t *pairs)
 {
     if (gnn__pairs_form(pairs) != GNN__EDGES)
         return;
-    hash(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
-    hash(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
+    gnn__hash_add(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
+    gnn__hash_add(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
 }
 
 static void hash_features(uint64_t *sum, const gnn_data_t *data)
@@ -54,27 +44,27 @@ static void hash_features(uint64_t *sum, const gnn_data_t *data)
     const gnn_tensor_t *x = gnn_data_x(data);
     const gnn_sparse_t *sparse = gnn_data_sparse(data);
     for (int64_t r = 0; x && r < x->rows; r++)
-        hash(sum, gnn__row(x, r), (size_t)x->cols * sizeof *x->data);
+        gnn__hash_add(sum, gnn__row(x, r), (size_t)x->cols * sizeof *x->data);
     if (!sparse)
         return;
     const size_t stored = (size_t)sparse->indptr[sparse->rows];
-    hash(sum, sparse->indptr, (size_t)(sparse->rows + 1) * sizeof *sparse->indptr);
-    hash(sum, sparse->indices, stored * sizeof *sparse->indices);
+    gnn__hash_add(sum, sparse->indptr, (size_t)(sparse->rows + 1) * sizeof *sparse->indptr);
+    gnn__hash_add(sum, sparse->indices, stored * sizeof *sparse->indices);
     if (sparse->values)
-        hash(sum, sparse->values, stored * sizeof *sparse->values);
+        gnn__hash_add(sum, sparse->values, stored * sizeof *sparse->values);
 }
 
 int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data)
 {
     const gnn_graph_t *graph = gnn_data_graph(data);
     const int64_t sizes[] = {gnn_data_nodes(data), gnn_data_classes(data), graph->base.n_parts};
-    uint64_t sum = HASH_START;
-    hash(&sum, sizes, sizeof sizes);
+    uint64_t sum = GNN__HASH_START;
+    gnn__hash_add(&sum, sizes, sizeof sizes);
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         hash_pairs(&sum, &graph->base.parts[p].pairs);
     hash_features(&sum, data);
     if (gnn_data_labels(data))
-        hash(&sum, gnn_data_labels(data), (size_t)gnn_data_nodes(data) * sizeof(int32_t));
+        gnn__hash_add(&sum, gnn_data_labels(data), (size_t)gnn_data_nodes(data) * sizeof(int32_t));
     return gnn__ranks_same(ranks, "data sets", sum);
 }
 
@@ -83,14 +73,14 @@ int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
 {
     const uint64_t seed = gnn_context_seed(context);
     const gnn_parameters_t *p = gnn_model_parameters(model);
-    uint64_t sum = HASH_START;
-    hash(&sum, &seed, sizeof seed);
+    uint64_t sum = GNN__HASH_START;
+    gnn__hash_add(&sum, &seed, sizeof seed);
     for (int32_t id = 0; id < gnn_parameters_count(p); id++) {
         const gnn_tensor_t value = gnn_parameters_value(p, id);
         const int64_t sizes[] = {value.rows, value.cols};
-        hash(&sum, sizes, sizeof sizes);
+        gnn__hash_add(&sum, sizes, sizeof sizes);
         for (int64_t r = 0; value.data && r < value.rows; r++)
-            hash(&sum, gnn__row(&value, r), (size_t)value.cols * sizeof *value.data);
+            gnn__hash_add(&sum, gnn__row(&value, r), (size_t)value.cols * sizeof *value.data);
     }
     return gnn__ranks_same(ranks, "weights or seeds", sum);
 }
@@ -100,23 +90,23 @@ uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *co
     const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
     const int64_t sizes[] = {n, gnn_graph_n_pairs(gnn_data_graph(data)), classes,
                              gnn_data_features(data)};
-    uint64_t sum = HASH_START;
-    hash(&sum, sizes, sizeof sizes);
+    uint64_t sum = GNN__HASH_START;
+    gnn__hash_add(&sum, sizes, sizeof sizes);
     for (int64_t k = 0; k < gnn_data_graph_count(data); k++) {
         const int64_t pairs = gnn_graph_n_pairs(gnn_data_graph_at(data, k));
-        hash(&sum, &pairs, sizeof pairs);
+        gnn__hash_add(&sum, &pairs, sizeof pairs);
     }
-    hash(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
+    gnn__hash_add(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         if (gnn__train_mask(data, config, part))
-            hash(&sum, gnn__train_mask(data, config, part), (size_t)n);
+            gnn__hash_add(&sum, gnn__train_mask(data, config, part), (size_t)n);
     if (config->targets)
-        hash(&sum, config->targets, strlen(config->targets));
+        gnn__hash_add(&sum, config->targets, strlen(config->targets));
     const double drops[] = {(double)config->drop_edge, (double)config->drop_node};
     if (drops[0] != 0 || drops[1] != 0)
-        hash(&sum, drops, sizeof drops);
+        gnn__hash_add(&sum, drops, sizeof drops);
     if (config->class_weight)
-        hash(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
+        gnn__hash_add(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
     if (config->sampling)
         hash_sampling(&sum, config->sampling);
     return sum;

@@ -82,12 +82,11 @@ int gnn__loss_terms_check(const gnn_model_t *model, const gnn_context_t *context
 
 uint64_t gnn__loss_terms_hash(const gnn_train_config_t *config)
 {
-    uint64_t hash = 0;
+    uint64_t hash = GNN__HASH_START;
     for (int64_t k = 0; k < config->n_terms; k++) {
-        char text[160];
-        snprintf(text, sizeof text, "%016llx %.9g %s", (unsigned long long)hash,
-                 (double)config->terms[k].weight, config->terms[k].step);
-        hash = gnn__hash_string(text);
+        const double weight = (double)config->terms[k].weight;
+        gnn__hash_add(&hash, &weight, sizeof weight);
+        gnn__hash_add(&hash, config->terms[k].step, strlen(config->terms[k].step) + 1);
     }
     return hash;
 }

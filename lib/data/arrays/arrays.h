@@ -140,8 +140,7 @@ void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
 int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array);
 
 /* The hash of a text of known length in blocks, of which all but the last have a multiple of 8
- * bytes: h = gnn__hash_start(GNN__HASH, bytes), then h = gnn__hash_words(h, block, size). */
-#define GNN__HASH 0xcbf29ce484222325u
+ * bytes: h = gnn__hash_start(GNN__HASH_START, bytes), then h = gnn__hash_words(h, block, size). */
 uint64_t gnn__hash_start(uint64_t h, uint64_t bytes);
 uint64_t gnn__hash_words(uint64_t h, const void *data, size_t bytes);
 

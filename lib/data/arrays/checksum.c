@@ -32,7 +32,7 @@ static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
                        const char *const (*metadata)[2])
 {
-    const uint64_t start = GNN__HASH;
+    const uint64_t start = GNN__HASH_START;
     uint64_t sum = 0;
     for (int64_t k = 0; k < n_arrays; k++) {
         const gnn_array_t *a = &arrays[k];
