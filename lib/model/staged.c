@@ -8,9 +8,10 @@ struct gnn_staged {
     gnn_context_t *context;
     gnn_model_inputs_t inputs;
     gnn_tensor_t *values; /* (steps) of the run; data NULL: not kept */
-    bool *done, *needed;  /* (steps) computed in any call; needed in this one */
-    gnn_var_t *outputs;   /* (steps) of this call */
-    gnn_var_t *vars;      /* (inputs) */
+    /* (steps) computed in any call; needed in this one; read by steps that neither has */
+    bool *done, *needed, *later;
+    gnn_var_t *outputs; /* (steps) of this call */
+    gnn_var_t *vars;    /* (inputs) */
     int64_t count;
 };
 
@@ -23,6 +24,7 @@ void gnn_staged_free(gnn_staged_t *run)
     gnn_free(run->values);
     gnn_free(run->done);
     gnn_free(run->needed);
+    gnn_free(run->later);
     gnn_free(run->outputs);
     gnn_free(run->vars);
     gnn_free(run);
@@ -34,6 +36,7 @@ static int make_run(gnn_staged_t *run)
     GNN_TRY(gnn__new(&run->values, steps, sizeof *run->values, "a run's values"));
     GNN_TRY(gnn__new(&run->done, steps, sizeof *run->done, "a run's steps"));
     GNN_TRY(gnn__new(&run->needed, steps, sizeof *run->needed, "a run's steps"));
+    GNN_TRY(gnn__new(&run->later, steps, sizeof *run->later, "a run's steps"));
     GNN_TRY(gnn__new(&run->outputs, steps, sizeof *run->outputs, "a run's values"));
     return gnn__new(&run->vars, gnn__max(run->inputs.n_values, 1), sizeof *run->vars,
                     "a run's inputs");
@@ -73,46 +76,30 @@ static bool is_free(const gnn__model_step_t *s)
     return s->row->n_inputs == 0 || s->row->inputs[0].declared;
 }
 
-static void need_inputs(gnn_staged_t *run, const gnn__model_step_t *s)
+/* Marks the steps whose values a step reads; of a loop, those that its body reads too. */
+static void mark_inputs(const gnn_model_t *model, const gnn__model_step_t *s, bool *marks)
 {
     for (int i = 0; i < s->row->n_inputs; i++)
-        if (s->in[i] >= 0 && s->in[i] < run->model->n_steps)
-            run->needed[s->in[i]] = true;
+        if (s->in[i] >= 0 && s->in[i] < model->n_steps)
+            marks[s->in[i]] = true;
+    for (int64_t b = 0; b < s->n_body; b++)
+        mark_inputs(model, &model->steps[s->body[b]], marks);
 }
 
-/* Marks what step `last` needs and no earlier call has kept. A loop needs what its body reads. */
+/* Marks what step `last` needs and no earlier call has kept, and what steps read that no call has
+ * computed. */
 static void mark_needed(gnn_staged_t *run, int64_t last)
 {
-    memset(run->needed, 0, sizeof *run->needed * (size_t)run->model->n_steps);
+    const gnn_model_t *model = run->model;
+    memset(run->needed, 0, sizeof *run->needed * (size_t)model->n_steps);
+    memset(run->later, 0, sizeof *run->later * (size_t)model->n_steps);
     run->needed[last] = true;
-    for (int64_t k = last; k >= 0; k--) {
-        const gnn__model_step_t *s = &run->model->steps[k];
-        if (!run->needed[k] || run->values[k].data)
-            continue;
-        need_inputs(run, s);
-        for (int64_t b = 0; b < s->n_body; b++)
-            need_inputs(run, &run->model->steps[s->body[b]]);
-    }
-}
-
-static bool reads(const gnn_staged_t *run, const gnn__model_step_t *s, int64_t value)
-{
-    for (int i = 0; i < s->row->n_inputs; i++)
-        if (s->in[i] == value)
-            return true;
-    for (int64_t b = 0; b < s->n_body; b++)
-        if (reads(run, &run->model->steps[s->body[b]], value))
-            return true;
-    return false;
-}
-
-/* True if a step that no call has computed reads the value of step k. */
-static bool is_read_later(const gnn_staged_t *run, int64_t k)
-{
-    for (int64_t j = k + 1; j < run->model->n_steps; j++)
-        if (!run->done[j] && !run->needed[j] && reads(run, &run->model->steps[j], k))
-            return true;
-    return false;
+    for (int64_t k = last; k >= 0; k--)
+        if (run->needed[k] && !run->values[k].data)
+            mark_inputs(model, &model->steps[k], run->needed);
+    for (int64_t k = 0; k < model->n_steps; k++)
+        if (!run->done[k] && !run->needed[k])
+            mark_inputs(model, &model->steps[k], run->later);
 }
 
 static int keep(gnn_staged_t *run, gnn_tape_t *tape, int64_t k)
@@ -158,8 +145,7 @@ static int run_needed(gnn_staged_t *run, gnn_tape_t *tape, int64_t last)
     int rc;
     GNN_TRY(record_needed(run, tape, last));
     for (int64_t k = 0; k <= last; k++)
-        if (run->needed[k] &&
-            (k == last || (!is_free(&run->model->steps[k]) && is_read_later(run, k))))
+        if (run->needed[k] && (k == last || (!is_free(&run->model->steps[k]) && run->later[k])))
             GNN_CHECK(keep(run, tape, k));
     GNN_CHECK(gnn_tape_forward(tape));
     for (int64_t k = 0; k <= last; k++) {
