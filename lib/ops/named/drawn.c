@@ -4,12 +4,22 @@
  * taken. */
 #include <lib/ops/named/choices.h>
 
+/* The stream of this op in this step, and the counter of an element in it. */
+static uint64_t stream_of(const gnn_op_call_t *call)
+{
+    return (uint64_t)call->rng.stream << 32 | call->rng.step;
+}
+
+static uint64_t counter_of(const gnn_op_call_t *call, int64_t row, int64_t column, int64_t cols)
+{
+    return ((uint64_t)call->rng.row + (uint64_t)row) * (uint64_t)cols + (uint64_t)column;
+}
+
 /* A uniform value in (0, 1) for an element. */
 static double uniform_of(const gnn_op_call_t *call, int64_t row, int64_t column, int64_t cols)
 {
-    const uint64_t stream = (uint64_t)call->rng.stream << 32 | call->rng.step,
-                   place = ((uint64_t)call->rng.row + (uint64_t)row) * (uint64_t)cols;
-    const double u = gnn__uniform(call->rng.seed, stream, place + (uint64_t)column);
+    const double u =
+        gnn__uniform(call->rng.seed, stream_of(call), counter_of(call, row, column, cols));
     return u > 0 ? u : 1e-18;
 }
 
@@ -40,16 +50,12 @@ static int noise_shape(gnn_op_call_t *call)
 
 static double noise_of(const gnn_op_call_t *call, int kind, int64_t r, int64_t c, int64_t cols)
 {
-    const double u =
-        uniform_of(call, r, kind == NORMAL ? 2 * c : c, kind == NORMAL ? 2 * cols : cols);
+    if (kind == NORMAL)
+        return gnn__normal(call->rng.seed, stream_of(call), counter_of(call, r, c, cols));
+    const double u = uniform_of(call, r, c, cols);
     if (kind == GUMBEL)
         return gumbel(u);
-    if (kind == LOGISTIC)
-        return log(u) - log1p(-u);
-    if (kind == UNIFORM)
-        return 2 * u - 1;
-    const double angle = uniform_of(call, r, 2 * c + 1, 2 * cols);
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * angle);
+    return kind == LOGISTIC ? log(u) - log1p(-u) : 2 * u - 1;
 }
 
 static int noise_forward(gnn_op_call_t *call)
