@@ -58,6 +58,28 @@ int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links)
     return gnn__data_fill_rest(data);
 }
 
+int gnn__data_one_hot(gnn_data_t *data, const int32_t *column, int64_t cols)
+{
+    const int64_t n = data->n;
+    int64_t *indptr;
+    int32_t *indices;
+    gnn_real_t *values;
+    data->features = data->sparse.cols = cols;
+    data->sparse.rows = n;
+    GNN_TRY(gnn__new(&indptr, n + 1, sizeof *indptr, "features"));
+    data->sparse.indptr = indptr;
+    GNN_TRY(gnn__new(&indices, n, sizeof *indices, "features"));
+    data->sparse.indices = indices;
+    GNN_TRY(gnn__new(&values, n, sizeof *values, "features"));
+    data->sparse.values = values;
+    for (int64_t i = 0; i < n; i++) {
+        indptr[i + 1] = i + 1;
+        indices[i] = column ? column[i] : (int32_t)i;
+        values[i] = 1;
+    }
+    return GNN_OK;
+}
+
 /* ---- in words ---- */
 
 typedef struct words {

@@ -107,6 +107,9 @@ bool gnn__data_markup_head(const char *head);
 
 /* Completes a set that is a graph alone: no features, no labels, one empty split. */
 int gnn__data_fill_rest(gnn_data_t *data);
+/* Sparse features (n x cols): a 1 in the column of each node; NULL: in its own. After an error
+ * gnn_data_free releases what was made. */
+int gnn__data_one_hot(gnn_data_t *data, const int32_t *column, int64_t cols);
 /* A set of links alone: no features, no labels, one empty split. */
 int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
 /* Classes are below this or below the count of nodes: they are counted in an array, and a small

@@ -28,26 +28,6 @@ static const char clubs[MEMBERS + 1] = "iiiiiiiiioiiiiooiioioioooooooooooo";
  * 9 and 10 of 12 friends in the same club). */
 static const int trained[] = {1, 2, 33, 34};
 
-static int one_hot(gnn_data_t *data)
-{
-    int64_t *indptr;
-    int32_t *indices;
-    gnn_real_t *values;
-    data->sparse.rows = data->sparse.cols = MEMBERS;
-    GNN_TRY(gnn__new(&indptr, MEMBERS + 1, sizeof *indptr, "features"));
-    data->sparse.indptr = indptr;
-    GNN_TRY(gnn__new(&indices, MEMBERS, sizeof *indices, "features"));
-    data->sparse.indices = indices;
-    GNN_TRY(gnn__new(&values, MEMBERS, sizeof *values, "features"));
-    data->sparse.values = values;
-    for (int32_t i = 0; i < MEMBERS; i++) {
-        indptr[i + 1] = i + 1;
-        indices[i] = i;
-        values[i] = 1;
-    }
-    return GNN_OK;
-}
-
 static int label(gnn_data_t *data)
 {
     int32_t order[MEMBERS];
@@ -81,9 +61,9 @@ static int build(gnn_data_t *data)
 {
     GNN_TRY(gnn__strdup(&data->name, "karate"));
     GNN_TRY(join_friends(data));
-    data->n = data->features = MEMBERS;
+    data->n = MEMBERS;
     data->classes = 2;
-    GNN_TRY(one_hot(data));
+    GNN_TRY(gnn__data_one_hot(data, NULL, MEMBERS));
     return label(data);
 }
 

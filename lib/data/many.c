@@ -63,28 +63,6 @@ static int rank_values(const int64_t *values, int64_t n, const char *what, int32
 
 /* ---- features of nodes ---- */
 
-static int one_hot(gnn_data_t *data, const int32_t *column, int64_t cols)
-{
-    const int64_t n = data->n;
-    int64_t *indptr;
-    int32_t *indices;
-    gnn_real_t *values;
-    data->features = data->sparse.cols = cols;
-    data->sparse.rows = n;
-    GNN_TRY(gnn__new(&indptr, n + 1, sizeof *indptr, "features"));
-    data->sparse.indptr = indptr;
-    GNN_TRY(gnn__new(&indices, n, sizeof *indices, "features"));
-    data->sparse.indices = indices;
-    GNN_TRY(gnn__new(&values, n, sizeof *values, "features"));
-    data->sparse.values = values;
-    for (int64_t i = 0; i < n; i++) {
-        indptr[i + 1] = i + 1;
-        indices[i] = column[i];
-        values[i] = 1;
-    }
-    return GNN_OK;
-}
-
 /* Attributes, and a one-hot column per kind; either may be missing. */
 static int beside(gnn_real_t **out, int64_t rows, const gnn_real_t *x, int64_t cols,
                   const int32_t *rank, int64_t kinds)
@@ -139,7 +117,7 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
     most = most > 0 ? most : gnn__min(largest, ENOUGH);
     for (int64_t i = 0; i < data->n; i++)
         degree[i] = (int32_t)gnn__min(degree[i], most);
-    int rc = one_hot(&made, degree, most + 1);
+    int rc = gnn__data_one_hot(&made, degree, most + 1);
     gnn_free(degree);
     if (rc == GNN_OK) {
         gnn_data_t old = *data;
@@ -169,7 +147,7 @@ static int node_features(gnn_data_t *data, const gnn__many_t *m)
         GNN_CHECK(beside(&data->x.data, m->nodes, m->nodes_x, m->node_cols, rank, kinds));
         data->x = gnn_tensor(data->x.data, m->nodes, data->features);
     } else if (kinds > 1) {
-        GNN_CHECK(one_hot(data, rank, kinds));
+        GNN_CHECK(gnn__data_one_hot(data, rank, kinds));
     } else {
         GNN_CHECK(gnn_data_degree_features(data, 0));
     }

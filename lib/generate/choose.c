@@ -219,6 +219,15 @@ static int check(const gnn_generation_t *how, const int32_t *history, int64_t n,
     return GNN_OK;
 }
 
+/* The scores of the next token; `choice` is the caller's to free, after an error too. */
+static int score(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
+                 int64_t n, const int32_t *history, int64_t n_history)
+{
+    GNN_TRY(check(how, history, n, n_history));
+    GNN_TRY(gnn__choice_new(choice, n));
+    return gnn__choice_scores(choice, how, logits, false, history, n_history);
+}
+
 int gnn_next_probabilities(const gnn_generation_t *how, const gnn_real_t *logits, int64_t n,
                            const int32_t *history, int64_t n_history, gnn_real_t *probabilities)
 {
@@ -228,9 +237,7 @@ int gnn_next_probabilities(const gnn_generation_t *how, const gnn_real_t *logits
     GNN__NEED(logits);
     GNN__NEED(probabilities);
     how = how ? how : &plain;
-    GNN_TRY(check(how, history, n, n_history));
-    GNN_CHECK(gnn__choice_new(&choice, n));
-    GNN_CHECK(gnn__choice_scores(&choice, how, logits, false, history, n_history));
+    GNN_CHECK(score(&choice, how, logits, n, history, n_history));
     GNN_CHECK(make_probabilities(&choice, how));
     for (int64_t k = 0; k < n; k++)
         probabilities[k] = (gnn_real_t)choice.p[k];
@@ -249,9 +256,7 @@ int gnn_next_token(const gnn_generation_t *how, const gnn_real_t *logits, int64_
     GNN__NEED(logits);
     GNN__NEED(id);
     how = how ? how : &plain;
-    GNN_TRY(check(how, history, n, n_history));
-    GNN_CHECK(gnn__choice_new(&choice, n));
-    GNN_CHECK(gnn__choice_scores(&choice, how, logits, false, history, n_history));
+    GNN_CHECK(score(&choice, how, logits, n, history, n_history));
     GNN_CHECK(gnn__choose(&choice, how, text, place, id));
 done:
     gnn__choice_free(&choice);

@@ -239,6 +239,18 @@ static void count_batches(gnn__link_source_t *b)
         (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed + (b->links ? b->links->seed : 0);
 }
 
+static int open_sampling(gnn__link_source_t *b)
+{
+    if (!b->config.sampling)
+        return GNN_OK;
+    if (!b->links)
+        return gnn__error(GNN_EUNSUPPORTED, "classes of edges are learnt on the whole graph, "
+                                            "not on samples");
+    if (b->config.size == 0)
+        b->config.size = b->config.sampling->batch ? b->config.sampling->batch : SAMPLED;
+    return gnn__link_sampling_new(&b->sampling, b, b->config.sampling);
+}
+
 static int open_batches(gnn__link_source_t *b, const gnn_link_source_config_t *config)
 {
     b->config = *config;
@@ -248,16 +260,7 @@ static int open_batches(gnn__link_source_t *b, const gnn_link_source_config_t *c
     b->ordered = -1;
     GNN_TRY(gnn__new(&b->order, b->pairs[GNN_TRAIN].count, sizeof *b->order, "an order of links"));
     GNN_TRY(open_inputs(b));
-    if (!b->config.sampling) {
-        count_batches(b);
-        return GNN_OK;
-    }
-    if (!b->links)
-        return gnn__error(GNN_EUNSUPPORTED, "classes of edges are learnt on the whole graph, "
-                                            "not on samples");
-    if (b->config.size == 0)
-        b->config.size = b->config.sampling->batch ? b->config.sampling->batch : SAMPLED;
-    GNN_TRY(gnn__link_sampling_new(&b->sampling, b, b->config.sampling));
+    GNN_TRY(open_sampling(b));
     count_batches(b);
     return GNN_OK;
 }
