@@ -25,7 +25,7 @@ static const struct {
     {{"adj_indices", GNN_DTYPE_UINT64, 1, {5}, 5, (const uint64_t[]){1, 2, 2, 3, UINT64_MAX}},
      GNN_EFORMAT,
      "column 9223372036854775807"},
-    {INT64("adj_shape", 2, 4, 5), GNN_EFORMAT, "adj_shape: 4 x 5 is no square"},
+    {INT64("adj_shape", 2, 4, 5), GNN_EFORMAT, "adj_shape: 4 x 5 is not square"},
     {INT64("adj_shape", 2, 5, 5), GNN_EFORMAT, "adj_shape: 5 rows, the set has 4 nodes"},
     {INT64("adj_shape", 1, 4), GNN_EFORMAT, "adj_shape: 1 numbers, expected 2"},
     {INT64("adj_shape", 2, 4, (int64_t)1 << 40), GNN_EFORMAT, "adj_shape: 1099511627776 columns"},

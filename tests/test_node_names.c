@@ -157,7 +157,7 @@ static const struct {
      "line 5, column 1: node bob is there already, in line 3"},
     {NULL, "a\nb\na\n", GNN_EFORMAT, "the edges name the nodes by words"},
     {NULL, "person,job\nalice,a\nbob,b\n", GNN_EFORMAT,
-     "the first line begins with \"person\", which is no node"},
+     "the first line begins with \"person\", which is not a node"},
     {"alice,1\nbob,2\ncarol,3\n", "node,label\nalice,a\nzoe,b\n", GNN_EFORMAT,
      "y.csv: line 3, column 1: the name of a node is expected, none is called \"zoe\""},
 };

@@ -369,7 +369,8 @@ static void poke(const char *key, int64_t index, int64_t value, bool seal)
     owner.release(owner.user);
     if (seal) {
         json_t *root = json_load_file(file_of(GNN__FOLDER_HEADER), 0, NULL);
-        gnn__folder_sum_text(sum, gnn__hash_words(gnn__hash_start(GNN__HASH, bytes), copy, bytes));
+        gnn__folder_sum_text(sum,
+                             gnn__hash_words(gnn__hash_start(GNN__HASH_START, bytes), copy, bytes));
         json_object_set_new(json_object_get(json_object_get(root, "arrays"), key), "checksum",
                             json_string(sum));
         ck_ok(gnn__folder_checksum(sum, root));

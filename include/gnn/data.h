@@ -59,7 +59,7 @@ GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t s
 /** The names of the classes in UTF-8 (classes); NULL if the classes have indices only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
 /** The name of the node in a row, in UTF-8: its id in an edge list of words or in LINQS' files, or
- * of the array `names` of a .npz; NULL if nodes have none, or there is no such row. */
+ * of the array `names` of a .npz; NULL if nodes have none, or the row does not exist. */
 GNN_API const char *gnn_data_node_name(const gnn_data_t *data, int64_t row);
 /** The order of the nodes after gnn_data_reorder (nodes): row r is node order[r] of the file; NULL:
  * the order of the file. */

@@ -125,8 +125,7 @@ int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names)
     for (int64_t c = 0; c < data->classes; c++) {
         int64_t length = names[c] ? (int64_t)strlen(names[c]) : 0;
         if (!gnn__is_name(names[c], length))
-            return gnn__error(GNN_EINVALID,
-                              ".class_names: the name of class %lld is no text in UTF-8",
+            return gnn__error(GNN_EINVALID, ".class_names: the name of class %lld is not UTF-8 text",
                               (long long)c);
         bytes += length;
     }
@@ -172,7 +171,7 @@ static int copy_name(char **to, const gnn_array_t *names, const gnn_array_t *off
                           names->name, (long long)names->count);
     const char *name = (const char *)names->data + from;
     if (!gnn__is_name(name, end - from))
-        return gnn__error(GNN_EFORMAT, "%s: the name of %s %lld is no text in UTF-8", names->name,
+        return gnn__error(GNN_EFORMAT, "%s: the name of %s %lld is not UTF-8 text", names->name,
                           what, (long long)c);
     memcpy(*to, name, (size_t)(end - from));
     *to += end - from + 1;

@@ -220,7 +220,7 @@ static int look_at_first(names_t *n, const gnn__text_t *text, bool features)
     if (features || n->label)
         return GNN_OK;
     return gnn__error(GNN_EFORMAT,
-                      "%s: the first line begins with %s, which is no node: as column names it is "
+                      "%s: the first line begins with %s, which is not a node: as column names it is "
                       "\"node,label\"; a node without edges stands in a later line",
                       text->name, gnn__field_shown(&n->first));
 }

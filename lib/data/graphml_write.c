@@ -30,8 +30,7 @@ static int check(const gnn_graph_t *graph, const char *const *names, const gnn_r
             (long long)n, (long long)gnn_graph_n_src(graph));
     for (int64_t k = 0; names && k < n; k++)
         if (!names[k] || !is_text(names[k]))
-            return gnn__error(GNN_EINVALID, "the name of node %lld is no text in UTF-8",
-                              (long long)k);
+            return gnn__error(GNN_EINVALID, "the name of node %lld is not UTF-8 text", (long long)k);
     for (int64_t k = 0; k < m; k++)
         if (!isfinite(weight[k]))
             return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k,

@@ -128,7 +128,7 @@ static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
     int rc;
     GNN_CHECK(gnn__layout_csr(&csr, &weights, arrays, "adj", data->n));
     if (csr.rows != csr.cols)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is no square",
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is not square",
                              (long long)csr.rows, (long long)csr.cols));
     GNN_CHECK(gnn__new(&rows, csr.nnz, sizeof *rows, "edges"));
     for (int64_t r = 0; r < csr.rows; r++)

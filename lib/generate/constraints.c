@@ -20,7 +20,7 @@ static int read_ids(const char *file, const json_t *list, const char *key, int32
     for (size_t k = 0; k < count; k++) {
         const json_t *id = json_array_get(list, k);
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
-            return gnn__error(GNN_EFORMAT, "%s: \"%s\": element %lld is no id", file, key,
+            return gnn__error(GNN_EFORMAT, "%s: \"%s\": element %lld is not an id", file, key,
                               (long long)k);
         (*ids)[(*n)++] = (int32_t)json_integer_value(id);
     }

@@ -70,7 +70,7 @@ int gnn_model_set_note(gnn_model_t *model, const char *note)
     char *copy = NULL;
     GNN__NEED(model);
     if (note && !gnn__is_utf8(note, (int64_t)strlen(note)))
-        return gnn__error(GNN_EINVALID, "the note of a model is no text in UTF-8");
+        return gnn__error(GNN_EINVALID, "the note of a model is not UTF-8 text");
     if (note)
         GNN_TRY(gnn__strdup(&copy, note));
     gnn_free(model->note);

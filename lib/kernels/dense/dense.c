@@ -138,7 +138,7 @@ void gnn__blas_reset_threads(const gnn__blas_threads_t *before)
     omp_set_num_threads(before->openmp);
 }
 
-/* Runs the product with so many threads of the provider. */
+/* Runs the product on `threads` threads of the provider. */
 static void run(const gnn__product_t *p, int threads, bool split)
 {
     const gnn__blas_threads_t before = gnn__blas_set_threads(split || !SHARED_RUNTIME ? 1 : threads);

@@ -23,7 +23,7 @@ typedef struct gnn__product {
     const gnn_real_t *a, *b;
     gnn_real_t *c;
     const gnn_real_t *bias; /* n elements, or NULL */
-    int threads;            /* at most so many threads; 0: all of the context's */
+    int threads;            /* most threads; 0: all of the context's */
 } gnn__product_t;
 
 /* Sets row r of C to the bias, for a product that adds to it. */
@@ -216,7 +216,7 @@ const gnn__csr_kernels_t *gnn__csr_kernels(void);
 /* In fp32, in pieces that threads take one by one: docs/decisions/005-two-dense-providers.md.
  * Bit-identical for any thread count that gnn__gemm_tall_fits accepts. */
 
-/* True if pieces are faster with so many threads. */
+/* True if pieces are faster with this count of threads. */
 bool gnn__gemm_tall_fits(const gnn__product_t *product, int threads);
 /* The whole product by sgemm, with OpenMP's current thread count; false: oneDNN refused. */
 bool gnn__sgemm(const gnn__product_t *product);
