@@ -1,7 +1,8 @@
 #!/bin/sh
 # Names mean one thing: a file's name is unique in lib/ (entries of tables apart), no internal name
 # is a public one with a second underscore, headers of the library do not define a type or an inline
-# function twice, no table has an entry twice, and a header's guard is its file's name.
+# function twice, no table has an entry twice, a header's guard is its file's name, and the suites
+# that .ci/run and meson.build list exist.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -54,6 +55,16 @@ guards_unlike() {
     done
 }
 
+# Prints the names of suites that have no file: of .ci/run's lists ($1) and of meson.build's ($2).
+suites_missing() {
+    {
+        sed -nE 's/^[a-z0-9]+_suites="([a-z0-9_ ]*)"$/\1/p' "$1"
+        sed -n "/^suites = '''/,/^'''/p" "$2" | sed '1d;$d'
+    } | tr -s ' ' '\n' | while read -r suite; do
+        [ -z "$suite" ] || [ -f "tests/test_$suite.c" ] || echo "$suite"
+    done
+}
+
 types() {
     grep -rHoE '^(\} [a-z_0-9]+_t;|typedef (struct|enum|union) [a-z_0-9]+ [a-z_0-9]+_t;)' lib graphs --include='*.h' |
         sed -E 's/^([^:]*):(\} |typedef (struct|enum|union) [a-z_0-9]+ )([a-z_0-9]+);$/\4 \1/'
@@ -101,6 +112,12 @@ printf '#ifndef GNN_OLD_H\n' >"$work/new.h"
 printf '#ifndef GNN_SAME_H\n' >"$work/same.h"
 sees "guards" "$work/new.h: GNN_OLD_H" "$(printf '%s\n' "$work/new.h" "$work/same.h" | guards_unlike)"
 
+printf 'few_suites="base no_such"\n' >"$work/run"
+printf "suites = '''\n  base\n  none_such\n'''\n" >"$work/build"
+sees "lists of suites" "no_such none_such" "$(suites_missing "$work/run" "$work/build" | xargs)"
+
+suites_missing .ci/run tests/meson.build >"$work/found"
+none "a suite that a list names and tests/ has not"
 find lib graphs include examples bench tests -name '*.h' | grep -vE "^($(echo "$old_guards" | tr ' ' '|'))/" | guards_unlike >"$work/found"
 none "a guard that is not its file's name"
 find lib graphs -name '*.def' | rows_twice >"$work/found"
