@@ -7,8 +7,8 @@
 
 static bool has_kernels(combination_t c)
 {
-    const gnn__hints_t hints =
-        gnn__hints_of(c.aggregator, &gnn_message_linear, c.score, &gnn_weigher_softmax);
+    const gnn__hints_t hints = gnn__hints_of(&(gnn_aggregate_t){
+        .aggregator = c.aggregator, .message = &gnn_message_linear, .score = c.score});
     return c.score ? hints.score != GNN__SCORE_OTHER : hints.reduction != GNN__REDUCTION_OTHER;
 }
 

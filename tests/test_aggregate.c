@@ -38,7 +38,8 @@ START_TEST(kernels_equal_driver)
 {
     gnn_context_t *context = context_new(1);
     const combination_t row = combination_at((size_t)_i / GRAPHS);
-    const gnn__hints_t hints = gnn__hints_of(row.aggregator, &gnn_message_linear, row.score, NULL);
+    const gnn__hints_t hints = gnn__hints_of(&(gnn_aggregate_t){
+        .aggregator = row.aggregator, .message = &gnn_message_linear, .score = row.score});
     const bool known =
         row.score ? hints.score != GNN__SCORE_OTHER : hints.reduction != GNN__REDUCTION_OTHER;
     for (int n = 0; n < SIZES && known; n++) {

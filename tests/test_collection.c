@@ -416,6 +416,10 @@ START_TEST(unsupported_batches_are_refused)
     ck_fails(gnn_source_of_graphs(&source, model, data, split,
                                   &(gnn_graph_source_config_t){.loss = GNN_LOSS_MEAN_SQUARED}),
              GNN_EINVALID, "needs .targets");
+    ck_fails(
+        gnn_source_of_graphs(&source, model, data, split,
+                             &(gnn_graph_source_config_t){.class_weight = (gnn_real_t[16]){1, -1}}),
+        GNN_EINVALID, "class_weight[1] is -1");
     ck_fails(gnn_source_of_graphs(&source, model, NULL, split, NULL), GNN_EINVALID, "data is NULL");
     ck_fails(gnn_source_of_graphs(&source, NULL, data, split, NULL), GNN_EINVALID, "model is NULL");
     ck_fails(gnn_source_of_graphs(&source, model, data, NULL, NULL), GNN_EINVALID, "splits is NULL");

@@ -106,6 +106,41 @@ START_TEST(regression_targets_are_learned)
 }
 END_TEST
 
+/* All neighbours and all nodes at once are the whole graph's step, for an array as for one-hot
+ * classes. */
+START_TEST(samples_read_the_same_targets)
+{
+    static const int64_t all[] = {-1, -1};
+    const gnn_sampling_t sampling = {.sampler = {.method = "around", .hops = 2, .fan_outs = all},
+                                     .batch = N};
+    gnn_data_t *data = ring_set(_i == 0);
+    gnn_split_t *split = new_split();
+    gnn_train_result_t result[2];
+    for (int sampled = 0; sampled < 2; sampled++) {
+        gnn_model_t *model;
+        gnn_context_set_seed(context, 3);
+        model = new_model();
+        ck_ok(gnn_train(model, context, data,
+                        &(gnn_train_config_t){.epochs = 5,
+                                              .targets = "y",
+                                              .splits = split,
+                                              .watch = GNN_WATCH_LOSS,
+                                              .loss = _i ? GNN_LOSS_BINARY_CROSS_ENTROPY
+                                                         : GNN_LOSS_MEAN_SQUARED,
+                                              .metric = _i ? GNN_METRIC_MICRO_F1 : GNN_METRIC_RMSE,
+                                              .optimizer.lr = (gnn_real_t)0.02,
+                                              .sampling = sampled ? &sampling : NULL},
+                        &result[sampled]));
+        gnn_model_free(model);
+    }
+    ck_assert_double_eq_tol(result[0].train_loss, result[1].train_loss, 1e-5);
+    ck_assert_double_eq_tol(result[0].validation_loss, result[1].validation_loss, 1e-5);
+    ck_assert_double_eq_tol(result[0].validation_metric, result[1].validation_metric, 1e-5);
+    gnn_split_free(split);
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(careless_targets_are_refused)
 {
     gnn_data_t *data = ring_set(true);
@@ -119,7 +154,7 @@ START_TEST(careless_targets_are_refused)
     } refused[] = {
         {{.targets = "z", .splits = split, .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "\"z\""},
         {{.targets = "y", .splits = split}, GNN_EUNSUPPORTED, "not cross-entropy"},
-        {{.targets = "y", .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "no node of"},
+        {{.targets = "y", .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "no training nodes"},
         {{.drop_edge = 1, .targets = "y", .splits = split, .loss = GNN_LOSS_MEAN_SQUARED},
          GNN_EINVALID,
          "drop_edge = 1"},
@@ -128,7 +163,7 @@ START_TEST(careless_targets_are_refused)
         ck_fails(gnn_train(model, context, data, &refused[k].config, NULL), refused[k].code,
                  refused[k].words);
     ck_fails(gnn_evaluate_targets(model, context, data, "y", NULL, 0, -1, GNN_METRIC_ACCURACY, &value),
-             GNN_EINVALID, "metric 0");
+             GNN_EINVALID, "got 0");
     ck_ok(gnn_split_new(&fewer, N - 1, 1));
     ck_fails(gnn_train(model, context, data,
                        &(gnn_train_config_t){
@@ -258,6 +293,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_context, close_context);
     tcase_add_test(tests, several_labels_of_a_node_are_learned);
     tcase_add_test(tests, regression_targets_are_learned);
+    tcase_add_loop_test(tests, samples_read_the_same_targets, 0, 2);
     tcase_add_test(tests, careless_targets_are_refused);
     tcase_add_loop_test(tests, edges_are_dropped_in_both_directions, 0, 2);
     tcase_add_test(tests, training_without_some_edges);

@@ -41,7 +41,7 @@ typedef struct gnn__plan {
     const gnn_message_t *message;
     const gnn_score_t *score; /* NULL: the aggregator has no scores */
     const gnn_weigher_t *weigher;
-    gnn__hints_t hints; /* what fast strategies know of these four */
+    gnn__hints_t hints; /* what fast strategies know of the entries */
     const gnn_graph_t *graph;
     /* Over ranks: each row's node of the whole graph, the key of draws; NULL: rows are nodes. */
     const int32_t *nodes;

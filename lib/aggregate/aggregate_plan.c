@@ -340,7 +340,7 @@ static int check_sums(const gnn__plan_t *plan)
 {
     if (plan->recording)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: sums of earlier rows have no gradient");
-    if (plan->strategy != &gnn__strategy_linear)
+    if (!plan->strategy->continues_sums)
         return gnn__error(GNN_EUNSUPPORTED,
                           "aggregate: sums of earlier rows need linear attention over spans");
     return GNN_OK;
@@ -481,7 +481,6 @@ static int resolve_rows(gnn__plan_t *plan)
 {
     const gnn_aggregate_t *how = plan->how;
     plan->weigher = how->weigher ? how->weigher : &gnn_weigher_softmax;
-    plan->hints = gnn__hints_of(plan->aggregator, plan->message, plan->score, plan->weigher);
     plan->map = how->map && how->map->apply ? how->map : NULL;
     plan->by_distance = (plan->message->flags & GNN_MESSAGE_READS_DISTANCE) != 0;
     for (int p = 0; p < GNN_PRIORS; p++) {
@@ -571,6 +570,7 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     plan->how = how;
     plan->aggregator = how->aggregator;
     plan->message = how->message;
+    plan->hints = gnn__hints_of(how);
     plan->graph = how->graph;
     plan->nodes = plan->graph->wide_of ? plan->graph->wide_of->nodes : NULL;
     plan->shape = how->shape;

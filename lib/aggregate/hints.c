@@ -22,6 +22,10 @@ static const struct {
     {&gnn_weigher_linear, GNN__WEIGHER_LINEAR},
     {&gnn_weigher_decay, GNN__WEIGHER_DECAY},
     {&gnn_weigher_ratio, GNN__WEIGHER_RATIO},
+    {&gnn_prior_receiver, GNN__PRIOR_RECEIVER},
+    {&gnn_prior_sender, GNN__PRIOR_SENDER},
+    {&gnn_prior_decay, GNN__PRIOR_DECAY},
+    {&gnn_prior_slope, GNN__PRIOR_SLOPE},
 };
 
 static int kind_of(const void *entry)
@@ -32,14 +36,18 @@ static int kind_of(const void *entry)
     return 0;
 }
 
-gnn__hints_t gnn__hints_of(const gnn_aggregator_t *aggregator, const gnn_message_t *message,
-                           const gnn_score_t *score, const gnn_weigher_t *weigher)
+gnn__hints_t gnn__hints_of(const gnn_aggregate_t *how)
 {
-    gnn__hints_t hints = {.reduction = (gnn__reduction_t)kind_of(aggregator),
-                          .message = (gnn__message_kind_t)kind_of(message),
+    const gnn_score_t *score = how->score ? how->score : &gnn_score_dot;
+    const gnn_weigher_t *weigher = how->weigher ? how->weigher : &gnn_weigher_softmax;
+    gnn__hints_t hints = {.reduction = (gnn__reduction_t)kind_of(how->aggregator),
+                          .message = (gnn__message_kind_t)kind_of(how->message),
                           .weigher = (gnn__weigher_kind_t)kind_of(weigher)};
     if (hints.reduction == GNN__REDUCTION_ATTENTION)
         hints.score = (gnn__score_kind_t)kind_of(score);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        hints.prior[p] =
+            how->priors[p].row ? (gnn__prior_kind_t)kind_of(how->priors[p].row) : GNN__PRIOR_NONE;
     return hints;
 }
 

@@ -34,16 +34,26 @@ typedef enum {
     GNN__WEIGHER_RATIO
 } gnn__weigher_kind_t;
 
+/* A prior that is a sum of a term of the receiver and one of the sender. */
+typedef enum {
+    GNN__PRIOR_OTHER,
+    GNN__PRIOR_NONE,
+    GNN__PRIOR_RECEIVER,
+    GNN__PRIOR_SENDER,
+    GNN__PRIOR_DECAY,
+    GNN__PRIOR_SLOPE
+} gnn__prior_kind_t;
+
 typedef struct gnn__hints {
     gnn__reduction_t reduction;
     gnn__message_kind_t message;
     gnn__score_kind_t score; /* OTHER unless the reduction is attention */
     gnn__weigher_kind_t weigher;
+    gnn__prior_kind_t prior[GNN_PRIORS];
 } gnn__hints_t;
 
-/* `score` and `weigher` may be NULL: there is none. */
-gnn__hints_t gnn__hints_of(const gnn_aggregator_t *aggregator, const gnn_message_t *message,
-                           const gnn_score_t *score, const gnn_weigher_t *weigher);
+/* Kinds of the entries of a call; those that it leaves out are its defaults. */
+gnn__hints_t gnn__hints_of(const gnn_aggregate_t *how);
 /* The message is the sender's row itself. */
 bool gnn__message_is_sender(const gnn_message_t *message);
 

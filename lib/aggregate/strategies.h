@@ -27,6 +27,8 @@ typedef struct gnn__strategy {
     bool (*takes_over_ranks)(const gnn__plan_t *plan);
     /* Reads the features of self-loops, which follow those of the user's edges. */
     bool loop_features;
+    /* Continues sums of earlier rows (plan->how->running). */
+    bool continues_sums;
 } gnn__strategy_t;
 
 extern const gnn__strategy_t gnn__strategy_sum, gnn__strategy_extreme, gnn__strategy_by_lane,

@@ -1,14 +1,7 @@
 /* The identity of a data set for resumed trainings: a hash. */
 #include <graphs/graph.h>
+#include <lib/data/data.h>
 #include <lib/train/train.h>
-
-bool gnn__any_marked(const uint8_t *mask, int64_t n)
-{
-    for (int64_t i = 0; mask && i < n; i++)
-        if (mask[i])
-            return true;
-    return false;
-}
 
 /* Hashes the sampling settings. */
 static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
@@ -23,12 +16,6 @@ static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
         gnn__hash_add(sum, c->fan_outs, (size_t)c->hops * sizeof *c->fan_outs);
 }
 
-const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part)
-{
-    return gnn_split_mask(config->splits ? config->splits : gnn_data_split(data), part,
-                          config->split);
-}
-
 /* ---- over ranks: what all must hold ---- */
 
 static void hash_pairs(uint64_t *sum, const gnn__pairs_t *pairs)
@@ -39,12 +26,10 @@ static void hash_pairs(uint64_t *sum, const gnn__pairs_t *pairs)
     gnn__hash_add(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
 }
 
-static void hash_features(uint64_t *sum, const gnn_data_t *data)
+static void hash_rows(uint64_t *sum, const gnn_tensor_t *dense, const gnn_sparse_t *sparse)
 {
-    const gnn_tensor_t *x = gnn_data_x(data);
-    const gnn_sparse_t *sparse = gnn_data_sparse(data);
-    for (int64_t r = 0; x && r < x->rows; r++)
-        gnn__hash_add(sum, gnn__row(x, r), (size_t)x->cols * sizeof *x->data);
+    for (int64_t r = 0; dense && r < dense->rows; r++)
+        gnn__hash_add(sum, gnn__row(dense, r), (size_t)dense->cols * sizeof *dense->data);
     if (!sparse)
         return;
     const size_t stored = (size_t)sparse->indptr[sparse->rows];
@@ -54,17 +39,18 @@ static void hash_features(uint64_t *sum, const gnn_data_t *data)
         gnn__hash_add(sum, sparse->values, stored * sizeof *sparse->values);
 }
 
-int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data)
+int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set)
 {
-    const gnn_graph_t *graph = gnn_data_graph(data);
-    const int64_t sizes[] = {gnn_data_nodes(data), gnn_data_classes(data), graph->base.n_parts};
+    const gnn_graph_t *graph = set->graph;
+    const int64_t sizes[] = {set->nodes, set->classes, graph->base.n_parts};
     uint64_t sum = GNN__HASH_START;
     gnn__hash_add(&sum, sizes, sizeof sizes);
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         hash_pairs(&sum, &graph->base.parts[p].pairs);
-    hash_features(&sum, data);
-    if (gnn_data_labels(data))
-        gnn__hash_add(&sum, gnn_data_labels(data), (size_t)gnn_data_nodes(data) * sizeof(int32_t));
+    for (int64_t k = 0; k < set->n_inputs; k++)
+        hash_rows(&sum, set->inputs[k].whole.dense, set->inputs[k].whole.sparse);
+    if (set->labels)
+        gnn__hash_add(&sum, set->labels, (size_t)set->rows * sizeof *set->labels);
     return gnn__ranks_same(ranks, "data sets", sum);
 }
 
@@ -85,28 +71,28 @@ int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
     return gnn__ranks_same(ranks, "weights or seeds", sum);
 }
 
-uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config)
+uint64_t gnn__identify_data(const gnn__training_set_t *set, const gnn_train_config_t *config)
 {
-    const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
-    const int64_t sizes[] = {n, gnn_graph_n_pairs(gnn_data_graph(data)), classes,
-                             gnn_data_features(data)};
+    const gnn_data_t *data = set->data;
+    const int64_t sizes[] = {data->n, gnn_graph_n_pairs(data->graph), data->classes,
+                             data->features};
     uint64_t sum = GNN__HASH_START;
     gnn__hash_add(&sum, sizes, sizeof sizes);
-    for (int64_t k = 0; k < gnn_data_graph_count(data); k++) {
-        const int64_t pairs = gnn_graph_n_pairs(gnn_data_graph_at(data, k));
+    for (int64_t k = 0; k < data->n_slots; k++) {
+        const int64_t pairs = gnn_graph_n_pairs(data->slots[k]);
         gnn__hash_add(&sum, &pairs, sizeof pairs);
     }
-    gnn__hash_add(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
+    gnn__hash_add(&sum, data->labels, (size_t)data->n * sizeof *data->labels);
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
-        if (gnn__train_mask(data, config, part))
-            gnn__hash_add(&sum, gnn__train_mask(data, config, part), (size_t)n);
+        gnn__hash_add(&sum, set->masks[part], (size_t)data->n);
     if (config->targets)
         gnn__hash_add(&sum, config->targets, strlen(config->targets));
     const double drops[] = {(double)config->drop_edge, (double)config->drop_node};
     if (drops[0] != 0 || drops[1] != 0)
         gnn__hash_add(&sum, drops, sizeof drops);
     if (config->class_weight)
-        gnn__hash_add(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
+        gnn__hash_add(&sum, config->class_weight,
+                      (size_t)data->classes * sizeof *config->class_weight);
     if (config->sampling)
         hash_sampling(&sum, config->sampling);
     return sum;

@@ -15,7 +15,7 @@ typedef struct room {
 
 typedef struct {
     gnn__source_state_t base;
-    const gnn_data_t *data;
+    gnn__training_set_t set;
     const gnn_model_t *model; /* model that batches are prepared for */
     gnn_graph_source_config_t config;
     int slots;
@@ -29,8 +29,8 @@ typedef struct {
     room_t chosen, lengths, ones, rows, edge_rows, indptr, indices, labels, targets, sparse[3];
     gnn_tensor_t target;
     gnn_sparse_t x_sparse;
-    gnn__data_input_t *inputs; /* (n_values) of the set */
-    gnn_named_t *values;
+    gnn_named_t *values; /* (n_values) the set's inputs, but for rows on types */
+    const gnn__data_input_t **inputs;
     gnn_tensor_t *tensors;
     room_t *numbers;
     int64_t n_values;
@@ -53,20 +53,20 @@ static int reserve(room_t *room, int64_t count, size_t element, const char *what
 
 static int64_t first_node(const graphs_t *b, int64_t g)
 {
-    const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
+    const int64_t *segments = gnn_graph_dst_segments(b->set.graph);
     return segments ? segments[g] : 0;
 }
 
 static int64_t nodes_of(const graphs_t *b, int64_t g)
 {
-    const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
-    return segments ? segments[g + 1] - segments[g] : gnn_data_nodes(b->data);
+    const int64_t *segments = gnn_graph_dst_segments(b->set.graph);
+    return segments ? segments[g + 1] - segments[g] : b->set.nodes;
 }
 
 /* Counts of nodes and edges, and their node ids in the set. */
 static int gather_nodes(graphs_t *b, int64_t count, const int64_t *graphs)
 {
-    const gnn_graph_t *all = gnn_data_graph(b->data);
+    const gnn_graph_t *all = b->set.graph;
     gnn_graph_row_t row;
     int64_t *lengths, *rows;
     GNN_TRY(reserve(&b->lengths, count, sizeof *lengths, "lengths", &lengths));
@@ -85,7 +85,7 @@ static int gather_nodes(graphs_t *b, int64_t count, const int64_t *graphs)
 
 static int make_graph(graphs_t *b, int64_t count, const int64_t *graphs)
 {
-    const gnn_graph_t *all = gnn_data_graph(b->data);
+    const gnn_graph_t *all = b->set.graph;
     const int64_t *lengths = b->lengths.data, *rows = b->rows.data;
     int64_t *indptr, *edge_rows, at = 0, i = 0;
     int32_t *indices;
@@ -189,7 +189,7 @@ static int gather_values(graphs_t *b, int64_t count, const int64_t *graphs)
               [GNN_ON_EDGES] = {b->edge_rows.data, b->edges},
               [GNN_ON_GRAPHS] = {graphs, count}};
     for (int64_t v = 0; v < b->n_values; v++) {
-        const gnn__data_input_t *in = &b->inputs[v];
+        const gnn__data_input_t *in = b->inputs[v];
         b->values[v] = (gnn_named_t){.name = in->whole.name};
         if (in->whole.sparse) {
             GNN_TRY(gather_sparse(b, in->whole.sparse));
@@ -223,29 +223,28 @@ static int fill_inputs(graphs_t *b, int64_t count, const int64_t *graphs, gnn_mo
 
 /* ---- targets of a batch ---- */
 
-static int make_loss(graphs_t *b, int64_t count, const int64_t *graphs, gnn_loss_t *loss)
+static int make_loss(graphs_t *b, int64_t count, const int64_t *graphs, int part, gnn_loss_t *loss)
 {
-    const int32_t *classes = gnn_data_graph_labels(b->data);
-    const int64_t columns = gnn_data_classes(b->data);
+    const gnn__training_set_t *set = &b->set;
+    const int64_t columns = gnn__training_set_columns(set);
     int32_t *labels = NULL;
+    int64_t elements;
     gnn_real_t *targets;
-    if (classes)
+    *loss = gnn__training_set_loss(set, part);
+    if (set->labels)
         GNN_TRY(reserve(&b->labels, count, sizeof *labels, "labels", &labels));
-    for (int64_t k = 0; classes && k < count; k++)
-        labels[k] = classes[graphs[k]];
-    *loss = (gnn_loss_t){
-        .kind = b->config.loss, .labels = labels, .class_weight = b->config.class_weight};
-    if (b->config.loss == GNN_LOSS_CROSS_ENTROPY)
+    for (int64_t k = 0; set->labels && k < count; k++)
+        labels[k] = set->labels[graphs[k]];
+    loss->labels = labels;
+    if (!gnn__training_set_has_targets(set))
         return GNN_OK;
-    loss->targets = &b->target;
-    if (b->config.targets)
-        return gather(&b->targets, gnn_data_rows(b->data, GNN_ON_GRAPHS, b->config.targets), graphs,
-                      count, &b->target);
-    GNN_TRY(reserve(&b->targets, count * columns, sizeof *targets, "targets", &targets));
+    if (!gnn__mul(count, columns, &elements))
+        return gnn__error(GNN_EOVERFLOW, "targets of %lld graphs do not fit", (long long)count);
+    GNN_TRY(reserve(&b->targets, elements, sizeof *targets, "targets", &targets));
     b->target = gnn_tensor(targets, count, columns);
     for (int64_t k = 0; k < count; k++)
-        for (int64_t c = 0; c < columns; c++)
-            gnn__row(&b->target, k)[c] = labels[k] == c;
+        gnn__training_set_target(set, graphs[k], gnn__row(&b->target, k));
+    loss->targets = &b->target;
     return GNN_OK;
 }
 
@@ -289,69 +288,67 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     for (int64_t k = 0; k < count; k++)
         chosen[k] = b->of_part[part][part == GNN_TRAIN ? b->order[first + k] : first + k];
     GNN_TRY(fill_inputs(b, count, chosen, &batch->inputs));
-    return make_loss(b, count, chosen, &batch->loss);
+    return make_loss(b, count, chosen, part, &batch->loss);
 }
 
 /* ---- opening ---- */
 
-static int check_set(const gnn_data_t *data, const gnn_model_t *model,
-                     const gnn_graph_source_config_t *c)
+static int check_set(const graphs_t *b)
 {
-    const gnn_graph_t *graph = gnn_data_graph(data);
-    if (gnn_model_graph_count(model) > SLOTS)
+    const gnn_graph_source_config_t *c = &b->config;
+    if (b->slots > SLOTS)
         return gnn__error(GNN_EUNSUPPORTED, "the model runs on %d graphs, a batch gives %d",
-                          gnn_model_graph_count(model), SLOTS);
-    if (gnn_graph_n_parts(graph) != 1 || gnn_graph_part_is_spans(graph, 0))
+                          b->slots, SLOTS);
+    if (gnn_graph_n_parts(b->set.graph) != 1 || gnn_graph_part_is_spans(b->set.graph, 0))
         return gnn__error(GNN_EUNSUPPORTED, "batches are made of sets with one part of edges");
     if (c->size < 0 || c->per_epoch < 0)
         return gnn__error(GNN_EINVALID, "batches of %lld graphs, %lld in an epoch",
                           (long long)c->size, (long long)c->per_epoch);
-    if (c->targets && !gnn_data_rows(data, GNN_ON_GRAPHS, c->targets))
-        return gnn__error(GNN_EINVALID, "no array of reals on graphs is called \"%s\"", c->targets);
-    const bool by_class = c->loss == GNN_LOSS_CROSS_ENTROPY ||
-                          (c->loss == GNN_LOSS_BINARY_CROSS_ENTROPY && !c->targets);
-    if (by_class && !gnn_data_graph_labels(data))
-        return gnn__error(GNN_EINVALID, "the graphs of \"%s\" have no classes", gnn_data_name(data));
-    if (!by_class && !c->targets)
-        return gnn__error(GNN_EINVALID,
-                          "this loss needs .targets, the name of an array with a row per graph");
     return GNN_OK;
 }
 
-static int list_parts(graphs_t *b, const gnn_split_t *splits)
+static int list_parts(graphs_t *b)
 {
-    GNN_TRY(gnn__split_fits(splits, b->graphs, "graphs", b->config.split));
     for (int k = 0; k < 3; k++)
         GNN_TRY(gnn__new(&b->of_part[k], b->graphs, sizeof *b->of_part[k], "graphs"));
     for (int k = 0; k < 3; k++)
         for (int64_t g = 0; g < b->graphs; g++)
-            if (gnn_split_mask(splits, k, b->config.split)[g] && nodes_of(b, g) > 0)
+            if (b->set.masks[k][g] && nodes_of(b, g) > 0)
                 b->of_part[k][b->count[k]++] = g;
     return gnn__new(&b->order, b->graphs, sizeof *b->order, "an order of graphs");
 }
 
-static int open_batches(graphs_t *b, const gnn_data_t *data, const gnn_model_t *model,
-                        const gnn_split_t *splits, const gnn_graph_source_config_t *config)
+/* The inputs that belong to graphs, which rows on types do not. */
+static int list_inputs(graphs_t *b)
 {
-    b->data = data;
-    b->model = model;
-    b->config = *config;
-    GNN_TRY(check_set(data, model, &b->config));
-    if (b->config.size == 0)
-        b->config.size = GRAPHS_OF_A_BATCH;
-    b->slots = gnn_model_graph_count(model);
-    b->graphs = gnn_data_graphs(data);
-    b->epoch = b->pass = -1;
-    GNN_TRY(list_parts(b, splits));
-    GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_values, data));
-    int64_t kept = 0; /* rows on types do not belong to a graph of the batch */
-    for (int64_t v = 0; v < b->n_values; v++)
-        if (b->inputs[v].place != GNN_ON_TYPES)
-            b->inputs[kept++] = b->inputs[v];
-    b->n_values = kept;
+    const gnn__training_set_t *set = &b->set;
+    GNN_TRY(gnn__new(&b->inputs, set->n_inputs, sizeof(void *), "a model's inputs"));
+    for (int64_t k = 0; k < set->n_inputs; k++)
+        if (set->inputs[k].place != GNN_ON_TYPES)
+            b->inputs[b->n_values++] = &set->inputs[k];
     GNN_TRY(gnn__new(&b->values, b->n_values, sizeof *b->values, "a model's inputs"));
     GNN_TRY(gnn__new(&b->tensors, b->n_values, sizeof *b->tensors, "a model's inputs"));
     return gnn__new(&b->numbers, b->n_values, sizeof *b->numbers, "a model's inputs");
+}
+
+static int open_batches(graphs_t *b, const gnn_data_t *data, const gnn_split_t *splits)
+{
+    const gnn__learnt_t learnt = {.on = GNN_ON_GRAPHS,
+                                  .targets = b->config.targets,
+                                  .splits = splits,
+                                  .split = b->config.split,
+                                  .loss = b->config.loss,
+                                  .class_weight = b->config.class_weight};
+    GNN_TRY(gnn__training_set_open(&b->set, b->model, data));
+    b->slots = b->set.n_slots;
+    GNN_TRY(check_set(b));
+    GNN_TRY(gnn__training_set_learn(&b->set, &learnt));
+    if (b->config.size == 0)
+        b->config.size = GRAPHS_OF_A_BATCH;
+    b->graphs = b->set.rows;
+    b->epoch = b->pass = -1;
+    GNN_TRY(list_parts(b));
+    return list_inputs(b);
 }
 
 static void count_batches(graphs_t *b)
@@ -382,6 +379,7 @@ static void free_batches(gnn__source_state_t *state)
     gnn_free(b->values);
     gnn_free(b->tensors);
     gnn_free(b->numbers);
+    gnn__training_set_close(&b->set);
     gnn_free(b);
 }
 
@@ -399,7 +397,9 @@ int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model, const 
     graphs_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
     b->base = gnn__source_state(&of_graphs, &b->base, get);
-    const int rc = open_batches(b, data, model, splits, &own);
+    b->model = model;
+    b->config = own;
+    const int rc = open_batches(b, data, splits);
     if (rc == GNN_OK)
         count_batches(b);
     return gnn__source_finish(source, &b->base, rc);

@@ -28,8 +28,8 @@ static int gather_edges(gnn__link_source_t *b, int64_t v, const gnn_tensor_t *fr
  * message graph. */
 static int list_whole(gnn__link_source_t *b)
 {
-    for (int64_t k = 0; k < b->n_inputs; k++) {
-        const gnn__data_input_t *in = &b->inputs[k];
+    for (int64_t k = 0; k < b->set.n_inputs; k++) {
+        const gnn__data_input_t *in = &b->set.inputs[k];
         if (strcmp(in->whole.name, b->values[SOURCES].name) == 0 ||
             strcmp(in->whole.name, b->values[TARGETS].name) == 0)
             continue;
@@ -45,11 +45,11 @@ static int list_whole(gnn__link_source_t *b)
 /* The arrays on edges again, for pairs: "pairs.NAME". Gathered per batch. */
 static int list_pair_arrays(gnn__link_source_t *b)
 {
-    for (int64_t k = 0; k < b->n_inputs; k++) {
+    for (int64_t k = 0; k < b->set.n_inputs; k++) {
         char *longer;
-        if (b->inputs[k].place != GNN_ON_EDGES)
+        if (b->set.inputs[k].place != GNN_ON_EDGES)
             continue;
-        GNN_TRY(gnn__asprintf(&longer, "pairs.%s", b->inputs[k].whole.name));
+        GNN_TRY(gnn__asprintf(&longer, "pairs.%s", b->set.inputs[k].whole.name));
         b->values[b->n_values++] = (gnn_named_t){.name = longer};
     }
     return GNN_OK;
@@ -58,8 +58,7 @@ static int list_pair_arrays(gnn__link_source_t *b)
 static int open_inputs(gnn__link_source_t *b)
 {
     const int slots = gnn_model_graph_count(b->model);
-    GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_inputs, b->data));
-    const int64_t most = OF_SET + 2 * b->n_inputs;
+    const int64_t most = OF_SET + 2 * b->set.n_inputs;
     GNN_TRY(gnn__new(&b->values, most, sizeof *b->values, "a model's inputs"));
     GNN_TRY(gnn__new(&b->places, most, sizeof *b->places, "a model's inputs"));
     GNN_TRY(gnn__new(&b->rows, most, sizeof *b->rows, "a model's inputs"));
@@ -198,11 +197,11 @@ static int get_classes(gnn__link_source_t *b, int part, int64_t epoch, int64_t i
 {
     GNN_TRY(make_room(b, size_of(b, part)));
     const int64_t count = take_pairs(b, part, epoch, index);
-    for (int64_t v = b->n_whole; v < b->n_values; v++)
-        GNN_TRY(gather_edges(
-            b, v, gnn_data_rows(b->data, GNN_ON_EDGES, b->values[v].name + strlen("pairs.")),
-            b->batch_edges, count));
-    batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY, .labels = b->batch_labels};
+    for (int64_t k = 0, v = b->n_whole; k < b->set.n_inputs; k++)
+        if (b->set.inputs[k].place == GNN_ON_EDGES)
+            GNN_TRY(gather_edges(b, v++, b->set.inputs[k].whole.dense, b->batch_edges, count));
+    batch->loss = gnn__training_set_loss(&b->set, part);
+    batch->loss.labels = b->batch_labels;
     return gnn__link_inputs(b, &(gnn_node_pairs_t){count, b->batch.src, b->batch.dst},
                             &batch->inputs);
 }
@@ -281,7 +280,6 @@ static void free_batches(gnn__source_state_t *state)
     gnn__pair_list_free(&b->batch);
     gnn__link_sampling_free(b->sampling);
     gnn_free(b->places);
-    gnn_free(b->inputs);
     gnn_free(b->values);
     gnn_free(b->rows);
     gnn_free(b->rows_room);
@@ -290,24 +288,35 @@ static void free_batches(gnn__source_state_t *state)
     gnn_free(b->batch_labels);
     gnn_free(b->batch_edges);
     gnn_free(b->targets);
+    gnn__training_set_close(&b->set);
     gnn_free(b);
 }
 
 const gnn__source_kind_t gnn__source_of_pairs = {"gnn_source_of_links or gnn_source_of_edges",
                                                  free_batches};
 
-/* A source without its pairs. */
+/* A source without its pairs; `graph` NULL: the set's. */
 static int new_source(gnn__link_source_t **made, const gnn_model_t *model, const gnn_data_t *data,
                       gnn_graph_t *graph)
 {
     gnn__link_source_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of pairs"));
     b->base = gnn__source_state(&gnn__source_of_pairs, &b->base, get);
-    b->data = data;
     b->model = model;
-    b->graph = graph;
     *made = b;
-    return GNN_OK;
+    const int rc = gnn__training_set_open(&b->set, model, data);
+    b->graph = graph ? graph : b->set.graph;
+    return rc;
+}
+
+static int check_links(const gnn__training_set_t *set, const gnn_links_t *links)
+{
+    const int64_t edges = gnn_graph_n_edges(set->graph);
+    if (set->nodes == links->nodes && edges == links->edges)
+        return GNN_OK;
+    return gnn__error(
+        GNN_ESHAPE, "links of a graph of %lld nodes and %lld edges, the set has %lld and %lld",
+        (long long)links->nodes, (long long)links->edges, (long long)set->nodes, (long long)edges);
 }
 
 int gnn_source_of_links(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
@@ -319,31 +328,27 @@ int gnn_source_of_links(gnn_source_t **source, const gnn_model_t *model, const g
     GNN__NEED(model);
     GNN__NEED(data);
     GNN__NEED(links);
-    gnn__link_source_t *b;
-    if (gnn_data_nodes(data) != links->nodes ||
-        gnn_graph_n_edges(gnn_data_graph(data)) != links->edges)
-        return gnn__error(
-            GNN_ESHAPE, "links of a graph of %lld nodes and %lld edges, the set has %lld and %lld",
-            (long long)links->nodes, (long long)links->edges, (long long)gnn_data_nodes(data),
-            (long long)gnn_graph_n_edges(gnn_data_graph(data)));
-    GNN_TRY(new_source(&b, model, data, links->graph));
+    gnn__link_source_t *b = NULL;
+    int rc = new_source(&b, model, data, links->graph);
+    if (!b)
+        return rc;
+    if (rc == GNN_OK)
+        rc = check_links(&b->set, links);
     b->links = links;
     for (int p = 0; p < 3; p++)
         b->pairs[p] = gnn_links_of(links, p);
-    return gnn__source_finish(source, &b->base, open_batches(b, &own));
+    return gnn__source_finish(source, &b->base, rc == GNN_OK ? open_batches(b, &own) : rc);
 }
 
 /* The edges of each part with their ends, classes and ids. */
-static int list_classes(gnn__link_source_t *b, const int32_t *labels, const gnn_split_t *splits,
-                        int64_t split)
+static int list_classes(gnn__link_source_t *b)
 {
     gnn__link_index_t index;
     int64_t count[3] = {0};
     int rc = gnn__link_index_new(&index, b->graph, true);
     for (int p = 0; p < 3 && rc == GNN_OK; p++) {
-        const uint8_t *mask = gnn_split_mask(splits, p, split);
         for (int64_t k = 0; k < index.edges; k++)
-            count[p] += mask[index.edge[k]] && labels[index.edge[k]] >= 0;
+            count[p] += gnn__training_set_counts(&b->set, p, index.edge[k]);
         rc = gnn__pair_list_new(&b->owned[p], count[p]);
         if (rc == GNN_OK)
             rc = gnn__new(&b->labels[p], count[p], sizeof *b->labels[p], "classes of edges");
@@ -355,15 +360,30 @@ static int list_classes(gnn__link_source_t *b, const int32_t *labels, const gnn_
     for (int64_t k = 0; rc == GNN_OK && k < 3 * index.edges; k++) {
         const int p = (int)(k % 3);
         const int64_t at = k / 3, e = index.edge[at];
-        if (!gnn_split_mask(splits, p, split)[e] || labels[e] < 0)
+        if (!gnn__training_set_counts(&b->set, p, e))
             continue;
         b->owned[p].src[count[p]] = (int32_t)index.src[at];
         b->owned[p].dst[count[p]] = (int32_t)index.dst[at];
-        b->labels[p][count[p]] = labels[e];
+        b->labels[p][count[p]] = b->set.labels[e];
         b->numbers[p][count[p]++] = e;
     }
     gnn__link_index_free(&index);
     return rc;
+}
+
+static int open_classes(gnn__link_source_t *b, gnn_ints_t labels, const gnn_split_t *splits,
+                        const gnn_link_source_config_t *config)
+{
+    gnn__learnt_t learnt = {.on = GNN_ON_EDGES, .splits = splits, .split = config->split};
+    int32_t *made = NULL;
+    int rc = gnn__ints_32("labels", labels, gnn_graph_n_edges(b->graph), &learnt.labels, &made);
+    if (rc == GNN_OK)
+        rc = gnn__training_set_learn(&b->set, &learnt);
+    if (rc == GNN_OK)
+        rc = list_classes(b);
+    b->set.labels = NULL; /* copied by list_classes */
+    gnn_free(made);
+    return rc == GNN_OK ? open_batches(b, config) : rc;
 }
 
 int(gnn_source_of_edges)(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
@@ -376,17 +396,11 @@ int(gnn_source_of_edges)(gnn_source_t **source, const gnn_model_t *model, const 
     GNN__NEED(model);
     GNN__NEED(data);
     GNN__NEED(splits);
-    const int64_t edges = gnn_graph_n_edges(gnn_data_graph(data));
-    GNN_TRY(gnn__split_fits(splits, edges, "edges", own.split));
-    const int32_t *classes;
-    int32_t *made = NULL;
-    gnn__link_source_t *b;
-    GNN_TRY(new_source(&b, model, data, gnn_data_graph(data)));
-    int rc = gnn__ints_32("labels", labels, edges, &classes, &made);
+    gnn__link_source_t *b = NULL;
+    int rc = new_source(&b, model, data, NULL);
+    if (!b)
+        return rc;
     if (rc == GNN_OK)
-        rc = list_classes(b, classes, splits, own.split);
-    gnn_free(made);
-    if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
-        rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
-    return gnn__source_finish(source, &b->base, rc == GNN_OK ? open_batches(b, &own) : rc);
+        rc = open_classes(b, labels, splits, &own);
+    return gnn__source_finish(source, &b->base, rc);
 }

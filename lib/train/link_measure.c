@@ -3,7 +3,7 @@
 
 static int check_pairs(const gnn__link_source_t *b, const gnn_node_pairs_t *pairs)
 {
-    const int64_t n = gnn_data_nodes(b->data);
+    const int64_t n = b->set.nodes;
     if (pairs->count < 0 || (pairs->count > 0 && (!pairs->src || !pairs->dst)))
         return gnn__error(GNN_EINVALID, "%lld pairs without their ends", (long long)pairs->count);
     for (int64_t k = 0; k < pairs->count; k++)

@@ -39,8 +39,8 @@ static int open_values(gnn__link_sampling_t *s, const gnn__link_source_t *b)
 {
     const int64_t graphs = gnn_sampler_graphs(s->sampler);
     s->n_values = 2;
-    for (int64_t k = 0; k < b->n_inputs; k++)
-        s->n_values += b->inputs[k].place == GNN_ON_EDGES ? graphs : 1;
+    for (int64_t k = 0; k < b->set.n_inputs; k++)
+        s->n_values += b->set.inputs[k].place == GNN_ON_EDGES ? graphs : 1;
     GNN_TRY(gnn__new(&s->values, s->n_values, sizeof *s->values, "a model's inputs"));
     return gnn__new(&s->rows, s->n_values, sizeof *s->rows, "a model's inputs");
 }
@@ -48,7 +48,7 @@ static int open_values(gnn__link_sampling_t *s, const gnn__link_source_t *b)
 static int open_sampling(gnn__link_sampling_t *s, const gnn__link_source_t *b,
                          const gnn_sampling_t *how)
 {
-    const int64_t n = gnn_data_nodes(b->data);
+    const int64_t n = b->set.nodes;
     gnn_sampler_config_t config = how->sampler;
     GNN_TRY(gnn_sampler_new(&s->sampler, b->graph, &config));
     GNN_TRY(check_slots(b, s->sampler));

@@ -47,7 +47,7 @@ typedef struct gnn__link_sampling gnn__link_sampling_t;
 /* Batches of links and negative pairs, or of edges with classes. */
 typedef struct gnn__link_source {
     gnn__source_state_t base;
-    const gnn_data_t *data;
+    gnn__training_set_t set;
     const gnn_model_t *model;
     gnn_links_t *links; /* NULL: batches of classes */
     gnn_link_source_config_t config;
@@ -58,9 +58,7 @@ typedef struct gnn__link_source {
     gnn_data_place_t *places; /* (n_whole) inputs from the set */
     int64_t n_values, n_whole;
     gnn__link_sampling_t *sampling; /* NULL: batches run on the whole graph */
-    gnn__data_input_t *inputs;      /* of the set */
-    int64_t n_inputs;
-    gnn_tensor_t *rows; /* (n_values) gathered rows of edges; data NULL: not gathered */
+    gnn_tensor_t *rows;             /* (n_values) gathered rows of edges; data NULL: not gathered */
     int64_t *rows_room;
     /* pairs of each part: links, or edges with classes */
     gnn_node_pairs_t pairs[3];

@@ -27,16 +27,15 @@ typedef struct gnn__filled {
     int64_t n_values;
     int32_t *labels;
     uint8_t *mask;
-    gnn_real_t *numbers; /* one-hot targets */
+    gnn_real_t *numbers; /* of the targets */
     gnn_tensor_t targets;
     int64_t labels_room, mask_room, numbers_room;
     gnn_batch_t batch;
 } gnn__filled_t;
 
-/* An input of the model from the set: rows on all nodes, edges or graphs. */
+/* An input of the model from the set. */
 typedef struct gnn__sampled_input {
-    gnn_named_t whole;
-    gnn_data_place_t place;
+    gnn__data_input_t of_set;
     bool weighs; /* the edge array that edge scales multiply */
 } gnn__sampled_input_t;
 
@@ -44,7 +43,7 @@ typedef struct gnn__sampled_source {
     gnn__source_state_t base;
     const gnn_model_t *model;
     gnn_context_t *context;
-    const gnn_data_t *data;
+    gnn__training_set_t set;
     gnn_train_config_t config;
     int64_t batch; /* seeds of one */
     gnn_sampler_t *sampler;

@@ -70,19 +70,12 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 
 /* ---- making ---- */
 
-/* The labelled nodes of a part. */
+/* The nodes of a part that count. */
 static int find_seeds(gnn__sampled_source_t *b, int part)
 {
-    const uint8_t *mask = gnn__train_mask(b->data, &b->config, part);
-    const int32_t *labels = gnn_data_labels(b->data);
-    const int64_t n = gnn_data_nodes(b->data);
-    int64_t count = 0;
-    GNN_TRY(gnn__new(&b->own_seeds[part], n, sizeof **b->own_seeds, "nodes to learn from"));
-    for (int64_t i = 0; mask && i < n; i++)
-        if (mask[i] && labels[i] >= 0)
-            b->own_seeds[part][count++] = (int32_t)i;
+    GNN_TRY(gnn__new(&b->own_seeds[part], b->set.rows, sizeof **b->own_seeds, "nodes to learn from"));
+    b->n_seeds[part] = gnn__training_set_rows(&b->set, part, b->own_seeds[part]);
     b->seeds[part] = b->own_seeds[part];
-    b->n_seeds[part] = count;
     return GNN_OK;
 }
 
@@ -104,38 +97,24 @@ static int make_sampler(gnn__sampled_source_t *b)
         config.roots = b->seeds[GNN_TRAIN];
         config.n_roots = b->n_seeds[GNN_TRAIN];
     }
-    return gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &config);
+    return gnn_sampler_new(&b->sampler, b->set.graph, &config);
 }
 
-/* Finds the rows of a name, on nodes, edges or graphs in this order; false: the set has none.
- * "weight" always exists, for edge scales. */
-static bool find_input(const gnn__data_input_t *of_set, int64_t count, const char *name,
-                       gnn__sampled_input_t *in)
-{
-    const gnn__data_input_t *found = NULL;
-    for (int64_t k = 0; k < count; k++)
-        if (strcmp(of_set[k].whole.name, name) == 0 && (!found || of_set[k].place < found->place))
-            found = &of_set[k];
-    *in = (gnn__sampled_input_t){.whole = {.name = name}, .place = GNN_ON_EDGES};
-    if (found) {
-        in->whole = found->whole;
-        in->place = found->place;
-    }
-    in->weighs = strcmp(name, "weight") == 0;
-    return found || in->weighs;
-}
-
+/* Inputs that the set has. "weight" always exists, for edge scales. */
 static int find_inputs(gnn__sampled_source_t *b)
 {
     const int64_t count = gnn_model_input_count(b->model);
-    gnn__data_input_t *of_set;
-    int64_t n;
     GNN_TRY(gnn__new(&b->inputs, count, sizeof *b->inputs, "a model's inputs"));
-    GNN_TRY(gnn__data_inputs(&of_set, &n, b->data));
-    for (int64_t k = 0; k < count; k++)
-        if (find_input(of_set, n, gnn_model_input_name(b->model, k), &b->inputs[b->n_inputs]))
-            b->n_inputs++;
-    gnn_free(of_set);
+    for (int64_t k = 0; k < count; k++) {
+        const char *name = gnn_model_input_name(b->model, k);
+        const gnn__data_input_t *found = gnn__training_set_input(&b->set, name);
+        const bool weighs = strcmp(name, "weight") == 0;
+        if (found)
+            b->inputs[b->n_inputs++] = (gnn__sampled_input_t){*found, weighs};
+        else if (weighs)
+            b->inputs[b->n_inputs++] =
+                (gnn__sampled_input_t){{.whole = {.name = name}, .place = GNN_ON_EDGES}, true};
+    }
     return GNN_OK;
 }
 
@@ -170,9 +149,6 @@ static int open_batches(gnn__sampled_source_t *b)
     GNN_TRY(find_inputs(b));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(b, part));
-    if (b->n_seeds[GNN_TRAIN] == 0)
-        return gnn__error(GNN_EINVALID, "split %lld has no training nodes with a label",
-                          (long long)b->config.split);
     GNN_TRY(make_sampler(b));
     take_own_seeds(b);
     GNN_TRY(check_slots(b));
@@ -197,21 +173,22 @@ static void free_batches(gnn__source_state_t *state)
     gnn_free(b->order);
     gnn_free(b->inputs);
     gnn_sampler_free(b->sampler);
+    gnn__training_set_close(&b->set);
     gnn_free(b);
 }
 
 static const gnn__source_kind_t of_samples = {"gnn_source_of_data", free_batches};
 
 int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                            const gnn_data_t *data, const gnn_train_config_t *config)
+                            gnn__training_set_t *set, const gnn_train_config_t *config)
 {
     gnn__sampled_source_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of samples"));
     b->base = gnn__source_state(&of_samples, &b->base, get);
-    b->base.source.identity = gnn__identify_data(data, config);
+    b->base.source.identity = gnn__identify_data(set, config);
     b->model = model;
     b->context = context;
-    b->data = data;
+    b->set = gnn__training_set_move(set);
     b->config = *config;
     return gnn__source_finish(source, &b->base, open_batches(b));
 }

@@ -7,7 +7,7 @@ static int64_t count_values(const gnn__sampled_source_t *b)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < b->n_inputs; k++)
-        count += b->inputs[k].place == GNN_ON_EDGES ? gnn_sampler_graphs(b->sampler) : 1;
+        count += b->inputs[k].of_set.place == GNN_ON_EDGES ? gnn_sampler_graphs(b->sampler) : 1;
     return count;
 }
 
@@ -104,9 +104,10 @@ static int take_edge_rows(gnn__filled_t *f, const gnn__sampled_source_t *b,
     for (int64_t l = 0; l < graphs; l++, ++*v) {
         const int64_t edges = gnn_graph_n_edges(gnn_sample_graph(f->sample, l));
         const gnn__part_index_t index = {.edges = gnn_sample_edges(f->sample, l), .count = edges};
-        f->values[*v] = (gnn_named_t){.name = in->whole.name};
-        if (in->whole.dense)
-            GNN_TRY(gnn__part_rows_take(&f->rows[*v], &in->whole, &index, context, &f->values[*v]));
+        f->values[*v] = (gnn_named_t){.name = in->of_set.whole.name};
+        if (in->of_set.whole.dense)
+            GNN_TRY(gnn__part_rows_take(&f->rows[*v], &in->of_set.whole, &index, context,
+                                        &f->values[*v]));
         f->values[*v].slot = b->sampler->row->blocks ? (int)l + 1 : 0;
         if (in->weighs)
             scale_weights(f, *v, l, edges);
@@ -120,13 +121,14 @@ static int take_rows(gnn__filled_t *f, const gnn__sampled_source_t *b, gnn_conte
     const gnn__part_index_t index = {.nodes = gnn_sample_nodes(f->sample, &nodes), .count = nodes};
     for (int64_t k = 0; k < b->n_inputs; k++) {
         const gnn__sampled_input_t *in = &b->inputs[k];
-        if (in->place == GNN_ON_EDGES) {
+        if (in->of_set.place == GNN_ON_EDGES) {
             GNN_TRY(take_edge_rows(f, b, in, context, &v));
             continue;
         }
-        f->values[v] = in->whole;
-        if (in->place == GNN_ON_NODES)
-            GNN_TRY(gnn__part_rows_take(&f->rows[v], &in->whole, &index, context, &f->values[v]));
+        f->values[v] = in->of_set.whole;
+        if (in->of_set.place == GNN_ON_NODES)
+            GNN_TRY(gnn__part_rows_take(&f->rows[v], &in->of_set.whole, &index, context,
+                                        &f->values[v]));
         v++;
     }
     return GNN_OK;
@@ -134,20 +136,19 @@ static int take_rows(gnn__filled_t *f, const gnn__sampled_source_t *b, gnn_conte
 
 /* ---- targets ---- */
 
-static int take_targets(gnn__filled_t *f, const gnn__sampled_source_t *b, int64_t rows)
+static int take_targets(gnn__filled_t *f, const gnn__sampled_source_t *b, const int32_t *node,
+                        int64_t rows)
 {
-    const int64_t classes = gnn_data_classes(b->data);
+    const int64_t columns = gnn__training_set_columns(&b->set);
     int64_t count;
-    if (b->config.loss == GNN_LOSS_CROSS_ENTROPY)
+    if (!gnn__training_set_has_targets(&b->set))
         return GNN_OK;
-    if (!gnn__mul(rows, classes, &count))
+    if (!gnn__mul(rows, columns, &count))
         return gnn__error(GNN_EOVERFLOW, "targets of %lld rows do not fit", (long long)rows);
     GNN_TRY(gnn__reserve(&f->numbers, &f->numbers_room, count, sizeof *f->numbers, "targets"));
-    memset(f->numbers, 0, (size_t)count * sizeof *f->numbers);
-    f->targets = gnn_tensor(f->numbers, rows, classes);
+    f->targets = gnn_tensor(f->numbers, rows, columns);
     for (int64_t k = 0; k < rows; k++)
-        if (f->labels[k] >= 0 && f->labels[k] < classes)
-            gnn__row(&f->targets, k)[f->labels[k]] = 1;
+        gnn__training_set_target(&b->set, node[k], gnn__row(&f->targets, k));
     return GNN_OK;
 }
 
@@ -156,41 +157,35 @@ static int take_targets(gnn__filled_t *f, const gnn__sampled_source_t *b, int64_
 static int take_labels(gnn__filled_t *f, const gnn__sampled_source_t *b, int64_t n_seeds)
 {
     const bool blocks = b->sampler->row->blocks, all = b->sampler->row->all_learn;
-    const uint8_t *in_part = gnn__train_mask(b->data, &b->config, f->key.part);
-    const int32_t *labels = gnn_data_labels(b->data);
+    const gnn__training_set_t *set = &b->set;
     int64_t nodes;
     const int32_t *node = gnn_sample_nodes(f->sample, &nodes);
     const int64_t rows = blocks ? n_seeds : nodes;
     GNN_TRY(gnn__reserve(&f->labels, &f->labels_room, rows, sizeof *f->labels, "labels"));
     GNN_TRY(gnn__reserve(&f->mask, &f->mask_room, rows, 1, "marks of rows"));
     for (int64_t k = 0; k < rows; k++) {
-        f->labels[k] = labels[node[k]];
-        f->mask[k] = all ? in_part[node[k]] : k < n_seeds;
+        f->labels[k] = set->labels ? set->labels[node[k]] : -1;
+        f->mask[k] = all ? set->masks[f->key.part][node[k]] : k < n_seeds;
     }
-    return take_targets(f, b, rows);
+    return take_targets(f, b, node, rows);
 }
 
 static int fill(gnn__filled_t *f, gnn__sampled_source_t *b, gnn_context_t *context)
 {
-    const gnn_train_config_t *c = &b->config;
-    const bool training = f->key.part == GNN_TRAIN;
     const int64_t seeds = take_seeds(f, b);
     GNN_TRY(gnn_sample_draw(f->sample, context, seeds, f->seeds, f->key.epoch, f->key.index));
     GNN_TRY(take_graphs(f, b));
     GNN_TRY(take_rows(f, b, context));
     GNN_TRY(take_labels(f, b, seeds));
-    f->batch =
-        (gnn_batch_t){.inputs = {.graphs = f->graphs,
-                                 .n_graphs = gnn_model_graph_count(b->model),
-                                 .values = f->values,
-                                 .n_values = f->n_values},
-                      .loss = {.kind = c->loss,
-                               .labels = f->labels,
-                               .targets = c->loss == GNN_LOSS_CROSS_ENTROPY ? NULL : &f->targets,
-                               .mask = f->mask,
-                               .label_smoothing = training ? c->label_smoothing : 0,
-                               .class_weight = c->class_weight,
-                               .row_weight = gnn_sample_node_scale(f->sample)}};
+    f->batch = (gnn_batch_t){.inputs = {.graphs = f->graphs,
+                                        .n_graphs = gnn_model_graph_count(b->model),
+                                        .values = f->values,
+                                        .n_values = f->n_values},
+                             .loss = gnn__training_set_loss(&b->set, f->key.part)};
+    f->batch.loss.labels = b->set.labels ? f->labels : NULL;
+    f->batch.loss.targets = gnn__training_set_has_targets(&b->set) ? &f->targets : NULL;
+    f->batch.loss.mask = f->mask;
+    f->batch.loss.row_weight = gnn_sample_node_scale(f->sample);
     return GNN_OK;
 }
 

@@ -1,6 +1,90 @@
 /* Sources of batches: those of the library's makers, and gnn_train, which makes one of a data set
  * and trains on it. */
+#include <gnn/links.h>
 #include <lib/train/train.h>
+
+/* ---- by the settings of a training ---- */
+
+/* Settings that only full-batch training, or node classification, supports. */
+static int check_alone(const gnn_train_config_t *c)
+{
+    const char *what = c->links ? "links" : "typed samples", *other = NULL;
+    if (c->drop_edge != 0 || c->drop_node != 0)
+        other = "drop_edge and drop_node";
+    else if (c->targets)
+        other = "targets";
+    else if (c->links && c->typed)
+        other = "typed samples";
+    else if (c->links ? c->class_weight != NULL || c->splits != NULL : c->sampling != NULL)
+        other = c->links ? "class_weight and splits" : "sampling";
+    else if (!c->links && c->loss != GNN_LOSS_CROSS_ENTROPY)
+        other = "a loss other than cross-entropy";
+    return other ? gnn__error(GNN_EUNSUPPORTED, "training on %s takes no %s", what, other) : GNN_OK;
+}
+
+/* One step per batch of pairs. */
+static int source_of_links(gnn_source_t **source, const gnn_model_t *model, const gnn_data_t *data,
+                           const gnn_train_config_t *config)
+{
+    const gnn_link_source_config_t how = {
+        .seed = config->sampling ? config->sampling->sampler.seed : 0, .sampling = config->sampling};
+    return gnn_source_of_links(source, model, data, config->links, &how);
+}
+
+static int check_nodes(const gnn__training_set_t *set, const gnn_train_config_t *config)
+{
+    const bool drops = config->drop_edge != 0 || config->drop_node != 0;
+    if (config->sampling && drops)
+        return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
+                                            "whole graph, samples leave edges out anyway");
+    GNN_TRY(gnn__training_set_slots(set));
+    if (set->several && (config->sampling || drops))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s on a set with graphs for %d slots: training is on "
+                          "all of them",
+                          config->sampling ? "samples" : "dropped edges and nodes", set->n_slots);
+    return GNN_OK;
+}
+
+/* Resolves and checks the set, which the source takes over. */
+static int source_of_nodes(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                           gnn__training_set_t *set, const gnn_train_config_t *config)
+{
+    const gnn__learnt_t learnt = {.targets = config->targets,
+                                  .splits = config->splits,
+                                  .split = config->split,
+                                  .metric = config->metric,
+                                  .loss = config->loss,
+                                  .class_weight = config->class_weight,
+                                  .label_smoothing = config->label_smoothing};
+    GNN_TRY(gnn__training_set_learn(set, &learnt));
+    GNN_TRY(check_nodes(set, config));
+    if (config->typed)
+        return gnn__batches_of_types(source, model, context, set, config);
+    return config->sampling ? gnn__batches_of_samples(source, model, context, set, config)
+                            : gnn__batches_of_nodes(source, model, context, set, config);
+}
+
+int gnn__batches_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                         gnn_data_t *data, const gnn_train_config_t *config)
+{
+    if (config->links || config->typed)
+        GNN_TRY(check_alone(config));
+    if (config->links) {
+        GNN_TRY(source_of_links(source, model, data, config));
+    } else {
+        gnn__training_set_t set;
+        int rc = gnn__training_set_open(&set, model, data);
+        if (rc == GNN_OK)
+            rc = source_of_nodes(source, model, context, &set, config);
+        gnn__training_set_close(&set);
+        GNN_TRY(rc);
+    }
+    (*source)->state->of_data = true;
+    return GNN_OK;
+}
+
+/* ---- of all kinds ---- */
 
 void gnn_source_free(gnn_source_t *source)
 {

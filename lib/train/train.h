@@ -4,6 +4,7 @@
 
 #include <gnn/train.h>
 #include <lib/base/ranks.h>
+#include <lib/train/training_set.h>
 #include <math.h>
 
 /* Id of the first parameter with a non-finite value (gradients 0) or gradient (1), with position
@@ -167,36 +168,25 @@ static inline int gnn__source_is(const gnn_source_t *source, const gnn__source_k
 /* Checks the arguments of gnn_train and makes the source of its batches. */
 int gnn__batches_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
                          gnn_data_t *data, const gnn_train_config_t *config);
-/* The same for config->sampling and config->typed, with checked arguments. */
+/* Its sources of nodes: the whole graph as one batch, config->sampling and config->typed. They take
+ * the opened set over. */
+int gnn__batches_of_nodes(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
+                          gnn__training_set_t *set, const gnn_train_config_t *config);
 int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                            const gnn_data_t *data, const gnn_train_config_t *config);
+                            gnn__training_set_t *set, const gnn_train_config_t *config);
 int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                          const gnn_data_t *data, const gnn_train_config_t *config);
-/* Does the model run on the set's graphs of slots, rather than on its single graph? */
-bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
+                          gnn__training_set_t *set, const gnn_train_config_t *config);
 
-/* Is any of n mask elements set? NULL: none. */
-bool gnn__any_marked(const uint8_t *mask, int64_t n);
-/* (nodes) the mask of a part in the split of a training, the caller's or the set's. */
-const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part);
 /* The identity of a set for resumed trainings: sizes, labels, masks, class weights and sampling
  * settings. Not the features, which may have been scaled on another machine. */
-uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);
+uint64_t gnn__identify_data(const gnn__training_set_t *set, const gnn_train_config_t *config);
 
 /* GNN_EINVALID unless all ranks hold the same set; the same seed and weights. Collective calls. */
-int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn_data_t *data);
+int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set);
 int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
                             const gnn_model_t *model);
 
-/* ---- data_inputs.c ---- */
-
-/* A named input of a model from a set. */
-typedef struct gnn__data_input {
-    gnn_named_t whole; /* all rows, borrowed */
-    gnn_data_place_t place;
-} gnn__data_input_t;
-/* "x", then the set's arrays of reals in its order; `*list` is released with gnn_free. */
-int gnn__data_inputs(gnn__data_input_t **list, int64_t *count, const gnn_data_t *data);
+/* ---- the loop's programs ---- */
 
 /* A tape with the program of one batch. */
 typedef struct gnn__run {

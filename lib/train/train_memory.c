@@ -101,16 +101,15 @@ static int measure_weights(question_t *q)
     return GNN_OK;
 }
 
-/* Bytes of views of the model's graphs: the set's graphs of slots, or its single one. */
-static size_t views_of(const question_t *q)
+/* Bytes of views of the model's graphs. */
+static int measure_views(question_t *q)
 {
-    const int64_t slots = gnn_data_graph_count(q->data);
-    size_t bytes = 0;
-    if (!gnn__runs_on_slots(q->model, q->data))
-        return gnn__graph_bytes(gnn_data_graph(q->data), true);
-    for (int64_t k = 0; k < slots; k++)
-        bytes += gnn__graph_bytes(gnn_data_graph_at(q->data, k), true);
-    return bytes;
+    gnn__training_set_t set;
+    const int rc = gnn__training_set_open(&set, q->model, q->data);
+    for (int slot = 0; rc == GNN_OK && slot < (set.several ? set.n_slots : 1); slot++)
+        q->memory->views += gnn__graph_bytes(set.several ? set.graphs[slot] : set.graph, true);
+    gnn__training_set_close(&set);
+    return rc;
 }
 
 static int measure(question_t *q, const gnn_source_t *source)
@@ -122,7 +121,7 @@ static int measure(question_t *q, const gnn_source_t *source)
     GNN_TRY(measure_weights(q));
     m->activations = train + validate + q->scratch;
     if (!q->config->sampling)
-        m->views = views_of(q);
+        GNN_TRY(measure_views(q));
     m->total = m->weights + m->activations + m->views + m->batches;
     return GNN_OK;
 }

@@ -18,7 +18,7 @@ typedef struct {
     gnn__source_state_t base;
     const gnn_model_t *model;
     gnn_context_t *context;
-    const gnn_data_t *data;
+    gnn__training_set_t set;
     gnn_train_config_t config;
     gnn_typed_sampling_t typed;
     int64_t type, first, batch; /* first: node id in the set of the type's first node */
@@ -50,7 +50,7 @@ static int find_place(typed_t *t)
         t->first += k < t->type ? h->types[k].count : 0;
         all += h->types[k].count;
     }
-    const int64_t n = gnn_data_nodes(t->data), own = h->types[t->type].count;
+    const int64_t n = t->set.nodes, own = h->types[t->type].count;
     t->of_all = n == all && n != own;
     if (!t->of_all)
         t->first = 0;
@@ -65,12 +65,10 @@ static int find_place(typed_t *t)
 /* The labelled nodes of the type in a part. */
 static int find_seeds(typed_t *t, int part)
 {
-    const uint8_t *mask = gnn__train_mask(t->data, &t->config, part);
-    const int32_t *labels = gnn_data_labels(t->data);
     const int64_t own = t->typed.hetero->types[t->type].count;
     GNN_TRY(gnn__new(&t->seeds[part], own, sizeof **t->seeds, "nodes to learn from"));
-    for (int64_t i = 0; mask && i < own; i++)
-        if (mask[t->first + i] && labels[t->first + i] >= 0)
+    for (int64_t i = 0; i < own; i++)
+        if (gnn__training_set_counts(&t->set, part, t->first + i))
             t->seeds[part][t->n_seeds[part]++] = (int32_t)i;
     return GNN_OK;
 }
@@ -88,25 +86,19 @@ static int64_t type_of(const typed_t *t, const gnn__data_input_t *in)
 static int find_inputs(typed_t *t)
 {
     const int64_t count = gnn_model_input_count(t->model);
-    gnn__data_input_t *of_set;
-    int64_t n;
-    int rc = GNN_OK;
     GNN_TRY(gnn__new(&t->inputs, count, sizeof *t->inputs, "a model's inputs"));
-    GNN_TRY(gnn__data_inputs(&of_set, &n, t->data));
-    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
-        for (int64_t i = 0; i < n; i++) {
-            const gnn__data_input_t *in = &of_set[i];
-            if (strcmp(in->whole.name, gnn_model_input_name(t->model, k)) != 0)
-                continue;
-            if (in->place == GNN_ON_EDGES)
-                rc = gnn__error(GNN_EUNSUPPORTED,
-                                "typed samples bring no rows of edges, the model reads \"%.80s\"",
-                                in->whole.name);
-            t->inputs[t->n_inputs++] = (typed_input_t){*in, type_of(t, in)};
-            break;
-        }
-    gnn_free(of_set);
-    return rc;
+    for (int64_t k = 0; k < count; k++) {
+        const gnn__data_input_t *in =
+            gnn__training_set_input(&t->set, gnn_model_input_name(t->model, k));
+        if (!in)
+            continue;
+        if (in->place == GNN_ON_EDGES)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "typed samples bring no rows of edges, the model reads \"%.80s\"",
+                              in->whole.name);
+        t->inputs[t->n_inputs++] = (typed_input_t){*in, type_of(t, in)};
+    }
+    return GNN_OK;
 }
 
 static int open_typed(typed_t *t)
@@ -148,6 +140,7 @@ static void free_typed(gnn__source_state_t *state)
     gnn_free(t->nodes);
     gnn_free(t->labels);
     gnn_free(t->mask);
+    gnn__training_set_close(&t->set);
     gnn_free(t);
 }
 
@@ -218,11 +211,10 @@ static int take_rows(typed_t *t, int64_t count)
 
 static int take_labels(typed_t *t, int64_t count, int64_t seed, int64_t seeds)
 {
-    const int32_t *labels = gnn_data_labels(t->data);
     GNN_TRY(gnn__reserve(&t->labels, &t->labels_room, count, sizeof *t->labels, "labels"));
     GNN_TRY(gnn__reserve(&t->mask, &t->mask_room, count, 1, "marks of rows"));
     for (int64_t k = 0; k < count; k++) {
-        t->labels[k] = labels[t->nodes[k]];
+        t->labels[k] = t->set.labels[t->nodes[k]];
         t->mask[k] = k >= seed && k < seed + seeds;
     }
     return GNN_OK;
@@ -239,23 +231,20 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     GNN_TRY(take_nodes(t, &count, &seed));
     GNN_TRY(take_rows(t, count));
     GNN_TRY(take_labels(t, count, seed, seeds));
-    *batch =
-        (gnn_batch_t){.inputs = {.graphs = t->graphs,
-                                 .n_graphs = gnn_model_graph_count(t->model),
-                                 .values = t->values,
-                                 .n_values = t->n_inputs},
-                      .loss = {.kind = t->config.loss,
-                               .labels = t->labels,
-                               .mask = t->mask,
-                               .label_smoothing = part == GNN_TRAIN ? t->config.label_smoothing : 0,
-                               .class_weight = t->config.class_weight}};
+    *batch = (gnn_batch_t){.inputs = {.graphs = t->graphs,
+                                      .n_graphs = gnn_model_graph_count(t->model),
+                                      .values = t->values,
+                                      .n_values = t->n_inputs},
+                           .loss = gnn__training_set_loss(&t->set, part)};
+    batch->loss.labels = t->labels;
+    batch->loss.mask = t->mask;
     return GNN_OK;
 }
 
 static const gnn__source_kind_t of_types = {"gnn_source_of_data", free_typed};
 
 int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
-                          const gnn_data_t *data, const gnn_train_config_t *config)
+                          gnn__training_set_t *set, const gnn_train_config_t *config)
 {
     typed_t *t;
     GNN__NEED(config->typed->hetero);
@@ -265,13 +254,13 @@ int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_c
     t->base = gnn__source_state(&of_types, &t->base, get);
     t->model = model;
     t->context = context;
-    t->data = data;
+    t->set = gnn__training_set_move(set);
     t->config = *config;
     t->typed = *config->typed;
     const int rc = open_typed(t);
     for (int part = GNN_TRAIN; rc == GNN_OK && part <= GNN_VALIDATION; part++)
         t->base.source.count[part] = (t->n_seeds[part] + t->batch - 1) / t->batch;
-    t->base.source.identity =
-        gnn__identify_data(data, config) ^ t->typed.seed ^ (uint64_t)t->batch * 0x9e3779b97f4a7c15u;
+    t->base.source.identity = gnn__identify_data(&t->set, config) ^ t->typed.seed ^
+                              (uint64_t)t->batch * 0x9e3779b97f4a7c15u;
     return gnn__source_finish(source, &t->base, rc);
 }

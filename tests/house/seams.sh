@@ -1,7 +1,8 @@
 #!/bin/sh
 # What is done in one place alone: lists grow by doubling (gnn__room, gnn__one_more), JSON is read
-# and written (json_text.c), and a file that is missing is told from one that cannot be read
-# (gnn__file_there).
+# and written (json_text.c), a file that is missing is told from one that cannot be read
+# (gnn__file_there), what trainings read of a data set is resolved and checked (training_set.c), and
+# what kernels know of entries of tables is listed (hints.c).
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -35,6 +36,16 @@ missing() {
     grep -nHE '\b(access|faccessat)\(' "$@"
 }
 
+# Sources of batches that ask a data set themselves.
+sets() {
+    grep -nHE '\bgnn_data_[a-z_]+\(' "$@" | grep -v '^lib/train/training_set.c:'
+}
+
+# Entries and implementations that are known by their addresses.
+addresses() {
+    grep -nHE '[!=]= *&gnn_' "$@"
+}
+
 verdict() { # WORDS FOUND
     if [ -z "$2" ]; then
         passed=$((passed + 1))
@@ -55,9 +66,11 @@ void f(void)
     json_array_append_new(list, json_null());
     if (access(path, F_OK) == 0)
         return;
+    labels = gnn_data_labels(data);
+    slope = plan->prior[0] == &gnn_prior_slope;
 }
 EOF
-for check in growth:2 json:2 missing:1; do
+for check in growth:2 json:2 missing:1 sets:1 addresses:1; do
     found=$(${check%:*} "$work/planted.c" | wc -l)
     [ "$found" -eq "${check#*:}" ] && found=
     verdict "${check%:*} does not see what was planted" "$found"
@@ -68,6 +81,8 @@ find lib graphs -name '*.[ch]' | sort >"$work/files"
     verdict "lists that grow by an element:" "$(growth $(cat "$work/files"))"
     verdict "JSON outside of json_text.c, or unchecked:" "$(json $(cat "$work/files"))"
     verdict "files that are missing or cannot be read:" "$(missing $(cat "$work/files"))"
+    verdict "sets that are not read by training_set.c:" "$(sets $(grep '^lib/train/' "$work/files"))"
+    verdict "entries known by address outside of hints.c:" "$(addresses $(grep -E '^lib/(aggregate|kernels|ops|tape)/' "$work/files"))"
 }
 echo "CHECKS $passed $failed"
 [ "$failed" -eq 0 ]

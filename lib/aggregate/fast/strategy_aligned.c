@@ -19,16 +19,16 @@ enum { NODE_COLUMNS = 2 };
 enum { QUERIES, KEYS, VALUES, COPIES };
 static const int inputs[COPIES] = {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY, GNN_AGGREGATE_SRC_MESSAGE};
 
-static bool is_node_prior(const gnn_prior_t *prior)
+static bool is_node_prior(const gnn__plan_t *plan, int p)
 {
-    return prior == &gnn_prior_receiver || prior == &gnn_prior_sender;
+    return plan->hints.prior[p] == GNN__PRIOR_RECEIVER || plan->hints.prior[p] == GNN__PRIOR_SENDER;
 }
 
 static bool has_node_prior(const gnn__plan_t *plan)
 {
     bool found = false;
     for (int p = 0; p < GNN_PRIORS; p++)
-        found |= is_node_prior(plan->prior[p]);
+        found |= is_node_prior(plan, p);
     return found;
 }
 
@@ -77,8 +77,9 @@ static gnn__plan_t aligned_plan(const gnn__plan_t *plan)
     aligned.key_width = heads * s->d_k;
     aligned.has_priors = false;
     for (int p = 0; p < GNN_PRIORS; p++) {
-        const bool node = is_node_prior(plan->prior[p]);
+        const bool node = is_node_prior(plan, p);
         aligned.prior[p] = node ? NULL : plan->prior[p];
+        aligned.hints.prior[p] = node ? GNN__PRIOR_NONE : plan->hints.prior[p];
         aligned.has[GNN_AGGREGATE_PRIOR_0 + p] &= !node;
         if (node)
             aligned.d[GNN_AGGREGATE_PRIOR_0 + p].data = NULL;
@@ -159,12 +160,12 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 /* ---- copies ---- */
 
 /* The sum of a node's priors of one kind for a head; 0 where there is none. */
-static gnn_real_t node_term(const gnn__plan_t *plan, const gnn_prior_t *prior, int64_t node,
+static gnn_real_t node_term(const gnn__plan_t *plan, gnn__prior_kind_t kind, int64_t node,
                             int64_t head)
 {
     gnn_real_t sum = 0;
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (plan->prior[p] == prior)
+        if (plan->hints.prior[p] == kind)
             sum += gnn__row(&plan->in[GNN_AGGREGATE_PRIOR_0 + p], node)[head];
     return sum;
 }
@@ -174,11 +175,11 @@ static void fill_node_columns(const gnn__plan_t *plan, int copy, int64_t node, i
                               gnn_real_t *columns)
 {
     if (copy == KEYS) {
-        columns[0] = node_term(plan, &gnn_prior_sender, node, head);
+        columns[0] = node_term(plan, GNN__PRIOR_SENDER, node, head);
         columns[1] = 1;
     } else {
         columns[0] = 1 / plan->shape.scale;
-        columns[1] = node_term(plan, &gnn_prior_receiver, node, head) / plan->shape.scale;
+        columns[1] = node_term(plan, GNN__PRIOR_RECEIVER, node, head) / plan->shape.scale;
     }
 }
 
@@ -208,13 +209,10 @@ static void copy_rows(const gnn__plan_t *plan, const gnn__plan_t *aligned, int c
 /* The gradient of a copy is wanted: by the input, or by a prior in its columns. */
 static bool wants_copy(const gnn__plan_t *plan, int copy)
 {
+    const gnn__prior_kind_t kind = copy == QUERIES ? GNN__PRIOR_RECEIVER : GNN__PRIOR_SENDER;
     bool wants = gnn__wants_gradient(plan, inputs[copy]);
-    for (int p = 0; p < GNN_PRIORS; p++)
-        wants |= plan->prior[p] &&
-                 plan->prior[p] == (copy == QUERIES ? &gnn_prior_receiver
-                                    : copy == KEYS  ? &gnn_prior_sender
-                                                    : NULL) &&
-                 gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p);
+    for (int p = 0; copy != VALUES && p < GNN_PRIORS; p++)
+        wants |= plan->hints.prior[p] == kind && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p);
     return wants;
 }
 
@@ -271,12 +269,12 @@ static void add_gradient(const gnn__plan_t *plan, const gnn__plan_t *aligned, in
 /* A sender's prior stands in its key as it is, a receiver's in its query over the scale. */
 static void add_prior_gradient(const gnn__plan_t *plan, int p, const copies_t *copies)
 {
-    const bool sender = plan->prior[p] == &gnn_prior_sender;
+    const bool sender = plan->hints.prior[p] == GNN__PRIOR_SENDER;
     const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_PRIOR_0 + p],
                        *d_rows = &copies->d_rows[sender ? KEYS : QUERIES];
     const int64_t own = plan->shape.d_k, width = own + NODE_COLUMNS, heads = plan->shape.heads;
     const gnn_real_t factor = sender ? 1 : 1 / plan->shape.scale;
-    if (!d->data || !is_node_prior(plan->prior[p]))
+    if (!d->data || !is_node_prior(plan, p))
         return;
     for (int64_t i = 0; i < d->rows; i++)
         for (int64_t a = 0; a < heads; a++)

@@ -42,17 +42,19 @@ static bool has_factors(const gnn__plan_t *plan)
 }
 
 /* A prior with a factor of the receiver times one of the sender. */
-static bool separates(const gnn_prior_t *prior)
+static bool separates(const gnn__hints_t *hints)
 {
-    return !prior || prior == &gnn_prior_receiver || prior == &gnn_prior_sender ||
-           prior == &gnn_prior_decay || prior == &gnn_prior_slope;
+    bool all = true;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        all &= hints->prior[p] != GNN__PRIOR_OTHER;
+    return all;
 }
 
 static bool has_slope(const gnn__plan_t *plan)
 {
     bool has = false;
     for (int p = 0; p < GNN_PRIORS; p++)
-        has |= plan->prior[p] == &gnn_prior_slope;
+        has |= plan->hints.prior[p] == GNN__PRIOR_SLOPE;
     return has;
 }
 
@@ -166,14 +168,13 @@ static void fill_logs(const gnn__plan_t *plan, const run_t *run)
     }
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_tensor_t *values = &plan->in[GNN_AGGREGATE_PRIOR_0 + p];
-        if (plan->prior[p] == &gnn_prior_receiver)
-            add_nodes(values, run->row_log, 1);
-        else if (plan->prior[p] == &gnn_prior_sender)
-            add_nodes(values, run->col_log, 1);
-        else if (plan->prior[p] == &gnn_prior_decay)
-            add_gates(plan, &plan->gates[p], run);
-        else if (plan->prior[p] == &gnn_prior_slope)
-            add_slopes(plan, values, run);
+        switch (plan->hints.prior[p]) {
+        case GNN__PRIOR_RECEIVER: add_nodes(values, run->row_log, 1); break;
+        case GNN__PRIOR_SENDER: add_nodes(values, run->col_log, 1); break;
+        case GNN__PRIOR_DECAY: add_gates(plan, &plan->gates[p], run); break;
+        case GNN__PRIOR_SLOPE: add_slopes(plan, values, run); break;
+        default: break;
+        }
     }
 }
 
@@ -192,25 +193,25 @@ static double along(const gnn_tensor_t *x, const gnn_tensor_t *d_x, int64_t row,
 static void prior_grad(const gnn__plan_t *plan, const run_t *run, int p)
 {
     const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_PRIOR_0 + p];
-    const gnn_prior_t *prior = plan->prior[p];
+    const gnn__prior_kind_t prior = plan->hints.prior[p];
     const int64_t heads = plan->shape.heads, n = plan->graph->n_dst, m = plan->graph->n_src;
     for (int64_t a = 0; a < heads; a++) {
         double slope = 0;
         for (int64_t i = 0; i < n; i++) {
             const double by_x = run->row_log[i * heads + a];
-            if (prior == &gnn_prior_slope)
+            if (prior == GNN__PRIOR_SLOPE)
                 slope -= by_x * (double)run->positions[i];
-            else if (prior != &gnn_prior_sender)
+            else if (prior != GNN__PRIOR_SENDER)
                 gnn__row(d, i)[a] += (gnn_real_t)by_x;
         }
         for (int64_t j = 0; j < m; j++) {
             const double by_y = run->col_log[j * heads + a];
-            if (prior == &gnn_prior_slope)
+            if (prior == GNN__PRIOR_SLOPE)
                 slope += by_y * (double)run->positions[n + j];
-            else if (prior != &gnn_prior_receiver)
-                gnn__row(d, j)[a] += (gnn_real_t)(prior == &gnn_prior_decay ? -by_y : by_y);
+            else if (prior != GNN__PRIOR_RECEIVER)
+                gnn__row(d, j)[a] += (gnn_real_t)(prior == GNN__PRIOR_DECAY ? -by_y : by_y);
         }
-        if (prior == &gnn_prior_slope)
+        if (prior == GNN__PRIOR_SLOPE)
             d->data[a] += (gnn_real_t)slope;
     }
 }
@@ -315,12 +316,12 @@ static void set_references(const gnn__plan_t *plan, const run_t *run, earlier_t 
     const int64_t heads = plan->shape.heads;
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_tensor_t *values = &plan->in[GNN_AGGREGATE_PRIOR_0 + p];
-        if (plan->prior[p] == &gnn_prior_slope) {
+        if (plan->hints.prior[p] == GNN__PRIOR_SLOPE) {
             const double slope = (double)values->data[e->head % heads];
             e->before += slope * (double)(run->positions[e->row0] - 1);
             e->after -= slope * (double)run->positions[e->row1 - 1];
         }
-        for (int64_t i = e->row0; plan->prior[p] == &gnn_prior_decay && i < e->row1; i++)
+        for (int64_t i = e->row0; plan->hints.prior[p] == GNN__PRIOR_DECAY && i < e->row1; i++)
             e->after += (double)gnn__row(&plan->gates[p], i)[e->head];
     }
 }
@@ -394,16 +395,13 @@ static void go_on(const gnn__plan_t *plan, const run_t *run)
 
 bool gnn__keeps_sums(const gnn_aggregate_t *how)
 {
-    const gnn__hints_t hints = gnn__hints_of(how->aggregator, how->message,
-                                             how->score ? how->score : &gnn_score_dot, how->weigher);
+    const gnn__hints_t hints = gnn__hints_of(how);
     const gnn_aggregate_shape_t *s = &how->shape;
-    bool all = hints.score == GNN__SCORE_DOT && hints.message == GNN__MESSAGE_SENDER &&
-               s->softcap == 0 && s->key_heads == s->value_heads,
-         has_priors = false;
-    for (int p = 0; p < GNN_PRIORS; p++) {
-        all &= separates(how->priors[p].row);
+    const bool all = hints.score == GNN__SCORE_DOT && hints.message == GNN__MESSAGE_SENDER &&
+                     s->softcap == 0 && s->key_heads == s->value_heads && separates(&hints);
+    bool has_priors = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
         has_priors |= how->priors[p].row != NULL;
-    }
     return all && (hints.weigher == GNN__WEIGHER_DECAY || hints.weigher == GNN__WEIGHER_RATIO ||
                    (hints.weigher == GNN__WEIGHER_LINEAR && !has_priors));
 }
@@ -415,7 +413,7 @@ int gnn__sums_size(const gnn_aggregate_t *how, int64_t *size)
     for (int p = 0; p < GNN_PRIORS; p++)
         factors |= how->priors[p].row != NULL;
     const int64_t heads = factors || !shape.key_heads ? shape.heads : shape.key_heads,
-                  wide = shape.d_v + (how->weigher == &gnn_weigher_ratio ? 1 : 0);
+                  wide = shape.d_v + (gnn__hints_of(how).weigher == GNN__WEIGHER_RATIO ? 1 : 0);
     if (how->map && how->map->apply)
         GNN_TRY(gnn__resolve_options(how->map->name, how->map->options, how->map->n_options,
                                      how->map_options, shape.options));
@@ -534,11 +532,9 @@ static bool is_cheaper(const gnn__plan_t *plan, int64_t p)
 /* Priors are factors that separate; the weigher linear adds them to scores. */
 static bool takes_weights(const gnn__plan_t *plan)
 {
-    bool all = plan->hints.weigher == GNN__WEIGHER_DECAY || is_ratio(plan) ||
-               (plan->hints.weigher == GNN__WEIGHER_LINEAR && !plan->has_priors);
-    for (int p = 0; p < GNN_PRIORS; p++)
-        all &= separates(plan->prior[p]);
-    return all;
+    return separates(&plan->hints) &&
+           (plan->hints.weigher == GNN__WEIGHER_DECAY || is_ratio(plan) ||
+            (plan->hints.weigher == GNN__WEIGHER_LINEAR && !plan->has_priors));
 }
 
 /* A graph of new rows, whose segments begin with the row after the last earlier one. */
@@ -649,5 +645,9 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
              has_factors(plan) ? "/factors" : "");
 }
 
-const gnn__strategy_t gnn__strategy_linear = {
-    .takes = takes, .sizes = sizes, .forward = forward, .backward = backward, .describe = describe};
+const gnn__strategy_t gnn__strategy_linear = {.takes = takes,
+                                              .sizes = sizes,
+                                              .forward = forward,
+                                              .backward = backward,
+                                              .describe = describe,
+                                              .continues_sums = true};
