@@ -262,7 +262,34 @@ def saved(name):
     return make
 
 
-FAMILIES = {**BARE, **{n + "/saved": saved(n) for n in BARE if n not in ("plbart", "roformer", "nosuch", "bert_nothing", "gpt2_nothing")}}
+def published_nllb(folder):
+    """As NLLB is published: languages are added tokens, and the template is the older one, which the class replaces."""
+    inner = folder + ".bare"
+    shutil.rmtree(inner, ignore_errors=True)
+    os.makedirs(inner)
+    saved("nllb")(inner)
+    root = json.load(open(os.path.join(inner, "tokenizer.json"), encoding="utf-8"))
+    codes = ["deu_Latn", "eng_Latn", "fra_Latn", "zho_Hans"]
+    mask = root["added_tokens"].pop()
+    for k, code in enumerate(codes):
+        root["added_tokens"].append({**mask, "id": mask["id"] + k, "content": code, "lstrip": False, "normalized": False})
+        root["model"]["vocab"][code] = mask["id"] + k
+    root["added_tokens"].append({**mask, "id": mask["id"] + len(codes)})
+    root["model"]["vocab"].pop(mask["content"], None)
+    end, language = ({"SpecialToken": {"id": t, "type_id": 0}} for t in ("</s>", "eng_Latn"))
+    a, b = ({"Sequence": {"id": t, "type_id": 0}} for t in "AB")
+    root["post_processor"].update(single=[a, end, language], pair=[a, b, end, language])
+    root["post_processor"]["special_tokens"]["eng_Latn"]["ids"] = [mask["id"] + 1]
+    config = dict(bos_token="<s>", cls_token="<s>", eos_token="</s>", model_max_length=1024, pad_token="<pad>", sep_token="</s>", sp_model_kwargs={}, src_lang=None, tgt_lang=None,
+                  tokenizer_class="NllbTokenizer", unk_token="<unk>", additional_special_tokens=codes, mask_token={"__type": "AddedToken", "content": "<mask>", "lstrip": True, "normalized": True})
+    bare(folder, "m2m_100", {"tokenizer.json": root}, config)
+    shutil.rmtree(inner)
+
+
+BARE["nllb_published"] = published_nllb
+for name in ("nllb", "rembert", "barthez"):  # whose vocabularies are not read alone
+    BARE[name + "_saved"] = saved(name)
+FAMILIES = {**BARE, **{n + "/saved": saved(n) for n in BARE if n not in ("plbart", "roformer", "nosuch", "bert_nothing", "gpt2_nothing") and not n.endswith("_saved")}}
 
 
 # ---- comparing ----

@@ -279,3 +279,77 @@ int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *f, const gnn__fold
     json_decref(settings);
     return rc;
 }
+
+/* ---- the vocabulary of a tokenizer.json ---- */
+
+/* The normaliser of SentencePiece in a list of steps; NULL: there is none. */
+static json_t *charsmap_of(const json_t *step)
+{
+    json_t *own = json_object_get(step, "precompiled_charsmap");
+    const json_t *list = json_object_get(step, "normalizers");
+    for (size_t k = 0; !own && k < json_array_size(list); k++)
+        own = charsmap_of(json_array_get(list, k));
+    return own;
+}
+
+static int refit_model(json_t *root, const gnn__family_t *f, const json_t *settings)
+{
+    static const char *const kept[] = {"vocab", "merges"};
+    const json_t *old = json_object_get(root, "model");
+    json_t *model;
+    GNN_TRY(gnn__skeleton(&model, f->model, settings));
+    bool failed = false;
+    for (size_t k = 0; k < 2; k++) {
+        json_t *value = json_object_get(old, kept[k]);
+        failed = (value && json_object_set(model, kept[k], value) != 0) || failed;
+    }
+    failed = json_object_set_new(root, "model", model) != 0 || failed;
+    return failed ? gnn__error(GNN_EMEMORY, "no memory for a vocabulary") : GNN_OK;
+}
+
+static int refit_steps(json_t *root, const gnn__family_t *f, json_t *settings)
+{
+    static const char *const lists[] = {"normalizer", "pre_tokenizer", "decoder"};
+    json_t *charsmap = charsmap_of(json_object_get(root, "normalizer")), *steps;
+    if (charsmap && json_object_set(settings, "charsmap", charsmap) != 0)
+        return gnn__error(GNN_EMEMORY, "no memory for settings");
+    GNN_TRY(gnn__skeleton(&steps, f->steps, settings));
+    bool failed = false;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        json_t *step = json_object_get(steps, lists[k]);
+        failed = json_object_set(root, lists[k], step ? step : json_null()) != 0 || failed;
+    }
+    json_decref(steps);
+    return failed ? gnn__error(GNN_EMEMORY, "no memory for steps") : GNN_OK;
+}
+
+/* Classes that build their tokenizer anew pass these flags over. */
+static int check_flags(const gnn_tokenizer_t *t)
+{
+    for (int64_t k = 0; k < t->n_added; k++)
+        if (t->added[k].single_word)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "added_tokens: \"single_word\" of token %d is true, false is expected",
+                              (int)t->added[k].id);
+    return GNN_OK;
+}
+
+int gnn__family_rebuild(gnn_tokenizer_t **tokenizer, const gnn__family_t *f, json_t *settings)
+{
+    json_t *root = json_incref((*tokenizer)->root);
+    int rc = check_flags(*tokenizer);
+    gnn_tokenizer_free(*tokenizer);
+    *tokenizer = NULL;
+    if (rc == GNN_OK)
+        rc = refit_model(root, f, settings);
+    if (rc == GNN_OK)
+        rc = refit_steps(root, f, settings);
+    if (rc == GNN_OK)
+        rc = gnn__tokenizer_new(tokenizer);
+    if (rc != GNN_OK) {
+        json_decref(root);
+        return rc;
+    }
+    (*tokenizer)->root = root;
+    return gnn__tokenizer_finish(tokenizer, gnn__tokenizer_build(*tokenizer));
+}

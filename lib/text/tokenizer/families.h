@@ -25,6 +25,8 @@ typedef struct gnn__family {
     bool mask_strips;  /* spaces before the mask token belong to it */
     bool prefix_first; /* without a space before every segment, the first one still has it */
     bool says_begin;   /* "add_bos_token" has no default that holds for all versions */
+    bool own_around;   /* replaces the template of tokenizer.json */
+    bool rebuilds;     /* takes the vocabulary of tokenizer.json, and all else from the entry */
 } gnn__family_t;
 
 /* The tokenizer settings of a folder. Borrowed. */
@@ -47,6 +49,10 @@ int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *family,
 /* Settings of a family with the folder's values, and derived ones. */
 int gnn__family_settings(json_t **settings, const gnn__family_t *family,
                          const gnn__folder_words_t *words);
+/* Replaces the template of a tokenizer by the family's. An absent language is the unknown token. */
+int gnn__family_surround(const gnn__family_t *family, gnn_tokenizer_t *t, const json_t *settings);
+/* Replaces all but the vocabulary of a tokenizer. *t is NULL after an error. */
+int gnn__family_rebuild(gnn_tokenizer_t **t, const gnn__family_t *family, json_t *settings);
 /* Does a tokenizer have the template of the family? */
 bool gnn__family_surrounds(const gnn__family_t *family, const gnn_tokenizer_t *t,
                            const json_t *settings);

@@ -234,3 +234,40 @@ int gnn__family_around(json_t **out, const gnn__family_t *f, const gnn__family_v
     }
     return rc;
 }
+
+/* ---- around the texts of a tokenizer.json ---- */
+
+/* Ids of the special tokens and the language in the settings. */
+static int name_ids(json_t *ids, const gnn_tokenizer_t *t, const json_t *settings)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)settings, key, value)
+    {
+        const char *token = json_string_value(value);
+        int64_t id = token ? gnn_tokenizer_find(t, token) : -1;
+        if (token && id < 0 && strcmp(key, "src_lang") == 0)
+            id = t->rules.unknown;
+        if (id >= 0 && json_object_set_new(ids, token, json_integer((json_int_t)id)) != 0)
+            return gnn__error(GNN_EMEMORY, "no memory for special tokens");
+    }
+    return GNN_OK;
+}
+
+int gnn__family_surround(const gnn__family_t *f, gnn_tokenizer_t *t, const json_t *settings)
+{
+    const gnn__family_vocabulary_t v = {.tokens = json_object()};
+    json_t *around = NULL;
+    int rc = v.tokens ? name_ids(v.tokens, t, settings)
+                      : gnn__error(GNN_EMEMORY, "no memory for special tokens");
+    if (rc == GNN_OK)
+        rc = gnn__family_around(&around, f, &v, settings);
+    t->single.n = t->pair.n = 0;
+    if (rc == GNN_OK)
+        rc = gnn__template_read(t, around);
+    if (rc == GNN_OK && json_object_set(t->root, "post_processor", around) != 0)
+        rc = gnn__error(GNN_EMEMORY, "no memory for a template");
+    json_decref(around);
+    json_decref(v.tokens);
+    return rc;
+}

@@ -238,10 +238,30 @@ static int check_unknown(const folder_t *f, const gnn_tokenizer_t *t)
     return disagrees("unk_id", id, expected);
 }
 
-/* The class determines the template, not the file. */
-static int check_around(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family,
-                        const json_t *own)
+/* Versions of transformers differ in a file without a template, and in languages that are not in
+ * the vocabulary, which they add where the folder lists no tokens. */
+static int check_replaced(const folder_t *f, const gnn_tokenizer_t *t, const json_t *own)
 {
+    const char *language = json_string_value(json_object_get(own, "src_lang"));
+    if (!json_is_object(json_object_get(t->root, "post_processor")))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "tokenizer.json: \"post_processor\" is null, an object is expected");
+    if (!language || gnn_tokenizer_find(t, language) >= 0 || said(f, "extra_special_tokens") ||
+        said(f, "additional_special_tokens"))
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      CONFIG ": \"src_lang\" is \"%.40s\", a token of tokenizer.json is expected",
+                      language);
+}
+
+/* The class determines the template, not the file. */
+static int obey_around(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_t *family,
+                       const json_t *own)
+{
+    if (family && family->own_around) {
+        GNN_TRY(check_replaced(f, t, own));
+        return gnn__family_surround(family, t, own);
+    }
     if (!family || gnn__family_surrounds(family, t, own))
         return GNN_OK;
     return gnn__error(GNN_EUNSUPPORTED,
@@ -331,7 +351,8 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
         return GNN_OK;
     const gnn__added_t *token = added_of(f, t, text);
     const bool around = row && strstr(row->single, key),
-               knows = t->rules.unknown >= 0 || (row && row->source != GNN__OF_PAIRS);
+               knows = (!row || !row->rebuilds) &&
+                       (t->rules.unknown >= 0 || (row && row->source != GNN__OF_PAIRS));
     if ((own || f->words.config) && (!token || !token->special))
         return disagrees(key, own, "a special token");
     if (token && strcmp(key, "unk_token") == 0 && !t->rules.bytewise && knows &&
@@ -432,7 +453,7 @@ static int check_added(const folder_t *f, const gnn_tokenizer_t *t)
     return GNN_OK;
 }
 
-static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family)
+static int check_against(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_t *family)
 {
     json_t *own = NULL;
     int rc = GNN_OK;
@@ -445,6 +466,8 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
     if (rc == GNN_OK)
         rc = check_unknown(f, t);
     if (rc == GNN_OK)
+        rc = obey_around(f, t, family, own);
+    if (rc == GNN_OK)
         rc = check_wordpieces(t, family);
     if (rc == GNN_OK)
         rc = check_pairs(f, t, family);
@@ -452,8 +475,6 @@ static int check_against(const folder_t *f, const gnn_tokenizer_t *t, const gnn_
         rc = check_tokens(f, t, own, family);
     if (rc == GNN_OK)
         rc = check_padding(f, t);
-    if (rc == GNN_OK)
-        rc = check_around(f, t, family, own);
     if (rc == GNN_OK)
         rc = check_list(f, t, "additional_special_tokens");
     if (rc == GNN_OK)
@@ -545,9 +566,21 @@ static int refuse(const folder_t *f)
     return GNN_OK;
 }
 
+static int rebuild(gnn_tokenizer_t **t, const folder_t *f, const gnn__family_t *family)
+{
+    json_t *own = NULL;
+    int rc = gnn__family_settings(&own, family, &f->words);
+    if (rc == GNN_OK)
+        rc = gnn__family_rebuild(t, family, own);
+    json_decref(own);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "tokenizer.json");
+}
+
 static int open_whole(gnn_tokenizer_t **t, folder_t *f, const gnn__family_t *family)
 {
     GNN_TRY(open_file(t, f->words.folder, "tokenizer.json"));
+    if (family && family->rebuilds)
+        GNN_TRY(rebuild(t, f, family));
     obey_legacy(f, *t, family);
     /* Without a decoder in the file, the class's own is used. */
     if (family && family->source == GNN__OF_WORDPIECES &&
