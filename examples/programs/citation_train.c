@@ -166,8 +166,6 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     gnn_model_t *model = NULL;
     char name[4096];
     checkpoint_name(name, sizeof name, o, out, runs);
-    if (!may_keep(o, name))
-        return PROGRAM_REFUSED;
     out->choice = o->chosen;
     GNN_TRY(set_of(&data, sets, out->choice.scale));
     gnn_context_set_seed(context, (uint64_t)out->seed);
@@ -207,6 +205,25 @@ static void summarise(study_t *s)
     s->deviation = s->count > 1 ? sqrt(squares / (n - 1)) : 0;
 }
 
+/* Checks of all runs before the first one: checkpoints that exist, and --patience on splits without
+ * validation nodes. */
+static int check_runs(const study_t *s, const options_t *o, const gnn_data_t *data, int64_t runs)
+{
+    char name[4096];
+    for (int64_t k = 0; k < runs; k++) {
+        const outcome_t *out = &s->outcomes[k];
+        checkpoint_name(name, sizeof name, o, out, runs);
+        if (!may_keep(o, name))
+            return PROGRAM_REFUSED;
+        if (o->own.patience > 0 && !has_nodes(data, GNN_VALIDATION, out->split)) {
+            fprintf(stderr, "--patience: split %lld of %s has no validation nodes to watch\n",
+                    (long long)out->split, gnn_data_name(data));
+            return PROGRAM_REFUSED;
+        }
+    }
+    return GNN_OK;
+}
+
 int citation_study_train(study_t *study, const options_t *o, gnn_context_t *context, sets_t *sets)
 {
     gnn_data_t *first;
@@ -216,10 +233,14 @@ int citation_study_train(study_t *study, const options_t *o, gnn_context_t *cont
     options_t own = *o; /* with what validation of the split chooses */
     FILE *log = NULL;
     study->outcomes = calloc((size_t)runs, sizeof *study->outcomes);
-    int rc = study->outcomes ? open_log(&log, o) : GNN_EMEMORY;
-    for (int64_t k = 0; k < runs && rc == GNN_OK; k++) {
+    for (int64_t k = 0; study->outcomes && k < runs; k++) {
         study->outcomes[k].split = begin + k / o->seeds;
         study->outcomes[k].seed = o->seed + k % o->seeds;
+    }
+    int rc = study->outcomes ? check_runs(study, o, first, runs) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = open_log(&log, o);
+    for (int64_t k = 0; k < runs && rc == GNN_OK; k++) {
         if (k % o->seeds == 0) {
             own.chosen = o->chosen;
             rc = choose(&own, context, sets, &study->outcomes[k], runs);

@@ -17,6 +17,8 @@ typedef struct {
     gnn_vocabulary_t *vocabulary;
     gnn_model_t *model;
     gnn_corpus_t *train, *validation, *test;
+    batches_t tested; /* of `test` */
+    shown_t shown;    /* --sentence */
 } run_t;
 
 /* Without --validation every tenth sentence is held out. */
@@ -64,11 +66,19 @@ static int read_training(run_t *r, const classify_t *o)
     return GNN_OK;
 }
 
+/* Reads what follows the training, so that its errors come first. */
+static int read_rest(run_t *r, const classify_t *o)
+{
+    if (o->test) {
+        GNN_TRY(gnn_corpus_read(&r->test, o->test, r->vocabulary));
+        GNN_TRY(batches_new(&r->tested, r->test, r->vocabulary, r->model, o));
+    }
+    return shown_new(&r->shown, r->model, o, r->vocabulary);
+}
+
 static int train(run_t *r, const classify_t *o)
 {
     batches_t train = {0}, validation = {0};
-    GNN_TRY(read_training(r, o));
-    GNN_TRY(classifier_new(&r->model, r->context, o, r->vocabulary));
     int rc = batches_new(&train, r->train, r->vocabulary, r->model, o);
     if (rc == GNN_OK)
         rc = batches_new(&validation, r->validation, r->vocabulary, r->model, o);
@@ -122,21 +132,14 @@ static int fit_options(const run_t *r, classify_t *o)
 
 static int test(run_t *r, const classify_t *o)
 {
-    batches_t batches = {0};
     double accuracy = 0;
     int64_t edges[2] = {0, 0};
-    GNN_TRY(gnn_corpus_read(&r->test, o->test, r->vocabulary));
-    int rc = batches_new(&batches, r->test, r->vocabulary, r->model, o);
-    if (rc == GNN_OK)
-        rc = classifier_test(r->model, r->context, &batches, &accuracy, edges);
-    if (rc == GNN_OK) {
-        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n",
-               (long long)edges[1], (long long)edges[0]);
-        printf("test accuracy %.1f over %lld sentences, topology %s\n", accuracy,
-               (long long)r->test->count, o->topology);
-    }
-    batches_free(&batches);
-    return rc;
+    GNN_TRY(classifier_test(r->model, r->context, &r->tested, &accuracy, edges));
+    printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n",
+           (long long)edges[1], (long long)edges[0]);
+    printf("test accuracy %.1f over %lld sentences, topology %s\n", accuracy,
+           (long long)r->test->count, o->topology);
+    return GNN_OK;
 }
 
 static int run(run_t *r, classify_t *o)
@@ -148,14 +151,18 @@ static int run(run_t *r, classify_t *o)
         GNN_TRY(load(r, o->load));
         GNN_TRY(fit_options(r, o));
     } else {
-        trained = train(r, o);
+        GNN_TRY(read_training(r, o));
+        GNN_TRY(classifier_new(&r->model, r->context, o, r->vocabulary));
     }
+    GNN_TRY(read_rest(r, o));
+    if (!o->load)
+        trained = train(r, o);
     if (o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
         GNN_TRY(program_save("sentence", o->save, save, r));
     GNN_TRY(trained);
     if (o->test)
         GNN_TRY(test(r, o));
-    return o->sentence ? show_sentence(r->model, r->context, o, r->vocabulary) : GNN_OK;
+    return show_sentence(r->model, r->context, o, r->vocabulary, &r->shown);
 }
 
 int classify(classify_t *options)
@@ -166,6 +173,8 @@ int classify(classify_t *options)
     if (rc == GNN_OK)
         rc = gnn_profile_write(r.context, stderr);
     program_fails("sentence", rc);
+    shown_free(&r.shown);
+    batches_free(&r.tested);
     gnn_model_free(r.model);
     gnn_vocabulary_free(r.vocabulary);
     gnn_corpus_free(r.train);

@@ -53,9 +53,19 @@ int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batc
 /* The step of this name, -1 if there is none. */
 int64_t classifier_step(const gnn_model_t *model, const char *name);
 
-/* Prints the class of options->sentence, draws its attention and writes it as a graph. */
+/* options->sentence with its words and graphs; all members are empty without one. */
+typedef struct {
+    gnn_corpus_t *corpus;
+    gnn_words_t *words;
+    batches_t batches;
+} shown_t;
+
+int shown_new(shown_t *shown, const gnn_model_t *model, const classify_t *options,
+              const gnn_vocabulary_t *vocabulary);
+void shown_free(shown_t *shown);
+/* Prints the sentence's class, draws its attention and writes it as a graph. */
 int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
-                  const gnn_vocabulary_t *vocabulary);
+                  const gnn_vocabulary_t *vocabulary, const shown_t *shown);
 
 /* sentence --data ... and --load ...; returns a code for program_ends_with. */
 int classify(classify_t *options);

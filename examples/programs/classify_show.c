@@ -118,21 +118,25 @@ static int show(const gnn_model_t *model, gnn_context_t *context, const classify
     return show_attention(model, context, b, o, words->at);
 }
 
-int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
-                  const gnn_vocabulary_t *vocabulary)
+int shown_new(shown_t *s, const gnn_model_t *model, const classify_t *options,
+              const gnn_vocabulary_t *vocabulary)
 {
-    gnn_corpus_t *corpus = NULL;
-    gnn_words_t *words = NULL;
-    batches_t batches = {0};
-    int rc = gnn_corpus_new(&corpus, 1, NULL, &options->sentence, vocabulary);
-    if (rc == GNN_OK)
-        rc = gnn_words_split(&words, options->sentence);
-    if (rc == GNN_OK)
-        rc = batches_new(&batches, corpus, vocabulary, model, options);
-    if (rc == GNN_OK)
-        rc = show(model, context, options, vocabulary, batches.batch, words);
-    batches_free(&batches);
-    gnn_words_free(words);
-    gnn_corpus_free(corpus);
-    return rc;
+    if (!options->sentence)
+        return GNN_OK;
+    GNN_TRY(gnn_corpus_new(&s->corpus, 1, NULL, &options->sentence, vocabulary));
+    GNN_TRY(gnn_words_split(&s->words, options->sentence));
+    return batches_new(&s->batches, s->corpus, vocabulary, model, options);
+}
+
+void shown_free(shown_t *s)
+{
+    batches_free(&s->batches);
+    gnn_words_free(s->words);
+    gnn_corpus_free(s->corpus);
+}
+
+int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
+                  const gnn_vocabulary_t *vocabulary, const shown_t *s)
+{
+    return s->corpus ? show(model, context, options, vocabulary, s->batches.batch, s->words) : GNN_OK;
 }

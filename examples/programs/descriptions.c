@@ -17,10 +17,13 @@ static int train_and_test(run_t *r, const classify_t *o, const char *name)
 {
     gnn_model_t *model = NULL;
     batches_t batches[3] = {{0}};
+    shown_t shown = {0};
     double accuracy = 0;
     int rc = classifier_new(&model, r->context, o, r->vocabulary);
     for (int p = 0; p < 3 && rc == GNN_OK; p++)
         rc = batches_new(&batches[p], r->corpus[p], r->vocabulary, model, o);
+    if (rc == GNN_OK)
+        rc = shown_new(&shown, model, o, r->vocabulary);
     if (rc == GNN_OK)
         rc = classifier_train(model, r->context, o, &batches[0], &batches[1]);
     if (rc == GNN_OK)
@@ -28,8 +31,9 @@ static int train_and_test(run_t *r, const classify_t *o, const char *name)
     if (rc == GNN_OK)
         printf("%s: test accuracy %.1f over %lld sentences\n", name, accuracy,
                (long long)r->corpus[2]->count);
-    if (rc == GNN_OK && o->sentence)
-        rc = show_sentence(model, r->context, o, r->vocabulary);
+    if (rc == GNN_OK)
+        rc = show_sentence(model, r->context, o, r->vocabulary, &shown);
+    shown_free(&shown);
     for (int p = 0; p < 3; p++)
         batches_free(&batches[p]);
     gnn_model_free(model);

@@ -161,11 +161,9 @@ static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
 }
 
 /* A cross-encoder, which reads query and line together, scores the best ones again. */
-static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lines, hit_t *hits,
-                  int64_t count)
+static int rerank(const options_t *o, const gnn_pretrained_t *p, gnn_context_t *context,
+                  const lines_t *lines, hit_t *hits, int64_t count)
 {
-    gnn_pretrained_t *p = NULL;
-    GNN_TRY(gnn_pretrained_open(&p, context, o->rerank));
     const char **queries = calloc((size_t)count + 1, sizeof *queries);
     const char **texts = calloc((size_t)count + 1, sizeof *texts);
     gnn_tensor_t scores = gnn_tensor(calloc((size_t)count + 1, sizeof *scores.data), count, 1);
@@ -184,13 +182,22 @@ static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lin
     free(scores.data);
     free(texts);
     free(queries);
-    gnn_pretrained_free(p);
     return rc;
 }
 
+/* Opens the cross-encoder, and scores the query with itself. */
+static int open_judge(gnn_pretrained_t **judge, const options_t *o, gnn_context_t *context)
+{
+    const gnn_texts_t query = {1, (const char *[]){o->query}, NULL};
+    gnn_real_t score;
+    const gnn_tensor_t out = gnn_tensor(&score, 1, 1);
+    GNN_TRY(gnn_pretrained_open(judge, context, o->rerank));
+    return gnn_pretrained_classify_pairs(*judge, context, &query, &query, &out);
+}
+
 /* Prints the lines nearest to the query, nearest first. */
-static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
-                const lines_t *lines, const gnn_tensor_t *vectors)
+static int rank(const options_t *o, gnn_pretrained_t *p, const gnn_pretrained_t *judge,
+                gnn_context_t *context, const lines_t *lines, const gnn_tensor_t *vectors)
 {
     gnn_real_t *query = calloc((size_t)(vectors->cols + lines->count), sizeof *query);
     hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
@@ -209,8 +216,8 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
         hits[k] = (hit_t){(double)scores.data[k], k};
     if (rc == GNN_OK)
         qsort(hits, (size_t)lines->count, sizeof *hits, by_score);
-    if (rc == GNN_OK && o->rerank)
-        rc = rerank(o, context, lines, hits, shown);
+    if (rc == GNN_OK && judge)
+        rc = rerank(o, judge, context, lines, hits, shown);
     if (rc == GNN_OK)
         print_hits(hits, shown, lines);
     free(hits);
@@ -246,12 +253,6 @@ static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_
 static int write_heatmap(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines,
                          const gnn_tensor_t *vectors)
 {
-    enum { MOST_LINES = 1000 };
-    if (lines->count > MOST_LINES) {
-        fprintf(stderr, "embed: --heatmap: %lld lines, a picture has at most %d\n",
-                (long long)lines->count, MOST_LINES);
-        return PROGRAM_REFUSED;
-    }
     program_file_t to;
     GNN_TRY(program_create(&to, o->heatmap));
     return program_finish(&to, draw_similarity(to.file, o, p, lines, vectors));
@@ -275,7 +276,26 @@ static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *li
                 took > 0 ? (double)lines->words / took : 0, opened);
 }
 
-static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p, lines_t *lines)
+/* Checks of the folder and the lines before they are embedded. */
+static int check(const options_t *o, gnn_context_t *context, const gnn_pretrained_t *p,
+                 const lines_t *lines, gnn_pretrained_t **judge)
+{
+    enum { MOST_LINES = 1000 };
+    if (o->heatmap && lines->count > MOST_LINES) {
+        fprintf(stderr, "embed: --heatmap: %lld lines, a picture has at most %d\n",
+                (long long)lines->count, MOST_LINES);
+        return PROGRAM_REFUSED;
+    }
+    if (gnn_pretrained_embedding_width(p) < 0) {
+        fprintf(stderr, "embed: %s does not say how sentences become vectors (modules.json)\n",
+                o->model);
+        return PROGRAM_REFUSED;
+    }
+    return o->rerank ? open_judge(judge, o, context) : GNN_OK;
+}
+
+static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
+               gnn_pretrained_t **judge, lines_t *lines)
 {
     const double start = seconds();
     GNN_TRY(gnn_pretrained_open_with(
@@ -285,15 +305,13 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
     const double opened = seconds() - start;
     if (o->dim)
         GNN_TRY(gnn_pretrained_choose_width(*p, o->dim));
-    const int64_t width = gnn_pretrained_embedding_width(*p);
-    if (width < 0) {
-        fprintf(stderr, "embed: %s does not say how sentences become vectors (modules.json)\n",
-                o->model);
-        return PROGRAM_REFUSED;
-    }
+    if (o->prompt && o->query_prompt) /* a name that is not there is refused here */
+        GNN_TRY(gnn_pretrained_choose_prompt(*p, o->query_prompt));
     if (o->prompt)
         GNN_TRY(gnn_pretrained_choose_prompt(*p, o->prompt));
     GNN_TRY(read_lines(lines, o->input));
+    GNN_TRY(check(o, context, *p, lines, judge));
+    const int64_t width = gnn_pretrained_embedding_width(*p);
     gnn_tensor_t vectors = gnn_tensor(
         calloc((size_t)(lines->count * width) + 1, sizeof *vectors.data), lines->count, width);
     const double began = seconds();
@@ -305,7 +323,7 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
     if (rc == GNN_OK && o->heatmap)
         rc = write_heatmap(o, *p, lines, &vectors);
     if (rc == GNN_OK && o->query)
-        rc = rank(o, *p, context, lines, &vectors);
+        rc = rank(o, *p, *judge, context, lines, &vectors);
     free(vectors.data);
     return rc;
 }
@@ -374,7 +392,7 @@ int embed_main(int argc, char **argv)
 {
     options_t options = {.model = usual_folder(), .input = "-", .top = 10};
     gnn_context_t *context = NULL;
-    gnn_pretrained_t *pretrained = NULL;
+    gnn_pretrained_t *pretrained = NULL, *judge = NULL;
     lines_t lines = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))
@@ -385,7 +403,7 @@ int embed_main(int argc, char **argv)
         gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads,
                                                           .precision = levels[options.precision]});
     if (rc == GNN_OK)
-        rc = run(&options, context, &pretrained, &lines);
+        rc = run(&options, context, &pretrained, &judge, &lines);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
     program_fails("embed", rc);
@@ -393,6 +411,7 @@ int embed_main(int argc, char **argv)
         fprintf(stderr, "embed: without --model, the model is that of sh examples/fetch-minilm.sh\n");
     free(lines.at);
     free(lines.text);
+    gnn_pretrained_free(judge);
     gnn_pretrained_free(pretrained);
     gnn_context_free(context);
     return program_ends_with("embed", rc);

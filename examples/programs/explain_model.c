@@ -38,7 +38,6 @@ static int make(subject_t *s, const options_t *o)
 
 static int train(subject_t *s, const options_t *o)
 {
-    GNN_TRY(make(s, o));
     program_catch_interrupt();
     GNN_TRY(gnn_train(s->model, s->context, s->data,
                       &(gnn_train_config_t){.epochs = o->epochs,
@@ -88,16 +87,61 @@ static int gather(subject_t *s)
     return GNN_OK;
 }
 
+/* The first test node; -1: none. */
+static int64_t first_test_node(const gnn_data_t *data)
+{
+    const uint8_t *test = gnn_data_mask(data, GNN_TEST, 0);
+    for (int64_t i = 0; test && i < gnn_data_nodes(data); i++)
+        if (test[i])
+            return i;
+    return -1;
+}
+
+/* The node that is explained first; -1 after a message: there is none. */
+static int64_t node_of(const subject_t *s, const options_t *o)
+{
+    const int64_t nodes = gnn_data_nodes(s->data);
+    const int64_t node = o->fidelity > 0 ? first_test_node(s->data) : o->node;
+    if (node >= 0 && node < nodes)
+        return node;
+    if (o->fidelity > 0)
+        fprintf(stderr, "--fidelity: %s has no test nodes\n", gnn_data_name(s->data));
+    else
+        fprintf(stderr, "explain: --node %lld, %s has nodes 0 to %lld\n", (long long)node,
+                gnn_data_name(s->data), (long long)nodes - 1);
+    return -1;
+}
+
+/* Explains a node by the network as it is, so that what cannot be explained is an error before the
+ * training. */
+static int rehearse(const subject_t *s, const options_t *o, int64_t node)
+{
+    options_t once = *o;
+    gnn_explanation_t *why;
+    once.masks = 1;
+    GNN_TRY(subject_explain(s, &once, node, NULL, &why));
+    gnn_explanation_free(why);
+    return GNN_OK;
+}
+
+static int check_set(const subject_t *s)
+{
+    if (gnn_data_features(s->data) > 0 && gnn_data_classes(s->data) > 0)
+        return GNN_OK;
+    fprintf(stderr, "explain: %s has no features or no classes\n", gnn_data_name(s->data));
+    return PROGRAM_REFUSED;
+}
+
 int subject_open(subject_t *s, const options_t *o)
 {
     *s = (subject_t){.accuracy = NAN};
     GNN_TRY(gnn_context_new(&s->context, &(gnn_context_config_t){.threads = (int)o->threads,
                                                                  .seed = (uint64_t)o->seed}));
     GNN_TRY(open_set(s, o));
-    if (gnn_data_features(s->data) < 1 || gnn_data_classes(s->data) < 1) {
-        fprintf(stderr, "explain: %s has no features or no classes\n", gnn_data_name(s->data));
+    GNN_TRY(check_set(s));
+    const int64_t node = node_of(s, o);
+    if (node < 0)
         return PROGRAM_REFUSED;
-    }
     int scale = o->scale, blocks;
     if (o->load) {
         GNN_TRY(gnn_model_load(&s->model, s->context, o->load));
@@ -105,8 +149,11 @@ int subject_open(subject_t *s, const options_t *o)
     }
     GNN_TRY(scale_features(s->data, scale));
     if (!o->load)
-        GNN_TRY(train(s, o));
+        GNN_TRY(make(s, o));
     GNN_TRY(gather(s));
+    GNN_TRY(rehearse(s, o, node));
+    if (!o->load)
+        GNN_TRY(train(s, o));
     return gnn_evaluate(s->model, s->context, s->data, 0, GNN_TEST, GNN_METRIC_ACCURACY,
                         &s->accuracy);
 }

@@ -54,11 +54,6 @@ static int measure(study_t *st, const subject_t *s, const options_t *o)
 
 int study_node(study_t *st, const subject_t *s, const options_t *o)
 {
-    if (o->node >= gnn_data_nodes(s->data)) {
-        fprintf(stderr, "explain: --node %lld, %s has nodes 0 to %lld\n", (long long)o->node,
-                gnn_data_name(s->data), (long long)gnn_data_nodes(s->data) - 1);
-        return -1;
-    }
     GNN_TRY(subject_explain(s, o, o->node, NULL, &st->why));
     GNN_TRY(subject_explain(s, o, o->node, "occlusion", &st->lost));
     if (subject_explain(s, o, o->node, "attention", &st->attention) != GNN_OK)

@@ -37,6 +37,11 @@ static int choose_protocol(options_t *o, const gnn_data_t *data)
     if (o->protocol == PROTOCOL_AUTO)
         o->protocol = own && !options_gave("folds") && !options_gave("most-folds") ? PROTOCOL_OWN
                                                                                    : PROTOCOL_MEAN;
+    if (o->protocol != PROTOCOL_OWN && o->most_folds > o->folds) {
+        fprintf(stderr, "--most-folds: got %lld of %lld folds\n", (long long)o->most_folds,
+                (long long)o->folds);
+        return PROGRAM_REFUSED;
+    }
     if (o->protocol != PROTOCOL_OWN)
         return GNN_OK;
     o->folds = 1;

@@ -160,6 +160,7 @@ int inspect_show(const gnn_attention_maps_t *attention, const inspect_t *o)
 {
     view_t v = {.a = attention, .o = o, .layer = o->layer < 0 ? attention->layers - 1 : o->layer};
     char head[32];
+    GNN_TRY(program_can_show(o->layer, attention->layers, o->head, attention->heads));
     v.weights = calloc((size_t)(attention->words * attention->words), sizeof *v.weights);
     v.map = gnn_tensor(v.weights, attention->words, attention->words);
     int rc = v.weights ? gnn_attention_map(attention, v.layer, o->head, &v.map) : GNN_EMEMORY;

@@ -1,10 +1,11 @@
 /* A small Transformer, trained on agreement, for machines without a pretrained model. */
 #include "inspect.h"
 #include "language.h"
+#include "program.h"
 
 #include <stdlib.h>
 
-enum { BATCHES = 48, SENTENCES = 32, WIDTH = 32, EPOCHS = 6 };
+enum { BATCHES = 48, SENTENCES = 32, WIDTH = 32, EPOCHS = 6, LAYERS = 2, HEADS = 4 };
 
 /* Concatenated sentences with their graph. */
 typedef struct {
@@ -52,7 +53,7 @@ static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_bat
 static int make_model(gnn_model_t **model, gnn_context_t *context)
 {
     const gnn_layer_config_t layer =
-        GNN_TRANSFORMER(.in = WIDTH, .heads = 4, .feed_forward = 2 * WIDTH);
+        GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS, .feed_forward = 2 * WIDTH);
     return gnn_model_from_steps(
         model, context, 6,
         (gnn_step_t[]){
@@ -112,6 +113,8 @@ int inspect_small(gnn_attention_maps_t **attention, gnn_context_t *context, cons
     gnn_model_t *model = NULL;
     small_t *batches = calloc(BATCHES, sizeof *batches);
     int rc = batches ? make_model(&model, context) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = program_can_show(o->layer, LAYERS, o->head, HEADS);
     if (rc == GNN_OK)
         rc = learn(model, context, batches, &state);
     if (rc == GNN_OK)

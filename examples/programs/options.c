@@ -278,8 +278,13 @@ static int stands_alone(const reader_t *r, int k)
 
 static int can_write(const option_t *o)
 {
-    char shown[64];
+    char shown[64], second[4096];
     snprintf(shown, sizeof shown, "--%s", o->name);
+    if (o->companion) {
+        snprintf(second, sizeof second, "%s%s", *(const char **)o->to, o->companion);
+        if (!program_can_write(shown, second, PROGRAM_REGULAR))
+            return 0;
+    }
     if (strcmp(o->argument, "FOLDER") == 0)
         return program_can_write(shown, *(const char **)o->to, PROGRAM_FOLDER);
     return program_can_write(shown, *(const char **)o->to,

@@ -37,6 +37,7 @@ typedef struct {
      * is not given; "method=saliency|occlusion": an option has one of the values, given or by
      * default. */
     const char *where;
+    const char *companion; /* ending of a second file that a STORED one brings; NULL: none */
 } option_t;
 
 /* Entries of a table; further members may follow: .where = "...". */

@@ -125,6 +125,19 @@ int program_can_write(const char *option, const char *path, program_path_t kind)
     return !why;
 }
 
+int program_can_show(int64_t layer, int64_t layers, int64_t head, int64_t heads)
+{
+    if (layer < layers && head < heads)
+        return GNN_OK;
+    if (layer >= layers)
+        fprintf(stderr, "--show-layer: got %lld, the model has layers 0 to %lld\n",
+                (long long)layer, (long long)layers - 1);
+    else
+        fprintf(stderr, "--show-head: got %lld, the model has heads 0 to %lld\n", (long long)head,
+                (long long)heads - 1);
+    return PROGRAM_REFUSED;
+}
+
 /* ---- outputs ---- */
 
 static int refuse_file(const char *path)

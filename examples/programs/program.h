@@ -29,6 +29,9 @@ typedef enum {
     PROGRAM_FOLDER
 } program_path_t; /* FILE: or a device */
 int program_can_write(const char *option, const char *path, program_path_t kind);
+/* PROGRAM_REFUSED after an error message: the model lacks the layer of --show-layer or the head of
+ * --show-head. */
+int program_can_show(int64_t layer, int64_t layers, int64_t head, int64_t heads);
 
 /* Names of the library's presets of layers, NULL after the last one. */
 const char *program_preset(size_t index);

@@ -153,7 +153,7 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
               .where = "data"),
         INPUT("test", &c->test, "test sentences", "FILE", .where = "data|load"),
         STORED("save", &c->save, "saves the best model, and its vocabulary as FILE.words", "FILE",
-               .where = "data"),
+               .where = "data", .companion = ".words"),
         TEXT("sentence", &c->sentence, "classifies this sentence and shows its attention", "TEXT",
              .where = "data|load"),
         OUTPUT("graphml", &c->graphml, "that sentence as a graph with attention as edge weights",

@@ -20,6 +20,7 @@ typedef struct {
     gnn_context_t *context;
     translator_t translator;
     pairs_t train, validation, test;
+    gnn_text_lines_t *input; /* of --input; NULL: standard input */
     text_trained_t trained;
     gnn_bleu_t bleu;
     double test_seconds;
@@ -52,6 +53,7 @@ static int train(run_t *r, const translate_t *o)
     gnn_source_t *source = NULL;
     GNN_TRY(translator_new(&r->translator, r->context, o, &r->train));
     const translator_t *t = &r->translator;
+    GNN_TRY(translate_can_look(t, o));
     fprintf(stderr, "translate: %lld pairs, %lld tokens in the vocabulary, %lld weights\n",
             (long long)r->train.count, (long long)gnn_tokenizer_size(t->tokenizer),
             (long long)text_weights(t->model, "places"));
@@ -144,18 +146,15 @@ static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
 
 static int translate_input(const run_t *r, const translate_t *o)
 {
-    gnn_text_lines_t *lines = NULL;
-    char **out = NULL;
-    if (strcmp(o->input, "-") == 0)
+    const gnn_text_lines_t *lines = r->input;
+    if (!lines)
         return translate_stream(r, o, stdin);
-    GNN_TRY(gnn_text_lines_read(&lines, o->input));
-    out = calloc((size_t)lines->count + 1, sizeof *out);
+    char **out = calloc((size_t)lines->count + 1, sizeof *out);
     int rc = out ? translate_lines(&r->translator, r->context, o, lines->count, lines->at, out)
                  : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
         printf("%s\n", out[k]);
-    free_lines(out, lines ? lines->count : 0);
-    gnn_text_lines_free(lines);
+    free_lines(out, lines->count);
     return rc;
 }
 
@@ -196,9 +195,12 @@ static int run(run_t *r, const translate_t *o)
 {
     GNN_TRY(text_context(&r->context, &o->train));
     GNN_TRY(take_pairs(r, o));
+    if (o->input && strcmp(o->input, "-") != 0)
+        GNN_TRY(gnn_text_lines_read(&r->input, o->input));
     GNN_TRY(o->pretrained ? translator_open(&r->translator, r->context, o)
             : o->load     ? translator_load(&r->translator, r->context, o->load)
                           : train(r, o));
+    GNN_TRY(translate_can_look(&r->translator, o));
     if (r->test.count)
         GNN_TRY(test(r, o));
     if (o->input)
@@ -242,7 +244,7 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         OUTPUT("output", &o->output, "translations of the test text", "FILE"),
         HEADING("Model"),
         STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
-               .where = "!load|model"),
+               .where = "!load|model", .companion = ".tokenizer.json"),
         INPUT("load", &o->load, "a saved model instead of training", "FILE", .where = "!model"),
         PUBLISHED_OPTIONS(o),
         WHOLE("vocabulary", &o->vocabulary, "size of the shared vocabulary", 258, 1000000,
@@ -344,6 +346,7 @@ int translate_main(int argc, char **argv)
     pairs_free(&r.train);
     pairs_free(&r.validation);
     pairs_free(&r.test);
+    gnn_text_lines_free(r.input);
     translator_free(&r.translator);
     gnn_context_free(r.context);
     return program_ends_with("translate", rc);

@@ -69,6 +69,8 @@ int translate_lines(const translator_t *t, gnn_context_t *context, const transla
                     int64_t count, const char *const *source, char **out);
 
 /* Prints the translation of o->sentence, and writes its pictures. */
+/* PROGRAM_REFUSED after a message: the layer or head to show is not one of the model's. */
+int translate_can_look(const translator_t *t, const translate_t *o);
 int translate_look(const translator_t *t, gnn_context_t *context, const translate_t *o);
 
 #endif

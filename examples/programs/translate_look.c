@@ -137,17 +137,33 @@ static int take_layer(look_t *l, gnn_context_t *context, int64_t k)
     return GNN_OK;
 }
 
-static int find_attention(look_t *l, gnn_context_t *context)
+static int count_heads(const gnn_model_t *model, int64_t *layers, int64_t *heads)
 {
-    const int64_t all = l->pieces[0] + l->pieces[1], words = l->words[0] + l->words[1];
-    const int64_t first = gnn_model_find(l->t->model, "encoder.0");
+    const int64_t first = gnn_model_find(model, "encoder.0");
     char step[48] = "encoder.0";
     if (first < 0)
         return GNN_ENOTFOUND;
-    const int64_t heads = gnn_model_step(l->t->model, first)->layer.heads;
-    int64_t layers = 0;
-    while (gnn_model_find(l->t->model, step) >= 0)
-        snprintf(step, sizeof step, "encoder.%lld", (long long)++layers);
+    *heads = gnn_model_step(model, first)->layer.heads;
+    *layers = 0;
+    while (gnn_model_find(model, step) >= 0)
+        snprintf(step, sizeof step, "encoder.%lld", (long long)++*layers);
+    return GNN_OK;
+}
+
+int translate_can_look(const translator_t *t, const translate_t *o)
+{
+    int64_t layers, heads;
+    if (!o->heatmap && !o->html)
+        return GNN_OK;
+    GNN_TRY(count_heads(t->model, &layers, &heads));
+    return program_can_show(o->layer, layers, o->head, heads);
+}
+
+static int find_attention(look_t *l, gnn_context_t *context)
+{
+    const int64_t all = l->pieces[0] + l->pieces[1], words = l->words[0] + l->words[1];
+    int64_t layers, heads;
+    GNN_TRY(count_heads(l->t->model, &layers, &heads));
     l->square = calloc((size_t)(heads * all * all), sizeof *l->square);
     l->heard = calloc((size_t)(heads * all * all), sizeof *l->heard);
     l->weights = calloc((size_t)(layers * heads * words * words), sizeof *l->weights);

@@ -182,7 +182,7 @@ static int read_options(write_t *o, int argc, char **argv, int *status)
              0.9, .where = "!model"),
         HEADING("Model"),
         STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
-               .where = "!load|model"),
+               .where = "!load|model", .companion = ".tokenizer.json"),
         INPUT("load", &o->load, "a saved model instead of training", "FILE", .where = "!model"),
         INPUT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
         FLAG("keep-16-bits", &o->keep_16_bits, "keeps bf16 and fp16 weights in 16 bits",

@@ -162,6 +162,33 @@ expect "a saved reader has its width" said "--width: has no effect without --dat
 expect "four sentences" said "words.txt has fewer than ten sentences: --validation FILE is expected, too" 1 "$gnn" sentence --data words.txt
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$gnn" descriptions
 
+# ---- arguments that the set or the model decides: refused before the training ----
+# early WORDS COMMAND...: the command exits with 1 within seconds, though its training takes days.
+early() {
+    words=$1
+    shift
+    said "$words" 1 timeout 20 "$@" --threads 1
+}
+long=100000000
+seq 400 | awk '{ w = $1 % 7; print ($1 % 2 ? "good" : "bad") "\t" ($1 % 2 ? "fine" : "sad") " words number " w }' >many.txt
+expect "explain: a node" early "--node 700, ba-shapes has nodes 0 to 699" "$gnn" explain --data shapes --epochs $long --node 700
+expect "explain: a method without its layers" early "no step of the model attends" "$gnn" explain --data shapes --epochs $long --method attention
+printf x >later.split0-seed1
+expect "citation: a checkpoint of a later run" early "--resume goes on" "$gnn" citation --data set.npz --epochs $long --patience 0 --seeds 2 --checkpoint later
+expect "graphs: folds" early "--most-folds: got 11 of 10 folds" "$gnn" graphs --data motifs --epochs 1000000 --most-folds 11
+printf 'good\tfine\nugly\tugly\n' >other.txt
+expect "sentence: a class of the test" early other.txt "$gnn" sentence --data many.txt --min-count 1 --epochs 1000000 --patience 1000000 --test other.txt
+expect "sentence: a sentence without words" early "no words" "$gnn" sentence --data many.txt --min-count 1 --epochs 1000000 --patience 1000000 --sentence " "
+mkdir held.words held.tokenizer.json
+expect "sentence: the vocabulary's file" early "held.words: is a folder" "$gnn" sentence --data many.txt --epochs 1000000 --save held
+expect "write: the tokenizer's file" early "held.tokenizer.json: is a folder" "$gnn" write --epochs 1000000 --save held
+expect "translate: the tokenizer's file" early "held.tokenizer.json: is a folder" "$gnn" translate --epochs 1000000 --save held
+expect "translate: a layer" early "--show-layer: got 2, the model has layers 0 to 1" "$gnn" translate --epochs 1000000 --sentence zwei --heatmap x.svg --show-layer 2
+expect "translate: a head" early "--show-head: got 4, the model has heads 0 to 3" "$gnn" translate --epochs 1000000 --sentence zwei --heatmap x.svg --show-head 4
+printf '\037\213x' >broken.gz
+expect "translate: lines" early broken.gz "$gnn" translate --epochs 1000000 --input broken.gz
+expect "inspect: a head" early "--show-head: got 4, the model has heads 0 to 3" "$gnn" inspect --show-head 4
+
 # ---- translate and write ----
 unwritten "translate" "$gnn" translate --epochs 1 --threads 1 --width 16 --json
 unwritten "write" "$gnn" write --epochs 1 --threads 1
@@ -222,7 +249,6 @@ interrupted() {
     code=$?
     [ $code -eq 130 ] || { echo "exit status $code:" && cat out && return 1; }
 }
-seq 400 | awk '{ w = $1 % 7; print ($1 % 2 ? "good" : "bad") "\t" ($1 % 2 ? "fine" : "sad") " words number " w }' >many.txt
 expect "Ctrl-C ends citation" interrupted INT "$gnn" citation --data set.npz --epochs 100000000 --patience 0 --threads 1
 expect "SIGTERM too" interrupted TERM "$gnn" citation --data set.npz --epochs 100000000 --patience 0 --threads 1
 expect "Ctrl-C ends links" interrupted INT "$gnn" links --epochs 1000000 --threads 1
@@ -308,19 +334,19 @@ for part in "val", "test":
     new.close()'
     expect "citation without validation nodes" "$gnn" citation --data no_val.npz --epochs 3 --threads 1
     expect "keeps the last epoch" grep -q 'validation -, test [0-9.]* (epoch 3 of 3' last
-    expect "where patience is refused" said "no validation part to watch" 1 "$gnn" citation --data no_val.npz --epochs 3 --patience 2 --threads 1
+    expect "where patience is refused" said "split 0 of no_val has no validation nodes to watch" 1 "$gnn" citation --data no_val.npz --epochs 3 --patience 2 --threads 1
     expect "citation without test nodes" "$gnn" citation --data no_test.npz --epochs 3 --threads 1 --save no_test.model
     expect "says so" grep -q '^test accuracy: the test nodes give none$' last
     expect "explain without test nodes" "$gnn" explain --data no_test.npz --epochs 3 --threads 1 --method saliency
     expect "says so, too" grep -q 'no_test: no test nodes' last
-    expect "and has no fidelity" said "--fidelity: no_test has no test nodes" 1 "$gnn" explain --data no_test.npz --epochs 3 --threads 1 --fidelity 3
+    expect "and has no fidelity" said "--fidelity: no_test has no test nodes" 1 timeout 20 "$gnn" explain --data no_test.npz --epochs $long --threads 1 --fidelity 3
 fi
 
 expect "inspect's pictures" "$gnn" inspect --grid grid.svg --html page.html --heatmap map.svg
 expect "the page ends" grep -q '^</html>' page.html
 expect "a page that cannot be written" exits 1 "$gnn" inspect --html none/page.html
 expect "a layer that is not there" exits 1 "$gnn" inspect --show-layer 7
-expect "names it" grep -q 'layer 7 of 2' last
+expect "names it" grep -q -- '--show-layer: got 7, the model has layers 0 to 1' last
 expect "a treebank without a folder" exits 2 "$gnn" inspect --uas words.txt
 expect "finetune without a folder" exits 2 "$gnn" finetune --data words.txt
 expect "finetune without an encoder" exits 1 "$gnn" finetune --model none --data words.txt
