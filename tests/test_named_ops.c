@@ -46,6 +46,9 @@ static const case_t cases[] = {
     {&gnn_op_segment_matmul, {{3, 4}, {6, 6}}, {2, 0}, -0.5, NULL},
     {&gnn_op_segment_matmul, {{SENDERS, 4}, {SENDERS, 6}}, {2, 1}, -0.5, NULL},
     {&gnn_op_inverse, {{4, 6}}, {3}, 0.3, NULL},
+    {&gnn_op_fourier, {{SENDERS, 3}}, {0}, -0.5, chains},
+    {&gnn_op_fourier, {{SENDERS, 3}}, {1}, -0.5, NULL},
+    {&gnn_op_fourier, {{SENDERS, 17}}, {2}, -0.5, chains},
     {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5, NULL},
     {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5, NULL},
     {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5, NULL},
@@ -308,6 +311,51 @@ START_TEST(diagonal_blocks_multiply_separately)
 }
 END_TEST
 
+/* Segments of every size up to 40 rows, and of sizes with large prime factors. */
+START_TEST(fourier_is_the_sum_of_its_formula)
+{
+    enum { SIZES = 44, WIDE = 6 };
+    int64_t lengths[SIZES] = {0}, rows = 0;
+    for (int64_t k = 0; k < SIZES; k++)
+        rows += lengths[k] = k < 40 ? k + 1 : (int64_t[]){97, 128, 2 * 53, 390}[k - 40];
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_complete(&graph, SIZES, lengths));
+    fixture_t f = set_up();
+    gnn_real_t *data = malloc((size_t)(rows * WIDE) * sizeof *data);
+    for (int64_t k = 0; k < rows * WIDE; k++)
+        data[k] = (gnn_real_t)(k * 37 % 101) / 101;
+    const gnn_tensor_t x = gnn_tensor(data, rows, WIDE);
+    for (int axes = 0; axes < 3; axes++) {
+        const gnn_op_options_t options = {{axes}, graph};
+        gnn_tape_reset(f.tape, 0, 0);
+        const gnn_var_t in = gnn_tape_input(f.tape, &x, 0),
+                        y = gnn_tape_op(f.tape, &gnn_op_fourier, &in, 1, &options, sizeof options);
+        gnn_tape_keep(f.tape, y);
+        ck_ok(gnn_tape_forward(f.tape));
+        const gnn_tensor_t out = gnn_tape_value(f.tape, y);
+        for (int64_t s = 0, at = 0; s < SIZES; at += lengths[s++])
+            for (int64_t a = 0; a < lengths[s]; a += 1 + lengths[s] / 7)
+                for (int64_t b = 0; b < WIDE; b++) {
+                    double sum = 0;
+                    for (int64_t t = 0; t < lengths[s]; t++)
+                        for (int64_t c = 0; c < WIDE; c++)
+                            if ((axes != 1 || c == b) && (axes != 2 || t == a))
+                                sum += (double)data[(at + t) * WIDE + c] *
+                                       cos(6.283185307179586 *
+                                           ((axes != 2
+                                                 ? (double)(a * t % lengths[s]) / (double)lengths[s]
+                                                 : 0) +
+                                            (axes != 1 ? (double)(b * c % WIDE) / WIDE : 0)));
+                    ck_assert_double_eq_tol((double)out.data[(at + a) * WIDE + b], sum,
+                                            1e-6 * (double)(lengths[s] * WIDE));
+                }
+    }
+    free(data);
+    gnn_graph_free(graph);
+    tear_down(&f);
+}
+END_TEST
+
 /* Two segments of 3 senders, and 1 and 2 receivers: A B' of each, then its inverse alone. */
 START_TEST(matrices_of_segments_by_hand)
 {
@@ -404,6 +452,8 @@ static const struct {
      "unlike counts of senders"},
     {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0, NULL}, GNN_EINVALID, "form 0, 1 or 2, got 3"},
     {{&gnn_op_segment_matmul, {{3, 4}, {6, 5}}, {2}, 0, NULL}, GNN_ESHAPE, "do not divide into heads"},
+    {{&gnn_op_fourier, {{SENDERS, 3}}, {3}, 0, NULL}, GNN_EINVALID, "axes 0, 1 or 2, got 3"},
+    {{&gnn_op_fourier, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
     {{&gnn_op_inverse, {{5, 6}}, {3}, 0, NULL},
      GNN_ESHAPE,
      "5 rows do not divide into matrices of 2 rows"},
@@ -667,6 +717,7 @@ int main(void)
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
+    tcase_add_test(c, fourier_is_the_sum_of_its_formula);
     tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, inverse_of_matrices_that_are_not_finite);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);

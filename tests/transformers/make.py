@@ -295,6 +295,15 @@ case("rwkv", "RwkvForCausalLM", T.RwkvConfig(vocab_size=VOCAB, hidden_size=16, n
 convbert = dict(bert, embedding_size=8, num_attention_heads=4, conv_kernel_size=5)
 case("convbert_masked", "ConvBertForMaskedLM", T.ConvBertConfig(**convbert), attention=False)
 case("convbert_classes", "ConvBertForSequenceClassification", T.ConvBertConfig(**convbert, **LABELS), attention=False)
+case("mamba", "MambaForCausalLM", T.MambaConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, state_size=4, conv_kernel=3, time_step_rank=3, pad_token_id=0),
+     hidden=False, attention=False)
+case("mamba_bias", "MambaForCausalLM", T.MambaConfig(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=1, state_size=3, expand=3, use_bias=True, use_conv_bias=False,
+                                                     hidden_act="gelu", pad_token_id=0, tie_word_embeddings=False), hidden=False, attention=False)
+
+# Mixing without attention.
+fnet = dict(vocab_size=VOCAB, hidden_size=18, num_hidden_layers=2, intermediate_size=32, max_position_embeddings=64, pad_token_id=0)
+case("fnet_masked", "FNetForMaskedLM", T.FNetConfig(**fnet), attention=False)
+case("fnet_classes", "FNetForSequenceClassification", T.FNetConfig(**fnet, **LABELS), attention=False)
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)
