@@ -5,7 +5,7 @@
 #include <graphs/graph.h>
 #include <lib/base/ranks.h>
 
-/* A rank's part of a graph, whose receivers are its senders:
+/* A rank's part of a graph, whose receivers are its senders, made of the edges of own receivers:
  *
  *     own     the graph that models run on: rows lo .. hi - 1, without edges
  *     wide    own rows, then halo rows in ascending order; parts have the edges of own receivers,
@@ -16,7 +16,13 @@
  * receivers (backward) is complete at the owner of its row. */
 typedef struct gnn__halo {
     gnn__ranks_t *ranks;
-    gnn_graph_t *whole, *wide;
+    const gnn_graph_t *rows; /* borrowed: the whole graph, or own receivers with all senders */
+    bool whole;              /* it is the whole graph on each rank */
+    int64_t first;           /* the row of `rows` that is own row 0 */
+    int64_t n_edges;         /* edge ids of the whole graph */
+    int64_t first_edge;      /* the id of edge 0 of `rows` */
+    int64_t pairs;           /* edges of all ranks */
+    gnn_graph_t *wide;
     int64_t n_own, n_wide;
     int32_t *nodes; /* (n_wide) of the whole graph */
     int32_t *place; /* (nodes of the whole graph) row in wide; -1: neither own nor halo */
@@ -28,9 +34,11 @@ typedef struct gnn__halo {
     int64_t sent_room, taken_room;
 } gnn__halo_t;
 
-/* *own = the graph of this rank, which frees the halo; borrows `whole`, whose views are prepared on
- * request. A collective call. GNN_EUNSUPPORTED for spans and segments. */
-int gnn__halo_new(gnn_graph_t **own, gnn_graph_t *whole, gnn__ranks_t *ranks);
+/* *own = the graph of this rank, which frees the halo. `rows` is borrowed: the whole graph, or own
+ * receivers with the senders of all. Only edges of own receivers are read; those of own senders
+ * come from the owners of their receivers. A collective call. GNN_EUNSUPPORTED for spans and
+ * segments. */
+int gnn__halo_new(gnn_graph_t **own, const gnn_graph_t *rows, gnn__ranks_t *ranks);
 /* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
  * rows of the same matrix. A collective call. */
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);

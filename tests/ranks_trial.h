@@ -5,6 +5,7 @@
 
 #include "support.h"
 
+#include <gnn/partition.h>
 #include <gnn/ranks.h>
 
 enum { TRIAL_IN = 24, TRIAL_CLASSES = 5, TRIAL_EDGE = 3 };
@@ -28,6 +29,8 @@ typedef struct {
     void (*steps)(gnn_steps_t *steps); /* the model in place of layers; NULL: none */
     int relations;                     /* graphs of slots; 0: none */
     gnn_train_config_t train;
+    const char *folder; /* a partition in place of the drawn set; NULL: none */
+    bool own_rows;      /* each rank opens its rows of the folder */
 } trial_case_t;
 
 /* The result of one rank. */
@@ -36,6 +39,7 @@ typedef struct {
     char message[256];
     gnn_real_t *weights, *outputs; /* for free */
     int64_t n_weights, n_outputs;
+    int64_t first, rows; /* of `outputs` that this rank has computed */
     double accuracy;
     gnn_train_result_t result;
 } trial_result_t;
@@ -143,7 +147,8 @@ static inline gnn_data_t *trial_data(const trial_case_t *c)
 static inline int trial_calls(const trial_case_t *c, gnn_context_t *context, gnn_model_t *model,
                               gnn_data_t *data, trial_result_t *result)
 {
-    const gnn_tensor_t out = gnn_tensor(result->outputs, c->nodes, TRIAL_CLASSES);
+    const gnn_tensor_t out =
+        gnn_tensor(result->outputs + result->first * TRIAL_CLASSES, result->rows, TRIAL_CLASSES);
     GNN_TRY(gnn_train(model, context, data, &c->train, &result->result));
     GNN_TRY(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &result->accuracy));
     return gnn_predict(model, context, data, &out);
@@ -177,17 +182,42 @@ static inline gnn_model_t *trial_model(const trial_case_t *c, gnn_context_t *con
     return model;
 }
 
+/* The set of a trial: drawn, or read from its folder, whole or own rows. */
+static inline int trial_open(const trial_case_t *c, gnn_context_t *context,
+                             const gnn_transport_t *transport, gnn_data_t **data,
+                             trial_result_t *result)
+{
+    gnn_partition_folder_t *folder;
+    int64_t book[64];
+    result->rows = c->nodes;
+    if (!c->folder) {
+        *data = trial_data(c);
+        return GNN_OK;
+    }
+    if (!c->own_rows)
+        return gnn_data_open(data, c->folder);
+    GNN_TRY(gnn_data_open_rank(data, context, c->folder));
+    GNN_TRY(gnn_partition_folder_open(&folder, c->folder, 0));
+    const int rc = gnn_partition_folder_book(folder, transport->ranks, book);
+    gnn_partition_folder_free(folder);
+    result->first = book[transport->rank];
+    result->rows = gnn_data_nodes(*data);
+    return rc;
+}
+
 /* One rank of a trial. */
 static inline trial_result_t trial_run(const trial_case_t *c, gnn_transport_t *transport, int threads)
 {
     trial_result_t result = {.n_outputs = c->nodes * TRIAL_CLASSES};
     gnn_context_t *context;
-    gnn_data_t *data = trial_data(c);
+    gnn_data_t *data = NULL;
     result.outputs = calloc((size_t)result.n_outputs, sizeof *result.outputs);
     trial_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 5}));
     trial_must(gnn_context_set_ranks(context, transport));
     gnn_model_t *model = trial_model(c, context);
-    result.rc = trial_calls(c, context, model, data, &result);
+    result.rc = trial_open(c, context, transport, &data, &result);
+    if (result.rc == GNN_OK)
+        result.rc = trial_calls(c, context, model, data, &result);
     if (result.rc != GNN_OK)
         snprintf(result.message, sizeof result.message, "%s", gnn_error_message());
     trial_keep_weights(model, &result);

@@ -1,84 +1,11 @@
 /* Ranks as threads of one process: weights, outputs and metrics have the same bits for any count of
  * ranks and threads; an error on one rank ends all. */
-#include "ranks_trial.h"
+#include "ranks_threads.h"
 
 #include <lib/base/ranks.h>
-#include <pthread.h>
 #include <unistd.h>
 
-/* ---- running a trial on ranks ---- */
-
-enum { MOST_RANKS = 13, DRAWN = 24 };
-
-typedef struct {
-    const trial_case_t *c;
-    gnn_transport_t *transport;
-    int threads;
-    trial_result_t result;
-} rank_t;
-
-static void *run_rank(void *user)
-{
-    rank_t *rank = user;
-    rank->result = trial_run(rank->c, rank->transport, rank->threads);
-    return NULL;
-}
-
-/* cases[r] is rank r's. */
-static void run_ranks(const trial_case_t *const *cases, int ranks, int threads, uint64_t delays,
-                      trial_result_t *results)
-{
-    gnn_transport_t *transports[MOST_RANKS];
-    pthread_t running[MOST_RANKS];
-    rank_t rank[MOST_RANKS];
-    ck_ok(gnn_transport_threads(transports, ranks, delays));
-    for (int r = 0; r < ranks; r++) {
-        rank[r] = (rank_t){.c = cases[r], .transport = transports[r], .threads = threads};
-        ck_assert_int_eq(pthread_create(&running[r], NULL, run_rank, &rank[r]), 0);
-    }
-    for (int r = 0; r < ranks; r++) {
-        pthread_join(running[r], NULL);
-        results[r] = rank[r].result;
-        gnn_transport_free(transports[r]);
-    }
-}
-
-static trial_result_t run_one(const trial_case_t *c, int threads)
-{
-    gnn_transport_t *one;
-    ck_ok(gnn_transport_one(&one));
-    const trial_result_t result = trial_run(c, one, threads);
-    gnn_transport_free(one);
-    return result;
-}
-
-static void compare(const char *name, int ranks, const trial_result_t *a, const trial_result_t *b)
-{
-    ck_assert_msg(b->rc == GNN_OK, "%s on %d ranks: %s", name, ranks, b->message);
-    ck_assert_msg(memcmp(a->weights, b->weights, sizeof *a->weights * (size_t)a->n_weights) == 0,
-                  "%s: weights on %d ranks differ from those of one (error %g)", name, ranks,
-                  test_error(b->weights, a->weights, a->n_weights));
-    ck_assert_msg(memcmp(a->outputs, b->outputs, sizeof *a->outputs * (size_t)a->n_outputs) == 0,
-                  "%s: outputs on %d ranks differ from those of one", name, ranks);
-    ck_assert(a->accuracy == b->accuracy);
-    ck_assert(a->result.train_loss == b->result.train_loss);
-    ck_assert(a->result.validation_loss == b->result.validation_loss);
-    ck_assert(a->result.validation_metric == b->result.validation_metric);
-}
-
-static void check_equal(const trial_case_t *c, int ranks, int threads, uint64_t delays,
-                        const trial_result_t *one)
-{
-    const trial_case_t *cases[MOST_RANKS] = {NULL};
-    trial_result_t results[MOST_RANKS];
-    for (int r = 0; r < ranks; r++)
-        cases[r] = c;
-    run_ranks(cases, ranks, threads, delays, results);
-    for (int r = 0; r < ranks; r++) {
-        compare(c->name, ranks, one, &results[r]);
-        trial_free(&results[r]);
-    }
-}
+enum { DRAWN = 24 };
 
 /* ---- trials ---- */
 
@@ -461,20 +388,6 @@ START_TEST(losses_metrics_and_patience_are_those_of_the_whole_graph)
 }
 END_TEST
 
-/* Trains on `ranks` ranks; the result of rank 0. */
-static trial_result_t run_all(const trial_case_t *c, int ranks)
-{
-    const trial_case_t *cases[MOST_RANKS] = {NULL};
-    trial_result_t results[MOST_RANKS];
-    for (int r = 0; r < ranks; r++)
-        cases[r] = c;
-    run_ranks(cases, ranks, 1, 0, results);
-    for (int r = 1; r < ranks; r++)
-        trial_free(&results[r]);
-    ck_assert_msg(results[0].rc == GNN_OK, "%s", results[0].message);
-    return results[0];
-}
-
 START_TEST(trainings_resume_on_another_count_of_ranks)
 {
     char path[] = "/tmp/gnn_ranks_XXXXXX";
@@ -532,14 +445,9 @@ static void mixed_by_nodes(gnn_steps_t *steps)
 
 START_TEST(what_does_not_run_over_ranks_is_refused_by_name)
 {
-    const int64_t fan_outs[] = {5};
-    const gnn_sampling_t sampling = {.batch = 64, .sampler = {.hops = 1, .fan_outs = fan_outs}};
     trial_case_t gcn = {GCN, .nodes = 600, .train = few};
     gcn.train.drop_edge = (gnn_real_t)0.1;
     check_refused(&gcn, "drop_edge");
-    gcn.train = few;
-    gcn.train.sampling = &sampling;
-    check_refused(&gcn, "samples");
 }
 END_TEST
 

@@ -204,6 +204,28 @@ typedef struct gnn_partition_folder_rows_s {
 GNN_API int gnn_partition_folder_rows(const gnn_partition_folder_t *folder, int64_t lo, int64_t hi,
                                       gnn_partition_folder_rows_t *rows);
 
+/* ---- over ranks (docs/ranks.md) ---- */
+
+/**
+ * Opens the rows of this rank of a folder: a set for gnn_train, gnn_evaluate and gnn_predict over
+ * the ranks of the context. Its nodes, features, labels and masks are those of own rows; its graph
+ * has own receivers and the senders of all rows. What needs all nodes refuses the set
+ * (GNN_EUNSUPPORTED): saving, random splits, samples. Arrays on edges are left out, and listed by
+ * gnn_data_describe.
+ *
+ * A collective call: each rank reads its own rows, and some of the files once for their checksums.
+ *
+ * @param[out] data    for gnn_data_free; NULL after an error
+ * @param[in] context  with ranks (gnn_context_set_ranks)
+ * @param[in] folder   of gnn_partition_write, the same on all ranks
+ * @return GNN_OK; GNN_EINVALID: a NULL, no ranks, or ranks with different folders; the errors of
+ *         gnn_partition_folder_open and gnn_partition_folder_rows
+ *
+ * Cost: O(own rows and edges) time and memory, and the files' bytes divided by the ranks for
+ * checksums. See also: gnn_partition_folder_book, for the rows of each rank.
+ */
+GNN_API int gnn_data_open_rank(gnn_data_t **data, gnn_context_t *context, const char *folder);
+
 #ifdef __cplusplus
 }
 #endif

@@ -72,9 +72,10 @@ GNN_API void gnn_transport_free(gnn_transport_t *transport);
 
 /**
  * Runs gnn_train, gnn_evaluate, gnn_evaluate_targets, gnn_predict and gnn_predict_layers of this
- * context over the ranks of the transport: each rank holds all of the data set and computes its own
- * rows. Dense products are those of a deterministic context. What is not supported over ranks
- * returns GNN_EUNSUPPORTED and names it.
+ * context over the ranks of the transport: each rank computes its own rows, of a set that all ranks
+ * hold or of its own (gnn_data_open_rank). With samples it computes some of the batches of each
+ * step (gnn_train_config_t.accumulate). Dense products are those of a deterministic context. What
+ * is not supported over ranks returns GNN_EUNSUPPORTED and names it.
  *
  * @param[in] context    borrows the transport until it is freed
  * @param[in] transport  NULL: none, calls run in this process alone

@@ -68,9 +68,22 @@ void gnn__slice_book(int64_t n, int64_t ranks, const int64_t *before, int64_t *b
         book[rank] = n;
 }
 
+static void take_rows(gnn__ranks_t *ranks, int64_t n)
+{
+    ranks->n = n;
+    ranks->lo = ranks->book[ranks->transport->rank];
+    ranks->hi = ranks->book[ranks->transport->rank + 1];
+    ranks->split = true;
+}
+
+void gnn__ranks_take_book(gnn__ranks_t *ranks, int64_t n, const int64_t *book)
+{
+    memcpy(ranks->book, book, sizeof *book * (size_t)(ranks->transport->ranks + 1));
+    take_rows(ranks, n);
+}
+
 int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
 {
-    const int rank = ranks->transport->rank;
     int64_t *before;
     GNN_TRY(gnn__new(&before, n / GNN_SLICE + 2, sizeof *before, "rows of ranks"));
     for (int64_t i = 0, sum = 0; i < n; i++) {
@@ -79,10 +92,7 @@ int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
     }
     gnn__slice_book(n, ranks->transport->ranks, before, ranks->book);
     gnn_free(before);
-    ranks->n = n;
-    ranks->lo = ranks->book[rank];
-    ranks->hi = ranks->book[rank + 1];
-    ranks->split = true;
+    take_rows(ranks, n);
     return GNN_OK;
 }
 

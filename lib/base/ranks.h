@@ -72,6 +72,8 @@ void gnn__ranks_open(const gnn_context_t *context);
 int gnn__ranks_close(const gnn_context_t *context, int rc);
 /* Splits n rows by weight, which is their degree and GNN__NODE_COST. */
 int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree);
+/* Splits n rows by a given book (ranks + 1). */
+void gnn__ranks_take_book(gnn__ranks_t *ranks, int64_t n, const int64_t *book);
 /* book (ranks + 1) = the first row of each rank, and n. before[s] is the weight of all rows before
  * slice s, up to the count of slices. The border of two ranks is before or after the slice that
  * crosses the share, whichever is nearer. */

@@ -31,6 +31,9 @@ void gnn_data_free(gnn_data_t *data)
     gnn__free_names(&data->node_names);
     gnn_free(data->name);
     gnn_free(data->unread);
+    if (data->rank)
+        gnn_free(data->rank->book);
+    gnn_free(data->rank);
     if (data->owner.release)
         data->owner.release(data->owner.user);
     gnn_free(data);

@@ -29,6 +29,15 @@ int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, in
 /* The same for the nodes of a type, which may have no split. */
 int gnn__type_split_fits(const gnn_node_type_t *type);
 
+/* The rows of one rank: a set of them has those of the arrays on nodes, and a graph from all nodes
+ * to its own. */
+typedef struct gnn__data_rank {
+    int64_t n, lo;     /* nodes of all ranks, and the first of this one */
+    uint64_t identity; /* of the folder */
+    int ranks;
+    int64_t *book; /* (ranks + 1) */
+} gnn__data_rank_t;
+
 /* Arrays of n rows are in the order of the graph's nodes. */
 struct gnn_data {
     gnn_graph_t *graph;
@@ -58,7 +67,10 @@ struct gnn_data {
     bool of_links;              /* its graph was made from a file's links */
     /* the names are the nodes' only ids: the order is that of first appearance in an edge list */
     bool by_words;
+    gnn__data_rank_t *rank; /* NULL: the set has all of its nodes */
 };
+/* GNN_EUNSUPPORTED: the set has the rows of one rank, `what` (a past participle) needs all. */
+int gnn__data_whole(const gnn_data_t *data, const char *what);
 
 /* ---- links ---- */
 

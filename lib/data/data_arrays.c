@@ -90,7 +90,11 @@ static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array
 
 static int copy_reals(gnn__data_array_t *to, const gnn_array_t *from)
 {
-    const int64_t rows = from->ndim > 0 ? from->shape[0] : 1, cols = rows ? from->count / rows : 0;
+    const int64_t rows = from->ndim > 0 ? from->shape[0] : 1;
+    int64_t cols = 1; /* also of no rows, which some ranks have */
+    for (int d = 1; d < from->ndim; d++)
+        if (!gnn__mul(cols, from->shape[d], &cols))
+            return gnn__error(GNN_EOVERFLOW, "%s: its columns overflow", from->name);
     gnn_real_t *values;
     GNN_TRY(gnn__new(&values, from->count, sizeof *values, from->name));
     to->array.data = values;

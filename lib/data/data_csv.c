@@ -426,6 +426,7 @@ int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels)
     gnn_data_t *made;
     if (!data || (!features && !labels))
         return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
+    GNN_TRY(gnn__data_whole(data, "given the rows of a file"));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a data set"));
     int rc = read_made(made, data, features, labels);
     if (rc == GNN_OK)

@@ -95,6 +95,7 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     int rc;
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
+    GNN_TRY(gnn__data_whole(data, "standardised"));
     if (data->sparse.indptr)
         return gnn__error(
             GNN_EUNSUPPORTED,

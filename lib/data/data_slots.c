@@ -16,6 +16,7 @@ int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *gra
 {
     gnn_graph_t **slots = NULL;
     GNN__NEED(data);
+    GNN_TRY(gnn__data_whole(data, "given graphs for slots"));
     if (count < 0 || (count > 0 && !graphs))
         return gnn__error(GNN_EINVALID, "%lld graphs for the slots of models%s", (long long)count,
                           count < 0 ? "" : ": the list is NULL");
@@ -41,8 +42,19 @@ gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot)
     return slot >= 0 && slot < data->n_slots ? data->slots[slot] : NULL;
 }
 
+int gnn__data_whole(const gnn_data_t *data, const char *what)
+{
+    const gnn__data_rank_t *rank = data->rank;
+    return rank ? gnn__error(GNN_EUNSUPPORTED,
+                             "a set of one rank's rows (%lld to %lld of %lld) cannot be %s",
+                             (long long)rank->lo, (long long)(rank->lo + data->n) - 1,
+                             (long long)rank->n, what)
+                : GNN_OK;
+}
+
 int gnn__data_one_graph(const gnn_data_t *data, const char *what)
 {
+    GNN_TRY(gnn__data_whole(data, what));
     return data->n_slots == 0 ? GNN_OK
                               : gnn__error(GNN_EUNSUPPORTED,
                                            "a set with graphs for %lld slots of models cannot be %s",

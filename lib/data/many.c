@@ -104,6 +104,7 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
     int32_t *degree;
     int64_t largest = 0;
     GNN__NEED(data);
+    GNN_TRY(gnn__data_whole(data, "given degrees as features"));
     if (most < 0 || most >= GNN__MOST_CLASSES)
         return gnn__error(GNN_EINVALID, "degrees up to %lld as features", (long long)most);
     made.n = data->n;

@@ -1,8 +1,6 @@
 /* Reads a folder of gnn_partition_write: the header, the mapped arrays, ranges of rows, the set. */
 #include <lib/data/partition.h>
 
-#include <stdatomic.h>
-
 /* ---- the arrays of a folder ---- */
 
 /* Dimensions that the header gives; STORED: any, equal in all arrays. */
@@ -27,22 +25,7 @@ static const struct {
     {"x_values", GNN__REAL_DTYPE, 1, {STORED}},
 };
 enum { KNOWN = sizeof known / sizeof *known, X = 8, REQUIRED = X, MOST_HEADER = 64 << 20 };
-
-typedef struct item {
-    char *name; /* "x", "node.targets" */
-    gnn_array_t array;
-    gnn_owner_t owner;
-    uint64_t sum;
-} item_t;
-
-struct gnn_partition_folder {
-    atomic_int users; /* the caller, and sets that borrow the arrays */
-    gnn_partition_folder_sizes_t sizes;
-    int64_t *book, stored;
-    json_t *root;
-    item_t *items;
-    int64_t count, room;
-};
+enum { VERIFY_BLOCK = 8 << 20 }; /* bytes, a multiple of 8 */
 
 static const gnn_array_t *find(const gnn_partition_folder_t *f, const char *name)
 {
@@ -294,7 +277,7 @@ static int expect(gnn_partition_folder_t *f, const char *key, const json_t *entr
 
 static int add_array(gnn_partition_folder_t *f, const char *path, const char *key, const json_t *entry)
 {
-    item_t *item = &f->items[f->count];
+    gnn__folder_item_t *item = &f->items[f->count];
     gnn_array_t like = {0};
     char where[100], *file;
     snprintf(where, sizeof where, "array \"%.60s\"", key);
@@ -361,7 +344,6 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
 {
     char *text, sum[20];
     int64_t size = 0;
-    uint64_t had;
     int rc = read_text(&text, &size, path);
     if (rc == GNN_OK) {
         rc = gnn__json_parse(&f->root, text, size, GNN__JSON_UNIQUE, GNN__JSON_LEVELS);
@@ -375,7 +357,7 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
     GNN_TRY(check_version(f->root));
     GNN_TRY(check_keys(f->root, "", KEYS, KEYS));
     GNN_TRY(read_sizes(f));
-    GNN_TRY(read_sum(NULL, f->root, &had));
+    GNN_TRY(read_sum(NULL, f->root, &f->sum));
     GNN_TRY(add_arrays(f, path));
     GNN_TRY(gnn__folder_checksum(sum, f->root));
     if (strcmp(sum, json_string_value(json_object_get(f->root, "checksum"))) != 0)
@@ -384,18 +366,27 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
     return GNN_OK;
 }
 
+int gnn__folder_verify(const gnn__folder_item_t *item)
+{
+    const size_t bytes = (size_t)item->array.count * gnn__element(item->array.dtype)->size;
+    const char *data = item->array.data;
+    uint64_t sum = gnn__hash_start(GNN__HASH_START, bytes);
+    for (size_t at = 0; at < bytes; at += VERIFY_BLOCK) {
+        const size_t some = bytes - at < VERIFY_BLOCK ? bytes - at : VERIFY_BLOCK;
+        sum = gnn__hash_words(sum, data + at, some);
+        gnn__npy_forget(&item->array, at, some);
+    }
+    return sum == item->sum
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT,
+                            "%s: checksum: expected %016llx, got %016llx: the file is damaged",
+                            item->array.name, (unsigned long long)item->sum, (unsigned long long)sum);
+}
+
 static int verify_sums(const gnn_partition_folder_t *f)
 {
-    for (int64_t k = 0; k < f->count; k++) {
-        const item_t *item = &f->items[k];
-        const size_t bytes = (size_t)item->array.count * gnn__element(item->array.dtype)->size;
-        const uint64_t sum =
-            gnn__hash_words(gnn__hash_start(GNN__HASH_START, bytes), item->array.data, bytes);
-        if (sum != item->sum)
-            return gnn__error(
-                GNN_EFORMAT, "%s: checksum: expected %016llx, got %016llx: the file is damaged",
-                item->array.name, (unsigned long long)item->sum, (unsigned long long)sum);
-    }
+    for (int64_t k = 0; k < f->count; k++)
+        GNN_TRY(gnn__folder_verify(&f->items[k]));
     return GNN_OK;
 }
 
@@ -587,7 +578,7 @@ static int copy_ids(int64_t **to, const gnn_partition_folder_t *f, const char *n
     return GNN_OK;
 }
 
-static int take_classes(gnn_data_t *data, const gnn_partition_folder_t *f)
+int gnn__folder_classes(gnn_data_t *data, const gnn_partition_folder_t *f)
 {
     const json_t *list = json_object_get(f->root, "class_names");
     const char **names;
@@ -666,7 +657,7 @@ int gnn__data_read_folder(gnn_data_t *data, const char *path)
     data->owner = (gnn_owner_t){release, f};
     atomic_fetch_add(&f->users, 1);
     GNN_CHECK(take_rows(data, f, &rows));
-    GNN_CHECK(take_classes(data, f));
+    GNN_CHECK(gnn__folder_classes(data, f));
     GNN_CHECK(take_graph(data, f, &rows));
     GNN_CHECK(take_named(data, f));
 done:

@@ -166,6 +166,7 @@ int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule)
 {
     GNN__NEED(data);
     GNN__NEED(rule);
+    GNN_TRY(gnn__data_whole(data, "split at random"));
     gnn_split_t *made = NULL;
     int32_t *labels = NULL;
     int rc;

@@ -42,6 +42,8 @@ static void hash_rows(uint64_t *sum, const gnn_tensor_t *dense, const gnn_sparse
 int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set)
 {
     const gnn_graph_t *graph = set->graph;
+    if (set->data->rank) /* checked when it was opened; a whole set on another rank differs */
+        return gnn__ranks_same(ranks, "data sets", set->data->rank->identity);
     const int64_t sizes[] = {set->nodes, set->classes, graph->base.n_parts};
     uint64_t sum = GNN__HASH_START;
     gnn__hash_add(&sum, sizes, sizeof sizes);
@@ -51,6 +53,9 @@ int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set)
         hash_rows(&sum, set->inputs[k].whole.dense, set->inputs[k].whole.sparse);
     if (set->labels)
         gnn__hash_add(&sum, set->labels, (size_t)set->rows * sizeof *set->labels);
+    for (int part = GNN_TRAIN; part <= GNN_TEST; part++)
+        if (set->masks[part])
+            gnn__hash_add(&sum, set->masks[part], (size_t)set->rows);
     return gnn__ranks_same(ranks, "data sets", sum);
 }
 
@@ -71,20 +76,45 @@ int gnn__ranks_same_weights(gnn__ranks_t *ranks, const gnn_context_t *context,
     return gnn__ranks_same(ranks, "weights or seeds", sum);
 }
 
-uint64_t gnn__identify_data(const gnn__training_set_t *set, const gnn_train_config_t *config)
+/* *sum goes on over a value per row; for a set of one rank's, over those of all ranks in order. */
+static int add_rows(uint64_t *sum, gnn__ranks_t *ranks, const void *rows, size_t bytes)
+{
+    uint64_t *all;
+    int rc = GNN_OK;
+    if (!ranks) {
+        gnn__hash_add(sum, rows, bytes);
+        return GNN_OK;
+    }
+    GNN_TRY(gnn__new(&all, ranks->transport->ranks, sizeof *all, "hashes of ranks"));
+    for (int r = 0; r < ranks->transport->ranks && rc == GNN_OK; r++) {
+        if (r == ranks->transport->rank)
+            gnn__hash_add(sum, rows, bytes);
+        rc = gnn__ranks_gather(ranks, sum, NULL, sizeof *sum, all);
+        if (rc == GNN_OK)
+            *sum = all[r];
+    }
+    gnn_free(all);
+    return rc;
+}
+
+int gnn__identify_data(uint64_t *identity, const gnn__training_set_t *set,
+                       const gnn_train_config_t *config)
 {
     const gnn_data_t *data = set->data;
-    const int64_t sizes[] = {data->n, gnn_graph_n_pairs(data->graph), data->classes,
-                             data->features};
+    const size_t n = (size_t)data->n;
+    int64_t sizes[] = {set->ranks ? data->rank->n : data->n, gnn_graph_n_pairs(data->graph),
+                       data->classes, data->features};
     uint64_t sum = GNN__HASH_START;
+    if (set->ranks)
+        GNN_TRY(gnn__ranks_total(set->ranks, &sizes[1]));
     gnn__hash_add(&sum, sizes, sizeof sizes);
     for (int64_t k = 0; k < data->n_slots; k++) {
         const int64_t pairs = gnn_graph_n_pairs(data->slots[k]);
         gnn__hash_add(&sum, &pairs, sizeof pairs);
     }
-    gnn__hash_add(&sum, data->labels, (size_t)data->n * sizeof *data->labels);
+    GNN_TRY(add_rows(&sum, set->ranks, data->labels, n * sizeof *data->labels));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
-        gnn__hash_add(&sum, set->masks[part], (size_t)data->n);
+        GNN_TRY(add_rows(&sum, set->ranks, set->masks[part], n));
     if (config->targets)
         gnn__hash_add(&sum, config->targets, strlen(config->targets));
     const double drops[] = {(double)config->drop_edge, (double)config->drop_node};
@@ -95,5 +125,6 @@ uint64_t gnn__identify_data(const gnn__training_set_t *set, const gnn_train_conf
                       (size_t)data->classes * sizeof *config->class_weight);
     if (config->sampling)
         hash_sampling(&sum, config->sampling);
-    return sum;
+    *identity = sum;
+    return GNN_OK;
 }

@@ -339,7 +339,7 @@ static int open_batches(graphs_t *b, const gnn_data_t *data, const gnn_split_t *
                                   .split = b->config.split,
                                   .loss = b->config.loss,
                                   .class_weight = b->config.class_weight};
-    GNN_TRY(gnn__training_set_open(&b->set, b->model, data));
+    GNN_TRY(gnn__training_set_open(&b->set, b->model, data, NULL));
     b->slots = b->set.n_slots;
     GNN_TRY(check_set(b));
     GNN_TRY(gnn__training_set_learn(&b->set, &learnt));
@@ -395,6 +395,7 @@ int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model, const 
     GNN__NEED(data);
     GNN__NEED(splits);
     graphs_t *b;
+    GNN_TRY(gnn__data_whole(data, "divided into graphs"));
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
     b->base = gnn__source_state(&of_graphs, &b->base, get);
     b->model = model;

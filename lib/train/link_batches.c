@@ -304,7 +304,7 @@ static int new_source(gnn__link_source_t **made, const gnn_model_t *model, const
     b->base = gnn__source_state(&gnn__source_of_pairs, &b->base, get);
     b->model = model;
     *made = b;
-    const int rc = gnn__training_set_open(&b->set, model, data);
+    const int rc = gnn__training_set_open(&b->set, model, data, NULL);
     b->graph = graph ? graph : b->set.graph;
     return rc;
 }

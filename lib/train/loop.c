@@ -11,6 +11,9 @@ typedef struct {
     const gnn_source_t *source;
     gnn_train_config_t config; /* with defaults resolved */
     bool fixed;
+    gnn__ranks_t *ranks;   /* NULL: one process */
+    bool divided;          /* ranks compute batches each, not rows of all */
+    gnn__step_sums_t sums; /* of batches that are divided */
     gnn_optimizer_t *optimizer;
     gnn__run_t train, validate;
     gnn__best_t best;
@@ -72,13 +75,12 @@ static int64_t rows_that_count(const gnn_loss_t *loss, int64_t rows)
     return counted;
 }
 
-/* The count of all ranks. */
+/* The count of all ranks, or of a batch of this one. */
 static int count_rows(const loop_t *l, const gnn_loss_t *loss, int64_t rows, double *counted)
 {
-    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
     int64_t count = rows_that_count(loss, rows);
-    if (ranks)
-        GNN_TRY(gnn__ranks_total(ranks, &count));
+    if (l->ranks && !l->divided)
+        GNN_TRY(gnn__ranks_total(l->ranks, &count));
     *counted = (double)count;
     return GNN_OK;
 }
@@ -86,11 +88,10 @@ static int count_rows(const loop_t *l, const gnn_loss_t *loss, int64_t rows, dou
 /* True if a rank wants to stop: then all do. */
 static int any_stops(const loop_t *l, bool *stop)
 {
-    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
     int64_t count = *stop;
-    if (!ranks)
+    if (!l->ranks)
         return GNN_OK;
-    GNN_TRY(gnn__ranks_total(ranks, &count));
+    GNN_TRY(gnn__ranks_total(l->ranks, &count));
     *stop = count > 0;
     return GNN_OK;
 }
@@ -98,15 +99,13 @@ static int any_stops(const loop_t *l, bool *stop)
 /* Rank 0 writes for all; without ranks every process does. */
 static bool writes(const loop_t *l)
 {
-    const gnn__ranks_t *ranks = gnn__ranks_split(l->context);
-    return !ranks || ranks->transport->rank == 0;
+    return !l->ranks || l->ranks->transport->rank == 0;
 }
 
 /* The outcome of rank 0's writing. */
 static int share(const loop_t *l, int rc)
 {
-    gnn__ranks_t *ranks = gnn__ranks_split(l->context);
-    return ranks ? gnn__ranks_share(ranks, rc) : rc;
+    return l->ranks ? gnn__ranks_share(l->ranks, rc) : rc;
 }
 
 static int get_batch(const loop_t *l, int part, int64_t index, gnn_batch_t *batch)
@@ -160,25 +159,66 @@ static int64_t first_of_step(const loop_t *l, int64_t index)
     return index / l->config.accumulate * l->config.accumulate;
 }
 
-static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
+/* The batch after the last of that step. */
+static int64_t after_step(const loop_t *l, int64_t index)
+{
+    return gnn__min(first_of_step(l, index) + l->config.accumulate, l->source->count[GNN_TRAIN]);
+}
+
+static bool is_own(const loop_t *l, int part, int64_t index)
+{
+    return !l->divided || gnn__rank_of_batch(l->ranks, l->config.accumulate, l->source->count[part],
+                                             part, index) == l->ranks->transport->rank;
+}
+
+/* Forward and backward of one batch. */
+static int train_batch(loop_t *l, int64_t index, double *loss, double *rows)
 {
     gnn_batch_t batch;
+    const int64_t first = first_of_step(l, index), next = after_step(l, index);
     GNN_TRY(get_batch(l, GNN_TRAIN, index, &batch));
-    l->step++;
     GNN_TRY(gnn__run_forward(&l->train, l->model, &batch.inputs, &batch.loss, (uint32_t)l->step,
                              l->fixed));
     *loss = loss_value(&l->train);
     GNN_TRY(count_rows(l, &batch.loss, gnn_tape_rows(l->train.tape, l->train.logits), rows));
     if (!isfinite(*loss))
         return blame(l, true, &batch.inputs, *loss);
-    const int64_t count = l->source->count[GNN_TRAIN], first = first_of_step(l, index),
-                  next = gnn__min(first + l->config.accumulate, count);
     gnn_real_t share = (gnn_real_t)(1 / (double)(next - first));
     const gnn_tensor_t d_loss = gnn_tensor(&share, 1, 1);
-    if (index == first)
+    if (index == first && !l->divided)
         gnn_parameters_zero_gradients(l->parameters);
-    GNN_TRY(gnn_tape_backward(l->train.tape, l->train.loss, next - first > 1 ? &d_loss : NULL));
-    if (index + 1 < next)
+    return gnn_tape_backward(l->train.tape, l->train.loss, next - first > 1 ? &d_loss : NULL);
+}
+
+/* A batch of a step that ranks divide: sums of the step are complete after its last. */
+static int divided_batch(loop_t *l, int64_t index)
+{
+    const int64_t first = first_of_step(l, index), next = after_step(l, index);
+    double loss, rows;
+    if (index == first)
+        gnn__step_sums_begin(&l->sums, true);
+    if (is_own(l, GNN_TRAIN, index)) {
+        gnn__step_sums_before(&l->sums);
+        GNN_TRY(train_batch(l, index, &loss, &rows));
+        GNN_TRY(gnn__step_sums_add(&l->sums, index - first, loss, rows));
+    }
+    return index + 1 < next
+               ? GNN_OK
+               : gnn__step_sums_end(&l->sums, next - first, &l->loss_sum, &l->loss_rows);
+}
+
+static int train_step(loop_t *l, int64_t index)
+{
+    double loss, rows;
+    l->step++;
+    if (l->divided) {
+        GNN_TRY(divided_batch(l, index));
+    } else {
+        GNN_TRY(train_batch(l, index, &loss, &rows));
+        l->loss_sum += loss * rows;
+        l->loss_rows += rows;
+    }
+    if (index + 1 < after_step(l, index))
         return GNN_OK;
     double factor = gnn_schedule_factor(&l->config.schedule, gnn_optimizer_steps(l->optimizer) + 1);
     l->now.lr = gnn__optimizer_lr(l->optimizer) * factor;
@@ -191,16 +231,21 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
 static int train_epoch(loop_t *l)
 {
     for (; l->batch < l->source->count[GNN_TRAIN]; l->batch++) {
-        double loss, rows;
         if (first_of_step(l, l->batch) == l->batch)
             GNN_TRY(check_stop(l));
-        GNN_TRY(train_step(l, l->batch, &loss, &rows));
-        l->loss_sum += loss * rows;
-        l->loss_rows += rows;
+        GNN_TRY(train_step(l, l->batch));
     }
     l->now.train_loss = l->loss_rows > 0 ? l->loss_sum / l->loss_rows : 0;
     GNN_TRY(check_stop(l));
     return check_parameters(l);
+}
+
+/* The sums and rows of all ranks. */
+static int gather_validation(loop_t *l, bool labelled, double *sum, double *total)
+{
+    if (l->divided)
+        GNN_TRY(gnn__step_sums_end(&l->sums, 0, sum, total));
+    return labelled && l->ranks ? gnn__pool_gather(&l->pool, l->ranks) : GNN_OK;
 }
 
 static int validate_epoch(loop_t *l)
@@ -210,8 +255,12 @@ static int validate_epoch(loop_t *l)
     const bool numbers = gnn__takes_targets(l->config.metric);
     l->now.validation_loss = l->now.validation_metric = NAN;
     gnn__pool_reset(&l->pool, l->config.metric);
+    if (l->divided)
+        gnn__step_sums_begin(&l->sums, false);
     for (int64_t index = 0; index < l->source->count[GNN_VALIDATION]; index++) {
         gnn_batch_t batch;
+        if (!is_own(l, GNN_VALIDATION, index))
+            continue;
         GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
         GNN_TRY(gnn__run_forward(&l->validate, l->model, &batch.inputs, &batch.loss, 0, l->fixed));
         gnn_tensor_t logits = gnn_tape_value(l->validate.tape, l->validate.logits);
@@ -219,13 +268,18 @@ static int validate_epoch(loop_t *l)
         GNN_TRY(count_rows(l, &batch.loss, logits.rows, &rows));
         if (!isfinite(loss))
             return blame(l, false, &batch.inputs, loss);
-        sum += loss * rows;
-        total += rows;
+        if (l->divided) {
+            GNN_TRY(gnn__step_sums_add(&l->sums, index, loss, rows));
+        } else {
+            sum += loss * rows;
+            total += rows;
+        }
         labelled = labelled && (numbers ? batch.loss.targets != NULL : batch.loss.labels != NULL);
         if (labelled)
             GNN_TRY(gnn__pool_add(&l->pool, &logits, numbers ? NULL : batch.loss.labels,
                                   batch.loss.targets, batch.loss.mask));
     }
+    GNN_TRY(gather_validation(l, labelled, &sum, &total));
     if (total > 0)
         l->now.validation_loss = sum / total;
     if (!labelled && l->config.watch == GNN_WATCH_DEFAULT)
@@ -234,8 +288,6 @@ static int validate_epoch(loop_t *l)
         return gnn__error(
             GNN_EINVALID,
             "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
-    if (labelled && gnn__ranks_split(l->context))
-        GNN_TRY(gnn__pool_gather(&l->pool, l->context->ranks));
     return labelled ? gnn__pool_metric(&l->pool, &l->now.validation_metric) : GNN_OK;
 }
 
@@ -465,6 +517,8 @@ static int open_loop(loop_t *l, const gnn_train_config_t *config)
     l->train.training = 1;
     l->now.epoch = 1;
     GNN_TRY(write_settings(l));
+    if (l->divided)
+        GNN_TRY(gnn__step_sums_open(&l->sums, l->ranks, l->model));
     GNN_TRY(gnn__best_open(&l->best, l->model));
     return resume(l);
 }
@@ -473,6 +527,7 @@ static void close_loop(loop_t *l)
 {
     gnn__best_close(&l->best);
     gnn__pool_free(&l->pool);
+    gnn__step_sums_close(&l->sums);
     gnn_tape_free(l->train.tape);
     gnn_tape_free(l->validate.tape);
     gnn_free(l->train.outputs);
@@ -490,14 +545,16 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     int rc;
     if (!model || !context || !source)
         return gnn__error(GNN_EINVALID, "training: model, context and source must be given");
-    if (context->ranks && !context->ranks->split)
+    l.ranks = context->ranks;
+    l.divided = l.ranks && source->state && source->state->divided;
+    if (l.ranks && !l.ranks->split && !l.divided)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "training over ranks is for nodes of a whole graph (gnn_train), without "
-                          "samples, links, dropped edges and sources of batches");
+                          "training over ranks is for nodes of a whole graph or of samples "
+                          "(gnn_train), without links, typed samples, dropped edges and sources of "
+                          "batches");
     GNN_CHECK(open_loop(&l, config));
     rc = run_epochs(&l);
-    const gnn__ranks_t *ranks = gnn__ranks_split(context);
-    if (rc == GNN_OK || (rc == GNN_ESTOPPED && !(ranks && ranks->ended))) {
+    if (rc == GNN_OK || (rc == GNN_ESTOPPED && !(l.ranks && l.ranks->ended))) {
         int saved = save_state(&l);
         rc = saved == GNN_OK ? rc : saved;
     }

@@ -100,6 +100,18 @@ static int gather(gnn__ranks_t *ranks, void *array, size_t bytes, const size_t *
     return rc;
 }
 
+/* A rank without a batch does not know the columns. */
+static int share_cols(gnn__pool_t *pool, gnn__ranks_t *ranks)
+{
+    int64_t *cols;
+    GNN_TRY(gnn__new(&cols, ranks->transport->ranks, sizeof *cols, "columns of ranks"));
+    const int rc = gnn__ranks_gather(ranks, &pool->cols, NULL, sizeof pool->cols, cols);
+    for (int r = 0; rc == GNN_OK && r < ranks->transport->ranks; r++)
+        pool->cols = gnn__max(pool->cols, cols[r]);
+    gnn_free(cols);
+    return rc;
+}
+
 int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks)
 {
     size_t *counts;
@@ -109,6 +121,7 @@ int gnn__pool_gather(gnn__pool_t *pool, gnn__ranks_t *ranks)
         GNN_TRY(gnn__ranks_total(ranks, &pool->rows));
         return gnn__ranks_total(ranks, &pool->hits);
     }
+    GNN_TRY(share_cols(pool, ranks));
     const size_t row = sizeof *pool->logits * (size_t)pool->cols;
     const bool targets = gnn__takes_targets(pool->metric);
     GNN_TRY(gnn__new(&counts, ranks->transport->ranks, sizeof *counts, "rows of ranks"));

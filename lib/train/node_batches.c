@@ -1,6 +1,7 @@
 /* Nodes of one graph, or of the graphs of a model's slots: a source of one batch for the loop,
  * evaluation on a part of a split, and prediction. */
 #include <graphs/halo.h>
+#include <lib/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/train.h>
 
@@ -78,11 +79,11 @@ static int inputs_of(nodes_t *nodes, gnn_model_inputs_t *inputs)
     return GNN_OK;
 }
 
-/* ---- over ranks: all hold the set, each computes its own rows ---- */
+/* ---- over ranks: each computes its own rows, of a set of all rows or of its own ---- */
 
-static gnn_tensor_t own_window(const gnn__ranks_t *ranks, const gnn_tensor_t *t)
+static gnn_tensor_t own_window(const nodes_t *nodes, const gnn__ranks_t *ranks, const gnn_tensor_t *t)
 {
-    return (gnn_tensor_t){gnn__row(t, ranks->lo), ranks->hi - ranks->lo, t->cols, t->stride};
+    return (gnn_tensor_t){gnn__row(t, nodes->first), ranks->hi - ranks->lo, t->cols, t->stride};
 }
 
 /* Rows of nodes become those of this rank; others stay whole. */
@@ -93,15 +94,15 @@ static void own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
     if (nodes->set.inputs[v].place != GNN_ON_NODES)
         return;
     if (value->dense) {
-        nodes->own_rows[v] = own_window(ranks, value->dense);
+        nodes->own_rows[v] = own_window(nodes, ranks, value->dense);
         own = value->dense = &nodes->own_rows[v];
     } else if (value->sparse) {
         nodes->own_sparse = (gnn_sparse_t){ranks->hi - ranks->lo, value->sparse->cols,
-                                           value->sparse->indptr + ranks->lo,
+                                           value->sparse->indptr + nodes->first,
                                            value->sparse->indices, value->sparse->values};
         own = value->sparse = &nodes->own_sparse;
     } else if (value->ids) {
-        own = value->ids += ranks->lo;
+        own = value->ids += nodes->first;
         value->count = ranks->hi - ranks->lo;
     }
     nodes->own_inputs[nodes->n_own++] = own;
@@ -113,6 +114,10 @@ static int split_rows(const gnn__training_set_t *set, gnn__ranks_t *ranks)
     const int64_t n = set->nodes;
     int64_t *degree;
     int rc;
+    if (set->ranks) {
+        gnn__ranks_take_book(ranks, set->data->rank->n, set->data->rank->book);
+        return GNN_OK;
+    }
     GNN_TRY(gnn__new(&degree, n, sizeof *degree, "degrees"));
     for (int slot = 0; slot < set->n_slots; slot++) {
         const gnn_graph_t *graph = set->graphs[slot];
@@ -154,7 +159,7 @@ static int split_inputs(nodes_t *nodes, const gnn_context_t *context)
     GNN_TRY(split_rows(&nodes->set, ranks));
     GNN_TRY(own_graphs(nodes, ranks));
     nodes->split = true;
-    nodes->first = ranks->lo;
+    nodes->first = nodes->set.ranks ? 0 : ranks->lo;
     GNN_TRY(gnn__new(&nodes->own_rows, nodes->n_values, sizeof *nodes->own_rows, "inputs"));
     GNN_TRY(gnn__new(&nodes->own_inputs, nodes->n_values, sizeof(void *), "inputs"));
     for (int64_t v = 0; v < nodes->n_values; v++)
@@ -249,7 +254,7 @@ static int make_batches(nodes_t *nodes, const gnn_context_t *context)
     GNN_TRY(prepare(nodes, GNN_ON));
     GNN_TRY(find_targets(nodes, &targets));
     if (targets && nodes->split) {
-        nodes->own_targets = own_window(context->ranks, targets);
+        nodes->own_targets = own_window(nodes, context->ranks, targets);
         targets = &nodes->own_targets;
     }
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
@@ -270,12 +275,6 @@ static void free_source(gnn__source_state_t *state)
 
 static const gnn__source_kind_t of_nodes = {"gnn_source_of_data", free_source};
 
-/* Is a node in the part? */
-static bool any_marked(const gnn__training_set_t *set, int part)
-{
-    return memchr(set->masks[part], 1, (size_t)set->rows) != NULL;
-}
-
 static int open_nodes(nodes_t *nodes, gnn_context_t *context, const gnn_train_config_t *config)
 {
     const bool drops = config->drop_edge != 0 || config->drop_node != 0;
@@ -284,8 +283,10 @@ static int open_nodes(nodes_t *nodes, gnn_context_t *context, const gnn_train_co
     GNN_TRY(make_batches(nodes, context));
     gnn_source_t *source = &nodes->base.source;
     source->count[GNN_TRAIN] = 1;
-    source->count[GNN_VALIDATION] = any_marked(&nodes->set, GNN_VALIDATION);
-    source->identity = gnn__identify_data(&nodes->set, config);
+    bool validates;
+    GNN_TRY(gnn__training_set_any(&nodes->set, GNN_VALIDATION, &validates));
+    source->count[GNN_VALIDATION] = validates;
+    GNN_TRY(gnn__identify_data(&source->identity, &nodes->set, config));
     source->fixed = drops ? GNN_OFF : GNN_ON;
     return drops ? open_drop(nodes, config, gnn_context_seed(context)) : GNN_OK;
 }
@@ -327,7 +328,7 @@ static int measure(nodes_t *nodes, gnn_context_t *context, int part, gnn_metric_
         GNN_CHECK(gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
                              (long long)set->targets->cols, (long long)outputs.cols));
     if (set->targets && nodes->split)
-        nodes->own_targets = own_window(context->ranks, set->targets);
+        nodes->own_targets = own_window(nodes, context->ranks, set->targets);
     GNN_CHECK(gnn__pool_add(&pool, &outputs, set->labels ? set->labels + nodes->first : NULL,
                             nodes->split ? &nodes->own_targets : set->targets,
                             mask ? mask + nodes->first : NULL));
@@ -344,16 +345,15 @@ static int evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_
                     const gnn__learnt_t *learnt, int part, double *value)
 {
     nodes_t nodes = {.model = model};
-    int rc = gnn__training_set_open(&nodes.set, model, data);
+    gnn__ranks_open(context);
+    int rc = gnn__training_set_open(&nodes.set, model, data, context);
     if (rc == GNN_OK)
         rc = gnn__training_set_truth(&nodes.set, learnt);
-    if (rc == GNN_OK) {
-        gnn__ranks_open(context);
+    if (rc == GNN_OK)
         rc = gnn__training_set_slots(&nodes.set);
-        if (rc == GNN_OK)
-            rc = measure(&nodes, context, part, learnt->metric, value);
-        rc = gnn__ranks_close(context, rc);
-    }
+    if (rc == GNN_OK)
+        rc = measure(&nodes, context, part, learnt->metric, value);
+    rc = gnn__ranks_close(context, rc);
     free_nodes(&nodes);
     return rc;
 }
@@ -395,7 +395,7 @@ int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const
     return evaluate(model, context, data, &learnt, part, value);
 }
 
-/* Each rank computes its own rows in one pass, then all get all. */
+/* Each rank computes its own rows in one pass; then all get all, unless the set has own rows. */
 static int predict_over_ranks(const gnn_model_t *model, gnn_context_t *context, nodes_t *nodes,
                               gnn_model_inputs_t *inputs, const gnn_tensor_t *out)
 {
@@ -404,6 +404,8 @@ static int predict_over_ranks(const gnn_model_t *model, gnn_context_t *context, 
     GNN_CHECK(split_inputs(nodes, context));
     GNN_CHECK(prepare(nodes, GNN_OFF));
     const int64_t rows = context->ranks->hi - context->ranks->lo;
+    if (nodes->set.ranks)
+        return gnn_model_forward(model, context, inputs, out);
     GNN_CHECK(gnn__new(&own, rows * out->cols, sizeof *own, "outputs of a rank"));
     GNN_CHECK(gnn__new(&all, context->ranks->n * out->cols, sizeof *all, "outputs of all ranks"));
     const gnn_tensor_t to = gnn_tensor(own, rows, out->cols);
@@ -424,7 +426,7 @@ static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_d
     nodes_t nodes = {.model = model};
     gnn_model_inputs_t inputs;
     gnn__ranks_open(context);
-    int rc = gnn__training_set_open(&nodes.set, model, data);
+    int rc = gnn__training_set_open(&nodes.set, model, data, context);
     if (rc == GNN_OK)
         rc = gnn__training_set_slots(&nodes.set);
     if (rc == GNN_OK)

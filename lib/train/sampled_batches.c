@@ -13,7 +13,7 @@ static bool same_key(const gnn__batch_key_t *a, const gnn__batch_key_t *b)
 }
 
 /* The key of the batch after this one; false: there is none. */
-static bool next_key(const gnn__sampled_source_t *b, int64_t epoch, gnn__batch_key_t *key)
+static bool following(const gnn__sampled_source_t *b, int64_t epoch, gnn__batch_key_t *key)
 {
     const int64_t *count = b->base.source.count, last = b->config.epochs ? b->config.epochs : EPOCHS;
     if (key->index + 1 < count[key->part])
@@ -25,6 +25,20 @@ static bool next_key(const gnn__sampled_source_t *b, int64_t epoch, gnn__batch_k
     else
         return false;
     return true;
+}
+
+/* The same of the batches of this rank. */
+static bool next_key(const gnn__sampled_source_t *b, int64_t epoch, gnn__batch_key_t *key)
+{
+    const gnn__ranks_t *ranks = b->context->ranks;
+    int64_t tries = b->base.source.count[GNN_TRAIN] + b->base.source.count[GNN_VALIDATION];
+    while (tries-- > 0 && following(b, epoch, key)) {
+        if (!ranks || gnn__rank_of_batch(ranks, b->config.accumulate, b->base.source.count[key->part],
+                                         key->part, key->index) == ranks->transport->rank)
+            return true;
+        epoch = key->part == GNN_TRAIN ? key->epoch : epoch;
+    }
+    return false;
 }
 
 static void fill_other(void *user)
@@ -142,6 +156,12 @@ static bool has_worker(const gnn__sampled_source_t *b)
 static int open_batches(gnn__sampled_source_t *b)
 {
     const gnn_sampling_t *sampling = b->config.sampling;
+    gnn__ranks_t *ranks = b->context->ranks;
+    if (ranks) {
+        GNN_TRY(gnn__ranks_same_data(ranks, &b->set));
+        GNN_TRY(gnn__ranks_same_weights(ranks, b->context, b->model));
+    }
+    GNN_TRY(gnn__identify_data(&b->base.source.identity, &b->set, &b->config));
     b->batch = sampling->batch ? sampling->batch : BATCH;
     if (b->batch < 1 || b->batch > INT32_MAX || (unsigned)sampling->prefetch > GNN_OFF)
         return gnn__error(GNN_EINVALID, "sampling: batch = %lld, prefetch = %d",
@@ -185,7 +205,7 @@ int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn
     gnn__sampled_source_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of samples"));
     b->base = gnn__source_state(&of_samples, &b->base, get);
-    b->base.source.identity = gnn__identify_data(set, config);
+    b->base.divided = context->ranks != NULL;
     b->model = model;
     b->context = context;
     b->set = gnn__training_set_move(set);

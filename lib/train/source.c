@@ -74,7 +74,8 @@ int gnn__batches_of_data(gnn_source_t **source, const gnn_model_t *model, gnn_co
         GNN_TRY(source_of_links(source, model, data, config));
     } else {
         gnn__training_set_t set;
-        int rc = gnn__training_set_open(&set, model, data);
+        int rc = gnn__training_set_open(&set, model, data,
+                                        config->sampling || config->typed ? NULL : context);
         if (rc == GNN_OK)
             rc = source_of_nodes(source, model, context, &set, config);
         gnn__training_set_close(&set);

@@ -113,6 +113,41 @@ double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
 /* Removes temporary files of killed writers of `path`. */
 void gnn__checkpoint_sweep(const char *path);
 
+/* ---- step_sums.c: batches divided among ranks ---- */
+
+/* The sums of one step: losses, rows, and, in training, gradients and running statistics. Every
+ * batch begins with the statistics from before the step, which become the mean over batches. */
+typedef struct gnn__step_sums {
+    gnn__ranks_t *ranks;
+    gnn_parameters_t *parameters;
+    gnn_tensor_t *buffers;
+    int64_t n_buffers, in_buffers, length;
+    int64_t gradients; /* summed by this step: 0 or length */
+    gnn_real_t *kept;  /* the statistics from before the step */
+    gnn__slice_sums_t sums;
+} gnn__step_sums_t;
+
+int gnn__step_sums_open(gnn__step_sums_t *sums, gnn__ranks_t *ranks, const gnn_model_t *model);
+void gnn__step_sums_close(gnn__step_sums_t *sums);
+/* Begins a step; `gradients`: of a training. */
+void gnn__step_sums_begin(gnn__step_sums_t *sums, bool gradients);
+/* Before a batch of this rank: gradients 0, statistics from before the step. */
+void gnn__step_sums_before(gnn__step_sums_t *sums);
+/* After it: adds batch `index`, in ascending order. */
+int gnn__step_sums_add(gnn__step_sums_t *sums, int64_t index, double loss, double rows);
+/* Gradients and statistics of all ranks; *loss += sum of loss x rows, *rows += sum of rows. A
+ * collective call. */
+int gnn__step_sums_end(gnn__step_sums_t *sums, int64_t batches, double *loss, double *rows);
+
+/* The rank that computes batch `index`: runs of the batches of a step, or of the validation. */
+static inline int gnn__rank_of_batch(const gnn__ranks_t *ranks, int64_t accumulate, int64_t count,
+                                     int part, int64_t index)
+{
+    const int64_t all = part == GNN_TRAIN ? gnn__max(accumulate, 1) : count,
+                  at = part == GNN_TRAIN ? index % all : index;
+    return (int)(at * ranks->transport->ranks / all);
+}
+
 /* ---- the loop ---- */
 
 /* gnn_train_batches with a result. The program of a batch of a fixed source is reused: equal
@@ -133,6 +168,7 @@ typedef struct gnn__source_kind {
 typedef struct gnn_source_state {
     const gnn__source_kind_t *kind;
     bool of_data;        /* it has read the settings of gnn_train for batches */
+    bool divided;        /* over ranks: each rank computes some of the batches */
     gnn_source_t source; /* what the maker returns */
 } gnn__source_state_t;
 
@@ -178,8 +214,10 @@ int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_c
                           gnn__training_set_t *set, const gnn_train_config_t *config);
 
 /* The identity of a set for resumed trainings: sizes, labels, masks, class weights and sampling
- * settings. Not the features, which may have been scaled on another machine. */
-uint64_t gnn__identify_data(const gnn__training_set_t *set, const gnn_train_config_t *config);
+ * settings. Not the features, which may have been scaled on another machine. A collective call for
+ * a set of one rank's rows, which has the identity of the whole set in the order of its folder. */
+int gnn__identify_data(uint64_t *identity, const gnn__training_set_t *set,
+                       const gnn_train_config_t *config);
 
 /* GNN_EINVALID unless all ranks hold the same set; the same seed and weights. Collective calls. */
 int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set);

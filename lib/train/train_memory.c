@@ -105,7 +105,7 @@ static int measure_weights(question_t *q)
 static int measure_views(question_t *q)
 {
     gnn__training_set_t set;
-    const int rc = gnn__training_set_open(&set, q->model, q->data);
+    const int rc = gnn__training_set_open(&set, q->model, q->data, NULL);
     for (int slot = 0; rc == GNN_OK && slot < (set.several ? set.n_slots : 1); slot++)
         q->memory->views += gnn__graph_bytes(set.several ? set.graphs[slot] : set.graph, true);
     gnn__training_set_close(&set);

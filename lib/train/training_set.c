@@ -36,13 +36,32 @@ static int list_graphs(gnn__training_set_t *set, const gnn_model_t *model, const
     return GNN_OK;
 }
 
-int gnn__training_set_open(gnn__training_set_t *set, const gnn_model_t *model, const gnn_data_t *data)
+static int check_rank(const gnn_data_t *data, const gnn_context_t *context)
 {
+    const gnn__data_rank_t *rank = data->rank;
+    if (!rank)
+        return GNN_OK;
+    if (!context || !context->ranks)
+        return gnn__data_whole(data, context ? "used without ranks" : "sampled");
+    const gnn_transport_t *t = context->ranks->transport;
+    if (t->ranks != rank->ranks || rank->book[t->rank] != rank->lo)
+        return gnn__error(GNN_EINVALID,
+                          "ranks: the set was opened for another rank of %d, this is rank %d of %d",
+                          rank->ranks, t->rank, t->ranks);
+    return GNN_OK;
+}
+
+int gnn__training_set_open(gnn__training_set_t *set, const gnn_model_t *model,
+                           const gnn_data_t *data, const gnn_context_t *context)
+{
+    *set = (gnn__training_set_t){0};
+    GNN_TRY(check_rank(data, context));
     *set = (gnn__training_set_t){.data = data,
                                  .name = data->name,
                                  .nodes = data->n,
                                  .classes = data->classes,
                                  .graph = data->graph};
+    set->ranks = data->rank ? context->ranks : NULL;
     GNN_TRY(list_graphs(set, model, data));
     return list_inputs(set, data);
 }
@@ -174,24 +193,45 @@ static int check_weights(const gnn__training_set_t *set)
     return GNN_OK;
 }
 
+/* The lack of a row of the training part ("": it teaches); NULL: it is in another part. */
+static const char *lacks(const gnn__training_set_t *set, int64_t row)
+{
+    const gnn_real_t *weight = set->loss.class_weight;
+    const int32_t label = set->labels ? set->labels[row] : -1;
+    if (!set->masks[GNN_TRAIN][row])
+        return NULL;
+    if (set->labels && label < 0)
+        return " with a label";
+    return weight && label >= 0 && label < set->classes && !(weight[label] > 0)
+               ? " whose class weighs anything"
+               : "";
+}
+
 /* Rejects training parts without a row that teaches. */
 static int check_training(const gnn__training_set_t *set)
 {
-    const gnn_real_t *weight = set->loss.class_weight;
     const char *missing = "";
-    for (int64_t r = 0; r < set->rows; r++) {
-        if (!set->masks[GNN_TRAIN][r])
-            continue;
-        const int32_t label = set->labels ? set->labels[r] : -1;
-        if (set->labels && label < 0)
-            missing = *missing ? missing : " with a label";
-        else if (weight && label >= 0 && label < set->classes && !(weight[label] > 0))
-            missing = " whose class weighs anything";
-        else
-            return GNN_OK;
+    int64_t teaches = 0;
+    for (int64_t r = 0; r < set->rows && !teaches; r++) {
+        const char *what = lacks(set, r);
+        teaches = what && !*what;
+        if (what && *what && (!*missing || strcmp(what, " with a label") != 0))
+            missing = what;
     }
-    return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training %s%s",
-                      (long long)set->split, set->name, rows_on[set->on], missing);
+    if (set->ranks)
+        GNN_TRY(gnn__ranks_total(set->ranks, &teaches));
+    return teaches ? GNN_OK
+                   : gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training %s%s",
+                                (long long)set->split, set->name, rows_on[set->on], missing);
+}
+
+int gnn__training_set_any(const gnn__training_set_t *set, int part, bool *any)
+{
+    int64_t count = set->rows > 0 && memchr(set->masks[part], 1, (size_t)set->rows) != NULL;
+    if (set->ranks)
+        GNN_TRY(gnn__ranks_total(set->ranks, &count));
+    *any = count > 0;
+    return GNN_OK;
 }
 
 int gnn__training_set_learn(gnn__training_set_t *set, const gnn__learnt_t *learnt)

@@ -3,7 +3,7 @@
 #define GNN_TRAIN_TRAINING_SET_H
 
 #include <gnn/train.h>
-#include <lib/base/base.h>
+#include <lib/base/ranks.h>
 
 /* A named input of a model from a set. */
 typedef struct gnn__data_input {
@@ -15,6 +15,7 @@ typedef struct gnn__data_input {
  * lists. */
 typedef struct gnn__training_set {
     const gnn_data_t *data;
+    gnn__ranks_t *ranks; /* the set has one rank's rows: its counts are summed; NULL: all rows */
     const char *name;
     int64_t nodes, classes;
     gnn_graph_t *graph;        /* of all nodes */
@@ -47,9 +48,10 @@ typedef struct gnn__learnt {
     gnn_real_t label_smoothing;
 } gnn__learnt_t;
 
-/* Opens what models read; the caller closes the set, on failure too. */
+/* Opens what models read; the caller closes the set, on failure too. A set of one rank's rows is
+ * for the ranks of the context with which it was opened; context NULL: all rows are needed. */
 int gnn__training_set_open(gnn__training_set_t *set, const gnn_model_t *model,
-                           const gnn_data_t *data);
+                           const gnn_data_t *data, const gnn_context_t *context);
 void gnn__training_set_close(gnn__training_set_t *set);
 /* Leaves an empty set, whose closing does nothing. */
 gnn__training_set_t gnn__training_set_move(gnn__training_set_t *set);
@@ -62,7 +64,8 @@ const gnn__data_input_t *gnn__training_set_input(const gnn__training_set_t *set,
  * classes of nodes that the metric cannot tell apart. */
 int gnn__training_set_truth(gnn__training_set_t *set, const gnn__learnt_t *learnt);
 /* The same for a training. GNN_EINVALID: nothing to learn from, a class weight that is negative or
- * not finite; GNN_EUNSUPPORTED: targets that the loss does not read. */
+ * not finite; GNN_EUNSUPPORTED: targets that the loss does not read. A collective call for a set of
+ * one rank's rows, as is gnn__training_set_any. */
 int gnn__training_set_learn(gnn__training_set_t *set, const gnn__learnt_t *learnt);
 
 /* Does a row count in a part? */
@@ -70,6 +73,8 @@ static inline bool gnn__training_set_counts(const gnn__training_set_t *set, int 
 {
     return set->masks[part][row] && (!set->labels || set->labels[row] >= 0);
 }
+/* *any: is a row in the part, of those of all ranks? */
+int gnn__training_set_any(const gnn__training_set_t *set, int part, bool *any);
 /* Lists the rows that count in a part; returns their count. */
 int64_t gnn__training_set_rows(const gnn__training_set_t *set, int part, int32_t *rows);
 /* The loss of batches of a part, to which the batch adds its rows. */

@@ -257,10 +257,11 @@ int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_c
     t->set = gnn__training_set_move(set);
     t->config = *config;
     t->typed = *config->typed;
-    const int rc = open_typed(t);
+    int rc = open_typed(t);
     for (int part = GNN_TRAIN; rc == GNN_OK && part <= GNN_VALIDATION; part++)
         t->base.source.count[part] = (t->n_seeds[part] + t->batch - 1) / t->batch;
-    t->base.source.identity = gnn__identify_data(&t->set, config) ^ t->typed.seed ^
-                              (uint64_t)t->batch * 0x9e3779b97f4a7c15u;
+    if (rc == GNN_OK)
+        rc = gnn__identify_data(&t->base.source.identity, &t->set, config);
+    t->base.source.identity ^= t->typed.seed ^ (uint64_t)t->batch * 0x9e3779b97f4a7c15u;
     return gnn__source_finish(source, &t->base, rc);
 }

@@ -134,6 +134,8 @@ typedef struct gnn__npy {
 int gnn__npy_prefix(const unsigned char prefix[GNN__NPY_PREFIX], int64_t *start, int64_t *length);
 /* Parses the header: a Python dictionary of exactly three keys. */
 int gnn__npy_parse(gnn__npy_t *npy, const char *text, int64_t length);
+/* Releases whole pages of an array of gnn_npy_map, from byte `at` on, until they are read again. */
+void gnn__npy_forget(const gnn_array_t *array, size_t at, size_t bytes);
 /* Converts Fortran order to C order. */
 void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
 /* Magic, version and header of an array, padded to 64 bytes; released with gnn_free. */

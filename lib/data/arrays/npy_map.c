@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct mapping {
     void *memory;
@@ -97,4 +98,13 @@ int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path)
     array->data = (const char *)mapping->memory + data_at;
     *owner = (gnn_owner_t){unmap, mapping};
     return GNN_OK;
+}
+
+void gnn__npy_forget(const gnn_array_t *array, size_t at, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+                    begin = ((uintptr_t)array->data + at + page - 1) / page * page,
+                    end = ((uintptr_t)array->data + at + bytes) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
