@@ -125,6 +125,211 @@ def test_dropout_follows_the_seed():
     assert torch.equal(fast(X, EDGES), a) and not torch.equal(a, b)
 
 
+class Dropped(nn.Module):
+    """Dropout as a function, of nodes, of values on edges, and as a module."""
+
+    def __init__(self, rate=0.5):
+        super().__init__()
+        self.conv, self.module, self.rate = G.GCNConv(IN, 3, bias=False), nn.Dropout(0.5), rate
+
+    def forward(self, x, edge_index, edge_weight):
+        x = self.module(F.dropout(x, self.rate, training=self.training))
+        return self.conv(x, edge_index, F.dropout(edge_weight, p=0.3, training=self.training))
+
+
+def draws(fast, *given):
+    return torch.stack([fast(*given).detach() for _ in range(2000)])
+
+
+def alike(made, theirs):
+    """Draws of one distribution, by mean and deviation of each element."""
+    n, deviation = len(theirs), theirs.std(0)
+    off = (made.mean(0) - theirs.mean(0)).abs() / (deviation * (2 / n) ** 0.5 + 1e-6)
+    return float(off.max()) < 6 and 0.9 < float(made.std(0).mean() / deviation.mean()) < 1.1
+
+
+def test_dropout_as_a_function():
+    """Training draws it, around the values of evaluation; so does a file that is trained elsewhere."""
+    torch.manual_seed(0)
+    net, weight = Dropped(), torch.rand(M)
+
+    class Fixed(nn.Module):  # GCNConv's norm follows from the weights: it is not linear in them
+        def __init__(self):
+            super().__init__()
+            self.conv = G.GraphConv(IN, 3)
+
+        def forward(self, x, edge_index, edge_weight):
+            return self.conv(F.dropout(x, 0.5, self.training), edge_index, F.dropout(edge_weight, p=0.3, training=self.training))
+    for module in (net, Fixed()):
+        fast = libgnn.torch.compile(module).eval()
+        want, pyg = fast(X, EDGES, weight).detach(), module.eval()(X, EDGES, weight).detach()
+        assert close(want, pyg) and torch.equal(fast(X, EDGES, weight), want)
+        made, theirs = draws(fast.train(), X, EDGES, weight), draws(module.train(), X, EDGES, weight)
+        assert bool((made[0] != made[1]).any())
+        assert alike(made, theirs)
+
+
+def test_modes_of_single_modules():
+    """Dropout on while the model evaluates, a frozen norm while it trains, a mode set on the module itself."""
+    torch.manual_seed(0)
+    net, weight = Dropped(0.0).eval(), torch.rand(M)
+    fast = libgnn.torch.compile(net)
+    want = fast(X, EDGES, weight)
+    net.module.train()
+    assert bool((fast(X, EDGES, weight) != fast(X, EDGES, weight)).any()) and not fast.training
+    net.module.eval()
+    assert torch.equal(fast(X, EDGES, weight), want)
+    net.train()
+    assert fast.training and bool((fast(X, EDGES, weight) != fast(X, EDGES, weight)).any())
+
+    frozen = nn.Sequential(nn.Linear(IN, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    frozen[1].running_mean.copy_(torch.rand(8))
+
+    class OfNodes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mlp, self.conv = frozen, G.GCNConv(3, 3)
+
+        def forward(self, x, edge_index):
+            return self.conv(self.mlp(x), edge_index)
+    net = OfNodes()
+    fast = libgnn.torch.compile(net, fallback=True)
+    net.train(), frozen[1].eval()
+    before = frozen[1].running_mean.clone()
+    assert close(fast(X, EDGES), net(X, EDGES)) and torch.equal(frozen[1].running_mean, before)
+    frozen[1].train()
+    a, b = fast(X, EDGES), net(X, EDGES)
+    assert close(a, b) and not torch.equal(frozen[1].running_mean, before)
+
+
+class Noisy(Dropped):
+    def forward(self, x, edge_index):
+        return self.conv(x + torch.randn_like(x) if self.training else x, edge_index)
+
+
+class Other(Dropped):
+    def forward(self, x, edge_index):
+        return self.conv(2 * x if self.training else x, edge_index)
+
+
+class EdgesDropped(Dropped):
+    def forward(self, x, edge_index):
+        from torch_geometric.utils import dropout_edge
+        return self.conv(x, dropout_edge(edge_index, training=self.training)[0])
+
+
+class SlowNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = G.GCNConv(IN, 3), nn.BatchNorm1d(3, momentum=0.3)
+
+    def forward(self, x, edge_index):
+        return self.norm(self.conv(x, edge_index))
+
+
+STACKS = {"ARMA": lambda: G.ARMAConv(IN, 5, num_layers=2, dropout=0.5), "APPNP": lambda: G.APPNP(3, 0.1, dropout=0.5), "FA": lambda: G.FAConv(IN, dropout=0.5)}
+
+
+@pytest.mark.parametrize("kind", [Noisy, Other, EdgesDropped, SlowNorm, *STACKS])
+def test_other_values_in_training(kind):
+    """What a training computes in another way is refused there, and runs in evaluation; PyTorch runs it by fallback=."""
+    torch.manual_seed(0)
+    net = STACKS[kind]() if kind in STACKS else kind()
+    more = (X,) if kind == "FA" else ()
+    fast = libgnn.torch.compile(net.eval())
+    try:
+        assert close(fast(X, *more, EDGES), net(X, *more, EDGES))
+    except libgnn.torch.Untraceable:
+        assert kind in STACKS
+        return
+    fast.train()
+    try:
+        y = fast(X, *more, EDGES)
+    except libgnn.torch.Untraceable as refusal:
+        assert "training" in str(refusal)
+        other = libgnn.torch.compile(net, fallback=True)
+        with pytest.warns(UserWarning, match="training"):
+            other(X, *more, EDGES)
+        assert close(other.eval()(X, *more, EDGES), net(X, *more, EDGES))
+        return
+    assert kind in STACKS and bool((fast(X, *more, EDGES) != y).any())
+
+
+def test_parameters_changed_before_a_backward_pass():
+    net = G.GCN(IN, 8, 2, 3)
+    fast = libgnn.torch.compile(net)
+    y = fast(X, EDGES).sum()
+    with torch.no_grad():
+        net.convs[1].lin.weight.mul_(2)
+    with pytest.raises(RuntimeError, match="convs.1.lin.weight was changed"):
+        y.backward()
+
+
+WORDS = (torch.rand(400, 300, generator=torch.Generator().manual_seed(3)) < 0.03).float() * torch.rand(400, 300, generator=torch.Generator().manual_seed(4))
+LINKS = torch.randint(0, 400, (2, 1500), generator=torch.Generator().manual_seed(5))
+
+
+@pytest.mark.parametrize("name", ["GCN", "GAT", "SAGE", "SAGE max", "Edge"])
+def test_features_that_are_mostly_zero(name):
+    """Read as stored values where the first step can; changes in place are seen."""
+    torch.manual_seed(0)
+    net = {"GCN": lambda: G.GCN(300, 8, 2, 3, dropout=0.5), "GAT": lambda: G.GAT(300, 8, 2, 3, heads=2), "SAGE": lambda: G.GraphSAGE(300, 8, 2, 3), "SAGE max": lambda: G.SAGEConv(300, 5, aggr="max"),
+           "Edge": lambda: G.EdgeConv(nn.Linear(600, 4))}[name]()
+    fast, x = libgnn.torch.compile(net), WORDS.clone()
+    for step in range(3):
+        for mode in (False, True):
+            if mode and name == "GCN":
+                continue
+            fast.train(mode)
+            made = []
+            for call in (net, fast):
+                net.zero_grad()
+                y = call(x, LINKS)
+                y.pow(2).sum().backward()
+                made.append([y.detach(), *(p.grad.clone() for p in net.parameters())])
+            assert all(close(a, b) for a, b in zip(*made))
+        with torch.no_grad():
+            assert close(fast.eval()(x, LINKS), net.eval()(x, LINKS))
+            x[:5] = 0.5 * step if step else x[5:10]
+    plan = next(iter(fast.plans.values()))
+    assert type(plan.inputs({"x": WORDS, "edge_index": LINKS})[0]) is not torch.Tensor or plan.dense
+    array = WORDS.numpy().copy()
+    x = torch.from_numpy(array)
+    for _ in range(2):
+        assert close(fast(x, LINKS), net(x, LINKS))
+        array[:7] *= 2
+    if name == "GCN":
+        fast.train()
+        made = torch.stack([fast(x, LINKS).detach() for _ in range(800)])
+        theirs = torch.stack([net(x, LINKS).detach() for _ in range(800)])
+        assert alike(made, theirs)
+    y = fast.eval()(x.clone().requires_grad_(), LINKS)
+    assert y.requires_grad
+
+
+class Renamed(nn.Module):
+    """Arguments whose names say nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = G.GATConv(IN, 4, edge_dim=3), G.GCNConv(4, 3)
+
+    def forward(self, nodes, graph, features=None, w=None):
+        return self.two(F.elu(self.one(nodes, graph, features)), graph, w)
+
+
+def test_edges_of_any_name():
+    torch.manual_seed(0)
+    net, features, weight = Renamed(), torch.randn(M, 3), torch.rand(M)
+    fast = libgnn.torch.compile(net)
+    for more in ((features,), (features, weight)):
+        assert close(fast(X, EDGES, *more), net(X, EDGES, *more))
+    few = torch.randint(0, N, (2, 90))
+    assert close(fast(X, few, features[:90]), net(X, few, features[:90]))
+    with pytest.raises((ValueError, TypeError)):
+        fast(X, few.float(), features[:90])
+
+
 def test_parameters_are_the_modules_own():
     net = G.GCN(IN, 8, 2, 3).eval()
     fast = libgnn.torch.compile(net)
@@ -436,7 +641,7 @@ def test_sparse_tensors_of_torch_sparse():
         net = G.GCN(IN, 8, 2, 3).eval()
         made, fast = Matrix(WITHIN[1], WITHIN[0], value, (N, N)), libgnn.torch.compile(net)
         plan = fast.plan
-        fast.__dict__["plan"] = lambda call, args, kwargs: plan(call, (X, WITHIN, value), {})  # PyG itself needs the package
+        fast.__dict__["plan"] = lambda call, args, kwargs, *modes: plan(call, (X, WITHIN, value), {}, *modes)  # PyG itself needs the package
         assert close(fast(X, made), net(X, WITHIN, value)) and close(fast(X, made), fast(X, made))
     wrong = Matrix(torch.arange(N), torch.arange(N), None, (N, N))
     with pytest.raises(TypeError, match="diagonal"):

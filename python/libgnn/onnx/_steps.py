@@ -438,7 +438,7 @@ def exported(model, graphs, nodes, output, values):
 
 def of_compiled(module, nodes):
     """The library's model of a compiled module's only plan, with the module's values now."""
-    plans = [plan for plan in module.plans.values() if plan]
+    plans = [plan for plan in module.plans.values() if hasattr(plan, "model")]
     if len(plans) != 1:
         raise ValueError(f"the compiled module has {len(plans)} traces: call it first, with one set of arguments")
     plan = plans[0]

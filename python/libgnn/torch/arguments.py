@@ -13,16 +13,21 @@ Each value of a call has one of these forms, or is refused by name:
 A trace is made for the forms of one call, with the dimensions of its tensors; a call of other forms
 gets another one.
 """
+import ctypes
 import inspect
+import weakref
 
 import torch
 
-from .pyg_draw import BATCHES, COUNTS, EDGE_COLUMNS, EDGE_ROWS, EDGES, TYPES
+from .._library import struct
+from .pyg_draw import BATCHES, COUNTS, EDGE_COLUMNS, EDGE_ROWS, EDGES, IDS, TYPES
 from .pyg_symbols import Untraceable
 
 ENDS = ("sender", "receiver")
 RELATION = ("sender", "to", "receiver")
 PAIRS = ("pair", "senders and size")
+SparseMatrix = struct("gnn_sparse_t")
+kept_zero = ctypes.c_int64(0)
 
 
 def is_edges(name):
@@ -140,20 +145,75 @@ class Sparse:
         return torch.stack([columns, rows]), None if ones else weight.float(), size
 
 
-class Call:
-    """One call: `tensors` by flat names (x, x_dict.paper, paper__cites__paper), `counts`, and the
-    `key` of the forms that these came in."""
+class MostlyZero:
+    """The stored values (CSR) of a matrix of which at least 90% are 0; in the place of a tensor among
+    the inputs of a model."""
 
-    __slots__ = ("tensors", "counts", "constants", "forms", "sizes", "key")
+    __slots__ = ("at", "kept", "shape")
+    dtype, requires_grad = None, False
+
+    def __init__(self, x):
+        rows, columns = x.nonzero(as_tuple=True)
+        starts = torch.zeros(x.shape[0] + 1, dtype=torch.int64)
+        torch.cumsum(torch.bincount(rows, minlength=x.shape[0]), 0, out=starts[1:])
+        parts = starts, columns.int(), x[rows, columns].contiguous()
+        made = SparseMatrix(*x.shape, *(part.data_ptr() or ctypes.addressof(kept_zero) for part in parts))
+        self.kept, self.shape, self.at = (parts, made), x.shape, ctypes.addressof(made)
+
+    def stride(self):
+        return None
+
+    def data_ptr(self):
+        return self.at
+
+
+class Features:
+    """Finds features that are mostly 0, as bags of words are; those of the last few tensors are kept."""
+
+    KEPT, LEAST, SAMPLE, SHARE = 8, 1 << 15, 2048, 0.1
 
     def __init__(self):
-        self.tensors, self.counts, self.constants, self.forms, self.sizes = {}, {}, {}, {}, {}
+        self.known = []
+
+    def of(self, x):
+        """The stored values of a matrix that is mostly 0, or the matrix itself."""
+        if x.numel() < self.LEAST or x.requires_grad:
+            return x
+        for one, version, made in self.known:
+            if one() is x:
+                if made is None:
+                    return x
+                if version.is_of(x):
+                    return made
+        made = MostlyZero(x.detach()) if self.is_mostly_zero(x.detach()) else None
+        others = [entry for entry in self.known if entry[0]() is not None and entry[0]() is not x]
+        self.known = others[-self.KEPT + 1:] + [(weakref.ref(x), Version(x) if made else None, made)]
+        return made or x
+
+    def is_mostly_zero(self, x):
+        """A sample is enough to tell most matrices that are not."""
+        flat = x.reshape(-1)
+        sample = flat[::max(flat.numel() // self.SAMPLE, 1)]
+        return int(sample.count_nonzero()) <= 2 * self.SHARE * sample.numel() and int(flat.count_nonzero()) <= self.SHARE * flat.numel()
+
+
+class Call:
+    """One call: `tensors` by flat names (x, x_dict.paper, paper__cites__paper), `counts`, and the
+    `key` of the forms that these came in. `drawn_as`: kinds that shapes tell, not names."""
+
+    __slots__ = ("tensors", "counts", "constants", "forms", "sizes", "drawn_as", "key")
+
+    def __init__(self):
+        self.tensors, self.counts, self.constants, self.forms, self.sizes, self.drawn_as = {}, {}, {}, {}, {}, {}
         self.key = None
+
+    def edges(self):
+        return [name for name in self.tensors if is_edges(name) or self.drawn_as.get(name, ("", 0))[0] == "edges"]
 
     def like(self, tensors):
         """A call of the same forms, all of them tensors."""
         made = Call.__new__(Call)
-        made.tensors, made.counts, made.constants, made.forms, made.sizes, made.key = tensors, self.counts, self.constants, self.forms, self.sizes, self.key
+        made.tensors, made.counts, made.constants, made.forms, made.sizes, made.drawn_as, made.key = tensors, self.counts, self.constants, self.forms, self.sizes, self.drawn_as, self.key
         return made
 
     def done(self):
@@ -186,6 +246,7 @@ def read(values, defaults, sparse, alone):
         else:
             expected = "tensors, pairs and dictionaries of tensors, and numbers are expected"
             raise TypeError(f"{name} must be a tensor, came {'several' if isinstance(value, (tuple, list)) else 'a'} {type(value).__name__}: {expected}")
+    of_shapes(call)
     of_pairs(call)
     check_types(call)
     return call.done()
@@ -243,6 +304,25 @@ def of_data(call, name, value):
     call.forms[name] = ("data", tuple(sorted(call.tensors)))
 
 
+def is_named(name):
+    """True of names whose kind is known."""
+    return is_input(name) or name.endswith("edge_weight") or name in IDS
+
+
+def of_shapes(call):
+    """Tensors whose names say nothing: integers (2, m) are edges, and reals of m rows are values on
+    them, where nodes have another count."""
+    alone = {name: value for name, value in call.tensors.items() if isinstance(call.forms.get(name), int) and not is_named(name)}
+    edges = {name: value for name, value in alone.items() if value.dtype in (torch.int64, torch.int32) and value.dim() == 2 and value.shape[0] == 2}
+    call.drawn_as.update((name, ("edges", 0)) for name in edges)
+    count = next((call.tensors[name].shape[1] for name in call.edges() if call.tensors[name].dim() == 2), None)
+    reals = {name: value for name, value in call.tensors.items() if value.is_floating_point() and value.dim() in (1, 2)}
+    if any(value.shape[0] != count for value in reals.values()):
+        on_edges = {name: value for name, value in reals.items() if name in alone and value.shape[0] == count}
+        call.drawn_as.update((name, ("edge_column", 0) if value.dim() == 1 else ("edge_rows", value.shape[1])) for name, value in on_edges.items())
+    call.forms.update((name, (spec[0], call.forms[name])) for name, spec in call.drawn_as.items())
+
+
 def of_pairs(call):
     """Checks the pairs of a call; size=(senders, receivers) is read as their counts."""
     pairs = [name for name, form in call.forms.items() if form in PAIRS]
@@ -259,7 +339,7 @@ def of_pairs(call):
         return
     if len(pairs) > 1:
         raise TypeError(f"{', '.join(pairs)}: one pair of features is expected")
-    edges = [name for name in call.tensors if is_edges(name)]
+    edges = call.edges()
     if len(edges) != 1 or call.tensors[edges[0]].is_floating_point():
         raise TypeError(f"{pairs[0]} is a pair of features, which belongs to one edge_index; came {', '.join(edges) or 'none'}")
     given = call.sizes.get(edges[0], (None, None))[::-1] if size is None else tuple(size)
@@ -290,10 +370,10 @@ class Bound(torch.nn.Module):
         self.module = module
         names = [name for name in call.forms]
         pairs = [name for name in names if call.forms[name] in PAIRS]
-        self.drawn_as = {}
+        self.drawn_as = dict(call.drawn_as)
         for name in pairs:
             self.drawn_as[name] = ("x_dict", 0)
-            self.drawn_as.update((edges, ("edges", (ENDS[0], ENDS[1]))) for edges in call.tensors if is_edges(edges))
+            self.drawn_as.update((edges, ("edges", (ENDS[0], ENDS[1]))) for edges in call.edges())
         dicts = {name: form[1] for name, form in call.forms.items() if is_dict(form)}
         self.drawn_as.update((name, ("edge_dict" if isinstance(keys[0], tuple) else "x_dict", 0)) for name, keys in dicts.items())
         self.relations = [RELATION] if pairs else [key for keys in dicts.values() for key in keys if isinstance(key, tuple)]
@@ -321,5 +401,5 @@ class Forward:
 
 def bound(module, call, unnamed):
     """The module itself where forward() takes the tensors as they are."""
-    plain = not call.constants and not unnamed and not any(form in PAIRS + ("senders",) or is_dict(form) for form in call.forms.values())
+    plain = not call.constants and not call.drawn_as and not unnamed and not any(form in PAIRS + ("senders",) or is_dict(form) for form in call.forms.values())
     return module if plain else Bound(module, call, unnamed)

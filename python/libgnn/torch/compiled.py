@@ -25,6 +25,7 @@ from .._arrays import Ints, Tensor
 from .._library import C, check, error, lib, struct
 from .._objects import Handle, context
 from . import arguments, from_pyg, pyg_draw, pyg_verify
+from .arguments import MostlyZero
 from .pyg_symbols import Untraceable
 from .pyg_trace import Value, flat, trace
 
@@ -175,15 +176,15 @@ def table_of(found, numbers):
     return parts, made
 
 
-def traced(module, inputs, given, widths):
+def traced(module, inputs, given, widths, modes):
     """A verified trace of a numbered copy, and the places of all parameters and statistics in it.
 
     The values of the module itself would hide some of its steps: a bias of zeros is not added."""
     first, numbers = numbered(module, 1)
     with tempfile.TemporaryDirectory() as folder:
-        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path)
+        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path, modes=modes)
     second, others = numbered(module, 2)
-    again = trace(second, inputs, widths, found.without)
+    again = trace(second, inputs, widths, found.without, modes=modes)
     join(found), join(again)
     if settings_of(again) != settings_of(found):
         raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
@@ -215,15 +216,16 @@ def emptied(value):
 class Plan:
     """A module traced for one set of given inputs."""
 
-    def __init__(self, module, call, threads):
+    def __init__(self, module, call, threads, modes=None):
         given = call.tensors
         for name, p in (*module.named_parameters(), *statistics(module).items()):
             if p.dtype != torch.float32 or p.device.type != "cpu":
                 raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
         inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
-        found, described = traced(module, inputs, given, widths)
+        found, described = traced(module, inputs, given, widths, modes and [True] * (len(list(module.modules())) - len(modes)) + list(modes))
         self.module, self.threads, self.found, self.drawn = module, threads, found, found.checks[0][0]
+        self.training_problem = found.training_problem
         outputs = [value for value, _ in found.output_values.values()]
         self.shapes = [(v.dim(), v.shape[1:]) for v in outputs]
         self.dim, self.shape = self.shapes[0]
@@ -234,7 +236,8 @@ class Plan:
         starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
         self.homes = [home for m in module.modules() for home in (m._parameters, m._modules, m._buffers)]
         self.members = [value for home in self.homes for value in home.values()]
-        self.n_parameters = len(list(module.parameters()))
+        self.parameter_names = [name for name, _ in module.named_parameters()]
+        self.n_parameters = len(self.parameter_names)
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
         self.starts = starts
@@ -249,6 +252,7 @@ class Plan:
         self.ends = {name: self.drawn.ends(name) for name, kind in self.kinds.items() if kind == "edges"}
         self.counted = self.counted_by(call)
         self.read = [self.reading(name, call) for name in self.names]
+        self.features, self.dense = arguments.Features(), set()
         if call.counts and "batch" not in self.kinds.values():
             raise Untraceable(f"{next(iter(call.counts))} is given without batch")
         self.arrange()
@@ -282,7 +286,14 @@ class Plan:
             if isinstance(theirs, pyg_draw.DrawnData) or not torch.is_tensor(theirs) and not isinstance(theirs, (dict, list, tuple)):
                 raise Untraceable(f"forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
             self.structure = emptied(theirs)
-            ours = flat(self.shaped(Compiled.infer(self, self.slots(call, False), self.inputs(call.tensors))))
+            slots, tensors = self.slots(call, False), self.inputs(call.tensors)
+            try:
+                made = Compiled.infer(self, slots, tensors)
+            except NotImplementedError:
+                if not self.needs_dense(tensors):
+                    raise
+                made = Compiled.infer(self, slots, self.inputs(call.tensors))
+            ours = flat(self.shaped(made))
         off = max(pyg_verify.distance(a.detach().numpy(), b.detach().numpy()) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
@@ -300,7 +311,9 @@ class Plan:
         like.counts = {name: len(self.drawn.graph.lengths) for name in call.counts}
         own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in self.values[:self.n_parameters]]
         with torch.enable_grad():
-            ours = gradients_of(flat(Compiled.recorded(self, like, False)), [given[name] for name in names] + own)
+            slots, tensors = self.slots(like, True), self.inputs(like.tensors)
+            self.fill()
+            ours = gradients_of(flat(Compiled.recorded(self, slots, tensors, False)), [given[name] for name in names] + own)
         inputs, names = names, names + [name for name, _ in self.module.named_parameters()]
         exact = None
         for k, (mine, their) in enumerate(zip(ours, theirs)):
@@ -330,13 +343,11 @@ class Plan:
                 self.whole_to.append(shaped(place.part))
                 self.whole_from.append(self.values[j])
                 if k is not None:
-                    self.back.append((j, shaped, k, None))
+                    self.back.append((j, shaped(gradient), None))
             elif bool((place.index >= 0).any()):
                 self.rest.append(place)
                 if k is not None:
-                    self.back.append((None, None, k, place.index))
-            if k is not None:
-                del gradient
+                    self.back.append((None, gradient, place.index))
         with torch.no_grad():
             self.straight = [(to.data_ptr(), value, value.shape, 4 * value.numel()) for to, value in zip(self.whole_to, self.whole_from) if to.is_contiguous() and value.numel()]
             other = [k for k, to in enumerate(self.whole_to) if not to.is_contiguous()]
@@ -372,6 +383,9 @@ class Plan:
         self.passing = value.detach().contiguous()
         return self.passing.data_ptr()
 
+    def versions(self):
+        return [p._version for p in self.values[:self.n_parameters]]
+
     def write_back(self):
         """Copies batch norm's running values out of the library after a step of training."""
         if not self.statistics_whole:
@@ -389,11 +403,10 @@ class Plan:
         """The gradients of the parameters, of those that are wanted."""
         made = [None] * self.n_parameters
         flat = None
-        for j, shaped, k, index in self.back:
-            g = memory(lib.gnn_parameters_gradient(self.block, k), self.loaded)
+        lib.gnn_parameters_block(self.block, 1, None)  # what no run has written is 0 after this
+        for j, g, index in self.back:
             if index is None:
                 if wanted[j]:
-                    g = shaped(g)
                     made[j] = g.clone(memory_format=torch.contiguous_format) if made[j] is None else made[j] + g
                 continue
             if flat is None:
@@ -433,8 +446,8 @@ class Plan:
         self.latest = made
         return made
 
-    def inputs(self, values):
-        """The tensors of the model's inputs, in its order."""
+    def inputs(self, values, training=False):
+        """The tensors of the model's inputs, in its order; MostlyZero where libgnn reads such."""
         made = []
         for base, column, numbers in self.read:
             x = values[base]
@@ -447,8 +460,17 @@ class Plan:
             elif x.dim() != 2 or not x.is_contiguous():
                 x = x if x.dim() == 2 else x.reshape(x.shape[0], -1)
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
+            elif (base, training) not in self.dense:
+                x = self.features.of(x)
             made.append(x)
         return made
+
+    def needs_dense(self, tensors, training=False):
+        """After a run that could not read an input of mostly zeros: True if there was one. It is
+        given as it is from then on."""
+        before = len(self.dense)
+        self.dense.update((base, training) for (base, _, _), x in zip(self.read, tensors) if type(x) is MostlyZero)
+        return len(self.dense) > before
 
     def record(self, slots, tensors):
         """A gnn_model_inputs_t, with the memory that it borrows."""
@@ -456,8 +478,11 @@ class Plan:
         rows, named = (Tensor * max(n, 1))(), (Named * max(n, 1))()
         for k, x in enumerate(tensors):
             named[k].name = self.encoded[k]
-            if x.dtype == torch.int32:
+            if x.dtype is torch.int32:
                 named[k].ids, named[k].count = x.data_ptr(), x.numel()
+                continue
+            if type(x) is MostlyZero:
+                named[k].sparse = x.at
                 continue
             rows[k] = Tensor(x.data_ptr() or None, x.shape[0], x.shape[1], x.stride(0) if x.shape[0] > 1 else x.shape[1])
             named[k].dense, named[k].wants_grad = ctypes.addressof(rows) + k * ctypes.sizeof(Tensor), int(x.requires_grad)
@@ -493,7 +518,7 @@ def ids_of(name, x):
 
 def ints_of(value):
     """A gnn_ints_t of a contiguous tensor."""
-    return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(kept_zero))
+    return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(arguments.kept_zero))
 
 
 def weighting(outputs):
@@ -579,22 +604,44 @@ class Slots:
         return made
 
 
-kept_zero = ctypes.c_int64(0)
-
-
 def free_graphs(pointers):
     for pointer in pointers:
         lib.gnn_graph_free(pointer)
 
 
 class Tape(Handle):
-    """A tape of one thread."""
+    """A tape of one thread. A run with the memory of the last one runs its program again, which
+    plans nothing."""
 
     def __init__(self, threads):
         made, self.context = ctypes.c_void_p(), context(threads)
         check(lib.gnn_tape_new(ctypes.byref(made), self.context._at))
         self._hold(made.value, lib.gnn_tape_free)
-        self.thread, self.run = threading.get_ident(), 0
+        self.thread, self.form, self.kept, self.program = threading.get_ident(), None, None, None
+
+    def record(self, plan, slots, tensors, recording, training):
+        """The output and the inputs of a program of the model over these tensors."""
+        form = (recording, training, *[(x.data_ptr(), x.shape, x.stride(), x.requires_grad) for x in tensors])
+        if self.kept is not None and self.kept[0] is slots and form == self.form:
+            return self.program
+        self.kept = None
+        made, borrowed = plan.record(slots, tensors)
+        variables = (ctypes.c_int32 * max(len(tensors), 1))()
+        lib.gnn_tape_reset(self._at, int(recording), int(training))
+        y = lib.gnn_model_record(plan.model, self._at, ctypes.byref(made), variables)
+        check(lib.gnn_tape_status(self._at))
+        lib.gnn_tape_keep(self._at, y)
+        # What has an address of its own is kept, so that no other takes it; tensors come with each run.
+        self.form, self.kept, self.program = form, (slots, [x for x in tensors if type(x) is MostlyZero]), (y, list(variables[:len(tensors)]))
+        del borrowed
+        return self.program
+
+    def forward(self):
+        """Runs the program; after an error it is recorded anew."""
+        code = lib.gnn_tape_forward(self._at)
+        if code:
+            self.kept = None
+            raise error(code)
 
 
 class Lent:
@@ -602,8 +649,6 @@ class Lent:
 
     def __init__(self, plan):
         self.plan, self.tape = plan, plan.take_tape()
-        self.tape.run += 1
-        self.number = self.tape.run
 
     def give_back(self):
         if self.tape is not None and self.plan.pid == os.getpid():
@@ -618,21 +663,16 @@ class Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, plan, slots, training, recording, n, *tensors):
-        inputs = tensors[:n]
-        lent = Lent(plan)
-        tape = lent.tape._at
-        made, kept = plan.record(slots, inputs)
-        variables = (ctypes.c_int32 * max(n, 1))()
-        lib.gnn_tape_reset(tape, int(recording), int(training))
-        y = lib.gnn_model_record(plan.model, tape, ctypes.byref(made), variables)
-        check(lib.gnn_tape_status(tape))
-        lib.gnn_tape_keep(tape, y)
+        inputs, lent = tensors[:n], Lent(plan)
+        tape = lent.tape
+        y, variables = tape.record(plan, slots, inputs, recording, training)
         if training:
-            lib.gnn_tape_set_step(tape, int(torch.randint(1 << 31, ())))
-        check(lib.gnn_tape_forward(tape))
-        out = memory(lib.gnn_tape_value(tape, y), lent.tape).clone()
+            lib.gnn_tape_set_step(tape._at, int(torch.randint(1 << 31, ())))
+        tape.forward()
+        out = memory(lib.gnn_tape_value(tape._at, y), tape).clone()
         if recording:
-            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, list(variables[:n]), (kept, slots), n
+            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, variables, (inputs, slots), n
+            ctx.versions = plan.versions()
         else:
             lent.give_back()
         return out
@@ -643,6 +683,9 @@ class Run(torch.autograd.Function):
         plan, lent = ctx.plan, ctx.lent
         if lent.tape is None:
             raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
+        changed = [name for name, now, then in zip(plan.parameter_names, plan.versions(), ctx.versions) if now != then]
+        if changed:
+            raise RuntimeError(f"{changed[0]} was changed in place between this run and its backward pass, which needs the value of the run")
         with plan.lock:
             tape, dy = lent.tape._at, dy.float().contiguous()
             d = Tensor(dy.data_ptr() or None, dy.shape[0], dy.shape[1], dy.shape[1])
@@ -692,6 +735,8 @@ class Layered:
                 for home, name, child, _ in self.layers:
                     home[name] = child
 
+    training_problem = None
+
     def unchanged(self):
         return all(home.get(name) is child for home, name, child, _ in self.layers)
 
@@ -722,7 +767,7 @@ class Compiled(torch.nn.Module):
         super().__init__()
         for name in ("_parameters", "_buffers", "_modules"):
             self.__dict__[name] = module.__dict__[name]
-        self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={}, training=module.training)
+        self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={}, units=list(module.modules()))
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = inspect.signature(module.forward).parameters
         self.__dict__["arguments"] = [name for name, p in parameters.items() if p.kind in kinds]
@@ -732,8 +777,25 @@ class Compiled(torch.nn.Module):
 
     def train(self, mode=True):
         self.wrapped.train(mode)
-        self.__dict__["training"] = self.wrapped.training
         return self
+
+    @property
+    def training(self):
+        """The mode of the module itself."""
+        return self.wrapped.training
+
+    @training.setter
+    def training(self, mode):
+        if "wrapped" in self.__dict__:
+            self.wrapped.training = mode
+
+    def modes(self):
+        """True in training, and the mode of each module where they are not all in one."""
+        first = self.wrapped.training
+        for m in self.units:
+            if m.training is not first:
+                return True, tuple(m.training for m in self.units)
+        return first, None
 
     def __getattr__(self, name):
         try:
@@ -747,31 +809,46 @@ class Compiled(torch.nn.Module):
     def __deepcopy__(self, memo):
         return Compiled(copy.deepcopy(self.wrapped, memo), self.fallback, self.threads)
 
-    def plan(self, call, args, kwargs):
+    def plan(self, call, args, kwargs, training, modes):
         """The plan for a call of these forms, made if there is none: layers in a module of PyTorch
-        where that fails and `fallback` is set."""
-        made = self.plans.get(call.key)
+        where that fails and `fallback` is set. One plan is of both modes; of a module that cannot be
+        traced in training, or that has modules in evaluation then, a call in training has its own."""
+        key = call.key if modes is None else (call.key, modes)
+        made = self.plans.get((key, "training") if training and (key, "training") in self.plans else key)
         if made is None:
-            try:
-                with torch.inference_mode(False), torch.enable_grad():  # gradients are compared, too
-                    made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads())
-                    made.compare(self.wrapped, call, args, kwargs)
-            except (Untraceable, TypeError) as problem:
-                if not self.fallback:
-                    raise
-                made = self.layered(problem)
-            while len(self.plans) >= KEPT_PLANS:
-                self.plans.pop(next(iter(self.plans)))
-            self.plans[call.key] = made
+            made = self.kept(key, self.planned(call, args, kwargs, modes))
         if not made.unchanged():
-            del self.plans[call.key]  # a layer or a parameter was replaced by another one
-            return self.plan(call, args, kwargs)
+            self.plans.clear()  # a layer or a parameter was replaced by another one
+            self.__dict__["units"] = list(self.wrapped.modules())
+            return self.plan(call, args, kwargs, *self.modes())
+        if training and made.training_problem:
+            problem = Untraceable(f"{made.training_problem}: in training it has no counterpart")
+            if not self.fallback:
+                raise problem
+            made = self.kept((key, "training"), self.layered(problem))
+        return made
+
+    def planned(self, call, args, kwargs, modes):
+        try:
+            with torch.inference_mode(False), torch.enable_grad():  # gradients are compared, too
+                made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
+                made.compare(self.wrapped, call, args, kwargs)
+        except (Untraceable, TypeError) as problem:
+            if not self.fallback:
+                raise
+            made = self.layered(problem)
+        return made
+
+    def kept(self, key, made):
+        while len(self.plans) >= KEPT_PLANS:
+            self.plans.pop(next(iter(self.plans)))
+        self.plans[key] = made
         return made
 
     def layered(self, problem):
         made = Layered(self.wrapped, self.threads)
         names = ", ".join(type(child).__name__ for _, _, child, _ in made.layers)
-        warnings.warn(f"{type(self.wrapped).__name__} runs in PyTorch{f', its layers in libgnn ({names})' if names else ''}: {problem}", stacklevel=5)
+        warnings.warn(f"{type(self.wrapped).__name__} runs in PyTorch{f', its layers in libgnn ({names})' if names else ''}: {problem}", stacklevel=6)
         return made
 
     def forward(self, *args, **kwargs):
@@ -780,8 +857,9 @@ class Compiled(torch.nn.Module):
             known = self.known.get(form)
             if known is not None:
                 call = known.like(dict(zip(self.arguments, args)))
-                plan = self.plan(call, args, kwargs)
-                return plan(*args) if isinstance(plan, Layered) else self.run(plan, call)
+                training, modes = self.modes()
+                plan = self.plan(call, args, kwargs, training, modes)
+                return plan(*args) if isinstance(plan, Layered) else self.run(plan, call, training)
         names = self.arguments
         if self.unnamed:
             names = arguments.names_of(args)
@@ -792,6 +870,7 @@ class Compiled(torch.nn.Module):
             if name in values:
                 raise TypeError(f"forward() got several values of {name}")
             values[name] = value
+        training, modes = self.modes()
         try:
             call = arguments.read(values, self.defaults, self.sparse, len(names) == 1)
         except (Untraceable, TypeError) as problem:
@@ -800,27 +879,29 @@ class Compiled(torch.nn.Module):
             plan = self.unread.setdefault(tuple(values), None) or self.layered(problem)
             self.unread[tuple(values)] = plan
         else:
-            plan = self.plan(call, args, kwargs)
+            plan = self.plan(call, args, kwargs, training, modes)
             if not kwargs and not self.unnamed and None not in form:
                 self.known[form] = call.like({})
-        return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call)
+        return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call, training)
 
-    def run(self, plan, call):
+    def run(self, plan, call, training):
         recording = torch.is_grad_enabled() and any(plan.learned) and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
         with plan.lock:
-            slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors)
+            slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors, training)
             plan.fill()
-            if not recording and not self.training:
-                return plan.shaped(self.infer(plan, slots, tensors))
-            return self.recorded(plan, call, self.training, recording, slots, tensors)
+            try:
+                if not recording and not training:
+                    return plan.shaped(self.infer(plan, slots, tensors))
+                return self.recorded(plan, slots, tensors, training, recording)
+            except NotImplementedError:
+                if not plan.needs_dense(tensors, training):
+                    raise
+            return self.run(plan, call, training)
 
     @staticmethod
-    def recorded(plan, call, training, recording=True, slots=None, tensors=None):
+    def recorded(plan, slots, tensors, training, recording=True):
         """A run on a tape, as forward() returns it."""
         with plan.lock:
-            if slots is None:
-                slots, tensors = plan.slots(call, True), plan.inputs(call.tensors)
-                plan.fill()
             y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
             if training:
                 plan.write_back()
@@ -834,8 +915,8 @@ class Compiled(torch.nn.Module):
                 setattr(place, member, x.data_ptr())
         else:
             slots.made, (rows, named, _) = plan.record(slots, tensors)
-            slots.size = output_size(plan, slots.made)
-            slots.last = [(x.shape, x.stride(), named[k] if x.dtype is torch.int32 else rows[k], "ids" if x.dtype is torch.int32 else "data") for k, x in enumerate(tensors)]
+            slots.size = output_size(plan, slots, tensors)
+            slots.last = [(x.shape, x.stride(), *((named[k], "ids") if x.dtype is torch.int32 else (named[k], "sparse") if type(x) is MostlyZero else (rows[k], "data"))) for k, x in enumerate(tensors)]
             slots.arguments, slots.parts = ctypes.byref(slots.made), (rows, named)
         y = torch.empty(slots.size)
         out = Tensor(y.data_ptr(), slots.size[0], slots.size[1], slots.size[1])
@@ -845,13 +926,10 @@ class Compiled(torch.nn.Module):
         return y
 
 
-def output_size(plan, inputs):
+def output_size(plan, slots, tensors):
     """Rows and columns of the output, as a tape knows them before it runs."""
     lent = Lent(plan)
-    tape = lent.tape._at
-    lib.gnn_tape_reset(tape, 0, 0)
-    y = lib.gnn_model_record(plan.model, tape, ctypes.byref(inputs), None)
-    check(lib.gnn_tape_status(tape))
-    size = lib.gnn_tape_rows(tape, y), lib.gnn_tape_cols(tape, y)
+    y, _ = lent.tape.record(plan, slots, tensors, False, False)
+    size = lib.gnn_tape_rows(lent.tape._at, y), lib.gnn_tape_cols(lent.tape._at, y)
     lent.give_back()
     return size

@@ -109,7 +109,7 @@ def state_dict_of(path):
     return found
 
 
-def export(module, path, inputs=(), widths=(), library=None, verify=True, given=None, relations=()):
+def export(module, path, inputs=(), widths=(), library=None, verify=True, given=None, relations=(), modes=None):
     """Traces a module and saves it as one file; returns the trace, whose str() tells what it is.
 
     The file is run beside the module on two drawn graphs, and on inputs that are `given` (by name, or a data object), by the shared library (`library`: its path,
@@ -126,7 +126,9 @@ def export(module, path, inputs=(), widths=(), library=None, verify=True, given=
         raise Untraceable(str(error)) from None
     without = set()
     while True:
-        found = trace(module, inputs, widths, without, given, relations)
+        found = trace(module, inputs, widths, without, given, relations, modes)
+        if found.training_problem:
+            found.notes.append(f"a training of this file is not that of the module: {found.training_problem}")
         made = f"{path}.{os.getpid()}.part"
         try:
             save(found.arrays, made, **found.metadata())

@@ -19,6 +19,7 @@ BATCHES = ("batch", "batch_index", "batch_vec", "index")
 EDGE_COLUMNS = ("edge_weight", "edge_weights", "edge_weight_norm")
 EDGE_ROWS = ("edge_attr", "edge_feat", "edge_features", "edge_feature", "pseudo", "edge_emb")
 COUNTS = ("batch_size", "num_graphs")
+IDS = ("node_type", "node_types", "type_vec", "types", "ids")
 LEFT_OUT = ("y", "train_mask", "val_mask", "test_mask", "face", "adj_t")
 MOST_TRIES = 400
 
@@ -135,7 +136,7 @@ def specs_of(module, name, widths, only):
     ids = min([m.num_embeddings for m in module.modules() if isinstance(m, nn.Embedding)] + [count_of(module, ("num_node_types",), 3), 3])
     if base in EDGE_ROWS:
         return edge + [("edge_column", 0), ("edge_ids", ids)] + [("edge_id_rows", w) for w in (1, 2, 3)]
-    if base in ("node_type", "node_types", "type_vec", "types", "ids"):
+    if base in IDS:
         return [("ids", ids)]
     if base == "pos":
         return [("rows", 3), ("rows", 2)]
@@ -270,8 +271,9 @@ class Drawn:
 class GivenGraph:
     """The graph of inputs that a program has."""
 
-    def __init__(self, values, edges):
-        rows = next((v.shape[0] for k, v in values.items() if k not in EDGES + EDGE_ROWS + EDGE_COLUMNS + TYPES and torch.is_tensor(v) and v.is_floating_point()), None)
+    def __init__(self, values, edges, specs):
+        on_edges = ("edges", "edge_rows", "edge_column", "edge_ids", "edge_id_rows", "types")
+        rows = next((v.shape[0] for k, v in values.items() if k in specs and specs[k][0] not in on_edges and torch.is_tensor(v) and v.is_floating_point()), None)
         pairs = values[edges] if edges in values else torch.zeros((2, 0), dtype=torch.long)
         self.pairs, self.m = pairs.numpy(), int(pairs.shape[1])
         self.n = rows if rows is not None else int(pairs.max()) + 1
@@ -283,7 +285,7 @@ class GivenGraph:
 def given_like(drawn, values):
     """The inputs that a program has, in place of drawn ones."""
     values = {name: v.detach().cpu().clone() for name, v in values.items() if torch.is_tensor(v)}  # NumPy shares these
-    made = Drawn(drawn.module, drawn.names, drawn.specs, GivenGraph(values, drawn.first_edges()), drawn.relations)
+    made = Drawn(drawn.module, drawn.names, drawn.specs, GivenGraph(values, drawn.first_edges(), drawn.specs), drawn.relations)
     for name in values:
         base, _, node = name.rpartition(".")
         if drawn.specs.get(base, (None, 0))[0] == "x_dict" and node in made.counts:

@@ -4,7 +4,7 @@ pyg_trace.py.
 A row is a function row(t, m, name, a): it appends the steps of module `m` to the trace `t` under
 the module's path `name`, takes its arrays, and returns the value that goes out. `a` has the
 arguments of this call by name. What libgnn cannot say is refused by name (t.refuse); what changes
-nothing but training is told (t.note).
+nothing but training is told (t.untrained), and refused in the trace of training.
 """
 import collections.abc
 import contextlib
@@ -42,6 +42,8 @@ def instance_norm(t, m, x, batch=None, batch_size=None):
     """Over the whole graph, or by running statistics."""
     if batch is not None or batch_size is not None:
         return NotImplemented
+    if t.training and m.track_running_stats:
+        t.refuse("instance norm that moves its statistics")
     mean, u = (m.running_mean, x - m.running_mean) if m.track_running_stats else (None, x - x.mean(0, keepdim=True))
     variance = m.running_var if mean is not None else (u * u).mean(0, keepdim=True)
     y = u / (variance + m.eps).sqrt()
@@ -63,6 +65,8 @@ def recurrent(t, m, x, hidden=None):
     piled = isinstance(x, pyg_symbols.Sym) and isinstance(x.meta, pyg_symbols.Piled)
     if piled == m.batch_first or not piled and (not pyg_symbols.is_value(x) or x.meta.lone) or x.dim() != 3 or m.proj_size:
         return NotImplemented
+    if t.training and m.dropout and m.num_layers > 1:
+        t.refuse("dropout between the layers of a recurrence")
     steps = list(x.unbind(0)) if piled else [x[:, k] for k in range(x.shape[1])]
     lstm, n = m.mode == "LSTM", x.shape[1 - axis]
     h = states_of(m, hidden[0] if lstm and hidden is not None else hidden, n, torch.float32)
@@ -186,6 +190,7 @@ def reads_of(m):
 HARMLESS = set("""in_channels out_channels in_features out_features bias cached dropout p device dtype momentum channels normalize_ num_embeddings embedding_dim hidden_channels
 sparse padding_idx in_head channel_list num_layers train_eps track_running_stats learn learn_scale degree_ initial_value num_features _weight norm_kwargs act_kwargs
 weight_initializer bias_initializer elementwise_affine affine allow_single_element""".split())
+OF_TRAINING = ("dropout", "p", "momentum")  # these change a training
 SIZES = ("dim_size", "batch_size", "size", "num_nodes", "num_graphs")
 
 
@@ -229,11 +234,11 @@ def same_setting(default, value):
         return False
 
 
-def unread(m, reads):
+def unread(m, reads, training=False):
     """Settings of the module that are not at their defaults and were not read, as NAME=VALUE."""
     found, cls = [], type(m)
     for name, default in settings(cls).items():
-        if name in HARMLESS or name in reads or name in ("aggr", "aggr_kwargs", "node_dim", "flow", "decomposed_layers"):
+        if name in HARMLESS and not (training and name in OF_TRAINING) or name in reads or name in ("aggr", "aggr_kwargs", "node_dim", "flow", "decomposed_layers"):
             continue
         if hasattr(m, name) and not same_setting(default, getattr(m, name)):
             found.append(f"{name}={getattr(m, name)!r}")
@@ -453,7 +458,7 @@ def le_conv(t, m, name, a):
 def appnp(t, m, name, a):
     need(t, m.add_self_loops and m.normalize and m.alpha != 0, "add_self_loops=False, normalize=False or alpha=0")
     if m.dropout:
-        t.note("dropout of edges is left out")
+        t.untrained("dropout of edges")
     width = t.known(a["x"])
     return block(t, m, "appnp", name, a, width, width=width, hops=m.K, factor=m.alpha)
 
@@ -474,7 +479,7 @@ def cheb_conv(t, m, name, a):
 def arma_conv(t, m, name, a):
     need(t, not m.shared_weights and isinstance(m.act, nn.ReLU), "shared_weights=True, or another activation than ReLU")
     if m.dropout:
-        t.note("dropout inside of the stacks is left out")
+        t.untrained("dropout inside of the stacks")
     t.arrays.update(stacks(f"{name}.", m.init_weight, m.weight, m.root_weight, m.bias))
     return block(t, nn.Module(), "arma", name, a, m.out_channels, width=m.in_channels, out=m.out_channels, hops=m.num_layers, rows=m.num_stacks)
 

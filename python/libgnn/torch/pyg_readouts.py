@@ -92,7 +92,7 @@ def batch_norm(t, m, name, a):
     m = getattr(m, "module", m)
     need(t, m.track_running_stats, "track_running_stats=False")
     if m.momentum != 0.1:
-        t.note("momentum becomes 0.1")
+        t.untrained(f"momentum {m.momentum} of a batch norm (0.1)")
     return norm(t, m, name, first(a), "batch", m.num_features)
 
 

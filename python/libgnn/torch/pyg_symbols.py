@@ -1096,9 +1096,13 @@ def batch_norm(t, x, running_mean, running_var, weight=None, bias=None, training
 @handles("dropout", "alpha_dropout", "feature_dropout", "dropout1d", "feature_alpha_dropout", "dropout2d", "dropout3d", "native_dropout")
 def dropout(t, x, p=0.5, training=True, inplace=False, *_, train=None):
     training = training if train is None else train
-    if training and p > 0:
+    if not training or p == 0:
+        return x
+    if not t.training:
         t.refuse(f"dropout that is on in evaluation too (p={p}, training=True)")
-    return x
+    if t.handling != "dropout" or not p < 1 or not is_value(x) or x.meta.lone:
+        t.refuse(f"{t.handling} of this in training (p={p})")
+    return symbol(raw(x).clone(), Rows(t.append("dropout", width(x), kind="dropout", input=x.meta.name, rate=float(p)), x.meta.axis, x.meta.lone))
 
 
 @handles("cumsum", "cumprod", "cummax", "logcumsumexp")

@@ -49,7 +49,8 @@ def untraced():
 
 
 class Trace:
-    def __init__(self, module, without=()):
+    def __init__(self, module, without=(), training=False):
+        self.training, self.training_problem = training, None
         self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], set()
         self.uses, self.count, self.constants, self.positive, self.without = {}, {}, {}, set(), set(without)
         self.paths = {id(m): path for path, m in module.named_modules()}
@@ -69,6 +70,12 @@ class Trace:
         note = f"{self.place}: {words}"
         if note not in self.notes:
             self.notes.append(note)
+
+    def untrained(self, words):
+        """Something that changes nothing in evaluation, and that training would lack."""
+        if self.training:
+            self.refuse(words)
+        self.note(f"training lacks {words}")
 
     def at(self, name):
         self.handling = name
@@ -164,9 +171,11 @@ class Trace:
     def entered(self, entry, m, name, given):
         """The value that an entry makes of a call, if it reads all settings of the call and the module."""
         arguments = pyg_modules.Arguments(given)
+        if self.training and not all(part.training for part in m.modules()):
+            self.refuse("module in evaluation mode while others train")
         with pyg_modules.reads_of(m) as reads:
             value = entry(self, m, name, arguments)
-        unread = pyg_modules.unread(m, reads)
+        unread = pyg_modules.unread(m, reads, self.training)
         if unread:
             self.refuse(unread[0])
         pyg_modules.check_arguments(self, m, given, arguments)
@@ -515,10 +524,12 @@ def flat(out):
     return [v for part in parts for v in flat(part)]
 
 
-def run(module, drawn, without=()):
-    """One trace on a drawn graph."""
+def run(module, drawn, without=(), modes=None):
+    """One trace on a drawn graph; of training, where `modes` has the mode of each module."""
     original, module = module, pyg_draw.copied(module)
-    t = Trace(module, without)
+    for m, training in zip(module.modules(), modes or ()):
+        m.training = training
+    t = Trace(module, without, modes is not None)
     args, t.inputs, t.sizes = drawn.symbols(t)
     try:
         with tracing(t), torch.enable_grad():
@@ -527,7 +538,8 @@ def run(module, drawn, without=()):
             if not out:
                 t.refuse("an output of rows")
             finish(t, out)
-        check_values(t, original, drawn)
+        if modes is None:
+            check_values(t, original, drawn)
     except Untraceable:
         raise
     except Exception as error:  # noqa: BLE001 (whatever a module's own code raises is told with its line)
@@ -579,11 +591,49 @@ def told(error, place=""):
     return " ".join(f"{line + ': ' if line else ''}{place + ': ' if place else ''}{type(error).__name__}: {error}".split())[:600]
 
 
-def trace(module, inputs=(), widths=(), without=(), given=None, relations=()):
+def without_dropout(steps):
+    """The steps as evaluation takes them, and the names that values have there."""
+    names, made = {}, []
+    for step in steps:
+        step = {key: names.get(value, value) if key in READS and isinstance(value, str) else value for key, value in step.items()}
+        if step.get("kind") == "dropout":
+            names[step["name"]] = step["input"]
+        else:
+            made.append(step)
+    return made, names
+
+
+def with_training(module, found, again, drawn, modes):
+    """Adds the dropout of training to both traces, where training has the same steps but for this;
+    entries that only evaluation took are returned. What else differs is `training_problem`."""
+    try:
+        with torch.random.fork_rng(devices=()):
+            trained = run(module, drawn, found.without, modes)
+    except Untraceable as problem:
+        found.training_problem = str(problem)
+        return set()
+    if found.entries - trained.entries:
+        return found.entries - trained.entries
+    (steps, _), (own, names), outputs = without_dropout(found.steps), without_dropout(trained.steps), list(trained.outputs)
+    if steps != own or found.graphs != trained.graphs or list(found.arrays) != list(trained.arrays):
+        other = next((b or a for a, b in itertools.zip_longest(steps, own) if a != b), {"name": ""})
+        line = trained.lines.get(other["name"]) or found.lines.get(other["name"], "")
+        found.training_problem = f"{line + ': ' if line else ''}forward() has other steps in training than in evaluation, from {other['name']} on"
+        return set()
+    for t in (found, again):
+        t.steps, t.names = [dict(step) for step in trained.steps], set(trained.names)
+        t.lines, t.origin = {**trained.lines, **t.lines}, {**trained.origin, **t.origin}
+        t.outputs = dict(zip(outputs, t.outputs.values()))
+        t.output_values = dict(zip(outputs, t.output_values.values()))
+    return set()
+
+
+def trace(module, inputs=(), widths=(), without=(), given=None, relations=(), modes=None):
     """The steps of a module. `inputs`: arguments of its forward() that have a default and shall be given; `widths`: columns of
     an input by its name, where no layer that reads it tells; `without`: modules by their paths whose entries are not used;
-    `given`: inputs by name, or a data object, on which the file is compared too; `relations`: triples of types, where no layer names them."""
-    modes = [(m, m.training) for m in module.modules()]
+    `given`: inputs by name, or a data object, on which the file is compared too; `relations`: triples of types, where no layer names them;
+    `modes`: which modules train when the model does, by default all."""
+    kept = [(m, m.training) for m in module.modules()]
     module.eval()
     lazy = next((name for name, p in module.named_parameters() if pyg_draw.is_lazy(p)), None)
     if lazy is not None:
@@ -594,6 +644,9 @@ def trace(module, inputs=(), widths=(), without=(), given=None, relations=()):
         drawn = pyg_draw.for_module(module, inputs, {**known, **dict(widths)}, relations)
         found, again = run(module, drawn[0], without), run(module, drawn[1], without)
         same_steps(found, again)
+        left = with_training(module, found, again, drawn[0], modes or [True] * len(kept))
+        if left:
+            return trace(module, inputs, widths, set(without) | left, given, relations, modes)
         found.checks = [(drawn[0], found), (drawn[1], again)]
         if given is not None:
             one = copy.copy(found)
@@ -608,5 +661,5 @@ def trace(module, inputs=(), widths=(), without=(), given=None, relations=()):
         raise Untraceable(told(error)) from error
     finally:
         TRACES.clear()
-        for m, mode in modes:
+        for m, mode in kept:
             m.training = mode
