@@ -9,7 +9,11 @@ def load(name, seed=0):
     """-> dict: src, dst (both ways, no self-loops), x (n x f float32, dense), y, train mask.
 
     'rmat' is a synthetic graph of ogbn-arxiv's size: 169,343 nodes, about 2.3 M edges, power law, 128 features, 40 classes.
+    'proteins': 256 graphs of PROTEINS; the label of a node is that of its graph, its features are its kind.
     """
+    if name == "proteins":
+        src, dst, kinds, labels, lengths = proteins()
+        return dict(src=src, dst=dst, x=np.eye(kinds.max() + 1, dtype=np.float32)[kinds], y=np.repeat(labels, lengths), train=np.ones(len(kinds), bool))
     if name == "rmat":
         return rmat(169_343, 1_166_243, 128, 40, seed)
     for folder in ("planetoid", "heterophilous", "npz-plain"):
@@ -37,6 +41,36 @@ def load(name, seed=0):
     pair = np.unique(np.stack([np.concatenate([src, dst]), np.concatenate([dst, src])]), axis=1)
     pair = pair[:, pair[0] != pair[1]]
     return dict(src=pair[0], dst=pair[1], x=x, y=y.astype(np.int64), train=train)
+
+
+def proteins():
+    """256 graphs of PROTEINS at equal distances -> src, dst, kinds of nodes, labels of graphs, lengths."""
+    with open(os.path.join(DATA, "graph-classification", "PROTEINS.txt")) as f:
+        words = iter(f.read().split())
+    count, graphs = int(next(words)), []
+    for _ in range(count):
+        n, label, kinds, rows = int(next(words)), int(next(words)), [], []
+        for _ in range(n):
+            kinds.append(int(next(words)))
+            rows.append([int(next(words)) for _ in range(int(next(words)))])
+        graphs.append((label, kinds, rows))
+    src, dst, kinds, labels, lengths = [], [], [], [], []
+    for k in range(256):
+        label, own, rows = graphs[k * count // 256]
+        at = len(kinds)
+        for i, senders in enumerate(rows):
+            dst += [at + i] * len(senders)
+            src += [at + j for j in senders]
+        labels.append(label)
+        lengths.append(len(rows))
+        kinds += own
+    return tuple(map(np.array, (src, dst, kinds, labels, lengths)))
+
+
+def save(name, path):
+    """Writes what load() returns as a file for bench/graph."""
+    d = load(name)
+    np.savez(path, edges=np.stack([d["src"], d["dst"]], 1), node_features=d["x"], node_labels=d["y"], train_masks=d["train"][None])
 
 
 def rmat(n, m, f, c, seed):

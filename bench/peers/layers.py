@@ -11,7 +11,7 @@ both, the faster of the two counts. A layer that the library lacks, or that fail
 import json
 import os
 import warnings
-from common import DATA, load, options, report, rss_mb, timed
+from common import load, options, proteins, report, rss_mb, timed
 
 o = options(library="pyg", layer="gcn", graph="tolokers", mode="train", adjacency="auto")
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
@@ -33,32 +33,9 @@ else:
 W, HEADS, EDGE, NARROW, HIDDEN = 64, 8, 8, 8, 128
 
 
-def proteins():
-    """256 graphs of PROTEINS at equal distances -> src, dst, labels of nodes, labels of graphs, lengths."""
-    with open(os.path.join(DATA, "graph-classification", "PROTEINS.txt")) as f:
-        words = iter(f.read().split())
-    count, graphs = int(next(words)), []
-    for _ in range(count):
-        n, label, rows = int(next(words)), int(next(words)), []
-        for _ in range(n):
-            next(words)
-            rows.append([int(next(words)) for _ in range(int(next(words)))])
-        graphs.append((label, rows))
-    src, dst, labels, lengths, at = [], [], [], [], 0
-    for k in range(256):
-        label, rows = graphs[k * count // 256]
-        for i, heard in enumerate(rows):
-            dst += [at + i] * len(heard)
-            src += [at + j for j in heard]
-        labels.append(label)
-        lengths.append(len(rows))
-        at += len(rows)
-    labels = np.array(labels)
-    return np.array(src), np.array(dst), np.repeat(labels, lengths), labels, np.array(lengths)
-
-
 if o.graph == "proteins":
-    src, dst, y, graph_y, lengths = proteins()
+    src, dst, _, graph_y, lengths = proteins()
+    y = np.repeat(graph_y, lengths)
     mask = np.arange(len(y))
 else:
     d = load(o.graph)

@@ -36,7 +36,7 @@ class Pretrained(Handle):
         config = struct("gnn_pretrained_config_t")(keep_16_bits=C["GNN_ON"] if keep_16_bits else 0, keep_packed=C["GNN_ON"] if keep_packed else 0)
         check(lib.gnn_pretrained_open_with(ctypes.byref(made), context()._at, os.fsencode(folder), ctypes.byref(config)))
         self._hold(made.value, lib.gnn_pretrained_free)
-        self.folder, self._lock = folder, threading.Lock()
+        self.folder, self._kept, self._lock = folder, (keep_16_bits, keep_packed), threading.Lock()
 
     @property
     def architecture(self):
@@ -72,7 +72,7 @@ class Pretrained(Handle):
             return Attention(self, text, whole_words, special)
 
     def __reduce__(self):
-        return type(self), (self.folder,)
+        return type(self), (self.folder, *self._kept)
 
     def __repr__(self):
         return f"{type(self).__name__}({self.folder!r})"
@@ -87,10 +87,17 @@ class SentenceEncoder(Pretrained):
         With modules.json, as sentence-transformers saves a model.
     """
 
+    def __init__(self, folder, keep_16_bits=False, keep_packed=False):
+        super().__init__(folder, keep_16_bits, keep_packed)
+        settings = self._settings("config_sentence_transformers.json")
+        self._prompts, self._default = settings.get("prompts") or {}, (settings.get("default_prompt_name"), settings.get("truncate_dim") or 0)
+        modules = self._settings("modules.json") or []
+        self._pools_prompts = all(self._settings(os.path.join(m.get("path", ""), "config.json")).get("include_prompt", True) for m in modules)
+
     @property
     def prompts(self):
         """The prompts of the folder by name."""
-        return self._settings("config_sentence_transformers.json").get("prompts") or {}
+        return self._prompts
 
     def _settings(self, name):
         path = os.path.join(self.folder, name)
@@ -135,7 +142,7 @@ class SentenceEncoder(Pretrained):
         for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
             if value not in known:
                 raise NotImplementedError(f"{name}={value!r} has no counterpart in libgnn; there is {known[-1]!r}")
-        if prompt is not None and not self._pools_prompts():
+        if prompt is not None and not self._pools_prompts:
             raise NotImplementedError("prompt= with a folder whose pooling leaves prompts out: name one of its own by prompt_name")
         one = isinstance(sentences, str)
         values = [sentences] if one else list(sentences)
@@ -151,15 +158,12 @@ class SentenceEncoder(Pretrained):
             return torch.from_numpy(made)
         return made if convert_to_numpy else list(made)
 
-    def _pools_prompts(self):
-        return all(self._settings(os.path.join(m.get("path", ""), "config.json")).get("include_prompt", True) for m in self._settings("modules.json") or [])
-
     def _embed(self, values, prompt_name, truncate_dim, without_prompt, batch_size, show):
         with self._lock:
-            folder = self._settings("config_sentence_transformers.json")
-            name = None if without_prompt else prompt_name or folder.get("default_prompt_name")
+            default, columns = self._default
+            name = None if without_prompt else prompt_name or default
             check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else name.encode()))
-            check(lib.gnn_pretrained_choose_width(self._at, whole(truncate_dim if truncate_dim is not None else folder.get("truncate_dim") or 0, "truncate_dim")))
+            check(lib.gnn_pretrained_choose_width(self._at, whole(truncate_dim if truncate_dim is not None else columns, "truncate_dim")))
             width = lib.gnn_pretrained_embedding_width(self._at)
             if width < 0:
                 raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
