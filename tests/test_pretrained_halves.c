@@ -333,7 +333,7 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* A Llama of 42 million weights, all 0, in bf16. */
+/* A Llama of 42 million weights in bf16. */
 enum { WIDE = 1024, DEEP = 2, GATED = 4096, LARGE = 8192 };
 
 static int64_t write_large(void)
@@ -349,8 +349,10 @@ static int64_t write_large(void)
     enum { PARTS = sizeof parts / sizeof *parts, ALL = DEEP * PARTS + 2 };
     static char names[ALL][96];
     gnn_array_t arrays[ALL];
-    uint16_t *zeros = calloc((size_t)LARGE * WIDE, sizeof *zeros);
+    uint16_t *values = calloc((size_t)LARGE * WIDE, sizeof *values);
     int64_t bytes = 0;
+    for (int64_t k = 0; k < (int64_t)LARGE * WIDE; k++)
+        values[k] = (uint16_t)(0x3c00 + k % 251);
     for (int k = 0; k < ALL; k++) {
         const int part = k % PARTS;
         const bool words = k == DEEP * PARTS, last = k > DEEP * PARTS;
@@ -370,7 +372,7 @@ static int64_t write_large(void)
                                   .ndim = cols ? 2 : 1,
                                   .shape = {rows, cols},
                                   .count = rows * (cols ? cols : 1),
-                                  .data = zeros};
+                                  .data = values};
         bytes += 2 * arrays[k].count;
     }
     ck_ok(gnn_safetensors_write(in_folder("model.safetensors"), ALL, arrays, 0, NULL));
@@ -378,7 +380,7 @@ static int64_t write_large(void)
                               "\"num_attention_heads\": 8, \"num_hidden_layers\": 2, "
                               "\"vocab_size\": 8192, \"intermediate_size\": 4096, "
                               "\"tie_word_embeddings\": true}");
-    free(zeros);
+    free(values);
     return bytes;
 }
 
@@ -399,6 +401,48 @@ START_TEST(opening_reads_the_file_once)
 }
 END_TEST
 
+static void ck_same_arrays(const char *a, const char *b)
+{
+    gnn_arrays_t *left, *right;
+    ck_ok(gnn_safetensors_read(&left, a, NULL));
+    ck_ok(gnn_safetensors_read(&right, b, NULL));
+    ck_assert_int_eq(gnn_arrays_count(left), gnn_arrays_count(right));
+    for (int64_t k = 0; k < gnn_arrays_count(left); k++) {
+        const gnn_array_t *from = gnn_arrays_at(left, k), *to = gnn_arrays_find(right, from->name);
+        ck_assert(to && to->count == from->count);
+        int64_t same = 0;
+        while (same < from->count && gnn_array_get(from, same) == gnn_array_get(to, same))
+            same++;
+        ck_assert_msg(same == from->count, "%s: number %lld differs", from->name, (long long)same);
+    }
+    gnn_arrays_free(left);
+    gnn_arrays_free(right);
+}
+
+/* Weights are converted in parts while they are written, also of an array larger than a part. */
+START_TEST(saving_does_not_copy_the_model)
+{
+    gnn_pretrained_t *p = NULL;
+    char from[1024], to[1024];
+    const int64_t bytes = write_large();
+    ck_ok(gnn_pretrained_open_with(
+        &p, context, test_folder, &(gnn_pretrained_config_t){.keep_16_bits = _i ? GNN_ON : GNN_OFF}));
+    forget_peak();
+    const size_t before = status_bytes("VmRSS");
+    ck_ok(gnn_pretrained_save(p, in_folder("copy")));
+    const double grown = (double)(status_bytes("VmHWM") - before) / (double)bytes;
+    if (measurable("saving_does_not_copy_the_model"))
+        ck_assert_msg(grown < 0.25, "%.2f times the file", grown);
+    snprintf(from, sizeof from, "%s", in_folder("model.safetensors"));
+    snprintf(to, sizeof to, "%s", in_folder("copy/model.safetensors"));
+    ck_same_arrays(from, to);
+    gnn_pretrained_free(p);
+    unlink(to);
+    unlink(in_folder("copy/config.json"));
+    rmdir(in_folder("copy"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pretrained_halves");
@@ -411,6 +455,7 @@ int main(void)
     tcase_add_test(c, non_finite_weights);
     tcase_add_loop_test(c, decoders_match_with_fp16_and_bf16_weights, 0, 2);
     tcase_add_test(c, opening_reads_the_file_once);
+    tcase_add_loop_test(c, saving_does_not_copy_the_model, 0, 2);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -99,14 +99,15 @@ static void name_part(const gnn__arch_part_t *part, int k, char name[GNN__ARCH_N
         snprintf(name, GNN__ARCH_NAME, "%d_%s", k, dot ? dot + 1 : type);
 }
 
-static int write_arrays(const gnn__arch_stored_t *stored, const char *folder)
+static int write_arrays(gnn__arch_stored_t *stored, const char *folder)
 {
     static const char *const format[1][2] = {{"format", "pt"}};
     char *path = NULL;
     if (stored->count == 0)
         return GNN_OK;
     GNN_TRY(gnn__folder_path(&path, folder, "model.safetensors"));
-    const int rc = gnn_safetensors_write(path, stored->count, stored->arrays, 1, format);
+    const int rc = gnn__safetensors_write(path, stored->count, stored->arrays, 1, format,
+                                          &(gnn__array_reader_t){gnn__arch_stored_read, stored});
     gnn_free(path);
     return rc;
 }

@@ -60,7 +60,7 @@ const char *gnn__shape_words(int ndim, const int64_t *shape)
     return words;
 }
 
-int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
+int gnn__array_check_shape(const gnn_array_t *array, int64_t *bytes)
 {
     if (!array->name || !*array->name)
         return gnn__error(GNN_EINVALID, "an array has no name");
@@ -80,7 +80,13 @@ int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
         return gnn__error(GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld",
                           array->name, gnn__shape_words(array->ndim, array->shape),
                           (long long)count, (long long)array->count);
-    if (count > 0 && !array->data)
+    return GNN_OK;
+}
+
+int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
+{
+    GNN_TRY(gnn__array_check_shape(array, bytes));
+    if (array->count > 0 && !array->data)
         return gnn__error(GNN_EINVALID, "array %.80s: no data", array->name);
     return GNN_OK;
 }

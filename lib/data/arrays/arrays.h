@@ -30,6 +30,8 @@ const char *gnn__shape_words(int ndim, const int64_t *shape);
 int64_t gnn__array_int(const gnn_array_t *array, int64_t k);
 /* Validates an array for writing: name, type, shape and count agree, data is not NULL. */
 int gnn__array_check(const gnn_array_t *array, int64_t *bytes);
+/* The same without the data. */
+int gnn__array_check_shape(const gnn_array_t *array, int64_t *bytes);
 int gnn__arrays_check(int64_t count, const gnn_array_t *arrays);
 
 /* ---- the container ---- */
@@ -81,6 +83,16 @@ int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limi
 /* Releases the array's pages of a mapped file until they are read again; no effect without a
  * map. */
 void gnn__arrays_release(const gnn_arrays_t *arrays, const gnn_array_t *array);
+/* Gives `count` elements of an array, from element `at` on, in order and until the next call. */
+typedef struct gnn__array_reader {
+    int (*read)(void *user, int64_t array, int64_t at, int64_t count, const void **data);
+    void *user;
+} gnn__array_reader_t;
+/* gnn_safetensors_write with data that are made while they are written, some megabytes at a time;
+ * reader NULL: those of the arrays. */
+int gnn__safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                           int64_t n_metadata, const char *const (*metadata)[2],
+                           const gnn__array_reader_t *reader);
 
 /* ---- files ---- */
 

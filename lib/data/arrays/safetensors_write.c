@@ -28,8 +28,8 @@ static int order(slot_t **slots, int64_t count, const gnn_array_t *arrays)
         slot_t *slot = &(*slots)[k];
         slot->array = &arrays[k];
         slot->index = k;
+        GNN_TRY(gnn__array_check_shape(&arrays[k], &slot->bytes));
         slot->size = gnn__element(arrays[k].dtype)->size;
-        GNN_TRY(gnn__array_check(&arrays[k], &slot->bytes));
     }
     qsort(*slots, (size_t)count, sizeof **slots, compare_slots);
     return GNN_OK;
@@ -121,8 +121,25 @@ static int write_header(gnn__output_t *output, const json_t *root)
     return rc;
 }
 
-int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
-                          int64_t n_metadata, const char *const (*metadata)[2])
+enum { CHUNK = 4 << 20 }; /* bytes made at a time */
+
+static int write_slot(gnn__output_t *output, const slot_t *slot, const gnn__array_reader_t *reader)
+{
+    const int64_t size = (int64_t)slot->size, most = CHUNK / size;
+    const void *data;
+    if (!reader)
+        return gnn__output_write(output, slot->array->data, slot->bytes);
+    for (int64_t at = 0; at < slot->array->count; at += most) {
+        const int64_t count = gnn__min(most, slot->array->count - at);
+        GNN_TRY(reader->read(reader->user, slot->index, at, count, &data));
+        GNN_TRY(gnn__output_write(output, data, count * size));
+    }
+    return GNN_OK;
+}
+
+int gnn__safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                           int64_t n_metadata, const char *const (*metadata)[2],
+                           const gnn__array_reader_t *reader)
 {
     gnn__output_t output = {.fd = -1};
     slot_t *slots = NULL;
@@ -133,17 +150,24 @@ int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t 
                              metadata ? "a list" : "no list"));
     if (!root)
         GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for the header"));
-    GNN_CHECK(gnn__arrays_check(n_arrays, arrays));
+    if (!reader)
+        GNN_CHECK(gnn__arrays_check(n_arrays, arrays));
     GNN_CHECK(order(&slots, n_arrays, arrays));
     GNN_CHECK(fill_header(root, n_arrays, slots, n_metadata, metadata));
     GNN_CHECK(gnn__output_open(&output, path));
     GNN_CHECK(write_header(&output, root));
     for (int64_t k = 0; k < n_arrays; k++)
-        GNN_CHECK(gnn__output_write(&output, slots[k].array->data, slots[k].bytes));
+        GNN_CHECK(write_slot(&output, &slots[k], reader));
     GNN_CHECK(gnn__output_commit(&output));
 done:
     gnn__output_close(&output);
     gnn_free(slots);
     json_decref(root);
     return rc;
+}
+
+int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                          int64_t n_metadata, const char *const (*metadata)[2])
+{
+    return gnn__safetensors_write(path, n_arrays, arrays, n_metadata, metadata, NULL);
 }

@@ -245,18 +245,26 @@ int gnn__arch_keep(const gnn__arch_model_t *made, const gnn__arch_filled_t *fill
 /* Makes the field's storage gnn_real_t. */
 int gnn__arch_whole(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled,
                     const char *field);
-/* Arrays of a part's file to be written; `names` for the arrays that the list owns, which come
- * first. */
+/* Arrays of a part's file to be written, without data: `made` of them come first and are computed
+ * from fields, the others are those of the folder, which are in `from` (NULL: new). */
 enum { GNN__ARCH_STORED = 4096 };
 typedef struct gnn__arch_stored {
-    int64_t count;
+    int64_t count, made;
     gnn_array_t arrays[GNN__ARCH_STORED];
-    char *names[GNN__ARCH_STORED];
+    const gnn_array_t *from[GNN__ARCH_STORED];
+    char *names[GNN__ARCH_STORED]; /* of the computed ones */
+    struct gnn__arch_give *gives;  /* fields that go into them */
+    int64_t n_gives, room, n_numbers;
+    float *numbers; /* a part of an array */
+    const gnn__folder_t *weights;
+    gnn_array_t read; /* mapped pages that were given last */
 } gnn__arch_stored_t;
 /* Converts fields of the model to arrays of a part: those of the part's folder, or new ones if it
  * has no file. */
 int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                     gnn__arch_stored_t **stored);
+/* The read of a gnn__array_reader_t: `user` is the list. */
+int gnn__arch_stored_read(void *user, int64_t array, int64_t at, int64_t count, const void **data);
 void gnn__arch_stored_free(gnn__arch_stored_t *stored);
 /* A kind of graph; NULL with the known names in the message. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);

@@ -193,58 +193,36 @@ static int copy_array(const target_t *target, layout_t layout, const place_t *p,
 
 /* ---- and back ---- */
 
-/* Data of an array to be written: a copy of the original, to be overwritten by fields. A new one
- * has the field's size. */
+/* A field that goes into an array which is written. */
+typedef struct gnn__arch_give {
+    int64_t array;
+    layout_t layout;
+    place_t place;
+    gnn_tensor_t field;
+} give_t;
+
+/* Index of an array to be written: one of the folder, which fields overwrite, or a new one of the
+ * field's size. */
 static int stored_array(gnn__arch_stored_t *out, const gnn_array_t *from, const char *name,
-                        const int64_t shape[2], gnn_array_t **array)
+                        const int64_t shape[2], int64_t *index)
 {
-    float *numbers = NULL;
-    for (int64_t k = 0; k < out->count; k++)
-        if (strcmp(out->arrays[k].name, from ? from->name : name) == 0) {
-            *array = &out->arrays[k];
+    const char *full = from ? from->name : name;
+    for (*index = 0; *index < out->count; ++*index)
+        if (strcmp(out->arrays[*index].name, full) == 0)
             return GNN_OK;
-        }
     if (out->count == GNN__ARCH_STORED)
         return gnn__error(GNN_EUNSUPPORTED, "more than %d arrays", (int)GNN__ARCH_STORED);
-    const int64_t count = from ? from->count : shape[0] * shape[1];
-    GNN_TRY(gnn__new(&numbers, count, sizeof *numbers, "an array"));
-    for (int64_t k = 0; from && k < count; k++)
-        numbers[k] = (float)gnn_array_get(from, k);
-    gnn_array_t *a = *array = &out->arrays[out->count];
-    const int rc = gnn__asprintf(&out->names[out->count], "%s", from ? from->name : name);
-    if (rc != GNN_OK) {
-        gnn_free(numbers);
-        return rc;
-    }
-    *a = from ? *from : (gnn_array_t){.ndim = shape[0] > 1 ? 2 : 1, .count = count};
+    GNN_TRY(gnn__strdup(&out->names[*index], full));
+    gnn_array_t *a = &out->arrays[*index];
+    *a = from ? *from : (gnn_array_t){.ndim = shape[0] > 1 ? 2 : 1, .count = shape[0] * shape[1]};
     if (!from)
         memcpy(a->shape, shape[0] > 1 ? shape : shape + 1, (size_t)a->ndim * sizeof *shape);
-    a->name = out->names[out->count++];
+    a->name = out->names[*index];
     a->dtype = GNN_DTYPE_FLOAT32;
-    a->data = numbers;
+    a->data = NULL;
+    out->from[*index] = from;
+    out->made = ++out->count;
     return GNN_OK;
-}
-
-/* The reverse of copy_array: values of the field go into the array. What is added to a field that
- * is already filled becomes 0. */
-static void give_back(const gnn_array_t *array, layout_t layout, const place_t *p,
-                      const gnn_tensor_t *from)
-{
-    const matrix_t m = matrix_for(array, layout, from);
-    const bool by_rows = layout == BY_ROWS;
-    const int64_t at = (int64_t)p->at, all = by_rows ? from->rows : from->cols,
-                  count = p->rows > 0 ? (int64_t)p->rows : all - at,
-                  inputs = by_rows ? from->cols : from->rows;
-    float *numbers = (float *)array->data;
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < inputs; i++) {
-            const int64_t place = place_of(p, k);
-            const bool outputs_first = by_rows || layout == TURNED;
-            const double x =
-                (double)(by_rows ? gnn__row(from, at + k)[i] : gnn__row(from, i)[at + k]);
-            numbers[outputs_first ? place * m.cols + i : i * m.cols + place] =
-                p->add != 0 ? 0 : (float)((x - p->plus) / p->times);
-        }
 }
 
 static int store(const filler_t *f, const char *name, const gnn__folder_array_t *stored,
@@ -252,10 +230,74 @@ static int store(const filler_t *f, const char *name, const gnn__folder_array_t 
 {
     const int64_t rows = layout == TURNED ? field->cols : field->rows,
                   cols = layout == TURNED ? field->rows : field->cols;
-    gnn_array_t *array;
-    GNN_TRY(stored_array(f->stored, stored ? stored->array : NULL, name, (int64_t[]){rows, cols},
-                         &array));
-    give_back(array, layout, place, field);
+    gnn__arch_stored_t *out = f->stored;
+    give_t give = {.layout = layout, .place = *place, .field = *field};
+    GNN_TRY(stored_array(out, stored ? stored->array : NULL, name, (int64_t[]){rows, cols},
+                         &give.array));
+    GNN_TRY(gnn__room(&out->gives, out->n_gives, &out->room, sizeof *out->gives, "fields"));
+    out->gives[out->n_gives++] = give;
+    return GNN_OK;
+}
+
+/* Elements begin .. end of an array that is written. */
+typedef struct window {
+    int64_t begin, end;
+    float *numbers;
+} window_t;
+
+/* The reverse of copy_array, for a window of the array. What is added to a field that is already
+ * filled becomes 0. */
+static void give_back(const give_t *give, const gnn_array_t *array, const window_t *w)
+{
+    const gnn_tensor_t *from = &give->field;
+    const place_t *p = &give->place;
+    const matrix_t m = matrix_for(array, give->layout, from);
+    const bool by_rows = give->layout == BY_ROWS, outputs_first = by_rows || give->layout == TURNED;
+    const int64_t at = (int64_t)p->at, all = by_rows ? from->rows : from->cols,
+                  outputs = p->rows > 0 ? (int64_t)p->rows : all - at,
+                  inputs = by_rows ? from->cols : from->rows, n = outputs_first ? outputs : inputs,
+                  width = outputs_first ? inputs : outputs;
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t row = (outputs_first ? place_of(p, r) : r) * m.cols;
+        if (row >= w->end || row + m.cols <= w->begin)
+            continue;
+        for (int64_t c = 0; c < width; c++) {
+            const int64_t k = outputs_first ? r : c, i = outputs_first ? c : r,
+                          index = row + (outputs_first ? c : place_of(p, c));
+            if (index < w->begin || index >= w->end)
+                continue;
+            const double x =
+                (double)(by_rows ? gnn__row(from, at + k)[i] : gnn__row(from, i)[at + k]);
+            w->numbers[index - w->begin] = p->add != 0 ? 0 : (float)((x - p->plus) / p->times);
+        }
+    }
+}
+
+int gnn__arch_stored_read(void *user, int64_t array, int64_t at, int64_t count, const void **data)
+{
+    gnn__arch_stored_t *stored = user;
+    const gnn_array_t *from = stored->from[array];
+    if (stored->read.count > 0)
+        gnn__folder_release(stored->weights, &stored->read);
+    stored->read = (gnn_array_t){0};
+    if (from) {
+        stored->read = *from;
+        stored->read.count = count;
+        stored->read.data = (const char *)from->data + (size_t)at * gnn__element(from->dtype)->size;
+    }
+    if (array >= stored->made) {
+        *data = stored->read.data;
+        return GNN_OK;
+    }
+    GNN_TRY(gnn__reserve(&stored->numbers, &stored->n_numbers, count, sizeof *stored->numbers,
+                         "a part of an array"));
+    for (int64_t k = 0; k < count; k++)
+        stored->numbers[k] = from ? (float)gnn_array_get(from, at + k) : 0;
+    for (int64_t k = 0; k < stored->n_gives; k++)
+        if (stored->gives[k].array == array)
+            give_back(&stored->gives[k], &stored->arrays[array],
+                      &(window_t){at, at + count, stored->numbers});
+    *data = stored->numbers;
     return GNN_OK;
 }
 
@@ -624,6 +666,7 @@ static int store_others(gnn__arch_stored_t *out, const gnn__folder_t *weights)
             continue;
         if (out->count == GNN__ARCH_STORED)
             return gnn__error(GNN_EUNSUPPORTED, "more than %d arrays", (int)GNN__ARCH_STORED);
+        out->from[out->count] = weights->arrays[k].array;
         out->arrays[out->count++] = *weights->arrays[k].array;
     }
     return GNN_OK;
@@ -635,6 +678,7 @@ int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__
     int rc;
     *stored = NULL;
     GNN_CHECK(gnn__new(stored, 1, sizeof **stored, "arrays"));
+    (*stored)->weights = &part->weights;
     filler_t f = {.made = made, .part = part, .stored = *stored};
     GNN_CHECK(gnn__arch_walk(part, scope, visit, &f));
     rc = store_others(*stored, &part->weights);
@@ -648,9 +692,11 @@ done:
 
 void gnn__arch_stored_free(gnn__arch_stored_t *stored)
 {
-    for (int64_t k = 0; stored && k < stored->count && stored->names[k]; k++) {
-        gnn_free((void *)stored->arrays[k].data);
+    for (int64_t k = 0; stored && k < GNN__ARCH_STORED && stored->names[k]; k++)
         gnn_free(stored->names[k]);
+    if (stored) {
+        gnn_free(stored->gives);
+        gnn_free(stored->numbers);
     }
     gnn_free(stored);
 }
