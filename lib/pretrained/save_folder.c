@@ -106,8 +106,8 @@ static int write_arrays(gnn__arch_stored_t *stored, const char *folder)
     if (stored->count == 0)
         return GNN_OK;
     GNN_TRY(gnn__folder_path(&path, folder, "model.safetensors"));
-    const int rc = gnn__safetensors_write(path, stored->count, stored->arrays, 1, format,
-                                          &(gnn__array_reader_t){gnn__arch_stored_read, stored});
+    const int rc = gnn__safetensors_stream(path, stored->count, stored->arrays, 1, format,
+                                           &(gnn__array_reader_t){gnn__arch_stored_read, stored});
     gnn_free(path);
     return rc;
 }

@@ -90,9 +90,9 @@ typedef struct gnn__array_reader {
 } gnn__array_reader_t;
 /* gnn_safetensors_write with data that are made while they are written, some megabytes at a time;
  * reader NULL: those of the arrays. */
-int gnn__safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
-                           int64_t n_metadata, const char *const (*metadata)[2],
-                           const gnn__array_reader_t *reader);
+int gnn__safetensors_stream(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                            int64_t n_metadata, const char *const (*metadata)[2],
+                            const gnn__array_reader_t *reader);
 
 /* ---- files ---- */
 

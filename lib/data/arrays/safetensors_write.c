@@ -137,9 +137,9 @@ static int write_slot(gnn__output_t *output, const slot_t *slot, const gnn__arra
     return GNN_OK;
 }
 
-int gnn__safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
-                           int64_t n_metadata, const char *const (*metadata)[2],
-                           const gnn__array_reader_t *reader)
+int gnn__safetensors_stream(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                            int64_t n_metadata, const char *const (*metadata)[2],
+                            const gnn__array_reader_t *reader)
 {
     gnn__output_t output = {.fd = -1};
     slot_t *slots = NULL;
@@ -169,5 +169,5 @@ done:
 int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
                           int64_t n_metadata, const char *const (*metadata)[2])
 {
-    return gnn__safetensors_write(path, n_arrays, arrays, n_metadata, metadata, NULL);
+    return gnn__safetensors_stream(path, n_arrays, arrays, n_metadata, metadata, NULL);
 }
