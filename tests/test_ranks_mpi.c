@@ -97,9 +97,13 @@ static void cut_times(char *text)
             loss--;
         memmove(loss, after ? after + 1 : "", strlen(after ? after + 1 : "") + 1);
     }
-    for (char *at = strstr(text, " s)"); at; at = strstr(at + 1, " s)"))
-        for (char *c = at; c > text && c[-1] != ' '; c--)
-            c[-1] = '_';
+    for (char *at = strstr(text, " s)"); at; at = strstr(at + 1, " s)")) {
+        char *seconds = at;
+        while (seconds > text && seconds[-1] != ' ')
+            seconds--;
+        memmove(seconds, at, strlen(at) + 1);
+        at = seconds;
+    }
 }
 
 START_TEST(the_command_prints_the_same_on_any_count_of_ranks)
