@@ -67,7 +67,24 @@ int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t
  * (n_rows + 1 values). */
 void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
-/* ---- topologies.c ---- */
+/* ---- topologies.c, patterns.c ---- */
+
+/* An option of a topology, "name=value" with a value of at least `least`. */
+typedef struct gnn__topology_option {
+    const char *name;
+    int64_t *value, least;
+} gnn__topology_option_t;
+/* Reads the options; *graph becomes NULL, as on every failure of a constructor. GNN_EINVALID names
+ * the topology, the text and the options that exist. */
+int gnn__topology_options(gnn_graph_t **graph, const char *topology, const char *text,
+                          int64_t count, const gnn__topology_option_t *options);
+
+/* The entries of topologies.def. */
+#define GNN_TOPOLOGY(name, help)                                                            \
+    int gnn__topology_##name(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, \
+                             const char *options);
+#include <graphs/topologies.def>
+#undef GNN_TOPOLOGY
 
 /* Incremental decoding: segment s has before[s] rows already (kept in its start) and gets
  * counts[s] new ones; every segment has `capacity` senders. */

@@ -4,14 +4,8 @@
 
 /* ---- options: "width=3,dilation=2" ---- */
 
-/* One option, "name=value" with a value of at least `least`. */
-typedef struct {
-    const char *name;
-    int64_t *value, least;
-} option_t;
-
 static int unknown_option(const char *topology, const char *text, size_t length, int64_t count,
-                          const option_t *options)
+                          const gnn__topology_option_t *options)
 {
     char known[256] = "";
     for (int64_t k = 0; k < count; k++)
@@ -36,12 +30,12 @@ static bool read_integer(const char *text, size_t length, int64_t *value)
 }
 
 static int read_option(const char *topology, const char *text, size_t length, int64_t count,
-                       const option_t *options)
+                       const gnn__topology_option_t *options)
 {
     const char *equals = memchr(text, '=', length);
     size_t name = equals ? (size_t)(equals - text) : length;
     for (int64_t k = 0; k < count; k++) {
-        const option_t *o = &options[k];
+        const gnn__topology_option_t *o = &options[k];
         if (strlen(o->name) != name || memcmp(o->name, text, name) != 0)
             continue;
         if (!equals || !read_integer(equals + 1, length - name - 1, o->value) || *o->value < o->least)
@@ -53,10 +47,8 @@ static int read_option(const char *topology, const char *text, size_t length, in
     return unknown_option(topology, text, name, count, options);
 }
 
-/* Reads the options; *graph becomes NULL, as on every failure of a constructor. GNN_EINVALID names
- * the topology, the text and the options that exist. */
-static int parse_options(gnn_graph_t **graph, const char *topology, const char *text, int64_t count,
-                         const option_t *options)
+int gnn__topology_options(gnn_graph_t **graph, const char *topology, const char *text,
+                          int64_t count, const gnn__topology_option_t *options)
 {
     if (graph)
         *graph = NULL;
@@ -83,10 +75,10 @@ done:
     return gnn__graph_deliver(graph, g, rc);
 }
 
-static int topology_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                             const char *options)
+int gnn__topology_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                           const char *options)
 {
-    GNN_TRY(parse_options(graph, "complete", options, 0, NULL));
+    GNN_TRY(gnn__topology_options(graph, "complete", options, 0, NULL));
     return gnn_graph_complete(graph, segments, lengths);
 }
 
@@ -119,10 +111,10 @@ done:
     return gnn__graph_deliver(graph, g, rc);
 }
 
-static int topology_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                           const char *options)
+int gnn__topology_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                         const char *options)
 {
-    GNN_TRY(parse_options(graph, "causal", options, 0, NULL));
+    GNN_TRY(gnn__topology_options(graph, "causal", options, 0, NULL));
     return gnn_graph_causal(graph, segments, lengths);
 }
 
@@ -142,11 +134,12 @@ done:
     return gnn__graph_deliver(graph, g, rc);
 }
 
-static int topology_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                              const char *options)
+int gnn__topology_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                            const char *options)
 {
     int64_t receivers = 0, *dst_lengths = NULL;
-    GNN_TRY(parse_options(graph, "bipartite", options, 1, (option_t[]){{"receivers", &receivers, 0}}));
+    GNN_TRY(gnn__topology_options(graph, "bipartite", options, 1,
+                                  (gnn__topology_option_t[]){{"receivers", &receivers, 0}}));
     if (receivers == 0 || segments <= 0)
         return gnn_graph_bipartite(graph, segments, lengths, lengths);
     GNN_TRY(gnn__new(&dst_lengths, segments, sizeof *dst_lengths, "segment lengths"));
@@ -221,13 +214,14 @@ done:
     return gnn__graph_deliver(graph, g, rc);
 }
 
-static int topology_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                           const char *options)
+int gnn__topology_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                         const char *options)
 {
     int64_t width = 1, dilation = 1, causal = 0;
-    GNN_TRY(parse_options(
-        graph, "window", options, 3,
-        (option_t[]){{"width", &width, 0}, {"dilation", &dilation, 1}, {"causal", &causal, 0}}));
+    GNN_TRY(gnn__topology_options(graph, "window", options, 3,
+                                  (gnn__topology_option_t[]){{"width", &width, 0},
+                                                             {"dilation", &dilation, 1},
+                                                             {"causal", &causal, 0}}));
     return gnn_graph_window(graph, segments, lengths, width, dilation, causal ? GNN_ON : GNN_OFF);
 }
 
@@ -357,13 +351,14 @@ static int first_nodes(int64_t segments, const int64_t *lengths, int64_t each, i
     return GNN_OK;
 }
 
-static int topology_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                                  const char *options)
+int gnn__topology_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                                const char *options)
 {
     int64_t width = 1, each = 1, m, *globals;
     gnn_graph_t *check;
-    GNN_TRY(parse_options(graph, "window_global", options, 2,
-                          (option_t[]){{"width", &width, 0}, {"globals", &each, 0}}));
+    GNN_TRY(gnn__topology_options(
+        graph, "window_global", options, 2,
+        (gnn__topology_option_t[]){{"width", &width, 0}, {"globals", &each, 0}}));
     GNN_TRY(gnn__graph_new_segments(&check, segments, lengths, lengths,
                                     0)); /* checks the lengths, which first_nodes relies on */
     gnn_graph_free(check);
@@ -421,7 +416,7 @@ done:
 
 /* ---- the table ---- */
 
-#define GNN_TOPOLOGY(name, help) {#name, help, topology_##name},
+#define GNN_TOPOLOGY(name, help) {#name, help, gnn__topology_##name},
 static const gnn_topology_t topologies[] = {
 #include <graphs/topologies.def>
 };
@@ -446,4 +441,13 @@ const gnn_topology_t *gnn_topology_find(const char *name)
             return &topologies[t];
     (void)gnn__unknown_name("topology", name ? name : "", topology_name);
     return NULL;
+}
+
+int gnn_graph_topology(gnn_graph_t **graph, const char *name, int64_t segments,
+                       const int64_t *lengths, const char *options)
+{
+    const gnn_topology_t *topology = gnn_topology_find(name);
+    if (graph)
+        *graph = NULL;
+    return topology ? topology->build(graph, segments, lengths, options) : GNN_ENOTFOUND;
 }

@@ -123,11 +123,12 @@ static int64_t segments_of(draw_t *d, int64_t n, int64_t lengths[4])
 static gnn_graph_t *topology(const gnn_topology_t *t, int64_t n, draw_t *d)
 {
     int64_t lengths[4], segments = segments_of(d, n, lengths);
-    bool window = strstr(t->name, "window") != NULL;
+    bool window = strncmp(t->name, "window", 6) == 0;
     const char *options = window && draw_once_in(d, 3) ? "width=3"
                           : window && strcmp(t->name, "window") == 0 && draw_once_in(d, 2)
                               ? "width=2,dilation=2"
-                              : NULL;
+                          : strstr(t->name, "pool") && draw_once_in(d, 2) ? "size=2"
+                                                                          : NULL;
     gnn_graph_t *g = NULL;
     ck_ok(t->build(&g, segments, lengths, options));
     for (int64_t s = 0; s < segments && draw_once_in(d, 2); s++)
@@ -163,7 +164,7 @@ static gnn_graph_t *part(int64_t n, draw_t *d)
         return contract_random_spans(n, n, seed);
     const gnn_topology_t *t = gnn_topology_at((size_t)draw_below(d, (int64_t)topology_count()));
     gnn_graph_t *g = NULL, *edges = NULL;
-    ck_ok(t->build(&g, 1, &n, NULL));
+    ck_ok(t->build(&g, 1, &n, strcmp(t->name, "tree") == 0 ? "levels=0" : NULL));
     if (draw_once_in(d, 2))
         return g;
     edges = contract_edges_of(g);

@@ -2,6 +2,8 @@
  * the user's own in files. */
 #include "support.h"
 
+#include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N = 6, D = 4 };
@@ -301,6 +303,76 @@ START_TEST(a_matrix_is_one_parameter)
 }
 END_TEST
 
+/* One parameter of a step is a value of its own, which a step may stop. */
+START_TEST(a_share_may_name_one_parameter)
+{
+    gnn_tensor_t t;
+    gnn_step_t steps[] = {
+        {.kind = GNN_STEP_LINEAR, .name = "a.b", .inputs = {"x"}, .in = D, .out = 3},
+        {.kind = GNN_STEP_NORM, .name = "norm", .norm = GNN_NORM_LAYER, .in = 3},
+        {.kind = GNN_STEP_PARAMETER, .name = "shift", .rows = 1, .out = 3, .share = "norm.shift"},
+        {.kind = GNN_STEP_PARAMETER, .name = "W", .rows = D, .out = 3, .share = "a.b.weight"},
+        {.kind = GNN_STEP_LINEAR,
+         .name = "own bias",
+         .inputs = {"x"},
+         .in = D,
+         .out = 3,
+         .share = "a.b.weight"}};
+    gnn_model_t *model = make(5, steps);
+    gnn_real_t moved[3], weight[D * 3];
+    ck_assert_int_eq(gnn_model_field_count(model), 5);
+    ck_ok(gnn_model_field(model, "own bias.bias", &t, NULL));
+    ck_ok(gnn_model_field(model, "norm.shift", &t, NULL));
+    t.data[1] = 7;
+    value(model, "shift", 1, 3, moved);
+    value(model, "W", D, 3, weight);
+    ck_assert_double_eq((double)moved[1], 7);
+    ck_ok(gnn_model_field(model, "a.b.weight", &t, NULL));
+    ck_assert_mem_eq(weight, t.data, sizeof weight);
+    gnn_model_free(model);
+    steps[2].share = "norm.scale";
+    ck_fails(refuse(3, steps), GNN_ENOTFOUND, "step shift: no earlier step norm.scale");
+    steps[2].share = "norm.shift";
+    steps[2].out = 4;
+    ck_fails(refuse(3, steps), GNN_ESHAPE, "shift of step norm.shift is 1 x 3");
+}
+END_TEST
+
+/* Seconds of the processor that a chain of named steps takes to make. */
+static double seconds_to_make(int64_t count)
+{
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    char name[2][24] = {"x", ""};
+    ck_ok(gnn_steps_new(&steps));
+    for (int64_t k = 0; k < count; k++) {
+        snprintf(name[1], sizeof name[1], "step %lld", (long long)k);
+        ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_ADD,
+                                                 .name = name[1],
+                                                 .inputs = {name[0], k % 2 ? "x" : "other"}}));
+        memcpy(name[0], name[1], sizeof name[0]);
+    }
+    const clock_t start = clock();
+    ck_ok(gnn_model_build(&model, context, steps));
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    ck_assert_int_eq(gnn_model_find(model, name[0]), count - 1);
+    ck_assert_int_eq(gnn_model_input_count(model), 2);
+    gnn_model_free(model);
+    gnn_steps_free(steps);
+    return seconds;
+}
+
+/* Sixteen times the steps: 16 times the time, where names in pairs took 256. */
+START_TEST(making_a_model_is_linear_in_its_steps)
+{
+    double least = INFINITY;
+    seconds_to_make(1000);
+    for (int k = 0; k < 3; k++)
+        least = fmin(least, seconds_to_make(32000) / fmax(seconds_to_make(2000), 1e-4));
+    ck_assert_msg(least < 80, "16 times the steps take %.0f times the time", least);
+}
+END_TEST
+
 /* ---- values by name ---- */
 
 START_TEST(a_value_runs_only_the_steps_it_needs)
@@ -484,6 +556,8 @@ int main(void)
     tcase_add_test(c, inputs_are_listed);
     tcase_add_test(c, widths_are_checked_when_a_model_is_made);
     tcase_add_test(c, a_matrix_is_one_parameter);
+    tcase_add_test(c, a_share_may_name_one_parameter);
+    tcase_add_test(c, making_a_model_is_linear_in_its_steps);
     tcase_add_test(c, a_value_runs_only_the_steps_it_needs);
     tcase_add_test(c, a_list_keeps_its_first_error);
     tcase_add_test(c, blocks_name_missing_settings);

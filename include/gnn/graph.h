@@ -314,6 +314,11 @@ typedef struct gnn_topology {
 GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** The topology of a name; NULL if there is none. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
+/** Makes a graph of an entry of the table by its name: gnn_graph_topology(&graph, "strided", 1, &n,
+ * "stride=16"). `options` as "name=value,..."; NULL: defaults. GNN_ENOTFOUND lists the names,
+ * GNN_EINVALID the options. Patterns of spans take O(n) memory per part (docs/graphs.md). */
+GNN_API int gnn_graph_topology(gnn_graph_t **graph, const char *name, int64_t segments,
+                               const int64_t *lengths, const char *options);
 
 /** Combination of the weights of i -> j and j -> i into that of an undirected edge. */
 typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;

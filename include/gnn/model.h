@@ -102,7 +102,8 @@ typedef struct gnn_step {
     /** LAYER, AGGREGATE: the values of layer.priors[k] as an input, which turns its .given on: a
      * table, or one row per receiver or sender, as the prior declares; NULL: parameters */
     const char *priors[GNN_PRIORS];
-    /** the earlier step whose parameters this step uses; NULL: it has its own */
+    /** the earlier step whose parameters this step uses; NULL: it has its own. STEP.FIELD: one
+     * parameter of a step that is not a layer ("norm.shift"), as the first parameter of this one */
     const char *share;
     /** `share` only parameters whose name begins so; NULL: all. Those that lie in one matrix
      * (docs/parameters.md) are shared together */

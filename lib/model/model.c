@@ -66,6 +66,8 @@ void gnn_model_free(gnn_model_t *model)
     gnn_free(model->steps);
     gnn_free(model->inputs);
     gnn_free(model->fields);
+    gnn__name_index_free(&model->step_ids);
+    gnn__name_index_free(&model->input_ids);
     gnn__name_index_free(&model->field_ids);
     gnn_free(model->buffers);
     gnn_parameters_free(model->parameters);
@@ -120,16 +122,17 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
 
 static int make_step(gnn_model_t *model, gnn__model_step_t *s)
 {
-    for (int64_t j = 0; j < model->n_made; j++)
-        if (strcmp(model->steps[j].name, s->name) == 0)
-            return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
+    if (gnn_model_find(model, s->name) >= 0)
+        return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
     GNN_TRY(check_step(model, s));
     if (s->row->declare)
         GNN_TRY(s->row->declare(model, s));
     GNN_TRY(gnn__model_connect(model, s));
     if (s->uses_graph && s->step.graph >= model->n_graphs)
         model->n_graphs = s->step.graph + 1;
-    return GNN_OK;
+    if (s->row->n_inputs > 0 && s->row->inputs[0].declared)
+        model->declares_inputs = true;
+    return gnn__name_index_add(&model->step_ids, s->name, model->n_made);
 }
 
 /* A file must hold as many values as its config has parameters. */

@@ -61,12 +61,16 @@ typedef struct gnn__slot_graph {
     const struct gnn__slot_kind *row;
     char *source; /* NULL: none */
     int64_t number;
+    const gnn_topology_t *topology; /* of the entry of topologies; NULL: another */
 } gnn__slot_graph_t;
 
 struct gnn_model {
     gnn__model_step_t *steps;
-    int64_t n_steps, n_made; /* n_made: steps that are complete, while a model is made */
-    const char **inputs;     /* (n_inputs) names that are not names of steps; strings of steps */
+    int64_t n_steps, n_made;     /* n_made: steps that are complete, while a model is made */
+    gnn__name_index_t step_ids;  /* of complete steps */
+    gnn__name_index_t input_ids; /* index in .inputs */
+    bool declares_inputs;        /* a step declares one: there are no others */
+    const char **inputs; /* (n_inputs) names that are not names of steps; strings of steps */
     int64_t n_inputs;
     /* values that the model's file holds; -1: there is no file, and parameters are drawn */
     int64_t most;

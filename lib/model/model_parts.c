@@ -173,10 +173,7 @@ gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index)
 
 int64_t gnn_model_find(const gnn_model_t *model, const char *name)
 {
-    for (int64_t k = 0; k < model->n_steps; k++)
-        if (strcmp(model->steps[k].name, name) == 0)
-            return k;
-    return -1;
+    return gnn__name_index_find(&model->step_ids, name);
 }
 
 int64_t gnn_model_width(const gnn_model_t *model, int64_t index)

@@ -13,46 +13,35 @@ static bool is_main(const gnn__model_step_t *s, int k)
 }
 
 /* The index of the input of this name, after all steps; adds it if it is new. */
-static int64_t input_index(gnn_model_t *model, const char *name)
+static int input_index(gnn_model_t *model, const char *name, int64_t *index)
 {
-    for (int64_t k = 0; k < model->n_inputs; k++)
-        if (strcmp(model->inputs[k], name) == 0)
-            return model->n_steps + k;
-    model->inputs[model->n_inputs] = name;
-    return model->n_steps + model->n_inputs++;
-}
-
-/* A model that declares inputs has no others. */
-static bool declares_inputs(const gnn_model_t *model)
-{
-    for (int64_t k = 0; k < model->n_made; k++)
-        if (model->steps[k].row->n_inputs > 0 && model->steps[k].row->inputs[0].declared)
-            return true;
-    return false;
+    int64_t k = gnn__name_index_find(&model->input_ids, name);
+    if (k < 0) {
+        k = model->n_inputs;
+        GNN_TRY(gnn__name_index_add(&model->input_ids, name, k));
+        model->inputs[model->n_inputs++] = name;
+    }
+    *index = model->n_steps + k;
+    return GNN_OK;
 }
 
 static int find_value(gnn_model_t *model, const gnn__model_step_t *s, const char *name, int64_t *found)
 {
-    for (int64_t k = 0; k < model->n_made; k++)
-        if (strcmp(model->steps[k].name, name) == 0) {
-            *found = k;
-            return GNN_OK;
-        }
-    if (declares_inputs(model))
+    *found = gnn_model_find(model, name);
+    if (*found >= 0)
+        return GNN_OK;
+    if (model->declares_inputs)
         return gnn__error(GNN_ENOTFOUND,
                           "%s reads \"%s\": no input is declared and no earlier step has this name",
                           s->where, name);
-    *found = input_index(model, name);
-    return GNN_OK;
+    return input_index(model, name, found);
 }
 
 static int connect_input(gnn_model_t *model, gnn__model_step_t *s, int k)
 {
     const char *name = input_name(s, k);
-    if (s->row->inputs[k].declared) {
-        s->in[k] = input_index(model, name);
-        return GNN_OK;
-    }
+    if (s->row->inputs[k].declared)
+        return input_index(model, name, &s->in[k]);
     if (!name && is_main(s, k)) {
         if (model->n_made == 0)
             return find_value(model, s, "x", &s->in[k]);

@@ -216,7 +216,8 @@ typedef struct {
     const int64_t *nodes, *ones, *seeds; /* of each graph */
     int64_t number;
     const gnn_slot_sources_t *sources;
-    const char *source; /* of the slot */
+    const char *source;             /* of the slot */
+    const gnn_topology_t *topology; /* of the slot; NULL: another kind */
 } parts_t;
 
 typedef struct gnn__slot_kind {
@@ -365,6 +366,12 @@ done:
     return rc;
 }
 
+/* A topology over the lengths of the graphs: its name is the kind, its options the source. */
+static int make_topology(gnn_graph_t **graph, const parts_t *p)
+{
+    return p->topology->build(graph, p->graphs, p->nodes, p->source);
+}
+
 static const slot_kind_t kinds[] = {{"edges", true, make_edges},
                                     {"relation", true, make_relation},
                                     {"incidence", true, make_incidence},
@@ -382,6 +389,8 @@ static const slot_kind_t kinds[] = {{"edges", true, make_edges},
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+static const slot_kind_t of_topology = {"topology", false, make_topology};
+
 /* ---- of a model ---- */
 
 int gnn__model_new_slots(gnn_model_t *model, int64_t count)
@@ -395,13 +404,20 @@ int gnn__model_new_slots(gnn_model_t *model, int64_t count)
 int gnn__model_set_slot(gnn_model_t *model, int64_t slot, const char *kind, const char *source,
                         int64_t number)
 {
-    char names[256] = "";
+    char names[512] = "";
     gnn__slot_graph_t *s = &model->slots[slot];
     for (int k = 0; k < KINDS && !s->row; k++) {
         if (strcmp(kinds[k].name, kind) == 0)
             s->row = &kinds[k];
         gnn__append_name(names, sizeof names, ", ", kinds[k].name);
     }
+    for (size_t k = 0; !s->row && gnn_topology_at(k); k++) {
+        if (strcmp(gnn_topology_at(k)->name, kind) == 0)
+            s->topology = gnn_topology_at(k);
+        gnn__append_name(names, sizeof names, ", ", gnn_topology_at(k)->name);
+    }
+    if (s->topology)
+        s->row = &of_topology;
     if (!s->row)
         return gnn__error(GNN_EFORMAT, "there is no kind of graph \"%.40s\"; there are %s", kind,
                           names);
@@ -426,7 +442,8 @@ const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **sour
         *source = model->slots[slot].source;
     if (value)
         *value = model->slots[slot].number;
-    return model->slots[slot].row->name;
+    const gnn_topology_t *topology = model->slots[slot].topology;
+    return topology ? topology->name : model->slots[slot].row->name;
 }
 
 /* ---- their graphs ---- */
@@ -439,6 +456,7 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
         return gnn__error(GNN_ENOTFOUND, "graph slot %d is not declared in the model's file", slot);
     p->number = s->number;
     p->source = s->source;
+    p->topology = s->topology;
     const size_t length = s->source ? strcspn(s->source, ":") : 0;
     derived_t derived = {0};
     p->edges = s->row->reads_edges ? find_edges(sources, s->source, length) : NULL;

@@ -63,24 +63,40 @@ static bool shares(const gnn_step_t *t, const char *field)
            (!t->share_fields || strncmp(field, t->share_fields, strlen(t->share_fields)) == 0);
 }
 
-/* The parameter to share; NULL with GNN_OK if the step of that name has none of this field. */
+/* The parameter that .share names as STEP.FIELD; NULL: it names none. */
+static const gnn__step_parameter_t *find_field(const gnn_model_t *model, const char *share)
+{
+    const char *dot = strrchr(share, '.');
+    char step[256];
+    if (!dot || (size_t)(dot - share) >= sizeof step)
+        return NULL;
+    snprintf(step, sizeof step, "%.*s", (int)(dot - share), share);
+    const int64_t k = gnn_model_find(model, step);
+    return k < 0 ? NULL : gnn__step_own(&model->steps[k], dot + 1);
+}
+
+/* The parameter to share; NULL with GNN_OK if the step of that name has none of this field. A share
+ * that names one parameter stands for the first of this step. */
 static int find_shared(const gnn_model_t *model, const gnn__model_step_t *s, const char *field,
                        const gnn__step_parameter_t **found)
 {
-    for (int64_t k = 0; k < model->n_made; k++) {
-        const gnn__model_step_t *other = &model->steps[k];
-        if (strcmp(other->name, s->step.share) != 0)
-            continue;
-        *found = gnn__step_own(other, field);
-        if (!*found && s->n_own == 0 && other->n_own > 0)
-            *found = &other->own[0];
-        if (!*found && s->n_own == 0)
-            return gnn__error(GNN_ENOTFOUND, "%s: step %s has no parameter to share with an op",
-                              s->where, s->step.share);
+    const int64_t k = gnn_model_find(model, s->step.share);
+    const gnn__step_parameter_t *one = k < 0 ? find_field(model, s->step.share) : NULL;
+    if (one) {
+        *found = s->n_own == 0 ? one : NULL;
         return GNN_OK;
     }
-    return gnn__error(GNN_ENOTFOUND, "%s: no earlier step %s to share parameters with", s->where,
-                      s->step.share);
+    if (k < 0)
+        return gnn__error(GNN_ENOTFOUND, "%s: no earlier step %s to share parameters with",
+                          s->where, s->step.share);
+    const gnn__model_step_t *other = &model->steps[k];
+    *found = gnn__step_own(other, field);
+    if (!*found && s->n_own == 0 && other->n_own > 0)
+        *found = &other->own[0];
+    if (!*found && s->n_own == 0)
+        return gnn__error(GNN_ENOTFOUND, "%s: step %s has no parameter to share with an op",
+                          s->where, s->step.share);
+    return GNN_OK;
 }
 
 static int add_own(gnn__model_step_t *s, const char *field, int32_t id, bool shared)

@@ -21,10 +21,8 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 
 static const gnn_layer_t *find_layer(const gnn_model_t *model, const char *name)
 {
-    for (int64_t k = 0; k < model->n_made; k++)
-        if (strcmp(model->steps[k].name, name) == 0)
-            return model->steps[k].layer;
-    return NULL;
+    const int64_t k = gnn_model_find(model, name);
+    return k < 0 ? NULL : model->steps[k].layer;
 }
 
 static int declare(gnn_model_t *model, gnn__model_step_t *s)
