@@ -50,6 +50,7 @@ static const case_t cases[] = {
     {&gnn_op_fourier, {{SENDERS, 3}}, {1}, -0.5, NULL},
     {&gnn_op_fourier, {{SENDERS, 17}}, {2}, -0.5, chains},
     {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5, NULL},
+    {&gnn_op_floor, {{7, 3}}, {0}, 0.1, NULL},
     {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5, NULL},
     {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5, NULL},
     {&gnn_op_mix_heads, {{5, 6}, {3, 4}}, {0}, -0.5, NULL},
@@ -61,6 +62,8 @@ static const case_t cases[] = {
     {&gnn_op_row_matrix, {{5, 3}, {5, 12}}, {0}, -0.5, NULL},
     {&gnn_op_gaussian, {{6, 2}, {3, 2}, {3, 2}}, {0}, 0.4, NULL},
     {&gnn_op_fold_rows, {{6, 3}}, {2}, -0.5, NULL},
+    {&gnn_op_unfold_rows, {{3, 6}}, {2}, -0.5, NULL},
+    {&gnn_op_transpose_heads, {{5, 6}}, {2}, -0.5, NULL},
     {&gnn_op_lstm_cell, {{5, 12}, {5, 6}}, {0}, -0.5, NULL},
     {&gnn_op_lstm_cell, {{5, 12}}, {0}, -0.5, NULL},
     {&gnn_op_lstm_senders, {{SENDERS, 3}, {3, 8}, {2, 8}, {1, 8}}, {0}, -0.5, NULL},
@@ -251,8 +254,9 @@ static void expect(const gnn_op_t *op, const gnn_graph_t *graph, const gnn_tenso
 
 START_TEST(ops_over_a_graph_by_hand)
 {
-    gnn_real_t numbers[] = {3, 1, 2, 8, 5, 7, 6, 9, 4};
-    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1);
+    gnn_real_t numbers[] = {3, 1, 2, 8, 5, 7, 6, 9, 4},
+               three[] = {(gnn_real_t)-1.5, (gnn_real_t)0.5, 2};
+    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1), halves = gnn_tensor(three, 3, 1);
     gnn_graph_t *graph = three_receivers();
     expect(&gnn_op_median, graph, &x, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){2, 0, 6});
     expect(&gnn_op_sort_pool, graph, &x, &(gnn_op_options_t){{2}, NULL}, 3, 2,
@@ -267,9 +271,119 @@ START_TEST(ops_over_a_graph_by_hand)
     expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{0, 1}, NULL}, 3, 1, (double[]){4, 1, 5});
     expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{1}, NULL}, SENDERS, 1,
            (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1});
+    expect(&gnn_op_floor, graph, &halves, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){-2, 0, 2});
     expect(&gnn_op_between, graph, &x, &(gnn_op_options_t){{2, 5}, NULL}, SENDERS, 1,
            (double[]){1, 0, 1, 0, 1, 0, 0, 0, 1});
     gnn_graph_free(graph);
+}
+END_TEST
+
+/* Rows of heads and of positions change places; folded rows come back. */
+START_TEST(rearranged_by_hand)
+{
+    gnn_real_t numbers[] = {1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16};
+    const gnn_tensor_t x = gnn_tensor(numbers, 2, 6);
+    expect(&gnn_op_transpose_heads, NULL, &x, &(gnn_op_options_t){{2}, NULL}, 2, 6,
+           (double[]){1, 4, 2, 5, 3, 6, 11, 14, 12, 15, 13, 16});
+    expect(&gnn_op_unfold_rows, NULL, &x, &(gnn_op_options_t){{3}, NULL}, 6, 2,
+           (double[]){1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16});
+}
+END_TEST
+
+/* Rows of each segment in rising order of a column, equal ones as they stand; sorted once more, the
+ * rank of each row. */
+START_TEST(sorted_rows_by_hand)
+{
+    gnn_real_t numbers[] = {3, 1, 3, 0, 5, -7, 5, 6, -INFINITY};
+    const double order[] = {3, 1, 0, 2, 8, 5, 4, 6, 7}, rank[] = {2, 1, 3, 0, 6, 5, 7, 8, 4};
+    gnn_real_t orders[SENDERS];
+    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1);
+    gnn_graph_t *graph = three_receivers();
+    expect(&gnn_op_sort_rows, graph, &x, &(gnn_op_options_t){{0}, NULL}, SENDERS, 1, order);
+    for (int k = 0; k < SENDERS; k++)
+        orders[k] = (gnn_real_t)order[k];
+    const gnn_tensor_t again = gnn_tensor(orders, SENDERS, 1);
+    expect(&gnn_op_sort_rows, graph, &again, &(gnn_op_options_t){{0}, NULL}, SENDERS, 1, rank);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* The least sum of costs of rows `row` .. end - 1, whose columns are not in `taken`; `spare` of
+ * them may have none. */
+static double least_cost(const gnn_tensor_t *costs, int64_t row, int64_t end, unsigned taken,
+                         int64_t spare)
+{
+    double least = row == end ? 0 : INFINITY;
+    for (int64_t c = 0; row < end && c < costs->cols; c++)
+        if (!(taken >> c & 1))
+            least = fmin(least, (double)gnn__row(costs, row)[c] +
+                                    least_cost(costs, row + 1, end, taken | 1u << c, spare));
+    if (row < end && spare > 0)
+        least = fmin(least, least_cost(costs, row + 1, end, taken, spare - 1));
+    return least;
+}
+
+/* Against all assignments, with more columns than rows and fewer. */
+START_TEST(matched_columns_have_the_least_cost)
+{
+    const int64_t cols = 2 + _i % 5, first[] = {0, 4}, end[] = {4, SENDERS};
+    gnn_real_t numbers[SENDERS * 6];
+    uint64_t seed = 31 + (uint64_t)_i;
+    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, cols);
+    const gnn_op_options_t how = {{0}, three_receivers()};
+    fixture_t f = set_up();
+    for (int k = 0; k < SENDERS * 6; k++)
+        numbers[k] = (gnn_real_t)(_i < 5 ? floor(3 * test_uniform(&seed)) : test_uniform(&seed));
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t in = gnn_tape_input(f.tape, &x, 0),
+                    y = gnn_tape_op(f.tape, &gnn_op_match_columns, &in, 1, &how, sizeof how);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    const gnn_real_t *id = gnn_tape_value(f.tape, y).data;
+    for (int s = 0; s < 2; s++) {
+        const int64_t rows = end[s] - first[s], spare = rows > cols ? rows - cols : 0;
+        int64_t without = 0;
+        double cost = 0;
+        unsigned taken = 0;
+        for (int64_t r = first[s]; r < end[s]; r++) {
+            without += id[r] < 0;
+            if (id[r] < 0)
+                continue;
+            ck_assert(id[r] < (gnn_real_t)cols && !(taken >> (int)id[r] & 1));
+            taken |= 1u << (int)id[r];
+            cost += (double)gnn__row(&x, r)[(int64_t)id[r]];
+        }
+        ck_assert_int_eq(without, spare);
+        ck_assert_double_eq_tol(cost, least_cost(&x, first[s], end[s], 0, spare), 1e-5);
+    }
+    numbers[1] = NAN;
+    ck_fails(gnn_tape_forward(f.tape), GNN_EINVALID, "the cost of row 0 and column 1 is nan");
+    tear_down(&f);
+    gnn_graph_free((gnn_graph_t *)how.graph);
+}
+END_TEST
+
+/* The value passes as it is; its gradient has the second input added, once per use. */
+START_TEST(added_gradients_by_hand)
+{
+    gnn_real_t numbers[] = {1, 2, 3, 4}, added[] = {10, 20, 30, 40};
+    const gnn_op_options_t how = {{0}, NULL};
+    const gnn_tensor_t x = gnn_tensor(numbers, 2, 2), g = gnn_tensor(added, 2, 2);
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 1, 0);
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &x, 1), gnn_tape_input(f.tape, &g, 1)},
+                    y = gnn_tape_op(f.tape, &gnn_op_add_gradient, in, 2, &how, sizeof how),
+                    z = gnn_tape_add(f.tape, y, in[0], 3);
+    gnn_tape_keep(f.tape, z);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_ok(gnn_tape_backward(f.tape, z, NULL));
+    for (int k = 0; k < 4; k++) {
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, z).data[k], 4.0 * (k + 1), 1e-6);
+        ck_assert_double_eq_tol((double)gnn_tape_gradient(f.tape, in[0]).data[k],
+                                4 + 10.0 * (k + 1), 1e-5);
+        ck_assert_double_eq((double)gnn_tape_gradient(f.tape, in[1]).data[k], 0);
+    }
+    tear_down(&f);
 }
 END_TEST
 
@@ -436,6 +550,11 @@ static const struct {
     {{&gnn_op_place_by_degree, {{2, 3}}, {4, 4}, 0, NULL}, GNN_ESHAPE, "input 0 of 1 x 3, got 2 x 3"},
     {{&gnn_op_block_product, {{5, 6}, {5, 2}}, {3}, 0, NULL}, GNN_ESHAPE, "input 1 of 6 x 2, got 5 x 2"},
     {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0, NULL}, GNN_ESHAPE, "5 rows do not divide"},
+    {{&gnn_op_unfold_rows, {{5, 3}}, {2}, 0, NULL}, GNN_ESHAPE, "3 columns do not divide into 2 rows"},
+    {{&gnn_op_transpose_heads, {{5, 6}}, {4}, 0, NULL}, GNN_ESHAPE, "do not divide into 4 heads"},
+    {{&gnn_op_add_gradient, {{5, 3}, {5, 2}}, {0}, 0, NULL}, GNN_ESHAPE, "input 1 of 5 x 3, got 5 x 2"},
+    {{&gnn_op_sort_rows, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
+    {{&gnn_op_match_columns, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
     {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0, NULL}, GNN_ESHAPE, "gates of 4 h columns, got 10"},
     {{&gnn_op_median, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
     {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0, NULL},
@@ -720,6 +839,10 @@ int main(void)
     tcase_add_test(c, fourier_is_the_sum_of_its_formula);
     tcase_add_test(c, matrices_of_segments_by_hand);
     tcase_add_test(c, inverse_of_matrices_that_are_not_finite);
+    tcase_add_test(c, rearranged_by_hand);
+    tcase_add_test(c, sorted_rows_by_hand);
+    tcase_add_loop_test(c, matched_columns_have_the_least_cost, 0, 10);
+    tcase_add_test(c, added_gradients_by_hand);
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
     tcase_add_test(c, a_sweep_refuses_a_place_that_there_is_not);

@@ -76,35 +76,39 @@ ENTRY(mlp_scores)
          .layer = {.in = d, .d_k = 1, .d_v = d, .aggregator = &gnn_aggregator_attention});
 }
 
-/* B19 | Luong, predictive local attention | weights softmax(s) exp(-(j - p_i)^2 / (2 sigma^2))
- * near p_i = S sigmoid(v . tanh(W q_i)); neighbours given | O(n D d) | Luong et al. 2015 */
+/* B19 | Luong, predictive local attention | weights softmax(s) exp(-(j - p_i)^2 / (2 sigma^2)) of
+ * the senders within D of p_i = S sigmoid(v . tanh(W q_i)), whose ids the model computes | O(n D
+ * d) | Luong et al. 2015 */
 ENTRY(luong_local_predictive)
 {
-    const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W"),
-                  *near = zoo_integers(z, "r.near", NULL),
-                  *across = zoo_integers(z, "lengths_mem", NULL);
-    int64_t count, m = 0, k = 0, row = 0, from = 0, *lengths = zoo_segments(z, &count), most;
-    zoo_integers(z, "r.near", &most);
-    int64_t *src = zoo_room(z, most), *dst = zoo_room(z, most);
-    gnn_real_t *senders = zoo_constant(z, "S", n, 1), place[4096];
+    const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W"), D = (int64_t)R("p.D"),
+                  near = 2 * D + 1, *across = zoo_integers(z, "lengths_mem", NULL);
+    int64_t count, row = 0, from = 0, *lengths = zoo_segments(z, &count);
+    gnn_real_t *senders = zoo_constant(z, "S", n, 1), *first = zoo_constant(z, "first + 1", n, near),
+               *last = zoo_constant(z, "last", n, near),
+               *offset = zoo_constant(z, "offset", 1, near);
+    for (int64_t o = 0; o < near; o++)
+        offset[o] = REAL(o - D);
     for (int64_t s = 0; s < count; from += across[s++])
-        for (int64_t i = 0; i < lengths[s]; i++, row++)
-            for (int64_t j = 0; j < across[s]; j++) {
-                senders[row] = (gnn_real_t)across[s];
-                ck_assert_int_lt(m, 4096);
-                if (near[k++])
-                    place[m] = (gnn_real_t)j, src[m] = from + j, dst[m++] = row;
-            }
-    const int slot = zoo_edges_of(z, n, from, m, src, dst);
-    memcpy(zoo_constant(z, "j", m, 1), place, sizeof *place * (size_t)m);
+        for (int64_t i = 0; i < lengths[s]; i++, row++) {
+            senders[row] = REAL(across[s]);
+            for (int64_t o = 0; o < near; o++)
+                first[row * near + o] = REAL(from + 1), last[row * near + o] = REAL(across[s] - 1);
+        }
     LINEAR("W", "x", d, hidden), ACTIVATION("t", "W", TANH), LINEAR("v", "t", hidden, 1);
     ACTIVATION("part", "v", SIGMOID), MULTIPLY("p", "part", "S");
-    EDGE_ROWS("p of edges", slot, "p", RECEIVERS), SUBTRACT("far", "p of edges", "j"),
-        MULTIPLY("far2", "far", "far");
-    SCALE("e", "far2", -2 / (R("p.D") * R("p.D"))), OP("near", exp, "e", 0);
-    STEP(AGGREGATE, "y", .graph = slot, .query = "x", .key = "mem", .inputs = {"mem"},
-         .edge_weight = "near",
-         .layer = {.in = d, .aggregator = &gnn_aggregator_attention, .scale = 1});
+    DETACH("place", "p"), OP("centre", floor, "place", 0), zoo_filled(z, "ones", n, near, 1);
+    MULTIPLY("centres", "ones", "centre"), ADD("j", "centres", "offset");
+    MULTIPLY("p each", "ones", "p"), SUBTRACT("far", "p each", "j"), SUBTRACT("left", "last", "j");
+    OP("from 0", between, "j", 0, 1e9), OP("to S", between, "left", 0, 1e9);
+    STEP(OP, "within D", .op = &gnn_op_between, .inputs = {"far"}, .options = {-R("p.D"), R("p.D")});
+    MULTIPLY("exist", "from 0", "to S"), MULTIPLY("near", "exist", "within D");
+    zoo_filled(z, "one", 1, near, 1), ADD("row + 1", "j", "first + 1"),
+        MULTIPLY("of near", "row + 1", "near"), SUBTRACT("ids", "of near", "one");
+    OP2("s", score_rows, "x", "mem", "ids"), OP("a", softmax_rows, "s", 0);
+    MULTIPLY("far2", "far", "far"), SCALE("e", "far2", -2 / (R("p.D") * R("p.D"))),
+        OP("nearness", exp, "e", 0), MULTIPLY("w", "a", "nearness");
+    OP2("y", weigh_rows, "w", "mem", "ids");
 }
 
 /* A10 | End-to-end memory network | u <- u H + sum of softmax(u . A m_j) C m_j, a few hops |

@@ -79,39 +79,18 @@ ENTRY(pattern_window_global)
     attend(z);
 }
 
-static span_t from_first(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){0, at + 1 < N("p.k") ? at + 1 : N("p.k")};
-}
-
-static span_t from_recent(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    const int64_t first = at - N("p.w") + 1, k = N("p.k");
-    (void)length, (void)senders;
-    return (span_t){first > k ? first : k, at + 1 > k ? at + 1 : k};
-}
-
 /* 6.3 | Attention sinks (StreamingLLM) | 0 <= i - j < w, or j < k, causal | O(n (w + k)) | Xiao
  * et al. 2024 */
 ENTRY(pattern_sink)
 {
-    zoo_spans(z, from_first);
-    zoo_spans(z, from_recent);
-    zoo_merge(z, 2);
+    zoo_topology(z, "sink", NAMED("width=%d,sinks=%d", (int)N("p.w") - 1, (int)N("p.k")));
     attend(z);
-}
-
-static span_t prefix(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){0, at + 1 > N("p.k") ? at + 1 : N("p.k")};
 }
 
 /* 6.3 | Prefix LM | j < k, or j <= i | O(n^2) | Raffel et al. 2020 */
 ENTRY(pattern_prefix)
 {
-    zoo_spans(z, prefix);
+    zoo_topology(z, "prefix", NAMED("prefix=%d", (int)N("p.k")));
     attend(z);
 }
 
@@ -137,59 +116,35 @@ ENTRY(external_global_rows)
 
 /* ---- blocks ---- */
 
-static span_t block(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    const int64_t b = N("p.b");
-    (void)length, (void)senders;
-    return (span_t){at / b * b, (at / b + 1) * b};
-}
-
 /* D6 | Block local | i and j in the same block of b | O(n b) | Qiu et al. 2020 */
 ENTRY(pattern_block)
 {
-    zoo_spans(z, block);
+    zoo_topology(z, "block", NAMED("size=%d", (int)N("p.b")));
     attend(z);
-}
-
-static span_t block_before(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){(at / N("p.b") - 1) * N("p.b"), at + 1};
 }
 
 /* D14 | Image Transformer, 1-D | own block up to itself and the block before | O(n b) | Parmar
  * et al. 2018 */
 ENTRY(pattern_block_causal)
 {
-    zoo_spans(z, block_before);
+    zoo_topology(z, "block", NAMED("size=%d,back=1,causal=1", (int)N("p.b")));
     attend(z);
-}
-
-static span_t blocks_around(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    const int64_t b = N("p.b");
-    (void)length, (void)senders;
-    return (span_t){(at / b - N("p.back")) * b, (at / b + N("p.ahead") + 1) * b};
 }
 
 /* S7 | Streaming Transformer | blocks up to `back` before and `ahead` after the own | O(n b) |
  * Tsunoo et al. 2019 */
 ENTRY(pattern_block_back_ahead)
 {
-    zoo_spans(z, blocks_around);
+    zoo_topology(
+        z, "block",
+        NAMED("size=%d,back=%d,ahead=%d", (int)N("p.b"), (int)N("p.back"), (int)N("p.ahead")));
     attend(z);
-}
-
-static span_t last_b(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){at - N("p.b"), at + 1};
 }
 
 /* D6 | Local attention, exact window | i - b <= j <= i | O(n b) | Roy et al. 2021 */
 ENTRY(local_attention)
 {
-    zoo_spans(z, last_b);
+    zoo_window(z, N("p.b"), 1, GNN_ON);
     attend(z);
 }
 
@@ -225,16 +180,10 @@ ENTRY(pattern_star_ring)
 
 /* ---- Sparse Transformer ---- */
 
-static span_t last_s(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){at - N("p.s"), at + 1};
-}
-
 /* D11 | Sparse Transformer, strided, first head | i - s <= j <= i | O(n s) | Child et al. 2019 */
 ENTRY(pattern_sparse_strided_1)
 {
-    zoo_spans(z, last_s);
+    zoo_window(z, N("p.s"), 1, GNN_ON);
     attend(z);
 }
 
@@ -250,45 +199,15 @@ ENTRY(pattern_sparse_strided_2)
  * s) | O(n (s + n / s)) | Child et al. 2019 */
 ENTRY(pattern_sparse_strided)
 {
-    zoo_edges(z);
+    zoo_topology(z, "strided", NAMED("stride=%d", (int)N("p.s")));
     attend(z);
-}
-
-static span_t own_block(zoo_t *z, int64_t at, int64_t length, int64_t senders)
-{
-    (void)length, (void)senders;
-    return (span_t){at / N("p.s") * N("p.s"), at + 1};
-}
-
-/* The last c places of the earlier blocks: spans of an order in which these places come first. */
-static void summaries(zoo_t *z)
-{
-    const int64_t n = COUNT("x"), s = N("p.s"), c = N("p.c");
-    int64_t count, at = 0, m = 0, *lengths = zoo_segments(z, &count);
-    int32_t *order = zoo_room32(z, n), *low = zoo_room32(z, n), *high = zoo_room32(z, n);
-    for (int64_t t = 0; t < count; at += lengths[t++]) {
-        const int64_t first = m;
-        for (int64_t p = 0; p < lengths[t]; p++) {
-            low[at + p] = (int32_t)first;
-            high[at + p] = (int32_t)(p % s ? high[at + p - 1] : m);
-            if (p % s >= s - c)
-                order[m++] = (int32_t)(at + p);
-        }
-    }
-    const int64_t *place = zoo_positions(z);
-    for (int64_t r = 0; r < n; r++)
-        if (place[r] % s < s - c)
-            order[m++] = (int32_t)r;
-    ck_ok(gnn_graph_from_spans(&z->graphs[z->n_graphs++], n, n, NULL, order, low, high));
 }
 
 /* D12 | Sparse Transformer, fixed | j <= i in the own block of s, or among the last c of an
  * earlier one | O(n (s + c n / s)) | Child et al. 2019 */
 ENTRY(pattern_sparse_fixed)
 {
-    zoo_spans(z, own_block);
-    summaries(z);
-    zoo_merge(z, 2);
+    zoo_topology(z, "fixed", NAMED("size=%d,summaries=%d", (int)N("p.s"), (int)N("p.c")));
     attend(z);
 }
 
@@ -388,21 +307,11 @@ ENTRY(grid_columns_causal)
     attend(z);
 }
 
-/* Windows of h x w, shifted by s: spans of an order, window by window. */
 static void grid_windows(zoo_t *z, int64_t s)
 {
-    const int64_t rows = N("p.rows"), columns = N("p.columns"), n = rows * columns;
-    int32_t *order = zoo_room32(z, n), *low = zoo_room32(z, n), *high = zoo_room32(z, n), m = 0;
-    const int64_t down = (rows - 1 + s) / N("p.h"), across = (columns - 1 + s) / N("p.w");
-    for (int64_t window = 0; window < (down + 1) * (across + 1); window++) {
-        const int32_t first = m;
-        for (int32_t i = 0; i < n; i++)
-            if ((i / columns + s) / N("p.h") * (across + 1) + (i % columns + s) / N("p.w") == window)
-                order[m++] = i;
-        for (int32_t r = first; r < m; r++)
-            low[r] = first, high[r] = m;
-    }
-    ck_ok(gnn_graph_from_spans(&z->graphs[z->n_graphs++], n, n, order, order, low, high));
+    zoo_topology(z, "grid_windows",
+                 NAMED("columns=%d,size=%d,across=%d,shift=%d", (int)N("p.columns"), (int)N("p.h"),
+                       (int)N("p.w"), (int)s));
     attend(z);
 }
 
@@ -422,7 +331,7 @@ ENTRY(grid_blocks_shifted)
 /* K16 | Neighbourhood on a grid | |dy| <= r and |dx| <= r | O(n r^2) | Hassani et al. 2023 */
 ENTRY(grid_window)
 {
-    zoo_edges(z);
+    zoo_topology(z, "grid", NAMED("columns=%d,width=%d", (int)N("p.columns"), (int)N("p.r")));
     attend(z);
 }
 
@@ -578,36 +487,33 @@ static void by_relation(zoo_t *z, int slot, const char *receivers, const char *t
     LINEAR("o", "a", d, d);
 }
 
-/* D13 | BP-Transformer, leaves | a leaf reads nodes of a binary tree, finer ones nearby; a key
- * per level | O(k n log(n / k)) | Ye et al. 2019 */
+/* D13 | BP-Transformer | a leaf reads nodes of a binary tree, finer ones nearby, a node the leaves
+ * under it; a term of the key per level | O(k n log(n / k)) | Ye et al. 2019 */
 ENTRY(bp_transformer)
 {
-    const int64_t n = COUNT("x"), all = n + COUNT("mem"),
+    const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = n + COUNT("mem"),
                   *spans = zoo_integers(z, "lengths_mem", NULL);
-    int64_t count, at = 0, from = 0, row = 0, m, *lengths = zoo_segments(z, &count),
-                   *level = zoo_room(z, all);
-    int64_t *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
-            *ids = zoo_room(z, m);
-    int32_t *order = zoo_ids(z, "order", all);
+    int64_t count, at = 0, from = 0, row = 0, *lengths = zoo_segments(z, &count);
+    int32_t *order = zoo_ids(z, "order", all), *level = zoo_ids(z, "level", all),
+            *leaf = zoo_ids(z, "leaf", n);
     for (int64_t s = 0; s < count; at += lengths[s], from += spans[s++]) {
         for (int64_t p = 0; p < lengths[s]; p++)
-            order[row++] = (int32_t)(at + p);
-        for (int64_t p = 0, left = (lengths[s] + 1) / 2, depth = 1; p < spans[s]; p++) {
-            level[row] = depth, order[row++] = (int32_t)(n + from + p);
-            if (--left == 0) {
-                int64_t size = lengths[s];
-                depth++;
-                for (int64_t k = 0; k < depth; k++)
-                    size = (size + 1) / 2;
-                left = size;
-            }
+            leaf[at + p] = (int32_t)row, order[row++] = (int32_t)(at + p);
+        for (int64_t p = 0, size = (lengths[s] + 1) / 2, left = size, depth = 1; p < spans[s]; p++) {
+            level[row] = (int32_t)depth, order[row++] = (int32_t)(n + from + p);
+            if (--left == 0)
+                left = size = (size + 1) / 2, depth++;
         }
     }
-    for (int64_t e = 0; e < m; e++)
-        ids[e] = level[src[e]];
     STACK("both", "x", "mem"), PICK("all", "both", "order");
-    PARAMETER("r", COUNT("w.r"), COLS("w.r"));
-    by_relation(z, zoo_edges_of(z, n, all, m, src, dst), "x", "r", COUNT("w.r"), ids);
+    LINEAR("q", "all", d, d), LINEAR("k", "all", d, d), LINEAR("v", "all", d, d);
+    PARAMETER("r", COUNT("w.r"), COLS("w.r")), PICK("r0", "r", "level");
+    for (int h = 1; h < heads; h++)
+        SCALE(NAMED("r%d", h), "r0", 1);
+    zoo_concat(z, "of level", "r", heads), ADD("keys", "k", "of level");
+    ATTEND("a", zoo_topology(z, "tree", NAMED("width=%d", (int)N("p.k"))), "q", "keys", "v", d,
+           .heads = heads);
+    PICK("leaves", "a", "leaf"), LINEAR("o", "leaves", d, d);
 }
 
 /* D9 | ETC | global and long rows in one softmax, a key per relation | O(n (r + globals) d) |
@@ -641,14 +547,55 @@ ENTRY(etc_attention)
     by_relation(z, slot, "all", "table", 2 * labels + 2, ids);
 }
 
+/* Attention over rows of a picture, the channels as heads whose width is a row's pixels. */
+static void along(zoo_t *z, const char *name, const char *prefix, int64_t rows, int64_t pixels,
+                  int64_t channels)
+{
+    for (const char *c = "qkv"; *c; c++) {
+        const char *x = NAMED("%s%c", prefix, *c), *folded = NAMED("%s folded", x);
+        OP(folded, fold_rows, x, (double)pixels);
+        OP(NAMED("%s heads", x), transpose_heads, folded, (double)pixels);
+    }
+    ATTEND(NAMED("%s heads", name), zoo_complete_of(z, 1, &rows), NAMED("%sq heads", prefix),
+           NAMED("%sk heads", prefix), NAMED("%sv heads", prefix), channels * pixels,
+           .heads = channels);
+    OP(NAMED("%s folded", name), transpose_heads, NAMED("%s heads", name), (double)channels);
+    OP(name, unfold_rows, NAMED("%s folded", name), (double)pixels);
+}
+
+/* S6 | Speech-Transformer, 2-D attention | queries, keys and values by 3 x 3 convolutions; every
+ * channel attends over times and over frequencies, and a convolution joins both |
+ * O(n (times + frequencies) c) | Dong et al. 2018 */
+ENTRY(two_dimensional_attention)
+{
+    const int64_t times = N("p.times"), pixels = N("p.frequencies"), c = COLS("x");
+    int32_t *turned = zoo_ids(z, "turned", times * pixels),
+            *back = zoo_ids(z, "back", times * pixels);
+    for (int64_t t = 0; t < times; t++)
+        for (int64_t f = 0; f < pixels; f++) {
+            turned[f * times + t] = (int32_t)(t * pixels + f);
+            back[t * pixels + f] = (int32_t)(f * times + t);
+        }
+    zoo_unfold_grid(z, "around", "x", 1);
+    for (const char *p = "qkv"; *p; p++) {
+        LINEAR(NAMED("%c", *p), "around", 9 * c, c);
+        PICK(NAMED("turned %c", *p), NAMED("%c", *p), "turned");
+    }
+    along(z, "by time", "", times, pixels, c);
+    along(z, "turned by frequency", "turned ", pixels, times, c);
+    PICK("by frequency", "turned by frequency", "back"), CONCAT("both", "by time", "by frequency");
+    zoo_unfold_grid(z, "around both", "both", 1), LINEAR("o", "around both", 9 * 2 * c, c);
+}
+
 FAMILY(D, AT(pattern_window), AT(pattern_window_causal), AT(pattern_dilated),
        AT(pattern_strided_endless), AT(pattern_log), AT(pattern_window_uneven),
        AT(pattern_window_global), AT(pattern_sink), AT(pattern_prefix), AT(external_global_rows),
-       AT(pattern_block), AT(pattern_block_causal), AT(pattern_block_back_ahead), AT(local_attention),
-       AT(pattern_bigbird), AT(pattern_random), AT(pattern_expander), AT(pattern_star_ring),
-       AT(pattern_sparse_strided_1), AT(pattern_sparse_strided_2), AT(pattern_sparse_strided),
-       AT(pattern_sparse_fixed), AT(pattern_sparse_fixed_2), AT(sparse_transformer_heads),
-       AT(pattern_local_monotonic), AT(pattern_pool), AT(pattern_unpool), AT(grid_rows),
-       AT(grid_columns), AT(grid_columns_causal), AT(grid_blocks), AT(grid_blocks_shifted),
-       AT(grid_window), AT(grid_dilated), AT(grid_halo), AT(grid_image_2d), AT(bigbird_attention),
-       AT(longformer_attention), AT(star_transformer), AT(bp_transformer), AT(etc_attention))
+       AT(pattern_block), AT(pattern_block_causal), AT(pattern_block_back_ahead),
+       AT(local_attention), AT(pattern_bigbird), AT(pattern_random), AT(pattern_expander),
+       AT(pattern_star_ring), AT(pattern_sparse_strided_1), AT(pattern_sparse_strided_2),
+       AT(pattern_sparse_strided), AT(pattern_sparse_fixed), AT(pattern_sparse_fixed_2),
+       AT(sparse_transformer_heads), AT(pattern_local_monotonic), AT(pattern_pool),
+       AT(pattern_unpool), AT(grid_rows), AT(grid_columns), AT(grid_columns_causal),
+       AT(grid_blocks), AT(grid_blocks_shifted), AT(grid_window), AT(grid_dilated), AT(grid_halo),
+       AT(grid_image_2d), AT(bigbird_attention), AT(longformer_attention), AT(star_transformer),
+       AT(bp_transformer), AT(etc_attention), AT(two_dimensional_attention))

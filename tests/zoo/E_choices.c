@@ -491,17 +491,6 @@ ENTRY(complex_embedding)
 
 /* ---- drawn choices ---- */
 
-/* Ids of all rows of a receiver's segment, -1 past its end; op choose_senders finds fewer. */
-static void rows_of_segment(zoo_t *z, const char *name)
-{
-    int64_t count, row = 0, first = 0, *lengths = zoo_segments(z, &count), most = zoo_longest(z);
-    gnn_real_t *ids = zoo_constant(z, name, COUNT("x"), most);
-    for (int64_t s = 0; s < count; first += lengths[s++])
-        for (int64_t i = 0; i < lengths[s]; i++, row++)
-            for (int64_t j = 0; j < most; j++)
-                ids[row * most + j] = REAL(j < lengths[s] ? first + j : -1);
-}
-
 /* B15 | Hard attention by REINFORCE | y_i = v of one drawn sender; L = -(R - b) log a_i[drawn] - c
  * H(a_i); op draw in a program, draws of the file here | O(n^2 d) | Xu et al. 2015 */
 ENTRY(hard_attention_reinforce)
@@ -514,7 +503,7 @@ ENTRY(hard_attention_reinforce)
         drawn[e] = REAL(e % heads * most + at[e]);
     for (int64_t i = 0; i < n; i++)
         gain[i] = REAL(R("p.baseline")) - reward.data[i];
-    rows_of_segment(z, "rows");
+    zoo_rows_of_segment(z, "rows");
     LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
     STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "k", "rows"},
          .options = {(double)heads});
@@ -530,6 +519,150 @@ ENTRY(hard_attention_reinforce)
     ADD_TIMES("loss of rows", "scores of rows", R("p.entropy"), "entropy");
     HOP("loss", zoo_whole(z, n), "loss of rows", 1, sum), zoo_filled(z, "rest", 1, d - 1, 0);
     CONCAT("last row", "loss", "rest"), STACK("y", "o", "last row");
+}
+
+/* ---- hashes ---- */
+
+/* The buckets of each head and round, columns of "bucket0", ...: the largest of [q R, -q R], which
+ * has no gradient; "q" is also the keys, of length 1. */
+static void hash(zoo_t *z)
+{
+    const int64_t d = COUNT("w.qk"), heads = N("p.heads"), width = d / heads,
+                  rounds = N("p.rounds"), half = zoo_shape(z, "r.rotations", 2);
+    LINEAR("qk", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d),
+        OP("keys", unit_heads, "qk", (double)heads), DETACH("stopped", "qk");
+    for (int h = 0; h < heads; h++) {
+        const char *turned = h ? NAMED("turned%d", h) : "turned";
+        COLUMNS(NAMED("q%d", h), "stopped", h * width, width);
+        STEP(LINEAR, turned, .inputs = {NAMED("q%d", h)}, .in = width, .out = rounds * half,
+             .bias = GNN_OFF, .share = h ? "turned" : NULL);
+        SCALE(NAMED("back%d", h), turned, -1);
+        for (int r = 0; r < rounds; r++) {
+            COLUMNS(NAMED("side%d.%d", h, 2 * r), turned, r * half, half);
+            COLUMNS(NAMED("side%d.%d", h, 2 * r + 1), NAMED("back%d", h), r * half, half);
+        }
+        zoo_concat(z, NAMED("sides%d", h), NAMED("side%d.", h), 2 * rounds);
+        OP(NAMED("bucket%d", h), choose, NAMED("sides%d", h), 1, (double)rounds);
+    }
+    SET("turned.weight", "r.rotations");
+}
+
+/* Softmax over the listed rows of scores q . k / sqrt(width), itself -5e4; a row that is listed
+ * twice counts twice. `more` NULL, or terms of the scores. */
+static void attend_listed(zoo_t *z, const char *ids, bool own, int64_t count, const char *more)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.qk"), heads = N("p.heads"), all = heads * count;
+    STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"qk", "keys", ids},
+         .options = {(double)heads, own});
+    SCALE("scores", "products", 1 / sqrt((double)d / (double)heads));
+    zoo_filled(z, "ones", n, all, 1), SUBTRACT("others", "ones", "itself");
+    MULTIPLY("of others", "scores", "others"), ADD_TIMES("of all", "of others", -5e4, "itself");
+    if (more)
+        ADD("summed", "of all", more);
+    OP("w", softmax_rows, more ? "summed" : "of all", (double)heads);
+    STEP(OP, "heads", .op = &gnn_op_weigh_rows, .inputs = {"w", "v", ids},
+         .options = {(double)heads});
+    LINEAR("o", "heads", d, d);
+}
+
+/* 1 where ids - own lies in low .. high. */
+static void where(zoo_t *z, const char *name, double low, double high)
+{
+    STEP(OP, name, .op = &gnn_op_between, .inputs = {"away"}, .options = {low, high});
+}
+
+/* Of head h the rows in the chunk of each row and in the chunk before, round by round: rows sorted
+ * by bucket are cut into chunks, the first of all follows the last. */
+static void chunks_of(zoo_t *z, int h, int sorted)
+{
+    const int64_t n = COUNT("x"), chunk = N("p.chunk"), rounds = N("p.rounds"), each = n / chunk,
+                  all = rounds * each;
+    if (h == 0) {
+        int32_t *before = zoo_ids(z, "chunk before", all);
+        for (int64_t c = 0; c < all; c++)
+            before[c] = (int32_t)((c + all - 1) % all);
+        for (int r = 0; r < rounds; r++) {
+            int32_t *of_rank = zoo_ids(z, NAMED("chunk of rank %d", r), n);
+            for (int64_t i = 0; i < n; i++)
+                of_rank[i] = (int32_t)(r * each + i / chunk);
+        }
+    }
+    STEP(OP, NAMED("order%d", h), .op = &gnn_op_sort_rows, .graph = sorted,
+         .inputs = {NAMED("bucket%d", h)});
+    STEP(OP, NAMED("rank%d", h), .op = &gnn_op_sort_rows, .graph = sorted,
+         .inputs = {NAMED("order%d", h)});
+    for (int r = 0; r < rounds; r++) {
+        COLUMNS(NAMED("order%d.%d", h, r), NAMED("order%d", h), r, 1);
+        OP(NAMED("chunk%d.%d", h, r), fold_rows, NAMED("order%d.%d", h, r), (double)chunk);
+    }
+    zoo_stack(z, NAMED("chunks%d", h), NAMED("chunk%d.", h), rounds);
+    PICK(NAMED("before%d", h), NAMED("chunks%d", h), "chunk before");
+    CONCAT(NAMED("pairs%d", h), NAMED("chunks%d", h), NAMED("before%d", h));
+    for (int r = 0; r < rounds; r++) {
+        COLUMNS(NAMED("rank%d.%d", h, r), NAMED("rank%d", h), r, 1);
+        PICK(NAMED("ranked%d.%d", h, r), NAMED("pairs%d", h), NAMED("chunk of rank %d", r));
+        OP2(NAMED("listed%d.%d", h, r), gather_rows, NAMED("ranked%d.%d", h, r),
+            NAMED("rank%d.%d", h, r));
+    }
+    zoo_concat(z, NAMED("listed%d", h), NAMED("listed%d.", h), rounds);
+}
+
+/* Rows read the chunk of their hash and the one before; "away" is the distance to the listed. */
+static void lsh(zoo_t *z, bool causal)
+{
+    const int64_t n = COUNT("x"), heads = N("p.heads"), count = 2 * N("p.chunk") * N("p.rounds"),
+                  all = heads * count;
+    const int sorted = zoo_pool(z, 1);
+    hash(z);
+    for (int h = 0; h < heads; h++)
+        chunks_of(z, h, sorted);
+    zoo_concat(z, "listed", "listed", heads);
+    gnn_real_t *own = zoo_constant(z, "own", n, all);
+    for (int64_t e = 0; e < n * all; e++)
+        own[e] = REAL(e / all);
+    SUBTRACT("away", "listed", "own"), where(z, "itself", -0.5, 0.5);
+    if (causal) {
+        where(z, "later", 0.5, 1e9), zoo_filled(z, "one", 1, all, 1), ADD("from 1", "listed", "one");
+        MULTIPLY("late", "from 1", "later"), SUBTRACT("earlier", "from 1", "late"),
+            SUBTRACT("ids", "earlier", "one");
+    }
+    attend_listed(z, causal ? "ids" : "listed", true, count, NULL);
+}
+
+/* E3 | Reformer | rows are sorted by the bucket of their hash, in rounds; a row reads its chunk and
+ * the one before, all rounds in one softmax; queries are keys | O(n rounds chunk d) |
+ * Kitaev et al. 2020 */
+ENTRY(reformer_lsh)
+{
+    lsh(z, false);
+}
+
+/* E3 | Reformer, causal | the same, later rows are not read | O(n rounds chunk d) | Kitaev et al.
+ * 2020 */
+ENTRY(reformer_lsh_causal)
+{
+    lsh(z, true);
+}
+
+/* E3 | LSH attention | i reads j where their hashes agree in some round; pairs are compared as
+ * values | O(n^2 d) | Kitaev et al. 2020 */
+ENTRY(reformer_lsh_paper)
+{
+    const int64_t n = COUNT("x"), heads = N("p.heads"), rounds = N("p.rounds"),
+                  buckets = N("p.buckets"), most = zoo_longest(z);
+    hash(z), zoo_rows_of_segment(z, "rows"), zoo_filled(z, "buckets", n, rounds * buckets, 0);
+    gnn_real_t *itself = zoo_constant(z, "itself", n, heads * most);
+    for (int64_t e = 0; e < n * heads * most; e++)
+        itself[e] = e / (heads * most) == e % most;
+    for (int h = 0; h < heads; h++) {
+        OP2(NAMED("marks%d", h), mark_columns, NAMED("bucket%d", h), "buckets");
+        OP2(NAMED("agree%d", h), score_rows, NAMED("marks%d", h), NAMED("marks%d", h), "rows");
+        STEP(OP, NAMED("same%d", h), .op = &gnn_op_between, .inputs = {NAMED("agree%d", h)},
+             .options = {0.5, 1e9});
+    }
+    zoo_concat(z, "same", "same", heads), zoo_filled(z, "all", n, heads * most, 1),
+        SUBTRACT("apart", "same", "all"), SCALE("hides", "apart", 1e6);
+    attend_listed(z, "rows", false, most, "hides");
 }
 
 /* ---- rows that choose each other ---- */
@@ -594,7 +727,7 @@ ENTRY(routing_argmax)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), width = d / heads;
     LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
-    rows_of_segment(z, "rows"), zoo_filled(z, "clusters", n, N("p.clusters"), 0),
+    zoo_rows_of_segment(z, "rows"), zoo_filled(z, "clusters", n, N("p.clusters"), 0),
         zoo_filled(z, "one", 1, 1, 1), zoo_filled(z, "half", 1, 1, 0.5);
     for (int h = 0; h < (int)heads; h++) {
         const char *kinds[] = {"q", "k", "v"};
@@ -738,4 +871,5 @@ FAMILY(E, AT(topk_scores), AT(weigher_sparsemax), AT(weigher_entmax15), AT(moe_s
        AT(product_key_memory), AT(mixture_of_depths), AT(block_topk), AT(nystrom_exact_inverse),
        AT(nystrom), AT(nystromformer_package), AT(learned_frequencies), AT(complex_embedding),
        AT(hard_attention_reinforce), AT(routing_nearest), AT(routing_argmax),
-       AT(sinkhorn_attention), AT(sinkhorn_sortcut), AT(csalr))
+       AT(sinkhorn_attention), AT(sinkhorn_sortcut), AT(csalr), AT(reformer_lsh),
+       AT(reformer_lsh_causal), AT(reformer_lsh_paper))

@@ -461,46 +461,95 @@ ENTRY(clustered_improved)
     zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
 }
 
-/* The u rows of each head with the largest maximum minus mean score over sampled keys attend over
- * `slot`; the others get the sum, or the mean, of its values. */
+/* The u rows of each head with the largest maximum minus mean score over sampled keys attend to the
+ * rows that "rows" lists for them; the others get the sum, or the mean, of values over `slot`. */
 static void prob_sparse(zoo_t *z, int slot, const gnn_aggregator_t *others)
 {
     const int64_t d = COUNT("w.q"), heads = N("p.heads"), n = COUNT("x"), each = N("p.sampled"),
-                  *sample = zoo_integers(z, "r.sample", NULL);
-    int64_t *src = zoo_room(z, n * each), *dst = zoo_room(z, n * each);
+                  u = N("p.u"), width = d / heads, *sample = zoo_integers(z, "r.sample", NULL);
+    gnn_real_t *sampled = zoo_constant(z, "sampled", n, each);
     for (int64_t e = 0; e < n * each; e++)
-        src[e] = sample[e], dst[e] = e / each;
-    const int pairs = zoo_edges_of(z, n, n, n * each, src, dst), of = zoo_incidence(z),
-              whole = zoo_whole(z, n);
+        sampled[e] = REAL(sample[e]);
     LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
-    EDGE_ROWS("qe", pairs, "q", RECEIVERS), EDGE_ROWS("ke", pairs, "k", SENDERS);
-    MULTIPLY("qk", "qe", "ke"), OP("dots", head_sum, "qk", (double)heads);
-    SCALE("s", "dots", 1 / sqrt((double)d / (double)heads));
-    HOP("largest", of, "s", heads, max), HOP("sums", of, "s", heads, sum);
+    STEP(OP, "dots", .op = &gnn_op_score_rows, .inputs = {"q", "k", "sampled"},
+         .options = {(double)heads});
+    SCALE("s", "dots", 1 / sqrt((double)width)), OP("of heads", transpose_heads, "s", (double)heads);
+    for (int64_t e = 0; e < each; e++)
+        COLUMNS(NAMED("s%d", (int)e), "of heads", e * heads, heads);
+    zoo_maximum(z, "largest", "s", each), OP("sums", head_sum, "s", (double)heads);
     ADD_TIMES("M", "largest", -1 / (double)n, "sums");
-    STEP(OP, "best", .op = &gnn_op_top_rows, .graph = whole, .inputs = {"M"}, .options = {R("p.u")});
-    ATTEND("full", slot, "q", "k", "v", d, .heads = heads);
+    STEP(OP, "best", .op = &gnn_op_choose_rows, .graph = zoo_whole(z, n), .inputs = {"M"},
+         .options = {(double)u});
     STEP(AGGREGATE, "lazy", .graph = slot, .inputs = {"v"}, .layer = {.in = d, .aggregator = others});
-    SUBTRACT("more", "full", "lazy"), SCALE_HEADS("change", "more", "best");
-    ADD("heads", "lazy", "change"), LINEAR("o", "heads", d, COUNT("w.o"));
+    for (int h = 0; h < heads; h++) {
+        for (const char *c = "qkv"; *c; c++)
+            COLUMNS(NAMED("%c%d", *c, h), NAMED("%c", *c), h * width, width);
+        COLUMNS(NAMED("lazy%d", h), "lazy", h * width, width);
+        ROWS(NAMED("row%d", h), "best", h, 1),
+            OP(NAMED("ids%d", h), unfold_rows, NAMED("row%d", h), (double)u);
+        OP2(NAMED("own%d", h), gather_rows, NAMED("q%d", h), NAMED("ids%d", h));
+        OP2(NAMED("read%d", h), gather_rows, "rows", NAMED("ids%d", h));
+        OP2(NAMED("e%d", h), score_rows, NAMED("own%d", h), NAMED("k%d", h), NAMED("read%d", h));
+        SCALE(NAMED("f%d", h), NAMED("e%d", h), 1 / sqrt((double)width)),
+            OP(NAMED("a%d", h), softmax_rows, NAMED("f%d", h), 0);
+        OP2(NAMED("full%d", h), weigh_rows, NAMED("a%d", h), NAMED("v%d", h), NAMED("read%d", h));
+        OP2(NAMED("less%d", h), gather_rows, NAMED("lazy%d", h), NAMED("ids%d", h));
+        SUBTRACT(NAMED("more%d", h), NAMED("full%d", h), NAMED("less%d", h));
+        OP2(NAMED("change%d", h), scatter_rows, NAMED("more%d", h), NAMED("ids%d", h), "x");
+        ADD(NAMED("head%d", h), NAMED("lazy%d", h), NAMED("change%d", h));
+    }
+    zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, COUNT("w.o"));
 }
 
 /* G3 | Informer, ProbSparse | the u rows with the largest max - mean of sampled scores attend, the
- * others get the mean of v | O(n^2 d) here | Zhou et al. 2021 */
+ * others get the mean of v | O((u + sampled) n d) | Zhou et al. 2021 */
 ENTRY(probsparse)
 {
-    prob_sparse(z, zoo_complete(z), &gnn_aggregator_mean);
+    zoo_rows_of_segment(z, "rows"), prob_sparse(z, zoo_complete(z), &gnn_aggregator_mean);
 }
 
 /* G3 | Informer, ProbSparse, causal | the same over earlier rows; the others get the running sum of
- * v | O(n^2 d) here | Zhou et al. 2021 */
+ * v | O((u + sampled) n d) | Zhou et al. 2021 */
 ENTRY(probsparse_causal)
 {
+    const int64_t n = COUNT("x");
+    gnn_real_t *rows = zoo_rows_of_segment(z, "rows");
+    for (int64_t e = 0; e < n * n; e++)
+        rows[e] = REAL(e % n <= e / n ? e % n : -1);
     prob_sparse(z, zoo_causal(z), &gnn_aggregator_sum);
+}
+
+/* 6.3 | Memorizing Transformer | causal attention, and every head attends to the k keys of a bank
+ * with the largest products; y = g far + (1 - g) near, g a gate per head | O(n (n + bank) d) |
+ * Wu et al. 2022 */
+ENTRY(memorizing)
+{
+    const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), k = N("p.k"),
+                  bank = zoo_shape(z, "bank_k", 1);
+    LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
+    for (const char *c = "kv"; *c; c++) {
+        OP(NAMED("rows %c", *c), unfold_rows, NAMED("bank_%c", *c), (double)bank);
+        for (int h = 0; h < heads; h++)
+            ROWS(NAMED("bank %c%d", *c, h), NAMED("rows %c", *c), h * bank, bank);
+        zoo_concat(z, NAMED("bank %c", *c), NAMED("bank %c", *c), heads);
+    }
+    STEP(OP, "ids", .op = &gnn_op_choose_senders, .inputs = {"q", "bank k"},
+         .graph = zoo_bipartite(z, 1, &n, &bank), .options = {(double)k, (double)heads});
+    STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "bank k", "ids"},
+         .options = {(double)heads, 1});
+    SCALE("scores", "products", 1 / sqrt((double)d / (double)heads));
+    OP("w", softmax_rows, "scores", (double)heads);
+    STEP(OP, "far", .op = &gnn_op_weigh_rows, .inputs = {"w", "bank v", "ids"},
+         .options = {(double)heads});
+    ATTEND("near", zoo_causal(z), "q", "k", "v", d, .heads = heads);
+    PARAMETER("b", 1, heads), ACTIVATION("gate", "b", SIGMOID), zoo_filled(z, "ones", n, heads, 1),
+        MULTIPLY("gates", "ones", "gate");
+    SUBTRACT("apart", "far", "near"), SCALE_HEADS("part", "apart", "gates"),
+        ADD("heads", "near", "part"), LINEAR("o", "heads", d, d);
 }
 
 FAMILY(G, AT(mab), AT(sab), AT(isab), AT(pma), AT(isab_plain), AT(luna), AT(perceiver),
        AT(agent_attention), AT(soft_moe), AT(slot_attention), AT(linformer), AT(linformer_shared),
        AT(memory_compressed), AT(poolingformer), AT(funnel_pooling), AT(funnel_upsampling),
        AT(informer_distilling), AT(low_rank_and_band), AT(clustered), AT(clustered_improved),
-       AT(probsparse), AT(probsparse_causal))
+       AT(probsparse), AT(probsparse_causal), AT(memorizing))

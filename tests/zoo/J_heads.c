@@ -75,29 +75,28 @@ ENTRY(hard_concrete_gates)
     STACK("y", "gates", "L0");
 }
 
-/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 d heads) | Shazeer et al.
+/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 (d + heads^2)) | Shazeer et al.
  * 2020 */
 ENTRY(talking_heads)
 {
-    const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
+    const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), most = zoo_longest(z);
+    const gnn_real_t *rows = zoo_rows_of_segment(z, "rows");
+    gnn_real_t *scored = zoo_constant(z, "scored", n, most),
+               *hides = zoo_constant(z, "hides", n, heads * most);
+    for (int64_t e = 0; e < n * most; e++) { /* past the end of a segment a row that is hidden */
+        scored[e] = rows[e] < 0 ? rows[e / most * most] : rows[e];
+        for (int64_t h = 0; h < heads; h++)
+            hides[e / most * heads * most + h * most + e % most] = REAL(rows[e] < 0 ? -1e9 : 0);
+    }
     project(z);
-    for (int g = 0; g < heads; g++) {
-        PARAMETER(NAMED("mix%d", g), 1, heads);
-        BIND(NAMED("mix%d.rows", g), "Pl", .base = g * heads);
-        SCALE_HEADS(NAMED("q%d", g), "q", NAMED("mix%d", g));
-    }
-    zoo_concat(z, "queries", "q", heads);
-    ATTEND("a", zoo_complete(z), "queries", "k", "v", d, .heads = heads, .key_heads = 1,
-           .value_heads = 1, .d_k = d, .d_v = d, .scale = REAL(1 / sqrt((double)width)));
-    for (int h = 0; h < heads; h++) {
-        for (int g = 0; g < heads; g++)
-            COLUMNS(NAMED("a%d_%d", h, g), "a", g * d + h * width, width);
-        zoo_concat(z, NAMED("a%d", h), NAMED("a%d_", h), heads);
-        PARAMETER(NAMED("out%d", h), heads, 1);
-        BIND(NAMED("out%d.rows", h), "Pw", .base = h * heads);
-        OP2(NAMED("y%d", h), mix_heads, NAMED("a%d", h), NAMED("out%d", h));
-    }
-    zoo_concat(z, "heads", "y", heads);
+    STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "k", "scored"},
+         .options = {(double)heads});
+    SCALE("scores", "products", 1 / sqrt((double)d / (double)heads));
+    PARAMETER("Pl", heads, heads), OP2("mixed", mix_heads, "scores", "Pl"), TURN("Pl.rows", "Pl");
+    ADD("seen", "mixed", "hides"), OP("a", softmax_rows, "seen", (double)heads);
+    PARAMETER("Pw", heads, heads), OP2("w", mix_heads, "a", "Pw"), TURN("Pw.rows", "Pw");
+    STEP(OP, "heads", .op = &gnn_op_weigh_rows, .inputs = {"w", "v", "rows"},
+         .options = {(double)heads});
     LINEAR("o", "heads", d, d);
 }
 
@@ -187,6 +186,67 @@ ENTRY(routing_by_agreement)
         }
     }
     zoo_concat(z, "y", NAMED("v%d_", (int)rounds - 1), capsules);
+}
+
+/* Columns of x for each head again. */
+static void for_heads(zoo_t *z, const char *name, const char *x, int64_t heads)
+{
+    for (int h = 0; h < heads; h++)
+        SCALE(NAMED("%s%d", name, h), x, 1);
+    zoo_concat(z, name, name, heads);
+}
+
+/* J8 | EM routing | votes V_hj of heads for capsules; a round takes the weighted mean and variance
+ * of the votes of each capsule, its activation sigmoid(b_a - sum (b_u + log sigma) sum_h R), then R
+ * = softmax of log a_j N(V; mean, variance) | O(n heads capsules d rounds) | Hinton et al. 2018,
+ * Gu and Feng 2019 */
+ENTRY(em_routing)
+{
+    const int64_t n = COUNT("x"), heads = N("p.heads"), capsules = N("p.capsules"),
+                  d = zoo_shape(z, "w.W", 2), out = zoo_shape(z, "w.W", 3), rounds = N("p.rounds");
+    const double J = (double)capsules, H = (double)heads;
+    PARAMETER("W", heads * d, capsules * out);
+    STEP(OP, "V", .op = &gnn_op_block_product, .inputs = {"x", "W"}, .options = {H});
+    BIND("W.rows", "W", .strided = true, .row_block = d, .row_outer = capsules * d * out,
+         .row_step = out, .col_block = out, .col_outer = d * out, .col_step = 1);
+    PARAMETER("u", 1, heads * d), MULTIPLY("x u", "x", "u"), OP("x.u", head_sum, "x u", H),
+        ACTIVATION("a", "x.u", SIGMOID);
+    PARAMETER("bu", 1, capsules), PARAMETER("ba", 1, capsules);
+    zoo_filled(z, "R0", n, heads * capsules, 1 / J),
+        zoo_filled(z, "least", 1, capsules * out, R("p.eps"));
+    for (int t = 0; t < (int)rounds; t++) {
+        const char *Ra = NAMED("Ra%d", t), *total = NAMED("total%d", t), *by = NAMED("by%d", t),
+                   *mean = NAMED("mean%d", t), *apart = NAMED("apart%d", t), *s2 = NAMED("s2.%d", t),
+                   *square = NAMED("square%d", t), *logs = NAMED("log s2.%d", t),
+                   *active = NAMED("a%d", t), *sums = NAMED("log sum%d", t);
+        SCALE_HEADS(Ra, NAMED("R%d", t), "a"), OP(total, fold_heads, Ra, H), OP(by, power, total, -1);
+        SCALE_HEADS(NAMED("RaV%d", t), "V", Ra),
+            OP(NAMED("sum%d", t), fold_heads, NAMED("RaV%d", t), H);
+        SCALE_HEADS(mean, NAMED("sum%d", t), by), for_heads(z, NAMED("means%d.", t), mean, heads);
+        SUBTRACT(apart, "V", NAMED("means%d.", t)), MULTIPLY(square, apart, apart);
+        SCALE_HEADS(NAMED("Ra s%d", t), square, Ra),
+            OP(NAMED("spread%d", t), fold_heads, NAMED("Ra s%d", t), H);
+        SCALE_HEADS(NAMED("var%d", t), NAMED("spread%d", t), by), ADD(s2, NAMED("var%d", t), "least");
+        OP(logs, log, s2, 0), OP(sums, head_sum, logs, J), SCALE(NAMED("half%d", t), sums, 0.5);
+        ADD_TIMES(NAMED("bits%d", t), NAMED("half%d", t), (double)out, "bu");
+        MULTIPLY(NAMED("cost%d", t), NAMED("bits%d", t), total),
+            SCALE(NAMED("-cost%d", t), NAMED("cost%d", t), -1);
+        ADD(NAMED("logit%d", t), NAMED("-cost%d", t), "ba"),
+            ACTIVATION(active, NAMED("logit%d", t), SIGMOID);
+        if (t + 1 == (int)rounds)
+            break;
+        OP(NAMED("by s2.%d", t), power, s2, -1),
+            for_heads(z, NAMED("precision%d.", t), NAMED("by s2.%d", t), heads);
+        MULTIPLY(NAMED("far%d", t), square, NAMED("precision%d.", t)),
+            OP(NAMED("distance%d", t), head_sum, NAMED("far%d", t), H * J);
+        OP(NAMED("log a%d", t), log, active, 0),
+            SUBTRACT(NAMED("of j%d", t), NAMED("log a%d", t), NAMED("half%d", t));
+        for_heads(z, NAMED("of hj%d.", t), NAMED("of j%d", t), heads);
+        ADD_TIMES(NAMED("lp%d", t), NAMED("of hj%d.", t), -0.5, NAMED("distance%d", t));
+        OP(NAMED("R%d", t + 1), softmax_rows, NAMED("lp%d", t), H);
+    }
+    zoo_also(z, NAMED("a%d", (int)rounds - 1), "a");
+    SCALE_HEADS("y", NAMED("mean%d", (int)rounds - 1), NAMED("a%d", (int)rounds - 1));
 }
 
 /* 6.3 | Differential attention | (softmax(q1 k1) - lambda softmax(q2 k2)) v, causal | O(n^2 d)
@@ -590,9 +650,9 @@ ENTRY(disagreement)
 
 FAMILY(J, AT(multi_query), AT(grouped_query), AT(key_heads_value_heads), AT(free_head_size),
        AT(head_gates), AT(hard_concrete_gates), AT(talking_heads), AT(collaborative_heads),
-       AT(multi_scale), AT(routing_by_agreement), AT(differential), AT(gated_output),
-       AT(latent_attention), AT(undirected), AT(softcap), AT(qk_norm_l2), AT(qk_norm_rms),
-       AT(l2_scores), AT(sinks), AT(softmax_one), AT(weigher_linear), AT(weigher_sigmoid),
-       AT(hard_argmax_straight_through), AT(gumbel_attention), AT(gumbel_attention_hard),
-       AT(weigher_relu), AT(weigher_relu_squared), AT(stick_breaking), AT(slots), AT(cope),
-       AT(guided_attention), AT(disagreement))
+       AT(multi_scale), AT(routing_by_agreement), AT(em_routing), AT(differential),
+       AT(gated_output), AT(latent_attention), AT(undirected), AT(softcap), AT(qk_norm_l2),
+       AT(qk_norm_rms), AT(l2_scores), AT(sinks), AT(softmax_one), AT(weigher_linear),
+       AT(weigher_sigmoid), AT(hard_argmax_straight_through), AT(gumbel_attention),
+       AT(gumbel_attention_hard), AT(weigher_relu), AT(weigher_relu_squared), AT(stick_breaking),
+       AT(slots), AT(cope), AT(guided_attention), AT(disagreement))

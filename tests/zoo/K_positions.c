@@ -435,19 +435,27 @@ ENTRY(kerple_log)
     by_table(z, zoo_causal(z), "table", (double)zoo_longest(z), GNN_BUCKET_CLIP_CAUSAL);
 }
 
-/* J5 | Adaptive span | s_ij + log clamp((R + z_h - |i - j|) / R, 0, 1), causal | O(n^2 d) |
+/* J5 | Adaptive span | s_ij + log clamp((R + z_h - |i - j|) / R, 0, 1) over a causal window of the
+ * largest span, max z + R, which a program makes anew when it has shrunk | O(n span d) |
  * Sukhbaatar et al. 2019 */
 ENTRY(adaptive_span)
 {
-    const int64_t heads = N("p.heads"), n = zoo_longest(z);
-    add_distances(z, R("p.ramp"));
-    zoo_filled(z, "ones", heads, n, 1);
-    PARAMETER("z", heads, 1);
-    MULTIPLY("span", "ones", "z");
-    ADD("left", "span", "distance"), SCALE("ramp", "left", 1 / R("p.ramp"));
-    OP("mask", clamp, "ramp", 0, 1);
-    OP("table", log, "mask", 1e-30);
-    by_table(z, zoo_causal(z), "table", (double)n, GNN_BUCKET_CLIP_CAUSAL);
+    const int64_t heads = N("p.heads"), longest = zoo_longest(z);
+    const gnn_tensor_t spans = golden_tensor(&z->g, "w.z");
+    double largest = 0;
+    for (int64_t h = 0; h < heads; h++)
+        largest = fmax(largest, (double)spans.data[h]);
+    const int64_t span = (int64_t)ceil(largest + R("p.ramp")),
+                  width = span < longest ? span : longest - 1;
+    gnn_real_t *distance = zoo_constant(z, "distance", 1, width + 1);
+    for (int64_t t = 0; t <= width; t++)
+        distance[t] = REAL((double)(t - width) + R("p.ramp"));
+    zoo_filled(z, "ones", heads, width + 1, 1), PARAMETER("z", heads, 1);
+    MULTIPLY("span", "ones", "z"), ADD("left", "span", "distance"),
+        SCALE("ramp", "left", 1 / R("p.ramp"));
+    OP("mask", clamp, "ramp", 0, 1), OP("table", log, "mask", 1e-30);
+    by_table(z, zoo_window(z, width, 1, GNN_ON), "table", (double)(width + 1),
+             GNN_BUCKET_CLIP_CAUSAL);
 }
 
 /* ---- on stored pairs ---- */

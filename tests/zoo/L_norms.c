@@ -57,6 +57,51 @@ ENTRY(l2_rows)
     STEP(NORM, "y", .inputs = {"x"}, .norm = GNN_NORM_L2, .in = COLS("x"));
 }
 
+/* Rows times 1 / psi, a row of running or of given statistics. */
+static void by_deviation(zoo_t *z, const char *name, const char *square, double eps)
+{
+    OP(NAMED("%s.by", name), power, square, -0.5, eps);
+    MULTIPLY(name, "x", NAMED("%s.by", name));
+}
+
+/* The norm of "unit", whose gradient is pulled towards 0 by the running nu; the next psi^2. A
+ * program has the next nu from the gradient g of the gains: nu (1 - (1 - a) mean(unit^2)) + (1 - a)
+ * gain g / n. */
+static void power_norm_of(zoo_t *z)
+{
+    const int64_t d = COLS("x");
+    const double a = R("p.a");
+    zoo_row(z, "r.nu"), MULTIPLY("nu x", "unit", "r.nu"), SCALE("-nu x", "nu x", -1);
+    DETACH("pull", "-nu x"), OP2("pulled", add_gradient, "unit", "pull");
+    SCALE("kept", "r.psi2", a), ADD_TIMES("psi2", "kept", 1 - a, "mean square");
+    PARAMETER("norm", 1, d), MULTIPLY("scaled", "pulled", "norm");
+    PARAMETER("bias", 1, d), ADD("y", "scaled", "bias"), zoo_also(z, "psi2", "psi2_new");
+}
+
+static void squares(zoo_t *z)
+{
+    zoo_row(z, "r.psi2"), MULTIPLY("square", "x", "x");
+    HOP("mean square", zoo_whole(z, COUNT("x")), "square", COLS("x"), mean);
+}
+
+/* L6 | PowerNorm | y = g x / psi + b, psi^2 the running mean of squares; backward adds -nu x / psi
+ * to the gradient of x / psi, nu a running mean | O(n d) | Shen et al. 2020 */
+ENTRY(power_norm)
+{
+    squares(z), by_deviation(z, "unit", "r.psi2", 0), power_norm_of(z);
+}
+
+/* L6 | PowerNorm, as the authors' code | the gradient is divided by the deviation of this batch
+ * | O(n d) | Shen et al. 2020 */
+ENTRY(power_norm_code)
+{
+    squares(z), by_deviation(z, "forward", "r.psi2", 0);
+    DETACH("batch", "mean square"), by_deviation(z, "backward", "batch", 0);
+    SUBTRACT("apart", "forward", "backward"), DETACH("step", "apart"),
+        ADD("unit", "backward", "step");
+    power_norm_of(z);
+}
+
 /* L7 | ReZero | y = x + a f(x), a = 0 at first | O(n d) | Bachlechner et al. 2021 */
 ENTRY(rezero)
 {
@@ -182,6 +227,7 @@ ENTRY(group_norm_heads)
     ADD("y", "gained", "bias");
 }
 
-FAMILY(L, AT(admin), AT(ada_norm), AT(ada_norm_full_gradient), AT(scale_norm), AT(l2_rows),
-       AT(rezero), AT(gtrxl_gate), AT(dlcl), AT(rms_norm), AT(rms_norm_plus_one), AT(deep_norm),
-       AT(layer_scale), AT(sandwich_norm), AT(dynamic_tanh), AT(group_norm_heads))
+FAMILY(L, AT(power_norm), AT(power_norm_code), AT(admin), AT(ada_norm), AT(ada_norm_full_gradient),
+       AT(scale_norm), AT(l2_rows), AT(rezero), AT(gtrxl_gate), AT(dlcl), AT(rms_norm),
+       AT(rms_norm_plus_one), AT(deep_norm), AT(layer_scale), AT(sandwich_norm), AT(dynamic_tanh),
+       AT(group_norm_heads))

@@ -108,18 +108,22 @@ ENTRY(adapter)
     ADD("y", "x", "f");
 }
 
-/* O3 | Conditional computation | y = x + g f(x), one gate per row | O(n d^2) | Bapna et al.
- * 2020 */
+/* O3 | Conditional computation (CCT) | y = x + g f(x), g a gate per row from a small network; rows
+ * whose gate is not above a threshold, 0 while training, are left out of f; (mean g - budget)^2 is
+ * a term of the loss | O(running rows d^2) | Bapna et al. 2020 */
 ENTRY(conditional)
 {
-    FEED_FORWARD("f", "x", "", RELU);
-    AFFINE("Vg", "x", COLS("x"), COUNT("w.Vg"));
-    BIND("Vg.bias", "c", .base = 0);
-    ACTIVATION("r", "Vg", RELU);
-    AFFINE("Wg", "r", COUNT("w.Vg"), 1);
-    ACTIVATION("g", "Wg", SIGMOID);
-    MULTIPLY("gated", "f", "g");
-    ADD("y", "x", "gated");
+    const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W1");
+    const double threshold = 0, budget = 0.5;
+    AFFINE("Vg", "x", d, COUNT("w.Vg")), BIND("Vg.bias", "c", .base = 0);
+    ACTIVATION("r", "Vg", RELU), AFFINE("Wg", "r", COUNT("w.Vg"), 1), ACTIVATION("g", "Wg", SIGMOID);
+    OP("on", between, "g", threshold, 1), zoo_filled(z, "one", n, 1, 1),
+        SUBTRACT("running", "on", "one");
+    zoo_some_rows(z, "in", "x", "running", "W1", "b1", hidden, d), ACTIVATION("inner", "in", RELU);
+    zoo_some_rows(z, "f", "inner", "running", "W2", "b2", d, hidden);
+    HOP("used", zoo_whole(z, n), "g", 1, mean), zoo_filled(z, "budget", 1, 1, budget);
+    SUBTRACT("over", "used", "budget"), MULTIPLY("budget loss", "over", "over");
+    MULTIPLY("gate", "g", "on"), MULTIPLY("gated", "f", "gate"), ADD("y", "x", "gated");
 }
 
 /* A9 | Highway gate | y = g f(x) + (1 - g) x, g = sigmoid(x W + b) | O(n d^2) | Srivastava et

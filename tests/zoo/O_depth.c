@@ -24,15 +24,6 @@ ENTRY(universal_transformer)
     REPEAT("y", slot, steps, LAST, "h", "h0", "h");
 }
 
-/* y = x W' + b for the rows with id 0; no work, and zeros, for those with id -1. */
-static void some_rows(zoo_t *z, const char *name, const char *x, const char *weight,
-                      const char *bias, int64_t out, int64_t in)
-{
-    PARAMETER(weight, out, in), PARAMETER(bias, 1, out);
-    STEP(OP, name, .op = &gnn_op_grouped_product, .inputs = {x, weight, "running", bias},
-         .options = {1, 1});
-}
-
 /* O2 | adaptive computation time | h_t = h_t-1 + f(h_t-1), p_t = sigmoid(w h_t + b); a row halts
  * once the sum of p exceeds 1 - eps, and is left out of f from then on; y = sum of p_t h_t, the
  * rest of 1 for the last | O(running rows d^2) | Graves 2016 */
@@ -49,8 +40,8 @@ ENTRY(adaptive_computation_time)
         COLUMNS("spent0", "state0", 2, 1);
     AT_ROUND("t", rounds, "times"), AT_ROUND("may go", rounds, "goes"),
         SUBTRACT("running", "on", "one");
-    some_rows(z, "in", "h0", "W1", "b1", hidden, d), ACTIVATION("relu", "in", RELU);
-    some_rows(z, "out", "relu", "W2", "b2", d, hidden), ADD("h", "h0", "out");
+    zoo_some_rows(z, "in", "h0", "running", "W1", "b1", hidden, d), ACTIVATION("relu", "in", RELU);
+    zoo_some_rows(z, "out", "relu", "running", "W2", "b2", d, hidden), ADD("h", "h0", "out");
     AFFINE("w", "h", d, 1), ACTIVATION("p", "w", SIGMOID), SUBTRACT("after", "left0", "p");
     STEP(OP, "sure", .op = &gnn_op_between, .inputs = {"after"}, .options = {R("p.eps"), 1e9});
     MULTIPLY("go", "sure", "may go"), SUBTRACT("more", "p", "left0"), MULTIPLY("some", "more", "go");
@@ -64,7 +55,7 @@ ENTRY(adaptive_computation_time)
     COLUMNS("spent", "all", d + 2, 1), HOP("ponder", zoo_whole(z, n), "spent", 1, mean);
     zoo_also(z, "ponder", "ponder"), COLUMNS("y of all", "all", 0, d);
     MULTIPLY("y", "y of all", "one");
-    SET("W1.rows", "W1"), SET("W2.rows", "W2"), SET("w.weight", "w"), SET("w.bias", "b");
+    SET("w.weight", "w"), SET("w.bias", "b");
     zoo_unchecked(z, "b", "a sum that cancels: 2.2e-4 in float32");
 }
 

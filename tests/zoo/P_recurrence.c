@@ -51,23 +51,54 @@ ENTRY(exit_voting)
     exits(z);
 }
 
-/* O6 | Token-level exit | rows whose neighbourhood is certain keep their state from then on |
- * O(n^2 d layers) | Li et al. 2021 */
+/* A pre-norm layer for the rows that `on` has 1 for; the others keep their state, and are read. */
+static void some_rows_layer(zoo_t *z, const char *name, const char *x, const char *on,
+                            const char *running)
+{
+    const int64_t d = COLS("x"), hidden = COUNT(NAMED("w.%s.W1", name)), heads = N("p.heads");
+    const char *norm = NAMED("%s.norm_a", name), *after = NAMED("%s.norm_f", name),
+               *mid = NAMED("%s.mid", name), *ids = NAMED("%s.ids", name);
+    MULTIPLY(NAMED("%s.on", ids), "rows + 1", on), SUBTRACT(ids, NAMED("%s.on", ids), "ones");
+    NORM(norm, x, LAYER, d, R("p.eps")), LINEAR(NAMED("%s.k", name), norm, d, d),
+        LINEAR(NAMED("%s.v", name), norm, d, d);
+    zoo_some_rows(z, NAMED("%s.query", name), norm, running, NAMED("%s.q", name), NULL, d, d);
+    STEP(OP, NAMED("%s.products", name), .op = &gnn_op_score_rows, .options = {(double)heads},
+         .inputs = {NAMED("%s.query", name), NAMED("%s.k", name), ids});
+    SCALE(NAMED("%s.scores", name), NAMED("%s.products", name), 1 / sqrt((double)(d / heads)));
+    OP(NAMED("%s.w", name), softmax_rows, NAMED("%s.scores", name), (double)heads);
+    STEP(OP, NAMED("%s.heads", name), .op = &gnn_op_weigh_rows, .options = {(double)heads},
+         .inputs = {NAMED("%s.w", name), NAMED("%s.v", name), ids});
+    zoo_some_rows(z, NAMED("%s.read", name), NAMED("%s.heads", name), running, NAMED("%s.o", name),
+                  NULL, d, d);
+    ADD(mid, x, NAMED("%s.read", name)), NORM(after, mid, LAYER, d, R("p.eps"));
+    zoo_some_rows(z, NAMED("%s.in", name), after, running, NAMED("%s.W1", name),
+                  NAMED("%s.b1", name), hidden, d);
+    ACTIVATION(NAMED("%s.relu", name), NAMED("%s.in", name), RELU);
+    zoo_some_rows(z, NAMED("%s.f", name), NAMED("%s.relu", name), running, NAMED("%s.W2", name),
+                  NAMED("%s.b2", name), d, hidden);
+    ADD(name, mid, NAMED("%s.f", name));
+}
+
+/* O6 | Token-level exit | rows whose neighbourhood is certain keep their state from then on, and
+ * are left out of later layers but for their keys and values | O(running rows n d) | Li et al.
+ * 2021 */
 ENTRY(exit_tokens)
 {
-    const int64_t n = COUNT("x"), d = COLS("x"), classes = COUNT("w.C");
-    const int slot = zoo_complete(z), near = zoo_window(z, N("p.window"), 1, GNN_OFF);
-    zoo_filled(z, "on0", n, 1, 1), SCALE("x0", "x", 1);
+    const int64_t n = COUNT("x"), d = COLS("x"), classes = COUNT("w.C"), most = zoo_longest(z);
+    const int near = zoo_window(z, N("p.window"), 1, GNN_OFF);
+    gnn_real_t *rows = zoo_rows_of_segment(z, "rows + 1");
+    for (int64_t e = 0; e < n * most; e++)
+        rows[e] += 1;
+    zoo_filled(z, "one", n, 1, 1), zoo_filled(z, "ones", 1, most, 1), SCALE("on1", "one", 1);
     for (int l = 1; l <= 4; l++) {
-        const char *x = NAMED("x%d", l - 1), *on = NAMED("on%d", l - 1);
-        pre_norm(z, NAMED("%d", l), slot, x, NULL, N("p.heads"), "w.1.W1");
-        SUBTRACT(NAMED("change%d", l), NAMED("%d", l), x),
-            MULTIPLY(NAMED("kept%d", l), NAMED("change%d", l), on);
-        ADD(NAMED("x%d", l), x, NAMED("kept%d", l));
+        const char *x = l > 1 ? NAMED("%d", l - 1) : "x", *on = NAMED("on%d", l),
+                   *layer = NAMED("%d", l);
+        const char *running = NAMED("running%d", l);
+        SUBTRACT(running, on, "one"), some_rows_layer(z, layer, x, on, running);
         if (l == 4)
             break;
-        STEP(LINEAR, l > 1 ? NAMED("C%d", l) : "C", .inputs = {NAMED("x%d", l)}, .in = d,
-             .out = classes, .bias = GNN_OFF, .share = l > 1 ? "C" : NULL);
+        STEP(LINEAR, l > 1 ? NAMED("C%d", l) : "C", .inputs = {layer}, .in = d, .out = classes,
+             .bias = GNN_OFF, .share = l > 1 ? "C" : NULL);
         DETACH(NAMED("logits%d", l), l > 1 ? NAMED("C%d", l) : "C"),
             OP(NAMED("p%d", l), softmax_rows, NAMED("logits%d", l), 0);
         OP(NAMED("log%d", l), log, NAMED("p%d", l), 0),
@@ -77,7 +108,7 @@ ENTRY(exit_tokens)
         HOP(NAMED("most%d", l), near, NAMED("u%d", l), 1, max);
         STEP(OP, NAMED("stay%d", l), .op = &gnn_op_between, .inputs = {NAMED("most%d", l)},
              .options = {R("p.threshold"), 1e9});
-        MULTIPLY(NAMED("on%d", l), on, NAMED("stay%d", l));
+        MULTIPLY(NAMED("on%d", l + 1), on, NAMED("stay%d", l));
     }
 }
 
@@ -113,47 +144,56 @@ static int chunks(zoo_t *z)
     return text;
 }
 
-/* A prior per sender that hides the memory in the first segment: `memory` rows, then a
- * segment's. */
-static void hidden_memory(zoo_t *z, int64_t memory)
+/* A prior per sender that hides the first hidden[t] of `memory` rows in segment t; then come the
+ * segment's rows. */
+static void hide_rows(zoo_t *z, int64_t memory, const int64_t *hidden)
 {
-    const int64_t n = N("p.segment"), rounds = COUNT("x") / n, all = rounds * (memory + n),
-                  heads = N("p.heads");
+    const int64_t n = N("p.segment"), rounds = COUNT("x") / n, each = memory + n,
+                  all = rounds * each, heads = N("p.heads");
     gnn_real_t *hides = zoo_constant(z, "hides", all, heads);
-    for (int64_t e = 0; e < memory * heads; e++)
-        hides[e] = REAL(-1e9);
-    STEP(AT, "hide", .graph = zoo_complete_of(z, 1, &all), .inputs = {"hides"}, .rows = memory + n);
+    for (int64_t t = 0; t < rounds; t++)
+        for (int64_t e = 0; e < hidden[t] * heads; e++)
+            hides[t * each * heads + e] = REAL(-1e9);
+    STEP(AT, "hide", .graph = zoo_complete_of(z, 1, &all), .inputs = {"hides"}, .rows = each);
 }
 
-/* A pre-norm layer over a segment: causal, after `rows` memory rows that all of them read. */
-static void segment_layer(zoo_t *z, const char *name, int l, const char *x, const char *memory,
-                          int64_t rows)
+/* The first segment has no memory. */
+static void hidden_memory(zoo_t *z, int64_t memory)
 {
-    const int64_t d = COLS("x"), n = N("p.segment");
+    int64_t *hidden = zoo_room(z, COUNT("x") / N("p.segment"));
+    hidden[0] = memory;
+    hide_rows(z, memory, hidden);
+}
+
+/* A pre-norm layer over a segment: causal, after `rows` memory rows that all of them read. The
+ * names of its arrays begin with `layer`. */
+static void segment_layer(zoo_t *z, const char *name, const char *layer, const char *x,
+                          const char *memory, int64_t rows)
+{
+    const int64_t d = COLS("x"), n = N("p.segment"), hidden = COUNT(NAMED("w.%sW1", layer));
     const double eps = R("p.eps");
-    const char *own = NAMED("%d.norm_a", l), *of_memory = NAMED("%s.norm m", name),
+    const char *own = NAMED("%snorm_a", layer), *of_memory = NAMED("%s.norm m", name),
                *keys = NAMED("%s.keys", name), *mid = NAMED("%s.mid", name),
-               *norm = NAMED("%d.norm_f", l), *relu = NAMED("%s.relu", name);
+               *norm = NAMED("%snorm_f", layer), *relu = NAMED("%s.relu", name);
     int32_t *low = zoo_room32(z, n), *high = zoo_room32(z, n);
     for (int64_t i = 0; i < n; i++)
         high[i] = (int32_t)(rows + i + 1);
     NORM(own, x, LAYER, d, eps);
     STEP(NORM, of_memory, .inputs = {memory}, .norm = GNN_NORM_LAYER, .in = d, .eps = REAL(eps),
          .share = own);
-    STACK(keys, of_memory, own), LINEAR(NAMED("%d.q", l), own, d, d),
-        LINEAR(NAMED("%d.k", l), keys, d, d), LINEAR(NAMED("%d.v", l), keys, d, d);
+    STACK(keys, of_memory, own), LINEAR(NAMED("%sq", layer), own, d, d),
+        LINEAR(NAMED("%sk", layer), keys, d, d), LINEAR(NAMED("%sv", layer), keys, d, d);
     STEP(AGGREGATE, NAMED("%s.a", name), .graph = zoo_spans_of(z, n, rows + n, low, high),
-         .query = NAMED("%d.q", l), .key = NAMED("%d.k", l), .inputs = {NAMED("%d.v", l)},
+         .query = NAMED("%sq", layer), .key = NAMED("%sk", layer), .inputs = {NAMED("%sv", layer)},
          .priors = {"hide"},
          .layer = {.in = d,
                    .heads = N("p.heads"),
                    .aggregator = &gnn_aggregator_attention,
                    .priors = {{&gnn_prior_sender, .given = GNN_ON}}});
-    LINEAR(NAMED("%d.o", l), NAMED("%s.a", name), d, d), ADD(mid, x, NAMED("%d.o", l));
-    NORM(norm, mid, LAYER, d, eps);
-    AFFINE(NAMED("%d.W1", l), norm, d, COUNT(NAMED("w.%d.W1", l)));
-    ACTIVATION(relu, NAMED("%d.W1", l), RELU);
-    AFFINE(NAMED("%d.W2", l), relu, COUNT(NAMED("w.%d.W1", l)), d), ADD(name, mid, NAMED("%d.W2", l));
+    LINEAR(NAMED("%so", layer), NAMED("%s.a", name), d, d), ADD(mid, x, NAMED("%so", layer));
+    NORM(norm, mid, LAYER, d, eps), AFFINE(NAMED("%sW1", layer), norm, d, hidden);
+    ACTIVATION(relu, NAMED("%sW1", layer), RELU);
+    AFFINE(NAMED("%sW2", layer), relu, hidden, d), ADD(name, mid, NAMED("%sW2", layer));
 }
 
 /* Layer l of a segment reads the stopped states of the segment before: of its input, or of its
@@ -164,7 +204,7 @@ static void recurrence(zoo_t *z, bool of_output)
     const int text = chunks(z);
     hidden_memory(z, n), zoo_filled(z, "none", n, COLS("x"), 0);
     SCALE("m1", "none", 1), SCALE("m2", "none", 1);
-    segment_layer(z, "x1", 1, "chunk", "m1", n), segment_layer(z, "x2", 2, "x1", "m2", n);
+    segment_layer(z, "x1", "1.", "chunk", "m1", n), segment_layer(z, "x2", "2.", "x1", "m2", n);
     DETACH("next m1", of_output ? "x1" : "chunk"), DETACH("next m2", of_output ? "x2" : "x1");
     REPEAT("y", text, 0, ALL, "x2", "m1", "next m1", "m2", "next m2");
 }
@@ -190,7 +230,7 @@ ENTRY(recurrence_summary)
     const int64_t n = N("p.segment"), d = COLS("x"), hidden = COUNT("w.z.W1");
     const int text = chunks(z), whole = zoo_whole(z, n);
     hidden_memory(z, 1), zoo_filled(z, "none", 1, d, 0), SCALE("m", "none", 1);
-    segment_layer(z, "x1", 1, "chunk", "m", 1), segment_layer(z, "x2", 2, "x1", "m", 1);
+    segment_layer(z, "x1", "1.", "chunk", "m", 1), segment_layer(z, "x2", "2.", "x1", "m", 1);
     PARAMETER("a", 1, 3), OP("shares", softmax_rows, "a", 0);
     const char *states[] = {"chunk", "x1", "x2"};
     for (int l = 0; l <= 2; l++) {
@@ -259,6 +299,117 @@ ENTRY(memformer)
     STACK("rows", "out", "next m"), rows_then_memory(z, "rows", "m", "next m", 0, slots);
 }
 
+/* The two halves of a memory, row by row, as one: their mean, maximum, or a convolution. */
+typedef enum { MEAN, LARGEST, CONVOLUTION } squeeze_t;
+
+static void squeeze(zoo_t *z, squeeze_t how)
+{
+    const int64_t d = COLS("x");
+    OP("pairs", fold_rows, "mem", 2), COLUMNS("even", "pairs", 0, d), COLUMNS("odd", "pairs", d, d);
+    if (how == MEAN)
+        ADD("both", "even", "odd"), SCALE("new", "both", 0.5);
+    else if (how == LARGEST)
+        STEP(MAXIMUM, "new", .inputs = {"even", "odd"});
+    else
+        AFFINE("conv", "pairs", 2 * d, d), SCALE("new", "conv", 1), SET("conv.bias", "cb");
+}
+
+/* A parameter of the layer as a value, without its gradient. */
+static void stopped(zoo_t *z, const char *name, const char *field, int64_t rows)
+{
+    STEP(PARAMETER, NAMED("%s.own", name), .rows = rows, .out = COLS("x"), .share = field);
+    DETACH(name, NAMED("%s.own", name));
+}
+
+/* LN x with the stopped gains of the layer. */
+static void stopped_norm(zoo_t *z, const char *name, const char *x)
+{
+    NORM(NAMED("%s.plain", name), x, LAYER, COLS("x"), R("p.eps"));
+    zoo_fixed(z, NAMED("%s.plain", name));
+    MULTIPLY(NAMED("%s.scaled", name), NAMED("%s.plain", name), "gain");
+    ADD(name, NAMED("%s.scaled", name), "shift");
+}
+
+/* Attention of the segment's rows to `rows` rows x, with the stopped parameters. */
+static void stopped_attention(zoo_t *z, const char *name, const char *x, int64_t rows)
+{
+    const int64_t n = N("p.segment");
+    const int slot = zoo_complete_of(z, 1, &rows);
+    stopped_norm(z, NAMED("%s.norm", name), x);
+    for (const char *c = "kv"; *c; c++)
+        STEP(OP, NAMED("%s.%c", name, *c), .op = &gnn_op_segment_matmul, .graph = slot,
+             .inputs = {NAMED("%s.norm", name), NAMED("W%c", *c)});
+    ATTEND(name, zoo_bipartite(z, 1, &n, &rows), "query", NAMED("%s.k", name), NAMED("%s.v", name),
+           COLS("x"), .heads = N("p.heads"));
+}
+
+/* The mean squared difference of attention to the memory and to its compression, "aux row". */
+static void compression_loss(zoo_t *z)
+{
+    const int64_t n = N("p.segment"), d = COLS("x"), rounds = COUNT("x") / n;
+    gnn_real_t *has = zoo_constant(z, "has memory", rounds, 1);
+    for (int64_t t = 1; t < rounds; t++)
+        has[t] = 1;
+    stopped(z, "gain", "norm_a.gain", 1), stopped(z, "shift", "norm_a.shift", 1);
+    stopped(z, "Wq", "q", d), stopped(z, "Wk", "k", d), stopped(z, "Wv", "v", d);
+    DETACH("fixed", "chunk"), stopped_norm(z, "fixed norm", "fixed");
+    STEP(OP, "query", .op = &gnn_op_segment_matmul, .graph = zoo_complete_of(z, 1, &n),
+         .inputs = {"fixed norm", "Wq"});
+    stopped_attention(z, "of memory", "mem", n), stopped_attention(z, "of new", "new", n / 2);
+    SUBTRACT("apart", "of memory", "of new"), MULTIPLY("square", "apart", "apart"),
+        OP("of rows", head_sum, "square", 1), HOP("of all", zoo_whole(z, n), "of rows", 1, mean);
+    AT_ROUND("counts", zoo_complete_of(z, 1, &rounds), "has memory"),
+        MULTIPLY("aux", "of all", "counts"), SCALE("mean square", "aux", 1 / (double)d);
+    zoo_filled(z, "ones", 1, d, 1), MULTIPLY("aux row", "ones", "mean square");
+}
+
+static void compressive(zoo_t *z, squeeze_t how)
+{
+    const int64_t n = N("p.segment"), d = COLS("x"), rounds = COUNT("x") / n, each = n + 1,
+                  all = rounds * each;
+    int64_t *hidden = zoo_room(z, rounds), *src = zoo_room(z, rounds), *dst = zoo_room(z, rounds);
+    int32_t *order = zoo_ids(z, "order", rounds * n);
+    hidden[0] = 2 * n, hidden[1] = n, hidden[2] = n / 2;
+    for (int64_t i = 0; i < rounds * n; i++)
+        order[i] = (int32_t)(i / n * each + i % n);
+    for (int64_t t = 0; t < rounds; t++)
+        src[t] = t * each + n;
+    (void)chunks(z);
+    hide_rows(z, 2 * n, hidden), zoo_filled(z, "none", n, d, 0);
+    SCALE("mem", "none", 1), SCALE("older", "none", 1), STACK("memories", "older", "mem");
+    segment_layer(z, "rows", "", "chunk", "memories", 2 * n), squeeze(z, how), compression_loss(z);
+    ROWS("kept", "older", n / 2, n / 2), STACK("grown", "kept", "new"),
+        DETACH("next older", "grown"), DETACH("next mem", "chunk"),
+        STACK("result", "rows", "aux row");
+    REPEAT("all", zoo_complete_of(z, 1, &all), 0, ALL, "result", "mem", "next mem", "older",
+           "next older");
+    PICK("y rows", "all", "order"),
+        HOP("loss", zoo_edges_of(z, 1, all, rounds, src, dst), "all", d, sum);
+    STACK("y", "y rows", "loss");
+}
+
+/* P2 | Compressive Transformer, mean | memory that falls out is kept as means of pairs; the loss of
+ * compression, in the last row, compares attention to both, with stopped parameters | O(n^2 d) a
+ * segment | Rae et al. 2020 */
+ENTRY(compressive_mean)
+{
+    compressive(z, MEAN);
+}
+
+/* P2 | Compressive Transformer, maximum | memory that falls out is kept as maxima of pairs |
+ * O(n^2 d) a segment | Rae et al. 2020 */
+ENTRY(compressive_max)
+{
+    compressive(z, LARGEST);
+}
+
+/* P2 | Compressive Transformer, convolution | memory that falls out is kept by a convolution of
+ * pairs, which learns from the loss of compression alone | O(n^2 d) a segment | Rae et al. 2020 */
+ENTRY(compressive_conv)
+{
+    compressive(z, CONVOLUTION);
+}
+
 /* ---- hierarchy ---- */
 
 /* P6 | HAN, gated context | y = g x + (1 - g) d, d attention to the context, g = sigmoid(W [x,
@@ -322,5 +473,5 @@ ENTRY(transformer_in_transformer)
 
 FAMILY(P, AT(exit_entropy), AT(exit_patience), AT(exit_voting), AT(exit_tokens), AT(reversible),
        AT(xl_recurrence), AT(ernie_doc_recurrence), AT(recurrence_summary), AT(memformer),
-       AT(recurrent_memory), AT(gated_context), AT(paragraph_pooling), AT(two_level),
-       AT(transformer_in_transformer))
+       AT(recurrent_memory), AT(compressive_mean), AT(compressive_max), AT(compressive_conv),
+       AT(gated_context), AT(paragraph_pooling), AT(two_level), AT(transformer_in_transformer))

@@ -122,5 +122,125 @@ ENTRY(loss_info_nce_both)
     nce(z, "a", "unit x", "unit c", 0.5), nce(z, "b", "unit c", "unit x", 0.5), ADD("y", "a", "b");
 }
 
+/* ---- losses of sets ---- */
+
+/* Corners of boxes: centre - size / 2, centre + size / 2, which are columns of `x`. */
+static void corners(zoo_t *z, const char *x)
+{
+    COLUMNS(NAMED("%s.c", x), x, 0, 2), COLUMNS(NAMED("%s.s", x), x, 2, 2);
+    ADD_TIMES(NAMED("%s.low", x), NAMED("%s.c", x), -0.5, NAMED("%s.s", x));
+    ADD_TIMES(NAMED("%s.high", x), NAMED("%s.c", x), 0.5, NAMED("%s.s", x));
+}
+
+/* Product of the two columns of x. */
+static void area(zoo_t *z, const char *name, const char *x)
+{
+    COLUMNS(NAMED("%s.w", name), x, 0, 1), COLUMNS(NAMED("%s.h", name), x, 1, 1);
+    MULTIPLY(name, NAMED("%s.w", name), NAMED("%s.h", name));
+}
+
+static void larger(zoo_t *z, const char *name, const char *a, const char *b)
+{
+    STEP(MAXIMUM, name, .inputs = {a, b});
+}
+
+/* min(a, b) = a + b - max(a, b) */
+static void smaller(zoo_t *z, const char *name, const char *a, const char *b)
+{
+    larger(z, NAMED("%s.max", name), a, b), ADD(NAMED("%s.sum", name), a, b);
+    SUBTRACT(name, NAMED("%s.sum", name), NAMED("%s.max", name));
+}
+
+static void quotient(zoo_t *z, const char *name, const char *a, const char *b)
+{
+    OP(NAMED("%s.by", name), power, b, -1), MULTIPLY(name, a, NAMED("%s.by", name));
+}
+
+/* Of the boxes in the rows of a and b: inter / union - (hull - union) / hull, plus 1. */
+static void overlap(zoo_t *z, const char *name, const char *a, const char *b)
+{
+    const char *in = NAMED("%s.in", name), *hull = NAMED("%s.hull", name),
+               *all = NAMED("%s.union", name);
+    corners(z, a), corners(z, b);
+    larger(z, NAMED("%s.low", in), NAMED("%s.low", a), NAMED("%s.low", b)),
+        smaller(z, NAMED("%s.high", in), NAMED("%s.high", a), NAMED("%s.high", b));
+    smaller(z, NAMED("%s.low", hull), NAMED("%s.low", a), NAMED("%s.low", b)),
+        larger(z, NAMED("%s.high", hull), NAMED("%s.high", a), NAMED("%s.high", b));
+    SUBTRACT(NAMED("%s.side", in), NAMED("%s.high", in), NAMED("%s.low", in)),
+        ACTIVATION(NAMED("%s.sides", in), NAMED("%s.side", in), RELU),
+        SUBTRACT(NAMED("%s.sides", hull), NAMED("%s.high", hull), NAMED("%s.low", hull));
+    area(z, in, NAMED("%s.sides", in)), area(z, hull, NAMED("%s.sides", hull));
+    area(z, NAMED("%s.a", name), NAMED("%s.s", a)), area(z, NAMED("%s.b", name), NAMED("%s.s", b));
+    ADD(NAMED("%s.ab", name), NAMED("%s.a", name), NAMED("%s.b", name)),
+        SUBTRACT(all, NAMED("%s.ab", name), in);
+    quotient(z, NAMED("%s.iou", name), in, all), quotient(z, NAMED("%s.filled", name), all, hull);
+    ADD(name, NAMED("%s.iou", name), NAMED("%s.filled", name));
+}
+
+/* The sum of |a - b| of each row. */
+static void distance(zoo_t *z, const char *name, const char *a, const char *b)
+{
+    SUBTRACT(NAMED("%s.apart", name), a, b),
+        SCALE(NAMED("%s.back", name), NAMED("%s.apart", name), -1);
+    larger(z, NAMED("%s.abs", name), NAMED("%s.apart", name), NAMED("%s.back", name));
+    OP(name, head_sum, NAMED("%s.abs", name), 1);
+}
+
+/* The query of each target, "ids": the cost -p[class] + 5 |box - box|_1 - 2 overlap is least. */
+static void match_sets(zoo_t *z)
+{
+    const int64_t queries = COUNT("x"), targets = COUNT("r.target_class"),
+                  pairs = targets * queries, one = 1;
+    int64_t *src = zoo_room(z, pairs), *dst = zoo_room(z, pairs);
+    for (int64_t e = 0; e < pairs; e++)
+        src[e] = e % queries, dst[e] = e / queries;
+    const int slot = zoo_edges_of(z, targets, queries, pairs, src, dst);
+    EDGE_ROWS("pair p", slot, "p", SENDERS), EDGE_ROWS("pair class", slot, "class", RECEIVERS);
+    EDGE_ROWS("pair box", slot, "box", SENDERS),
+        EDGE_ROWS("pair target", slot, "r.target_box", RECEIVERS);
+    MULTIPLY("p class", "pair p", "pair class"), OP("p of class", head_sum, "p class", 1);
+    distance(z, "far", "pair box", "pair target"), overlap(z, "near", "pair box", "pair target");
+    SCALE("5 far", "far", 5), SUBTRACT("some cost", "5 far", "p of class");
+    ADD_TIMES("cost", "some cost", -2, "near"), OP("costs", fold_rows, "cost", (double)queries);
+    STEP(OP, "ids", .op = &gnn_op_match_columns, .inputs = {"costs"},
+         .graph = zoo_bipartite(z, 1, &one, &targets));
+    zoo_also(z, "ids", "r.match");
+}
+
+/* S3 | DETR's loss | queries are matched to targets at the least cost; weighted cross-entropy, of
+ * the class "none" for queries without a target, + 5 |box - box|_1 - 2 overlap of the matched |
+ * O(targets^2 queries) | Carion et al. 2020 */
+ENTRY(loss_set_matching)
+{
+    const int64_t queries = COUNT("x"), classes = COLS("x"), targets = COUNT("r.target_class"),
+                  *target = zoo_integers(z, "r.target_class", NULL);
+    gnn_real_t *of = zoo_constant(z, "class", targets, classes),
+               *weigh = zoo_constant(z, "weight", 1, classes),
+               *none = zoo_constant(z, "none", queries, classes);
+    for (int64_t c = 0; c < classes; c++)
+        weigh[c] = REAL(c + 1 < classes ? 1 : 0.1);
+    for (int64_t t = 0; t < targets; t++)
+        of[t * classes + target[t]] = 1;
+    for (int64_t q = 0; q < queries; q++)
+        none[q * classes + classes - 1] = 1;
+    const int of_queries = zoo_whole(z, queries), of_targets = zoo_whole(z, targets);
+    OP("p", softmax_rows, "x", 0), match_sets(z), OP2("matched", gather_rows, "box", "ids");
+    OP2("labelled", scatter_rows, "class", "ids", "x"), OP("has label", head_sum, "labelled", 1);
+    MULTIPLY("not none", "none", "has label"), SUBTRACT("rest", "none", "not none"),
+        ADD("label", "labelled", "rest"), MULTIPLY("weighed", "label", "weight");
+    OP("log p", log, "p", 0), MULTIPLY("terms", "log p", "weighed");
+    OP("term", head_sum, "terms", 1), OP("share", head_sum, "weighed", 1);
+    HOP("sum of terms", of_queries, "term", 1, sum),
+        HOP("sum of shares", of_queries, "share", 1, sum);
+    quotient(z, "log likelihood", "sum of terms", "sum of shares");
+    distance(z, "apart", "matched", "r.target_box"), overlap(z, "overlap", "matched", "r.target_box");
+    HOP("far of all", of_targets, "apart", 1, sum), HOP("near of all", of_targets, "overlap", 1, sum);
+    zoo_filled(z, "four", 1, 1, 4),
+        SUBTRACT("y0", "four", "log likelihood"); /* 2 (1 - (overlap - 1)) */
+    ADD_TIMES("y1", "y0", 5 / (double)targets, "far of all");
+    ADD_TIMES("y", "y1", -2 / (double)targets, "near of all");
+}
+
 FAMILY(T, AT(loss_entropy), AT(loss_router_z), AT(loss_balance), AT(loss_importance),
-       AT(loss_distillation), AT(loss_score_function), AT(loss_info_nce), AT(loss_info_nce_both))
+       AT(loss_distillation), AT(loss_score_function), AT(loss_info_nce), AT(loss_info_nce_both),
+       AT(loss_set_matching))

@@ -129,6 +129,10 @@ void zoo_beside(zoo_t *z, const char *name, const char *x, const char *y, int64_
  * `relations` x width that an id per edge selects. */
 void zoo_relation_bias(zoo_t *z, const char *name, int slot, const char *q, const char *table,
                        int64_t relations, int64_t heads, int64_t width, const int64_t *ids);
+/* W x + b (bias NULL: W x) for the rows that `running` (n x 1) has 0 for; zeros, and no work,
+ * for those with -1. */
+void zoo_some_rows(zoo_t *z, const char *name, const char *x, const char *running,
+                   const char *weight, const char *bias, int64_t out, int64_t in);
 /* A value of this name is given; a step of this name is in the list. */
 bool zoo_given(const zoo_t *z, const char *name);
 bool zoo_step_exists(zoo_t *z, const char *name);
@@ -171,6 +175,8 @@ int64_t *zoo_positions(zoo_t *z);
 int zoo_complete(zoo_t *z);
 int zoo_causal(zoo_t *z);
 int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal);
+/* A topology of the library's table over the segments. */
+int zoo_topology(zoo_t *z, const char *name, const char *options);
 /* Sequences of the lengths of an array: each row after the one before it. */
 int zoo_chain(zoo_t *z, const char *lengths);
 /* From every row of the second side ("lengths_mem") to every row of the first. */
@@ -215,6 +221,8 @@ void zoo_same_pairs(zoo_t *z, int slot);
 gnn_real_t *zoo_constant(zoo_t *z, const char *name, int64_t rows, int64_t cols);
 void zoo_filled(zoo_t *z, const char *name, int64_t rows, int64_t cols, double value);
 void zoo_identity(zoo_t *z, const char *name, int64_t n);
+/* Ids of all rows of a row's segment (n x longest), -1 after them. */
+gnn_real_t *zoo_rows_of_segment(zoo_t *z, const char *name);
 /* An array as one row, with its gradient. */
 void zoo_row(zoo_t *z, const char *array);
 /* Ids, to be filled. */

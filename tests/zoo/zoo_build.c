@@ -125,6 +125,13 @@ int zoo_window(zoo_t *z, int64_t width, int64_t dilation, gnn_flag_t causal)
     return z->n_graphs - 1;
 }
 
+int zoo_topology(zoo_t *z, const char *name, const char *options)
+{
+    int64_t count, *lengths = zoo_segments(z, &count);
+    ck_ok(gnn_graph_topology(next_slot(z), name, count, lengths, options));
+    return z->n_graphs - 1;
+}
+
 int zoo_chain(zoo_t *z, const char *lengths)
 {
     int64_t count, *each_length = zoo_integers(z, lengths, &count);
@@ -501,7 +508,9 @@ void zoo_shift(zoo_t *z, const char *name, const char *x, int64_t offset)
 void zoo_grid_shift(zoo_t *z, const char *name, const char *x, int64_t down, int64_t right)
 {
     const char *at = NAMED("at%+d%+d", (int)down, (int)right);
-    const int64_t rows = N("p.rows"), columns = N("p.columns"), n = COUNT("x");
+    const bool spectrum = zoo_has(z, "p.times");
+    const int64_t rows = N(spectrum ? "p.times" : "p.rows"),
+                  columns = N(spectrum ? "p.frequencies" : "p.columns"), n = COUNT("x");
     if (!zoo_given(z, at)) {
         int32_t *ids = zoo_ids(z, at, n);
         for (int64_t i = 0; i < n; i++) {
@@ -567,4 +576,25 @@ void zoo_spread(zoo_t *z, const char *name, const char *x)
                 ids[row++] = (int32_t)s;
     }
     PICK(name, x, "segment");
+}
+
+gnn_real_t *zoo_rows_of_segment(zoo_t *z, const char *name)
+{
+    int64_t count, row = 0, first = 0, *lengths = zoo_segments(z, &count), most = zoo_longest(z);
+    gnn_real_t *ids = zoo_constant(z, name, COUNT("x"), most);
+    for (int64_t s = 0; s < count; first += lengths[s++])
+        for (int64_t i = 0; i < lengths[s]; i++, row++)
+            for (int64_t j = 0; j < most; j++)
+                ids[row * most + j] = REAL(j < lengths[s] ? first + j : -1);
+    return ids;
+}
+
+void zoo_some_rows(zoo_t *z, const char *name, const char *x, const char *running,
+                   const char *weight, const char *bias, int64_t out, int64_t in)
+{
+    PARAMETER(weight, out, in), SET(NAMED("%s.rows", weight), weight);
+    if (bias)
+        PARAMETER(bias, 1, out);
+    STEP(OP, name, .op = &gnn_op_grouped_product, .inputs = {x, weight, running, bias},
+         .options = {1, 1});
 }

@@ -184,6 +184,25 @@ static inline double clamp_slope(const double *options, double x)
 
 ELEMENTWISE(clamp, 0)
 
+/* ---- floor ---- */
+
+/* y = the largest integer up to x. The gradient is 0. */
+
+static inline double floor_value(const double *options, double x)
+{
+    (void)options;
+    return floor(x);
+}
+
+static inline double floor_slope(const double *options, double x)
+{
+    (void)options;
+    (void)x;
+    return 0;
+}
+
+ELEMENTWISE(floor, 0)
+
 /* ---- between ---- */
 
 /* y = 1 where low <= x <= high, otherwise 0. Options: low, high. The gradient is 0. */
@@ -256,3 +275,42 @@ const gnn_op_t gnn_op_power_by = {.name = "power_by",
                                   .shape = power_by_shape,
                                   .forward = power_by_forward,
                                   .backward = power_by_backward};
+
+/* ---- add_gradient ---- */
+
+/* y = x, and dx = dy + g: the gradient of a term of the loss whose derivative is g, which itself
+ * has none. x and g (n x c). A norm whose backward pass is not the derivative of its forward pass:
+ * Shen et al. 2020. */
+
+static int add_gradient_shape(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0];
+    GNN_TRY(gnn__op_dense(call, "add_gradient", 0, 1, 2));
+    GNN_TRY(gnn__op_expect(call, "add_gradient", 1, x->rows, x->cols));
+    gnn__op_output(call, x->rows, x->cols);
+    call->in[1].keep = x->wants_grad;
+    return GNN_OK;
+}
+
+static int add_gradient_forward(gnn_op_call_t *call)
+{
+    gnn__op_send(call, 1, &call->in[0].value, &call->out[0].value, false);
+    return GNN_OK;
+}
+
+static int add_gradient_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *dx = &call->in[0].grad;
+    gnn__op_begin(call, 1);
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_send(call, 1, &call->out[0].grad, dx, call->in[0].accumulate != 0);
+    gnn__op_send(call, 1, &call->in[1].value, dx, true);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_add_gradient = {.name = "add_gradient",
+                                      .shape = add_gradient_shape,
+                                      .forward = add_gradient_forward,
+                                      .backward = add_gradient_backward,
+                                      .flags = GNN_OP_BY_ROWS};

@@ -202,3 +202,51 @@ const gnn_op_t gnn_op_unit_heads = {.name = "unit_heads",
                                     .shape = unit_heads_shape,
                                     .forward = unit_heads_forward,
                                     .backward = unit_heads_backward};
+
+/* ---- transpose_heads ---- */
+
+/* Column b of head a becomes column a of head b: (n x A*B) -> (n x B*A). Option: A. Rows of
+ * positions with channels become heads of a channel each. */
+
+static int transpose_heads_shape(gnn_op_call_t *call)
+{
+    int64_t heads;
+    GNN_TRY(gnn__op_heads(call, "transpose_heads", &heads));
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    return GNN_OK;
+}
+
+/* to = or += from, whose rows are `heads` x width, transposed. */
+static void transpose(const gnn_op_call_t *call, const gnn_tensor_t *from, int64_t heads, bool add,
+                      const gnn_tensor_t *to)
+{
+    const int64_t width = from->cols / heads;
+    const int threads = gnn__op_threads(call, from->rows * from->cols);
+    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < from->rows; r++) {
+        const gnn_real_t *x = gnn__row(from, r);
+        gnn_real_t *y = gnn__row(to, r);
+        for (int64_t b = 0; b < width; b++)
+            for (int64_t a = 0; a < heads; a++)
+                y[b * heads + a] = (add ? y[b * heads + a] : 0) + x[a * width + b];
+    }
+}
+
+static int transpose_heads_forward(gnn_op_call_t *call)
+{
+    transpose(call, &call->in[0].value, heads_of(call), false, &call->out[0].value);
+    return GNN_OK;
+}
+
+static int transpose_heads_backward(gnn_op_call_t *call)
+{
+    if (gnn__wants(call, 0))
+        transpose(call, &call->out[0].grad, call->in[0].cols / heads_of(call),
+                  call->in[0].accumulate != 0, &call->in[0].grad);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_transpose_heads = {.name = "transpose_heads",
+                                         .shape = transpose_heads_shape,
+                                         .forward = transpose_heads_forward,
+                                         .backward = transpose_heads_backward,
+                                         .flags = GNN_OP_BY_ROWS};

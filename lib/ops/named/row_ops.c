@@ -139,6 +139,49 @@ const gnn_op_t gnn_op_fold_rows = {.name = "fold_rows",
                                    .forward = fold_rows_forward,
                                    .backward = fold_rows_backward};
 
+/* ---- unfold_rows ---- */
+
+/* The reverse: each row becomes k consecutive rows, (n x k*d) -> (n*k x d). Option: k. */
+
+static int unfold_rows_shape(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0];
+    int64_t k, rows;
+    GNN_TRY(gnn__op_dense(call, "unfold_rows", 0, 0, 1));
+    GNN_TRY(gnn__op_integer(call, "unfold_rows", 0, INT32_MAX, &k));
+    if (x->cols % k != 0 || !gnn__mul(x->rows, k, &rows))
+        return gnn_op_fail(call, GNN_ESHAPE, "unfold_rows: %lld columns do not divide into %lld rows",
+                           (long long)x->cols, (long long)k);
+    gnn__op_output(call, rows, x->cols / k);
+    return GNN_OK;
+}
+
+static int unfold_rows_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const int64_t k = x->rows > 0 ? y->rows / x->rows : 1;
+    for (int64_t r = 0; r < y->rows; r++)
+        memcpy(gnn__row(y, r), gnn__row(x, r / k) + r % k * y->cols,
+               sizeof(gnn_real_t) * (size_t)y->cols);
+    return GNN_OK;
+}
+
+static int unfold_rows_backward(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const int64_t k = x->rows > 0 ? dy->rows / x->rows : 1;
+    for (int64_t r = 0; gnn__wants(call, 0) && r < dy->rows; r++)
+        gnn__elementwise_kernels()->scale(dy->cols, 1, gnn__row(dy, r), x->accumulate != 0,
+                                          gnn__row(&x->grad, r / k) + r % k * dy->cols);
+    return GNN_OK;
+}
+
+const gnn_op_t gnn_op_unfold_rows = {.name = "unfold_rows",
+                                     .shape = unfold_rows_shape,
+                                     .forward = unfold_rows_forward,
+                                     .backward = unfold_rows_backward};
+
 /* ---- softmax_rows ---- */
 
 /* Softmax along each row, or along each of the blocks that its columns divide into; 0 where all are
