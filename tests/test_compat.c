@@ -181,6 +181,91 @@ START_TEST(scores_that_were_aggregators_are_set_by_name)
 }
 END_TEST
 
+/* ---- trainings of other versions, on karate (tests/golden/saved/make.c) ---- */
+
+enum { PEOPLE = 34, SHOWN = 5 };
+static const char *const versions[] = {"0.1", "f3a0f48"};
+
+static void ck_logits(gnn_model_t *model, gnn_data_t *data, const double *expected)
+{
+    gnn_real_t logits[PEOPLE * 2];
+    const gnn_tensor_t y = gnn_tensor(logits, PEOPLE, 2);
+    ck_ok(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_OFF));
+    ck_ok(gnn_predict(model, context, data, &y));
+    for (int k = 0; k < 2 * SHOWN; k++)
+        ck_assert_double_eq_tol((double)logits[k], expected[k], 1e-5);
+}
+
+/* Both versions computed these. */
+START_TEST(a_model_that_another_version_trained_computes_the_same)
+{
+    static const double expected[2 * SHOWN] = {
+        0.19977881,    -0.367674619, 0.211924985,  -0.264764249, 0.0420031399,
+        -0.0167372674, 0.148999602,  -0.210652322, 0.14041768,   -0.159198463};
+    char path[300];
+    gnn_model_t *model;
+    gnn_data_t *data;
+    snprintf(path, sizeof path, "%s/tests/golden/saved/%s.model.safetensors", GNN_SOURCE_ROOT,
+             versions[_i]);
+    ck_ok(gnn_data_karate(&data));
+    ck_ok(gnn_model_load(&model, context, path));
+    ck_logits(model, data, expected);
+    gnn_model_free(model);
+    gnn_data_free(data);
+}
+END_TEST
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[20000];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    ck_assert(in && out);
+    const size_t size = fread(bytes, 1, sizeof bytes, in);
+    ck_assert(size > 0 && feof(in) && fwrite(bytes, 1, size, out) == size);
+    ck_assert(fclose(in) == 0 && fclose(out) == 0);
+}
+
+/* After 4 epochs, with dropout. Both versions went on to these values. */
+START_TEST(a_checkpoint_of_another_version_is_resumed_to_the_same_weights)
+{
+    static const double expected[2 * SHOWN] = {0.605072141, -0.576064467, 0.496522188, -0.406817108,
+                                               0.119726375, 0.0164759308, 0.392540455, -0.347609878,
+                                               0.383632779, -0.317506284};
+    char path[300], copy[64];
+    gnn_model_t *model;
+    gnn_data_t *data;
+    gnn_train_result_t result;
+    snprintf(path, sizeof path, "%s/tests/golden/saved/%s.checkpoint.safetensors", GNN_SOURCE_ROOT,
+             versions[_i]);
+    snprintf(copy, sizeof copy, "/tmp/gnn-compat-%d.safetensors", (int)getpid());
+    copy_file(path, copy);
+    ck_ok(gnn_data_karate(&data));
+    gnn_context_set_seed(context, 5);
+    ck_ok(gnn_model_new(
+        &model, context, 2,
+        (gnn_layer_config_t[]){GNN_GAT(.in = PEOPLE, .out = 4, .heads = 2, .activation = GNN_ELU,
+                                       .dropout = (gnn_real_t)0.2),
+                               GNN_GCN(.in = 8, .out = 2)}));
+    gnn_train_config_t config = {.epochs = 8,
+                                 .optimizer = {.lr = (gnn_real_t)0.02},
+                                 .watch = GNN_WATCH_LOSS,
+                                 .checkpoint = copy,
+                                 .checkpoint_every = 100,
+                                 .resume = GNN_ON};
+    ck_ok(gnn_train(model, context, data, &config, &result));
+    ck_assert_int_eq(result.epochs, 8);
+    ck_assert_int_eq(result.best_epoch, 8);
+    ck_assert_double_eq_tol(result.train_loss, 0.285520852, 1e-6);
+    ck_logits(model, data, expected);
+    config.optimizer.lr = (gnn_real_t)0.01;
+    copy_file(path, copy);
+    ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EINVALID, "");
+    remove(copy);
+    gnn_model_free(model);
+    gnn_data_free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compat");
@@ -191,6 +276,10 @@ int main(void)
     tcase_add_test(tests, keys_of_former_versions_make_the_same_model);
     tcase_add_test(tests, a_model_whose_scores_were_aggregators_loads_and_computes_the_same);
     tcase_add_test(tests, scores_that_were_aggregators_are_set_by_name);
+    tcase_add_loop_test(tests, a_model_that_another_version_trained_computes_the_same, 0, 2);
+    if (!GNN_DOUBLE) /* of float builds */
+        tcase_add_loop_test(tests, a_checkpoint_of_another_version_is_resumed_to_the_same_weights,
+                            0, 2);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -42,9 +42,7 @@ typedef struct gnn_operand {
     /** outputs: the incoming gradient. Inputs: the gradient to write; data NULL if not wanted */
     gnn_tensor_t grad;
     int accumulate; /**< inputs in backward: 1: add to grad, 0: overwrite it */
-    /** an fp16 or bf16 parameter, for ops of the library that support it; else NULL */
-    const struct gnn__halves *halves;
-    int present; /**< 0: the optional input is absent */
+    int present;    /**< 0: the optional input is absent */
     int wants_grad;
     int keep; /**< set by `shape`: backward needs the value */
 } gnn_operand_t;
@@ -60,10 +58,11 @@ typedef struct gnn_op_call {
     void *saved[GNN_OP_SAVED]; /**< filled by forward, read by backward; 64-byte aligned */
     void *scratch;             /**< valid within one call of forward or backward; 64-byte aligned */
     gnn_rng_t rng;
-    int training;                     /**< 1: dropout is on, running statistics are updated */
-    int recording;                    /**< 1: backward will follow (saved[] is needed) */
-    const struct gnn__finish *finish; /**< for the library's own ops; else NULL */
-    const char *where;                /**< for messages: "layer 2", "" */
+    int training;      /**< 1: dropout is on, running statistics are updated */
+    int recording;     /**< 1: backward will follow (saved[] is needed) */
+    const char *where; /**< for messages: "layer 2", "" */
+    /** the tape's, for ops of the library; NULL in calls that a program makes */
+    const struct gnn__companion *companion;
 
     /* set by `shape` */
     size_t saved_bytes[GNN_OP_SAVED];

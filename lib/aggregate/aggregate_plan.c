@@ -548,7 +548,7 @@ static int resolve_shapes(gnn__plan_t *plan)
 
 static void take_finish(gnn__plan_t *plan, const gnn_op_call_t *call)
 {
-    const gnn__finish_t *finish = call->finish;
+    const gnn__finish_t *finish = gnn__op_finish(call);
     const gnn_rng_t rng = {call->rng.seed, call->rng.step, finish->stream, call->rng.row};
     if (finish->summand)
         plan->summand = window(finish->summand->value, call->out[0].rows, call->out[0].cols);
@@ -605,7 +605,7 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     if (!(how->dropout >= 0 && how->dropout < 1))
         return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",
                           (double)how->dropout);
-    if (call->finish)
+    if (gnn__op_finish(call))
         take_finish(plan, call);
     plan->dropping = call->training && plan->scored && how->dropout > 0;
     if (plan->dropping)

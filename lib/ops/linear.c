@@ -40,7 +40,7 @@ static int fp16_shape(gnn_op_call_t *call)
         return gnn_op_fail(call, GNN_EUNSUPPORTED,
                            "training: no gradient passes through fp16 or bf16 weights; what is below "
                            "them must be frozen, or the model opened in full precision");
-    return gnn__op_bytes(call, gnn__fp16_scratch(call->in[1].halves, call->in[0].rows), 1,
+    return gnn__op_bytes(call, gnn__fp16_scratch(gnn__op_fp16(call, 1), call->in[0].rows), 1,
                          sizeof(gnn_real_t), &call->forward_scratch);
 }
 
@@ -50,7 +50,7 @@ static int fp16_forward(const gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     return gnn__fp16_multiply(
         call->context,
-        &(gnn__fp16_product_t){.w = call->in[1].halves,
+        &(gnn__fp16_product_t){.w = gnn__op_fp16(call, 1),
                                .x = x->data,
                                .ldx = gnn__stride(x),
                                .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL,
@@ -67,7 +67,7 @@ static int linear_shape(gnn_op_call_t *call)
     GNN_TRY(gnn__op_dense(call, "linear", 1, 2, 2));
     GNN_TRY(check_shapes(call));
     gnn__op_output(call, x->rows, is_transposed(call) ? w->rows : w->cols);
-    if (w->halves)
+    if (gnn__op_fp16(call, 1))
         GNN_TRY(fp16_shape(call));
     call->in[0].keep = !x->sparse && w->wants_grad;
     call->in[1].keep = !x->sparse && x->wants_grad;
@@ -86,7 +86,7 @@ static int linear_shape(gnn_op_call_t *call)
 static int linear_forward(gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
-    if (call->in[1].halves)
+    if (gnn__op_fp16(call, 1))
         return fp16_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
@@ -156,7 +156,7 @@ static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 static const gnn__op_traits_t traits = {.product = product,
                                         .adds = adds,
                                         .drops_sparse = true,
-                                        .halves = reads_fp16,
+                                        .reads_fp16 = reads_fp16,
                                         .whole = 1u << 1 | 1u << 2};
 const gnn_op_t gnn__op_linear = {.name = "linear",
                                  .flags = GNN_OP_BY_ROWS,

@@ -3,6 +3,7 @@
  * added in double and in order, so results do not depend on threads. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/ops/linear.h>
+#include <lib/ops/traits.h>
 
 /* Rows of x at least, columns of x at most, rows of y per chunk. */
 enum { MANY = 1024, WIDEST = 1024, ROWS_AT_ONCE = 96 };
@@ -11,7 +12,7 @@ bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn__linear_settings_t *how = call->attributes;
-    if (x->sparse || w->halves || (how && how->transposed))
+    if (x->sparse || gnn__op_fp16(call, 1) || (how && how->transposed))
         return false;
     return x->rows >= MANY && w->cols > 0 && w->cols <= GNN__GEMM_NARROW && w->rows <= WIDEST &&
            w->rows % GNN__GEMM_NARROW_UNIT == 0;

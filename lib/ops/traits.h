@@ -3,16 +3,35 @@
 #ifndef GNN_OPS_TRAITS_H
 #define GNN_OPS_TRAITS_H
 
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/ops.h>
 
-/* Epilogue of a forward pass: the op stores dropout(f(y + summand + bias)) instead of y. It reads
- * it from call->finish. Backward runs as if the fused ops were on the tape. */
+/* Epilogue of a forward pass: the op stores dropout(f(y + summand + bias)) instead of y. Backward
+ * runs as if the fused ops were on the tape. */
 typedef struct gnn__finish {
     const gnn_operand_t *summand; /* y's shape; NULL: none */
     const gnn_operand_t *bias;    /* one row; NULL: none, and f is not applied */
     gnn__activation_settings_t f; /* its rate is that of the dropout */
     uint32_t stream;              /* random stream of the dropout */
 } gnn__finish_t;
+
+/* A call of an op of the library besides the public struct (gnn_op_call_t.companion). */
+typedef struct gnn__companion {
+    const gnn__finish_t *finish; /* NULL: no epilogue */
+    const gnn__fp16_t *fp16;     /* the elements of input `input`, which an op reads; NULL: none */
+    int input;
+} gnn__companion_t;
+
+static inline const gnn__finish_t *gnn__op_finish(const gnn_op_call_t *call)
+{
+    return call->companion ? call->companion->finish : NULL;
+}
+/* The elements of input k if it is an fp16 or bf16 parameter; else NULL. */
+static inline const gnn__fp16_t *gnn__op_fp16(const gnn_op_call_t *call, int k)
+{
+    const gnn__companion_t *c = call->companion;
+    return c && c->input == k ? c->fp16 : NULL;
+}
 
 /* The parts of an epilogue that an op supports. */
 enum { GNN__FINISH_SUMMAND = 1, GNN__FINISH_BIAS = 2, GNN__FINISH_DROPOUT = 4 };
@@ -47,9 +66,9 @@ typedef struct gnn__op_traits {
     unsigned (*finishes)(const gnn_op_call_t *call);
     /* Applies the dropout of a sparse input (gnn__value_t.sparse_dropout) itself. */
     bool drops_sparse;
-    /* True if the op reads input k, the fp16 or bf16 parameter `w`, directly; otherwise the tape
-     * widens it first. */
-    bool (*halves)(const void *attributes, int k, const struct gnn__halves *w);
+    /* True if the op reads input k, the fp16 or bf16 parameter `w`, directly; otherwise, and if it
+     * reads another one, the tape widens it first. */
+    bool (*reads_fp16)(const void *attributes, int k, const gnn__fp16_t *w);
     /* Over ranks: rows of the outputs of an op that makes its own collective calls, or
      * GNN__OVER_SLICES for a call that runs slice by slice. GNN_EUNSUPPORTED by `rc`. */
     gnn__over_t (*over)(const gnn_op_call_t *call, int *rc);

@@ -26,7 +26,7 @@ static gnn_real_t *rate_of(const gnn__node_t *node)
 static int unfuse(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
-    const bool epilogue = node->call.finish != NULL,
+    const bool epilogue = node->companion.finish != NULL,
                drops = !node->fused && node->result != node->out;
     node->fused = node->forward_fused = false;
     node->result = node->out;
@@ -36,7 +36,7 @@ static int unfuse(gnn_tape_t *tape, int32_t k)
         v->fused_away = false;
     }
     node->call.n_in = node->n_own;
-    node->call.finish = NULL;
+    node->companion.finish = NULL;
     if (drops)
         *rate_of(node) = 0;
     if (traits(node)->adds)
@@ -131,9 +131,9 @@ static int fuse(gnn_tape_t *tape, gnn__node_t *producer, unsigned part, int32_t 
 {
     gnn__node_t *node = tape->nodes[k];
     gnn__finish_t *finish = &producer->finish;
-    if (!producer->call.finish)
+    if (!producer->companion.finish)
         *finish = (gnn__finish_t){.f = {.kind = GNN_IDENTITY}};
-    producer->call.finish = finish;
+    producer->companion.finish = finish;
     *(part == GNN__FINISH_BIAS ? &finish->bias : &finish->summand) = add_operand(producer, node, 1);
     if (traits(node)->f) {
         finish->f = *traits(node)->f(node->attributes);
@@ -171,7 +171,7 @@ static int fuse_epilogue(gnn_tape_t *tape, int32_t k)
         return GNN_OK;
     gnn__node_t *producer = producer_of(tape, node->in[0]);
     if (!traits(producer)->finishes || !exists_before(tape, node->in[1], producer) ||
-        !aliases_no_input(tape, node->result) || !epilogue_fits(producer->call.finish, parts) ||
+        !aliases_no_input(tape, node->result) || !epilogue_fits(producer->companion.finish, parts) ||
         (traits(producer)->finishes(&producer->call) & parts) != parts)
         return GNN_OK;
     return fuse(tape, producer, parts & (GNN__FINISH_SUMMAND | GNN__FINISH_BIAS), k);

@@ -11,8 +11,9 @@ static int reserve_scratch(gnn_tape_t *tape, void **scratch)
     return GNN_OK;
 }
 
-static double operand_bytes(const gnn_operand_t *x)
+static double operand_bytes(const gnn_op_call_t *call, int k)
 {
+    const gnn_operand_t *x = &call->in[k];
     if (!x->present)
         return 0;
     if (x->sparse)
@@ -20,7 +21,7 @@ static double operand_bytes(const gnn_operand_t *x)
     size_t element = sizeof(gnn_real_t);
     if (x->ids)
         element = sizeof(int32_t);
-    else if (x->halves)
+    else if (gnn__op_fp16(call, k))
         element = sizeof(uint16_t);
     return (double)x->rows * (double)x->cols * (double)element;
 }
@@ -34,7 +35,7 @@ static gnn_op_work_t node_work(const gnn__node_t *node, bool backward)
     for (int k = 0; k < call->n_out; k++)
         work.bytes += (double)call->out[k].rows * (double)call->out[k].cols * sizeof(gnn_real_t);
     for (int k = 0; k < call->n_in; k++)
-        work.bytes += operand_bytes(&call->in[k]);
+        work.bytes += operand_bytes(call, k);
     work.bytes *= backward ? 2 : 1;
     if (node->op->work)
         node->op->work(call, backward, &work);

@@ -64,14 +64,15 @@ typedef struct gnn__node {
     gnn_var_t *in;        /* ids of the inputs, as many as call.n_in */
     void *attributes;     /* call.attributes, writable */
     int n_own;            /* inputs of the op; those of nodes fused into its forward follow */
-    gnn__finish_t finish; /* call.finish points here if nodes are fused into its forward */
-    gnn_var_t out;        /* id of the first of n_out outputs */
-    bool backward;        /* some input wants a gradient */
-    bool fused;           /* another node does its forward and its backward */
-    bool forward_fused;   /* another node does its forward, it does its backward */
-    bool sliced;          /* over ranks: it runs slice by slice */
-    bool reads_own;       /* over ranks: an input has rows of this rank's nodes */
-    gnn__over_t over;     /* over ranks: rows of its outputs */
+    gnn__finish_t finish; /* companion.finish points here if nodes are fused into its forward */
+    gnn__companion_t companion;       /* of the call */
+    gnn_var_t out;                    /* id of the first of n_out outputs */
+    bool backward;                    /* some input wants a gradient */
+    bool fused;                       /* another node does its forward and its backward */
+    bool forward_fused;               /* another node does its forward, it does its backward */
+    bool sliced;                      /* over ranks: it runs slice by slice */
+    bool reads_own;                   /* over ranks: an input has rows of this rank's nodes */
+    gnn__over_t over;                 /* over ranks: rows of its outputs */
     size_t slice_saved[GNN_OP_SAVED]; /* over ranks: saved bytes of one slice */
     bool crossed;                     /* its inputs overlap so that backward must use one thread */
     gnn_var_t result;                 /* first output: `out`, or that of a fused dropout */

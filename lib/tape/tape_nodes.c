@@ -77,7 +77,6 @@ static gnn_operand_t operand(const gnn__value_t *v)
                            .cols = v->cols,
                            .sparse = v->sparse,
                            .ids = v->ids,
-                           .halves = v->halves,
                            .present = 1,
                            .wants_grad = v->wants_grad,
                            .value = {NULL, v->rows, v->cols, v->cols},
@@ -117,6 +116,8 @@ static int take_inputs(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inp
         if (v->sparse)
             GNN_TRY(check_sparse(node, v, k));
         node->call.in[k] = operand(v);
+        if (v->halves)
+            node->companion = (gnn__companion_t){.fp16 = v->halves, .input = k};
         node->backward |= v->wants_grad;
     }
     return GNN_OK;
@@ -128,6 +129,7 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
 {
     gnn_op_call_t *call = &node->call;
     call->context = tape->context;
+    call->companion = &node->companion;
     call->n_in = node->n_own = n_inputs;
     call->n_out = 1;
     call->training = tape->training;
@@ -159,11 +161,17 @@ static int add_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *input
 static int widen_inputs(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                         const void *attributes, gnn_var_t **widened)
 {
+    bool reads = false;
     for (int k = 0; k < n_inputs; k++) {
         const gnn__fp16_t *w =
             inputs[k] >= 0 && inputs[k] < tape->n_values ? tape->values[inputs[k]].halves : NULL;
-        if (!w || (op->traits && op->traits->halves && op->traits->halves(attributes, k, w)))
+        if (!w)
             continue;
+        if (!reads && op->traits && op->traits->reads_fp16 &&
+            op->traits->reads_fp16(attributes, k, w)) {
+            reads = true;
+            continue;
+        }
         if (!*widened) {
             GNN_TRY(gnn__new(widened, n_inputs, sizeof **widened, "inputs of an op"));
             memcpy(*widened, inputs, (size_t)n_inputs * sizeof **widened);

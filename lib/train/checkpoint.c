@@ -195,7 +195,7 @@ static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkp
         return gnn__error(GNN_EUNSUPPORTED, "checkpoint version %.20s, this library reads 1",
                           version);
     GNN_TRY(gnn__checksum_check(file));
-    GNN_TRY(gnn__identity_check(identity, state->settings, file));
+    GNN_TRY(gnn__identity_check(identity, b->model, state->settings, file));
     for (int64_t k = 0; k < b->count; k++)
         GNN_TRY(check_array(gnn_arrays_find(file, b->arrays[k].name), &b->arrays[k]));
     bool spare = !state->best && gnn_arrays_find(file, "best");

@@ -17,7 +17,7 @@ int gnn__identity_open(gnn__identity_t *identity, const gnn_model_t *model,
                        const gnn_optimizer_t *optimizer);
 void gnn__identity_close(gnn__identity_t *identity);
 /* GNN_OK if the file has the same identity; otherwise an error that names the difference. */
-int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
-                        const gnn_arrays_t *file);
+int gnn__identity_check(const gnn__identity_t *identity, const gnn_model_t *model,
+                        const char *settings, const gnn_arrays_t *file);
 
 #endif

@@ -71,8 +71,27 @@ static int other_parameters(const char *file, const char *model)
                       *model ? (int)strcspn(model, "\n") : 12, *model ? model : "nothing more");
 }
 
-int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
-                        const gnn_arrays_t *file)
+/* Steps that another version wrote have other keys. */
+static int check_steps(const char *steps, const gnn__identity_t *identity, const gnn_model_t *model)
+{
+    bool same = !steps && !identity->steps;
+    if (steps && identity->steps)
+        GNN_TRY(gnn__steps_same(steps, model, &same));
+    return same ? GNN_OK
+                : gnn__error(GNN_ESHAPE, "it is of another model: the parameters are the same, the "
+                                         "steps are not");
+}
+
+/* Version 0.1 did not write which data a training reads. */
+static bool same_settings(const char *had, const char *now)
+{
+    const char *rest = strstr(now, "watch ");
+    return had && (strcmp(had, now) == 0 ||
+                   (strncmp(had, "watch ", 6) == 0 && rest && strcmp(had, rest) == 0));
+}
+
+int gnn__identity_check(const gnn__identity_t *identity, const gnn_model_t *model,
+                        const char *settings, const gnn_arrays_t *file)
 {
     const char *parameters = gnn_arrays_metadata(file, "gnn.parameters"),
                *steps = gnn_arrays_metadata(file, "gnn.model");
@@ -82,14 +101,12 @@ int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
         return gnn__error(GNN_EFORMAT, "it does not say which model and optimizer it is of");
     if (strcmp(parameters, identity->parameters) != 0)
         return other_parameters(parameters, identity->parameters);
-    if (!steps != !identity->steps || (steps && strcmp(steps, identity->steps) != 0))
-        return gnn__error(GNN_ESHAPE,
-                          "it is of another model: the parameters are the same, the steps are not");
+    GNN_TRY(check_steps(steps, identity, model));
     if (strcmp(optimizer, identity->optimizer) != 0)
         return gnn__error(GNN_EINVALID,
                           "it is of another optimizer: it has %.200s, this one is %.200s",
                           optimizer, identity->optimizer);
-    if (settings && (!had || strcmp(had, settings) != 0))
+    if (settings && !same_settings(had, settings))
         return gnn__error(GNN_EINVALID,
                           "it is of a training with other settings: %.200s, now they are %.200s",
                           had ? had : "none", settings);

@@ -22,6 +22,9 @@ int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t
  * ones. */
 int gnn__own_rows_check(const gnn_rows_t *rows);
 void gnn__file_steps_free(gnn__file_steps_t *steps);
+/* *same: are the steps of `text`, which any version wrote, those of the model? They are made and
+ * written by this version. An error where they cannot be read or made. */
+int gnn__steps_same(const char *text, const gnn_model_t *model, bool *same);
 /* One step from an object of its fields; strings are borrowed from the object. */
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
 /* A block's settings from an object that also has the key "block"; strings are borrowed from the

@@ -105,7 +105,7 @@ void gnn__gemv_batch(const gnn_context_t *context, const gnn__gemv_batch_t *prod
 
 /* A matrix that keeps the 16-bit format of its file. It is widened as it is read, exactly, and all
  * sums are of gnn_real_t. */
-typedef struct gnn__halves {
+typedef struct gnn__fp16 {
     const uint16_t *at; /* rows x cols, contiguous */
     int64_t rows, cols;
     bool bf16;       /* bf16, the upper half of a float; else fp16 */

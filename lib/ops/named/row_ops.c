@@ -30,9 +30,10 @@ static int check_ids(const gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void copy_row(const gnn_operand_t *table, int64_t row, gnn_real_t *to)
+static void copy_row(const gnn_op_call_t *call, int64_t row, gnn_real_t *to)
 {
-    const gnn__fp16_t *h = table->halves;
+    const gnn_operand_t *table = &call->in[0];
+    const gnn__fp16_t *h = gnn__op_fp16(call, 0);
     if (h)
         gnn__fp16_kernels()->widen(h->cols, h->bf16, h->at + row * h->cols, to);
     else
@@ -48,7 +49,7 @@ static int gather_forward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, bytes ? y->rows * y->cols : 0);
     GNN__PARALLEL_FOR (threads, int64_t r = 0; r < y->rows; r++) {
         if (bytes && ids[r] >= 0)
-            copy_row(&call->in[0], ids[r], gnn__row(y, r));
+            copy_row(call, ids[r], gnn__row(y, r));
         else if (bytes)
             memset(gnn__row(y, r), 0, bytes);
     }
@@ -89,7 +90,7 @@ static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
     return k == 0 && !w->transposed;
 }
 
-static const gnn__op_traits_t traits = {.halves = reads_fp16};
+static const gnn__op_traits_t traits = {.reads_fp16 = reads_fp16};
 const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
                                    .shape = gather_shape,
                                    .forward = gather_forward,
