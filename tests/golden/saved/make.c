@@ -1,6 +1,6 @@
 /* Makes the files of this folder, built against the version whose files they are: a model of a GAT
- * and a GCN trained on karate, its checkpoint after 4 epochs, and what that version computes by both
- * (tests/test_compat.c).
+ * and a GCN trained on karate, its checkpoint after 4 epochs, and what that version computes by
+ * both (tests/test_compat.c).
  *
  *     cc make.c $(pkg-config --cflags --libs gnn) -o make && ./make VERSION
  */
