@@ -8,7 +8,8 @@ typedef struct {
     const gnn_step_t *steps;
     const gnn_layer_config_t *layers;
     int64_t count;
-    bool strict; /* a field that the step's kind does not read must be 0 */
+    bool strict;  /* a field that the step's kind does not read must be 0 */
+    bool outline; /* without memory of parameters */
 } source_t;
 
 static int read_step(gnn_step_t *step, const source_t *from, int64_t index)
@@ -163,7 +164,8 @@ static int build(gnn_model_t *model, gnn_context_t *context, const source_t *fro
         model->n_made = k + 1;
     }
     GNN_TRY(check_size(model->parameters, model->most));
-    GNN_TRY(gnn__parameters_make_room(model->parameters, context, model->most < 0));
+    if (!from->outline)
+        GNN_TRY(gnn__parameters_make_room(model->parameters, context, model->most < 0));
     return gnn__model_name_fields(model);
 }
 
@@ -189,6 +191,18 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
 {
     const source_t from = {.steps = steps, .count = count};
     return make(model, context, &from, most);
+}
+
+int gnn__model_outline(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                       const gnn_step_t *steps, int64_t most)
+{
+    const source_t from = {.steps = steps, .count = count, .outline = true};
+    return make(model, context, &from, most);
+}
+
+int gnn__model_allocate(gnn_model_t *model, gnn_context_t *context)
+{
+    return gnn__parameters_make_room(model->parameters, context, model->most < 0);
 }
 
 int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,

@@ -110,6 +110,11 @@ int gnn__step_check_unread(const gnn_step_t *step);
  * any). */
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, int64_t most);
+/* The same without memory of parameters, whose values have no data until it is allocated: for
+ * comparisons of shapes. */
+int gnn__model_outline(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                       const gnn_step_t *steps, int64_t most);
+int gnn__model_allocate(gnn_model_t *model, gnn_context_t *context);
 /* The step's own parameter of a field; NULL: none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
 /* The values of a field: all rows and some columns of a parameter. GNN_ENOTFOUND. */

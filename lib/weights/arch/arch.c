@@ -30,25 +30,33 @@ static int check_complete(const gnn_model_t *model, const bool *filled,
     return GNN_OK;
 }
 
+/* NULL: only shapes are compared. */
+static int visit_parts(const gnn__arch_model_t *made, gnn__arch_part_t *parts, int n_parts,
+                       const gnn__arch_filled_t *filled)
+{
+    gnn__scope_t scope = {.names = json_object()};
+    int rc = scope.names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names");
+    for (int k = 0; k < n_parts && rc == GNN_OK; k++) {
+        rc = gnn__arch_weights(made, &parts[k], &scope, filled);
+        if (rc != GNN_OK)
+            rc = gnn__error_prefix(rc, "%s", parts[k].arch->name);
+    }
+    json_decref(scope.names);
+    return rc;
+}
+
 static int weights_of(const gnn__arch_model_t *made, const gnn_context_t *context,
                       gnn__arch_part_t *parts, int n_parts, bool keep)
 {
-    gnn__scope_t scope = {.names = json_object()};
     gnn__arch_filled_t filled = {.context = context, .keep = keep};
-    int rc = scope.names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names");
-    GNN_CHECK(rc);
+    int rc;
     GNN_CHECK(gnn__new(&filled.fields, gnn_model_field_count(made->model), sizeof *filled.fields,
                        "flags"));
     GNN_CHECK(gnn__new(&filled.storage, gnn_parameters_count(made->model->parameters),
                        sizeof *filled.storage, "flags"));
-    for (int k = 0; k < n_parts; k++) {
-        rc = gnn__arch_weights(made, &parts[k], &scope, &filled);
-        if (rc != GNN_OK)
-            GNN_CHECK(gnn__error_prefix(rc, "%s", parts[k].arch->name));
-    }
+    GNN_CHECK(visit_parts(made, parts, n_parts, &filled));
     GNN_CHECK(check_complete(made->model, filled.fields, parts, n_parts));
 done:
-    json_decref(scope.names);
     gnn_free(filled.fields);
     gnn_free(filled.storage);
     return rc;
@@ -62,21 +70,31 @@ static int check_classes(const gnn__arch_model_t *made, const gnn__arch_part_t *
                       : gnn__arch_check_classes(part, task, gnn_model_width(made->model, logits));
 }
 
-/* So many parameters can the files fill, and rows that are made. */
-static int64_t most_numbers(const gnn__arch_part_t *parts, int n_parts)
+/* Allocates the parameters. If the files cannot fill all of them, all arrays are compared with the
+ * config beforehand: what remains is computed, at most MADE values. */
+static int allocate(const gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
+                    int n_parts, int64_t stored)
 {
-    enum { MADE = 1 << 25 };
-    int64_t total = MADE;
-    for (int k = 0; k < n_parts; k++)
-        total += gnn__folder_numbers(&parts[k].weights);
-    return total;
+    const gnn_parameters_t *parameters = made->model->parameters;
+    int64_t total = 0;
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
+        const gnn_tensor_t t = gnn_parameters_value(parameters, id);
+        total += t.rows * t.cols;
+    }
+    if (total > stored)
+        GNN_TRY(visit_parts(made, parts, n_parts, NULL));
+    return gnn__model_allocate(made->model, context);
 }
 
 int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
                    int n_parts, bool keep)
 {
+    enum { MADE = 1 << 25 };
     gnn_steps_t *steps = NULL;
+    int64_t stored = 0;
     int rc;
+    for (int k = 0; k < n_parts; k++)
+        stored += gnn__folder_numbers(&parts[k].weights);
     *made = (gnn__arch_model_t){.slots = json_object(), .names = json_object()};
     gnn__scope_t scope = {.names = made->names};
     for (int k = 0; k < n_parts; k++)
@@ -84,9 +102,10 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     GNN_CHECK(made->slots && made->names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names"));
     GNN_CHECK(gnn_steps_new(&steps));
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
-    GNN_CHECK(gnn__model_make(&made->model, context, gnn_steps_count(steps), gnn_steps_list(steps),
-                              most_numbers(parts, n_parts)));
+    GNN_CHECK(gnn__model_outline(&made->model, context, gnn_steps_count(steps),
+                                 gnn_steps_list(steps), stored + MADE));
     GNN_CHECK(check_classes(made, &parts[0]));
+    GNN_CHECK(allocate(made, context, parts, n_parts, stored));
     GNN_CHECK(weights_of(made, context, parts, n_parts, keep));
 done:
     gnn_steps_free(steps);

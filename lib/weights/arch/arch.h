@@ -228,6 +228,7 @@ typedef struct gnn__arch_filled {
     bool *fields;
     unsigned char *storage;
 } gnn__arch_filled_t;
+/* filled NULL: compares shapes only. */
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                       const gnn__arch_filled_t *filled);
 /* Copies the array to the field without conversion, if the whole parameter can stay fp16 or bf16.

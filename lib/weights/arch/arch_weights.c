@@ -13,7 +13,7 @@ enum { MOST_NAME = 256 };
 typedef struct filler {
     const gnn__arch_model_t *made;
     gnn__arch_part_t *part;
-    const gnn__arch_filled_t *filled; /* NULL: fields go out */
+    const gnn__arch_filled_t *filled; /* NULL: fields go out, or only shapes are compared */
     const gnn__scope_t *scope;
     char step[GNN__ARCH_NAME];
     gnn__arch_stored_t *stored; /* destination of fields; NULL: arrays are copied to fields */
@@ -488,6 +488,11 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                            : gnn__error(GNN_ENOTFOUND, "there is no array %s%s%s for %s",
                                         f->part->weights.prefix, array, p->part, name);
     GNN_TRY(read_place(f, row->third, &place));
+    if (!f->filled) {
+        target_t target;
+        return through || scaled ? GNN_OK
+                                 : find_target(&target, stored->array, p->layout, &place, &to, name);
+    }
     stored->used = true;
     const int rc = through || scaled ? choose_rows(f, stored->array, through, scaled, name)
                                      : take(f, stored->array, p->layout, &place, name, &to);
@@ -539,7 +544,7 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
         return gnn__error(GNN_EINVALID, "the model has no field %s", name);
     if (computed && f->stored)
         return compute(f, row->name + 1, name, &to, false);
-    if (f->stored)
+    if (!f->filled)
         return GNN_OK;
     GNN_TRY(gnn__arch_whole(f->made, f->filled, name));
     GNN_TRY(gnn_model_field(f->made->model, name, &to, NULL));
@@ -642,7 +647,7 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
     case GNN__ARCH_COLUMNS: return fill(f, row, name, &by_columns);
     case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
-    case GNN__ARCH_SAME: return f->stored ? GNN_OK : compare(f, row, name);
+    case GNN__ARCH_SAME: return f->filled ? compare(f, row, name) : GNN_OK;
     default: return GNN_OK;
     }
 }
