@@ -196,7 +196,8 @@ START_TEST(classes_are_the_rows_of_the_head)
     } counts[] = {
         {"\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
         {"\"num_labels\": 3", NULL},
-        {"\"id2label\": null", NULL},
+        {"\"id2label\": null", "\"id2label\" has 2 classes where it is missing, 3 are expected"},
+        {"\"problem_type\": \"other\"", "where it is missing"},
         {"\"num_labels\": 5, \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
         {"\"id2label\": {\"0\": \"a\", \"1\": \"b\"}", "\"id2label\" has 2 classes, 3 are expected"},
         {"\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\", \"3\": \"d\", \"4\": \"e\"}",
@@ -221,6 +222,40 @@ START_TEST(classes_are_the_rows_of_the_head)
         write_text("config.json", text);
         if (counts[k / 2].words)
             ck_bad(GNN_ESHAPE, counts[k / 2].words);
+        else
+            ck_ok(run(out));
+    }
+}
+END_TEST
+
+/* Answers have two classes; without "architectures" the arrays name the head, and "id2label" its
+ * classes. */
+START_TEST(classes_of_answers_and_of_folders_without_a_class)
+{
+    static const struct {
+        const char *array, *keys, *words;
+    } counts[] = {
+        {"qa_outputs", "\"architectures\": [\"BertForQuestionAnswering\"]", NULL},
+        {"qa_outputs", "\"architectures\": [\"BertForQuestionAnswering\"], \"num_labels\": 2", NULL},
+        {"qa_outputs", "\"architectures\": [\"BertForQuestionAnswering\"], \"num_labels\": 3",
+         "\"num_labels\" has 3 classes, 2 are expected"},
+        {"qa_outputs", "\"num_labels\": 3", "\"num_labels\" has 3 classes, 2 are expected"},
+        {"classifier", "\"num_labels\": 2", NULL},
+        {"classifier", "\"id2label\": {\"0\": \"a\"}", "\"id2label\" has 1 classes, 2 are expected"},
+        {"classifier", "\"problem_type\": null", NULL},
+    };
+    gnn_real_t out[ROWS * WIDTH];
+    write_all();
+    const int length = (int)(strstr(CONFIG, "\"id2label\"") - CONFIG);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        char text[1024];
+        make_bert();
+        add_both("", counts[k].array, 2, WIDTH);
+        write_weights();
+        snprintf(text, sizeof text, "%.*s%s}", length, CONFIG, counts[k].keys);
+        write_text("config.json", text);
+        if (counts[k].words)
+            ck_bad(GNN_ESHAPE, counts[k].words);
         else
             ck_ok(run(out));
     }
@@ -581,6 +616,7 @@ int main(void)
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
     tcase_add_test(c, classes_are_the_rows_of_the_head);
+    tcase_add_test(c, classes_of_answers_and_of_folders_without_a_class);
     tcase_add_test(c, files_of_other_sizes);
     tcase_add_test(c, weights_of_other_programs);
     tcase_add_test(c, packed_weights);

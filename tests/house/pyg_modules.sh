@@ -59,4 +59,5 @@ expect "what has no counterpart" exits 1 "$python" -W ignore "$root/examples/fro
 expect "is named with its line" grep -q 'net.py:12: .*qr' last
 expect "and leaves no file" test ! -e other.safetensors
 expect "styles, closure, refusals" "$python" -W ignore "$root/tests/pyg/styles.py"
+expect "networks of papers" "$python" -W ignore "$root/tests/pyg/papers.py"
 finish

@@ -183,6 +183,9 @@ def changes(config, defaults):
             yield "change", key, {key: new}
         if key in config:
             yield "drop", key, [key]
+    layers = config.get("num_hidden_layers")
+    if layers and "layer_types" not in config:  # a key of relatives
+        yield "change", "layer_types", {"layer_types": [("full_attention", "sliding_attention")[k % 2] for k in range(layers)]}
     for a, b in PAIRS:
         if all(key in config or key in defaults for key in (a, b)):
             yield "pair", f"{a}+{b}", {key: others(key, config.get(key, defaults.get(key)))[0] for key in (a, b)}

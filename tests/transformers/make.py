@@ -54,7 +54,7 @@ def packed(parts, axis=0):
 
 def run(net, inputs):
     with torch.no_grad():
-        r = net(**inputs, output_hidden_states=True, output_attentions=True)
+        r = net(**inputs, output_hidden_states=True, output_attentions=True, return_dict=True)
     if hasattr(r, "last_hidden_state"):
         hidden = r.last_hidden_state
     else:
@@ -100,7 +100,7 @@ def texts(net, rng, decoder):
 def images(net, rng, shape):
     x = rng.standard_normal(shape).astype(np.float32)
     with torch.no_grad():
-        r = net(pixel_values=torch.from_numpy(x).double(), output_hidden_states=True)
+        r = net(pixel_values=torch.from_numpy(x).double(), output_hidden_states=True, return_dict=True)
     a = dict(pixels=x)
     for name in ("last_hidden_state", "logits"):
         if getattr(r, name, None) is not None:

@@ -65,9 +65,9 @@ done:
 static int check_classes(const gnn__arch_model_t *made, const gnn__arch_part_t *part)
 {
     const int64_t logits = gnn_model_find(made->model, "logits");
-    const char *task = json_string_value(json_object_get(made->names, "task"));
-    return logits < 0 ? GNN_OK
-                      : gnn__arch_check_classes(part, task, gnn_model_width(made->model, logits));
+    return logits < 0
+               ? GNN_OK
+               : gnn__arch_check_classes(part, made->names, gnn_model_width(made->model, logits));
 }
 
 /* Allocates the parameters. If the files cannot fill all of them, all arrays are compared with the

@@ -194,8 +194,8 @@ int gnn__arch_check_object(const gnn__arch_part_t *part, const gnn__arch_row_t *
 /* The head is "" or one that an entry makes. arch_keys.c */
 int gnn__arch_check_head(const gnn__arch_part_t *part, const gnn__arch_row_t *rows, int n_rows,
                          const char *head);
-/* The classes of "id2label", else "num_labels", are the rows of the head. arch_keys.c */
-int gnn__arch_check_classes(const gnn__arch_part_t *part, const char *task, int64_t rows);
+/* The classes of "id2label", else "num_labels", else 2, are the rows of the head. arch_keys.c */
+int gnn__arch_check_classes(const gnn__arch_part_t *part, const json_t *names, int64_t rows);
 /* The entries of an architecture, in an array to be released with gnn_free. */
 int gnn__arch_rows(const gnn__arch_t *arch, gnn__arch_row_t **rows, int *n_rows);
 /* Defines a name, like GNN_SET. */

@@ -218,24 +218,46 @@ static int check_head(const gnn__scope_t *scope, const gnn__arch_row_t *row)
                       scope->config_name, head, scope->weights->prefix, array);
 }
 
-int gnn__arch_check_classes(const gnn__arch_part_t *part, const char *task, int64_t rows)
+/* Is the count of rows that of words, by a key of the config or its default? */
+static bool are_words(const gnn__arch_part_t *part, const json_t *names, const char *key, int64_t rows)
 {
+    const json_t *own = json_object_get(part->config, key),
+                 *words = json_is_number(own) ? own : json_object_get(names, key);
+    return json_is_number(words) && (int64_t)json_number_value(words) == rows;
+}
+
+/* Does the head have one logit per class? A folder that names no head has such a one if its logits
+ * are not of words. */
+static bool has_classes(const gnn__arch_part_t *part, const json_t *names, int64_t rows)
+{
+    const char *task = json_string_value(json_object_get(names, "task"));
+    return task && *task ? gnn__list_has("ForSequenceClassification ForTokenClassification "
+                                         "ForImageClassification ForQuestionAnswering",
+                                         task)
+                         : !are_words(part, names, "vocab_size", rows) &&
+                               !are_words(part, names, "decoder_vocab_size", rows);
+}
+
+int gnn__arch_check_classes(const gnn__arch_part_t *part, const json_t *names, int64_t rows)
+{
+    enum { BY_DEFAULT = 2 };
+    const char *task = json_string_value(json_object_get(names, "task"));
     const json_t *labels = json_object_get(part->config, "id2label"),
                  *count = json_object_get(part->config, "num_labels");
-    const bool named = json_is_object(labels);
-    if (!task || (!named && !json_is_integer(count)) ||
-        !gnn__list_has("ForSequenceClassification ForTokenClassification ForImageClassification",
-                       task))
+    const bool named = json_is_object(labels), counted = json_is_integer(count);
+    if (!has_classes(part, names, rows) || ((!task || !*task) && !named && !counted))
         return GNN_OK;
-    const int64_t classes =
-        named ? (int64_t)json_object_size(labels) : (int64_t)json_integer_value(count);
+    const int64_t classes = named     ? (int64_t)json_object_size(labels)
+                            : counted ? (int64_t)json_integer_value(count)
+                                      : BY_DEFAULT;
     return classes == rows
                ? GNN_OK
                : gnn__error(GNN_ESHAPE,
-                            "%s: \"%s\" has %lld classes, %lld are expected, the rows of the "
+                            "%s: \"%s\" has %lld classes%s, %lld are expected, the rows of the "
                             "head's array",
-                            part->config_name, named ? "id2label" : "num_labels",
-                            (long long)classes, (long long)rows);
+                            part->config_name, named || !counted ? "id2label" : "num_labels",
+                            (long long)classes, named || counted ? "" : " where it is missing",
+                            (long long)rows);
 }
 
 int gnn__arch_key(gnn__scope_t *scope, const gnn__arch_row_t *row)

@@ -431,7 +431,7 @@ class Trace:
             self.refuse("output of this form")
         if made.width is not None and made.width != (values.shape[1] if values.dim() == 2 else 1):
             self.refuse(f"output of {values.shape[-1]} columns")
-        first = next((x for x in given if isinstance(x.meta, Rows)), None)
+        first = next((x for kind in (Rows, Ids) for x in given if isinstance(x.meta, kind)), None)
         count = values.shape[0]
         axis = first.meta.axis if rowwise else "graphs" if count == self.sizes.get("graphs") else first.meta.axis if first is not None and count == raw(first).shape[0] else "nodes"
         lone = count == 1 and axis not in ("nodes",) and self.sizes.get("graphs") == 1
