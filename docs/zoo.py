@@ -152,6 +152,26 @@ def picture(title, arrays):
 
 # ---- the page ----
 
+def costs():
+    """Lines of tests/zoo/costs.tsv, which GNN_ZOO_COSTS=tests/zoo/costs.tsv test_gallery writes."""
+    for line in read(os.path.join(ZOO, "costs.tsv")).splitlines():
+        if not line.startswith("#"):
+            name, rows, *counts = line.split("\t")
+            yield name, int(rows), [float(c) for c in counts[:3]], [float(c) for c in counts[3:]]
+
+
+def cost_table(all_entries):
+    formulas = {e["case"]: e["cost"] for e in all_entries}
+    out = ["## Cost, counted", "", "Forward and backward on drawn values of 8, 16 and 32 times the rows of the case: multiply-adds",
+           "times two plus the values that ops move, in millions, and the least processor time of seven passes",
+           "on one thread, in milliseconds. `test_gallery` counts the operations of these entries, whose papers",
+           "promise less than n^2, and fails above 4.8 times for four times the rows.", "",
+           "| case | cost | rows n | n | 2 n | 4 n | 4 n / n | ms at n | 2 n | 4 n |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for name, n, counts, times in costs():
+        out.append("| [%s](#%s) | %s | %d | %s | %.2f | %s |" % (name, name, cell(formulas[name]), n, " | ".join("%.2f" % (c / 1e6) for c in counts),
+                                                                counts[2] / counts[0], " | ".join("%.3g" % t for t in times)))
+    return out + [""]
+
 def cell(text):
     return text.replace("|", "\\|")
 
@@ -209,6 +229,7 @@ def page():
         body += ["## %s %s" % (letter, title), ""] + lines + [""]
         for e in own:
             body += entry_text(e, drawn)
+    body += cost_table(all_entries)
     left = left_out()
     elsewhere = [case for _, case, why in left if why.startswith("run by")]
     sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."

@@ -82,6 +82,60 @@ static const entry_t *entry_of(const char *name)
     return NULL;
 }
 
+/* ---- cost ---- */
+
+typedef struct {
+    const char *name;
+    double most; /* times the operations of a quarter of the rows */
+} growth_t;
+
+static const growth_t growths[] = {
+#define ZOO_GROWTH(name, most) {#name, most},
+#include "zoo/growth.def"
+#undef ZOO_GROWTH
+};
+enum { GROWTHS = sizeof growths / sizeof *growths };
+
+/* Entries whose papers promise less than n^2, with 8, 16 and 32 times the rows of their case.
+ * GNN_ZOO_COSTS appends lines for docs/zoo.py to the file that it names. */
+static void count_cost(const entry_t *entry, double most)
+{
+    zoo_cost_t cost[3];
+    const char *path = getenv("GNN_ZOO_COSTS");
+    for (int k = 0; k < 3; k++)
+        cost[k] = zoo_entry_cost(entry, 8 << k);
+    const double whole = cost[2].operations / cost[0].operations;
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) {
+        fprintf(file, "%s\t%lld\t%.0f\t%.0f\t%.0f\t%.3g\t%.3g\t%.3g\n", entry->name,
+                (long long)cost[0].rows, cost[0].operations, cost[1].operations, cost[2].operations,
+                1e3 * cost[0].seconds, 1e3 * cost[1].seconds, 1e3 * cost[2].seconds);
+        fclose(file);
+    }
+    ck_assert_msg(whole <= most, "%s: four times the rows take %.2f times the operations, at most %g",
+                  entry->name, whole, most);
+}
+
+START_TEST(cost_grows_as_promised)
+{
+    const char *only = getenv("GNN_ZOO_ONLY");
+    for (int k = 0; k < entry_count(); k++)
+        if (strcmp(entry_at(k)->name, growths[_i].name) == 0 &&
+            (!only || strcmp(only, growths[_i].name) == 0))
+            count_cost(entry_at(k), growths[_i].most);
+}
+END_TEST
+
+/* Any entry, to find its cost: GNN_ZOO_COST names it. */
+START_TEST(cost_of_one_entry)
+{
+    const char *only = getenv("GNN_ZOO_COST");
+    for (int k = 0; only && k < entry_count(); k++)
+        if (strcmp(entry_at(k)->name, only) == 0)
+            count_cost(entry_at(k), 1e9);
+}
+END_TEST
+
 START_TEST(early_exit)
 {
     zoo_entry_exit(entry_of("exit_entropy"), zoo_exit_entropy);
@@ -182,5 +236,10 @@ int main(void)
     tcase_add_test(t, every_model_is_listed);
     tcase_add_test(t, lists_are_sound);
     suite_add_tcase(suite, t);
+    TCase *costs = tcase_create("costs");
+    tcase_set_timeout(costs, 600);
+    tcase_add_loop_test(costs, cost_grows_as_promised, 0, GROWTHS);
+    tcase_add_test(costs, cost_of_one_entry);
+    suite_add_tcase(suite, costs);
     return test_main(suite);
 }

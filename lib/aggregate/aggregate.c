@@ -2,6 +2,7 @@
  * depends on the entries of the tables or on the graph is behind the plan: aggregate_plan.c
  * makes it and picks the strategy that runs it. */
 #include <graphs/halo.h>
+#include <lib/aggregate/fast/linear_terms.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
 #include <lib/ops/support.h>
@@ -287,6 +288,28 @@ static unsigned finishes(const gnn_op_call_t *call)
     return plan.strategy->finishes(&plan);
 }
 
+/* What strategies with running sums in place of pairs compute: linear attention on spans, and sums
+ * that slide along spans; 0: pairs. */
+static double running_flops(const gnn_op_call_t *call, int backward)
+{
+    gnn__plan_t plan;
+    double sum = 0;
+    if (gnn__plan(&plan, call) != GNN_OK)
+        return 0;
+    for (int64_t p = 0; p < plan.view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &plan.view->parts[p].pairs;
+        if (plan.strategy == &gnn__strategy_linear)
+            sum += (backward ? 6 : 2) * (double)plan.shape.key_heads *
+                   gnn__linear_cost(pairs, plan.shape.heads / plan.shape.key_heads,
+                                    (double)plan.shape.d_k, (double)plan.shape.d_v);
+        else if (plan.strategy == &gnn__strategy_sum && gnn__pairs_form(pairs) == GNN__SPANS)
+            sum += (double)(pairs->n_rows + 2 * pairs->n_cols) * (double)plan.out_width;
+        else
+            return 0;
+    }
+    return sum;
+}
+
 /* A sum reads a row for each pair. Backward of an attention is its recomputation and two more. */
 static void work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
 {
@@ -298,7 +321,10 @@ static void work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
                              : 4 * heads;
     const bool scored = how->aggregator->flags & GNN_AGGREGATOR_SCORED;
     const double sums = 2 * pairs * width, own = scored ? pairs * score : 0;
+    const double running = running_flops(call, backward);
     work->flops = backward && scored ? 2 * sums + 3 * own : sums + own;
+    if (running > 0)
+        work->flops = running;
     if (gnn_graph_n_edges(how->graph) > 0)
         work->bytes += (backward ? 2 : 1) * pairs * (width * sizeof(gnn_real_t) + sizeof(int32_t));
 }

@@ -266,6 +266,13 @@ void zoo_also(zoo_t *z, const char *step, const char *array);
 /* ---- running ---- */
 
 void zoo_entry_golden(const entry_t *entry);
+/* Forward and backward on drawn values of so many times the rows: multiply-adds times two, plus the
+ * values that ops move; the least processor time of seven passes on one thread. */
+typedef struct {
+    int64_t rows;
+    double operations, seconds;
+} zoo_cost_t;
+zoo_cost_t zoo_entry_cost(const entry_t *entry, int64_t times);
 void zoo_entry_drawn(const entry_t *entry);
 /* Early exit by a run in stages (gnn_staged_new): the layers at which sentences leave are those of
  * the case, and later steps are not computed. */

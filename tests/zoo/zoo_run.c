@@ -3,6 +3,7 @@
 
 #include <lib/data/arrays/arrays.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 static void run_record(zoo_t *z)
@@ -251,7 +252,7 @@ void zoo_entry_drawn(const entry_t *entry)
     zoo_t z;
     gnn_tensor_t y;
     memset(&z, 0, sizeof z);
-    ck_assert_msg(zoo_draw(&z, entry->name), "%s: tests/zoo/sizes.txt does not have this case",
+    ck_assert_msg(zoo_draw(&z, entry->name, 1), "%s: tests/zoo/sizes.txt does not have this case",
                   entry->name);
     gallery_t *gallery = calloc(1, sizeof *gallery);
     zoo_entry_build(&z, gallery, entry);
@@ -262,4 +263,35 @@ void zoo_entry_drawn(const entry_t *entry)
     free(y.data);
     zoo_close(&z);
     free(gallery);
+}
+
+/* ---- cost ---- */
+
+zoo_cost_t zoo_entry_cost(const entry_t *entry, int64_t times)
+{
+    zoo_t z;
+    zoo_cost_t cost = {0};
+    memset(&z, 0, sizeof z);
+    ck_assert_int_eq(setenv("GNN_PROFILE", "1", 1), 0);
+    ck_assert(zoo_draw(&z, entry->name, times));
+    gallery_t *gallery = calloc(1, sizeof *gallery);
+    zoo_entry_build(&z, gallery, entry);
+    gnn_tape_keep(z.tape, output_of(&z));
+    ck_ok(gnn_tape_forward(z.tape));
+    ck_ok(gnn_tape_backward(z.tape, output_of(&z), NULL));
+    cost.seconds = INFINITY;
+    const gnn__profile_t *profile = z.g.context->profile;
+    for (int64_t k = 0; k < profile->count; k++)
+        cost.operations += profile->rows[k].flops + profile->rows[k].bytes / sizeof(gnn_real_t);
+    for (int k = 0; k < 7; k++) {
+        const clock_t start = clock();
+        ck_ok(gnn_tape_forward(z.tape));
+        ck_ok(gnn_tape_backward(z.tape, output_of(&z), NULL));
+        cost.seconds = fmin(cost.seconds, (double)(clock() - start) / CLOCKS_PER_SEC);
+    }
+    cost.rows = zoo_has(&z, "x") ? zoo_shape(&z, "x", 0) : 0;
+    unsetenv("GNN_PROFILE");
+    zoo_close(&z);
+    free(gallery);
+    return cost;
 }

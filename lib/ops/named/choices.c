@@ -270,9 +270,18 @@ static int choose_senders_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* For profiles: a product per pair and head. */
+static void choose_senders_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
+{
+    const gnn__pairs_t *pairs = gnn__op_pairs(call, "choose_senders");
+    if (pairs && !backward)
+        work->flops = 2 * (double)pairs->count * (double)call->in[QUERIES].cols;
+}
+
 const gnn_op_t gnn_op_choose_senders = {.name = "choose_senders",
                                         .shape = choose_senders_shape,
                                         .forward = choose_senders_forward,
+                                        .work = choose_senders_work,
                                         .flags = GNN_OP_READS_GRAPH};
 
 /* ---- pick_columns ---- */

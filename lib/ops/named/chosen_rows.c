@@ -114,6 +114,16 @@ static int listed_output(gnn_op_call_t *call, int64_t cols)
     return gnn__by_id_bytes(call, IDS, call->in[ROWS].rows, &call->backward_scratch);
 }
 
+/* For profiles: a multiply-add per id, head and column. */
+static double listed_flops(const listed_t *l)
+{
+    double named = 0;
+    for (int64_t i = 0; l->ids->data && i < l->ids->rows; i++)
+        for (int64_t c = 0; c < l->ids->cols; c++)
+            named += gnn__id_at(l->ids, i, c) >= 0;
+    return 2 * named * (double)(l->own ? l->width : l->heads * l->width);
+}
+
 /* score_rows: products of each head of a query with the keys that ids name: q (n x H*d), keys (m x
  * H*d, or fewer heads), ids (n x k or n x H*k) -> (n x H*k); minus infinity for -1, which a softmax
  * gives weight 0. Options: H [1]; 1: each head has its own ids. Attention among chosen senders is
@@ -163,9 +173,17 @@ static int score_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static void score_rows_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
+{
+    const listed_t l =
+        listed_of(call, call->in[FIRST].cols / (int64_t)gnn__op_option(call, 0, 1), score_k(call));
+    work->flops = (backward ? 2 : 1) * listed_flops(&l);
+}
+
 const gnn_op_t gnn_op_score_rows = {.name = "score_rows",
                                     .shape = score_rows_shape,
                                     .forward = score_rows_forward,
+                                    .work = score_rows_work,
                                     .backward = score_rows_backward};
 
 /* weigh_rows: weighted sums of the rows that ids name: weights (n x H*k), values (m x V*d), ids
@@ -226,9 +244,16 @@ static int weigh_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static void weigh_rows_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
+{
+    const listed_t l = weighed_of(call);
+    work->flops = (backward ? 2 : 1) * listed_flops(&l);
+}
+
 const gnn_op_t gnn_op_weigh_rows = {.name = "weigh_rows",
                                     .shape = weigh_rows_shape,
                                     .forward = weigh_rows_forward,
+                                    .work = weigh_rows_work,
                                     .backward = weigh_rows_backward};
 
 /* ---- gather_rows, scatter_rows ---- */

@@ -84,6 +84,14 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* For profiles: the rows that ids name, not the table; its gradient is zeroed first. */
+static void gather_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
+{
+    const double row = (double)call->out[0].cols * sizeof(gnn_real_t),
+                 zeroed = backward && !call->in[0].accumulate ? (double)call->in[0].rows * row : 0;
+    work->bytes = (backward ? 3 : 2) * (double)call->out[0].rows * row + zeroed;
+}
+
 static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 {
     (void)attributes;
@@ -95,6 +103,7 @@ const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
                                    .shape = gather_shape,
                                    .forward = gather_forward,
                                    .backward = gather_backward,
+                                   .work = gather_work,
                                    .traits = &traits};
 
 /* ---- fold_rows ---- */
