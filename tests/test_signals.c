@@ -292,6 +292,102 @@ START_TEST(wrong_terms_are_refused)
 }
 END_TEST
 
+/* ---- differentiable search: two optimisers in turn ---- */
+
+enum { SAMPLES = 128, WIDE = 5, CHOICES = 3 };
+
+/* y = softmax(a) . [x, relu(x A), tanh(x B)]: Liu et al. 2019. */
+static const gnn_step_t search[] = {
+    {.kind = GNN_STEP_LINEAR, .name = "A", .inputs = {"x"}, .in = WIDE, .out = WIDE},
+    {.kind = GNN_STEP_ACTIVATION, .name = "op1", .activation = GNN_RELU},
+    {.kind = GNN_STEP_LINEAR, .name = "B", .inputs = {"x"}, .in = WIDE, .out = WIDE},
+    {.kind = GNN_STEP_ACTIVATION, .name = "op2", .activation = GNN_TANH},
+    {.kind = GNN_STEP_PARAMETER, .name = "a", .rows = 1, .out = CHOICES, .factor = 1},
+    {.kind = GNN_STEP_OP, .name = "shares", .op = &gnn_op_softmax_rows},
+    {.kind = GNN_STEP_VIEW, .name = "s0", .inputs = {"shares"}, .column = 0, .columns = 1},
+    {.kind = GNN_STEP_VIEW, .name = "s1", .inputs = {"shares"}, .column = 1, .columns = 1},
+    {.kind = GNN_STEP_VIEW, .name = "s2", .inputs = {"shares"}, .column = 2, .columns = 1},
+    {.kind = GNN_STEP_MULTIPLY, .name = "y0", .inputs = {"x", "s0"}},
+    {.kind = GNN_STEP_MULTIPLY, .name = "y1", .inputs = {"op1", "s1"}},
+    {.kind = GNN_STEP_MULTIPLY, .name = "y2", .inputs = {"op2", "s2"}},
+    {.kind = GNN_STEP_ADD, .name = "y01", .inputs = {"y0", "y1"}},
+    {.kind = GNN_STEP_ADD, .name = "y", .inputs = {"y01", "y2"}}};
+
+/* Rows x and tanh(2 x B) for a matrix B that all splits share. */
+static void draw_split(gnn_real_t *x, gnn_real_t *y, uint64_t *seed)
+{
+    for (int r = 0; r < SAMPLES; r++)
+        for (int c = 0; c < WIDE; c++)
+            x[r * WIDE + c] = (gnn_real_t)test_uniform(seed);
+    for (int r = 0; r < SAMPLES; r++)
+        for (int c = 0; c < WIDE; c++) {
+            double sum = 0;
+            for (int k = 0; k < WIDE; k++)
+                sum += (double)x[r * WIDE + k] * 2 * sin(1 + k + 3 * c);
+            y[r * WIDE + c] = (gnn_real_t)tanh(sum);
+        }
+}
+
+static void search_step(gnn_model_t *model, gnn_tape_t *tape, gnn_real_t *x, gnn_real_t *y,
+                        gnn_optimizer_t *optimizer)
+{
+    const gnn_tensor_t in = gnn_tensor(x, SAMPLES, WIDE), out = gnn_tensor(y, SAMPLES, WIDE);
+    const gnn_named_t value = {.name = "x", .dense = &in};
+    gnn_tape_reset(tape, 1, 1);
+    const gnn_var_t result = gnn_model_record(
+                        model, tape, &(gnn_model_inputs_t){.values = &value, .n_values = 1}, NULL),
+                    loss = gnn_tape_loss(
+                        tape, result, &(gnn_loss_t){.kind = GNN_LOSS_MEAN_SQUARED, .targets = &out});
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, loss, NULL));
+    ck_ok(gnn_optimizer_step(optimizer, 1));
+}
+
+/* Weights learn from one split, the choice from another; each optimiser freezes what is the
+ * other's. */
+START_TEST(two_optimisers_in_turn_find_the_op)
+{
+    static gnn_real_t x[2][SAMPLES * WIDE], y[2][SAMPLES * WIDE];
+    const gnn_parameter_group_t weights[] = {{.prefix = "a.", .lr_scale = GNN_ZERO}},
+                                choice[] = {{.prefix = "", .lr_scale = GNN_ZERO},
+                                            {.prefix = "a.", .lr_scale = 1}};
+    uint64_t seed = 5 + (uint64_t)_i;
+    gnn_context_t *context = NULL;
+    gnn_model_t *model = NULL;
+    gnn_tape_t *tape = NULL;
+    gnn_optimizer_t *of_weights = NULL, *of_choice = NULL;
+    gnn_tensor_t a, b;
+    for (int k = 0; k < 2; k++)
+        draw_split(x[k], y[k], &seed);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = seed}));
+    ck_ok(gnn_model_from_steps(&model, context, sizeof search / sizeof *search, search));
+    ck_ok(gnn_tape_new(&tape, context));
+    ck_ok(gnn_optimizer_new(
+        &of_weights, context, gnn_model_parameters(model),
+        &(gnn_optimizer_config_t){.lr = (gnn_real_t)0.02, .groups = weights, .n_groups = 1}));
+    ck_ok(gnn_optimizer_new(
+        &of_choice, context, gnn_model_parameters(model),
+        &(gnn_optimizer_config_t){.lr = (gnn_real_t)0.05, .groups = choice, .n_groups = 2}));
+    ck_ok(gnn_model_field(model, "a.rows", &a, NULL));
+    ck_ok(gnn_model_field(model, "B.weight", &b, NULL));
+    for (int t = 0; t < 300; t++) {
+        const gnn_real_t before = a.data[2];
+        search_step(model, tape, x[0], y[0], of_weights);
+        ck_assert(a.data[2] == before);
+        const gnn_real_t weight = b.data[3];
+        search_step(model, tape, x[1], y[1], of_choice);
+        ck_assert(b.data[3] == weight);
+    }
+    const double sum = exp((double)a.data[0]) + exp((double)a.data[1]) + exp((double)a.data[2]);
+    ck_assert_double_gt(exp((double)a.data[2]) / sum, 0.8);
+    gnn_optimizer_free(of_weights);
+    gnn_optimizer_free(of_choice);
+    gnn_tape_free(tape);
+    gnn_model_free(model);
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("signals");
@@ -301,6 +397,7 @@ int main(void)
     tcase_add_test(t, draws_follow_the_softmax);
     tcase_add_test(t, wrong_options_are_refused);
     tcase_add_loop_test(t, hard_attention_finds_the_marked_word, 0, 3);
+    tcase_add_loop_test(t, two_optimisers_in_turn_find_the_op, 0, 3);
     tcase_add_test(t, terms_are_weights_times_means);
     tcase_add_test(t, wrong_terms_are_refused);
     suite_add_tcase(suite, t);

@@ -288,8 +288,8 @@ static unsigned finishes(const gnn_op_call_t *call)
     return plan.strategy->finishes(&plan);
 }
 
-/* What strategies with running sums in place of pairs compute: linear attention on spans, and sums
- * that slide along spans; 0: pairs. */
+/* Operations of strategies that keep running sums in place of pairs: linear attention on spans, and
+ * sums that slide along spans; 0: pairs. */
 static double running_flops(const gnn_op_call_t *call, int backward)
 {
     gnn__plan_t plan;

@@ -36,7 +36,7 @@ void zoo_bind_fields(zoo_t *z);
 void zoo_fill_fields(zoo_t *z);
 /* The gradients of all fields and inputs against the case. */
 void zoo_compare_gradients(zoo_t *z);
-/* The arrays of a case as tests/zoo/sizes.txt describes them, drawn, with so many times the rows and
+/* The arrays of a case as tests/zoo/sizes.txt describes them, drawn, with `times` the rows and
  * without stored pairs if that is not 1; false: it has none. */
 bool zoo_draw(zoo_t *z, const char *name, int64_t times);
 
