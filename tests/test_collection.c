@@ -420,6 +420,12 @@ START_TEST(unsupported_batches_are_refused)
         gnn_source_of_graphs(&source, model, data, split,
                              &(gnn_graph_source_config_t){.class_weight = (gnn_real_t[16]){1, -1}}),
         GNN_EINVALID, "class_weight[1] is -1");
+    gnn_split_t *tests = split_of((int8_t[6]){2, 2, 2, 2, 2, 2}, 6);
+    ck_ok(gnn_source_of_graphs(&source, model, data, tests, NULL)); /* to predict */
+    ck_fails(gnn_train_batches(model, context, source, NULL, NULL), GNN_EINVALID, "batches");
+    gnn_source_free(source);
+    gnn_split_free(tests);
+    source = NULL;
     ck_fails(gnn_source_of_graphs(&source, model, NULL, split, NULL), GNN_EINVALID, "data is NULL");
     ck_fails(gnn_source_of_graphs(&source, NULL, data, split, NULL), GNN_EINVALID, "model is NULL");
     ck_fails(gnn_source_of_graphs(&source, model, data, NULL, NULL), GNN_EINVALID, "splits is NULL");

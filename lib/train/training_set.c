@@ -207,7 +207,8 @@ static const char *lacks(const gnn__training_set_t *set, int64_t row)
                : "";
 }
 
-/* Rejects training parts without a row that teaches. */
+/* Rejects training parts without a row that teaches. Sources of graphs predict, too: theirs may be
+ * empty. */
 static int check_training(const gnn__training_set_t *set)
 {
     const char *missing = "";
@@ -220,9 +221,11 @@ static int check_training(const gnn__training_set_t *set)
     }
     if (set->ranks)
         GNN_TRY(gnn__ranks_total(set->ranks, &teaches));
-    return teaches ? GNN_OK
-                   : gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training %s%s",
-                                (long long)set->split, set->name, rows_on[set->on], missing);
+    const bool predicts = set->on == GNN_ON_GRAPHS && !*missing;
+    return teaches || predicts
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training %s%s",
+                            (long long)set->split, set->name, rows_on[set->on], missing);
 }
 
 int gnn__training_set_any(const gnn__training_set_t *set, int part, bool *any)
