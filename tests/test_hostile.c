@@ -170,6 +170,63 @@ START_TEST(long_words_of_gml_are_refused)
 }
 END_TEST
 
+/* Tags of any kind, and text that igraph collects over comments, sections and elements. */
+START_TEST(long_tags_and_texts_of_graphml_are_refused)
+{
+#if GNN_WITH_IGRAPH
+    static const char head[] = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+                               "<key id=\"k\" for=\"node\" attr.name=\"k\" attr.type=\"string\"/>",
+                      data[] = "<graph edgedefault=\"directed\"><node id=\"a\"><data key=\"k\">",
+                      tail[] = "</data></node></graph></graphml>";
+    static const char *const all[][4] = {/* before, repeated, after, is in an element of data */
+                                         {"<!--", "x", "-->", ""},
+                                         {"<?p ", "x", "?>", ""},
+                                         {"<key id='", "x", "' for='node'/>", ""},
+                                         {"<key id='>", "x", "' for='node'/>", ""},
+                                         {"<q ", "a='' ", "/>", ""},
+                                         {"", "&lt;", "", "data"},
+                                         {"<![CDATA[", "x", "]]>", "data"},
+                                         {"", "<![CDATA[x]]>", "", "data"},
+                                         {"", "x<!-- -->", "", "data"},
+                                         {"", "x<x/>", "", "data"},
+                                         {"<data/>", "x<data>y</data>", "", "data"}};
+    enum { MOST = 1 << 16 };
+    char *text = malloc(2 * MOST);
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        gnn_data_t *set;
+        char *end = text;
+        const bool inside = *all[k][3];
+        end += sprintf(end, "%s%s%s", head, inside ? data : "", all[k][0]);
+        for (const char *begin = end; end - begin <= MOST;)
+            end += sprintf(end, "%s", all[k][1]);
+        sprintf(end, "%s%s%s", all[k][2], inside ? "" : data, tail);
+        ck_fails(gnn_data_open(&set, write_text("a.graphml", text)), GNN_EFORMAT,
+                 "a.graphml: line 1: a tag or text of more than 65536 bytes");
+    }
+    free(text);
+#endif
+}
+END_TEST
+
+START_TEST(many_short_texts_of_graphml_are_read)
+{
+#if GNN_WITH_IGRAPH
+    enum { NODES = 5000 };
+    gnn_data_t *set;
+    char *text = malloc(NODES * 100), *end = text;
+    end += sprintf(end, "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"k\" "
+                        "for=\"node\" attr.name=\"k\" attr.type=\"string\"/><graph>");
+    for (int k = 0; k < NODES; k++)
+        end += sprintf(end, "<node id='a%d'><data key='k'>a text <!-- > --> </data></node>\n", k);
+    sprintf(end, "<edge source='a0' target='a1'/></graph></graphml>");
+    ck_ok(gnn_data_open(&set, write_text("a.graphml", text)));
+    ck_assert_int_eq(gnn_data_nodes(set), NODES);
+    gnn_data_free(set);
+    free(text);
+#endif
+}
+END_TEST
+
 START_TEST(splits_of_ogb_are_folders_and_few)
 {
     char name[64];
@@ -232,6 +289,8 @@ int main(void)
     tcase_add_test(tests, no_line_is_read_that_was_not_counted);
     tcase_add_test(tests, unusual_graphml_is_refused);
     tcase_add_test(tests, long_words_of_gml_are_refused);
+    tcase_add_test(tests, long_tags_and_texts_of_graphml_are_refused);
+    tcase_add_test(tests, many_short_texts_of_graphml_are_read);
     tcase_add_test(tests, splits_of_ogb_are_folders_and_few);
     tcase_add_test(tests, columns_need_numbers);
     tcase_add_test(tests, names_do_not_steer_terminals);

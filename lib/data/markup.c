@@ -47,14 +47,75 @@ static int check_encoding(const gnn__text_t *text)
     return refuse(text, at, "an encoding other than UTF-8, ASCII or ISO-8859-1");
 }
 
+/* Scanners of igraph and libxml2 take time quadratic in the length of a token. */
+enum { LONGEST = 1 << 16 };
+
+/* The end of `mark` at or after `at`, else that of the text. */
+static const char *after(const char *at, const char *mark)
+{
+    const char *end = strstr(at, mark);
+    return end ? end + strlen(mark) : at + strlen(at);
+}
+
+/* The end of a tag; its quoted values may contain any character but the quote. */
+static const char *tag_end(const char *at)
+{
+    for (at += strcspn(at, ">\"'"); *at == '"' || *at == '\''; at += strcspn(at, ">\"'")) {
+        at += 1 + strcspn(at + 1, *at == '"' ? "\"" : "'");
+        at += *at != '\0';
+    }
+    return at + (*at == '>');
+}
+
+/* The local name of a tag whose '<' (or "</") is before `at`. */
+static const char *local_name(const char *at)
+{
+    const char *name = at + strcspn(at, ":<> \t\r\n/=");
+    return *name == ':' ? name + 1 : at;
+}
+
+/* 1: begins an element whose text igraph collects, also that of elements in it; -1: ends one. */
+static int collects(const char *tag, const char *end)
+{
+    const bool ends = tag[1] == '/';
+    const char *name = local_name(tag + 1 + ends);
+    if (!is_element(name, "data") && !is_element(name, "default"))
+        return 0;
+    return ends ? -1 : end - tag > 2 && end[-2] != '/';
+}
+
+/* Tags, and what is between two of them or in an element of data. */
+static int check_lengths(const gnn__text_t *text)
+{
+    const char *between = text->data + text->start;
+    int64_t depth = 0;
+    for (const char *c = between; *c;) {
+        const bool tag = *c == '<' && c[1] != '!' && c[1] != '?';
+        const char *end = tag                               ? tag_end(c)
+                          : strncmp(c, "<!--", 4) == 0      ? after(c + 4, "-->")
+                          : strncmp(c, "<![CDATA[", 9) == 0 ? after(c, "]]>")
+                          : strncmp(c, "<?", 2) == 0        ? after(c, "?>")
+                                                            : c + 1 + strcspn(c + 1, "<");
+        const char *begin = tag && depth == 0 ? c : between;
+        if (end - begin > LONGEST)
+            return refuse(text, begin, "a tag or text of more than 65536 bytes");
+        depth += tag ? collects(c, end) : 0;
+        if (tag && depth <= 0) {
+            depth = 0;
+            between = end;
+        }
+        c = end;
+    }
+    return GNN_OK;
+}
+
 static int count_elements(const gnn__text_t *text, elements_t *e)
 {
     for (const char *c = strchr(text->data, '<'); c; c = strchr(c + 1, '<')) {
         if (strncmp(c, "<!DOCTYPE", 9) == 0 || strncmp(c, "<!ENTITY", 8) == 0)
             return refuse(text, c,
                           "a document type, GraphML needs none and its entities are not read");
-        const char *name = c + 1 + strcspn(c + 1, ":<> \t\r\n/=");
-        name = *name == ':' ? name + 1 : c + 1;
+        const char *name = local_name(c + 1);
         e->keys += is_element(name, "key");
         e->nodes += is_element(name, "node");
         e->links += is_element(name, "edge");
@@ -82,6 +143,7 @@ static int check_places(const gnn__text_t *text, const elements_t *e)
 static int check_graphml(const gnn__text_t *text, elements_t *e)
 {
     GNN_TRY(check_encoding(text));
+    GNN_TRY(check_lengths(text));
     GNN_TRY(count_elements(text, e));
     return check_places(text, e);
 }
@@ -132,9 +194,6 @@ static const char *next_word(const char **at, const char *begin)
     return NULL;
 }
 
-/* igraph's scanner takes time quadratic in the length of a token. */
-enum { LONGEST_TOKEN = 1 << 16 };
-
 static size_t token_length(const char *at, const char *begin)
 {
     if (*at == '"')
@@ -149,7 +208,7 @@ static int check_tokens(const gnn__text_t *text)
     const char *begin = text->data + text->start;
     for (const char *c = begin; *c;) {
         const size_t length = token_length(c, begin);
-        if (length > LONGEST_TOKEN)
+        if (length > LONGEST)
             return refuse(text, c, "a word of more than 65536 bytes");
         c += length;
         c += *c != '\0';
