@@ -337,7 +337,7 @@ static double largest_weight(const oracle_t *o)
 {
     double largest = 1e-30;
     for (int64_t k = 0; k < o->n_pairs * o->heads; k++)
-        largest = fmax(largest, o->weights[k]);
+        largest = fmax(largest, fabs(o->weights[k]));
     return largest;
 }
 

@@ -11,8 +11,8 @@ static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum",      "mean",        "max", "min",          "std",          "dot",
     "additive", "additive_v2", "var", "softmax_mean", "additive_tanh"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {
-    "softmax", "softmax_sink", "linear", "sigmoid",   "best",
-    "decay",   "ratio",        "top",    "sparsemax", "entmax15"};
+    "softmax", "softmax_sink", "linear",    "sigmoid",  "best",     "decay",
+    "ratio",   "top",          "sparsemax", "entmax15", "collision"};
 static const char *const prior_names[ORACLE_PRIORS] = {"slope",       "slope_absolute", "table",
                                                        "keys",        "receiver",       "sender",
                                                        "sender_keys", "place",          "decay"};

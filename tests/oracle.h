@@ -67,6 +67,7 @@ typedef enum {
     ORACLE_TOP,
     ORACLE_SPARSEMAX,
     ORACLE_ENTMAX15,
+    ORACLE_COLLISION,
     ORACLE_WEIGHERS
 } oracle_weigher_t;
 typedef enum {

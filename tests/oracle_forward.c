@@ -278,6 +278,21 @@ static void above_threshold(oracle_t *o, int64_t n, int64_t a, double factor, do
     o->steepness[a] = total;
 }
 
+/* (1 - acos(s) / pi)^n, and its derivative. */
+static void collide(oracle_t *o, int64_t n, int64_t a)
+{
+    const double power = oracle__option(o->how.weigher_options[0], 9);
+    for (int64_t k = 0; k < n; k++) {
+        term_t *score = &o->row_score[k * o->heads + a], *d = &o->row_believed[k * o->heads + a];
+        const double s = fmax(fmin(score->v, 1), -1), base = 1 - acos(s) / M_PI, across = 1 - s * s;
+        if (score->b > 0)
+            lower(&o->margin_score[a], fabs(1 - fabs(score->v)) / score->b / 10);
+        *d = term(across > 0 ? power * pow(base, power - 1) / (M_PI * sqrt(across)) : 0);
+        d->b *= across > 0 ? 1 + 4 / across : 1;
+        *score = (term_t){.v = pow(base, power), .b = pow(base, power) + d->v * score->b};
+    }
+}
+
 /* Scores become weights. */
 static void weigh(oracle_t *o, int64_t n, int64_t a)
 {
@@ -291,6 +306,8 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
         above_threshold(o, n, a, 1, 1);
     if (o->weigher == ORACLE_ENTMAX15)
         above_threshold(o, n, a, 0.5, 2);
+    if (o->weigher == ORACLE_COLLISION)
+        collide(o, n, a);
     for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
         *score = term(sigmoid(score->v - off));
@@ -302,7 +319,7 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
     for (int64_t k = 0; o->weigher == ORACLE_RATIO && k < n; k++)
         o->row_score[k * o->heads + a] = oracle__over(o->row_score[k * o->heads + a], o->total[a]);
     const bool apart = o->weigher == ORACLE_BEST || o->weigher == ORACLE_SPARSEMAX ||
-                       o->weigher == ORACLE_ENTMAX15;
+                       o->weigher == ORACLE_ENTMAX15 || o->weigher == ORACLE_COLLISION;
     for (int64_t k = 0; !apart && k < n; k++)
         o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
 }

@@ -215,6 +215,8 @@ static void attend_grad(oracle_t *o, int64_t n, int64_t a)
         term_t *d = &o->row_d_score[k * o->heads + a], w = o->row_believed[k * o->heads + a];
         if (o->weigher == ORACLE_SIGMOID)
             *d = times(times(w, minus(term(1), w)), *d);
+        else if (o->weigher == ORACLE_COLLISION)
+            *d = times(w, *d);
         else if (o->weigher == ORACLE_RATIO)
             *d = oracle__over(minus(*d, centre), o->total[a]);
         else if (o->weigher != ORACLE_LINEAR_WEIGHTS && o->weigher != ORACLE_DECAY)

@@ -535,3 +535,41 @@ const gnn_weigher_t gnn_weigher_entmax15 = {
     .weight_backward = entmax15_weight_backward,
     .again = entmax15_again,
 };
+
+/* ---- collision: w = (1 - acos(s) / pi)^n for a cosine s ---- */
+
+static const gnn_option_t collision_options[] = {
+    {"planes", 9, 1, 64, "the power: the count of random hyperplanes"}};
+
+static gnn_real_t collision_weight(const gnn_aggregate_shape_t *shape, int64_t head,
+                                   const gnn_real_t *state, gnn_real_t score)
+{
+    const double pi = 3.14159265358979323846, s = (double)score;
+    (void)head, (void)state;
+    if (isnan(s))
+        return score;
+    return (gnn_real_t)pow(1 - acos(fmax(fmin(s, 1), -1)) / pi, shape->options[0]);
+}
+
+static gnn_real_t collision_weight_grad(const gnn_aggregate_shape_t *shape, int64_t head,
+                                        const gnn_real_t *state, gnn_real_t score,
+                                        gnn_real_t weight, gnn_real_t d_weight, gnn_real_t delta)
+{
+    const double pi = 3.14159265358979323846, s = (double)score, across = 1 - s * s;
+    (void)head, (void)state, (void)weight, (void)delta;
+    if (!(across > 0))
+        return 0;
+    return (gnn_real_t)(shape->options[0] * pow(1 - acos(s) / pi, shape->options[0] - 1) /
+                        (pi * sqrt(across)) * (double)d_weight);
+}
+
+const gnn_weigher_t gnn_weigher_collision = {
+    .name = "collision",
+    .paper = "Zeng et al. 2021 (YOSO, in expectation)",
+    .help = "(1 - acos(s) / pi)^planes: the probability that random hyperplanes do not separate two "
+            "vectors of this cosine; beyond -1 and 1 the score is clipped",
+    .options = collision_options,
+    .n_options = 1,
+    .weight = collision_weight,
+    .weight_grad = collision_weight_grad,
+};

@@ -93,7 +93,13 @@ static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, 
                    (size_t)patch * sizeof *out);
 }
 
-/* The first row of an image is its class token's: a patch of zeros. */
+/* Rows of an image before its patches: its class token's, unless the model has none. */
+static int64_t class_rows(const gnn_pretrained_batch_t *b)
+{
+    return gnn__pretrained_number(b->of, "class_rows", 1);
+}
+
+/* A class token is a patch of zeros. */
 static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
@@ -107,7 +113,7 @@ static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t 
     for (int64_t i = 0; i < b->count; i++)
         for (int64_t p = 0; p < side * side; p++)
             copy_patch(gnn__row(s->pixels, i), channels, size, patch, p / side, p % side,
-                       gnn__row(patches, i * (1 + side * side) + 1 + p));
+                       gnn__row(patches, i * b->lengths[0] + class_rows(b) + p));
     b->values[k].dense = patches;
     return GNN_OK;
 }
@@ -171,7 +177,7 @@ static int take_input(gnn_pretrained_batch_t *b, const char *name, const gnn_seq
 static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int64_t *from,
                         int64_t *rows, const char *what)
 {
-    const int64_t most = b->of->max_length;
+    const int64_t most = b->of->max_length, exact = gnn__pretrained_number(b->of, "exact_length", 0);
     GNN_TRY(gnn__new(to, b->count, sizeof **to, "lengths"));
     for (int64_t s = 0; s < b->count; s++) {
         if (from[s] < 0)
@@ -180,6 +186,10 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
         if (most > 0 && from[s] > most)
             return gnn__error(GNN_ESHAPE, "%s: sequence %lld has %lld tokens, the model takes %lld",
                               what, (long long)s, (long long)from[s], (long long)most);
+        if (exact > 0 && from[s] != exact)
+            return gnn__error(GNN_ESHAPE,
+                              "%s: sequence %lld has %lld tokens, the model takes exactly %lld",
+                              what, (long long)s, (long long)from[s], (long long)exact);
         if (!gnn__add(*rows, from[s], rows) || *rows > INT32_MAX)
             return gnn__error(GNN_EOVERFLOW, "%s: more than %d tokens", what, INT32_MAX);
         (*to)[s] = from[s];
@@ -187,7 +197,7 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
     return GNN_OK;
 }
 
-/* An image has one row per patch, plus one. */
+/* An image has one row per patch, after that of its class token. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
@@ -199,13 +209,13 @@ static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
     if (s->pixels->rows != b->count || s->pixels->cols != channels * size * size)
         return gnn__error(GNN_ESHAPE,
                           "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
-                          "expected",
+                          "expected (num_channels, image_size)",
                           (long long)s->pixels->rows, (long long)s->pixels->cols,
                           (long long)b->count, (long long)channels, (long long)size, (long long)size);
     GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
     for (int64_t k = 0; k < b->count; k++)
-        b->lengths[k] = 1 + size / patch * (size / patch);
-    b->rows = b->count * (1 + size / patch * (size / patch));
+        b->lengths[k] = class_rows(b) + size / patch * (size / patch);
+    b->rows = b->count * (class_rows(b) + size / patch * (size / patch));
     return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
 }
 

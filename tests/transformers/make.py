@@ -71,6 +71,8 @@ def texts(net, rng, decoder):
     """Inputs and what comes of them: rows of all texts, packed."""
     a, rows, cls = {}, dict(hidden=[], logits=[], attention=[]), type(net).__name__
     lengths = [7, 12, 5, 6] if cls == "LongformerForQuestionAnswering" else LENGTHS
+    if getattr(net.config, "attention_type", "") == "block_sparse":  # a short text makes the package's model full for good
+        lengths = [20, 17, 16, 5]
     seqs = [rng.integers(3, VOCAB, n) for n in lengths]
     others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
     for s, o in zip(seqs, others):
@@ -304,6 +306,22 @@ case("mamba_bias", "MambaForCausalLM", T.MambaConfig(vocab_size=VOCAB, hidden_si
 fnet = dict(vocab_size=VOCAB, hidden_size=18, num_hidden_layers=2, intermediate_size=32, max_position_embeddings=64, pad_token_id=0)
 case("fnet_masked", "FNetForMaskedLM", T.FNetConfig(**fnet), attention=False)
 case("fnet_classes", "FNetForSequenceClassification", T.FNetConfig(**fnet, **LABELS), attention=False)
+case("nystromformer_masked", "NystromformerForMaskedLM", T.NystromformerConfig(**bert, conv_kernel_size=5), attention=False)
+case("nystromformer_classes", "NystromformerForSequenceClassification", T.NystromformerConfig(**bert, conv_kernel_size=1, **LABELS), attention=False)
+xlnet = dict(vocab_size=VOCAB, d_model=16, n_layer=2, n_head=2, d_inner=32)
+case("xlnet_masked", "XLNetLMHeadModel", T.XLNetConfig(**xlnet), attention=False)
+case("xlnet_causal", "XLNetForTokenClassification", T.XLNetConfig(**xlnet, attn_type="uni", clamp_len=4, **LABELS), attention=False)
+case("xlnet_classes", "XLNetForSequenceClassification", T.XLNetConfig(**xlnet, **LABELS), attention=False)
+case("yoso_masked", "YosoForMaskedLM", T.YosoConfig(**bert, hash_code_len=4), attention=False)
+case("yoso_classes", "YosoForSequenceClassification", T.YosoConfig(**bert, conv_window=3, **LABELS), attention=False)
+case("big_bird_masked", "BigBirdForMaskedLM", T.BigBirdConfig(**bert, attention_type="block_sparse", block_size=2, num_random_blocks=1, pad_token_id=0), attention=False)
+
+# Windows of images.
+swin = dict(image_size=16, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4)
+case("swin_classes", "SwinForImageClassification", T.SwinConfig(**swin, **LABELS), pixels=(3, 3, 16, 16))
+case("swin_absolute", "SwinModel", T.SwinConfig(**{**swin, "window_size": 2, "depths": [1, 2, 2], "num_heads": [2, 2, 4]}, qkv_bias=False, use_absolute_embeddings=True),
+     pixels=(2, 3, 16, 16))
+case("swinv2_classes", "Swinv2ForImageClassification", T.Swinv2Config(**swin, pretrained_window_sizes=[3, 0], **LABELS), pixels=(3, 3, 16, 16))
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)

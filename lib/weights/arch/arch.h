@@ -31,7 +31,8 @@
  *   GNN_NORM_AT("array", "field", "place")  the same, for a gain that is stored in another way
  *   GNN_ROWS("array", "field", "place")     rows of the array are rows of the field
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
- *   GNN_COLUMNS("array", "field", "place")  columns of the array are columns of the field
+ *   GNN_COLUMNS("array", "field", "place")  columns of the array are columns of the field; of a
+ *                                           field of one row: all values of the array
  *   GNN_MADE("maker", "field")              values that the file does not have: makers.def
  *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on
  *   GNN_MADE("=formula", "field")           the same, a formula of each column, which is # there

@@ -308,6 +308,237 @@ static int spread(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return rc;
 }
 
+/* ---- equal parts of each sequence ---- */
+
+/* Part p of a sequence of n rows receives from rows p n / width .. (p + 1) n / width - 1. */
+static int even_parts(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t at = 0, parts = 0;
+    int rc;
+    if (!gnn__mul(s->count, width, &parts) || parts > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "more than %d parts", INT32_MAX);
+    GNN_CHECK(gnn__new(&lo, parts, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, parts, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < width; p++) {
+            lo[k * width + p] = (int32_t)(at + p * s->lengths[k] / width);
+            hi[k * width + p] = (int32_t)(at + (p + 1) * s->lengths[k] / width);
+        }
+    GNN_CHECK(gnn_graph_from_spans(graph, parts, at, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+/* Bipartite by sequence: `dst` and `src` rows of each; 0: all of its rows. */
+static int by_parts(gnn_graph_t **graph, const sequences_t *s, int64_t dst, int64_t src)
+{
+    int64_t *counts = NULL;
+    GNN_TRY(gnn__new(&counts, 2 * s->count, sizeof *counts, "parts"));
+    for (int64_t k = 0; k < s->count; k++) {
+        counts[k] = dst > 0 ? dst : s->lengths[k];
+        counts[s->count + k] = src > 0 ? src : s->lengths[k];
+    }
+    const int rc = gnn_graph_bipartite(graph, s->count, counts, counts + s->count);
+    gnn_free(counts);
+    return rc;
+}
+
+static int parts_among(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return by_parts(graph, s, width, width);
+}
+
+static int parts_from_all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return by_parts(graph, s, width, 0);
+}
+
+static int all_from_parts(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return by_parts(graph, s, 0, width);
+}
+
+static int one_from_parts(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return by_parts(graph, s, 1, width);
+}
+
+static int parts_from_one(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return by_parts(graph, s, width, 1);
+}
+
+/* ---- blocks of BigBird ---- */
+
+/* BigBird's pattern: Zaheer et al. 2020, as the package evaluates it. Rows of the first and of the
+ * last block receive from all; the others from their block and its neighbours, from the first and
+ * the last block, and from random blocks, which are all the first one: its rows count again.
+ * `width` is 256 times the rows of a block plus the count of random blocks. A sequence of at most
+ * 5 blocks and twice the random ones receives from all. */
+enum { OWN_ALL, LAST_ALL, NEAR, THE_LAST, THE_FIRST, FIRST_AGAIN };
+
+typedef struct blocks {
+    int64_t size, random;
+    int part; /* of the pattern, as listed above */
+} blocks_t;
+
+/* Starts and ends ascend along a sequence, also those of empty runs. */
+static void block_run(const blocks_t *b, int64_t length, int64_t p, int64_t *lo, int64_t *hi)
+{
+    const int64_t last = (length + b->size - 1) / b->size - 1, own = p / b->size;
+    const bool all = length <= (5 + 2 * b->random) * b->size, begins = all || own == 0,
+               ends = !begins && own == last;
+    *lo = *hi = begins || b->part == LAST_ALL ? 0 : b->part < THE_FIRST ? length : b->size;
+    if (b->part == OWN_ALL ? begins : b->part == LAST_ALL && ends) {
+        *lo = 0;
+        *hi = length;
+    } else if (begins || ends) {
+        return;
+    } else if (b->part == NEAR) {
+        *lo = (own - 1) * b->size;
+        *hi = gnn__min((own + 2) * b->size, length);
+    } else if (b->part == THE_LAST && own + 1 < last) {
+        *lo = last * b->size;
+    } else if (b->part > THE_FIRST || (b->part == THE_FIRST && own > 1)) {
+        *lo = 0;
+    } else if (b->part == THE_FIRST) {
+        *lo = *hi = 0;
+    }
+}
+
+static int blocks_part(gnn_graph_t **graph, const sequences_t *s, const blocks_t *b)
+{
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t rows = 0, at = 0;
+    int rc;
+    for (int64_t k = 0; k < s->count; k++)
+        rows += s->lengths[k];
+    GNN_CHECK(gnn__new(&lo, rows, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, rows, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++) {
+            int64_t from, to;
+            block_run(b, s->lengths[k], p, &from, &to);
+            lo[at + p] = (int32_t)(at + from);
+            hi[at + p] = (int32_t)(at + to);
+        }
+    GNN_CHECK(gnn_graph_from_spans(graph, rows, rows, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+static int big_bird(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    enum { MOST_RANDOM = 256 };
+    gnn_graph_t *parts[FIRST_AGAIN + MOST_RANDOM] = {NULL};
+    blocks_t b = {.size = width / MOST_RANDOM, .random = width % MOST_RANDOM};
+    const int n = FIRST_AGAIN + (int)b.random;
+    int rc = GNN_OK;
+    for (b.part = 0; rc == GNN_OK && b.part < n; b.part++)
+        rc = blocks_part(&parts[b.part], s, &b);
+    if (rc == GNN_OK)
+        rc = gnn_graph_merge(graph, n, (const gnn_graph_t *const *)parts);
+    for (int k = 0; k < n; k++)
+        gnn_graph_free(parts[k]);
+    return rc;
+}
+
+/* ---- square grids, whose cells are counted row by row ---- */
+
+typedef struct grid {
+    int64_t side, window, shift;
+} grid_t;
+
+/* The window of row or column c, and its part that is not beyond the border, after a cyclic shift:
+ * Liu et al. 2021, 3.2. */
+static int64_t region(const grid_t *g, int64_t c)
+{
+    const int64_t moved = (c - g->shift + g->side) % g->side;
+    return 2 * (moved / g->window) + (moved + g->shift >= g->side);
+}
+
+static bool same_window(const grid_t *g, int64_t i, int64_t j)
+{
+    return region(g, i / g->side) == region(g, j / g->side) &&
+           region(g, i % g->side) == region(g, j % g->side);
+}
+
+/* Adds the pairs of one grid to m pairs. Senders of a cell lie within one window of it. */
+static int64_t window_pairs(const grid_t *g, int64_t first, int64_t m, int64_t *src, int64_t *dst)
+{
+    for (int64_t i = 0; i < g->side * g->side; i++) {
+        const int64_t y = i / g->side, x = i % g->side, reach = g->window - 1;
+        for (int64_t down = gnn__max(y - reach, 0); down <= gnn__min(y + reach, g->side - 1); down++)
+            for (int64_t at = gnn__max(x - reach, 0); at <= gnn__min(x + reach, g->side - 1); at++) {
+                const int64_t j = down * g->side + at;
+                if (!same_window(g, i, j))
+                    continue;
+                src[m] = first + j;
+                dst[m++] = first + i;
+            }
+    }
+    return m;
+}
+
+/* Cells receive from their window, with the cells of the other side where `shift` moves windows
+ * across the border apart. `width` is (256 side + window) 256 + shift. */
+static int grid_windows(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const grid_t g = {width >> 16, (width >> 8) & 255, width & 255};
+    const int64_t cells = g.side * g.side, each = g.window * g.window;
+    int64_t *src = NULL, *dst = NULL, *lengths = NULL, pairs = 0, n = 0, m = 0;
+    int rc = GNN_OK;
+    if (!gnn__mul(s->count, cells, &n) || n > INT32_MAX || !gnn__mul(n, each, &pairs))
+        return gnn__error(GNN_EOVERFLOW, "more than %d cells", INT32_MAX);
+    GNN_CHECK(gnn__new(&src, pairs, sizeof *src, "pairs of windows"));
+    GNN_CHECK(gnn__new(&dst, pairs, sizeof *dst, "pairs of windows"));
+    GNN_CHECK(gnn__new(&lengths, s->count, sizeof *lengths, "lengths"));
+    for (int64_t k = 0; k < s->count; k++) {
+        lengths[k] = cells;
+        m = window_pairs(&g, k * cells, m, src, dst);
+    }
+    GNN_CHECK(gnn_graph_from_edges(graph, n, n, m, src, dst));
+    GNN_CHECK(gnn_graph_cut(*graph, s->count, lengths));
+done:
+    gnn_free(src);
+    gnn_free(dst);
+    gnn_free(lengths);
+    return rc;
+}
+
+/* Four receivers for each cell of a grid of half the side, one after another: each receives from
+ * one of the four cells, down before across. `width` is the side. */
+static int grid_quarters(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const int64_t half = width / 2, cells = width * width;
+    int32_t *senders = NULL, *lo = NULL, *hi = NULL;
+    int64_t n = 0;
+    int rc;
+    if (!gnn__mul(s->count, cells, &n) || n > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "more than %d cells", INT32_MAX);
+    GNN_CHECK(gnn__new(&senders, n, sizeof *senders, "cells"));
+    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "cells"));
+    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "cells"));
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t cell = r % cells / 4, quarter = r % 4, y = 2 * (cell / half) + quarter % 2,
+                      x = 2 * (cell % half) + quarter / 2;
+        senders[r] = (int32_t)(r / cells * cells + y * width + x);
+        lo[r] = (int32_t)r;
+        hi[r] = (int32_t)(r + 1);
+    }
+    GNN_CHECK(gnn_graph_from_spans(graph, n, n, NULL, senders, lo, hi));
+done:
+    gnn_free(senders);
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
 static const gnn__arch_graph_kind_t kinds[] = {
 #define GNN_GRAPH_KIND(name, hears) {#name, GNN__ARCH_HEARS_##hears, name},
 #include <lib/weights/arch/graphs.def>

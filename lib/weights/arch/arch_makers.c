@@ -16,7 +16,20 @@ static void sinusoidal_halves(const gnn_tensor_t *field)
         }
 }
 
-/* The same with other frequencies and positions from 2, as in fairseq. */
+/* The same for 2 n + 1 positions n, n - 1 .. -n. Dai et al. 2019. */
+static void sinusoidal_back(const gnn_tensor_t *field)
+{
+    const int64_t half = (field->cols + 1) / 2;
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const int64_t wave = c < half ? c : c - half;
+            const double place = (double)(field->rows / 2 - r),
+                         angle = place * pow(10000, -2 * (double)wave / (double)field->cols);
+            gnn__row(field, r)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
+        }
+}
+
+/* Sines as first, with other frequencies and positions from 2, as in fairseq. */
 static void sinusoidal_after_two(const gnn_tensor_t *field)
 {
     const int64_t half = field->cols / 2;
@@ -85,6 +98,26 @@ static void triangle(const gnn_tensor_t *field)
     for (int64_t r = 0; r < field->rows; r++)
         for (int64_t c = 0; c < field->cols; c++)
             gnn__row(field, r)[c] = c <= r;
+}
+
+/* Row and column of each cell of a square grid, whose cells are counted row by row. */
+static void grid_places(const gnn_tensor_t *field)
+{
+    const int64_t side = (int64_t)(sqrt((double)field->rows) + 0.5);
+    for (int64_t r = 0; r < field->rows; r++) {
+        gnn__row(field, r)[0] = (gnn_real_t)(r / side);
+        gnn__row(field, r)[1] = (gnn_real_t)(r % side);
+    }
+}
+
+/* The same from the grid's middle. */
+static void grid_distances(const gnn_tensor_t *field)
+{
+    const int64_t side = (int64_t)(sqrt((double)field->rows) + 0.5);
+    for (int64_t r = 0; r < field->rows; r++) {
+        gnn__row(field, r)[0] = (gnn_real_t)(r / side - side / 2);
+        gnn__row(field, r)[1] = (gnn_real_t)(r % side - side / 2);
+    }
 }
 
 static const struct {

@@ -148,7 +148,7 @@ static matrix_t matrix_for(const gnn_array_t *a, layout_t layout, const gnn_tens
 {
     const int64_t last = a->ndim > 0 ? a->shape[a->ndim - 1] : 1;
     const matrix_t m = as_matrix(a), stack = {a, last > 0 ? a->count / last : 0, last};
-    if (layout == VECTOR)
+    if (layout == VECTOR || (layout == COLUMNS && to->rows == 1))
         return (matrix_t){a, 1, a->count};
     if (a->ndim < 3 || layout == TURNED)
         return m;
