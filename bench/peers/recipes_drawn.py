@@ -143,5 +143,20 @@ def several_few(draw):
     return several(draw)[:3] + ((0.1, 0.1),)
 
 
+def topics(draw):
+    """Short texts of topics that share many words, few labels, links within topics."""
+    y, edges = partition(draw, [110, 90, 150, 80, 120, 100], 5, 2)
+    base = draw.dirichlet(numpy.full(300, 0.3), 6)
+    return numpy.stack([draw.multinomial(12, 0.6 * base[c] + 0.4 / 300) for c in y]).astype(float), y, edges
+
+
+def cycle(draw):
+    """Links go from each class to the next one, weak Gaussian features."""
+    y, edges = partition(draw, [200] * 4, 0.5, 2)
+    n = len(y)
+    ring = numpy.stack(numpy.nonzero(draw.random((n, n)) < numpy.where((y[:, None] + 1) % 4 == y[None, :], 6 / 200, 0)))
+    return gaussian(draw, y, 24, 1.2), y, numpy.concatenate([edges, ring], 1)
+
+
 SETS = {f.__name__: f for f in (gauss, embeddings, bag, counts, constant, scales, skewed, rare, tiny, imbalanced, identity, opposite, unrelated, noval, several,
-                                several_words, several_few)}
+                                several_words, several_few, topics, cycle)}
