@@ -2,7 +2,6 @@
  * depends on the entries of the tables or on the graph is behind the plan: aggregate_plan.c
  * makes it and picks the strategy that runs it. */
 #include <graphs/halo.h>
-#include <lib/aggregate/fast/linear_terms.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>
 #include <lib/ops/support.h>
@@ -288,24 +287,18 @@ static unsigned finishes(const gnn_op_call_t *call)
     return plan.strategy->finishes(&plan);
 }
 
-/* Operations of strategies that keep running sums in place of pairs: linear attention on spans, and
- * sums that slide along spans; 0: pairs. */
-static double running_flops(const gnn_op_call_t *call, int backward)
+/* Operations of a strategy that keeps running sums in place of pairs; 0: it does not. */
+static double running_flops(const gnn_op_call_t *call, bool backward)
 {
     gnn__plan_t plan;
     double sum = 0;
-    if (gnn__plan(&plan, call) != GNN_OK)
+    if (gnn__plan(&plan, call) != GNN_OK || !plan.strategy->running_flops)
         return 0;
     for (int64_t p = 0; p < plan.view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &plan.view->parts[p].pairs;
-        if (plan.strategy == &gnn__strategy_linear)
-            sum += (backward ? 6 : 2) * (double)plan.shape.key_heads *
-                   gnn__linear_cost(pairs, plan.shape.heads / plan.shape.key_heads,
-                                    (double)plan.shape.d_k, (double)plan.shape.d_v);
-        else if (plan.strategy == &gnn__strategy_sum && gnn__pairs_form(pairs) == GNN__SPANS)
-            sum += (double)(pairs->n_rows + 2 * pairs->n_cols) * (double)plan.out_width;
-        else
+        const double part = plan.strategy->running_flops(&plan, &plan.view->parts[p].pairs, backward);
+        if (part <= 0)
             return 0;
+        sum += part;
     }
     return sum;
 }
@@ -321,7 +314,7 @@ static void work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
                              : 4 * heads;
     const bool scored = how->aggregator->flags & GNN_AGGREGATOR_SCORED;
     const double sums = 2 * pairs * width, own = scored ? pairs * score : 0;
-    const double running = running_flops(call, backward);
+    const double running = running_flops(call, backward != 0);
     work->flops = backward && scored ? 2 * sums + 3 * own : sums + own;
     if (running > 0)
         work->flops = running;

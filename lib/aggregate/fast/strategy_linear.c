@@ -639,6 +639,13 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static double running_flops(const gnn__plan_t *plan, const gnn__pairs_t *pairs, bool backward)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    return (backward ? 6 : 2) * (double)s->key_heads *
+           gnn__linear_cost(pairs, s->heads / s->key_heads, (double)s->d_k, (double)s->d_v);
+}
+
 static void describe(const gnn__plan_t *plan, char *text, size_t size)
 {
     snprintf(text, size, "linear%s%s", is_ratio(plan) ? "/ratio" : "",
@@ -650,4 +657,5 @@ const gnn__strategy_t gnn__strategy_linear = {.takes = takes,
                                               .forward = forward,
                                               .backward = backward,
                                               .describe = describe,
+                                              .running_flops = running_flops,
                                               .continues_sums = true};

@@ -229,6 +229,15 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     snprintf(text, size, "sum");
 }
 
+/* Sums slide along spans. */
+static double running_flops(const gnn__plan_t *plan, const gnn__pairs_t *pairs, bool backward)
+{
+    (void)backward;
+    return gnn__pairs_form(pairs) == GNN__SPANS
+               ? (double)(pairs->n_rows + 2 * pairs->n_cols) * (double)plan->out_width
+               : 0;
+}
+
 static int64_t saved_row(const gnn__plan_t *plan, int k)
 {
     (void)plan, (void)k;
@@ -241,4 +250,5 @@ const gnn__strategy_t gnn__strategy_sum = {.takes = takes,
                                            .forward = forward,
                                            .backward = backward,
                                            .finishes = finishes,
-                                           .describe = describe};
+                                           .describe = describe,
+                                           .running_flops = running_flops};
