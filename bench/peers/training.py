@@ -118,13 +118,13 @@ class Gps(torch.nn.Module):
 def mutag():
     with open(os.path.join(DATA, "graph-classification", "MUTAG.txt")) as f:
         words = iter(f.read().split())
-    made = []
+    made, labels = [], {}
     for _ in range(int(next(words))):
         n, y, kinds, ends = int(next(words)), int(next(words)), [], []
         for i in range(n):
             kinds.append(int(next(words)))
             ends += [(int(next(words)), i) for _ in range(int(next(words)))]
-        made.append(Data(x=F.one_hot(torch.tensor(kinds), 7).float(), edge_index=torch.tensor(ends).t().contiguous(), y=torch.tensor([y])))
+        made.append(Data(x=F.one_hot(torch.tensor(kinds), 7).float(), edge_index=torch.tensor(ends).t().contiguous(), y=torch.tensor([labels.setdefault(y, len(labels))])))
     return made
 
 

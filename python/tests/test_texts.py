@@ -1,3 +1,7 @@
+import os
+import pickle
+import sys
+
 import numpy as np
 import pytest
 
@@ -44,6 +48,54 @@ def test_equal_to_sentence_transformers(minilm):
     assert ((ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)).min() >= 0.999999
     prompted = libgnn.SentenceEncoder(minilm).encode(texts, prompt="query: ")
     assert np.allclose(prompted, package.SentenceTransformer(minilm, device="cpu").encode(texts, prompt="query: "), atol=1e-5)
+
+
+def folders_of_sentences(home):
+    """The folders by which the library is tested against sentence-transformers, with weights that
+    follow from the names of arrays."""
+    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "transformers")
+    sys.path.insert(0, where)
+    try:
+        import keys
+        import sentences
+    finally:
+        sys.path.remove(where)
+    numpy_file = pytest.importorskip("safetensors.numpy")
+    for name, (files, arrays), _ in sentences.FOLDERS:
+        folder = os.path.join(home, name)
+        for file, content in files.items():
+            sentences.write(os.path.join(folder, file), content)
+        for file, shapes in arrays.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, file)), exist_ok=True)
+            made = {n: np.array(s["int64"]) if isinstance(s, dict) else keys.number(n, s) for n, s in shapes.items()}
+            numpy_file.save_file(made, os.path.join(folder, file), metadata={"format": "pt"})
+        yield name, folder, sentences.TEXTS
+
+
+def test_every_folder_of_sentences(tmp_path):
+    """Cosines of at least 0.999999 with what the package computes, and settings that copies keep."""
+    package = pytest.importorskip("sentence_transformers")
+    pytest.importorskip("transformers")
+    seen = 0
+    for name, folder, texts in folders_of_sentences(tmp_path):
+        kind = package.SparseEncoder if name == "splade" else package.SentenceTransformer
+        try:
+            theirs = kind(folder, device="cpu", local_files_only=True).encode(texts, show_progress_bar=False, **({"convert_to_sparse_tensor": False} if name == "splade" else {}))
+        except Exception:  # noqa: BLE001 (a folder that the package refuses: libgnn must as well)
+            with pytest.raises((ValueError, OSError, NotImplementedError)):
+                libgnn.SentenceEncoder(folder).encode(texts)
+            continue
+        theirs = np.asarray(theirs, np.float64)
+        for encoder in (libgnn.SentenceEncoder(folder), pickle.loads(pickle.dumps(libgnn.SentenceEncoder(folder, keep_packed=True)))):
+            ours = encoder.encode(texts).astype(np.float64)
+            assert ours.shape == theirs.shape, name
+            length = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+            cosine = np.where(length > 0, (ours * theirs).sum(1) / np.where(length > 0, length, 1), 1)
+            assert cosine.min() >= 0.999999 and np.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * np.abs(theirs).max()), (name, cosine)
+            for one, v in zip(texts, ours):
+                assert np.allclose(encoder.encode(one), v, rtol=1e-4, atol=1e-5 * np.abs(theirs).max()), name
+        seen += 1
+    assert seen >= 10
 
 
 @pytest.fixture(scope="module")

@@ -415,6 +415,61 @@ def test_wrong_inputs(x, edges, kind):
     assert fast(X, EDGES).shape == (N, 3)
 
 
+def test_autocast_runs_in_float32():
+    torch.manual_seed(0)
+    net, front = G.GCN(IN, 8, 2, 3), nn.Linear(IN, IN)
+    fast = libgnn.torch.compile(net)
+    with torch.autocast("cpu", torch.bfloat16):
+        first, half = fast(X, EDGES), front(X)
+        x = half.detach().requires_grad_()
+        y = fast(x, EDGES)
+        y.sum().backward()
+    assert half.dtype is torch.bfloat16 and first.dtype is y.dtype is torch.float32 and x.grad.dtype is torch.bfloat16
+    assert close(first, net(X, EDGES)) and close(y, net(half.float(), EDGES))
+
+
+@pytest.mark.parametrize("x, edges, word", [(X.double(), EDGES, "x must be float32"), (X.half(), EDGES, "x must be float32"), (X.to("meta"), EDGES.to("meta"), "x must be on the CPU"), (X, EDGES.to("meta"), "edge_index must be on the CPU")])
+def test_wrong_tensors_of_a_first_call(x, edges, word):
+    with pytest.raises(TypeError, match=word):
+        libgnn.torch.compile(G.GCN(IN, 8, 2, 3))(x, edges)
+
+
+def test_modules_of_other_types_and_lazy_ones():
+    fast = libgnn.torch.compile(G.GCN(IN, 8, 2, 3))
+    fast(X, EDGES)
+    with pytest.raises(TypeError, match="convs.0.bias must be float32"):
+        fast.double()(X.double(), EDGES)
+    with pytest.raises(TypeError, match="meta"):
+        libgnn.torch.compile(G.GCN(IN, 8, 2, 3).to("meta"))(X, EDGES)
+    torch.manual_seed(0)
+    lazy = G.SAGEConv(-1, 3)
+    fast = libgnn.torch.compile(lazy)
+    assert close(fast(X, EDGES), lazy(X, EDGES)) and lazy.lin_l.weight.shape == (3, IN)
+
+
+def test_empty_graphs_first():
+    net = G.GCN(IN, 8, 2, 3).eval()
+    for x, edges in ((X[:0], EDGES[:, :0]), (X, EDGES[:, :0]), (X[:1], EDGES[:, :0])):
+        fast = libgnn.torch.compile(net)
+        assert fast(x, edges).shape == (len(x), 3) and close(fast(X, EDGES), net(X, EDGES))
+
+
+def test_hooks_are_refused():
+    """A run in libgnn would not call them: PyTorch runs the module by fallback=."""
+    net, seen = G.GCN(IN, 8, 2, 3), []
+    fast, other = libgnn.torch.compile(net), libgnn.torch.compile(net, fallback=True)
+    fast(X, EDGES)
+    handle = net.convs[0].register_forward_hook(lambda *_: seen.append(1))
+    with pytest.raises(libgnn.torch.Untraceable, match="convs.0 has a hook"):
+        fast(X, EDGES)
+    with pytest.warns(UserWarning, match="hook"):
+        assert close(other(X, EDGES), net(X, EDGES))
+    handle.remove()
+    assert close(fast(X, EDGES), net(X, EDGES))
+    with pytest.raises(libgnn.torch.Untraceable, match="onnx"):
+        torch.jit.trace(fast, (X, EDGES))
+
+
 class Odd(nn.Module):
     def __init__(self):
         super().__init__()
@@ -776,6 +831,7 @@ def test_threads():
     assert not wrong
 
 
+@pytest.mark.skipif("GNN_SANITIZED" in os.environ, reason="the address sanitizer keeps freed memory")
 def test_memory_stays_flat():
     def size():
         with open("/proc/self/statm") as file:

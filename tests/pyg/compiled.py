@@ -16,10 +16,10 @@ import warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import settings  # noqa: E402
 import torch  # noqa: E402
 
-import libgnn  # noqa: E402
+import libgnn  # noqa: E402 (the installed one: settings puts that of the repository first)
+import settings  # noqa: E402
 from libgnn.torch import pyg_draw  # noqa: E402
 from libgnn.torch.pyg_verify import distance  # noqa: E402
 

@@ -10,6 +10,7 @@ import copy
 import ctypes
 import inspect
 import json
+import math
 import os
 import tempfile
 import threading
@@ -35,6 +36,7 @@ NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
 INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 KEPT_GRAPHS, KEPT_PLANS = 8, 32
 GRADIENT_TOLERANCE = 1e-3
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 memcmp = ctypes.CDLL(None).memcmp
 memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_int
 
@@ -221,6 +223,11 @@ class Plan:
         for name, p in (*module.named_parameters(), *statistics(module).items()):
             if p.dtype != torch.float32 or p.device.type != "cpu":
                 raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
+        for name, x in given.items():
+            if x.device.type != "cpu":
+                raise TypeError(f"{name} must be on the CPU, is on {x.device}")
+            if x.is_floating_point() and x.dtype != torch.float32:
+                raise TypeError(f"{name} must be float32 as the module's parameters are, came {x.dtype}")
         inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
         found, described = traced(module, inputs, given, widths, modes and [True] * (len(list(module.modules())) - len(modes)) + list(modes))
@@ -458,7 +465,7 @@ class Plan:
             elif x.dtype is not torch.float32:
                 raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
             elif x.dim() != 2 or not x.is_contiguous():
-                x = x if x.dim() == 2 else x.reshape(x.shape[0], -1)
+                x = x if x.dim() == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
             elif (base, training) not in self.dense:
                 x = self.features.of(x)
@@ -647,8 +654,11 @@ class Tape(Handle):
 class Lent:
     """A tape until its backward pass has run, or cannot run any more."""
 
+    tape = None
+
     def __init__(self, plan):
-        self.plan, self.tape = plan, plan.take_tape()
+        self.plan = plan
+        self.tape = plan.take_tape()
 
     def give_back(self):
         if self.tape is not None and self.plan.pid == os.getpid():
@@ -767,7 +777,8 @@ class Compiled(torch.nn.Module):
         super().__init__()
         for name in ("_parameters", "_buffers", "_modules"):
             self.__dict__[name] = module.__dict__[name]
-        self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={}, units=list(module.modules()))
+        self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={})
+        self.look()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = inspect.signature(module.forward).parameters
         self.__dict__["arguments"] = [name for name, p in parameters.items() if p.kind in kinds]
@@ -789,8 +800,23 @@ class Compiled(torch.nn.Module):
         if "wrapped" in self.__dict__:
             self.wrapped.training = mode
 
+    def look(self):
+        """Lists the modules, and their hooks."""
+        units = list(self.wrapped.modules())
+        self.__dict__.update(units=units, hooks=[getattr(m, name) for m in units for name in HOOKS])
+
+    def check_hooks(self):
+        """Refuses hooks that a run in libgnn would not call; those of PyTorch and PyG make parameters."""
+        for path, m in self.wrapped.named_modules():
+            for name in HOOKS:
+                for hook in getattr(m, name).values():
+                    if not (getattr(hook, "__module__", None) or "").startswith(("torch.nn", "torch_geometric.nn")):
+                        raise Untraceable(f"{path or type(m).__name__} has a hook ({name[1:-1]} {getattr(hook, '__name__', type(hook).__name__)}), which only a run in PyTorch calls")
+
     def modes(self):
         """True in training, and the mode of each module where they are not all in one."""
+        if any(self.hooks):
+            self.check_hooks()
         first = self.wrapped.training
         for m in self.units:
             if m.training is not first:
@@ -819,7 +845,7 @@ class Compiled(torch.nn.Module):
             made = self.kept(key, self.planned(call, args, kwargs, modes))
         if not made.unchanged():
             self.plans.clear()  # a layer or a parameter was replaced by another one
-            self.__dict__["units"] = list(self.wrapped.modules())
+            self.look()
             return self.plan(call, args, kwargs, *self.modes())
         if training and made.training_problem:
             problem = Untraceable(f"{made.training_problem}: in training it has no counterpart")
@@ -829,6 +855,7 @@ class Compiled(torch.nn.Module):
         return made
 
     def planned(self, call, args, kwargs, modes):
+        self.materialise(args, kwargs)
         try:
             with torch.inference_mode(False), torch.enable_grad():  # gradients are compared, too
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
@@ -838,6 +865,20 @@ class Compiled(torch.nn.Module):
                 raise
             made = self.layered(problem)
         return made
+
+    def materialise(self, args, kwargs):
+        """Runs a module with lazy layers once, which gives these their shapes, as in PyTorch."""
+        if not any(map(pyg_draw.is_lazy, self.wrapped.parameters())):
+            return
+        modes = [m.training for m in self.units]
+        self.wrapped.eval()
+        try:
+            with torch.no_grad():
+                self.wrapped(*args, **kwargs)
+        finally:
+            for m, mode in zip(self.units, modes):
+                m.training = mode
+        self.look()
 
     def kept(self, key, made):
         while len(self.plans) >= KEPT_PLANS:
@@ -852,12 +893,22 @@ class Compiled(torch.nn.Module):
         return made
 
     def forward(self, *args, **kwargs):
+        if torch.jit.is_tracing():
+            raise Untraceable("torch.jit.trace records no run of libgnn; libgnn.onnx.export writes a file")
+        if torch.is_autocast_cpu_enabled():
+            return self.in_float32(args, kwargs)
+        try:
+            training, modes = self.modes()
+        except Untraceable as problem:
+            if not self.fallback:
+                raise
+            plan = self.plans.get("hooks") or self.kept("hooks", self.layered(problem))
+            return plan(*args, **kwargs)
         if not kwargs:
             form = tuple([value.dim() if type(value) is torch.Tensor and value.layout is torch.strided else None for value in args])
             known = self.known.get(form)
             if known is not None:
                 call = known.like(dict(zip(self.arguments, args)))
-                training, modes = self.modes()
                 plan = self.plan(call, args, kwargs, training, modes)
                 return plan(*args) if isinstance(plan, Layered) else self.run(plan, call, training)
         names = self.arguments
@@ -870,7 +921,6 @@ class Compiled(torch.nn.Module):
             if name in values:
                 raise TypeError(f"forward() got several values of {name}")
             values[name] = value
-        training, modes = self.modes()
         try:
             call = arguments.read(values, self.defaults, self.sparse, len(names) == 1)
         except (Untraceable, TypeError) as problem:
@@ -884,11 +934,22 @@ class Compiled(torch.nn.Module):
                 self.known[form] = call.like({})
         return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call, training)
 
+    def in_float32(self, args, kwargs):
+        """Under autocast libgnn computes in float32: values of less are converted."""
+        def convert(value):
+            if torch.is_tensor(value):
+                return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+            if isinstance(value, dict):
+                return {key: convert(part) for key, part in value.items()}
+            return type(value)(map(convert, value)) if type(value) in (tuple, list) else value
+        with torch.autocast("cpu", enabled=False):
+            return self.forward(*map(convert, args), **convert(kwargs))
+
     def run(self, plan, call, training):
         recording = torch.is_grad_enabled() and any(plan.learned) and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
         with plan.lock:
-            slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors, training)
             plan.fill()
+            slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors, training)
             try:
                 if not recording and not training:
                     return plan.shaped(self.infer(plan, slots, tensors))

@@ -5,6 +5,7 @@ one that pkg-config or the system's loader finds."""
 import ctypes
 import ctypes.util
 import glob
+import math
 import os
 import subprocess
 import sys
@@ -119,7 +120,7 @@ class Model:
             kept.append(ids)
             named.ids, named.count = ids.ctypes.data, ids.size
             return named
-        rows = np.ascontiguousarray(array.reshape(array.shape[0], -1), dtype=self.library.real)
+        rows = np.ascontiguousarray(array.reshape(array.shape[0], math.prod(array.shape[1:])), dtype=self.library.real)
         tensor = Tensor(rows.ctypes.data, rows.shape[0], rows.shape[1], rows.shape[1])
         kept += [rows, tensor]
         named.dense = ctypes.addressof(tensor)
@@ -143,7 +144,7 @@ def distance(ours, theirs):
 
 def as_rows(value, lone):
     array = value.detach().numpy()
-    return array.reshape(1, -1) if lone else array.reshape(array.shape[0], -1)
+    return array.reshape(1, -1) if lone else array.reshape(array.shape[0], math.prod(array.shape[1:]))
 
 
 def compare(library, path, drawn, t):
