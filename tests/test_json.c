@@ -106,6 +106,22 @@ START_TEST(damaged_json_fails_as_jansson_does)
 }
 END_TEST
 
+/* jansson drops one NUL byte after a literal. */
+START_TEST(nul_bytes_between_values_are_refused)
+{
+    static const struct {
+        const char text[16];
+        int64_t length;
+    } all[] = {{"[255\0]", 6}, {"[\0 255]", 7},    {"[true\0]", 7}, {"[1\0,2]", 6},
+               {"[1]\0", 4},   {"{\"a\"\0:1}", 8}, {"[\"a\"\0]", 6}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        json_t *root = NULL;
+        ck_assert_int_eq(gnn__json_parse(&root, all[k].text, all[k].length, 0, 4), GNN_EFORMAT);
+        ck_assert_ptr_null(root);
+    }
+}
+END_TEST
+
 static int parse(const char *text, int flags, int levels)
 {
     json_t *root;
@@ -140,6 +156,7 @@ int main(void)
     TCase *c = tcase_create("json");
     tcase_add_test(c, json_parses_as_jansson_does);
     tcase_add_test(c, damaged_json_fails_as_jansson_does);
+    tcase_add_test(c, nul_bytes_between_values_are_refused);
     tcase_add_test(c, json_with_flags);
     suite_add_tcase(suite, c);
     return test_main(suite);

@@ -1,5 +1,6 @@
 /* libFuzzer: any bytes as JSON. They are read as jansson reads them, or refused as it does; what
- * was read is written, and read again as the same. */
+ * was read is written, and read again as the same. NUL bytes are refused, of which jansson drops
+ * one after a literal. */
 #include "fuzz.h"
 #include "fuzz_json.h"
 
@@ -34,10 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     json_t *theirs = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     const int rc = gnn__json_parse(&ours, text, (int64_t)size, GNN__JSON_UNIQUE, LEVELS);
-    const int deep = rc != GNN_OK && strstr(gnn_error_message(), "levels deep");
+    const int other =
+        rc != GNN_OK && (strstr(gnn_error_message(), "levels deep") || memchr(text, '\0', size));
     if ((rc == GNN_OK) != (ours != NULL) || (rc != GNN_OK && !*gnn_error_message()))
         abort();
-    if (!deep && ((ours != NULL) != (theirs != NULL) || (ours && !json_equal(ours, theirs))))
+    if (!other && ((ours != NULL) != (theirs != NULL) || (ours && !json_equal(ours, theirs))))
         abort();
     if (ours)
         write_and_read(ours);
