@@ -265,6 +265,43 @@ START_TEST(every_key_is_used_harmless_or_refused)
 }
 END_TEST
 
+/* A value outside of the range of its key's kind is refused with the range (ALBERT, the first of the
+ * table). */
+START_TEST(values_of_another_kind_are_refused)
+{
+    static const struct {
+        const char *change, *expected;
+    } refused[] = {{"{\"hidden_size\": 0}", "a whole number of at least 1"},
+                   {"{\"hidden_size\": 16.5}", "a whole number of at least 1"},
+                   {"{\"num_hidden_layers\": -1}", "a whole number of at least 0"},
+                   {"{\"layer_norm_eps\": 0}", "a number above 0"},
+                   {"{\"layer_norm_eps\": \"small\"}", "a number above 0"},
+                   {"{\"hidden_act\": 3}", "a text"}};
+    gnn_text_lines_t *lines;
+    table_t t = {.changes = 0};
+    json_t *line;
+    ck_ok(gnn_context_new(&t.context, NULL));
+    ck_ok(gnn_text_lines_read(&lines, GNN_SOURCE_ROOT "/tests/golden/keys.jsonl.gz"));
+    ck_ok(gnn__json_parse(&line, lines->at[0], (int64_t)strlen(lines->at[0]),
+                          GNN__JSON_UNIQUE | GNN__JSON_WIDE, JSON_LEVELS));
+    take_checkpoint(&t, line);
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+        json_t *change;
+        ck_ok(gnn__json_parse(&change, refused[k].change, (int64_t)strlen(refused[k].change),
+                              GNN__JSON_UNIQUE, JSON_LEVELS));
+        write_change(&t, "config.json", change);
+        ck_refused(&t, refused[k].change, refused[k].expected);
+        write_back(&t, "config.json");
+        json_decref(change);
+    }
+    clear_folder(test_folder);
+    json_decref(line);
+    json_decref(t.line);
+    gnn_text_lines_free(lines);
+    gnn_context_free(t.context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keys");
@@ -272,6 +309,7 @@ int main(void)
     tcase_add_unchecked_fixture(keys, make_folder, remove_folder);
     tcase_add_loop_test(keys, every_key_is_used_harmless_or_refused, 0,
                         sizeof tables / sizeof *tables);
+    tcase_add_test(keys, values_of_another_kind_are_refused);
     tcase_set_timeout(keys, 900);
     suite_add_tcase(suite, keys);
     return test_main(suite);
