@@ -6,8 +6,8 @@
  * NAME: folder, own (1: own rows), samples (1), epochs, hidden, layers, checkpoint, every,
  * accumulate, batch, fan_out, threads.
  *
- * Rank 0 prints a hash of the weights, and each rank its peak of memory, its traffic and the
- * seconds of its training. */
+ * Rank 0 prints a hash of the weights, and each rank its process, its peak of memory, its traffic
+ * and the seconds of its training. */
 #include "support.h"
 
 #include <gnn/mpi.h>
@@ -28,7 +28,7 @@ static void must(int rc)
 
 /* ---- drawing ---- */
 
-/* Most links go to near nodes, by a distance with a heavy tail; one of 16 to any node. */
+/* Most links go to near nodes, by a distance with a heavy tail; one of 128 to any node. */
 static void draw_links(int64_t n, int64_t m, int32_t *src, int32_t *dst)
 {
     uint64_t state = 7;
@@ -38,7 +38,7 @@ static void draw_links(int64_t n, int64_t m, int32_t *src, int32_t *dst)
         while (far < n / 4 && test_below(&state, 2))
             far *= 2;
         src[k] = (int32_t)i;
-        dst[k] = (int32_t)(k % 16 == 0 ? test_below(&state, n) : (i + far) % n);
+        dst[k] = (int32_t)(k % 128 == 0 ? test_below(&state, n) : (i + far) % n);
     }
 }
 
@@ -174,8 +174,7 @@ static void train(const job_t *job)
                                        .checkpoint_every = job->every,
                                        .resume = job->checkpoint ? GNN_ON : GNN_OFF};
     must(gnn_transport_mpi(&transport));
-    if (transport->rank == 0)
-        printf("started\n");
+    printf("process %ld\n", (long)getpid());
     fflush(stdout);
     must(gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)job->threads, .seed = 5}));
     must(gnn_context_set_ranks(context, transport));

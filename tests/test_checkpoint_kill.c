@@ -174,7 +174,7 @@ static void finish(const char *path, const char *expected)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     same_files(saved, expected);
     /* a kill may have hit the saving of the weights, whose temporary file is not removed */
-    gnn__checkpoint_sweep(saved);
+    gnn__temporaries_sweep(saved);
     unlink(saved);
     unlink(path);
 }

@@ -4,6 +4,9 @@
 
 #include <jansson.h>
 #include <lib/data/partition.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 5000, LINKS = 60000, GROUPS = 10, FEATURES = 3 };
 
@@ -331,6 +334,43 @@ START_TEST(a_folder_is_complete_or_not_there)
 }
 END_TEST
 
+/* Kills a writer after this many microseconds. */
+static void kill_writer(const gnn_partition_t *p, const gnn_data_t *data, useconds_t after)
+{
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(gnn_partition_write(p, data, folder_path()) == GNN_OK ? 0 : 1);
+    usleep(after);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+
+START_TEST(a_killed_writer_leaves_a_whole_folder_or_none)
+{
+    gnn_data_t *data = drawn(false);
+    gnn_partition_t *p = parted(data, 2, "range");
+    int missing = 0;
+    for (useconds_t k = 0; k < 12; k++) {
+        gnn_partition_folder_t *folder;
+        kill_writer(p, data, 500 + 1500 * k);
+        const int rc = gnn_partition_folder_open(&folder, folder_path(), 1);
+        ck_assert_msg(rc == GNN_OK || rc == GNN_EIO, "%s", gnn_error_message());
+        gnn_partition_folder_free(folder);
+        missing += rc != GNN_OK;
+        if (rc != GNN_OK) /* the next writer removes what the killed one has left */
+            ck_ok(gnn_partition_write(p, data, folder_path()));
+        char command[600];
+        snprintf(command, sizeof command, "test \"$(ls %s | tr '\\n' ' ')\" = 'set ' && rm -r %s/set",
+                 test_folder, test_folder);
+        ck_assert_msg(system(command) == 0, "after %d us", (int)(500 + 1500 * k));
+    }
+    ck_assert_int_gt(missing, 0);
+    gnn_partition_free(p);
+    gnn_data_free(data);
+}
+END_TEST
+
 /* ---- damaged folders ---- */
 
 /* Replaces a text of the header, which must be there once or more. */
@@ -517,6 +557,7 @@ int main(void)
     tcase_add_test(tests, a_folder_equals_its_set);
     tcase_add_test(tests, rows_of_any_count_of_ranks_cover_the_folder);
     tcase_add_test(tests, a_folder_is_complete_or_not_there);
+    tcase_add_test(tests, a_killed_writer_leaves_a_whole_folder_or_none);
     tcase_add_loop_test(tests, damaged_folders_are_refused_by_name, 0,
                         (int)(sizeof damages / sizeof *damages));
     tcase_add_test(tests, allocations_fail_once_each);

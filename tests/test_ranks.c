@@ -529,6 +529,34 @@ START_TEST(ranks_that_differ_all_end_with_an_error)
 }
 END_TEST
 
+START_TEST(a_loss_that_is_not_finite_is_blamed_on_all_ranks)
+{
+    trial_case_t c = {GCN, .nodes = 1700, .sparse = true, .train = few};
+    trial_case_t *cases[] = {&c, &c, &c};
+    c.train.optimizer.lr = (gnn_real_t)1e30;
+    check_all_end(cases, 3, "epoch");
+    c.train.optimizer.kind = GNN_SGD;
+    check_all_end(cases, 3, " is ");
+}
+END_TEST
+
+/* Its error is not one of a collective call: the others learn of it when it frees its context. */
+START_TEST(a_rank_that_leaves_early_ends_the_others)
+{
+    trial_case_t a = {GCN, .nodes = 1100, .train = few}, b = a;
+    const trial_case_t *cases[] = {&a, &b, &a};
+    trial_result_t results[3];
+    b.folder = "/nowhere";
+    run_ranks(cases, 3, 1, 0, results);
+    for (int r = 0; r < 3; r++) {
+        const char *words = r == 1 ? "nowhere" : "rank 1 has freed its context";
+        ck_assert_msg(results[r].rc != GNN_OK && strstr(results[r].message, words),
+                      "rank %d: %d, %s", r, results[r].rc, results[r].message);
+        trial_free(&results[r]);
+    }
+}
+END_TEST
+
 /* ---- sums ---- */
 
 typedef struct {
@@ -616,6 +644,8 @@ int main(void)
     tcase_add_test(tests, rows_of_nodes_as_a_weight_are_refused_on_every_count);
     tcase_add_test(tests, an_op_that_reads_the_index_of_a_row_is_refused);
     tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);
+    tcase_add_test(tests, a_loss_that_is_not_finite_is_blamed_on_all_ranks);
+    tcase_add_test(tests, a_rank_that_leaves_early_ends_the_others);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -19,6 +19,8 @@
 #define COMMAND GNN_EXAMPLES "/../gnn"
 #define CITATION "citation --data karate --layer gcn --epochs 30 --seeds 2 --threads 1"
 
+#define DIVERGES "citation --data karate --layer gcn2 --lr 1000 --recipe general --threads 1"
+
 /* A part of what a program printed, for messages. */
 #define PART "%.2000s"
 
@@ -87,6 +89,63 @@ START_TEST(another_set_on_one_rank_ends_all)
 }
 END_TEST
 
+/* The first hash that a job prints. */
+static void job_hash(int ranks, const char *folder, const char *options, char hash[32])
+{
+    char arguments[400], out[4096];
+    snprintf(arguments, sizeof arguments, "train folder=%s %s", folder, options);
+    ck_assert_msg(run(ranks, RANKS_JOB, arguments, out, sizeof out) == 0, PART, out);
+    const char *found = strstr(out, "hash ");
+    ck_assert_msg(found != NULL, PART, out);
+    snprintf(hash, 32, "%.21s", found);
+}
+
+START_TEST(own_rows_and_samples_have_the_same_weights_on_any_count_of_ranks)
+{
+    static const char *const options[] = {"own=1", "own=0", "samples=1 accumulate=4 batch=32"};
+    char folder[] = "/tmp/gnn_ranks_XXXXXX", command[600], one[32], many[32], whole[32] = "";
+    if (!has_mpi())
+        return;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "%s draw %s/set 3000 12 4", RANKS_JOB, folder);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(command, sizeof command, "%s/set", folder);
+    for (int k = 0; k < 3; k++) {
+        job_hash(1, command, options[k], one);
+        for (int ranks = 2; ranks <= 4; ranks += 2) {
+            job_hash(ranks, command, options[k], many);
+            ck_assert_msg(strcmp(one, many) == 0, "%s on %d ranks: expected %s, got %s", options[k],
+                          ranks, one, many);
+        }
+        if (k == 1)
+            ck_assert_str_eq(one, whole);
+        strcpy(whole, one);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* GNN_TEST_KILLS of them [3]; tests/ranks_by_mpi.sh does more by hand. */
+START_TEST(killed_ranks_end_all_and_trainings_resume)
+{
+    const char *kills = getenv("GNN_TEST_KILLS");
+    char command[600], line[300], last[300] = "";
+    if (!has_mpi())
+        return;
+    snprintf(command, sizeof command, "sh %s/tests/ranks_kills.sh %s %s 2>&1", GNN_SOURCE_ROOT,
+             RANKS_JOB, kills ? kills : "3");
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    while (fgets(line, sizeof line, pipe)) {
+        fputs(line, stdout);
+        strcpy(last, line);
+    }
+    ck_assert_int_eq(pclose(pipe), 0);
+    ck_assert_msg(strncmp(last, "KILLS", 5) == 0 && strstr(last, " 0\n"), "%s", last);
+}
+END_TEST
+
 /* The command over ranks: rank 0 alone prints, and its lines are the same but for seconds and for
  * the lines of progress, which depend on time. */
 static void cut_times(char *text)
@@ -122,6 +181,18 @@ START_TEST(the_command_prints_the_same_on_any_count_of_ranks)
 }
 END_TEST
 
+START_TEST(an_error_of_all_ranks_is_printed_once)
+{
+    char out[8192];
+    if (!has_mpi())
+        return;
+    ck_assert_msg(run(3, COMMAND, DIVERGES, out, sizeof out) != 0, PART, out);
+    const char *found = strstr(out, "citation: ");
+    ck_assert_msg(found != NULL && strstr(found, "epoch 1, step 1"), PART, out);
+    ck_assert_msg(strstr(found + 1, "citation: ") == NULL, PART, out);
+}
+END_TEST
+
 START_TEST(a_program_of_one_process_is_refused_over_ranks)
 {
     char out[8192];
@@ -140,7 +211,10 @@ int main(void)
     tcase_add_test(tests, weights_have_the_same_bits_on_any_count_of_ranks);
     tcase_add_test(tests, another_set_on_one_rank_ends_all);
     tcase_add_test(tests, the_command_prints_the_same_on_any_count_of_ranks);
+    tcase_add_test(tests, an_error_of_all_ranks_is_printed_once);
     tcase_add_test(tests, a_program_of_one_process_is_refused_over_ranks);
+    tcase_add_test(tests, own_rows_and_samples_have_the_same_weights_on_any_count_of_ranks);
+    tcase_add_test(tests, killed_ranks_end_all_and_trainings_resume);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -219,9 +219,20 @@ void program_holds_streams(void)
         close(number);
 }
 
+/* Over ranks an error is printed once: by the rank that has it, whose number begins the message of
+ * the others; rank 0 prints how ranks differ. */
+static int prints_error(void)
+{
+    const char *message = gnn_error_message();
+    int rank, used = 0;
+    if (sscanf(message, "rank %d: %n", &rank, &used) == 1 && used > 0)
+        return program_ranks() < 2;
+    return program_rank() == 0 || strncmp(message, "rank", 4) != 0;
+}
+
 void program_fails(const char *program, int rc)
 {
-    if (rc == GNN_OK || rc == PROGRAM_REFUSED || rc == GNN_ESTOPPED)
+    if (rc == GNN_OK || rc == PROGRAM_REFUSED || rc == GNN_ESTOPPED || !prints_error())
         return;
     fprintf(stderr, "%s: %s%s%s\n", program, gnn_error_string(rc), *gnn_error_message() ? ": " : "",
             gnn_error_message());

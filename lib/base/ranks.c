@@ -7,10 +7,13 @@ enum { MESSAGE = 512 };
 
 /* ---- opening and closing ---- */
 
+static void leave(gnn__ranks_t *ranks);
+
 void gnn__ranks_free(gnn__ranks_t *ranks)
 {
     if (!ranks)
         return;
+    leave(ranks);
     gnn_free(ranks->book);
     gnn_free(ranks->messages);
     gnn_free(ranks->sums);
@@ -105,7 +108,7 @@ typedef struct {
 
 static int transport_failed(gnn__ranks_t *ranks, int rc)
 {
-    ranks->ended = true;
+    ranks->ended = ranks->broken = true;
     return gnn__error_prefix(rc, "transport %s, rank %d", ranks->transport->name,
                              ranks->transport->rank);
 }
@@ -120,6 +123,28 @@ static int all_to_all(gnn__ranks_t *ranks, void *own, size_t bytes, void *all)
     }
     const int rc = t->exchange(t, ranks->messages, ranks->messages + t->ranks);
     return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+static const char leaves[] = "leave";
+
+static bool is_leaving(const hello_t *hello)
+{
+    return strcmp(hello->call, leaves) == 0;
+}
+
+/* The error of a rank whose call is not that of rank r. */
+static int calls_differ(gnn__ranks_t *ranks, const hello_t *own, const hello_t *other, int r)
+{
+    ranks->ended = true;
+    if (is_leaving(own))
+        return GNN_OK;
+    if (!is_leaving(other))
+        return gnn__error(GNN_EINVALID, "ranks differ: rank %d is at \"%.24s\", rank %d at \"%.24s\"",
+                          ranks->transport->rank, own->call, r, other->call);
+    return gnn__error(GNN_EINVALID,
+                      "ranks: rank %d has freed its context, perhaps after an error of its own, "
+                      "while rank %d is at \"%.24s\"",
+                      r, ranks->transport->rank, own->call);
 }
 
 /* Ends the call on all ranks with the error of the lowest rank that has one. */
@@ -143,21 +168,33 @@ static int meet(gnn__ranks_t *ranks, const char *call, int rc)
     const int size = ranks->transport->ranks;
     hello_t own = {.code = rc}, *all;
     char *memory;
+    if (ranks->broken)
+        return gnn__error(GNN_EINVALID, "ranks: a rank has left, or the transport has failed");
     snprintf(own.call, sizeof own.call, "%s", call);
     GNN_TRY(gnn__ranks_packed(ranks, (size_t)size * gnn__max(sizeof own, MESSAGE), &memory));
     all = (hello_t *)(void *)memory;
     GNN_TRY(all_to_all(ranks, &own, sizeof own, all));
     for (int r = 0; r < size; r++)
+        ranks->broken |= is_leaving(&all[r]) && !is_leaving(&own);
+    for (int r = 0; r < size; r++)
         if (all[r].code != GNN_OK)
             return end_all(ranks, all, r);
     for (int r = 0; r < size; r++)
-        if (strncmp(all[r].call, own.call, sizeof own.call) != 0) {
-            ranks->ended = true;
-            return gnn__error(GNN_EINVALID,
-                              "ranks differ: rank %d is at \"%.24s\", rank %d at \"%.24s\"",
-                              ranks->transport->rank, own.call, r, all[r].call);
-        }
+        if (strncmp(all[r].call, own.call, sizeof own.call) != 0)
+            return calls_differ(ranks, &own, &all[r], r);
     return GNN_OK;
+}
+
+/* A last meeting: ranks that are still at a call get an error there, where they would wait for
+ * ever. */
+static void leave(gnn__ranks_t *ranks)
+{
+    char kept[MESSAGE];
+    if (ranks->transport->ranks == 1 || ranks->broken)
+        return;
+    snprintf(kept, sizeof kept, "%s", gnn_error_message()); /* the program may print it later */
+    (void)meet(ranks, leaves, GNN_OK);
+    gnn__set_message("%s", kept);
 }
 
 void gnn__ranks_open(const gnn_context_t *context)

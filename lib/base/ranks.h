@@ -12,6 +12,7 @@ enum { GNN__NODE_COST = 16 };
 typedef struct gnn__ranks {
     gnn_transport_t *transport;
     bool ended;        /* an error is known to all ranks: no collective call follows */
+    bool broken;       /* a rank has left, or the transport failed: no call follows at all */
     bool split;        /* rows of the running call are split; the fields below are set */
     bool own_call;     /* the running op reads rows of this rank's nodes */
     int64_t n, lo, hi; /* rows of all ranks, and those of this one */

@@ -458,8 +458,8 @@ int gnn_partition_write(const gnn_partition_t *partition, const gnn_data_t *data
     GNN_CHECK(gnn__asprintf(&target, "%.*s", (int)length, folder));
     GNN_CHECK(check(partition, data, target));
     w.pairs = &data->graph->base.parts[0].pairs;
-    GNN_CHECK(
-        gnn__asprintf(&temporary, "%s.%ld-%08x.tmp", target, (long)getpid(), gnn__process_place()));
+    gnn__temporaries_sweep(target);
+    GNN_CHECK(gnn__temporary_name(&temporary, target, false));
     if (mkdir(temporary, 0777) != 0)
         GNN_CHECK(gnn__error(GNN_EIO, "%s: %s", temporary, strerror(errno)));
     w.folder = temporary;

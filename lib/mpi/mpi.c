@@ -12,6 +12,7 @@ typedef struct {
     gnn_transport_t transport;
     MPI_Comm comm;
     MPI_Request *requests;
+    MPI_Status *statuses; /* gcc takes MPICH's MPI_STATUSES_IGNORE for an array that is too short */
     size_t room;
     int finalises; /* this transport initialised MPI */
 } mpi_t;
@@ -42,10 +43,16 @@ static int make_room(mpi_t *m, size_t count)
     if (count <= m->room)
         return GNN_OK;
     MPI_Request *requests = malloc(count * sizeof *requests);
-    if (!requests)
+    MPI_Status *statuses = malloc(count * sizeof *statuses);
+    if (!requests || !statuses) {
+        free(requests);
+        free(statuses);
         return no_memory();
+    }
     free(m->requests);
+    free(m->statuses);
     m->requests = requests;
+    m->statuses = statuses;
     m->room = count;
     return GNN_OK;
 }
@@ -85,7 +92,7 @@ static int exchange(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes
     }
     if (rc != GNN_OK)
         return rc;
-    return failed(MPI_Waitall((int)count, m->requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+    return failed(MPI_Waitall((int)count, m->requests, m->statuses), "MPI_Waitall");
 }
 
 static void release(gnn_transport_t *t)
@@ -94,6 +101,7 @@ static void release(gnn_transport_t *t)
     const int finalises = m->finalises;
     MPI_Comm_free(&m->comm);
     free(m->requests);
+    free(m->statuses);
     free(m);
     if (finalises)
         MPI_Finalize();

@@ -1,10 +1,8 @@
-/* Identity and integrity of checkpoints, and removal of temporary files of killed writers. */
+/* Identity and integrity of checkpoints. */
 #include <lib/train/checkpoint.h>
 
 #include <lib/weights/config_json.h>
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -111,37 +109,4 @@ int gnn__identity_check(const gnn__identity_t *identity, const gnn_model_t *mode
                           "it is of a training with other settings: %.200s, now they are %.200s",
                           had ? had : "none", settings);
     return GNN_OK;
-}
-
-/* ---- temporary files ---- */
-
-/* Is `name` a temporary file "BASE.PID-COUNT-PLACE.tmp" whose process has ended? Files of other
- * machines or containers cannot be judged and stay. */
-static bool abandoned(const char *name, const char *base)
-{
-    size_t length = strlen(base);
-    int end = 0;
-    long pid;
-    unsigned count, place;
-    if (strncmp(name, base, length) != 0 ||
-        sscanf(name + length, ".%ld-%u-%8x.tmp%n", &pid, &count, &place, &end) != 3 || end == 0 ||
-        name[length + (size_t)end] || place != gnn__process_place())
-        return false;
-    return pid > 1 && pid <= INT32_MAX && getpgid((pid_t)pid) < 0 && errno == ESRCH;
-}
-
-void gnn__checkpoint_sweep(const char *path)
-{
-    const char *base = gnn__file_name(path);
-    char *folder = NULL;
-    if (gnn__asprintf(&folder, "%.*s", base > path ? (int)(base - path) : 1,
-                      base > path ? path : ".") != GNN_OK)
-        return;
-    DIR *entries = opendir(folder);
-    for (struct dirent *d; entries && (d = readdir(entries)) != NULL;)
-        if (abandoned(d->d_name, base))
-            unlinkat(dirfd(entries), d->d_name, 0);
-    if (entries)
-        closedir(entries);
-    gnn_free(folder);
 }

@@ -389,7 +389,7 @@ static int resume(loop_t *l)
                                 "training: resume is on, but there is no checkpoint's name")
                    : GNN_OK;
     if (writes(l))
-        gnn__checkpoint_sweep(path);
+        gnn__temporaries_sweep(path);
     GNN_TRY(share(l, writes(l) ? try_checkpoint(path) : GNN_OK));
     if (l->config.resume != GNN_ON)
         return GNN_OK;

@@ -24,6 +24,7 @@ typedef struct {
     bool split;
     gnn_tensor_t *own_rows, own_targets;
     gnn_sparse_t own_sparse;
+    int64_t *own_indptr;     /* of own_sparse, from 0 on */
     const void **own_inputs; /* (n_values) those with rows of nodes */
     int64_t n_own;
     int64_t first; /* row; 0 without ranks */
@@ -86,26 +87,37 @@ static gnn_tensor_t own_window(const nodes_t *nodes, const gnn__ranks_t *ranks, 
     return (gnn_tensor_t){gnn__row(t, nodes->first), ranks->hi - ranks->lo, t->cols, t->stride};
 }
 
+/* Own rows of sparse features. */
+static int cut_sparse(nodes_t *nodes, const gnn__ranks_t *ranks, const gnn_sparse_t *x)
+{
+    const int64_t rows = ranks->hi - ranks->lo, *indptr = x->indptr + nodes->first;
+    GNN_TRY(gnn__new(&nodes->own_indptr, rows + 1, sizeof *indptr, "row pointers"));
+    for (int64_t r = 0; r <= rows; r++)
+        nodes->own_indptr[r] = indptr[r] - indptr[0];
+    nodes->own_sparse = (gnn_sparse_t){rows, x->cols, nodes->own_indptr, x->indices + indptr[0],
+                                       x->values ? x->values + indptr[0] : NULL};
+    return GNN_OK;
+}
+
 /* Rows of nodes become those of this rank; others stay whole. */
-static void own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
+static int own_input(nodes_t *nodes, const gnn__ranks_t *ranks, int64_t v)
 {
     gnn_named_t *value = &nodes->values[v];
     const void *own = NULL;
     if (nodes->set.inputs[v].place != GNN_ON_NODES)
-        return;
+        return GNN_OK;
     if (value->dense) {
         nodes->own_rows[v] = own_window(nodes, ranks, value->dense);
         own = value->dense = &nodes->own_rows[v];
     } else if (value->sparse) {
-        nodes->own_sparse = (gnn_sparse_t){ranks->hi - ranks->lo, value->sparse->cols,
-                                           value->sparse->indptr + nodes->first,
-                                           value->sparse->indices, value->sparse->values};
+        GNN_TRY(cut_sparse(nodes, ranks, value->sparse));
         own = value->sparse = &nodes->own_sparse;
     } else if (value->ids) {
         own = value->ids += nodes->first;
         value->count = ranks->hi - ranks->lo;
     }
     nodes->own_inputs[nodes->n_own++] = own;
+    return GNN_OK;
 }
 
 /* The weights of rows are degrees over the graphs of all slots. */
@@ -163,7 +175,7 @@ static int split_inputs(nodes_t *nodes, const gnn_context_t *context)
     GNN_TRY(gnn__new(&nodes->own_rows, nodes->n_values, sizeof *nodes->own_rows, "inputs"));
     GNN_TRY(gnn__new(&nodes->own_inputs, nodes->n_values, sizeof(void *), "inputs"));
     for (int64_t v = 0; v < nodes->n_values; v++)
-        own_input(nodes, ranks, v);
+        GNN_TRY(own_input(nodes, ranks, v));
     ranks->own = nodes->own_inputs;
     ranks->n_own = nodes->n_own;
     return GNN_OK;
@@ -187,6 +199,7 @@ static void free_nodes(nodes_t *nodes)
         gnn_graph_free(nodes->own_graphs[slot]);
     gnn_free(nodes->own_graphs);
     gnn_free(nodes->own_inputs);
+    gnn_free(nodes->own_indptr);
     gnn_free(nodes->own_rows);
     gnn_free(nodes->values);
     gnn_free(nodes->graphs);

@@ -110,8 +110,6 @@ void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps);
 /* All settings as text, groups included; for gnn_free. */
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *optimizer);
 double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
-/* Removes temporary files of killed writers of `path`. */
-void gnn__checkpoint_sweep(const char *path);
 
 /* ---- step_sums.c: batches divided among ranks ---- */
 

@@ -115,6 +115,12 @@ const char *gnn__file_name(const char *path);
 /* A hash of the machine or container in which this process id is unique. */
 uint32_t gnn__process_place(void);
 
+/* *name = a name for a temporary file or folder that becomes `path`, unique among all calls and
+ * processes; `plain`: without the name of the target, which may be too long. For gnn_free. */
+int gnn__temporary_name(char **name, const char *path, bool plain);
+/* Removes temporary files and folders of killed writers of `path`. */
+void gnn__temporaries_sweep(const char *path);
+
 /* Atomic output: written to a temporary file in the same folder, synced, renamed. */
 typedef struct gnn__output {
     const char *path;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,14 +103,9 @@ uint32_t gnn__process_place(void)
  * that the user's umask applies to the result. */
 static int open_temporary(gnn__output_t *output)
 {
-    static atomic_uint calls;
-    const int all = (int)strlen(output->path),
-              folder = (int)(gnn__file_name(output->path) - output->path);
     bool plain = false; /* a short name, for targets whose names are too long for a suffix */
     for (int attempt = 0; attempt < 100; attempt++) {
-        GNN_TRY(gnn__asprintf(&output->temporary, "%.*s%s.%ld-%u-%08x.tmp", plain ? folder : all,
-                              output->path, plain ? "gnn" : "", (long)getpid(),
-                              atomic_fetch_add(&calls, 1), gnn__process_place()));
+        GNN_TRY(gnn__temporary_name(&output->temporary, output->path, plain));
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->fd >= 0)
             return GNN_OK;
