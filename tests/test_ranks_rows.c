@@ -159,6 +159,104 @@ START_TEST(own_rows_of_sparse_features_have_the_bits_of_the_whole_set)
 }
 END_TEST
 
+/* ---- predicted bytes and messages ---- */
+
+/* A transport that counts what the exchanges of halo rows send. */
+typedef struct {
+    gnn_transport_t transport, *inner;
+    const trial_case_t *c;
+    bool rows; /* the next exchange is one */
+    int64_t bytes, messages;
+    trial_result_t result;
+} counted_t;
+
+static int exchange_counted(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    counted_t *counted = t->user;
+    const gnn_bytes_t *own = &send[t->rank];
+    for (int r = 0; counted->rows && r < t->ranks; r++)
+        if (r != t->rank && send[r].size) {
+            counted->bytes += (int64_t)send[r].size;
+            counted->messages++;
+        }
+    /* a meeting: a code and the name of the call that follows */
+    counted->rows = own->size == 32 && strcmp((const char *)own->data + 8, "rows") == 0;
+    return counted->inner->exchange(counted->inner, send, receive);
+}
+
+static void *run_counted(void *user)
+{
+    counted_t *counted = user;
+    counted->result = trial_run(counted->c, &counted->transport, 1);
+    return NULL;
+}
+
+static void run_all_counted(const trial_case_t *c, counted_t *ranks, int count)
+{
+    gnn_transport_t *transports[MOST_RANKS];
+    pthread_t running[MOST_RANKS];
+    ck_ok(gnn_transport_threads(transports, count, 0));
+    for (int r = 0; r < count; r++) {
+        ranks[r] = (counted_t){.inner = transports[r], .c = c};
+        ranks[r].transport = (gnn_transport_t){.name = "counted",
+                                               .rank = r,
+                                               .ranks = count,
+                                               .exchange = exchange_counted,
+                                               .user = &ranks[r]};
+        ck_assert_int_eq(pthread_create(&running[r], NULL, run_counted, &ranks[r]), 0);
+    }
+    for (int r = 0; r < count; r++) {
+        pthread_join(running[r], NULL);
+        gnn_transport_free(transports[r]);
+        ck_assert_msg(ranks[r].result.rc == GNN_OK, "%s", ranks[r].result.message);
+        trial_free(&ranks[r].result);
+    }
+}
+
+/* One step of training per epoch, then two passes forward (evaluation, prediction); each of the
+ * three calls exchanges degrees (8 bytes) and marks of self-loops (1 byte) once. */
+START_TEST(bytes_and_messages_are_those_that_a_partition_predicts)
+{
+    enum { RANKS = 4, CALLS = 3, PASSES = 2 };
+    const int64_t widths[] = {16, TRIAL_CLASSES}, epochs = 3, w = 16 + TRIAL_CLASSES;
+    const trial_case_t whole = {.nodes = NODES};
+    trial_case_t c = {TRIAL("gcn", GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
+                            GNN_GCN(.in = 16, .out = TRIAL_CLASSES)),
+                      .nodes = NODES, .folder = folder, .own_rows = true, .train = few};
+    gnn_data_t *data = trial_data(&whole);
+    gnn_partition_t *partition;
+    gnn_split_t *split;
+    counted_t ranks[RANKS];
+    uint8_t *all = malloc(NODES), *none = calloc(NODES, 1);
+    memset(all, 1, NODES);
+    ck_ok(gnn_split_from_masks(&split, NODES, 1, all, none, none));
+    ck_ok(gnn_data_split_set(data, split));
+    snprintf(folder, sizeof folder, "%s/counted", test_folder);
+    ck_ok(gnn_partition_new(&partition, data,
+                            &(gnn_partition_config_t){.parts = RANKS, .method = "range"}));
+    ck_ok(gnn_partition_write(partition, data, folder));
+    c.train.epochs = epochs;
+    run_all_counted(&c, ranks, RANKS);
+    for (int r = 0; r < RANKS; r++) {
+        gnn_partition_step_t step;
+        gnn_partition_part_t part;
+        ck_ok(gnn_partition_step(partition, r, 2, widths, &step));
+        ck_ok(gnn_partition_part(partition, r, &part));
+        const int64_t forward = (int64_t)sizeof(gnn_real_t) * w * part.sent;
+        ck_assert_int_gt(step.bytes_sent, 0);
+        ck_assert_int_eq(ranks[r].bytes,
+                         epochs * step.bytes_sent + PASSES * forward + CALLS * 9 * part.sent);
+        ck_assert_int_eq(ranks[r].messages, epochs * step.messages_sent + PASSES * 2 * part.peers +
+                                                CALLS * 2 * part.peers);
+    }
+    gnn_partition_free(partition);
+    gnn_split_free(split);
+    gnn_data_free(data);
+    free(all);
+    free(none);
+}
+END_TEST
+
 /* ---- what a set of own rows refuses ---- */
 
 START_TEST(a_set_of_own_rows_refuses_what_needs_all)
@@ -327,6 +425,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, own_rows_have_the_bits_of_the_whole_set);
     tcase_add_test(tests, own_rows_of_sparse_features_have_the_bits_of_the_whole_set);
+    tcase_add_test(tests, bytes_and_messages_are_those_that_a_partition_predicts);
     tcase_add_test(tests, a_set_of_own_rows_refuses_what_needs_all);
     tcase_add_test(tests, damaged_folders_end_all_ranks_with_the_file);
     tcase_add_test(tests, batches_divided_among_ranks_have_the_same_bits);

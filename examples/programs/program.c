@@ -219,8 +219,8 @@ void program_holds_streams(void)
         close(number);
 }
 
-/* Over ranks an error is printed once: by the rank that has it, whose number begins the message of
- * the others; rank 0 prints how ranks differ. */
+/* Over ranks an error is printed once: by the rank that has it, named at the begin of the others'
+ * messages; rank 0 prints how ranks differ. */
 static int prints_error(void)
 {
     const char *message = gnn_error_message();

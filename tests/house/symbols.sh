@@ -74,17 +74,24 @@ if [ -f "$second" ]; then
 fi
 
 
+third=$build/libgnn-mpi.so
+if [ -f "$third" ]; then
+    check "$third" 1 "$(declared_in gnn/mpi.h | grep -vxF "$(declared_in gnn/gnn.h)")"
+    verdict "$third calls in the first library" "$(printf '%s\n' "$called" | grep '^gnn_' | grep -vxF "$(declared_in gnn/gnn.h)")"
+    verdict "the first library links MPI" "$(readelf -d "$library" | grep NEEDED | grep -i mpi)"
+fi
+
 # ---- Debian's lists: "LIBRARY PACKAGE #MINVER#", then " NAME@Base VERSION" of the first release with the name ----
 version=$(sed -nE "s/^project\(.* version: '([0-9.]+)'.*/\1/p" "$root/meson.build")
 soversion=$(sed -nE "s/^soversion = '([0-9]+)'/\1/p" "$root/meson.build")
-# listed LIST LIBRARY
+# listed LIST LIBRARY PACKAGE: of development
 listed() {
     exports "$2" | LC_ALL=C sort >"$work/exported"
     if [ -n "$write" ]; then
         cp "$1" "$work/known" 2>/dev/null || : >"$work/known"
         {
             echo "$(basename "$2").$soversion $(basename "$1" .symbols) #MINVER#"
-            echo "* Build-Depends-Package: libgnn-dev"
+            echo "* Build-Depends-Package: $3"
             while read -r name; do
                 grep "^ $name@" "$work/known" || echo " $name@Base $version"
             done <"$work/exported"
@@ -95,8 +102,9 @@ listed() {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-listed "$root/debian/libgnn$soversion.symbols" "$library"
-[ ! -f "$second" ] || listed "$root/debian/libgnn-igraph$soversion.symbols" "$second"
+listed "$root/debian/libgnn$soversion.symbols" "$library" libgnn-dev
+[ ! -f "$second" ] || listed "$root/debian/libgnn-igraph$soversion.symbols" "$second" libgnn-dev
+[ ! -f "$third" ] || listed "$root/debian/libgnn-mpi$soversion.symbols" "$third" libgnn-mpi-dev
 
 # ---- one version, one soversion ----
 # states PLACE WHAT: what a place says, and what meson.build does.
@@ -108,13 +116,13 @@ states "CITATION.cff's version" "$(sed -n 's/^version: //p' "$root/CITATION.cff"
 states "the newest version in debian/changelog" "$(sed -nE '1s/^libgnn \(([0-9.]+)(-[0-9]+)?\).*/\1/p' "$root/debian/changelog")" "$version"
 states "the newest release in CHANGELOG.md" "$newest" "$version"
 verdict "CITATION.cff's date" "$(grep -qxF "## $newest - $(sed -n 's/^date-released: //p' "$root/CITATION.cff")" "$root/CHANGELOG.md" || echo "CHANGELOG.md has another for $newest")"
-verdict "the soversion is said more than once" "$(grep -rnE "(libgnn(-igraph)?\.so\.|soversion[^a-z]*['\"])[0-9]" "$root/meson.build" "$root/cmake" "$root/lib" "$root/examples" "$root/debian" --include=meson.build --include='*.in' --include=rules --include='*.install' | grep -v "meson.build:[0-9]*:soversion = '$soversion'$")"
-for file in "$library" "$second"; do
+verdict "the soversion is said more than once" "$(grep -rnE "(libgnn(-igraph|-mpi)?\.so\.|soversion[^a-z]*['\"])[0-9]" "$root/meson.build" "$root/cmake" "$root/lib" "$root/examples" "$root/debian" --include=meson.build --include='*.in' --include=rules --include='*.install' | grep -v "meson.build:[0-9]*:soversion = '$soversion'$")"
+for file in "$library" "$second" "$third"; do
     [ -f "$file" ] || continue
     states "the soversion of $(basename "$file")" "$(readelf -d "$file" | sed -nE 's/.*\(SONAME\).*\.so\.([0-9]+)\]/\1/p')" "$soversion"
     states "the file of $(basename "$file")" "$(basename "$(readlink -f "$file")")" "$(basename "$file").$version"
 done
-verdict "packages in debian/control with another soversion" "$(sed -nE 's/^Package: (libgnn(-igraph)?[0-9]+)$/\1/p' "$root/debian/control" | grep -vxE "libgnn(-igraph)?$soversion")"
+verdict "packages in debian/control with another soversion" "$(sed -nE 's/^Package: (libgnn(-igraph|-mpi)?[0-9]+)$/\1/p' "$root/debian/control" | grep -vxE "libgnn(-igraph|-mpi)?$soversion")"
 
 echo "$names names exported; of the run-time's own checks the library refers to: ${hardening:-none}"
 echo "CHECKS $passed $failed"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,8 +100,16 @@ uint32_t gnn__process_place(void)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* A name in the folder of `path`, unique among all calls and processes. Opened without mkstemp, so
- * that the user's umask applies to the result. */
+int gnn__temporary_name(char **name, const char *path, bool plain)
+{
+    static atomic_uint calls;
+    const int all = (int)strlen(path), folder = (int)(gnn__file_name(path) - path);
+    return gnn__asprintf(name, "%.*s%s.%ld-%u-%08x.tmp", plain ? folder : all, path,
+                         plain ? "gnn" : "", (long)getpid(), atomic_fetch_add(&calls, 1),
+                         gnn__process_place());
+}
+
+/* Opened without mkstemp, so that the user's umask applies to the result. */
 static int open_temporary(gnn__output_t *output)
 {
     bool plain = false; /* a short name, for targets whose names are too long for a suffix */

@@ -1,20 +1,10 @@
-/* Names of temporary files and folders, and removal of those whose writers were killed. */
+/* Removal of temporary files and folders whose writers were killed. */
 #include <lib/data/arrays/arrays.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <unistd.h>
-
-int gnn__temporary_name(char **name, const char *path, bool plain)
-{
-    static atomic_uint calls;
-    const int all = (int)strlen(path), folder = (int)(gnn__file_name(path) - path);
-    return gnn__asprintf(name, "%.*s%s.%ld-%u-%08x.tmp", plain ? folder : all, path,
-                         plain ? "gnn" : "", (long)getpid(), atomic_fetch_add(&calls, 1),
-                         gnn__process_place());
-}
 
 /* Is `name` a temporary "BASE.PID-COUNT-PLACE.tmp" whose process has ended? Those of other machines
  * or containers cannot be judged and stay. */
