@@ -1,3 +1,4 @@
+import json
 import os
 import pickle
 import sys
@@ -96,6 +97,26 @@ def test_every_folder_of_sentences(tmp_path):
                 assert np.allclose(encoder.encode(one), v, rtol=1e-4, atol=1e-5 * np.abs(theirs).max()), name
         seen += 1
     assert seen >= 10
+
+
+def test_rows_that_tokens_share(tmp_path):
+    """A folder of Model2Vec: mapping names the row of each token, weights scale it."""
+    words, mapping, weights = "[PAD] [UNK] a b c d".split(), [0, 1, 2, 0, 1, 2], [1.0, 1.0, 2.0, 3.0, 0.5, 1.0]
+    table = np.add.outer(10 * np.arange(3), np.arange(4)).astype(np.float32)
+    model = {"type": "WordLevel", "vocab": {w: k for k, w in enumerate(words)}, "unk_token": "[UNK]"}
+    files = {"modules.json": [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}],
+             "tokenizer.json": {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model": model}}
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    header, blob = {}, b""
+    for name, dtype, a in (("embeddings", "F32", table), ("mapping", "I64", np.array(mapping)), ("weights", "F32", np.array(weights, np.float32))):
+        header[name] = {"dtype": dtype, "shape": a.shape, "data_offsets": [len(blob), len(blob) + a.nbytes]}
+        blob += a.tobytes()
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    (tmp_path / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + blob)
+    want = np.mean([weights[k] * table[mapping[k]] for k in map(words.index, "a b d".split())], 0)
+    assert np.allclose(libgnn.SentenceEncoder(tmp_path).encode("a b d"), want)
 
 
 @pytest.fixture(scope="module")
