@@ -2,13 +2,13 @@
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
  *               [--prior slope|table|keys] [--buckets 64] [--softcap] [--values]
- *               [--weigher linear]
+ *               [--weigher linear] [--map elu1]
  *
  * The graph is stored as spans. --window: tokens on each side. --prior: a term by distance, which
  * is a slope per head, a table of 64 buckets, or keys multiplied by the queries; backward then
  * includes its gradient. With as many buckets as tokens every distance has its own value or key.
  * --softcap caps scores at +-50. --values adds a row by distance (of as many buckets) to the
- * values. --weigher: softmax, or another entry of the table of weighers. */
+ * values. --weigher, --map: another entry of these tables. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 typedef struct {
     int64_t n, heads, width, window, buckets;
     bool causal, backward, softcap, values;
-    const char *prior, *weigher;
+    const char *prior, *weigher, *map;
 } settings_t;
 
 typedef struct {
@@ -87,13 +87,14 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
         .aggregator = &gnn_aggregator_attention,
         .message = gnn_message_find("none"),
         .weigher = gnn_weigher_find(s->weigher),
+        .map = gnn_map_find(s->map),
         .shape = {
             .heads = s->heads, .d_k = s->width, .d_v = s->width, .softcap = s->softcap ? 50 : 0}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
-    if (!how.weigher) {
-        fprintf(stderr, "attention: there is no weigher %s\n", s->weigher);
+    if (!how.weigher || !how.map) {
+        fprintf(stderr, "attention: %s\n", gnn_error_message());
         return GNN_EINVALID;
     }
     t->backward = s->backward;
@@ -139,6 +140,7 @@ static void print(const bench_t *b, const settings_t *s)
     bench_flag("backward", s->backward);
     bench_text("prior", s->prior);
     bench_text("weigher", s->weigher);
+    bench_text("map", s->map);
     bench_whole("buckets", s->buckets);
     bench_flag("softcap", s->softcap);
     bench_flag("values", s->values);
@@ -148,8 +150,13 @@ static void print(const bench_t *b, const settings_t *s)
 
 int main(int argc, char **argv)
 {
-    settings_t s = {
-        .n = 4096, .heads = 4, .width = 64, .buckets = 64, .prior = "none", .weigher = "softmax"};
+    settings_t s = {.n = 4096,
+                    .heads = 4,
+                    .width = 64,
+                    .buckets = 64,
+                    .prior = "none",
+                    .weigher = "softmax",
+                    .map = "none"};
     bench_t bench;
     task_t task = {0};
     bench_open(&bench, argc, argv,
@@ -161,6 +168,7 @@ int main(int argc, char **argv)
                                   {"window", BENCH_NUMBER, &s.window},
                                   {"prior", BENCH_TEXT, &s.prior},
                                   {"weigher", BENCH_TEXT, &s.weigher},
+                                  {"map", BENCH_TEXT, &s.map},
                                   {"softcap", BENCH_FLAG, &s.softcap},
                                   {"values", BENCH_FLAG, &s.values},
                                   {"buckets", BENCH_NUMBER, &s.buckets},

@@ -31,21 +31,37 @@ static gnn_real_t cosine_of(gnn_real_t x)
 
 /* ---- elu1, relu, exp: value by value ---- */
 
+/* Values of a row at a time whose exponentials a kernel computes. */
+enum { BLOCK = 256 };
+
+/* to = exp(min(x, 0)) */
+static void exp_below_0(int64_t n, const gnn_real_t *x, gnn_real_t *to)
+{
+    _Pragma("omp simd") for (int64_t c = 0; c < n; c++) to[c] = x[c] > 0 ? 0 : x[c];
+    gnn__elementwise_kernels()->exp(n, to, to);
+}
+
 static void elu1_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, gnn_real_t *y)
 {
+    const int64_t n = heads * shape->d_k;
     (void)numbers;
-    for (int64_t c = 0; c < heads * shape->d_k; c++)
-        y[c] = x[c] > 0 ? x[c] + 1 : gnn__exp(x[c]);
+    exp_below_0(n, x, y);
+    _Pragma("omp simd") for (int64_t c = 0; c < n; c++) y[c] += x[c] > 0 ? x[c] : 0;
 }
 
 static void elu1_apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads,
                             const gnn_real_t *numbers, const gnn_real_t *x, const gnn_real_t *d_y,
                             gnn_real_t *d_x)
 {
+    gnn_real_t slope[BLOCK];
+    const int64_t n = heads * shape->d_k;
     (void)numbers;
-    for (int64_t c = 0; c < heads * shape->d_k; c++)
-        d_x[c] += d_y[c] * (x[c] > 0 ? 1 : gnn__exp(x[c]));
+    for (int64_t c = 0; c < n; c += BLOCK) {
+        const int64_t some = gnn__min(BLOCK, n - c);
+        exp_below_0(some, x + c, slope);
+        gnn__elementwise_kernels()->multiply(some, d_y + c, slope, true, d_x + c);
+    }
 }
 
 const gnn_map_t gnn_map_elu1 = {

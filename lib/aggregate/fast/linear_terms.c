@@ -26,8 +26,9 @@
 #include <lib/kernels/rowwise/rowwise.h>
 #include <math.h>
 
-/* Rows of a chunk whose spans differ, and columns of one masked product. */
-enum { ROWS = 64, PIECE = 128 };
+/* Rows of a chunk whose spans differ, and columns of one masked product; rows of one product, whose
+ * columns are those of their own spans: under a diagonal of 64 rows 5 eighths of the square. */
+enum { ROWS = 64, PIECE = 128, STRIP = 16 };
 
 /* Columns lo .. hi - 1. */
 typedef struct range {
@@ -310,9 +311,10 @@ static void multiply_factors(const gnn__linear_term_t *t, const state_t *s, int6
     gnn__elementwise_kernels()->multiply(hi - lo, product + lo, s->factors + lo, false, product + lo);
 }
 
-/* products (rows x piece) = f_rc (a_r . b_c), 0 where c is not in row r's span */
-static void multiply_pairs(const gnn__linear_term_t *t, const state_t *s, int64_t row0,
-                           int64_t rows, range_t piece, int64_t head)
+/* products (rows x piece) = f_rc (a_r . b_c), 0 where c is not in row r's span; the columns of b'
+ * are `apart` apart. */
+static void multiply_pairs(const gnn__linear_term_t *t, const state_t *s, int64_t row0, int64_t rows,
+                           range_t piece, const gnn_real_t *turned, int64_t apart, int64_t head)
 {
     const int64_t n = piece.hi - piece.lo;
     memset(s->products, 0, sizeof *s->products * (size_t)(rows * n));
@@ -322,8 +324,8 @@ static void multiply_pairs(const gnn__linear_term_t *t, const state_t *s, int64_
                                                              .a = row_of(&t->a, row0, head),
                                                              .a_row = t->a.stride,
                                                              .a_col = 1,
-                                                             .b = s->transposed,
-                                                             .ldb = n,
+                                                             .b = turned,
+                                                             .ldb = apart,
                                                              .c = s->products,
                                                              .ldc = n,
                                                              .alpha = t->scale});
@@ -384,19 +386,31 @@ static bool load_piece(const gnn__linear_term_t *t, const state_t *s, range_t pi
     return zero == 0;
 }
 
+/* The columns of a piece that some of the rows have, to a multiple of 8. */
+static range_t strip_of(const gnn__pairs_t *pairs, int64_t row0, int64_t rows, range_t piece)
+{
+    const int64_t lo = gnn__max(pairs->lo[row0], piece.lo) - piece.lo,
+                  hi = gnn__min(pairs->hi[row0 + rows - 1], piece.hi) - piece.lo;
+    return (range_t){piece.lo + lo / 8 * 8,
+                     piece.lo + gnn__min((hi + 7) / 8 * 8, piece.hi - piece.lo)};
+}
+
 /* out_r += sum over the piece's columns in row r's span of scale (a_r . b_c) c_c */
 static void add_piece(const gnn__linear_term_t *t, const state_t *s, const chunk_t *c, range_t piece)
 {
     const bool finite = load_piece(t, s, piece);
-    for (int64_t row0 = c->row0; row0 < c->row1; row0 += ROWS)
-        for (int64_t h = 0; h < t->heads; h++) {
-            const int64_t rows = gnn__min(ROWS, c->row1 - row0);
-            multiply_pairs(t, s, row0, rows, piece, h);
+    const int64_t apart = piece.hi - piece.lo;
+    for (int64_t row0 = c->row0; row0 < c->row1; row0 += STRIP) {
+        const int64_t rows = gnn__min(STRIP, c->row1 - row0);
+        const range_t own = strip_of(t->pairs, row0, rows, piece);
+        for (int64_t h = 0; h < t->heads && own.lo < own.hi; h++) {
+            multiply_pairs(t, s, row0, rows, own, s->transposed + own.lo - piece.lo, apart, h);
             if (finite)
-                add_products(t, s->products, row0, rows, piece.hi - piece.lo, piece, h);
+                add_products(t, s->products, row0, rows, own.hi - own.lo, own, h);
             else
-                add_by_row(t, s, row0, rows, piece, h);
+                add_by_row(t, s, row0, rows, own, h);
         }
+    }
 }
 
 static void add_pairs(const gnn__linear_term_t *t, const state_t *s, const chunk_t *c, int64_t lo,
