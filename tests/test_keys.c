@@ -87,9 +87,10 @@ static int sequences_value(const table_t *t, const gnn_pretrained_t *p, int64_t 
     float *drawn = NULL;
     gnn_real_t *real = NULL;
     if (image) {
-        int64_t shape[4], size = 1;
+        int64_t shape[8], size = 1;
+        ck_assert_uint_le(json_array_size(image), 8);
         take_integers(image, shape, true);
-        for (int k = 1; k < 4; k++)
+        for (size_t k = 1; k < json_array_size(image); k++)
             size *= shape[k];
         s = (gnn_sequences_t){.count = shape[0], .pixels = &pixels};
         drawn = weights_of("pixels", 4, shape[0] * size);

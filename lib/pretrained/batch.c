@@ -83,37 +83,54 @@ static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_se
     return count_up(b, k, b->decoder_lengths, b->decoder_rows);
 }
 
-/* A patch of an image, channel-major, then row-major. */
-static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, int64_t patch,
-                       int64_t row, int64_t col, gnn_real_t *out)
+/* Sizes of a picture, channels of `size` x `size` per frame, and of its patches, `depth` frames of
+ * `patch` x `patch`; `rows` before the patches are its class token's. */
+typedef struct picture {
+    int64_t frames, depth, channels, size, patch, side, rows;
+} picture_t;
+
+static picture_t picture_of(const gnn_pretrained_batch_t *b)
 {
-    for (int64_t c = 0; c < channels; c++)
-        for (int64_t y = 0; y < patch; y++, out += patch)
-            memcpy(out, image + (c * size + row * patch + y) * size + col * patch,
-                   (size_t)patch * sizeof *out);
+    picture_t p = {.frames = gnn__pretrained_number(b->of, "frames", 1),
+                   .depth = gnn__pretrained_number(b->of, "patch_frames", 1),
+                   .channels = gnn__pretrained_number(b->of, "channels", 0),
+                   .size = gnn__pretrained_number(b->of, "image_size", 0),
+                   .patch = gnn__pretrained_number(b->of, "patch_size", 0),
+                   .rows = gnn__pretrained_number(b->of, "class_rows", 1)};
+    p.side = p.patch > 0 ? p.size / p.patch : 0;
+    return p;
 }
 
-/* Rows of an image before its patches: its class token's, unless the model has none. */
-static int64_t class_rows(const gnn_pretrained_batch_t *b)
+static int64_t patches_of(const picture_t *p)
 {
-    return gnn__pretrained_number(b->of, "class_rows", 1);
+    return p->side * p->side * (p->frames / p->depth);
+}
+
+/* Patch k: its channels, their frames, rows, columns. */
+static void copy_patch(const gnn_real_t *pixels, const picture_t *p, int64_t k, gnn_real_t *out)
+{
+    const int64_t x = k % p->side * p->patch, y = k / p->side % p->side * p->patch,
+                  t = k / (p->side * p->side) * p->depth;
+    for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t f = t; f < t + p->depth; f++)
+            for (int64_t r = y; r < y + p->patch; r++, out += p->patch)
+                memcpy(out, pixels + ((f * p->channels + c) * p->size + r) * p->size + x,
+                       (size_t)p->patch * sizeof *out);
 }
 
 /* A class token is a patch of zeros. */
 static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
-    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
-                  patch = gnn__pretrained_number(b->of, "patch_size", 1),
-                  channels = gnn__pretrained_number(b->of, "channels", 0), side = size / patch,
-                  width = channels * patch * patch;
+    const picture_t p = picture_of(b);
+    const int64_t width = p.depth * p.channels * p.patch * p.patch, each = patches_of(&p);
     gnn_real_t *rows = NULL;
     gnn_tensor_t *patches = &b->dense[k];
     GNN_TRY(gnn__new(&rows, b->rows * width, sizeof *rows, "patches"));
     *patches = gnn_tensor(rows, b->rows, width);
     for (int64_t i = 0; i < b->count; i++)
-        for (int64_t p = 0; p < side * side; p++)
-            copy_patch(gnn__row(s->pixels, i), channels, size, patch, p / side, p % side,
-                       gnn__row(patches, i * b->lengths[0] + class_rows(b) + p));
+        for (int64_t at = 0; at < each; at++)
+            copy_patch(gnn__row(s->pixels, i), &p, at,
+                       gnn__row(patches, i * (p.rows + each) + p.rows + at));
     b->values[k].dense = patches;
     return GNN_OK;
 }
@@ -197,25 +214,25 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
     return GNN_OK;
 }
 
-/* An image has one row per patch, after that of its class token. */
+/* An image or a video has one row per patch, after that of its class token. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
-    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
-                  patch = gnn__pretrained_number(b->of, "patch_size", 0),
-                  channels = gnn__pretrained_number(b->of, "channels", 0);
-    if (size < 1 || patch < 1 || size % patch != 0 || size > 1 << 15 || channels > 1 << 10)
+    const picture_t p = picture_of(b);
+    if (p.size < 1 || p.patch < 1 || p.depth < 1 || p.size % p.patch != 0 ||
+        p.frames % p.depth != 0 || p.size > 1 << 12 || p.channels > 1 << 10 || p.frames > 1 << 12)
         return gnn__error(GNN_EINVALID, "the model takes no images");
     GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
-    if (s->pixels->rows != b->count || s->pixels->cols != channels * size * size)
+    if (s->pixels->rows != b->count || s->pixels->cols != p.frames * p.channels * p.size * p.size)
         return gnn__error(GNN_ESHAPE,
                           "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
-                          "expected (num_channels, image_size)",
+                          "expected (%schannels, image_size)",
                           (long long)s->pixels->rows, (long long)s->pixels->cols,
-                          (long long)b->count, (long long)channels, (long long)size, (long long)size);
+                          (long long)b->count, (long long)(p.frames * p.channels), (long long)p.size,
+                          (long long)p.size, p.frames > 1 ? "num_frames times num_" : "num_");
     GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
     for (int64_t k = 0; k < b->count; k++)
-        b->lengths[k] = class_rows(b) + size / patch * (size / patch);
-    b->rows = b->count * (class_rows(b) + size / patch * (size / patch));
+        b->lengths[k] = p.rows + patches_of(&p);
+    b->rows = b->count * (p.rows + patches_of(&p));
     return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
 }
 

@@ -315,6 +315,8 @@ case("xlnet_classes", "XLNetForSequenceClassification", T.XLNetConfig(**xlnet, *
 case("yoso_masked", "YosoForMaskedLM", T.YosoConfig(**bert, hash_code_len=4), attention=False)
 case("yoso_classes", "YosoForSequenceClassification", T.YosoConfig(**bert, conv_window=3, **LABELS), attention=False)
 case("big_bird_masked", "BigBirdForMaskedLM", T.BigBirdConfig(**bert, attention_type="block_sparse", block_size=2, num_random_blocks=1, pad_token_id=0), attention=False)
+case("vivit_classes", "VivitForVideoClassification", T.VivitConfig(**{k: v for k, v in vit.items() if k != "patch_size"}, num_frames=4, tubelet_size=[2, 8, 8], **LABELS),
+     pixels=(2, 4, 3, 16, 16))
 
 # Windows of images.
 swin = dict(image_size=16, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4)
