@@ -7,6 +7,9 @@
 
 #include <lib/data/arrays/json_text.h>
 
+#include <gnn/partition.h>
+#include <gnn/ranks.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <ftw.h>
@@ -334,6 +337,61 @@ START_TEST(data_sets_and_a_step_of_training)
 }
 END_TEST
 
+/* A partition is computed, written and mapped; rows of a part and the set of one rank are read. */
+static int divide(result_t *result)
+{
+    static int calls;
+    gnn_context_t *context = NULL;
+    gnn_data_t *data = NULL, *own = NULL;
+    gnn_partition_t *partition = NULL;
+    gnn_partition_folder_t *folder = NULL;
+    gnn_partition_folder_rows_t rows;
+    gnn_transport_t *one = NULL;
+    char name[32], path[1200];
+    snprintf(name, sizeof name, "parts%d", calls++); /* one that exists is an error */
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = 1});
+    if (rc == GNN_OK)
+        rc = gnn_data_open(&data, in_folder("ring.edges"));
+    if (rc == GNN_OK)
+        rc = gnn_partition_new(&partition, data, &(gnn_partition_config_t){.parts = 2});
+    if (rc == GNN_OK)
+        rc = gnn_partition_write(partition, data, path);
+    if (rc == GNN_OK)
+        rc = gnn_partition_folder_open(&folder, path, 1);
+    if (rc == GNN_OK)
+        rc = gnn_partition_folder_rows(folder, 0, gnn_partition_folder_sizes(folder).nodes, &rows);
+    if (rc == GNN_OK) {
+        give(result, rows.indptr, RESULT / 4);
+        give(result, rows.indices, RESULT / 4);
+        rc = gnn_transport_one(&one);
+    }
+    if (rc == GNN_OK)
+        rc = gnn_context_set_ranks(context, one);
+    if (rc == GNN_OK)
+        rc = gnn_data_open_rank(&own, context, path);
+    if (rc == GNN_OK)
+        give(result, gnn_data_labels(own), RESULT / 4);
+    gnn_data_free(own);
+    gnn_partition_folder_free(folder);
+    gnn_partition_free(partition);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    gnn_transport_free(one);
+    return rc;
+}
+
+START_TEST(partitions_and_the_set_of_a_rank)
+{
+    enum { NODES = 1100 };
+    char text[NODES * 12], *end = text;
+    for (int k = 0; k < NODES; k++)
+        end += sprintf(end, "%d %d\n", k, (k + 1) % NODES);
+    write_text("ring.edges", text);
+    each_fails("a partition", divide);
+}
+END_TEST
+
 START_TEST(json_of_every_form)
 {
     static const char text[] =
@@ -387,6 +445,7 @@ int main(void)
         tcase_add_test(c, a_trained_tokenizer_is_saved);
         tcase_add_test(c, a_folder_opens_embeds_and_is_saved);
         tcase_add_test(c, data_sets_and_a_step_of_training);
+        tcase_add_test(c, partitions_and_the_set_of_a_rank);
     }
     suite_add_tcase(suite, c);
     return test_main(suite);

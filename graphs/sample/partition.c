@@ -124,7 +124,8 @@ static int call_metis(const gnn__metis_t *m, links_t *l, idx_t *part)
     gnn_free(weights);
     if (rc == METIS_OK)
         return GNN_OK;
-    return gnn__error(rc == METIS_ERROR_MEMORY ? GNN_EMEMORY : GNN_EINVALID,
+    /* METIS_ERROR is what it returns where its initial partitioning gets no memory */
+    return gnn__error(rc == METIS_ERROR_INPUT ? GNN_EINVALID : GNN_EMEMORY,
                       "METIS: error %d for %lld nodes and %lld %s", rc, (long long)nodes,
                       (long long)parts, m->what);
 }
