@@ -690,8 +690,11 @@ class Manual:
         return page
 
     def write(self, out, reference):
-        shutil.rmtree(out, ignore_errors=True)
-        os.makedirs(out)
+        try:
+            shutil.rmtree(out, ignore_errors=not os.path.exists(out))
+            os.makedirs(out)
+        except PermissionError as fault:
+            sys.exit(f"docs/man.py: {fault}: the folder is another user's (root's, where `sudo ninja install` built it): remove it")
         made = {}
         for item in self.items.values():
             if item.name:

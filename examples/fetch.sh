@@ -48,10 +48,8 @@ download() {
     *)
         if command -v curl >/dev/null 2>&1; then
             curl --fail --silent --show-error --location --retry 2 --output "$2" "$1"
-        elif command -v wget >/dev/null 2>&1; then
-            wget --quiet --tries=3 --output-document="$2" "$1"
         else
-            die "neither curl nor wget is installed"
+            wget --quiet --tries=3 --output-document="$2" "$1"
         fi
         ;;
     esac
@@ -86,12 +84,18 @@ row=$(awk -v name="$name" '$1 == "set" && $2 == name' "$table")
 [ -n "$row" ] || die "no set is called $name; sh examples/fetch.sh lists them"
 way=$(echo "$row" | awk '{ print $4 }')
 command=$(echo "$row" | sed 's/^\([^ ]* \)\{4\}//')
+lacks=''
 case $way in
 keep) ;;
-planetoid) "$python" -c 'import numpy' 2>/dev/null || die "$name needs $python with numpy (PYTHON names another)" ;;
-unzip) "$python" -c 'import zipfile' || die "$name needs $python" ;;
+planetoid) "$python" -c 'import numpy' 2>/dev/null || lacks="$python with numpy (Debian: python3-numpy; PYTHON names another interpreter)" ;;
+unzip) "$python" -c 'import zipfile' 2>/dev/null || lacks="$python (Debian: python3; PYTHON names another)" ;;
 *) die "$table: $name: way '$way' is none of keep, planetoid, unzip" ;;
 esac
+if [ -z "${GNN_FETCH_MIRROR:-}" ] && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1 &&
+    awk -v name="$name" '$1 == "file" && $2 == name && $4 !~ /^file:/ { found = 1 } END { exit !found }' "$table"; then
+    lacks="${lacks:+$lacks, and }curl or wget"
+fi
+[ -z "$lacks" ] || die "$name needs $lacks"
 
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/.fetch.XXXXXX")

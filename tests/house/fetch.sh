@@ -61,6 +61,8 @@ file broken $(sum y.csv) $from/absent.csv
 set odd MIT juggle cat x.csv
 file odd $(sum x.csv) $from/x.csv
 set empty MIT keep cat x.csv
+set remote MIT planetoid cat x.csv
+file remote $none https://host.invalid/x.csv
 EOF
 GNN_FETCH_TABLE=$work/table
 export GNN_FETCH_TABLE
@@ -77,6 +79,12 @@ expect "opens the set" sh -c "cd out && '$build/'$command"
 expect "is not written over" exits 1 sh "$fetch" small out
 expect "says so" grep -q 'out/small.edges is there already' last
 expect "leaves no folder behind" [ "$(ls -A out | wc -l)" -eq 4 ]
+mkdir few
+for tool in sh awk sed dirname cat env; do
+    ln -s "$(command -v $tool)" few/
+done
+expect "tools that are missing" exits 1 env PATH="$work/few" PYTHON=no-python sh "$fetch" remote out
+expect "are listed at once" grep -q 'remote needs no-python with numpy (Debian: python3-numpy; .*, and curl or wget$' last
 expect "an archive" sh "$fetch" packed archive
 expect "is unpacked" cmp folder/words.txt archive/folder/words.txt
 

@@ -34,7 +34,8 @@ static int read_text(reader_t *r, int64_t *length)
     unsigned char prefix[8];
     uint64_t n = 0;
     if (r->file.size < 8)
-        return gnn__error(GNN_EFORMAT, "%lld bytes, at least 8 are expected",
+        return gnn__error(GNN_EFORMAT,
+                          "%lld bytes: a safetensors file begins with 8 of its header's length",
                           (long long)r->file.size);
     GNN_TRY(gnn__file_read(&r->file, 0, prefix, 8));
     if (memcmp(prefix, "PK\3\4", 4) == 0)
