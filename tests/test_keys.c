@@ -266,8 +266,8 @@ START_TEST(every_key_is_used_harmless_or_refused)
 }
 END_TEST
 
-/* A value outside of the range of its key's kind is refused with the range (ALBERT, the first of the
- * table). */
+/* A value outside of the range of its key's kind is refused with the range (ALBERT, the first of
+ * the table). */
 START_TEST(values_of_another_kind_are_refused)
 {
     static const struct {

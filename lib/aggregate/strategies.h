@@ -27,8 +27,8 @@ typedef struct gnn__strategy {
     bool (*takes_over_ranks)(const gnn__plan_t *plan);
     /* Reads the features of self-loops, which follow those of the user's edges. */
     bool loop_features;
-    /* Operations of a pass over pairs by running sums in place of pairs; 0: they are not used. NULL:
-     * they never are. */
+    /* Operations of a pass over pairs by running sums in place of pairs; 0: they are not used.
+     * NULL: they never are. */
     double (*running_flops)(const gnn__plan_t *plan, const gnn__pairs_t *pairs, bool backward);
     /* Continues sums of earlier rows (plan->how->running). */
     bool continues_sums;
