@@ -282,10 +282,13 @@ LABELS = {"errors": "errors", "error": "errors", "cost": "cost", "time": "cost",
           "deterministic": "threads", "paper": "papers", "papers": "papers", "see also": "see"}
 # Names that mean the same in every header (include/gnn/gnn.h).
 GLOSSARY = {"n_dst": "count of the receivers", "n_src": "count of the senders", "n": "count of the nodes", "m": "count of the edges",
-            "segments": "count of the segments", "lengths": "(segments) rows of each segment", "count": "how many there are", "index": "from 0 to the count less 1",
+            "segments": "count of the segments", "lengths": "(segments) rows of each segment", "seed": "key of the draw: the same seed gives the same result",
+            "rows": "count of the rows", "cols": "count of the columns", "heads": "count of the heads", "slot": "index of a graph slot of the model",
+            "split": "index of the split", "int part": "GNN_TRAIN, GNN_VALIDATION or GNN_TEST", "int32_t id": "id that gnn_parameters_add gave",
+            "index": "from 0 to the count less 1",
             "name": "its name", "path": "the file's name", "file": "stream that is written to", "title": "heading of the picture"}
 # These end sentences of prose; an abbreviation does not.
-ABBREVIATIONS = ("et al", "e.g", "i.e", "eq", "sec", "vs", "fig", "no", "cf", "approx")
+ABBREVIATIONS = ("et al", r"e\.g", r"i\.e", "eq", "sec", "vs", "fig", "no", "cf", "approx")
 
 
 def sentences(text):
@@ -295,7 +298,7 @@ def sentences(text):
         if c != "." or k + 1 >= len(text) or text[k + 1] != " " or depth > 0:
             continue
         before = text[at:k].lower()
-        if before.endswith(ABBREVIATIONS) or text[k - 1 : k] == ".":
+        if re.search(r"\b(?:" + "|".join(ABBREVIATIONS) + r")$", before) or text[k - 1 : k] == ".":
             continue
         out.append(text[at : k + 1].strip())
         at = k + 1
@@ -371,7 +374,7 @@ class Parts:
 def split_codes(text):
     """("GNN_EINVALID", "when") of a list of codes, and what is no code."""
     pieces, at, depth = [], 0, 0
-    for match in re.finditer(r"[()\[\]]|[;,] (?=GNN_|as |else |one of )|$", text):
+    for match in re.finditer(r"[()\[\]]|[;,] (?=GNN_|(?:errors |and )?as |else |one of |the first error )|$", text):
         c = match.group(0)
         depth += (c in ("(", "[")) - (c in (")", "]"))
         if c in ("(", ")", "[", "]") or (depth > 0 and c):
@@ -462,8 +465,11 @@ class Manual:
     def returns(self, page, item, parts, listed):
         page.head("RETURN VALUE")
         kind = item.text[: item.text.index(item.name)].strip()
-        if listed or (kind == "int" and self.fails(item)):
-            page.text("\\fBGNN_OK\\fR (0), or the code of an error, whose message gnn_error_message returns.".replace("\\fBGNN_OK\\fR", "GNN_OK"), "")
+        if listed or (kind == "int" and not parts.returns and self.fails(item)):
+            page.text("GNN_OK (0), or the code of an error, whose message gnn_error_message returns.", "")
+            for text in parts.returns:
+                text = text.rstrip(".")
+                page.text(("After an error " + lowered(text[:-5]) if text.endswith(" then") else text) + ".")
         elif parts.returns:
             page.text(" ".join(parts.returns), "")
         elif kind == "void":
@@ -490,14 +496,16 @@ class Manual:
         page.flow(parts.description or [self.brief(item) + "."])
         self.parameters(page, item, parts)
         listed, others = [], []
-        text = " ".join(parts.returns)
-        if re.search(r"\bGNN_(OK|E[A-Z]+)\b", text) and item.text.startswith("int "):
-            parts.returns = []
-            listed, others = split_codes(text)
+        if item.text.startswith("int "):
+            # A sentence that begins with neither a code nor "as" holds for every failure, or for the value.
+            codes = [text for text in parts.returns if re.match(r"(?:GNN_(?:OK|E[A-Z]+)|[Aa]s|[Ee]lse|[Ee]rrors)\b", text)]
+            parts.returns = [text for text in parts.returns if text not in codes]
+            parts.errors = codes + parts.errors
         for sentence in parts.errors:
             more, rest = split_codes(sentence)
             listed += more
             others += rest
+        parts.returns[:0] = [f"GNN_OK {when}" for c, when in listed if c == "GNN_OK" and when]
         listed = [(c, when) for c, when in listed if c != "GNN_OK"]
         if item.text.startswith("int ") and not listed and others:
             parts.errors, listed = others, []
@@ -538,7 +546,7 @@ class Manual:
             return "the context: threads, seed and workspace"
         if base in self.items:
             return f"see {base}"
-        return GLOSSARY.get(name, "")
+        return GLOSSARY.get(f"{kind} {name}") or GLOSSARY.get(name, "")
 
     def failures(self, page, listed, others):
         if not listed and not others:

@@ -204,8 +204,12 @@ enum {
     GNN_AGGREGATE_INPUTS
 };
 
-/** The name of an input in error messages, such as "src_message"; NULL if there is none. Constant
- * memory. */
+/**
+ * The name of an input in error messages, such as "src_message"; NULL if there is none. Constant
+ * memory.
+ *
+ * @param[in] input  GNN_AGGREGATE_DST_MESSAGE and the constants after it
+ */
 GNN_API const char *gnn_aggregate_input_name(int input);
 
 #ifdef __cplusplus

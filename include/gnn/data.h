@@ -58,8 +58,12 @@ GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** The names of the classes in UTF-8 (classes); NULL if the classes have indices only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
-/** The name of the node in a row, in UTF-8: its id in an edge list of words or in LINQS' files, or
- * of the array `names` of a .npz; NULL if nodes have none, or the row does not exist. */
+/**
+ * The name of the node in a row, in UTF-8: its id in an edge list of words or in LINQS' files, or
+ * of the array `names` of a .npz; NULL if nodes have none, or the row does not exist.
+ *
+ * @param[in] row  index of the node in this set
+ */
 GNN_API const char *gnn_data_node_name(const gnn_data_t *data, int64_t row);
 /** The order of the nodes after gnn_data_reorder (nodes): row r is node order[r] of the file; NULL:
  * the order of the file. */
@@ -207,7 +211,11 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
  * appearance (gnn_data_node_name).
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
-/** gnn_data_open with limits on unpacked data (NULL, and 0 in a field: the default). */
+/**
+ * gnn_data_open with limits on unpacked data (NULL, and 0 in a field: the default).
+ *
+ * @return as gnn_data_open
+ */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
 /** Settings of gnn_data_open_as. Zero means the default in brackets. */
 typedef struct gnn_open_config {
@@ -217,14 +225,26 @@ typedef struct gnn_open_config {
      * always read as with ON] */
     gnn_flag_t directed;
 } gnn_open_config_t;
-/** gnn_data_open with settings; `config` NULL: all defaults. */
+/**
+ * gnn_data_open with settings; `config` NULL: all defaults.
+ *
+ * @return as gnn_data_open
+ */
 GNN_API int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_t *config);
-/** Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node
- * ids as features; 2 training labels per club. */
+/**
+ * Makes the data set of Zachary's karate club, with the two clubs as labels and one-hot node ids as
+ * features; 2 training labels per club.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 /** Frees a set with its graph and arrays, and releases borrowed memory; may be NULL. */
 GNN_API void gnn_data_free(gnn_data_t *data);
-/** Divides every feature row by its sum (rows with sum 0 are unchanged). */
+/**
+ * Divides every feature row by its sum (rows with sum 0 are unchanged).
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ENUMERIC: the sum of a row is not finite; GNN_EMEMORY
+ */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
 /** Divides every feature row by its Euclidean norm (zero rows are unchanged). GNN_ENUMERIC: the
  * squared norm of a row is not finite; earlier rows have been divided then. Cost: one pass. */
@@ -253,9 +273,11 @@ GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
  *
  * gnn_data_save and gnn_data_add_csv still use the file's order; a set that is in this order
  * already is unchanged. Dropout is keyed by node id, so its masks differ from those in the file's
- * order. The graph is replaced: pointers into the set and prepared views become invalid. On failure
- * nothing is changed: GNN_EINVALID: a NULL; GNN_EMEMORY. Cost: O(size of the set) time, and as much
- * temporary memory.
+ * order. The graph is replaced: pointers into the set and prepared views become invalid. Cost:
+ * O(size of the set) time, and as much temporary memory.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNSUPPORTED: the set has several graphs, or is the
+ *         rows of one rank; GNN_EMEMORY. On failure nothing is changed
  */
 GNN_API int gnn_data_reorder(gnn_data_t *data);
 /**
@@ -270,13 +292,21 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  * split, drawn as in gnn_data_open. A set of links only grows to the count of lines, since an edge
  * list cannot name isolated nodes at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite)
  * with line and column; GNN_ESHAPE. On failure nothing is changed.
+ *
+ * @param[in] features  path; NULL: features stay
+ * @param[in] labels    path; NULL: labels stay
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
 /** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back,
  * except for `name` and `skipped`; in the file's order if the nodes were reordered. A set without
  * labels is written without an array of them. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
-/** Writes a one-paragraph description of a set into `text` of `size` bytes (always terminated). */
+/**
+ * Writes a one-paragraph description of a set into `text` of `size` bytes (always terminated).
+ *
+ * @param[out] text  (size) caller's; overwritten
+ * @param[in]  size  bytes of `text`, with the terminating zero
+ */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -32,8 +32,12 @@ extern "C" {
 enum gnn_error { GNN_ERROR_CODES(GNN_ERROR_ENUM) GNN_ERROR_END };
 #undef GNN_ERROR_ENUM
 
-/** The description of a code; never NULL. igraph's codes have descriptions too, with and without
- * igraph. */
+/**
+ * The description of a code; never NULL. igraph's codes have descriptions too, with and without
+ * igraph.
+ *
+ * @param[in] code  what a function of libgnn returned
+ */
 GNN_API const char *gnn_error_string(int code);
 
 /** The message of this thread's last failed call, e.g. "layer 2 expects 64 input features, the

@@ -136,6 +136,7 @@ GNN_API void gnn_written_free(gnn_written_t *written);
  * @param[in]  how            NULL: all defaults
  * @param[in]  logits         (n)
  * @param[in]  history        (n_history) tokens of the text so far; may be NULL
+ * @param[in]  n_history      count of these tokens
  * @param[out] probabilities  (n), caller's; overwritten; they add up to 1
  * @return GNN_OK; GNN_EINVALID; GNN_ENUMERIC: a logit is NaN, or none is finite; GNN_EMEMORY
  *
@@ -147,6 +148,13 @@ GNN_API int gnn_next_probabilities(const gnn_generation_t *how, const gnn_real_t
 /**
  * Samples a token of that distribution, as gnn_generate does at position `place` of text `text`: by
  * Philox, keyed by the seed and these two indices alone.
+ *
+ * @param[in]  logits       (n)
+ * @param[in]  history      (n_history) tokens of the text so far; may be NULL
+ * @param[in]  n_history    count of these tokens
+ * @param[in]  text, place  keys of the draw, with the seed
+ * @param[out] id           the token
+ * @return as gnn_next_probabilities; GNN_EINVALID: all tokens are excluded
  */
 GNN_API int gnn_next_token(const gnn_generation_t *how, const gnn_real_t *logits, int64_t n,
                            const int32_t *history, int64_t n_history, int64_t text, int64_t place,

@@ -51,6 +51,11 @@ GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src
  * when the graph is freed; not if this call fails. The arrays are checked here, which reads them
  * once; an array of the other type is copied. Views that are prepared later allocate memory of
  * their own. O(n + m) time, O(n) memory.
+ *
+ * @param[in] indptr   (n_dst + 1)
+ * @param[in] indices  (indptr[n_dst]) senders
+ * @param[in] owner    released with the graph; NULL: the arrays outlive it
+ * @return as gnn_graph_from_csr
  */
 GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  gnn_ints_t indptr, gnn_ints_t indices, const gnn_owner_t *owner);
@@ -62,8 +67,15 @@ GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_s
 
 /**
  * Makes a graph from spans: the senders of receiver dst_order[r] (r if NULL) are src_order[k] (k if
- * NULL) for lo[r] <= k < hi[r]. lo and hi must be non-decreasing with lo <= hi, so an empty span is
- * allowed; else GNN_ETOPOLOGY.
+ * NULL) for lo[r] <= k < hi[r]. lo and hi must be non-decreasing with lo <= hi; an empty span is
+ * allowed.
+ *
+ * @param[in] dst_order  (n_dst) a permutation; NULL: r
+ * @param[in] src_order  (n_src) a permutation; NULL: k
+ * @param[in] lo, hi     (n_dst)
+ * @return GNN_OK; GNN_EINVALID (a NULL, a negative size); GNN_ETOPOLOGY (lo, hi, not a
+ *         permutation), with the position; GNN_EOVERFLOW: a size or index does not fit in 32 bits;
+ *         GNN_EMEMORY
  */
 GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
@@ -72,34 +84,83 @@ GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_s
 /* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are
  * concatenated without padding) ---- */
 
-/** Complete graphs: every node receives from every node of its segment. `lengths` has `segments`
- * elements, each >= 0. O(n) time and memory. */
+/**
+ * Complete graphs: every node receives from every node of its segment. O(n) time and memory.
+ *
+ * @param[in] lengths  (segments) nodes of each segment, at least 0
+ * @return GNN_OK; GNN_EINVALID (a NULL, a negative length); GNN_EOVERFLOW: more than 2^31 - 1
+ *         nodes; GNN_EMEMORY
+ */
 GNN_API int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
-/** Causal graphs: position p receives from positions 0..p of its segment. */
+/**
+ * Causal graphs: position p receives from positions 0..p of its segment.
+ *
+ * @param[in] lengths  (segments) nodes of each segment, at least 0
+ * @return as gnn_graph_complete
+ */
 GNN_API int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
-/** Sliding windows: position p receives from p + k*dilation for k in -width..width (-width..0 if
- * causal) inside its segment. width >= 0, dilation >= 1. */
+/**
+ * Sliding windows: position p receives from p + k*dilation for k in -width..width (-width..0 if
+ * causal) inside its segment.
+ *
+ * @param[in] lengths   (segments) nodes of each segment, at least 0
+ * @param[in] width     at least 0
+ * @param[in] dilation  at least 1
+ * @param[in] causal    GNN_ON: only earlier positions
+ * @return as gnn_graph_complete; GNN_EINVALID (width, dilation, causal)
+ */
 GNN_API int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                              int64_t width, int64_t dilation, gnn_flag_t causal);
-/** Bipartite graphs: every receiver of segment s (dst_lengths[s] of them) receives from every
- * sender of segment s (src_lengths[s]): cross-attention, readouts. */
+/**
+ * Bipartite graphs: every receiver of segment s (dst_lengths[s] of them) receives from every sender
+ * of segment s (src_lengths[s]): cross-attention, readouts.
+ *
+ * @param[in] dst_lengths  (segments) receivers of each segment, at least 0
+ * @param[in] src_lengths  (segments) senders of each segment, at least 0
+ * @return GNN_OK; GNN_EINVALID (a NULL, a negative length); GNN_EOVERFLOW: more than 2^31 - 1
+ *         nodes; GNN_EMEMORY
+ */
 GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
                                 const int64_t *src_lengths);
-/** Longformer's pattern: a window, and `globals` (m distinct node ids) that receive from and send
- * to their whole segment. Three disjoint parts. Paper: Beltagy et al. 2020. */
+/**
+ * Longformer's pattern: a window, and `globals` (m distinct node ids) that receive from and send to
+ * their whole segment. Three disjoint parts. Paper: Beltagy et al. 2020.
+ *
+ * @param[in] lengths  (segments) nodes of each segment, at least 0
+ * @param[in] width    of the window, at least 0
+ * @param[in] m        count of the global nodes
+ * @param[in] globals  (m) distinct node ids
+ * @return as gnn_graph_complete; GNN_EINVALID (width, m); GNN_ETOPOLOGY: a global node is not a
+ *         node, or a duplicate
+ */
 GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                                     int64_t width, int64_t m, gnn_ints_t globals);
 
 /* ---- unions ---- */
 
-/** The disjoint union of graphs: ids of nodes and edges are offset graph by graph. The inputs stay
- * the caller's. */
+/**
+ * The disjoint union of graphs: ids of nodes and edges are offset graph by graph.
+ *
+ * @param[in] count   count of the graphs, at least 1
+ * @param[in] graphs  (count) they stay the caller's
+ * @return GNN_OK; GNN_EINVALID (a NULL, count); GNN_EOVERFLOW: too many nodes or edges; GNN_EMEMORY
+ */
 GNN_API int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** The union of graphs over the same nodes, whose parts become the parts of one graph: all must
- * have the same n_dst and n_src. Edge ids are offset part by part. */
+/**
+ * The union of graphs over the same nodes, whose parts become the parts of one graph: all must have
+ * the same n_dst and n_src. Edge ids are offset part by part.
+ *
+ * @param[in] count   count of the graphs, at least 1
+ * @param[in] graphs  (count) they stay the caller's
+ * @return GNN_OK; GNN_EINVALID (a NULL, count); GNN_ESHAPE: n_dst or n_src differs; GNN_EMEMORY
+ */
 GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** A graph with the same pairs, all stored as edges (spans are expanded; edge ids ascend by
- * receiver in each part). O(m) memory. */
+/**
+ * A graph with the same pairs, all stored as edges (spans are expanded; edge ids ascend by receiver
+ * in each part). O(m) memory.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
 /**
@@ -126,8 +187,12 @@ GNN_API int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *l
  *         O(n + m) time and memory
  */
 GNN_API int gnn_graph_incidence(gnn_graph_t **graph, const gnn_graph_t *of);
-/** The pairs of part p alone, as edges, with edge ids ascending by receiver: one relation of a
- * graph whose parts are relations. GNN_EINVALID: there is no such part. O(n + m). */
+/**
+ * The pairs of part p alone, as edges, with edge ids ascending by receiver: one relation of a graph
+ * whose parts are relations. GNN_EINVALID: there is no such part. O(n + m).
+ *
+ * @param[in] p  index of the part
+ */
 GNN_API int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p);
 /**
  * The k-nearest-neighbour graph: each row receives from the k nearest rows of its segment, itself
@@ -247,7 +312,11 @@ GNN_API int64_t gnn_graph_n_edges(const gnn_graph_t *graph);
 GNN_API int64_t gnn_graph_n_pairs(const gnn_graph_t *graph);
 /** Count of the parts, before any view. */
 GNN_API int64_t gnn_graph_n_parts(const gnn_graph_t *graph);
-/** 1 if part p stores spans, 0 if edges. */
+/**
+ * 1 if part p stores spans, 0 if edges.
+ *
+ * @param[in] p  index of the part
+ */
 GNN_API int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p);
 /** Count of the segments (sentences, graphs of a batch); 0 if the graph has none. */
 GNN_API int64_t gnn_graph_n_segments(const gnn_graph_t *graph);
@@ -256,14 +325,28 @@ GNN_API const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph);
 /** segments + 1 offsets into senders, owned by the graph. NULL if the graph has no segments. */
 GNN_API const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph);
 
-/** Sets the start position of a segment's receivers and senders (0 by default): distances are
- * sender's position minus receiver's. */
+/**
+ * Sets the start position of a segment's receivers and senders (0 by default): distances are
+ * sender's position minus receiver's.
+ *
+ * @param[in] segment    index of the segment
+ * @param[in] dst_start  position of its first receiver
+ * @param[in] src_start  position of its first sender
+ * @return GNN_OK; GNN_EINVALID (a NULL, no such segment, a start of 2^31 or more); GNN_ETOPOLOGY:
+ *         the graph has no segments
+ */
 GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
                                 int64_t src_start);
 
-/** Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part,
- * receiver after receiver. edge[k] is the edge id, or -1 for a pair of a span. Any of the three may
- * be NULL. */
+/**
+ * Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part, receiver
+ * after receiver. edge[k] is the edge id, or -1 for a pair of a span.
+ *
+ * @param[out] src   (m) the senders; may be NULL
+ * @param[out] dst   (m) the receivers; may be NULL
+ * @param[out] edge  (m) the edge ids; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_t *edge);
 
 /** The senders of one receiver in one part; the two functions below read pairs 0 .. count - 1.
@@ -281,16 +364,27 @@ typedef struct gnn_graph_row_s {
  * The senders of receiver i in part p, for edges and spans alike, without a copy. Self-loops that
  * views add are not included.
  *
+ * @param[in]  p    index of the part
+ * @param[in]  i    the receiver
+ * @param[out] row  valid as long as the graph
  * @return GNN_OK; GNN_EINVALID (a NULL, no such part or receiver). O(1). Threads: only reads the
  *         graph.
  */
 GNN_API int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row);
-/** The k-th sender of this row, 0 <= k < count. */
+/**
+ * The k-th sender of this row, 0 <= k < count.
+ *
+ * @param[in] k  from 0 to row->count less 1; not checked
+ */
 static inline int64_t gnn_graph_row_sender(const gnn_graph_row_t *row, int64_t k)
 {
     return row->senders ? row->senders[k] : row->first + k;
 }
-/** The edge id of the k-th pair of this row, or -1 for a pair of a span. */
+/**
+ * The edge id of the k-th pair of this row, or -1 for a pair of a span.
+ *
+ * @param[in] k  from 0 to row->count less 1; not checked
+ */
 static inline int64_t gnn_graph_row_edge(const gnn_graph_row_t *row, int64_t k)
 {
     return row->edges ? row->edges[k] : row->first_edge < 0 ? -1 : row->first_edge + k;
@@ -314,17 +408,24 @@ typedef struct gnn_topology {
 GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** The topology of a name; NULL if there is none. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
-/** Makes a graph of an entry of the table by its name: gnn_graph_topology(&graph, "strided", 1, &n,
- * "stride=16"). `options` as "name=value,..."; NULL: defaults. GNN_ENOTFOUND lists the names,
- * GNN_EINVALID the options. Patterns of spans take O(n) memory per part (docs/graphs.md). */
+/**
+ * Makes a graph of an entry of the table by its name: gnn_graph_topology(&graph, "strided", 1, &n,
+ * "stride=16"). GNN_ENOTFOUND lists the names, GNN_EINVALID the options. Patterns of spans take
+ * O(n) memory per part (docs/graphs.md).
+ *
+ * @param[in] options  "name=value,..."; NULL: defaults
+ */
 GNN_API int gnn_graph_topology(gnn_graph_t **graph, const char *name, int64_t segments,
                                const int64_t *lengths, const char *options);
 
 /** Combination of the weights of i -> j and j -> i into that of an undirected edge. */
 typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
 
-/** A layout of a graph in the plane (n x 2, caller's): gnn_graph_layout_weighted with equal
- * weights. */
+/**
+ * A layout of a graph in the plane (n x 2, caller's): gnn_graph_layout_weighted with equal weights.
+ *
+ * @return as gnn_graph_layout_weighted
+ */
 GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions);
 /**
  * A force-directed layout of a graph in the plane, in which edges attract in proportion to their
@@ -385,7 +486,11 @@ GNN_API int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_te
  */
 GNN_API int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions);
 
-/** Frees an array that libgnn returned; may be NULL. */
+/**
+ * Frees an array that libgnn returned; may be NULL.
+ *
+ * @param[in] memory  the array; may be NULL
+ */
 GNN_API void gnn_free(void *memory);
 
 #ifdef __cplusplus

@@ -67,9 +67,12 @@ GNN_API int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name);
  */
 GNN_API int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, int32_t *node_class,
                              int32_t *edge_class);
-/** The graph of relation r: its receivers are the nodes of its type `to`, its senders those of
+/**
+ * The graph of relation r: its receivers are the nodes of its type `to`, its senders those of
  * `from`. Errors: as gnn_graph_hetero; only the types and this relation are checked. O(types + its
  * nodes + its edges).
+ *
+ * @param[in] r  index of the relation
  */
 GNN_API int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r);
 /**
@@ -79,12 +82,15 @@ GNN_API int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, 
  * O(relations types + nodes and edges of the relations to it).
  *
  * Paper: Hu et al. 2020, whose messages depend on the relation.
+ *
+ * @param[in] type  index of the type
  */
 GNN_API int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t type);
 /**
  * The union of graphs over the same receivers, with disjoint senders: ids of senders and edges are
  * offset graph by graph.
  *
+ * @param[in] count   count of the graphs, at least 1
  * @param[in] graphs  (count) graphs of edges, not spans, with the same n_dst
  * @return GNN_OK; GNN_EINVALID; GNN_ESHAPE: n_dst differs; GNN_EUNSUPPORTED: a graph stores spans
  *         (gnn_graph_to_edges); GNN_EOVERFLOW; GNN_EMEMORY. O(count n + m)

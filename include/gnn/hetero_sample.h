@@ -52,8 +52,12 @@ GNN_API int gnn_hetero_sampler_new(gnn_hetero_sampler_t **sampler, const gnn_het
 /** Frees a sampler of typed nodes; may be NULL. */
 GNN_API void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler);
 
-/** Allocates one sample, which is reused for all batches. `sampler` is borrowed until
- * gnn_hetero_sample_free. O(nodes of all types) memory. */
+/**
+ * Allocates one sample, which is reused for all batches. `sampler` is borrowed until
+ * gnn_hetero_sample_free. O(nodes of all types) memory.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler_t *sampler);
 /** Frees a sample of typed nodes; may be NULL. */
 GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
@@ -63,6 +67,7 @@ GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
  *
  * @param[in] context       its threads draw; NULL: the calling thread alone, with the same result
  * @param[in] type          index of the seeds' type (gnn_hetero_type)
+ * @param[in] n_seeds       count of the seeds
  * @param[in] seeds         (n_seeds) different nodes of it, of int32_t or int64_t
  * @param[in] epoch, batch  from 0 to 2^32 - 1: keys of the draw
  * @return GNN_OK; GNN_EINVALID (a value out of range, a duplicate seed); GNN_EOVERFLOW;
@@ -78,13 +83,23 @@ GNN_API int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *c
     gnn_hetero_sample_draw(sample, context, type, n_seeds, gnn_ints(seeds), epoch, batch)
 #endif
 
-/** The drawn nodes of a type as its node ids (*count), seeds first: rows to gather for "x.TYPE".
- * For "rgcn" the nodes of all types are concatenated by type. NULL: no such type. Owned by the
- * sample, valid until the next draw. */
+/**
+ * The drawn nodes of a type as its node ids (*count), seeds first: rows to gather for "x.TYPE". For
+ * "rgcn" the nodes of all types are concatenated by type. NULL: no such type. Owned by the sample,
+ * valid until the next draw.
+ *
+ * @param[in]  type   index of the type
+ * @param[out] count  count of the nodes
+ */
 GNN_API const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type,
                                                int64_t *count);
-/** The drawn edges of a relation as its edge ids (*count), in the order of its edges in the
- * sample's graph. NULL: no such relation. Owned by the sample, valid until the next draw. */
+/**
+ * The drawn edges of a relation as its edge ids (*count), in the order of its edges in the sample's
+ * graph. NULL: no such relation. Owned by the sample, valid until the next draw.
+ *
+ * @param[in]  relation  index of the relation
+ * @param[out] count     count of the edges
+ */
 GNN_API const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,
                                                int64_t *count);
 /** The graph of a slot of the model, for gnn_model_prepare; owned by the sample, valid until the

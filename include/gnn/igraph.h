@@ -35,19 +35,47 @@ extern "C" {
  */
 GNN_API int gnn_igraph_use(void);
 
-/** Makes a graph from an igraph_t: an undirected edge becomes two messages. `igraph_edge` (may be
- * NULL; receives an array of gnn_graph_n_edges values, for gnn_free) maps the graph's edge ids to
- * igraph's edge ids. */
+/**
+ * Makes a graph from an igraph_t: an undirected edge becomes two messages.
+ *
+ * @param[in]  igraph       an igraph_t
+ * @param[out] igraph_edge  (gnn_graph_n_edges) igraph's edge id of each edge, for gnn_free; may be
+ *                          NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EOVERFLOW: more than 2^31 - 1 nodes; GNN_EMEMORY; else
+ *         igraph's code
+ */
 GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
-/** Reads a numeric edge attribute of igraph as one value per edge of `graph` (caller's,
- * gnn_graph_n_edges), by the map of gnn_graph_from_igraph. */
+/**
+ * Reads a numeric edge attribute of igraph as one value per edge of `graph` (caller's,
+ * gnn_graph_n_edges), by the map of gnn_graph_from_igraph.
+ *
+ * @param[in]  igraph       an igraph_t
+ * @param[in]  name         of the attribute
+ * @param[in]  igraph_edge  (m) of gnn_graph_from_igraph; NULL: edge k is igraph's edge k
+ * @param[out] values       (m) caller's
+ * @return GNN_OK; GNN_EINVALID (a NULL, m, an edge that igraph lacks); GNN_ENOTFOUND: no numeric
+ *         attribute of that name; GNN_EUNSUPPORTED: not igraph's C attribute handler; else igraph's
+ *         code
+ */
 GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name,
                                       const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
-/** Writes a graph into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of
+/**
+ * Writes a graph into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of
  * gnn_graph_pairs; n_dst == n_src needed. If `weight` is not NULL it becomes the numeric edge
- * attribute "weight" (needs igraph's C attribute handler). Destroy with igraph_destroy. */
+ * attribute "weight" (needs igraph's C attribute handler). Destroy with igraph_destroy.
+ *
+ * @param[in]  weight  (m) by pair; NULL: none
+ * @param[out] igraph  an uninitialised igraph_t
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY: n_dst != n_src; GNN_EUNSUPPORTED: a weight
+ *         without igraph's C attribute handler; GNN_EOVERFLOW; GNN_EMEMORY; else igraph's code
+ */
 GNN_API int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph);
-/** Makes one of igraph's named graphs ("Petersen"), with both directions of each edge. */
+/**
+ * Makes one of igraph's named graphs ("Petersen"), with both directions of each edge.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY; else igraph's code: there is no graph of that
+ *         name
+ */
 GNN_API int gnn_graph_famous(gnn_graph_t **graph, const char *name);
 
 #ifdef __cplusplus

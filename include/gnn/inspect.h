@@ -186,8 +186,13 @@ GNN_API int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn
 GNN_API void gnn_gates_free(gnn_gates_t *gates);
 /** Count of the heads of all layers. */
 GNN_API int64_t gnn_gates_count(const gnn_gates_t *gates);
-/** The model step of head `index`, and its index in that step; either may be NULL. GNN_EINVALID:
- * there is no such head. */
+/**
+ * The model step of head `index`, and its index in that step; either may be NULL. GNN_EINVALID:
+ * there is no such head.
+ *
+ * @param[out] step  index of the model step; may be NULL
+ * @param[out] head  index of the head in it; may be NULL
+ */
 GNN_API int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int64_t *head);
 /**
  * Importance of each head: the mean over sentences of |dL / dg| at g = 1, where g is the head's
@@ -206,6 +211,7 @@ GNN_API int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source,
 /**
  * A metric of the model with some heads masked.
  *
+ * @param[in]  part   GNN_TRAIN, GNN_VALIDATION or GNN_TEST
  * @param[in]  open   (gnn_gates_count) gates: 1 keeps a head, 0 masks it; NULL: all 1
  * @param[out] value  NaN if no row has a label
  * @return GNN_OK; GNN_EINVALID: a batch without labels; else as gnn_model_forward

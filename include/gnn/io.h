@@ -75,12 +75,35 @@ GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path
  *         file appears complete or not at all.
  */
 GNN_API int gnn_npy_write(const char *path, const gnn_array_t *array);
-/** Writes arrays as a compressed .npz by temporary file and rename. */
+/**
+ * Writes arrays as a compressed .npz by temporary file and rename.
+ *
+ * @param[in] count   count of the arrays
+ * @param[in] arrays  (count) with distinct names
+ * @return GNN_OK; GNN_EINVALID (a NULL, an array without name, type or data, a name twice);
+ *         GNN_ESHAPE: shape and count do not agree; GNN_EOVERFLOW; GNN_EIO; GNN_EMEMORY. The file
+ *         appears complete or not at all
+ */
 GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
-/** Reads the arrays and the metadata strings of a safetensors file; all rules of the format are
- * checked. */
+/**
+ * Reads the arrays and the metadata strings of a safetensors file; all rules of the format are
+ * checked.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EIO; GNN_EFORMAT: not such a file, or beyond `limits`;
+ *         GNN_EMEMORY
+ */
 GNN_API int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
-/** Writes arrays as a safetensors file, with `n_metadata` pairs of key and value in the header. */
+/**
+ * Writes arrays as a safetensors file, with metadata in the header.
+ *
+ * @param[in] n_arrays    count of the arrays
+ * @param[in] arrays      (n_arrays) with distinct names
+ * @param[in] n_metadata  count of the pairs
+ * @param[in] metadata    (n_metadata) {key, value} in UTF-8; NULL if there are none
+ * @return GNN_OK; GNN_EINVALID (a NULL, an array without name, type or data, a name twice, text
+ *         that is not UTF-8); GNN_ESHAPE: shape and count do not agree; GNN_EOVERFLOW; GNN_EIO;
+ *         GNN_EMEMORY
+ */
 GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
                                   int64_t n_metadata, const char *const (*metadata)[2]);
 /** Frees arrays with their names and metadata; may be NULL. */
@@ -91,9 +114,17 @@ GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
 GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);
 /** The array of a name; NULL if there is none. */
 GNN_API const gnn_array_t *gnn_arrays_find(const gnn_arrays_t *arrays, const char *name);
-/** A metadata string of safetensors, or NULL. */
+/**
+ * A metadata string of safetensors, or NULL.
+ *
+ * @param[in] key  name of the string
+ */
 GNN_API const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *key);
-/** Element k of an array, converted to double. */
+/**
+ * Element k of an array, converted to double.
+ *
+ * @param[in] k  from 0 to array->count less 1; not checked
+ */
 GNN_API double gnn_array_get(const gnn_array_t *array, int64_t k);
 /** Converts all elements of an array to reals, into `out` (array->count, caller's). */
 GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
@@ -130,8 +161,13 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 GNN_API int gnn_model_set_note(gnn_model_t *model, const char *note);
 /** The text of gnn_model_set_note, the model's own; NULL if there is none. */
 GNN_API const char *gnn_model_note(const gnn_model_t *model);
-/** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that
- * gnn_model_load needs the file only. */
+/**
+ * Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that
+ * gnn_model_load needs the file only.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNSUPPORTED: a parameter is stored as fp16 or bf16;
+ *         GNN_EIO; GNN_EMEMORY
+ */
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 /**
  * Loads a model from a file that gnn_model_save wrote, or examples/from_pyg.py from a module of
@@ -187,28 +223,48 @@ typedef enum {
 } gnn_names_t;
 
 /**
- * Copies arrays into a layer's parameters by the names of another library; `prefix` precedes each
- * name ("w.", "encoder.layers.0."). Layouts are transposed where needed (a PyTorch Linear is out x
- * in); elements may be of any floating-point type. Everything is checked before anything is copied.
+ * Copies arrays into a layer's parameters by the names of another library after a prefix ("w.",
+ * "encoder.layers.0."). Layouts are transposed where needed (a PyTorch Linear is out x in);
+ * elements may be of any floating-point type. Everything is checked before anything is copied.
  * GNN_ENOTFOUND: a parameter has no array; GNN_EFORMAT: an array under the prefix has no parameter,
  * or is not floating-point; GNN_ESHAPE with both shapes; GNN_ENUMERIC: an element is not finite,
  * with its index; GNN_EUNSUPPORTED: that library has no such module.
+ *
+ * @param[in] prefix  precedes each name in the arrays
  */
 GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
                              const gnn_arrays_t *arrays);
-/** Writes parameter values (gradients 0) or gradients (1) of a layer in the layout of another
+/**
+ * Writes parameter values (gradients 0) or gradients (1) of a layer in the layout of another
  * library: those of array `name` (without prefix) into `out`, `count` reals. The inverse of
  * gnn_layer_import. GNN_ENOTFOUND if the layer has no such array; GNN_ESHAPE if `count` differs
- * from its size. */
+ * from its size.
+ *
+ * @param[in]  gradients  0: values; 1: gradients
+ * @param[out] out        (count) caller's; overwritten
+ * @param[in]  count      count of the elements of the array
+ */
 GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name,
                              int gradients, gnn_real_t *out, int64_t count);
-/** Copies arrays into all model steps with parameters, by the names of another library. In
- * `prefix`, %lld is replaced by the index of the step among them ("%lld." for PyG's Sequential), %s
- * by its name up to a colon, so that two steps may share a module ("decoder.0", "decoder.0:cross").
- * Steps with the same prefix share arrays. Errors: as gnn_layer_import. */
+/**
+ * Copies arrays into all model steps with parameters, by the names of another library. In `prefix`,
+ * %lld is replaced by the index of the step among them ("%lld." for PyG's Sequential), %s by its
+ * name up to a colon, so that two steps may share a module ("decoder.0", "decoder.0:cross"). Steps
+ * with the same prefix share arrays. Errors: as gnn_layer_import.
+ *
+ * @param[in] prefix  precedes each name in the arrays
+ */
 GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix,
                              const gnn_arrays_t *arrays);
-/** gnn_layer_export for a model; `name` includes the prefix. */
+/**
+ * gnn_layer_export for a model; `name` includes the prefix.
+ *
+ * @param[in]  prefix     as in gnn_model_import
+ * @param[in]  gradients  0: values; 1: gradients
+ * @param[out] out        (count) caller's; overwritten
+ * @param[in]  count      count of the elements of the array
+ * @return as gnn_layer_export; GNN_EINVALID: `prefix`
+ */
 GNN_API int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix,
                              const char *name, int gradients, gnn_real_t *out, int64_t count);
 

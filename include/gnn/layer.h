@@ -135,8 +135,11 @@ typedef struct gnn_config_field {
     double low, high; /**< range of an integer or a real */
 } gnn_config_field_t;
 
-/** Fills in every field of a config as the layer will use it: resolving the result again gives the
- * same config. GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value.
+/**
+ * Fills in every field of a config as the layer will use it: resolving the result again gives the
+ * same config.
+ *
+ * @return GNN_OK; GNN_EINVALID, GNN_ESHAPE or GNN_EUNSUPPORTED with the field's name and value
  */
 GNN_API int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config);
 
@@ -145,8 +148,12 @@ GNN_API size_t gnn_layer_config_field_count(void);
 /** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them.
  */
 GNN_API int gnn_layer_config_field(size_t index, gnn_config_field_t *field);
-/** The name of an index among those that a field takes as its value ("relu"; the names of a table's
- * entries). NULL past the last, and for fields of integers and reals. */
+/**
+ * The name of an index among those that a field takes as its value ("relu"; the names of a table's
+ * entries). NULL past the last, and for fields of integers and reals.
+ *
+ * @param[in] field  name of the field
+ */
 GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 
 /**
@@ -154,13 +161,20 @@ GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
  * "on"), ("options", "0.5,2"), ("prior_0", "slope"). "default" is the preset's choice; a real that
  * is written as 0 is meant to be 0. The config is unchanged after an error.
  *
+ * @param[in] value  text of the value
  * @return GNN_OK; GNN_ENOTFOUND with the list of names, if there is no field, entry or value of
- * that name; GNN_EINVALID for a value that is not of the field's kind or lies outside its range.
+ *         that name; GNN_EINVALID for a value that is not of the field's kind or lies outside its
+ *         range.
  */
 GNN_API int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value);
 
-/** Writes a field's value as gnn_layer_config_set reads it, in `value` of `length` characters.
- * GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. */
+/**
+ * Writes a field's value as gnn_layer_config_set reads it. GNN_ENOTFOUND; GNN_EOVERFLOW if it is
+ * longer.
+ *
+ * @param[out] value   (length) caller's; overwritten
+ * @param[in]  length  bytes of `value`, with the terminating zero
+ */
 GNN_API int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name, char *value,
                                  size_t length);
 
@@ -185,13 +199,28 @@ GNN_API int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
 GNN_API void gnn_layer_free(gnn_layer_t *layer);
 /** The resolved config of a layer, owned by the layer or by its model. */
 GNN_API const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer);
-/** Builds the view of `graph` that this layer needs; backward GNN_ON for training. */
+/**
+ * Builds the view of `graph` that this layer needs.
+ *
+ * @param[in,out] graph     keeps the view, for later calls too
+ * @param[in]     backward  GNN_ON: with the transpose, which gradients need; else for inference
+ *                          alone
+ * @return as gnn_graph_prepare
+ */
 GNN_API int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward);
 /** The width of a layer's output: columns of gnn_layer_forward's `out`. */
 GNN_API int64_t gnn_layer_width(const gnn_layer_t *layer);
 
-/** Runs a layer for inference (no dropout): out (n_dst x width), caller's, overwritten. Threads:
- * many may share a layer, each with its context. */
+/**
+ * Runs a layer for inference (no dropout). Threads: many may share a layer, each with its context.
+ *
+ * @param[in]  graph   prepared by gnn_layer_prepare
+ * @param[in]  inputs  must not be NULL; either .x_src or .x_sparse
+ * @param[out] out     (n_dst x width), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID (a NULL, both or none of .x_src and .x_sparse); GNN_EUNPREPARED:
+ *         call gnn_layer_prepare for this layer and graph first; GNN_ESHAPE: sizes of an input or
+ *         of out do not match the layer or the graph; GNN_EMEMORY
+ */
 GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
@@ -199,18 +228,33 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
 /* The same in two halves: projections of senders may be kept and reused (a KV cache). */
 /** Projected rows that may be kept and reused: keys, values and queries, or messages. */
 typedef struct gnn_projection gnn_projection_t;
-/** Allocates the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
- * Errors: GNN_EINVALID (capacity < 0), GNN_EOVERFLOW, GNN_EMEMORY. */
+/**
+ * Allocates the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
+ * Errors: GNN_EINVALID (a negative capacity), GNN_EOVERFLOW, GNN_EMEMORY.
+ *
+ * @param[in] capacity  rows, at least 0
+ */
 GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
                                int64_t capacity);
 /** Frees a projection; NULL is fine. */
 GNN_API void gnn_projection_free(gnn_projection_t *projection);
-/** Projects the rows of x (dense) for one or both sides into the projection, from its row `at`
- * on. */
+/**
+ * Projects the rows of x (dense) for one or both sides into the projection.
+ *
+ * @param[in] at  first row of the projection that is written
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ESHAPE (columns of x; rows that the projection does
+ *         not have); GNN_EMEMORY
+ */
 GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                               gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
-/** Aggregates and updates from projected rows. `receivers` and `senders` may be the same
- * projection. The update still reads h_i from inputs->x_src (or x_dst). */
+/**
+ * Aggregates and updates from projected rows. `receivers` and `senders` may be the same projection.
+ * The update still reads h_i from inputs->x_src (or x_dst).
+ *
+ * @param[in]  graph  prepared by gnn_layer_prepare
+ * @param[out] out    (n_dst x width), caller's; overwritten
+ * @return as gnn_layer_forward; GNN_ESHAPE: a projection has fewer rows than the graph
+ */
 GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_projection_t *receivers, const gnn_projection_t *senders,

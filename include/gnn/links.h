@@ -54,7 +54,9 @@ GNN_API void gnn_negatives_free(gnn_negatives_t *negatives);
  * k depends on seed, round and k alone (Philox), not on the thread count.
  *
  * @param[in]  context   its threads draw; NULL: the calling thread alone
+ * @param[in]  seed      key of the draw
  * @param[in]  round     a second key of the draw, such as the epoch
+ * @param[in]  count     count of the pairs
  * @param[out] src, dst  (count), caller's
  * @return GNN_OK; GNN_EINVALID. Cost: O(count log n) without rejection, for dense graphs too.
  */
@@ -65,8 +67,12 @@ GNN_API int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *
  * Draws `each` negative targets per source, uniformly, for reciprocal ranks. In an undirected graph
  * edges of either direction are excluded.
  *
- * @param[in]  src  (count) nodes
- * @param[out] dst  (count x each), caller's, row-major; -1 for a source that is linked to all nodes
+ * @param[in]  seed, round  keys of the draw
+ * @param[in]  count        count of the sources
+ * @param[in]  src          (count) nodes
+ * @param[in]  each         targets per source
+ * @param[out] dst          (count x each), caller's, row-major; -1 for a source that is linked to
+ *                          all nodes
  * @return GNN_OK; GNN_EINVALID: a node id out of range. Cost: O(count each log n).
  */
 GNN_API int gnn_negatives_of_sources(const gnn_negatives_t *negatives, gnn_context_t *context,
@@ -168,6 +174,7 @@ GNN_API int gnn_source_of_edges(gnn_source_t **source, const gnn_model_t *model,
  * A model's output for given pairs, on the source's graph.
  *
  * @param[in]  source    of gnn_source_of_links or gnn_source_of_edges
+ * @param[in]  count     count of the pairs
  * @param[in]  src, dst  (count) node ids of the pairs, of int32_t or int64_t
  * @param[out] out       (count x the model's width), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID: another source, a node id out of range; GNN_EOVERFLOW: one that
@@ -193,6 +200,7 @@ typedef struct gnn_link_metrics {
  * Evaluates a model on validation or test: AUC, average precision and `Hits@k` against
  * gnn_links_without, MRR against 100 negative targets per link.
  *
+ * @param[in] part  GNN_VALIDATION or GNN_TEST
  * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model's
  *         output has more than one column; GNN_EMEMORY
  */
@@ -233,6 +241,7 @@ GNN_API double gnn_metric_mrr(const gnn_tensor_t *links, const gnn_tensor_t *oth
  * are not hits (as in OGB). 1 with fewer than k negative pairs.
  *
  * @param[in] links, others  (n x 1) and (m x 1) scores
+ * @param[in] k              at least 1
  * @return NaN if n is 0, k below 1, or a score is NaN. O(n + m log m)
  */
 GNN_API double gnn_metric_hits(const gnn_tensor_t *links, const gnn_tensor_t *others, int64_t k);

@@ -137,11 +137,25 @@ typedef struct gnn_step {
 /** The name of a kind of steps, such as "linear"; NULL for values that are not kinds. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
-/** Makes a model of `count` layers one after another, all on graph slot 0. */
+/**
+ * Makes a model of layers one after another, all on graph slot 0.
+ *
+ * @param[in] count   count of the layers, at least 1
+ * @param[in] layers  (count) copied; each reads the output of the one before
+ * @return as gnn_model_from_steps
+ */
 GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
                           const gnn_layer_config_t *layers);
-/** Makes a model of steps; the last step's output is the model's. Errors name the step and the
- * field. */
+/**
+ * Makes a model of steps; the last step's output is the model's. Errors name the step and the
+ * field.
+ *
+ * @param[in] count  count of the steps, at least 1
+ * @param[in] steps  (count) copied
+ * @return GNN_OK; GNN_EINVALID (a NULL, no step, a field, a name twice); GNN_ENOTFOUND: a step
+ *         names another that is not before it; GNN_ESHAPE: widths of inputs do not match;
+ *         GNN_EOVERFLOW; GNN_EMEMORY; else as gnn_layer_config_resolve
+ */
 GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                  const gnn_step_t *steps);
 /** Frees a model with its parameters; NULL is fine. Tapes and states that were made with it must
@@ -165,13 +179,22 @@ typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
 /** Frees a list of steps; NULL is fine. Models that were built from it stay. */
 GNN_API void gnn_steps_free(gnn_steps_t *steps);
-/** Appends a step; its strings are copied. */
+/**
+ * Appends a step; its strings are copied.
+ *
+ * @return GNN_OK; the first error of this list; GNN_EMEMORY
+ */
 GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
 /** Count of the steps that a list has so far. */
 GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
 /** The steps, owned by the list, until it grows. */
 GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
-/** Makes the model of a list of steps, as gnn_model_from_steps; the list stays the caller's. */
+/**
+ * Makes the model of a list of steps, as gnn_model_from_steps; the list stays the caller's.
+ *
+ * @return GNN_OK; the first error of gnn_steps_add and gnn_steps_block; else as
+ *         gnn_model_from_steps
+ */
 GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
 
 /**
@@ -295,7 +318,11 @@ typedef struct gnn_block {
     const char *types; /**< hgt, hetero_*: node types, with or without width: "paper:128 author" */
     const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
-/** Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field. */
+/**
+ * Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a field.
+ *
+ * @param[in] block  name of the block
+ */
 GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
 /** The name of a block, such as "gps"; NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);
@@ -340,7 +367,15 @@ GNN_API const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t inde
 /** Gives a view of a buffer's values. GNN_ENOTFOUND if there is none of that name. */
 GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value);
 
-/** Builds the views of one slot's graph that the model's layers need. */
+/**
+ * Builds the views of one slot's graph that the model's layers need.
+ *
+ * @param[in]     slot      index of the graph slot; steps on other slots need a call of their own
+ * @param[in,out] graph     keeps the views, for later calls too
+ * @param[in]     backward  GNN_ON: with the transpose, which gradients need; else for inference
+ *                          alone
+ * @return as gnn_graph_prepare
+ */
 GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph,
                               gnn_flag_t backward);
 
@@ -365,6 +400,7 @@ typedef struct gnn_slot_sources {
 /**
  * The kind of graph of a slot, if the model was loaded from a file that declares it.
  *
+ * @param[in]  slot    index of the graph slot
  * @param[out] source  the argument whose edges it is made from, owned by the model; NULL where it
  *                     is made from the graphs' sizes. The pointer may be NULL
  * @param[out] value   the relation, or the count of learned rows per graph. The pointer may be NULL
@@ -375,8 +411,8 @@ typedef struct gnn_slot_sources {
  *         each with its own senders: gnn_graph_beside); "whole" (from all nodes to one row),
  *         "whole_edges" (from all edges to one row), "whole_ends" (from all their senders, or,
  *         where *value is 1, all their receivers); "carried" (from the edges before the last
- *         operation to those after it), "loops" (from nodes to the self-loops that it added).
- *         NULL: not declared
+ *         operation to those after it), "loops" (from nodes to the self-loops that it added). NULL:
+ *         not declared
  *
  * Operations may follow the argument's name, each after a colon: "reverse", "without_loops",
  * "add_loops", "remaining" (one self-loop per node in place of existing ones), "type=K".
@@ -418,7 +454,16 @@ typedef struct gnn_model_inputs {
     int64_t n_values;
 } gnn_model_inputs_t;
 
-/** Runs a model for inference: out (rows x cols of the last step), caller's, overwritten. */
+/**
+ * Runs a model for inference.
+ *
+ * @param[in]  inputs  a prepared graph for each slot (gnn_model_prepare), and the values that steps
+ *                     read
+ * @param[out] out     (rows x cols of the last step), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID (a NULL, no graph for a slot); GNN_ENOTFOUND: no value of a name
+ *         that a step reads; GNN_EUNPREPARED: call gnn_model_prepare for this model and graph
+ *         first; GNN_ESHAPE; GNN_EMEMORY
+ */
 GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
 /**
@@ -454,7 +499,15 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
 GNN_API int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
                                    const gnn_model_inputs_t *inputs, int64_t rows_at_once,
                                    const gnn_tensor_t *out);
-/** Inference in the common case: one graph, features "x" (dense or sparse, the other NULL). */
+/**
+ * Inference in the common case: one graph, features "x".
+ *
+ * @param[in]  graph   prepared by gnn_model_prepare
+ * @param[in]  x       dense features; NULL: `sparse` holds them
+ * @param[in]  sparse  sparse features; NULL: `x` holds them
+ * @param[out] out     (rows x cols of the last step), caller's; overwritten
+ * @return as gnn_model_forward
+ */
 GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_tensor_t *x,
                               const gnn_sparse_t *sparse, const gnn_tensor_t *out);
@@ -498,8 +551,13 @@ GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
 GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                        const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                        gnn_var_t *outputs);
-/** Computes the attention weights of the layer or the aggregation at `step` for these inputs, as
- * gnn_layer_attention. */
+/**
+ * Computes the attention weights of the layer or the aggregation at `step` for these inputs, as
+ * gnn_layer_attention.
+ *
+ * @param[in] step  index of the step
+ * @return GNN_OK; GNN_EUNSUPPORTED: the step has no attention; else as gnn_model_forward
+ */
 GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
                                 const gnn_model_inputs_t *inputs, int64_t step,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
@@ -546,10 +604,19 @@ GNN_API int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_con
                           const gnn_state_config_t *config);
 /** Frees a state; NULL is fine. The model stays. */
 GNN_API void gnn_state_free(gnn_state_t *state);
-/** Count of the rows of a sequence. */
+/**
+ * Count of the rows of a sequence.
+ *
+ * @param[in] segment  index of the sequence
+ */
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
-/** Drops the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. GNN_EUNSUPPORTED: a
- * step keeps sums over all rows (linear attention), and `length` is not 0. O(1). */
+/**
+ * Drops the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. GNN_EUNSUPPORTED: a
+ * step keeps sums over all rows (linear attention), and `length` is not 0. O(1).
+ *
+ * @param[in] segment  index of the sequence
+ * @param[in] length   rows that stay
+ */
 GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
 /** Count of the sequences of a state. */
 GNN_API int64_t gnn_state_segments(const gnn_state_t *state);

@@ -93,7 +93,11 @@ typedef struct gnn_partition_part_s {
     int64_t from, from_back;      /**< parts from which it receives */
     int64_t features;             /**< bytes of its rows of features, labels and masks */
 } gnn_partition_part_t;
-/** Reads the sizes of a part. GNN_EINVALID: a NULL, or `part` is out of range. */
+/**
+ * Reads the sizes of a part. GNN_EINVALID: a NULL, or `part` is out of range.
+ *
+ * @param[in] part  index of the part
+ */
 GNN_API int gnn_partition_part(const gnn_partition_t *partition, int64_t part,
                                gnn_partition_part_t *sizes);
 
@@ -111,6 +115,7 @@ typedef struct gnn_partition_step_s {
  *     messages sent  layers (peers + peers_back)
  *     memory         features + 8 (2 nodes + halo + 2) + 16 edges + 2 e w (nodes + halo)
  *
+ * @param[in] part    index of the part
  * @param[in] layers  count of the layers, at least 1
  * @param[in] widths  (layers) columns of the matrix that a layer exchanges, at least 1
  * @return GNN_OK; GNN_EINVALID (a NULL, no such part, a width); GNN_EOVERFLOW

@@ -67,6 +67,7 @@ typedef struct gnn_pretrained_config {
 /**
  * gnn_pretrained_open with settings.
  *
+ * @param[in] folder  a path
  * @param[in] config  NULL: the defaults, as gnn_pretrained_open
  * @return as gnn_pretrained_open
  *

@@ -81,8 +81,12 @@ GNN_API void gnn_sampler_free(gnn_sampler_t *sampler);
 /** Count of the graphs of its samples: one per hop for blocks, 1 for subgraphs. */
 GNN_API int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler);
 
-/** Allocates one sample, which is reused for all batches; its memory only grows. `sampler` is
- * borrowed until gnn_sample_free. O(nodes of the graph) memory. */
+/**
+ * Allocates one sample, which is reused for all batches; its memory only grows. `sampler` is
+ * borrowed until gnn_sample_free. O(nodes of the graph) memory.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler);
 /** Frees a sample; may be NULL. */
 GNN_API void gnn_sample_free(gnn_sample_t *sample);
@@ -109,20 +113,35 @@ GNN_API int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_
     gnn_sample_draw(sample, context, n_seeds, gnn_ints(seeds), epoch, batch)
 #endif
 
-/** Graph l of the batch, for graph slot l of a model; owned by the sample, valid until the next
+/**
+ * Graph l of the batch, for graph slot l of a model; owned by the sample, valid until the next
  * draw. It may be prepared (gnn_model_prepare), also with self-loops; norms use the degrees of the
  * whole graph, so that a sample with all senders equals the whole graph. NULL: there is no such
- * graph. */
+ * graph.
+ *
+ * @param[in] l  index of the graph, from 0
+ */
 GNN_API gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l);
-/** Node ids in the whole graph of the senders of graph 0 (*count), seeds first; those of graph l
- * are the first gnn_graph_n_src(graph l) of them. Owned by the sample, valid until the next
- * draw. */
+/**
+ * Node ids in the whole graph of the senders of graph 0 (*count), seeds first; those of graph l are
+ * the first gnn_graph_n_src(graph l) of them. Owned by the sample, valid until the next draw.
+ *
+ * @param[out] count  count of the nodes
+ */
 GNN_API const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count);
-/** Edge ids in the whole graph (gnn_graph_n_edges of graph l), to gather edge features and weights.
- * NULL: there is no such graph. */
+/**
+ * Edge ids in the whole graph (gnn_graph_n_edges of graph l), to gather edge features and weights.
+ * NULL: there is no such graph.
+ *
+ * @param[in] l  index of the graph, from 0
+ */
 GNN_API const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l);
-/** The factors that make a sum of messages unbiased (edges of graph l), for methods that have them
- * ("walk", "layerwise"); else NULL. */
+/**
+ * The factors that make a sum of messages unbiased (edges of graph l), for methods that have them
+ * ("walk", "layerwise"); else NULL.
+ *
+ * @param[in] l  index of the graph, from 0
+ */
 GNN_API const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l);
 /** The factors that make a sum over nodes unbiased (nodes of the sample), for the loss, for methods
  * that have them ("walk"): the inverse of the probability that the node is in a batch, so that sums

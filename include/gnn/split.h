@@ -55,6 +55,8 @@ GNN_API int gnn_split_new(gnn_split_t **split, int64_t rows, int64_t count);
 /**
  * Makes splits from masks such as PyG's train_mask, val_mask and test_mask: bool or uint8_t.
  *
+ * @param[in] rows                     of each mask, at least 0
+ * @param[in] count                    count of the splits, at least 1
  * @param[in] train, validation, test  (count x rows), non-zero for rows in the part; NULL: empty. A
  *                                     row may be in several parts
  * @return as gnn_split_new
@@ -65,6 +67,8 @@ GNN_API int gnn_split_from_masks(gnn_split_t **split, int64_t rows, int64_t coun
 /**
  * Makes splits from an array with the part of each row.
  *
+ * @param[in] rows   of each split, at least 0
+ * @param[in] count  count of the splits, at least 1
  * @param[in] parts  (count x rows) GNN_TRAIN, GNN_VALIDATION, GNN_TEST, or -1: in no part
  * @return as gnn_split_new; GNN_EINVALID names the row of an invalid value
  */
@@ -84,7 +88,9 @@ GNN_API int gnn_split_set_mask(gnn_split_t *split, int part, int64_t index, cons
 /**
  * Replaces the mask of a part of split `index` by a list of rows, such as OGB's split_idx["train"].
  *
- * @param[in] rows  (count) from 0, of int32_t or int64_t
+ * @param[in] part   GNN_TRAIN, GNN_VALIDATION or GNN_TEST
+ * @param[in] count  count of the listed rows
+ * @param[in] rows   (count) from 0, of int32_t or int64_t
  * @return GNN_OK; GNN_EINVALID names an index out of range; nothing is changed then
  */
 GNN_API int gnn_split_set_indices(gnn_split_t *split, int part, int64_t index, int64_t count,
@@ -98,7 +104,11 @@ GNN_API int gnn_split_set_indices(gnn_split_t *split, int part, int64_t index, i
 #define gnn_split_set_indices(split, part, index, count, ...) \
     gnn_split_set_indices(split, part, index, count, gnn_ints(__VA_ARGS__))
 #endif
-/** Copies splits: the copy is the caller's, for gnn_split_free. */
+/**
+ * Copies splits: the copy is the caller's, for gnn_split_free.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_split_copy(gnn_split_t **split, const gnn_split_t *of);
 /** Frees splits; may be NULL. */
 GNN_API void gnn_split_free(gnn_split_t *split);

@@ -36,14 +36,27 @@ typedef struct gnn_parameters gnn_parameters_t;
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
 /** Frees values and gradients; may be NULL. Tapes that use them must not run afterwards. */
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
-/** Declares a (rows x cols) parameter and returns its id. Only before gnn_parameters_allocate.
- * `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless
- * fan_out is > 0. */
+/**
+ * Declares a (rows x cols) parameter and returns its id. Only before gnn_parameters_allocate.
+ *
+ * @param[in]  name           copied
+ * @param[in]  rows, cols     the shape
+ * @param[in]  init_argument  the constant, or the standard deviation
+ * @param[in]  fan_in         0: rows
+ * @param[in]  fan_out        0: cols
+ * @param[out] id             of the new parameter
+ * @return GNN_OK; GNN_EINVALID (a NULL, a name twice, values are allocated); GNN_EOVERFLOW;
+ *         GNN_EMEMORY
+ */
 GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows,
                                int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
                                int64_t fan_out, int32_t *id);
-/** Allocates values and gradients (zero) and draws initial values, keyed by the context's seed and
- * the parameter's name. */
+/**
+ * Allocates values and gradients (zero) and draws initial values, keyed by the context's seed and
+ * the parameter's name.
+ *
+ * @return GNN_OK; GNN_EMEMORY
+ */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
 /** Count of the parameters. Their ids are 0 .. count - 1; a tape refuses others. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
@@ -55,7 +68,12 @@ GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const ch
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
 /** A view (rows x cols) of a parameter's gradient; 0 x 0 and NULL if there is no such id. */
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
-/** The whole block (values, or gradients); elements between parameters are padding and stay 0. */
+/**
+ * The whole block (values, or gradients); elements between parameters are padding and stay 0.
+ *
+ * @param[in]  gradients  0: values; 1: gradients
+ * @param[out] length     count of the elements
+ */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
                                          int64_t *length);
 /** Offset of a parameter in the block. */
@@ -71,33 +89,67 @@ GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
 GNN_API int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context);
 /** Frees the program and its memory; may be NULL. Inputs and parameters stay. */
 GNN_API void gnn_tape_free(gnn_tape_t *tape);
-/** Clears the program, keeps the memory. `recording` 1: backward will be called; `training` 1:
- * dropout on. */
+/**
+ * Clears the program, keeps the memory.
+ *
+ * @param[in] recording  1: backward will be called; else 0
+ * @param[in] training   1: dropout on; else 0
+ */
 GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
-/** The training step that dropout is keyed by; may be changed between runs of one program. */
+/**
+ * The training step; may be changed between runs of one program.
+ *
+ * @param[in] step  key of dropout
+ */
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
-/** Sets the model step of the following ops (a key of dropout) and a name for error messages
- * ("layer 2"; borrowed until reset). */
+/**
+ * Sets the model step of the following ops and a name for error messages.
+ *
+ * @param[in] model_step  key of dropout
+ * @param[in] where       a name such as "layer 2", borrowed until reset; may be NULL
+ */
 GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
-/** The first error since the last reset, or GNN_OK. gnn_error_message has its message. */
+/**
+ * The first error since the last reset, or GNN_OK. gnn_error_message has its message.
+ *
+ * @return the first error since the last reset, or GNN_OK
+ */
 GNN_API int gnn_tape_status(const gnn_tape_t *tape);
-/** Records a failure (whose message is already set) unless there is one; returns the first
- * error. */
+/**
+ * Records a failure (whose message is already set) unless there is one.
+ *
+ * @param[in] code  of the failure; GNN_OK: none
+ * @return the first error since the last reset, or GNN_OK
+ */
 GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
 
-/** Puts an input on the tape; its memory is borrowed until the last run. `wants_grad` 1:
- * gnn_tape_gradient will be called. */
+/**
+ * Puts an input on the tape; its memory is borrowed until the last run.
+ *
+ * @param[in] wants_grad  1: gnn_tape_gradient will be called; else 0
+ */
 GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
 /** Puts a sparse input on the tape, for ops that support it: linear and dropout. The arrays are
  * borrowed. */
 GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
-/** Puts row indices (count x 1) on the tape, for gnn_tape_gather. The array is borrowed; no
- * gradient flows. */
+/**
+ * Puts row indices (count x 1) on the tape, for gnn_tape_gather. No gradient flows.
+ *
+ * @param[in] ids    (count) rows of what is gathered; borrowed
+ * @param[in] count  count of the ids
+ */
 GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
 /** Puts a parameter on the tape: it must outlive the tape's runs; backward adds to its gradient in
  * the block. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
-/** A submatrix of a dense value: no copy, and gradients are written into that of x. */
+/**
+ * A submatrix of a dense value: no copy, and gradients are written into that of x.
+ *
+ * @param[in] row   first row
+ * @param[in] rows  count of the rows
+ * @param[in] col   first column
+ * @param[in] cols  count of the columns
+ */
 GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows,
                                 int64_t col, int64_t cols);
 /**
@@ -111,8 +163,10 @@ GNN_API gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x);
  * Puts any op on the tape.
  *
  * @param[in] inputs      n_inputs values, 0 to 4096; GNN_NONE for an absent optional one
+ * @param[in] n_inputs    count of the inputs
  * @param[in] attributes  `bytes` bytes that the op's functions read as call->attributes, copied;
  *                        NULL if there are none
+ * @param[in] bytes       size of the attributes
  * @return output 0; further outputs follow it. GNN_NONE after an error: one of the op, GNN_EINVALID
  *         (too many inputs, an invalid value), GNN_EUNSUPPORTED (a sparse input that the op does
  *         not support), GNN_EMEMORY
@@ -132,8 +186,16 @@ GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
  * @return GNN_OK; the first error of the calls that built the tape, or of an op; GNN_EMEMORY
  */
 GNN_API int gnn_tape_forward(gnn_tape_t *tape);
-/** Runs the tape backward: from d_root (NULL: ones) to all inputs and parameters. Adds to the
- * gradients of parameters. */
+/**
+ * Runs the tape backward from root to all inputs and parameters. Adds to the gradients of
+ * parameters.
+ *
+ * @param[in] root    output of an op
+ * @param[in] d_root  (shape of root); NULL: ones
+ * @return GNN_OK; the first error since the last reset; GNN_EINVALID: the tape does not record, or
+ *         forward did not run, or root depends on nothing with a gradient; GNN_ESHAPE: d_root;
+ *         GNN_EMEMORY
+ */
 GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
 
 /** Rows of a value, valid before the run; 0 if there is no such value. */
@@ -233,7 +295,8 @@ GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t 
  * y = max(x_0, x_1, ...), element by element. Ties share the gradient equally, as in the aggregator
  * max; a NaN propagates, without a gradient.
  *
- * @param[in] x  `count` values of one shape, 1 to 4096
+ * @param[in] x      `count` values of one shape, 1 to 4096
+ * @param[in] count  count of the values
  * @return y, of that shape
  *
  * Cost: O(count) passes in each direction. Backward keeps all x.
@@ -252,12 +315,18 @@ GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rat
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
-/** The columns of 1 to 4096 values, concatenated. */
+/**
+ * The columns of 1 to 4096 values, concatenated.
+ *
+ * @param[in] x      (count)
+ * @param[in] count  count of the values
+ */
 GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /**
  * Concatenates rows.
  *
- * @param[in] x  `count` values with equal columns, 1 to 4096; any may have no rows
+ * @param[in] x      `count` values with equal columns, 1 to 4096; any may have no rows
+ * @param[in] count  count of the values
  * @return all rows, those of x[0] first
  */
 GNN_API gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count);

@@ -67,6 +67,9 @@ typedef enum {
  * passed: gnn_graph_from_csr(&graph, n, n, indptr, indices). A compound literal needs parentheses
  * there, since macros split at its commas. In C++ pointers convert implicitly. A value out of range
  * is an error that gives its index and value.
+ *
+ * Interleaved pairs int32_t e[m][2] must be split into two arrays; an array int32_t e[2][m] is
+ * passed as e[0] and e[1].
  */
 typedef struct gnn_ints {
     gnn_dtype_t type; /**< GNN_DTYPE_INT32 or GNN_DTYPE_INT64 */
@@ -113,7 +116,16 @@ static inline gnn_ints_t gnn__ints_void(const void *array)
 /* clang-format on */
 #endif
 
-/** A contiguous rows x cols view of `data`. */
+/**
+ * A contiguous rows x cols view of `data`.
+ *
+ * @param[in] data        (rows x cols) row-major, borrowed; &x[0][0] of a matrix
+ *                        gnn_real_t x[N][D]. Not const, since one type serves inputs and outputs;
+ *                        inputs are only read
+ * @param[in] rows, cols  the shape
+ *
+ * Threads: only the pointer is stored.
+ */
 static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t cols)
 {
     gnn_tensor_t t;
@@ -127,11 +139,22 @@ static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t co
 /** Checks shape and stride, and that data is not NULL. GNN_ESHAPE with both shapes; `name` is used
  * in the message. */
 GNN_API int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name);
-/** Checks that all values are finite: GNN_ENUMERIC names row, column and value of the first NaN or
- * infinity. O(rows cols). */
+/**
+ * Checks that all values are finite. O(rows cols).
+ *
+ * @param[in] name  of the tensor in messages
+ * @return GNN_OK; GNN_ESHAPE as gnn_tensor_check; GNN_ENUMERIC: the first NaN or infinity, with
+ *         row, column and value
+ */
 GNN_API int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name);
-/** Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
- * finite. O(nnz). */
+/**
+ * Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
+ * finite. O(nnz).
+ *
+ * @param[in] name  of the matrix in messages
+ * @return GNN_OK; GNN_ESHAPE (a NULL, a negative shape, indptr, a column), with the position;
+ *         GNN_ENUMERIC: a value is not finite, with its position
+ */
 GNN_API int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name);
 /**
  * A view of a CSR matrix whose index arrays have other types than those of gnn_sparse_t, such as
@@ -151,8 +174,12 @@ GNN_API int gnn_sparse_from_csr(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_
 #define gnn_sparse_from_csr(sparse, owner, rows, cols, indptr, indices, values) \
     gnn_sparse_from_csr(sparse, owner, rows, cols, gnn_ints(indptr), gnn_ints(indices), values)
 #endif
-/** Writes a sparse matrix into a dense one (caller's, same shape, overwritten; duplicates add
- * up). */
+/**
+ * Writes a sparse matrix into a dense one; duplicates add up.
+ *
+ * @param[out] dense  caller's, of the same shape; overwritten
+ * @return as gnn_sparse_validate; GNN_ESHAPE: the shapes differ
+ */
 GNN_API int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense);
 
 #ifdef __cplusplus

@@ -60,6 +60,7 @@ typedef struct gnn_words {
  * is a word ("don't" is "do" "n't").
  * - Every other character is a word of its own.
  *
+ * @param[in] sentence  UTF-8 text
  * @return GNN_OK, also without words; GNN_EINVALID: a NULL; GNN_EMEMORY. O(bytes).
  */
 GNN_API int gnn_words_split(gnn_words_t **words, const char *sentence);
@@ -96,8 +97,16 @@ typedef struct gnn_corpus {
  * Cost: O(bytes log labels) time, memory a small multiple of the file's size.
  */
 GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like);
-/** Makes a corpus from memory: `labels` (count names, or NULL: sentences without labels) and
- * `sentences` are copied. Errors give the index of the sentence. */
+/**
+ * Makes a corpus of strings, which are copied. Errors give the index of the sentence.
+ *
+ * @param[in] count      count of the sentences, at least 1
+ * @param[in] labels     (count) names; NULL: sentences without labels
+ * @param[in] sentences  (count) UTF-8 text
+ * @param[in] like       vocabulary whose labels are used; NULL: those of `labels`
+ * @return GNN_OK; GNN_EINVALID (a NULL, count); GNN_EFORMAT (an invalid sentence or label, a label
+ *         unknown to `like`, too many labels); GNN_EOVERFLOW; GNN_EMEMORY
+ */
 GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
                            const char *const *sentences, const gnn_vocabulary_t *like);
 /** Frees a corpus; may be NULL. */
@@ -105,24 +114,45 @@ GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: indices of the words and labels of a training corpus ---- */
 
-/** Makes a vocabulary of a corpus: index 0 is for unknown words, followed by the words that occur
- * at least `min_count` times, by descending frequency. O(words log words). */
+/**
+ * Makes a vocabulary of a corpus: index 0 is for unknown words, followed by the words that occur at
+ * least `min_count` times, by descending frequency. O(words log words).
+ *
+ * @param[in] min_count  at least 1
+ * @return GNN_OK; GNN_EINVALID (a NULL, min_count); GNN_EOVERFLOW; GNN_EMEMORY
+ */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
 /** Frees a vocabulary; may be NULL. */
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
 /** Count of the words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
-/** The word of an index, "<unknown>" for 0; NULL if out of range. */
+/**
+ * The word of an index, "<unknown>" for 0; NULL if out of range.
+ *
+ * @param[in] id  index of the word
+ */
 GNN_API const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id);
-/** The index of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
+/**
+ * The index of a word as gnn_words_split writes it; 0 if it is unknown. O(log words).
+ *
+ * @param[in] word  the word
+ */
 GNN_API int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word);
 /** Count of the labels of the corpus. */
 GNN_API int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary);
-/** The name of a label, owned by the vocabulary; NULL if out of range. */
+/**
+ * The name of a label, owned by the vocabulary; NULL if out of range.
+ *
+ * @param[in] label  index of the label
+ */
 GNN_API const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label);
-/** Writes a vocabulary as text: a line of two counts, then labels and words, each on its line
- * (docs/formats.md). */
+/**
+ * Writes a vocabulary as text: a line of two counts, then labels and words, each on its line
+ * (docs/formats.md).
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EIO; GNN_EMEMORY
+ */
 GNN_API int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path);
 /** Reads a vocabulary that gnn_vocabulary_save wrote. GNN_EIO; GNN_EFORMAT with the line. */
 GNN_API int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path);
@@ -166,10 +196,16 @@ GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
 /** Frees packs; may be NULL. */
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
-/** Word dropout: writes the pack's ids to `ids` (rows, caller's), with each word replaced by the
+/**
+ * Word dropout: writes the pack's ids to `ids` (rows, caller's), with each word replaced by the
  * unknown word with probability `rate`. Draws are keyed by seed, epoch, sentence and position, not
  * by pack. Without word dropout the embedding of the unknown word is never trained. Paper: Iyyer et
- * al. 2015. */
+ * al. 2015.
+ *
+ * @param[in]  rate         probability from 0 to 1
+ * @param[in]  seed, epoch  keys of the draw
+ * @param[out] ids          (rows) caller's; overwritten
+ */
 GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
                                  int32_t *ids);
 
@@ -203,8 +239,12 @@ GNN_API void gnn_treebank_free(gnn_treebank_t *treebank);
 
 /* ---- positions ---- */
 
-/** Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the
- * same in column 2k + 1. Vaswani et al. 2017, 3.5. */
+/**
+ * Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the
+ * same in column 2k + 1. Vaswani et al. 2017, 3.5.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL)
+ */
 GNN_API int gnn_positions_sinusoidal(const gnn_tensor_t *table);
 
 #ifdef __cplusplus

@@ -91,9 +91,17 @@ GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *pat
 GNN_API const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer);
 /** The largest token id plus one: the rows of an embedding table. */
 GNN_API int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer);
-/** A token as spelt in its file; NULL if there is no such id. */
+/**
+ * A token as spelt in its file; NULL if there is no such id.
+ *
+ * @param[in] id  of the token
+ */
 GNN_API const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id);
-/** The id of a token as spelt in its file; -1 if there is none. O(length). */
+/**
+ * The id of a token as spelt in its file; -1 if there is none. O(length).
+ *
+ * @param[in] token  as spelt in the file
+ */
 GNN_API int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token);
 
 /* ---- text to tokens ---- */
@@ -147,9 +155,11 @@ GNN_API void gnn_tokens_free(gnn_tokens_t *tokens);
 /**
  * Decodes tokens to text. Invalid UTF-8 becomes U+FFFD.
  *
- * @param[in] special  GNN_OFF: skip special tokens; else they are included
- * @param[out] text    the caller's, for gnn_free; ends with a zero byte
- * @param[out] bytes   length of the text, which may hold zero bytes; may be NULL
+ * @param[in]  count    count of the tokens
+ * @param[in]  ids      (count) of the tokens
+ * @param[in]  special  GNN_OFF: skip special tokens; else they are included
+ * @param[out] text     the caller's, for gnn_free; ends with a zero byte
+ * @param[out] bytes    length of the text, which may hold zero bytes; may be NULL
  * @return GNN_OK; GNN_EINVALID: an unknown id; GNN_EMEMORY. O(bytes).
  */
 GNN_API int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count, const int32_t *ids,
@@ -158,16 +168,33 @@ GNN_API int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count
 /** An incremental decoder of tokens to text, for generation. */
 typedef struct gnn_decoder gnn_decoder_t;
 
-/** Makes a decoder, the caller's, for gnn_decoder_free. The tokenizer must outlive it.
+/**
+ * Makes a decoder, the caller's, for gnn_decoder_free. The tokenizer must outlive it.
+ *
+ * @param[in] special  GNN_OFF: skip special tokens; else they are included
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
  */
 GNN_API int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer,
                             gnn_flag_t special);
-/** Returns the text that one more token adds, in whole characters: bytes of an incomplete character
- * are held back. *text is valid until the next call; *bytes (may be NULL) is its length. The
- * concatenation of all texts, with that of gnn_decoder_finish, equals gnn_tokenizer_decode. */
+/**
+ * Returns the text that one more token adds, in whole characters: bytes of an incomplete character
+ * are held back. The concatenation of all texts, with that of gnn_decoder_finish, equals
+ * gnn_tokenizer_decode.
+ *
+ * @param[in]  id     id of the token
+ * @param[out] text   valid until the next call
+ * @param[out] bytes  length of the text; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL, an unknown id); GNN_EMEMORY
+ */
 GNN_API int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int64_t *bytes);
-/** Returns the text of the bytes held back, with U+FFFD for incomplete characters, and resets the
- * decoder. */
+/**
+ * Returns the text of the bytes held back, with U+FFFD for incomplete characters, and resets the
+ * decoder.
+ *
+ * @param[out] text   valid until the next call
+ * @param[out] bytes  length of the text; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
+ */
 GNN_API int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes);
 /** Frees a decoder; may be NULL. */
 GNN_API void gnn_decoder_free(gnn_decoder_t *decoder);

@@ -60,14 +60,25 @@ GNN_API int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *contex
                               gnn_parameters_t *parameters, const gnn_optimizer_config_t *config);
 /** Frees an optimiser; may be NULL. The parameters stay. */
 GNN_API void gnn_optimizer_free(gnn_optimizer_t *optimizer);
-/** One step with the gradients of the block and the learning rate lr * `lr_factor`
+/**
+ * One step with the gradients of the block and the learning rate lr * `lr_factor`
  * (gnn_schedule_factor, or 1), in one pass over the parameters. GNN_ENUMERIC names the first
- * parameter whose gradient is not finite; nothing is changed then. */
+ * parameter whose gradient is not finite; nothing is changed then.
+ *
+ * @param[in] lr_factor  finite, at least 0
+ */
 GNN_API int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor);
 /** Count of the steps taken. */
 GNN_API int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer);
-/** Scales the gradients to a norm of at most `max_norm` and stores their original norm in *norm
- * (may be NULL). As torch's clip_grad_norm_. */
+/**
+ * Scales the gradients to a norm of at most `max_norm` and stores their original norm in *norm (may
+ * be NULL). As torch's clip_grad_norm_.
+ *
+ * @param[in]  max_norm  above 0
+ * @param[out] norm      the norm before; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL, max_norm); GNN_ENUMERIC: a gradient is not finite, with its
+ *         position; nothing is changed then
+ */
 GNN_API int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm);
 
 /** Schedules of the learning rate. */
@@ -90,8 +101,12 @@ typedef struct gnn_schedule {
     double gamma; /**< [STEP 0.1, others 0] */
     double width; /**< WARMUP: d_model */
 } gnn_schedule_t;
-/** The factor of the learning rate at step s = 1, 2, ... Papers: Vaswani et al. 2017, eq. 3
- * (WARMUP); Loshchilov and Hutter 2017 (cosine). */
+/**
+ * The factor of the learning rate at step s = 1, 2, ... Papers: Vaswani et al. 2017, eq. 3
+ * (WARMUP); Loshchilov and Hutter 2017 (cosine).
+ *
+ * @param[in] step  from 1
+ */
 GNN_API double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step);
 
 /* ---- metrics; rows with mask 0 or label -1 are excluded; NaN without rows ---- */
@@ -316,16 +331,30 @@ typedef struct gnn_train_result {
     double train_loss, validation_loss, validation_metric, seconds;
 } gnn_train_result_t;
 
-/** Trains a model on a data set, by default as a node classifier on the whole graph, which is
- * prepared and used for every graph slot of the model; with `config->sampling` on samples of it. If
- * the loss is not finite, training stops with GNN_ENUMERIC, which names the first tensor that is
- * not finite. */
+/**
+ * Trains a model on a data set, by default as a node classifier on the whole graph, which is
+ * prepared and used for every graph slot of the model; with `config->sampling` on samples of it.
+ *
+ * @param[in]  data    its graph keeps the prepared views
+ * @param[in]  config  NULL: all defaults
+ * @param[out] result  also of a training that stopped early; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL, a setting, no such split, no training nodes);
+ *         GNN_EUNSUPPORTED: settings that exclude each other; GNN_ESHAPE; GNN_ENUMERIC: the loss is
+ *         not finite, with the first tensor that is not; GNN_ESTOPPED: by config->stop; GNN_EIO and
+ *         GNN_EFORMAT: the checkpoint; GNN_EMEMORY
+ */
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn_train_result_t *result);
-/** Trains a model with the loop of gnn_train on batches of a source. Fields of `config` that
+/**
+ * Trains a model with the loop of gnn_train on batches of a source. Fields of `config` that
  * describe batches of a data set (`sampling` and those after it, `loss`, `split`, `class_weight`,
- * `label_smoothing`) are refused, except with a source of gnn_source_of_data, which has read
- * them. */
+ * `label_smoothing`) are refused, except with a source of gnn_source_of_data, which has read them.
+ *
+ * @param[in]  config  NULL: all defaults
+ * @param[out] result  also of a training that stopped early; may be NULL
+ * @return GNN_OK; GNN_EINVALID (a NULL, a field that describes batches of a data set); else as
+ *         gnn_train
+ */
 GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                               const gnn_train_config_t *config, gnn_train_result_t *result);
 
@@ -365,8 +394,13 @@ GNN_API int gnn_source_of_data(gnn_source_t **source, const gnn_model_t *model,
 GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                         const gnn_tensor_t *out);
 
-/** gnn_predict layer by layer in chunks of rows (gnn_model_infer_layers), for graphs that are too
- * large for one pass. Needs no prepared views. */
+/**
+ * gnn_predict layer by layer in chunks of rows (gnn_model_infer_layers), for graphs that are too
+ * large for one pass. Needs no prepared views.
+ *
+ * @param[in] rows_at_once  rows of a chunk [0: 16,384]
+ * @return GNN_OK; GNN_EINVALID (a NULL, rows_at_once); else as gnn_model_infer_layers
+ */
 GNN_API int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context,
                                const gnn_data_t *data, int64_t rows_at_once, const gnn_tensor_t *out);
 
@@ -417,18 +451,25 @@ GNN_API int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
 GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer,
                                 gnn_checkpoint_t *state);
 
-/** A metric of a model on part GNN_TRAIN, GNN_VALIDATION or GNN_TEST of a split; NaN if the part
- * has no nodes. GNN_EUNPREPARED: a model that was not trained on this set needs gnn_model_prepare
- * with gnn_data_graph(data) first; else as gnn_predict. */
+/**
+ * A metric of a model on part GNN_TRAIN, GNN_VALIDATION or GNN_TEST of a split; NaN if the part has
+ * no nodes. GNN_EUNPREPARED: a model that was not trained on this set needs gnn_model_prepare with
+ * gnn_data_graph(data) first; else as gnn_predict.
+ *
+ * @param[in]  split  index of the split
+ * @param[in]  part   GNN_TRAIN, GNN_VALIDATION or GNN_TEST
+ * @param[out] value  the metric; NaN if the part has no nodes
+ */
 GNN_API int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                          int64_t split, int part, gnn_metric_t metric, double *value);
 /**
  * A metric of the model's output against an array of reals on nodes.
  *
- * @param[in] targets  name of the array; with as many columns as the model's output
- * @param[in] splits   of the nodes; NULL: the set's own
- * @param[in] split    index into the splits
- * @param[in] part     GNN_TRAIN, GNN_VALIDATION, GNN_TEST; -1: all nodes
+ * @param[in]  targets  name of the array; with as many columns as the model's output
+ * @param[in]  splits   of the nodes; NULL: the set's own
+ * @param[in]  split    index into the splits
+ * @param[in]  part     GNN_TRAIN, GNN_VALIDATION, GNN_TEST; -1: all nodes
+ * @param[out] value    the metric; NaN if the part has no nodes
  * @return GNN_OK; GNN_EINVALID (no such array, part or split, a metric of labels); GNN_ESHAPE; else
  *         as gnn_predict
  */

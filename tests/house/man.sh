@@ -56,6 +56,27 @@ grep -lE '^\\fB[a-z].*\bgnn_[a-z0-9_]+\(.*' $(sed 's/$/.3/' "$work/own") | while
 done >"$work/faults"
 expect "pages of functions were found" test "$(wc -l <"$work/functions")" -gt 300
 expect "pages of functions have their sections" none "$work/faults"
+
+# holes PAGE...: parameters without a description, ints that are codes without a list of errors, and errors whose text is the end of another sentence.
+holes() {
+    awk '
+        FNR == 1 { finish_page(); page = FILENAME; sub(/.*\//, "", page); sub(/\.3$/, "", page) }
+        /^\.SH / { section = $0; sub(/^\.SH /, "", section); errors = errors || section == "ERRORS"; next }
+        section == "PARAMETERS" && $0 == "\\&" { print page ": " parameter " has no description" }
+        section == "PARAMETERS" && /^\\fI/ { parameter = $1; gsub(/\\f[IR]/, "", parameter) }
+        section == "RETURN VALUE" && /or the code of an error/ { codes = 1 }
+        section == "ERRORS" && /^(\\&)?[.,;:]( |$)/ { print page ": an error is \"" $0 "\"" }
+        function finish_page() {
+            if (codes && !errors) print page ": no ERRORS"
+            codes = errors = 0
+            section = ""
+        }
+        END { finish_page() }' "$@"
+}
+# shellcheck disable=SC2046 # names without blanks
+holes $(sed 's/$/.3/' "$work/own") >"$work/faults"
+expect "pages describe every parameter and list every function's errors" none "$work/faults"
+
 for page in $(sed 's/$/.3/' "$work/own"); do
     brief=$(sed -n '/^\.SH NAME/{n;p;}' "$page")
     case $brief in
@@ -94,6 +115,22 @@ printf '/** A header. */\n/**\n * @param[in] x  a number\n */\nGNN_API int gnn_h
 expect "a comment without a sentence is refused" refused 'gnn_headless has no doc comment that begins'
 printf '/** A header. */\n/**\n * Does it.\n *\n * @param[in] y  a number\n */\nGNN_API int gnn_other(int x);\n' >"$work/planted.h"
 expect "a parameter that is not there is refused" refused 'gnn_other has no parameter y'
+
+# ---- pages with holes ----
+made() { # made TEXT: the holes of the page of gnn_planted are $work/wanted, and its section RETURN VALUE has TEXT
+    python3 "$root/docs/man.py" --version 0 --filter "$root/docs/filter.sh" --tables "$build/include/gnn/tables" --reference "$root/docs/reference.md" \
+        --out "$work/out" "$root/include/gnn/error.h" "$work/planted.h" >"$work/answer" 2>&1 || { cat "$work/answer" && return 1; }
+    holes "$work/out/gnn_planted.3" | diff "$work/wanted" - || return
+    sed -n '/^\.SH RETURN VALUE/,/^\.SH ERRORS/p' "$work/out/gnn_planted.3" | grep -qF "$1"
+}
+printf '/** A header. */\n/** Plants. */\nGNN_API int gnn_planted(int x);\n' >"$work/planted.h"
+printf '%s\n' 'gnn_planted: x has no description' 'gnn_planted: no ERRORS' >"$work/wanted"
+expect "a parameter and errors that no comment names are seen" made 'or the code of an error'
+: >"$work/wanted"
+printf '/** A header. */\n/**\n * Plants.\n *\n * @param[in] x  a tree\n * @return GNN_OK; GNN_EINVALID (x); GNN_EMEMORY. Nothing is planted then\n */\nGNN_API int gnn_planted(int x);\n' >"$work/planted.h"
+expect "what holds for all errors is no part of the last one" made 'After an error nothing is planted.'
+printf '/** A header. */\n/**\n * Plants.\n *\n * @param[in] x  a tree\n * @return as gnn_seeded\n */\nGNN_API int gnn_planted(int x);\n' >"$work/planted.h"
+expect "errors of another function are a list" made 'or the code of an error'
 
 echo "$(wc -l <"$work/own") pages, $(wc -l <"$work/functions") of functions, $(ls ./*.3 | wc -l) with links"
 finish
