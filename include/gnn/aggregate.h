@@ -208,7 +208,7 @@ enum {
  * The name of an input in error messages, such as "src_message"; NULL if there is none. Constant
  * memory.
  *
- * @param[in] input  GNN_AGGREGATE_DST_MESSAGE and the constants after it
+ * @param[in] input  GNN_AGGREGATE_SRC_MESSAGE and the constants after it
  */
 GNN_API const char *gnn_aggregate_input_name(int input);
 

@@ -95,7 +95,7 @@ GNN_API int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_mode
  *
  * @param[in]  count   count of the graphs, at least 1
  * @param[in]  graphs  (count) indices in the set
- * @param[out] inputs  owned by the source
+ * @param[out] inputs  caller's; what it points to is owned by the source
  * @return GNN_OK; GNN_EINVALID (a NULL, another source, count, no such graph); GNN_EOVERFLOW;
  *         GNN_EMEMORY
  */

@@ -118,8 +118,12 @@ typedef struct gnn_written {
 GNN_API int gnn_generate(const gnn_writer_t *writer, gnn_context_t *context,
                          const gnn_sequences_t *prompts, const gnn_generation_t *how,
                          gnn_written_t **written);
-/** gnn_generate with texts as prompts, encoded by the writer's tokenizer. GNN_EUNSUPPORTED: the
- * writer has none. */
+/**
+ * gnn_generate with texts as prompts, encoded by the writer's tokenizer. GNN_EUNSUPPORTED: the
+ * writer has none.
+ *
+ * @param[in] how  NULL: all defaults
+ */
 GNN_API int gnn_generate_texts(const gnn_writer_t *writer, gnn_context_t *context,
                                const gnn_texts_t *prompts, const gnn_generation_t *how,
                                gnn_written_t **written);
@@ -149,6 +153,7 @@ GNN_API int gnn_next_probabilities(const gnn_generation_t *how, const gnn_real_t
  * Samples a token of that distribution, as gnn_generate does at position `place` of text `text`: by
  * Philox, keyed by the seed and these two indices alone.
  *
+ * @param[in]  how          NULL: all defaults
  * @param[in]  logits       (n)
  * @param[in]  history      (n_history) tokens of the text so far; may be NULL
  * @param[in]  n_history    count of these tokens

@@ -89,7 +89,7 @@ GNN_API int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *c
  * valid until the next draw.
  *
  * @param[in]  type   index of the type
- * @param[out] count  count of the nodes
+ * @param[out] count  count of the nodes; may be NULL
  */
 GNN_API const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type,
                                                int64_t *count);
@@ -98,7 +98,7 @@ GNN_API const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample
  * graph. NULL: no such relation. Owned by the sample, valid until the next draw.
  *
  * @param[in]  relation  index of the relation
- * @param[out] count     count of the edges
+ * @param[out] count     count of the edges; may be NULL
  */
 GNN_API const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,
                                                int64_t *count);

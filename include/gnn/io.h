@@ -48,8 +48,12 @@ typedef struct gnn_limits {
     uint64_t max_growth;
 } gnn_limits_t;
 
-/** Reads every plain array of a .npz; object arrays are skipped and never unpickled. GNN_EIO,
- * GNN_EFORMAT, GNN_EMEMORY. */
+/**
+ * Reads every plain array of a .npz; object arrays are skipped and never unpickled. GNN_EIO,
+ * GNN_EFORMAT, GNN_EMEMORY.
+ *
+ * @param[in] limits  NULL, and 0 in a field: the defaults
+ */
 GNN_API int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
 /**
  * Maps a .npy file: the header is read and checked, elements are paged in on access. The owner ends
@@ -89,6 +93,7 @@ GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *ar
  * Reads the arrays and the metadata strings of a safetensors file; all rules of the format are
  * checked.
  *
+ * @param[in] limits  NULL, and 0 in a field: the defaults
  * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EIO; GNN_EFORMAT: not such a file, or beyond `limits`;
  *         GNN_EMEMORY
  */

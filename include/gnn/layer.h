@@ -190,8 +190,12 @@ typedef struct gnn_inputs {
     const gnn_tensor_t *edge_bias;     /**< (m x 1) or (m x heads) */
 } gnn_inputs_t;
 
-/** Makes a layer that owns its parameters, drawn from the context's seed. Errors: as
- * gnn_layer_config_resolve, GNN_EMEMORY. */
+/**
+ * Makes a layer that owns its parameters, drawn from the context's seed. Errors: as
+ * gnn_layer_config_resolve, GNN_EMEMORY.
+ *
+ * @param[in] config  copied
+ */
 GNN_API int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
                           const gnn_layer_config_t *config);
 /** Frees a layer with the parameters that it owns; NULL is fine. Tapes that record it must not run
@@ -299,8 +303,13 @@ GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *
 GNN_API int64_t gnn_layer_field_count(const gnn_layer_t *layer);
 /** The name of a parameter of a layer, owned by the layer; NULL past the last. */
 GNN_API const char *gnn_layer_field_name(const gnn_layer_t *layer, int64_t index);
-/** A view (rows x cols with stride) of a field's values or gradients; weights are in x out, heads
- * one after another. GNN_ENOTFOUND. */
+/**
+ * A view (rows x cols with stride) of a field's values or gradients; weights are in x out, heads
+ * one after another. GNN_ENOTFOUND.
+ *
+ * @param[out] value     may be NULL
+ * @param[out] gradient  may be NULL
+ */
 GNN_API int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
 /** The block that holds the parameters of a layer: its own, or that of its model. Owned by the

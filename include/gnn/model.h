@@ -152,8 +152,8 @@ GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t c
  *
  * @param[in] count  count of the steps, at least 1
  * @param[in] steps  (count) copied
- * @return GNN_OK; GNN_EINVALID (a NULL, no step, a field, a name twice); GNN_ENOTFOUND: a step
- *         names another that is not before it; GNN_ESHAPE: widths of inputs do not match;
+ * @return GNN_OK; GNN_EINVALID (a NULL, no step, a field, a name twice); GNN_ENOTFOUND: no
+ *         earlier step to share parameters with; GNN_ESHAPE: widths of inputs do not match;
  *         GNN_EOVERFLOW; GNN_EMEMORY; else as gnn_layer_config_resolve
  */
 GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,

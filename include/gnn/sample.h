@@ -126,7 +126,7 @@ GNN_API gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l);
  * Node ids in the whole graph of the senders of graph 0 (*count), seeds first; those of graph l are
  * the first gnn_graph_n_src(graph l) of them. Owned by the sample, valid until the next draw.
  *
- * @param[out] count  count of the nodes
+ * @param[out] count  count of the nodes; may be NULL
  */
 GNN_API const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count);
 /**

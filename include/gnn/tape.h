@@ -40,7 +40,6 @@ GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
  * Declares a (rows x cols) parameter and returns its id. Only before gnn_parameters_allocate.
  *
  * @param[in]  name           copied
- * @param[in]  rows, cols     the shape
  * @param[in]  init_argument  the constant, or the standard deviation
  * @param[in]  fan_in         0: rows
  * @param[in]  fan_out        0: cols
@@ -72,7 +71,7 @@ GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters,
  * The whole block (values, or gradients); elements between parameters are padding and stay 0.
  *
  * @param[in]  gradients  0: values; 1: gradients
- * @param[out] length     count of the elements
+ * @param[out] length     count of the elements; may be NULL
  */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
                                          int64_t *length);

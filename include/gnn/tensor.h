@@ -119,10 +119,8 @@ static inline gnn_ints_t gnn__ints_void(const void *array)
 /**
  * A contiguous rows x cols view of `data`.
  *
- * @param[in] data        (rows x cols) row-major, borrowed; &x[0][0] of a matrix
- *                        gnn_real_t x[N][D]. Not const, since one type serves inputs and outputs;
- *                        inputs are only read
- * @param[in] rows, cols  the shape
+ * @param[in] data  (rows x cols) row-major, borrowed; &x[0][0] of a matrix gnn_real_t x[N][D]. Not
+ *                  const, since one type serves inputs and outputs; inputs are only read
  *
  * Threads: only the pointer is stored.
  */

@@ -74,8 +74,9 @@ typedef struct gnn_learning {
  * Trains byte-level BPE with GPT-2's pre-tokenization: the most frequent pair of tokens is merged,
  * repeatedly. Ties are broken by the smaller ids, so that the same texts give the same tokenizer.
  *
+ * @param[in] how  NULL: all defaults
  * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: a text is not UTF-8; GNN_EOVERFLOW; GNN_EMEMORY.
- *   Paper: Sennrich et al. 2016.
+ *         Paper: Sennrich et al. 2016.
  */
 GNN_API int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
                                 const gnn_learning_t *how);

@@ -340,8 +340,8 @@ typedef struct gnn_train_result {
  * @param[out] result  also of a training that stopped early; may be NULL
  * @return GNN_OK; GNN_EINVALID (a NULL, a setting, no such split, no training nodes);
  *         GNN_EUNSUPPORTED: settings that exclude each other; GNN_ESHAPE; GNN_ENUMERIC: the loss is
- *         not finite, with the first tensor that is not; GNN_ESTOPPED: by config->stop; GNN_EIO and
- *         GNN_EFORMAT: the checkpoint; GNN_EMEMORY
+ *         not finite, with the first tensor that is not; GNN_ESTOPPED: by config->stop; GNN_EIO: a
+ *         checkpoint cannot be read or written; GNN_EFORMAT: it is damaged; GNN_EMEMORY
  */
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn_train_result_t *result);
