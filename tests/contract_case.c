@@ -18,8 +18,9 @@ void contract_open_at(int threads, gnn_precision_t level)
 {
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .precision = level}));
     context->forced = true;
+    /* In bf16 a weight and a value are rounded by 2^-9 each; a row of one pair averages nothing. */
     contract_allow(GNN_DOUBLE                      ? 0
-                   : level == GNN_PRECISION_MEDIUM ? 6e-3
+                   : level == GNN_PRECISION_MEDIUM ? 8e-3
                    : level == GNN_PRECISION_HIGH   ? 2e-5
                                                    : 0);
     ck_ok(gnn_tape_new(&tape, context));

@@ -320,10 +320,10 @@ static void multiply(gnn_context_t *context, const gnn__product_t *p, gnn_real_t
 }
 
 /* The same bits as from oneDNN, others than from OpenBLAS, which alone runs in deterministic
- * contexts. */
+ * contexts: both add K products in order, but in blocks of their own. */
 START_TEST(onednn_takes_products_with_avx2)
 {
-    enum { M = 300, N = 70, K = 333 };
+    enum { M = 300, N = 70, K = 3000 };
     char text[200];
     gnn_context_t *context, *deterministic;
     gnn_real_t *a = test_reals(M * K, 1), *b = test_reals(K * N, 2), *bias = test_reals(N, 3),

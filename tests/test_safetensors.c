@@ -128,7 +128,7 @@ START_TEST(safetensors_bad_headers)
         refused(gnn_safetensors_read, &b, NULL, GNN_EFORMAT, lengths[k].words);
     }
     refused(gnn_safetensors_read, &(bytes_t){.at = "1234567", .n = 7}, NULL, GNN_EFORMAT,
-            "at least 8");
+            "begins with 8");
 }
 END_TEST
 
