@@ -246,7 +246,7 @@ CPP
         std::puts(failed.what());
         return 1;
     }
-    return std::remove("cora.npz");
+    return std::remove("cora.npz") | std::remove("gat.safetensors");
 }
 CPP
 } >"$work/samples.cpp"
