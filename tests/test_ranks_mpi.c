@@ -185,7 +185,7 @@ END_TEST
 START_TEST(an_error_of_all_ranks_is_printed_once)
 {
     char out[8192];
-    if (!has_mpi())
+    if (GNN_DOUBLE || !has_mpi()) /* in double the largest rate does not overflow */
         return;
     ck_assert_msg(run(3, COMMAND, DIVERGES, out, sizeof out) != 0, PART, out);
     const char *found = strstr(out, "citation: ");
