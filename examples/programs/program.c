@@ -67,10 +67,13 @@ void program_nearest(FILE *file, const char *word, const char *const *names, int
 {
     const size_t length = strlen(word);
     int least = 1 + (int)(length < 64 ? length : 64) / 4, said = 0;
+    int near = 0;
     for (int k = 0; k < count; k++)
         least = distance(word, names[k]) < least ? distance(word, names[k]) : least;
     for (int k = 0; k < count; k++)
-        if (distance(word, names[k]) == least || (length > 2 && strstr(names[k], word)))
+        near |= distance(word, names[k]) == least;
+    for (int k = 0; k < count; k++)
+        if (near ? distance(word, names[k]) == least : length > 2 && strstr(names[k], word))
             fprintf(file, "%s%s", said++ ? " or " : "; did you mean ", names[k]);
     if (said)
         fputc('?', file);
