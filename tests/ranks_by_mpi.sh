@@ -11,10 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 mpicc=${MPICC:-mpicc} mpirun=${MPIRUN:-mpirun}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
-    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=^tcp \
-    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 \
-    OMP_NUM_THREADS=1
+. "$root/tests/mpi_env.sh"
 # what meson links, without its MPI
 libraries=$(ninja -C "$build" -t commands tests/ranks_job | tail -1 |
     sed 's/.*--start-group//; s/-Wl,--end-group.*//' | tr ' ' '\n' |

@@ -9,10 +9,7 @@ job=$1 kills=$2 seed=${3:-1}
 mpirun=${MPIRUN:-mpirun}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
-    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=^tcp \
-    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_mpi_yield_when_idle=1 \
-    OMP_NUM_THREADS=1
+. "$(dirname -- "$0")/mpi_env.sh"
 
 fail() {
     echo "kill $k ($mode): $*"

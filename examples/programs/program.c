@@ -68,10 +68,11 @@ void program_nearest(FILE *file, const char *word, const char *const *names, int
     const size_t length = strlen(word);
     int least = 1 + (int)(length < 64 ? length : 64) / 4, said = 0;
     int near = 0;
-    for (int k = 0; k < count; k++)
-        least = distance(word, names[k]) < least ? distance(word, names[k]) : least;
-    for (int k = 0; k < count; k++)
-        near |= distance(word, names[k]) == least;
+    for (int k = 0; k < count; k++) {
+        const int d = distance(word, names[k]);
+        near |= d <= least;
+        least = d < least ? d : least;
+    }
     for (int k = 0; k < count; k++)
         if (near ? distance(word, names[k]) == least : length > 2 && strstr(names[k], word))
             fprintf(file, "%s%s", said++ ? " or " : "; did you mean ", names[k]);

@@ -99,7 +99,8 @@ static void run_passes(const passes_t *p, lanes_t *x, lanes_t *y)
         const int64_t r = p->radix[stage], m = n / r;
         for (int64_t a = 0; a < m; a++)
             for (int64_t q = 0; q < stride; q++) {
-                const lanes_t from = lanes_at(x, q + stride * a), to = lanes_at(y, q + stride * r * a);
+                const lanes_t from = lanes_at(x, q + stride * a),
+                              to = lanes_at(y, q + stride * r * a);
                 butterfly(p, r, stride * a, &from, stride * m, &to, stride);
             }
         const lanes_t swapped = *x;
