@@ -3,9 +3,9 @@
     python3 docs/tasks.py [--write]     without --write it compares, and exits with 1 if a file differs
 """
 import os
-import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from current import ROOT, read, write_or_compare
+
 RESULTS = os.path.join(ROOT, "bench", "results", "tasks.tsv")
 PAGE = os.path.join(ROOT, "docs", "tasks.md")
 FIGURES = os.path.join(ROOT, "docs", "figures", "tasks")
@@ -21,11 +21,6 @@ next word is the one that followed the last time. Pre-norm Transformers with rot
 Chance is 0.0625."""),
 }
 COLORS = ["#36a", "#c53", "#283", "#949"]
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def results():
@@ -85,15 +80,7 @@ def main():
     found = results()
     files = {PAGE: page(found)}
     files.update({os.path.join(FIGURES, task + ".svg"): curves(TASKS[task][0], systems) for task, systems in found.items()})
-    if "--write" in sys.argv[1:]:
-        os.makedirs(FIGURES, exist_ok=True)
-        for path, content in files.items():
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(content)
-        return
-    wrong = [os.path.relpath(p, ROOT) for p, content in files.items() if not os.path.exists(p) or read(p) != content]
-    if wrong:
-        sys.exit("not what the results say (docs/tasks.py --write mends it): " + ", ".join(wrong))
+    write_or_compare(files, FIGURES, "results")
 
 
 main()

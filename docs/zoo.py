@@ -13,7 +13,8 @@ import re
 import sys
 import textwrap
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from current import ROOT, read, write_or_compare
+
 ZOO = os.path.join(ROOT, "tests", "zoo")
 PAGE = os.path.join(ROOT, "docs", "zoo.md")
 PICTURES = os.path.join(ROOT, "docs", "figures", "zoo")
@@ -41,11 +42,6 @@ step has is an input. `BIND`, `TURN` and `SET` say which array of the golden fil
 a program that trains needs none of them. `n` is the count of rows, `d` their width, `m` that of
 senders or edges.
 """
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def joined(comment):
@@ -247,16 +243,7 @@ def main():
     text, drawn = page()
     files = {PAGE: text}
     files.update({os.path.join(PICTURES, case + ".svg"): svg for case, svg in drawn.items()})
-    if "--write" in sys.argv[1:]:
-        os.makedirs(PICTURES, exist_ok=True)
-        for path, content in files.items():
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(content)
-        return
-    there = {os.path.join(PICTURES, f) for f in (os.listdir(PICTURES) if os.path.isdir(PICTURES) else [])}
-    wrong = [p for p, content in files.items() if not os.path.exists(p) or read(p) != content] + sorted(there - set(files))
-    if wrong:
-        sys.exit("not what the entries say (docs/zoo.py --write mends it): " + ", ".join(os.path.relpath(p, ROOT) for p in wrong))
+    write_or_compare(files, PICTURES, "entries")
 
 
 main()
