@@ -69,10 +69,11 @@ void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
 /* ---- topologies.c, patterns.c ---- */
 
-/* An option of a topology, "name=value" with a value of at least `least`. */
+/* An option of a topology, "name=value" with a value from `least` to `most`; most 0: 18 digits. At
+ * most 32 options. */
 typedef struct gnn__topology_option {
     const char *name;
-    int64_t *value, least;
+    int64_t *value, least, most;
 } gnn__topology_option_t;
 /* Reads the options; *graph becomes NULL, as on every failure of a constructor. GNN_EINVALID names
  * the topology, the text and the options that exist. */

@@ -2,11 +2,11 @@
  * a list of parts, each with one run of senders per receiver, so that memory is O(n) per part. */
 #include <graphs/build.h>
 
-enum { OPTIONS = 5, MOST_PARTS = 200 };
+enum { OPTIONS = 5, MOST_PARTS = 200, MOST_OPTION = 1 << 30 };
 
 /* The settings of a pattern, and the segment that is filled. */
 typedef struct {
-    int64_t option[OPTIONS]; /* at most 2^30, so that products of two fit */
+    int64_t option[OPTIONS]; /* at most MOST_OPTION, so that products of two fit */
     int64_t seed;
     int64_t n_dst, n_src; /* of the segment */
     int64_t length;       /* that was given for it */
@@ -155,7 +155,7 @@ static int deliver_parts(gnn_graph_t **graph, const shape_t *s, sizes_t *sizes, 
 /* Reads options into s->option, in their order, and an option `seed` into s->seed. */
 typedef struct {
     const char *name;
-    int64_t least;
+    int64_t least, most; /* most 0: MOST_OPTION; of a seed, any */
 } setting_t;
 
 static int read_settings(gnn_graph_t **graph, const char *topology, const char *text, shape_t *s,
@@ -163,18 +163,17 @@ static int read_settings(gnn_graph_t **graph, const char *topology, const char *
 {
     gnn__topology_option_t options[OPTIONS + 1];
     int64_t count = 0;
-    for (; settings[count].name; count++)
-        options[count] = (gnn__topology_option_t){
-            settings[count].name,
-            strcmp(settings[count].name, "seed") == 0 ? &s->seed : &s->option[count],
-            settings[count].least};
-    GNN_TRY(gnn__topology_options(graph, topology, text, count, options));
-    for (int k = 0; k < OPTIONS; k++)
-        s->option[k] = gnn__min(s->option[k], (int64_t)1 << 30);
-    return GNN_OK;
+    for (; settings[count].name; count++) {
+        const setting_t *own = &settings[count];
+        const bool seed = strcmp(own->name, "seed") == 0;
+        options[count] =
+            (gnn__topology_option_t){own->name, seed ? &s->seed : &s->option[count], own->least,
+                                     own->most || seed ? own->most : MOST_OPTION};
+    }
+    return gnn__topology_options(graph, topology, text, count, options);
 }
 
-#define SETTINGS(...) ((const setting_t[]){__VA_ARGS__, {NULL, 0}})
+#define SETTINGS(...) ((const setting_t[]){__VA_ARGS__, {.name = NULL}})
 
 /* ---- block ---- */
 
@@ -197,8 +196,9 @@ int gnn__topology_block(gnn_graph_t **graph, int64_t segments, const int64_t *le
                         const char *options)
 {
     shape_t s = {.option = {4, 0, 0, 0}};
-    GNN_TRY(read_settings(graph, "block", options, &s,
-                          SETTINGS({"size", 1}, {"back", 0}, {"ahead", 0}, {"causal", 0})));
+    GNN_TRY(
+        read_settings(graph, "block", options, &s,
+                      SETTINGS({"size", 1, 0}, {"back", 0, 0}, {"ahead", 0, 0}, {"causal", 0, 1})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths, PARTS({.run = block_run}));
 }
 
@@ -238,7 +238,8 @@ int gnn__topology_strided(gnn_graph_t **graph, int64_t segments, const int64_t *
                           const char *options)
 {
     shape_t s = {.option = {4, 1}};
-    GNN_TRY(read_settings(graph, "strided", options, &s, SETTINGS({"stride", 1}, {"causal", 0})));
+    GNN_TRY(
+        read_settings(graph, "strided", options, &s, SETTINGS({"stride", 1, 0}, {"causal", 0, 1})));
     const part_t parts[] = {{.run = near_run},
                             {.run = earlier_run, .key = residue, .grouped = true},
                             {.run = later_run, .key = residue, .grouped = true}};
@@ -275,7 +276,7 @@ int gnn__topology_fixed(gnn_graph_t **graph, int64_t segments, const int64_t *le
                         const char *options)
 {
     shape_t s = {.option = {4, 1}};
-    GNN_TRY(read_settings(graph, "fixed", options, &s, SETTINGS({"size", 1}, {"summaries", 1})));
+    GNN_TRY(read_settings(graph, "fixed", options, &s, SETTINGS({"size", 1, 0}, {"summaries", 1, 0})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths,
                          PARTS({.run = own_block_run}, {.run = summaries_run, .key = is_no_summary}));
 }
@@ -295,7 +296,7 @@ int gnn__topology_prefix(gnn_graph_t **graph, int64_t segments, const int64_t *l
                          const char *options)
 {
     shape_t s = {.option = {1}};
-    GNN_TRY(read_settings(graph, "prefix", options, &s, SETTINGS({"prefix", 0})));
+    GNN_TRY(read_settings(graph, "prefix", options, &s, SETTINGS({"prefix", 0, 0})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths, PARTS({.run = prefix_run}));
 }
 
@@ -321,7 +322,7 @@ int gnn__topology_sink(gnn_graph_t **graph, int64_t segments, const int64_t *len
                        const char *options)
 {
     shape_t s = {.option = {4, 1}};
-    GNN_TRY(read_settings(graph, "sink", options, &s, SETTINGS({"width", 0}, {"sinks", 0})));
+    GNN_TRY(read_settings(graph, "sink", options, &s, SETTINGS({"width", 0, 0}, {"sinks", 0, 0})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths,
                          PARTS({.run = last_run}, {.run = sink_run}));
 }
@@ -356,7 +357,7 @@ int gnn__topology_pool(gnn_graph_t **graph, int64_t segments, const int64_t *len
                        const char *options)
 {
     shape_t s = {.option = {1}};
-    GNN_TRY(read_settings(graph, "pool", options, &s, SETTINGS({"size", 1}, {"stride", 0})));
+    GNN_TRY(read_settings(graph, "pool", options, &s, SETTINGS({"size", 1, 0}, {"stride", 0, 0})));
     return deliver_parts(graph, &s, pooled_sizes, segments, lengths, PARTS({.run = pool_run}));
 }
 
@@ -375,7 +376,7 @@ int gnn__topology_unpool(gnn_graph_t **graph, int64_t segments, const int64_t *l
                          const char *options)
 {
     shape_t s = {.option = {1}};
-    GNN_TRY(read_settings(graph, "unpool", options, &s, SETTINGS({"size", 1})));
+    GNN_TRY(read_settings(graph, "unpool", options, &s, SETTINGS({"size", 1, 0})));
     return deliver_parts(graph, &s, unpooled_sizes, segments, lengths, PARTS({.run = unpool_run}));
 }
 
@@ -403,7 +404,7 @@ int gnn__topology_grid(gnn_graph_t **graph, int64_t segments, const int64_t *len
 {
     shape_t s = {.option = {4, 1}};
     part_t parts[MOST_PARTS];
-    GNN_TRY(read_settings(graph, "grid", options, &s, SETTINGS({"columns", 1}, {"width", 0})));
+    GNN_TRY(read_settings(graph, "grid", options, &s, SETTINGS({"columns", 1, 0}, {"width", 0, 0})));
     const int64_t reach = s.option[REACH];
     if (reach > MOST_PARTS / 2 - 1)
         return gnn__error(GNN_EUNSUPPORTED, "topology grid: width=%lld, expected at most %d",
@@ -446,7 +447,7 @@ int gnn__topology_axial(gnn_graph_t **graph, int64_t segments, const int64_t *le
                         const char *options)
 {
     shape_t s = {.option = {4}};
-    GNN_TRY(read_settings(graph, "axial", options, &s, SETTINGS({"columns", 1})));
+    GNN_TRY(read_settings(graph, "axial", options, &s, SETTINGS({"columns", 1, 0})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths,
                          PARTS({.run = row_run}, {.run = above_run, .key = column_of, .grouped = true},
                                {.run = below_run, .key = column_of, .grouped = true}));
@@ -484,8 +485,9 @@ int gnn__topology_grid_windows(gnn_graph_t **graph, int64_t segments, const int6
                                const char *options)
 {
     shape_t s = {.option = {4, 2}};
-    GNN_TRY(read_settings(graph, "grid_windows", options, &s,
-                          SETTINGS({"columns", 1}, {"size", 1}, {"across", 0}, {"shift", 0})));
+    GNN_TRY(read_settings(
+        graph, "grid_windows", options, &s,
+        SETTINGS({"columns", 1, 0}, {"size", 1, 0}, {"across", 0, 0}, {"shift", 0, 0})));
     return deliver_parts(graph, &s, equal_sizes, segments, lengths,
                          PARTS({.run = group_run, .key = window_of, .grouped = true}));
 }
@@ -562,7 +564,7 @@ int gnn__topology_tree(gnn_graph_t **graph, int64_t segments, const int64_t *len
     shape_t s = {.option = {1, MOST_LEVELS}};
     part_t parts[1 + 3 * MOST_LEVELS];
     int64_t longest = 0, n_parts = 0;
-    GNN_TRY(read_settings(graph, "tree", options, &s, SETTINGS({"width", 1}, {"levels", 0})));
+    GNN_TRY(read_settings(graph, "tree", options, &s, SETTINGS({"width", 1, 0}, {"levels", 0, 0})));
     GNN_TRY(check_lengths(segments, lengths));
     for (int64_t k = 0; k < segments; k++)
         longest = gnn__max(longest, lengths[k]);
@@ -722,7 +724,8 @@ int gnn__topology_random(gnn_graph_t **graph, int64_t segments, const int64_t *l
                          const char *options)
 {
     shape_t read = {.option = {1}, .seed = 1};
-    GNN_TRY(read_settings(graph, "random", options, &read, SETTINGS({"senders", 0}, {"seed", 0})));
+    GNN_TRY(read_settings(graph, "random", options, &read,
+                          SETTINGS({"senders", 0, 0}, {"seed", 0, 0})));
     const shape_t s = {.option = {[BLOCK] = 1, [RANDOM] = read.option[0]}, .seed = read.seed};
     return draw_pattern(graph, s, segments, lengths, PARTS({.run = near_blocks_run}));
 }
@@ -731,9 +734,9 @@ int gnn__topology_bigbird(gnn_graph_t **graph, int64_t segments, const int64_t *
                           const char *options)
 {
     shape_t s = {.option = {1, 1, 1, 1}, .seed = 1};
-    GNN_TRY(read_settings(
-        graph, "bigbird", options, &s,
-        SETTINGS({"size", 1}, {"window", 0}, {"globals", 0}, {"random", 0}, {"seed", 0})));
+    GNN_TRY(read_settings(graph, "bigbird", options, &s,
+                          SETTINGS({"size", 1, 0}, {"window", 0, 0}, {"globals", 0, 0},
+                                   {"random", 0, 0}, {"seed", 0, 0})));
     return draw_pattern(
         graph, s, segments, lengths,
         PARTS({.run = whole_run}, {.run = near_blocks_run}, {.run = first_run}, {.run = end_run}));

@@ -14,11 +14,13 @@ static int unknown_option(const char *topology, const char *text, size_t length,
                       (int)(length < 80 ? length : 80), text, *known ? known : "no options");
 }
 
+#define MOST INT64_C(999999999999999999) /* 18 digits cannot overflow */
+
 /* Reads `text` as a decimal integer without sign; false for anything else. */
 static bool read_integer(const char *text, size_t length, int64_t *value)
 {
     int64_t digits = 0;
-    if (length == 0 || length > 18) /* 18 digits cannot overflow */
+    if (length == 0 || length > 18)
         return false;
     for (size_t k = 0; k < length; k++) {
         if (text[k] < '0' || text[k] > '9')
@@ -30,7 +32,7 @@ static bool read_integer(const char *text, size_t length, int64_t *value)
 }
 
 static int read_option(const char *topology, const char *text, size_t length, int64_t count,
-                       const gnn__topology_option_t *options)
+                       const gnn__topology_option_t *options, unsigned *given)
 {
     const char *equals = memchr(text, '=', length);
     size_t name = equals ? (size_t)(equals - text) : length;
@@ -38,10 +40,17 @@ static int read_option(const char *topology, const char *text, size_t length, in
         const gnn__topology_option_t *o = &options[k];
         if (strlen(o->name) != name || memcmp(o->name, text, name) != 0)
             continue;
-        if (!equals || !read_integer(equals + 1, length - name - 1, o->value) || *o->value < o->least)
-            return gnn__error(
-                GNN_EINVALID, "\"%.*s\" of topology %s: expected %s=integer, at least %lld",
-                (int)(length < 80 ? length : 80), text, topology, o->name, (long long)o->least);
+        const int64_t most = o->most ? o->most : MOST;
+        if (*given & 1u << k)
+            return gnn__error(GNN_EINVALID, "topology %s: option %s is given twice", topology,
+                              o->name);
+        *given |= 1u << k;
+        if (!equals || !read_integer(equals + 1, length - name - 1, o->value) ||
+            *o->value < o->least || *o->value > most)
+            return gnn__error(GNN_EINVALID,
+                              "\"%.*s\" of topology %s: expected %s=integer, %lld to %lld",
+                              (int)(length < 80 ? length : 80), text, topology, o->name,
+                              (long long)o->least, (long long)most);
         return GNN_OK;
     }
     return unknown_option(topology, text, name, count, options);
@@ -50,11 +59,12 @@ static int read_option(const char *topology, const char *text, size_t length, in
 int gnn__topology_options(gnn_graph_t **graph, const char *topology, const char *text,
                           int64_t count, const gnn__topology_option_t *options)
 {
+    unsigned given = 0;
     if (graph)
         *graph = NULL;
     while (text && *text) {
         size_t length = strcspn(text, ",");
-        GNN_TRY(read_option(topology, text, length, count, options));
+        GNN_TRY(read_option(topology, text, length, count, options, &given));
         text += length + (text[length] == ',');
     }
     return GNN_OK;
@@ -139,7 +149,7 @@ int gnn__topology_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t
 {
     int64_t receivers = 0, *dst_lengths = NULL;
     GNN_TRY(gnn__topology_options(graph, "bipartite", options, 1,
-                                  (gnn__topology_option_t[]){{"receivers", &receivers, 0}}));
+                                  (gnn__topology_option_t[]){{"receivers", &receivers, 0, 0}}));
     if (receivers == 0 || segments <= 0)
         return gnn_graph_bipartite(graph, segments, lengths, lengths);
     GNN_TRY(gnn__new(&dst_lengths, segments, sizeof *dst_lengths, "segment lengths"));
@@ -219,9 +229,9 @@ int gnn__topology_window(gnn_graph_t **graph, int64_t segments, const int64_t *l
 {
     int64_t width = 1, dilation = 1, causal = 0;
     GNN_TRY(gnn__topology_options(graph, "window", options, 3,
-                                  (gnn__topology_option_t[]){{"width", &width, 0},
-                                                             {"dilation", &dilation, 1},
-                                                             {"causal", &causal, 0}}));
+                                  (gnn__topology_option_t[]){{"width", &width, 0, 0},
+                                                             {"dilation", &dilation, 1, 0},
+                                                             {"causal", &causal, 0, 1}}));
     return gnn_graph_window(graph, segments, lengths, width, dilation, causal ? GNN_ON : GNN_OFF);
 }
 
@@ -358,7 +368,7 @@ int gnn__topology_window_global(gnn_graph_t **graph, int64_t segments, const int
     gnn_graph_t *check;
     GNN_TRY(gnn__topology_options(
         graph, "window_global", options, 2,
-        (gnn__topology_option_t[]){{"width", &width, 0}, {"globals", &each, 0}}));
+        (gnn__topology_option_t[]){{"width", &width, 0, 0}, {"globals", &each, 0, 0}}));
     GNN_TRY(gnn__graph_new_segments(&check, segments, lengths, lengths,
                                     0)); /* checks the lengths, which first_nodes relies on */
     gnn_graph_free(check);

@@ -119,6 +119,37 @@ START_TEST(class_weights_must_be_finite)
 }
 END_TEST
 
+/* A last layer with more or fewer columns than the set has classes, for nodes and samples. */
+START_TEST(widths_that_are_not_the_classes)
+{
+    static const int64_t all[] = {-1, -1};
+    const gnn_sampling_t sampling = {.sampler = {.method = "around", .hops = 2, .fan_outs = all}};
+    gnn_data_t *data = small_set(false);
+    gnn_context_t *context = context_of(1);
+    double value;
+    for (int out = 1; out <= 4; out++)
+        for (int sampled = 0; sampled < 2; sampled++) {
+            const gnn_train_config_t config = {.epochs = 1, .sampling = sampled ? &sampling : NULL};
+            gnn_model_t *model;
+            char words[96];
+            ck_ok(gnn_model_new(
+                &model, context, 2,
+                (gnn_layer_config_t[]){GNN_GCN(.in = F, .out = 4), GNN_GCN(.in = 4, .out = out)}));
+            snprintf(words, sizeof words,
+                     "the loss expects a column of logits per class, 2, got %d", out);
+            if (out == 2)
+                ck_ok(gnn_train(model, context, data, &config, NULL));
+            else
+                ck_fails(gnn_train(model, context, data, &config, NULL), GNN_ESHAPE, words);
+            ck_ok(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_OFF));
+            ck_ok(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value));
+            gnn_model_free(model);
+        }
+    gnn_context_free(context);
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(resuming_needs_the_same_data)
 {
     gnn_data_t *data = small_set(false), *turned = small_set(true);
@@ -274,6 +305,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, a_child_of_fork_computes);
     tcase_add_test(tests, class_weights_must_be_finite);
+    tcase_add_test(tests, widths_that_are_not_the_classes);
     tcase_add_test(tests, resuming_needs_the_same_data);
     tcase_add_test(tests, checkpoints_that_cannot_be_written);
     tcase_add_test(tests, model_files_are_flat_and_bounded);

@@ -108,6 +108,9 @@ static const struct {
     {"A", "1, 8\n", "node 8, there are 1 to 7"},
     {"A", "1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n", "leaves the segment"},
     {"A", "1\n", "A: line 1"},
+    {"A", "1, 2, 0.5\n", "A: line 1, column 3: two nodes are expected, \"0.5\" came too"},
+    {"graph_labels", "1, 2\n1, 2\n1, 2\n", "graph_labels: line 1: one number is expected, 2 came"},
+    {"node_labels", "1, 2\n1\n", "node_labels: line 2: 1 numbers, the lines before have 2"},
     {"graph_indicator", "1\n3\n", "node 2 is of graph 3, expected is 1 or 2"},
     {"graph_indicator", "0\n1\n", "numbered from 1"},
     {"graph_labels", "1\n2\n", "graph_labels: 2 lines, expected are 3"},
@@ -121,6 +124,29 @@ START_TEST(wrong_tu_folders_are_refused)
     ck_assert_int_ne(gnn_data_open(&data, path), GNN_OK);
     ck_assert_msg(strstr(gnn_error_message(), bad_folders[_i].words), "%s", gnn_error_message());
     ck_assert_ptr_null(data);
+}
+END_TEST
+
+/* Each column of labels is one-hot: two kinds and three; a constant one is left out. */
+START_TEST(several_labels_of_a_tu_node)
+{
+    gnn_data_t *data = opened(
+        write_tu("node_labels", "7, 1, 0\n7, 2, 0\n9, 3, 0\n9, 1, 0\n7, 2, 0\n7, 3, 0\n7, 1, 0\n"));
+    static const double rows[2][7] = {{5, 6, 0, 1, 0, 0, 1}, {13, 14, 1, 0, 1, 0, 0}};
+    ck_assert_int_eq(gnn_data_features(data), 7);
+    for (int c = 0; c < 7; c++)
+        ck_assert(feature(data, 2, c) == rows[0][c] && feature(data, 6, c) == rows[1][c]);
+    gnn_data_free(data);
+    remove(in_folder("tu/T_node_attributes.txt"));
+    data = opened(in_folder("tu"));
+    ck_assert_int_eq(gnn_data_features(data), 5);
+    ck_assert(feature(data, 2, 1) == 1 && feature(data, 2, 4) == 1 && feature(data, 2, 0) == 0);
+    gnn_data_free(data);
+    write_text("tu/U_A.txt", "1, 2\n");
+    ck_fails(gnn_data_open(&data, in_folder("tu")), GNN_EFORMAT,
+             "a folder has one set of TU Dortmund");
+    ck_assert_ptr_null(data);
+    remove(in_folder("tu/U_A.txt"));
 }
 END_TEST
 
@@ -497,6 +523,7 @@ int main(void)
     tcase_add_test(tests, a_tu_folder);
     tcase_add_loop_test(tests, wrong_tu_folders_are_refused, 0,
                         sizeof bad_folders / sizeof *bad_folders);
+    tcase_add_test(tests, several_labels_of_a_tu_node);
     tcase_add_test(tests, a_description_counts_the_graphs);
     tcase_add_test(tests, readers_survive_failing_allocations);
     tcase_add_test(tests, graphs_are_cut_where_no_edge_passes);

@@ -56,12 +56,17 @@ static const struct {
     {BOOL("test_mask", 4, 0, 0, 0, 1), GNN_EFORMAT,
      "test_mask: split 0 takes node 3, which has no label"},
     {FLOAT32("test_mask", 4, 0, 0, 1, 0), GNN_EFORMAT, "test_mask: whole numbers"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, 1, 1, 4), GNN_EFORMAT,
-     "edges: node 4 in row 1, there are 4 nodes"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, -1, 1, 3), GNN_EFORMAT,
-     "edges: node -1 in row 0, there are 4 nodes"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 3, 0, 1, 1, 3, 0, 0), GNN_EFORMAT,
-     "edges: its shape is 2 x 3, expected m x 2"},
+    {INT32("attr_indices", 4, 0, 0, 1, 0), GNN_EFORMAT,
+     "attr_indices: column 0 stands twice in row 0"},
+    {INT32("y", 4, 0, 1, 0, 1), GNN_EFORMAT, "labels and y: one of the two is expected"},
+    {MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 1, 1, 2, 3, 4), GNN_EFORMAT,
+     "x and attr_indptr: one of the two is expected"},
+    {MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 2, 1, 0, 1), GNN_EFORMAT,
+     "edge_index and adj_indptr: one of the two is expected"},
+    {FLOAT32("edge_weight", 5, 1, 2, 3, 4, 5), GNN_EFORMAT, "edge_weight"},
+    {BOOL("train_masks", 4, 0, 1, 0, 0), GNN_EFORMAT, "train_mask and train_masks"},
+    {INT64("num_nodes", 1, 9), GNN_EFORMAT, "num_nodes: 9, labels and features are of 4 nodes"},
+    {INT64("num_nodes", 2, 4, 4), GNN_EFORMAT, "num_nodes: 4 and more values"},
 };
 
 START_TEST(wrong_sets_are_named)
@@ -70,6 +75,29 @@ START_TEST(wrong_sets_are_named)
     ck_fails(gnn_data_open(&data, write_tiny(1, &wrong[_i].change)), wrong[_i].code, wrong[_i].words);
     ck_assert_ptr_null(data);
     ck_assert_msg(strncmp(gnn_error_message(), "tiny.npz: ", 10) == 0, "\"%s\"", gnn_error_message());
+}
+END_TEST
+
+START_TEST(wrong_edges)
+{
+    const struct {
+        gnn_array_t edges;
+        const char *words;
+    } cases[] = {
+        {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, 1, 1, 4),
+         "edges: node 4 in row 1, there are 4 nodes"},
+        {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, -1, 1, 3),
+         "edges: node -1 in row 0, there are 4 nodes"},
+        {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 3, 0, 1, 1, 3, 0, 0),
+         "edges: its shape is 2 x 3, expected m x 2"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const gnn_array_t changes[] = {
+            {.name = "adj_indptr", .ndim = -1}, {.name = "adj_data", .ndim = -1}, cases[k].edges};
+        gnn_data_t *data = (gnn_data_t *)1;
+        ck_fails(gnn_data_open(&data, write_tiny(3, changes)), GNN_EFORMAT, cases[k].words);
+        ck_assert_ptr_null(data);
+    }
 }
 END_TEST
 
@@ -139,6 +167,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, wrong_sets_are_named, 0, (int)(sizeof wrong / sizeof wrong[0]));
+    tcase_add_test(tests, wrong_edges);
     tcase_add_test(tests, wrong_dense_features);
     tcase_add_test(tests, objects_in_place_of_numbers_are_named);
     tcase_add_test(tests, every_allocation_of_a_set_fails_once);

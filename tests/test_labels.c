@@ -332,6 +332,12 @@ START_TEST(wrong_matrix_market_is_refused)
         {HEAD "pattern general\n2 2 3\n1 2\n", GNN_EFORMAT, "3 entries are said, 1 came"},
         {HEAD "pattern general\n2000000 2000000 1\n1 2\n", GNN_EFORMAT, "2000000 nodes"},
         {HEAD "pattern\n2 2 1\n1 2\n", GNN_EFORMAT, "five words"},
+        {HEAD "pattern general more\n2 2 1\n1 2\n", GNN_EFORMAT, "\"more\" came too"},
+        {HEAD "integer general\n2 2 1\n1 2 1.5\n", GNN_EFORMAT,
+         "line 3, column 3: an integer is expected, as the first line says, \"1.5\" came"},
+        {HEAD "real symmetric\n2 2 2\n2 1 1\n1 2 3\n", GNN_EFORMAT,
+         "line 4, column 1: entries on one side of the diagonal are expected"},
+        {"2 2 1\n1 2\n", GNN_EFORMAT, "bad.mtx: a first line \"%%MatrixMarket"},
     };
     gnn_data_t *data;
     ck_fails(gnn_data_open(&data, write_text("bad.mtx", bad[_i].text)), bad[_i].code, bad[_i].words);
@@ -357,7 +363,7 @@ int main(void)
     tcase_add_loop_test(tests, one_rule_of_direction_for_all_forms, 0, 4);
     tcase_add_test(tests, edge_lists_keep_their_direction);
     tcase_add_loop_test(tests, matrix_market, 0, 4);
-    tcase_add_loop_test(tests, wrong_matrix_market_is_refused, 0, 10);
+    tcase_add_loop_test(tests, wrong_matrix_market_is_refused, 0, 14);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -11,6 +11,8 @@ START_TEST(wrong_gml_is_refused)
         {"graph [ node [ id 1 ] edge [ source 1 target 2 ] ]", "igraph: "},
         {"graph [ node [ id 1 ] ", "igraph: "},
         {"graph [ ]", "no node"},
+        {"graph [ node [ id 1 label \"graph\" ] ]\ngraph [ node [ id 1 ] ]",
+         "line 2: a second graph, files of one graph are read"},
     };
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
         ck_refused(write_text("g.gml", wrong[k].text), "g.gml: ", GNN_EFORMAT, wrong[k].words);
@@ -32,6 +34,24 @@ START_TEST(gml_with_oversized_counts_is_refused)
     at += (size_t)snprintf(text + at, sizeof text - at, "] ]");
     ck_refused(write_bytes("g.gml", text, at), "g.gml: ", GNN_EFORMAT,
                "12003 attributes of 30000 nodes");
+}
+END_TEST
+
+/* Attributes that are not read are named; those of names are not. */
+START_TEST(attributes_that_are_not_read_are_listed)
+{
+    char text[512];
+    gnn_data_t *data =
+        opened(write_text("g.gml", "graph [ node [ id 1 label \"a\" ] node [ id 2 graph \"b\" ] "
+                                   "edge [ source 1 target 2 value 3 ] ]"));
+    gnn_data_describe(data, text, sizeof text);
+    ck_assert_msg(strstr(text, "; not read: graph, value") != NULL, "%s", text);
+    gnn_data_free(data);
+    data = opened(write_text("g.gml", "graph [ node [ id 1 label \"a\" ] node [ id 2 ] "
+                                      "edge [ source 1 target 2 weight 3 ] ]"));
+    gnn_data_describe(data, text, sizeof text);
+    ck_assert_msg(!strstr(text, "not read"), "%s", text);
+    gnn_data_free(data);
 }
 END_TEST
 #endif
@@ -108,6 +128,7 @@ int main(void)
 #if GNN_WITH_IGRAPH
     tcase_add_test(tests, wrong_gml_is_refused);
     tcase_add_test(tests, gml_with_oversized_counts_is_refused);
+    tcase_add_test(tests, attributes_that_are_not_read_are_listed);
 #endif
     tcase_add_test(tests, formats_that_only_igraph_reads_are_named);
     tcase_add_test(tests, other_formats_are_named);

@@ -234,7 +234,7 @@ START_TEST(a_comma_locale_changes_nothing)
     ck_ok(gnn_data_add_csv(data, write_text("x.csv", "1.5;1\n2.5;2e-1\n"), NULL));
     ck_assert(feature(data, 1, 0) == 2.5 && feature(data, 1, 1) == (double)(gnn_real_t)0.2);
     ck_fails(gnn_data_add_csv(data, write_text("x.csv", "1,5;1\n2,5;2\n3;4\n"), NULL), GNN_EFORMAT,
-             "x.csv: line 2, column 1: a number is expected, \"2,5\" came");
+             "x.csv: line 1, column 1: a number is expected, \"1,5\" came");
     gnn_data_free(data);
     setlocale(LC_NUMERIC, "C");
 }

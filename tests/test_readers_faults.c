@@ -129,6 +129,7 @@ static const struct {
     {"raw/edge.csv.gz", "0,-1\n", GNN_EFORMAT, "edge: line 1, column 2: node -1, there are 4 nodes"},
     {"raw/edge.csv.gz", "0\n", GNN_EFORMAT, "edge: line 1: two node numbers are expected, one came"},
     {"raw/edge.csv.gz", NULL, GNN_EIO, "edge.csv.gz: No such file"},
+    {"split/time/train.csv.gz", "0\n0\n", GNN_EFORMAT, "train: line 2, column 1: node 0 stands twice"},
     {"raw/node-feat.csv.gz", "1,2\n3\n", GNN_EFORMAT,
      "node-feat: line 2: 1 numbers, the lines before have 2"},
     {"raw/node-feat.csv.gz", "1\n2\n3\n", GNN_EFORMAT, "node-feat: 3 lines, node-label has 4"},
@@ -144,6 +145,18 @@ START_TEST(wrong_ogb_folders_are_named)
 {
     ck_refused(write_ogb(ogb_wrong[_i].part, ogb_wrong[_i].text), "", ogb_wrong[_i].code,
                ogb_wrong[_i].words);
+}
+END_TEST
+
+START_TEST(parts_of_ogb_that_contradict)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_ogb(NULL, NULL));
+    write_text("tiny_ogb/raw/edge.csv", "0,1\n");
+    ck_refused(path, "", GNN_EFORMAT, "raw/edge.csv: is there with and without .gz");
+    remove(in_folder("tiny_ogb/raw/edge.csv"));
+    write_text("tiny_ogb/raw/num-edge-list.csv", "7\n");
+    ck_refused(path, "", GNN_EFORMAT, "num-edge-list: line 1, column 1: 7 edges, edge has ");
 }
 END_TEST
 
@@ -173,9 +186,23 @@ END_TEST
 static const struct {
     const char *text, *words;
 } graphml[] = {
-    {"<graphml>", "igraph: Line 1"},
+    {"<graphml><graph>", "igraph: Line 1"},
     {"<html><body/></html>", "is a page of the web"},
-    {GRAPH(""), "igraph: "},
+    {GRAPH(""), "g.graphml: an element <graph> is expected, there is none"},
+    {GRAPH("<!-- <graph/> --><x/>"), "an element <graph> is expected"},
+    {GRAPH("<graph><node id=\"a\"/><node id=\"b\"/><hyperedge/></graph>"),
+     "line 1: a hyperedge, links of two nodes are read"},
+    {GRAPH("<graph><node id=\"a\"/><node id=\"a\"/></graph>"),
+     "2 elements <node> have 1 ids: an id stands twice"},
+    {GRAPH("<key id=\"w\" for=\"all\" attr.name=\"weight\" attr.type=\"double\"/>"
+           "<graph><node id=\"a\"/></graph>"),
+     "line 1: a key \"weight\" for all elements"},
+    {GRAPH("<key id='w' attr.name='weight' attr.type='double'/><graph><node id=\"a\"/></graph>"),
+     "line 1: a key \"weight\" for all elements"},
+    {GRAPH("<key attr.name=\"weight\" attr.type=\"double\" for=\"edge\" id=\"w\"/><graph>"
+           "<node id=\"a\"/><edge source=\"a\" target=\"a\">\n<data key=\"w\"> 0X10</data>"
+           "</edge></graph>"),
+     "line 2: a weight in decimal digits is expected"},
     {GRAPH("<graph edgedefault=\"undirected\"></graph>"), "no node"},
     {GRAPH("<graph><node id=\"a\"></graph>"), "igraph: Line 1: Opening and ending tag mismatch"},
     {"<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>\n" GRAPH("<graph/>"),
@@ -215,6 +242,15 @@ static const struct {
     int code;
     const char *words;
 } csv[] = {
+    {"1,0x2\n3,4\n5,6\n7,8\n", NULL, GNN_EFORMAT,
+     "x.csv: line 1, column 2: a number is expected, \"0x2\" came"},
+    {"1,5;2\n3;4\n5;6\n7;8\n", NULL, GNN_EFORMAT,
+     "x.csv: line 1, column 1: a number is expected, \"1,5\" came"},
+    {"id,node,a\n0,1,2\n1,2,3\n2,0,4\n", NULL, GNN_EFORMAT,
+     "x.csv: line 1, column 1: two columns hold ids of nodes"},
+    {NULL, "a\nNA\nb\n", GNN_EFORMAT, "y.csv: line 2, column 1: a class is expected, \"NA\" came"},
+    {NULL, "kind\na\nb\na\n", GNN_EFORMAT,
+     "y.csv: one line more than the 3 nodes of the links, and no other line is \"kind\""},
     {"1,2\n3,nan\n5,6\n", NULL, GNN_ENUMERIC,
      "x.csv: line 2, column 2: a number is expected, \"nan\" is not finite"},
     {"nan,2\n3,4\n5,6\n", NULL, GNN_ENUMERIC,
@@ -291,7 +327,7 @@ static const form_t forms[] = {
     {"t.edges", "# x\n0 1\n1 2 5\n2 2\n", NULL, NULL},
     {"w.edges", "source;target\na;\"b;\"\"\"\n\"b;\"\"\";c\n", NULL, NULL},
     {"x.csv", "a,\"b\"\n1,2\n-3.5,4e-1\n0,0\n", NULL, NULL},
-    {"y.csv", "kind\n\"a\"\nb\na\n", NULL, NULL},
+    {"y.csv", "label\n\"a\"\nb\na\n", NULL, NULL},
 #if GNN_WITH_IGRAPH
     {"t.graphml", GRAPHML, NULL, NULL},
     {"t.gml", GML, NULL, NULL},
@@ -475,6 +511,7 @@ int main(void)
     tcase_add_test(tests, graphml_with_oversized_counts_is_refused);
 #endif
     tcase_add_test(tests, zero_bytes_are_refused);
+    tcase_add_test(tests, parts_of_ogb_that_contradict);
     tcase_add_test(tests, damaged_gzip);
     tcase_add_test(tests, csv_without_a_set_or_a_path);
     tcase_add_loop_test(tests, truncated_at_every_byte, 0, FORMS);

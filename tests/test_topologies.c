@@ -173,19 +173,18 @@ START_TEST(largest_settings_do_not_overflow)
     static const struct {
         const char *name, *options;
         int64_t pairs;
-    } large[] = {
-        {"block", "size=999999999999999999,back=999999999999999999,ahead=999999999999999999", 36},
-        {"strided", "stride=999999999999999999", 21},
-        {"fixed", "size=999999999999999999,summaries=999999999999999999", 21},
-        {"prefix", "prefix=999999999999999999", 36},
-        {"sink", "width=999999999999999999,sinks=999999999999999999", 21},
-        {"pool", "size=999999999999999999,stride=999999999999999999", 6},
-        {"unpool", "size=999999999999999999", 6},
-        {"axial", "columns=999999999999999999", 36},
-        {"grid", "columns=999999999999999999", 16},
-        {"grid_windows", "columns=999999999999999999,size=999999999999999999", 36},
-        {"bigbird", "size=999999999999999999,random=999999999999999999", 36},
-        {"random", "senders=999999999999999999", 36}};
+    } large[] = {{"block", "size=1073741824,back=1073741824,ahead=1073741824", 36},
+                 {"strided", "stride=1073741824", 21},
+                 {"fixed", "size=1073741824,summaries=1073741824", 21},
+                 {"prefix", "prefix=1073741824", 36},
+                 {"sink", "width=1073741824,sinks=1073741824", 21},
+                 {"pool", "size=1073741824,stride=1073741824", 6},
+                 {"unpool", "size=1073741824", 6},
+                 {"axial", "columns=1073741824", 36},
+                 {"grid", "columns=1073741824", 16},
+                 {"grid_windows", "columns=1073741824,size=1073741824", 36},
+                 {"bigbird", "size=1073741824,random=1073741824", 36},
+                 {"random", "senders=1073741824", 36}};
     const int64_t n = 6;
     for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
         gnn_graph_t *g;
@@ -194,6 +193,31 @@ START_TEST(largest_settings_do_not_overflow)
         ck_assert_msg(gnn_graph_n_pairs(g) == large[k].pairs, "%s: %lld pairs, expected %lld",
                       large[k].name, (long long)gnn_graph_n_pairs(g), (long long)large[k].pairs);
         gnn_graph_free(g);
+    }
+}
+END_TEST
+
+/* A setting that would count as another one is refused with the values that are possible. */
+START_TEST(settings_out_of_range_are_refused)
+{
+    static const struct {
+        const char *name, *options, *words;
+    } wrong[] = {
+        {"block", "size=1073741825",
+         "\"size=1073741825\" of topology block: expected size=integer, 1 to 1073741824"},
+        {"random", "senders=999999999999999999", "expected senders=integer, 0 to 1073741824"},
+        {"block", "causal=2", "expected causal=integer, 0 to 1"},
+        {"strided", "causal=7", "expected causal=integer, 0 to 1"},
+        {"window", "causal=2", "expected causal=integer, 0 to 1"},
+        {"window", "width=1000000000000000000", "expected width=integer, 0 to 999999999999999999"},
+        {"window", "width=1,width=2", "topology window: option width is given twice"},
+        {"bigbird", "seed=1,window=2,seed=1", "option seed is given twice"}};
+    const int64_t n = 6;
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        gnn_graph_t *g = (gnn_graph_t *)1;
+        ck_fails(gnn_graph_topology(&g, wrong[k].name, 1, &n, wrong[k].options), GNN_EINVALID,
+                 wrong[k].words);
+        ck_assert_ptr_null(g);
     }
 }
 END_TEST
@@ -259,7 +283,7 @@ START_TEST(unknown_patterns_and_options_are_refused)
     gnn_graph_t *g = (gnn_graph_t *)&g;
     ck_fails(gnn_graph_topology(&g, "strides", 1, &n, NULL), GNN_ENOTFOUND, "strided");
     ck_assert_ptr_null(g);
-    ck_fails(gnn_graph_topology(&g, "strided", 1, &n, "stride=0"), GNN_EINVALID, "at least 1");
+    ck_fails(gnn_graph_topology(&g, "strided", 1, &n, "stride=0"), GNN_EINVALID, "1 to 1073741824");
     ck_fails(gnn_graph_topology(&g, "bigbird", 1, &n, "seeds=0"), GNN_EINVALID,
              "it has size, window, globals, random, seed");
     ck_fails(gnn_graph_topology(&g, "grid", 1, &n, "width=100"), GNN_EUNSUPPORTED, "at most");
@@ -273,6 +297,7 @@ int main(void)
     TCase *c = tcase_create("topologies");
     tcase_add_loop_test(c, patterns_are_their_definitions, 0, sizeof patterns / sizeof *patterns);
     tcase_add_test(c, largest_settings_do_not_overflow);
+    tcase_add_test(c, settings_out_of_range_are_refused);
     tcase_add_test(c, random_senders_are_distinct_and_seeded);
     tcase_add_test(c, bigbird_is_its_definition);
     tcase_add_test(c, unknown_patterns_and_options_are_refused);

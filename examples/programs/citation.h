@@ -212,6 +212,7 @@ typedef struct {
     const outcome_t *outcome;
     history_t history;
     FILE *log;
+    const char *trial; /* the candidate of a short training; NULL: a training of the study */
     int terminal;
     double told; /* time of the last plain line in seconds */
 } watcher_t;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- sets by scale ---- */
 
@@ -49,7 +50,7 @@ static gnn_metric_t trial_metric(const options_t *o)
 
 /* The validation metric of a short training; NaN where its loss is not finite. */
 static int try_choice(double *value, const options_t *o, gnn_context_t *context, sets_t *sets,
-                      const outcome_t *at, const choice_t *choice)
+                      const outcome_t *at, const choice_t *choice, const char *what)
 {
     options_t short_one = *o;
     outcome_t out = *at;
@@ -62,7 +63,8 @@ static int try_choice(double *value, const options_t *o, gnn_context_t *context,
     r->epochs = trial_epochs(o, r);
     if (o->kind == GNN_LABELS_SEVERAL)
         r->watch = GNN_WATCH_LOSS;
-    watcher_t w = {.options = &short_one, .outcome = &out};
+    watcher_t w = {
+        .options = &short_one, .outcome = &out, .trial = what, .terminal = isatty(STDERR_FILENO)};
     *value = NAN;
     GNN_TRY(set_of(&data, sets, choice->scale));
     gnn_context_set_seed(context, (uint64_t)out.seed);
@@ -108,11 +110,11 @@ typedef struct {
     char text[256]; /* the values so far, for the report */
 } trial_t;
 
-static void add_text(trial_t *t, const char *what, double value, const char *end)
+static void add_text(trial_t *t, const char *before, const char *what, double value, const char *end)
 {
     char room[24];
     const size_t used = strlen(t->text);
-    snprintf(t->text + used, sizeof t->text - used, "%s %s%s", what,
+    snprintf(t->text + used, sizeof t->text - used, "%s%s %s%s", before, what,
              metric_text(trial_metric(t->options), value, room), end);
 }
 
@@ -121,9 +123,9 @@ static int challenge(trial_t *t, const choice_t *rival, const char *what)
 {
     options_t *o = t->options;
     double value;
-    GNN_TRY(try_choice(&value, o, t->context, t->sets, t->at, rival));
+    GNN_TRY(try_choice(&value, o, t->context, t->sets, t->at, rival, what));
     const int won = beats(o, value, t->value, t->count);
-    add_text(t, what, value, won ? ", taken" : "");
+    add_text(t, "; ", what, value, won ? ", taken" : "");
     if (won) {
         o->chosen = *rival;
         t->value = value;
@@ -138,17 +140,17 @@ int trial_choose(options_t *o, gnn_context_t *context, sets_t *sets, const outco
     trial_t t = {o, context, sets, at, NAN, count_validation(data, at->split), ""};
     if (t.count == 0 || o->trial == 0 || (!o->has_form && !o->has_scale))
         return GNN_OK;
-    GNN_TRY(try_choice(&t.value, o, context, sets, at, &o->chosen));
-    add_text(&t, "recipe", t.value, "");
+    GNN_TRY(try_choice(&t.value, o, context, sets, at, &o->chosen, "recipe"));
+    add_text(&t, "", "recipe", t.value, "");
     int rc = GNN_OK;
     if (o->has_form)
         rc = challenge(&t, &o->other_form,
-                       o->other_form.recipe.build == build_blocks ? "; residual blocks"
-                                                                  : "; plain layers");
+                       o->other_form.recipe.build == build_blocks ? "residual blocks"
+                                                                  : "plain layers");
     if (rc == GNN_OK && o->has_scale) {
         choice_t rival = o->chosen;
         rival.scale = o->other_scale;
-        rc = challenge(&t, &rival, "; features unscaled");
+        rc = challenge(&t, &rival, "features unscaled");
     }
     fprintf(o->say, "split %lld, validation %s after %lld epochs: %s\n", (long long)at->split,
             metric_names[trial_metric(o)], (long long)trial_epochs(o, &o->chosen.recipe), t.text);

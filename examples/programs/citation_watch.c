@@ -36,19 +36,22 @@ static void show(watcher_t *w, const gnn_progress_t *now)
 {
     const int64_t width = 30, filled = width * now->epoch / now->epochs;
     const outcome_t *o = w->outcome;
+    const char *trial = w->trial ? w->trial : "", *of = w->trial ? " tried, " : "";
     char room[24];
     if (w->terminal && (now->epoch % 5 == 0 || now->epoch == 1))
-        fprintf(stderr, "\rsplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %s ",
-                (long long)o->split, (long long)o->seed, (int)filled,
+        fprintf(stderr,
+                "\r%s%ssplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %s ",
+                trial, of, (long long)o->split, (long long)o->seed, (int)filled,
                 "##############################", (int)(width - filled),
                 "..............................", (long long)now->epoch, now->train_loss,
                 metric_text(w->options->metric, now->validation_metric, room));
     if (program_rank() > 0 || w->terminal || now->seconds < w->told + 5)
         return;
     w->told = now->seconds;
-    fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %s\n",
-            (long long)o->split, (long long)o->seed, (long long)now->epoch, (long long)now->epochs,
-            now->train_loss, metric_text(w->options->metric, now->validation_metric, room));
+    fprintf(stderr, "%s%ssplit %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %s\n",
+            trial, of, (long long)o->split, (long long)o->seed, (long long)now->epoch,
+            (long long)now->epochs, now->train_loss,
+            metric_text(w->options->metric, now->validation_metric, room));
 }
 
 int watch_epoch(void *user, const gnn_progress_t *now)

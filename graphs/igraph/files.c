@@ -2,7 +2,9 @@
 #include <graphs/igraph/call.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- reading ---- */
 
@@ -41,6 +43,45 @@ static int take_links(gnn__igraph_links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
+/* Adds the names that no one reads; ids, names and labels of nodes change no model. */
+static void add_unread(gnn__igraph_links_t *links, const igraph_strvector_t *names, bool edges)
+{
+    static const char *const harmless[] = {"id", "name", "label"};
+    for (igraph_integer_t k = 0; k < igraph_strvector_size(names); k++) {
+        const char *name = igraph_strvector_get(names, k), *before = *links->unread ? ", " : "";
+        const size_t used = strlen(links->unread);
+        bool known = edges && strcmp(name, "weight") == 0;
+        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+            known = known || strcmp(name, harmless[i]) == 0;
+        if (!known && used + strlen(before) + strlen(name) < sizeof links->unread)
+            snprintf(links->unread + used, sizeof links->unread - used, "%s%s", before, name);
+    }
+}
+
+static int list_unread(gnn__igraph_links_t *links, const igraph_t *igraph)
+{
+    igraph_strvector_t names[3];
+    igraph_vector_int_t types[3];
+    int made = 0, rc = IGRAPH_SUCCESS;
+    for (; made < 3 && rc == IGRAPH_SUCCESS; made++) {
+        rc = igraph_strvector_init(&names[made], 0);
+        if (rc == IGRAPH_SUCCESS && (rc = igraph_vector_int_init(&types[made], 0)) != IGRAPH_SUCCESS)
+            igraph_strvector_destroy(&names[made]);
+        if (rc != IGRAPH_SUCCESS)
+            break;
+    }
+    if (rc == IGRAPH_SUCCESS)
+        rc = igraph_cattribute_list(igraph, &names[0], &types[0], &names[1], &types[1], &names[2],
+                                    &types[2]);
+    for (int k = 1; k < 3 && rc == IGRAPH_SUCCESS; k++)
+        add_unread(links, &names[k], k == 2);
+    for (int k = 0; k < made; k++) {
+        igraph_strvector_destroy(&names[k]);
+        igraph_vector_int_destroy(&types[k]);
+    }
+    return rc;
+}
+
 static int read_graph(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE *stream)
 {
     igraph_t igraph;
@@ -53,6 +94,8 @@ static int read_graph(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE 
     rc = take_links(links, &igraph);
     if (rc == GNN_OK)
         rc = take_weights(links, &igraph);
+    if (rc == GNN_OK)
+        rc = list_unread(links, &igraph);
     igraph_destroy(&igraph);
     return rc;
 }

@@ -389,6 +389,8 @@ typedef struct gnn_loss {
     const gnn_real_t *class_weight;
     /** (n) non-negative weights of rows; NULL: 1. The mean is weighted by them too */
     const gnn_real_t *row_weight;
+    /** count of the classes, which the logits' columns must equal; 0: it is not known */
+    int64_t classes;
 } gnn_loss_t;
 /** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. Without such
  * rows the loss and its gradient are 0. */

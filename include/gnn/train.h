@@ -454,7 +454,8 @@ GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimi
 /**
  * A metric of a model on part GNN_TRAIN, GNN_VALIDATION or GNN_TEST of a split; NaN if the part has
  * no nodes. GNN_EUNPREPARED: a model that was not trained on this set needs gnn_model_prepare with
- * gnn_data_graph(data) first; else as gnn_predict.
+ * gnn_data_graph(data) first; GNN_ESHAPE: the set has more classes than the output has columns, one
+ * column being two classes; else as gnn_predict.
  *
  * @param[in]  split  index of the split
  * @param[in]  part   GNN_TRAIN, GNN_VALIDATION or GNN_TEST

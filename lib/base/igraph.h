@@ -15,6 +15,7 @@ typedef struct gnn__igraph_links {
     int64_t n, m;       /* counts of nodes and edges */
     int32_t *a, *b;     /* (m): ends, below n */
     gnn_real_t *weight; /* (m): the edge attribute "weight", finite; NULL: none */
+    char unread[192];   /* names of the other attributes but those of names; "" if there are none */
 } gnn__igraph_links_t;
 
 /* Members are not NULL. Each is called without a lock, and returns GNN_OK or a code with its

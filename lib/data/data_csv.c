@@ -120,6 +120,12 @@ typedef struct counts {
     int64_t rows;        /* of the features; without any, of the set */
 } counts_t;
 
+/* May labels add nodes? */
+static bool grows(const counts_t *c)
+{
+    return c->bare && !c->features;
+}
+
 typedef struct lines {
     gnn__text_field_t *fields;
     int64_t count;
@@ -179,13 +185,54 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-/* The first line is a header if its names are known, if it has a word above a numeric column, or if
- * there is one line more than nodes (`n`; -1: unknown). */
-static bool has_header(const gnn__text_t *text, const lines_t *lines, int64_t n)
+static bool is_alone(const lines_t *lines)
 {
-    return text->headed ||
-           (!text->headless && gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
-            (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1)));
+    const gnn__text_field_t *first = &lines->fields[0];
+    for (int64_t k = 1; k < lines->count; k++)
+        if (lines->fields[k].length == first->length &&
+            memcmp(lines->fields[k].at, first->at, (size_t)first->length) == 0)
+            return false;
+    return true;
+}
+
+/* The first line is a header if its names are known, if it has a word above a numeric column, or if
+ * there is one line more than nodes. */
+static bool has_header(const gnn__text_t *text, const lines_t *lines, const counts_t *c)
+{
+    static const char *const names[] = {"label",  "labels",  "class",    "classes",
+                                        "target", "targets", "category", NULL};
+    const gnn__text_field_t *first = &lines->fields[0];
+    if (text->headed || text->headless || gnn__field_kind(first) != GNN__WORD)
+        return text->headed;
+    return all_numbers(lines->fields + 1, lines->count - 1) ||
+           (grows(c) ? gnn__field_is_one_of(first, names) && is_alone(lines)
+                     : lines->count == c->rows + 1);
+}
+
+/* A first word that no other line has, one line more than the nodes of the links: a column's name,
+ * or the class of a node without links, by which the set would grow. */
+static int refuse_unclear(const gnn__text_t *text, const lines_t *lines, const counts_t *c)
+{
+    if (!grows(c) || text->headless || lines->count != c->rows + 1 || !is_alone(lines) ||
+        gnn__field_kind(&lines->fields[0]) != GNN__WORD)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT,
+                      "%s: one line more than the %lld nodes of the links, and no other line is %s, "
+                      "as the first is: a column's name is \"label\"; for a class of a node, put a "
+                      "line with \"label\" before it",
+                      text->name, (long long)c->rows, gnn__field_shown(&lines->fields[0]));
+}
+
+/* Refuses words for missing values, unless they are in quotes. */
+static int refuse_missing(const gnn__text_t *text, const gnn__text_field_t *fields, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (!fields[k].quoted && gnn__field_missing(&fields[k]))
+            return gnn__text_error(text, &fields[k], GNN_EFORMAT,
+                                   "a class is expected, %s came (in quotes it is one; \"\" is "
+                                   "none)",
+                                   gnn__field_shown(&fields[k]));
+    return GNN_OK;
 }
 
 /* Lines that all differ do not name classes: they are ids, or columns with another delimiter. */
@@ -201,15 +248,19 @@ static int refuse_own_classes(const gnn_data_t *made, const gnn__text_t *text,
                       text->name, (long long)made->n, gnn__field_shown(&fields[0]));
 }
 
-static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *lines, int64_t n)
+static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *lines,
+                      const counts_t *c)
 {
-    int64_t skip = has_header(text, lines, n);
+    int64_t skip = has_header(text, lines, c);
     const gnn__text_field_t *fields = lines->fields + skip;
     int64_t count = lines->count - skip;
     if (count > INT32_MAX)
         return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
                           (long long)count, INT32_MAX);
     made->n = count;
+    if (!skip)
+        GNN_TRY(refuse_unclear(text, lines, c));
+    GNN_TRY(refuse_missing(text, fields, count));
     GNN_TRY(gnn__new(&made->labels, count, sizeof *made->labels, "labels"));
     if (all_numbers(fields, count))
         return read_numbers(made, text, fields);
@@ -217,12 +268,12 @@ static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *
     return refuse_own_classes(made, text, fields);
 }
 
-static int read_classes(gnn_data_t *made, gnn__text_t *text, int64_t n)
+static int read_classes(gnn_data_t *made, gnn__text_t *text, const counts_t *c)
 {
     lines_t lines = {0};
     int rc = read_lines(&lines, text);
     if (rc == GNN_OK)
-        rc = take_lines(made, text, &lines, n);
+        rc = take_lines(made, text, &lines, c);
     gnn_free(lines.fields);
     return rc;
 }
@@ -252,10 +303,10 @@ static int read_lines_of(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *
     bool taken;
     GNN_TRY(gnn__data_text_labels(made, text, true, &taken));
     if (!taken)
-        GNN_TRY(read_classes(made, text, c->bare && !c->features ? -1 : c->rows));
+        GNN_TRY(read_classes(made, text, c));
     if (!ids->node)
         return GNN_OK;
-    for (int64_t k = 0; k < ids->count && c->bare && !c->features; k++)
+    for (int64_t k = 0; k < ids->count && grows(c); k++)
         n = ids->node[k] < INT32_MAX && ids->node[k] >= n ? ids->node[k] + 1 : n;
     GNN_TRY(gnn__data_ids_check(ids, text, n, made->n_arrays > 0));
     return move_labels(made, ids, n);
@@ -264,7 +315,7 @@ static int read_lines_of(gnn_data_t *made, gnn__text_t *text, const gnn__ids_t *
 static int read_labels(gnn_data_t *made, const char *path, const gnn_data_t *data, const counts_t *c)
 {
     gnn__text_t text;
-    gnn__ids_t ids = known_ids(made, data, c->bare && !c->features);
+    gnn__ids_t ids = known_ids(made, data, grows(c));
     GNN_TRY(gnn__text_open(&text, path));
     int rc = gnn__data_ids(&ids, &text, false);
     made->n = 0;

@@ -12,6 +12,7 @@ typedef struct names {
     bool headless;        /* the first line has an id, not column names */
     bool more_words;      /* a name after the first is a word */
     bool label;           /* a name is of labels */
+    bool two;             /* two names are of ids */
     gnn__text_field_t id, first;
 } names_t;
 
@@ -26,6 +27,8 @@ static void look_at_name(names_t *n, const gnn__text_field_t *field)
     static const char *const once[] = {"name", "key", "vertex", NULL};
     const bool leads = n->columns == 1;
     const bool ends = field->length > 3 && strncasecmp(field->at + field->length - 3, "_id", 3) == 0;
+    n->two = n->two ||
+             (n->ids && gnn__field_is_one_of(field, always) && gnn__field_is_one_of(&n->id, always));
     if (n->ids || !(gnn__field_is_one_of(field, always) ||
                     (leads && (gnn__field_is_one_of(field, first) ||
                                gnn__field_is_one_of(field, once) || ends))))
@@ -73,6 +76,10 @@ static int read_names(names_t *n, gnn__text_t *text, bool features)
     /* pandas names its index "" and columns without names 0, 1, ... */
     const bool headed = n->words || (n->columns > 1 && n->numbers && n->ids == 1);
     n->ids = headed && n->columns > 1 ? n->ids : 0;
+    if (n->ids && n->two)
+        return gnn__text_error(text, &n->id, GNN_EFORMAT,
+                               "two columns hold ids of nodes, this is the first: one is expected; "
+                               "a feature needs another name");
     return GNN_OK;
 }
 

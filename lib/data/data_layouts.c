@@ -17,6 +17,25 @@ static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t c
 /* A model has weights for each column: a small file must not declare billions. */
 enum { MOST_COLUMNS = 1 << 20, MOST_COLUMNS_EACH = 64 };
 
+/* The norm of a row with a column twice is not that of the sum. */
+static int check_distinct(const gnn__layout_csr_t *csr)
+{
+    int64_t *last;
+    int rc = GNN_OK;
+    GNN_TRY(gnn__new(&last, csr->nnz > 0 ? csr->cols : 0, sizeof *last, "columns of features"));
+    for (int64_t r = 0; r < csr->rows && rc == GNN_OK; r++)
+        for (int64_t k = csr->indptr[r]; k < csr->indptr[r + 1] && rc == GNN_OK; k++) {
+            if (last[csr->indices[k]] == r + 1)
+                rc = gnn__error(GNN_EFORMAT,
+                                "attr_indices: column %d stands twice in row %lld (scipy's "
+                                "sum_duplicates adds the values)",
+                                (int)csr->indices[k], (long long)r);
+            last[csr->indices[k]] = r + 1;
+        }
+    gnn_free(last);
+    return rc;
+}
+
 static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     gnn__layout_csr_t csr = {0};
@@ -28,6 +47,7 @@ static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
         GNN_CHECK(gnn__error(
             GNN_EFORMAT, "%s: %lld columns for %lld stored numbers, at most %d or %d a number",
             "attr_shape", (long long)csr.cols, (long long)csr.nnz, MOST_COLUMNS, MOST_COLUMNS_EACH));
+    GNN_CHECK(check_distinct(&csr));
     if (!numbers)
         GNN_CHECK(gnn__layout_missing(arrays, "attr_data"));
     GNN_CHECK(gnn__layout_rank(numbers, 1));
@@ -110,9 +130,58 @@ static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
     return GNN_OK;
 }
 
+/* PyG's count of nodes, which includes those without edges. */
+static int check_count(const gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    const gnn_array_t *count = gnn_arrays_find(arrays, "num_nodes");
+    if (!count || (count->count == 1 && gnn_array_get(count, 0) == (double)data->n))
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT, "num_nodes: %g%s, labels and features are of %lld nodes",
+                      count->count > 0 ? gnn_array_get(count, 0) : NAN,
+                      count->count == 1 ? "" : " and more values", (long long)data->n);
+}
+
+/* Names of the same part: each group has one in a file. */
+static int check_alternatives(const gnn_arrays_t *arrays)
+{
+    static const char *const groups[][9] = {
+        {"labels", "node_labels", "y"},
+        {"node_features", "attr_matrix", "x", "attr_indptr", "attr_matrix.indptr", "attr.indptr"},
+        {"messages", "edges", "edge_index", "adj_indptr", "adj_matrix.indptr", "adj.indptr"},
+        {"edge_weight", "edge_weights", "adj_data", "adj_matrix.data", "adj.data"},
+        {"messages", "edge_weight", "edge_weights"}, /* theirs is edge.weight */
+        {"adj_indptr", "edge_weight", "edge_weights"},
+        {"adj_matrix.indptr", "edge_weight", "edge_weights"},
+        {"adj.indptr", "edge_weight", "edge_weights"},
+        {"edge_attr", "edge_features", "edge.features"},
+        {"train_mask", "train_masks"},
+        {"val_mask", "val_masks", "valid_mask", "valid_masks", "validation_mask"},
+        {"test_mask", "test_masks"},
+        {"train_idx", "idx_train", "train_index", "train_indices"},
+        {"val_idx", "idx_val", "valid_idx", "val_index", "val_indices"},
+        {"test_idx", "idx_test", "test_index", "test_indices"},
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        const char *first = NULL;
+        for (int k = 0; groups[g][k]; k++) {
+            if (!gnn_arrays_find(arrays, groups[g][k]))
+                continue;
+            if (first)
+                return gnn__error(GNN_EFORMAT,
+                                  "%s and %s: one of the two is expected, a set has "
+                                  "each part once (docs/formats.md)",
+                                  first, groups[g][k]);
+            first = groups[g][k];
+        }
+    }
+    return GNN_OK;
+}
+
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
+    GNN_TRY(check_alternatives(arrays));
     GNN_TRY(gnn__layout_labels(data, arrays));
+    GNN_TRY(check_count(data, arrays));
     GNN_TRY(gnn__data_read_class_names(data, arrays));
     GNN_TRY(gnn__data_read_node_names(data, arrays));
     GNN_TRY(gnn__layout_edges(data, arrays));
@@ -132,23 +201,15 @@ static bool begins(const char *name, size_t length, const char *with)
 
 static bool wants(const char *name, size_t length)
 {
-    static const char *const whole[] = {"labels",
-                                        "node_labels",
-                                        "class_names",
-                                        "class_name_offsets",
-                                        "names",
-                                        "name_offsets",
-                                        "edges",
-                                        "messages",
-                                        "edge_weight",
-                                        "edge_weights",
-                                        "edge_attr",
-                                        "edge_features",
-                                        "attr_matrix",
-                                        "x",
-                                        "node_features",
-                                        "edge_index",
-                                        "y"};
+    static const char *const whole[] = {"labels",        "node_labels",
+                                        "class_names",   "class_name_offsets",
+                                        "names",         "name_offsets",
+                                        "edges",         "messages",
+                                        "edge_weight",   "edge_weights",
+                                        "edge_attr",     "edge_features",
+                                        "attr_matrix",   "x",
+                                        "node_features", "edge_index",
+                                        "num_nodes",     "y"};
     static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
                                         "node.", "edge.", "graph."};
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)

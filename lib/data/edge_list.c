@@ -300,6 +300,14 @@ int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
     links_t links = {0};
     GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
     const bool matrix = gnn__data_is_matrix_market(&text);
+    if (!matrix && gnn__data_ends_with(path, gnn__data_unpacked_length(path), ".mtx")) {
+        const int rc = gnn__error(GNN_EFORMAT,
+                                  "%s: a first line \"%%%%MatrixMarket matrix coordinate ...\" is "
+                                  "expected of a .mtx; an edge list is called .txt",
+                                  text.name);
+        gnn__text_free(&text);
+        return rc;
+    }
     if (matrix || begins_with_count(&text)) {
         int other =
             matrix ? gnn__data_read_matrix_market(data, &text) : gnn__data_read_dai(data, &text);

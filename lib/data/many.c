@@ -133,27 +133,65 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
     return rc;
 }
 
+/* One-hot columns after those of *x for each column of integers with at least `least` kinds. */
+static int append_kinds(gnn_real_t **x, int64_t *cols, int64_t rows, const int64_t *values,
+                        int64_t n_values, const char *what, int64_t least)
+{
+    int64_t *column = NULL, kinds;
+    int32_t *rank = NULL;
+    gnn_real_t *wider = NULL;
+    int rc;
+    GNN_CHECK(gnn__new(&column, rows, sizeof *column, what));
+    GNN_CHECK(gnn__new(&rank, rows, sizeof *rank, what));
+    for (int64_t c = 0; c < n_values; c++) {
+        for (int64_t r = 0; r < rows; r++)
+            column[r] = values[r * n_values + c];
+        GNN_CHECK(rank_values(column, rows, what, rank, &kinds));
+        if (kinds < least)
+            continue;
+        GNN_CHECK(beside(&wider, rows, *x, *cols, rank, kinds));
+        gnn_free(*x);
+        *x = wider;
+        *cols += kinds;
+    }
+    rc = GNN_OK;
+done:
+    gnn_free(column);
+    gnn_free(rank);
+    return rc;
+}
+
+/* A single column of tags without attributes. */
+static int tag_features(gnn_data_t *data, const gnn__many_t *m)
+{
+    int32_t *rank;
+    int64_t kinds;
+    GNN_TRY(gnn__new(&rank, m->nodes, sizeof *rank, "tags of nodes"));
+    int rc = rank_values(m->tags, m->nodes, "tags of nodes", rank, &kinds);
+    if (rc == GNN_OK)
+        rc = kinds > 1 ? gnn__data_one_hot(data, rank, kinds) : gnn_data_degree_features(data, 0);
+    gnn_free(rank);
+    return rc;
+}
+
 static int node_features(gnn_data_t *data, const gnn__many_t *m)
 {
-    int32_t *rank = NULL;
-    int64_t kinds = 0;
+    const int64_t tags = !m->tags ? 0 : m->tag_cols ? m->tag_cols : 1;
+    gnn_real_t *x = NULL;
+    int64_t cols = m->node_cols;
     int rc;
-    if (m->tags) {
-        GNN_CHECK(gnn__new(&rank, m->nodes, sizeof *rank, "tags of nodes"));
-        GNN_CHECK(rank_values(m->tags, m->nodes, "tags of nodes", rank, &kinds));
+    if (cols == 0 && tags == 1)
+        return tag_features(data, m);
+    GNN_CHECK(beside(&x, m->nodes, m->nodes_x, cols, NULL, 0));
+    GNN_CHECK(append_kinds(&x, &cols, m->nodes, m->tags, tags, "tags of nodes", 2));
+    if (cols > 0) {
+        data->features = cols;
+        data->x = gnn_tensor(x, m->nodes, cols);
+        return GNN_OK;
     }
-    if (m->node_cols > 0) {
-        kinds = kinds > 1 ? kinds : 0;
-        data->features = m->node_cols + kinds;
-        GNN_CHECK(beside(&data->x.data, m->nodes, m->nodes_x, m->node_cols, rank, kinds));
-        data->x = gnn_tensor(data->x.data, m->nodes, data->features);
-    } else if (kinds > 1) {
-        GNN_CHECK(gnn__data_one_hot(data, rank, kinds));
-    } else {
-        GNN_CHECK(gnn_data_degree_features(data, 0));
-    }
+    rc = gnn_data_degree_features(data, 0);
 done:
-    gnn_free(rank);
+    gnn_free(x);
     return rc;
 }
 
@@ -161,17 +199,12 @@ done:
 
 static int make_graph(gnn_data_t *data, const gnn__many_t *m)
 {
-    int32_t *rank = NULL;
+    const int64_t kinds = !m->kinds ? 0 : m->kind_cols ? m->kind_cols : 1;
     gnn_real_t *x = NULL;
-    int64_t kinds = 0;
+    int64_t cols = m->link_cols;
     int rc;
-    if (m->kinds) {
-        GNN_CHECK(gnn__new(&rank, m->links, sizeof *rank, "kinds of edges"));
-        GNN_CHECK(rank_values(m->kinds, m->links, "kinds of edges", rank, &kinds));
-    }
-    const int64_t cols = m->link_cols + kinds;
-    if (cols > 0)
-        GNN_CHECK(beside(&x, m->links, m->links_x, m->link_cols, rank, kinds));
+    GNN_CHECK(beside(&x, m->links, m->links_x, cols, NULL, 0));
+    GNN_CHECK(append_kinds(&x, &cols, m->links, m->kinds, kinds, "kinds of edges", 0));
     const gnn_array_t features = {"features",       GNN__REAL_DTYPE, 2,
                                   {m->links, cols}, m->links * cols, x};
     GNN_CHECK(gnn__data_links(data, &(gnn__data_links_t){.n = m->nodes,
@@ -182,7 +215,6 @@ static int make_graph(gnn_data_t *data, const gnn__many_t *m)
                                                          .arrays = &features}));
     GNN_CHECK(gnn_graph_cut(data->graph, m->graphs, m->lengths));
 done:
-    gnn_free(rank);
     gnn_free(x);
     return rc;
 }

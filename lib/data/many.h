@@ -10,17 +10,18 @@ typedef struct gnn__many {
     int64_t graphs, nodes, links;
     int64_t *lengths;                        /* (graphs) nodes */
     int64_t *labels;                         /* (graphs) any integers; NULL: none */
-    int64_t *tags;                           /* (nodes) any integers; NULL: none */
+    int64_t *tags;                           /* (nodes x tag_cols) any integers; NULL: none */
     int32_t *a, *b;                          /* (links) ends, by the set's node ids */
-    int64_t *kinds;                          /* (links) any integers; NULL: none */
+    int64_t *kinds;                          /* (links x kind_cols) any integers; NULL: none */
     gnn_real_t *nodes_x, *links_x, *targets; /* (nodes, links, graphs) x their columns */
     int64_t node_cols, link_cols, target_cols;
+    int64_t tag_cols, kind_cols; /* 0: one */
     int64_t room_lengths, room_labels, room_tags, room_a, room_b, room_x;
 } gnn__many_t;
 
 void gnn__many_free(gnn__many_t *many);
-/* Makes the set: classes and tags are ranked from 0, tags become one-hot columns next to the
- * attributes; if there is neither, one-hot degrees. */
+/* Makes the set: classes and tags are ranked from 0, each column of tags becomes one-hot columns
+ * after the attributes; if there is neither, one-hot degrees. */
 int gnn__data_many(gnn_data_t *data, const gnn__many_t *many);
 /* Sets a label array on graphs, of classes. */
 int gnn__data_graph_classes(gnn_data_t *data, const int32_t *labels, int64_t classes);

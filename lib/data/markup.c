@@ -10,6 +10,8 @@
 
 typedef struct elements {
     int64_t keys, nodes, links, graphs;
+    const char *weight; /* id of the key of the links' weights, not terminated; NULL: none */
+    size_t weight_length;
 } elements_t;
 
 static bool is_element(const char *at, const char *name)
@@ -109,20 +111,92 @@ static int check_lengths(const gnn__text_t *text)
     return GNN_OK;
 }
 
+/* The value of an attribute of a tag, quotes excluded; NULL: it has none. */
+static const char *attribute(const char *tag, const char *end, const char *name, size_t *length)
+{
+    const size_t n = strlen(name);
+    for (const char *c = tag + strcspn(tag, " \t\r\n/>"); c < end && *c != '>';) {
+        c += strspn(c, " \t\r\n/");
+        const char *equals = c + strcspn(c, "= \t\r\n/>\"'");
+        const bool is = (size_t)(equals - c) == n && strncmp(c, name, n) == 0;
+        c = equals + strspn(equals, " \t\r\n=");
+        if (*c != '"' && *c != '\'')
+            break;
+        *length = strcspn(c + 1, *c == '"' ? "\"" : "'");
+        if (is)
+            return c + 1;
+        c += *length + 2;
+    }
+    return NULL;
+}
+
+static bool has(const char *tag, const char *end, const char *name, const char *value)
+{
+    size_t length;
+    const char *at = attribute(tag, end, name, &length);
+    return at && length == strlen(value) && strncmp(at, value, length) == 0;
+}
+
+/* igraph leaves out keys for="all", which is also the default. */
+static int check_key(const gnn__text_t *text, const char *tag, const char *end, elements_t *e)
+{
+    size_t length;
+    e->keys++;
+    if (!has(tag, end, "attr.name", "weight"))
+        return GNN_OK;
+    if (has(tag, end, "for", "edge"))
+        e->weight = attribute(tag, end, "id", &e->weight_length);
+    return !attribute(tag, end, "for", &length) || has(tag, end, "for", "all")
+               ? refuse(text, tag, "a key \"weight\" for all elements, for=\"edge\" is expected")
+               : GNN_OK;
+}
+
+/* igraph reads hexadecimal weights, other formats refuse them. */
+static int check_weight(const gnn__text_t *text, const char *tag, const char *end,
+                        const elements_t *e)
+{
+    size_t length;
+    const char *key = e->weight ? attribute(tag, end, "key", &length) : NULL;
+    if (!key || length != e->weight_length || strncmp(key, e->weight, length) != 0)
+        return GNN_OK;
+    const char *digits = end + strspn(end, " \t\r\n+-");
+    return strncasecmp(digits, "0x", 2) == 0
+               ? refuse(text, tag, "a weight in decimal digits is expected, it is hexadecimal")
+               : GNN_OK;
+}
+
+static int count_element(const gnn__text_t *text, const char *tag, const char *end, elements_t *e)
+{
+    const char *name = local_name(tag + 1);
+    e->nodes += is_element(name, "node");
+    e->links += is_element(name, "edge");
+    if (is_element(name, "key"))
+        return check_key(text, tag, end, e);
+    if (is_element(name, "data"))
+        return check_weight(text, tag, end, e);
+    if (is_element(name, "hyperedge"))
+        return refuse(text, tag, "a hyperedge, links of two nodes are read");
+    if (!is_element(name, "graph") || ++e->graphs == 1)
+        return GNN_OK;
+    refuse(text, tag, "a second graph, documents of one graph are read");
+    return GNN_EUNSUPPORTED;
+}
+
 static int count_elements(const gnn__text_t *text, elements_t *e)
 {
-    for (const char *c = strchr(text->data, '<'); c; c = strchr(c + 1, '<')) {
+    for (const char *c = strchr(text->data, '<'); c; c = strchr(c, '<')) {
+        const char *end = strncmp(c, "<!--", 4) == 0        ? after(c + 4, "-->")
+                          : strncmp(c, "<![CDATA[", 9) == 0 ? after(c, "]]>")
+                                                            : NULL;
+        if (end) {
+            c = end;
+            continue;
+        }
         if (strncmp(c, "<!DOCTYPE", 9) == 0 || strncmp(c, "<!ENTITY", 8) == 0)
             return refuse(text, c,
                           "a document type, GraphML needs none and its entities are not read");
-        const char *name = local_name(c + 1);
-        e->keys += is_element(name, "key");
-        e->nodes += is_element(name, "node");
-        e->links += is_element(name, "edge");
-        if (is_element(name, "graph") && ++e->graphs > 1) {
-            refuse(text, c, "a second graph, documents of one graph are read");
-            return GNN_EUNSUPPORTED;
-        }
+        GNN_TRY(count_element(text, c, tag_end(c), e));
+        c++;
     }
     return GNN_OK;
 }
@@ -145,13 +219,20 @@ static int check_graphml(const gnn__text_t *text, elements_t *e)
     GNN_TRY(check_encoding(text));
     GNN_TRY(check_lengths(text));
     GNN_TRY(count_elements(text, e));
-    return check_places(text, e);
+    GNN_TRY(check_places(text, e));
+    return e->graphs > 0
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: an element <graph> is expected, there is none",
+                            text->name);
 }
 
-/* igraph creates nodes for ids that only links have. */
+/* igraph creates nodes for ids that only links have, and one for an id that stands twice. */
 static int check_declared(const elements_t *e, int64_t nodes)
 {
-    return nodes <= e->nodes
+    if (nodes < e->nodes)
+        return gnn__error(GNN_EFORMAT, "%lld elements <node> have %lld ids: an id stands twice",
+                          (long long)e->nodes, (long long)nodes);
+    return nodes == e->nodes
                ? GNN_OK
                : gnn__error(GNN_EFORMAT,
                             "links name %lld nodes that have no element <node>, %lld have one",
@@ -216,6 +297,23 @@ static int check_tokens(const gnn__text_t *text)
     return GNN_OK;
 }
 
+/* igraph reads the first graph and leaves out others. */
+static int check_graphs(const gnn__text_t *text)
+{
+    const char *begin = text->data + text->start;
+    int64_t depth = 0, graphs = 0;
+    for (const char *c = begin; *c;) {
+        const size_t length = token_length(c, begin);
+        if (depth == 0 && length == 5 && strncasecmp(c, "graph", 5) == 0 && ++graphs > 1)
+            return refuse(text, c, "a second graph, files of one graph are read");
+        const bool string = *c == '"';
+        depth += (*c == '[') - (*c == ']');
+        c += length;
+        c += *c && (length == 0 || string);
+    }
+    return GNN_OK;
+}
+
 static int check_gml(gnn__text_t *text)
 {
     const char *begin = text->data + text->start, *at = begin, **words = NULL;
@@ -223,6 +321,7 @@ static int check_gml(gnn__text_t *text)
     elements_t e = {0};
     int rc = GNN_OK;
     GNN_TRY(check_tokens(text));
+    GNN_TRY(check_graphs(text));
     for (const char *w = next_word(&at, begin); w; w = next_word(&at, begin)) {
         GNN_CHECK(gnn__room(&words, count, &room, sizeof *words, "words"));
         words[count++] = w;
@@ -275,6 +374,8 @@ static int read_text(gnn_data_t *data, gnn__text_t *text, gnn__igraph_form_t for
         rc = gnn__error(GNN_EFORMAT, "no node");
     if (rc == GNN_OK && !gml)
         rc = check_declared(&elements, links.n);
+    if (rc == GNN_OK && *links.unread)
+        rc = gnn__strdup(&data->unread, links.unread);
     if (rc == GNN_OK)
         rc = take(data, &links);
     links_free(&links);

@@ -7,7 +7,8 @@
 enum { FREE_NODES = 1024 };
 
 typedef struct {
-    bool valued, symmetric;
+    bool valued, whole, symmetric;
+    bool above, below; /* the diagonal: there are entries */
     int64_t n, entries;
     int64_t m, room_a, room_b, room_weight;
     int32_t *a, *b;
@@ -46,12 +47,17 @@ static int read_head(matrix_t *x, gnn__text_t *text)
         return gnn__text_error(text, &f[3], GNN_EUNSUPPORTED,
                                "pattern, real or integer is expected of MatrixMarket, %s came",
                                gnn__field_shown(&f[3]));
+    x->whole = gnn__field_is(&f[3], "integer");
     x->symmetric = gnn__field_is(&f[4], "symmetric");
     if (!x->symmetric && !gnn__field_is(&f[4], "general"))
         return gnn__text_error(text, &f[4], GNN_EUNSUPPORTED,
                                "general or symmetric is expected of MatrixMarket, %s came",
                                gnn__field_shown(&f[4]));
-    return GNN_OK;
+    GNN_TRY(gnn__text_field(text, &f[0]));
+    return f[0].at ? gnn__text_error(text, &f[0], GNN_EFORMAT,
+                                     "five words of MatrixMarket are expected, %s came too",
+                                     gnn__field_shown(&f[0]))
+                   : GNN_OK;
 }
 
 static int read_sizes(matrix_t *x, gnn__text_t *text)
@@ -116,6 +122,16 @@ static int read_entry(matrix_t *x, gnn__text_t *text, bool directed)
     }
     if (x->valued)
         GNN_TRY(gnn__text_real(text, &f[2], "a weight", &weight));
+    if (x->whole && gnn__field_kind(&f[2]) != GNN__INTEGER)
+        return gnn__text_error(text, &f[2], GNN_EFORMAT,
+                               "an integer is expected, as the first line says, %s came",
+                               gnn__field_shown(&f[2]));
+    x->above = x->above || ends[0] < ends[1];
+    x->below = x->below || ends[0] > ends[1];
+    if (x->symmetric && x->above && x->below)
+        return gnn__text_error(text, &f[0], GNN_EFORMAT,
+                               "entries on one side of the diagonal are expected of a symmetric "
+                               "matrix, this one is on the other");
     const int32_t row = (int32_t)(ends[0] - 1), column = (int32_t)(ends[1] - 1);
     GNN_TRY(add(x, column, row, weight));
     return directed && x->symmetric && row != column ? add(x, row, column, weight) : GNN_OK;

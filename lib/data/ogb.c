@@ -170,6 +170,27 @@ static int take_links(gnn_data_t *data, const char *folder, gnn__data_links_t li
     return rc;
 }
 
+/* num-edge-list, which few sets lack, has the count of links. */
+static int check_links(const gnn_data_t *data, const char *folder, int64_t m)
+{
+    gnn__text_t text;
+    gnn__text_field_t field = {0};
+    int64_t count = m;
+    bool there;
+    GNN_TRY(gnn__ogb_has_part(folder, "raw/num-edge-list", &there));
+    if (!there)
+        return GNN_OK;
+    GNN_TRY(gnn__ogb_open_part(&text, folder, "raw/num-edge-list", data->limits));
+    int rc = gnn__text_line(&text) ? gnn__ogb_only_field(&text, &field) : GNN_OK;
+    if (rc == GNN_OK && field.at)
+        rc = gnn__text_integer(&text, &field, "a number of edges", &count);
+    if (rc == GNN_OK && count != m)
+        rc = gnn__text_error(&text, &field, GNN_EFORMAT, "%lld edges, edge has %lld lines",
+                             (long long)count, (long long)m);
+    gnn__text_free(&text);
+    return rc;
+}
+
 static int read_links(gnn_data_t *data, const char *folder, gnn__text_t *text)
 {
     int64_t m = 0, lines = gnn__text_count_lines(text);
@@ -178,6 +199,7 @@ static int read_links(gnn_data_t *data, const char *folder, gnn__text_t *text)
     GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
     GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));
     GNN_CHECK(fill_links(data, text, a, b, &m));
+    GNN_CHECK(check_links(data, folder, m));
     GNN_CHECK(take_links(data, folder, (gnn__data_links_t){.n = data->n, .m = m, .a = a, .b = b}));
 done:
     gnn_free(a);
@@ -227,6 +249,8 @@ static int mark(void *user, int part, gnn__text_t *text)
         GNN_TRY(index_of_node(text, &field, data->n, &node));
         if (data->classes > 0 && data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
+        if (gnn__split_marks(data->split, part, split->number)[node])
+            return gnn__text_error(text, &field, GNN_EFORMAT, "node %d stands twice", (int)node);
         gnn__split_marks(data->split, part, split->number)[node] = 1;
     }
     return GNN_OK;
@@ -257,6 +281,16 @@ static int read_part(gnn_data_t *data, const char *folder, const char *part,
     return rc;
 }
 
+static int read_parts(gnn_data_t *data, const char *path)
+{
+    GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
+    GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
+    GNN_TRY(read_part(data, path, "raw/edge", read_links));
+    GNN_TRY(read_part(data, path, "raw/node-feat", read_features));
+    GNN_TRY(read_node_arrays(data, path));
+    return read_splits(data, path);
+}
+
 int gnn__data_read_ogb(gnn_data_t *data, const char *path)
 {
     char *raw;
@@ -274,10 +308,6 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     GNN_TRY(gnn__data_ogb_is_many(path, data->limits, &many));
     if (many)
         return gnn__data_read_ogb_graphs(data, path);
-    GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
-    GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
-    GNN_TRY(read_part(data, path, "raw/edge", read_links));
-    GNN_TRY(read_part(data, path, "raw/node-feat", read_features));
-    GNN_TRY(read_node_arrays(data, path));
-    return read_splits(data, path);
+    const int read = read_parts(data, path);
+    return read == GNN_OK || read == GNN_EIO ? read : gnn__error_prefix(read, "%s", path);
 }

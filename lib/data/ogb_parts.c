@@ -14,12 +14,17 @@ static int find_part(char **path, bool *there, const char *folder, const char *p
     GNN_TRY(gnn__asprintf(path, "%s/%s.csv.gz", folder, part));
     char *ending = *path + strlen(*path) - 3;
     int rc = gnn__file_there(there, *path);
-    if (rc == GNN_OK && !*there) {
-        *ending = '\0';
+    const bool packed = rc == GNN_OK && *there;
+    *ending = '\0';
+    if (rc == GNN_OK)
         rc = gnn__file_there(there, *path);
-    }
-    if (rc == GNN_OK && !*there)
+    if (rc == GNN_OK && packed && *there)
+        rc = gnn__error(GNN_EFORMAT,
+                        "%s: is there with and without .gz: one of the two is expected", *path);
+    if (rc == GNN_OK && !*there) {
         *ending = '.';
+        *there = packed;
+    }
     if (rc != GNN_OK) {
         gnn_free(*path);
         *path = NULL;

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 
+/* The name before "_A.txt" of the only such file; a second one would be chosen by chance. */
 int gnn__data_find_tu(char **prefix, const char *path)
 {
     static const char ending[] = "_A.txt";
@@ -15,12 +16,20 @@ int gnn__data_find_tu(char **prefix, const char *path)
     if (!opened)
         return gnn__error(GNN_EIO, "%s: %s", path, strerror(errno));
     int rc = GNN_OK;
-    for (struct dirent *d; rc == GNN_OK && !*prefix && (d = readdir(opened)) != NULL;) {
+    for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
         const size_t length = strlen(d->d_name), tail = sizeof ending - 1;
-        if (length > tail && strcmp(d->d_name + length - tail, ending) == 0)
-            rc = gnn__asprintf(prefix, "%s/%.*s", path, (int)(length - tail), d->d_name);
+        if (length <= tail || *d->d_name == '.' || strcmp(d->d_name + length - tail, ending) != 0)
+            continue;
+        rc = !*prefix
+                 ? gnn__asprintf(prefix, "%s/%.*s", path, (int)(length - tail), d->d_name)
+                 : gnn__error(GNN_EFORMAT, "%s: %s and %s%s: a folder has one set of TU Dortmund",
+                              path, d->d_name, *prefix + strlen(path) + 1, ending);
     }
     closedir(opened);
+    if (rc != GNN_OK) {
+        gnn_free(*prefix);
+        *prefix = NULL;
+    }
     return rc;
 }
 
@@ -41,28 +50,51 @@ static int open_file(gnn__text_t *text, const char *prefix, const char *part,
     return rc;
 }
 
-/* Reads one integer per line (the first of several), `rows` lines or, for -1, all. *out remains
- * NULL if there is no such file. */
-static int read_integers(int64_t **out, int64_t *rows, const char *prefix, const char *part,
-                         const gnn_limits_t *limits)
+/* Fields of the current line, as many as of the first. */
+static int read_fields(gnn__text_t *text, int64_t line, int64_t **out, int64_t *room, int64_t *cols)
+{
+    gnn__text_field_t field;
+    int64_t count = 0;
+    for (;; count++) {
+        GNN_TRY(gnn__text_field(text, &field));
+        if (!field.at)
+            break;
+        const int64_t at = line * gnn__max(*cols, 1) + count;
+        GNN_TRY(gnn__room(out, at, room, sizeof **out, text->name));
+        GNN_TRY(gnn__text_integer(text, &field, "a whole number", &(*out)[at]));
+    }
+    if (line == 0)
+        *cols = count;
+    return count == *cols
+               ? GNN_OK
+               : gnn__text_error(text, NULL, GNN_EFORMAT, "%lld numbers, the lines before have %lld",
+                                 (long long)count, (long long)*cols);
+}
+
+/* Reads integers, `rows` lines or, for -1, all; cols NULL: one per line, else equally many. *out
+ * remains NULL if there is no such file. */
+static int read_integers(int64_t **out, int64_t *rows, int64_t *cols, const char *prefix,
+                         const char *part, const gnn_limits_t *limits)
 {
     gnn__text_t text;
-    gnn__text_field_t field;
-    int64_t n = 0;
+    int64_t n = 0, room = 0, found = 0;
     int rc;
     GNN_TRY(open_file(&text, prefix, part, limits));
     if (!text.data)
         return GNN_OK;
-    const int64_t lines = gnn__text_count_lines(&text);
-    GNN_CHECK(gnn__new(out, lines, sizeof **out, part));
-    while (gnn__text_line(&text)) {
-        GNN_CHECK(gnn__text_field(&text, &field));
-        GNN_CHECK(gnn__text_integer(&text, &field, "a whole number", &(*out)[n++]));
+    for (; gnn__text_line(&text); n++) {
+        GNN_CHECK(read_fields(&text, n, out, &room, &found));
+        if (!cols && found != 1)
+            GNN_CHECK(gnn__text_error(&text, NULL, GNN_EFORMAT, "one number is expected, %lld came",
+                                      (long long)found));
     }
     if (*rows >= 0 && n != *rows)
         GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: %lld lines, expected are %lld", part, (long long)n,
                              (long long)*rows));
+    GNN_CHECK(n > 0 ? GNN_OK : gnn__new(out, 0, sizeof **out, part));
     *rows = n;
+    if (cols)
+        *cols = found;
 done:
     gnn__text_free(&text);
     return rc;
@@ -91,7 +123,7 @@ static int read_nodes(gnn__many_t *m, const char *prefix, const gnn_limits_t *li
     int64_t *graph = NULL;
     int rc;
     m->nodes = -1;
-    GNN_CHECK(read_integers(&graph, &m->nodes, prefix, "graph_indicator", limits));
+    GNN_CHECK(read_integers(&graph, &m->nodes, NULL, prefix, "graph_indicator", limits));
     if (!graph || m->nodes < 1 || m->nodes > INT32_MAX)
         GNN_CHECK(gnn__error(GNN_EFORMAT, "graph_indicator: %s",
                              graph ? "no node, or more than 2^31 - 1" : "there is no such file"));
@@ -128,6 +160,7 @@ static int read_end(const gnn__many_t *m, gnn__text_t *text, int32_t *out)
 static int read_links(gnn__many_t *m, const char *prefix, const gnn_limits_t *limits)
 {
     gnn__text_t text;
+    gnn__text_field_t more;
     int rc;
     GNN_TRY(open_file(&text, prefix, "A", limits));
     const int64_t lines = text.data ? gnn__text_count_lines(&text) : 0;
@@ -136,6 +169,12 @@ static int read_links(gnn__many_t *m, const char *prefix, const gnn_limits_t *li
     while (text.data && gnn__text_line(&text)) {
         GNN_CHECK(read_end(m, &text, &m->a[m->links]));
         GNN_CHECK(read_end(m, &text, &m->b[m->links]));
+        GNN_CHECK(gnn__text_field(&text, &more));
+        if (more.at)
+            GNN_CHECK(gnn__text_error(&text, &more, GNN_EFORMAT,
+                                      "two nodes are expected, %s came too: what links have stands "
+                                      "in edge_attributes",
+                                      gnn__field_shown(&more)));
         m->links++;
     }
 done:
@@ -147,9 +186,9 @@ static int read_all(gnn__many_t *m, const char *prefix, const gnn_limits_t *limi
 {
     GNN_TRY(read_nodes(m, prefix, limits));
     GNN_TRY(read_links(m, prefix, limits));
-    GNN_TRY(read_integers(&m->labels, &m->graphs, prefix, "graph_labels", limits));
-    GNN_TRY(read_integers(&m->tags, &m->nodes, prefix, "node_labels", limits));
-    GNN_TRY(read_integers(&m->kinds, &m->links, prefix, "edge_labels", limits));
+    GNN_TRY(read_integers(&m->labels, &m->graphs, NULL, prefix, "graph_labels", limits));
+    GNN_TRY(read_integers(&m->tags, &m->nodes, &m->tag_cols, prefix, "node_labels", limits));
+    GNN_TRY(read_integers(&m->kinds, &m->links, &m->kind_cols, prefix, "edge_labels", limits));
     GNN_TRY(read_reals(&m->nodes_x, &m->node_cols, m->nodes, prefix, "node_attributes", limits));
     GNN_TRY(read_reals(&m->links_x, &m->link_cols, m->links, prefix, "edge_attributes", limits));
     return read_reals(&m->targets, &m->target_cols, m->graphs, prefix, "graph_attributes", limits);

@@ -337,9 +337,7 @@ static int measure(nodes_t *nodes, gnn_context_t *context, int part, gnn_metric_
                              "owns %lld nodes",
                              (long long)outputs.rows,
                              (long long)(context->ranks->hi - context->ranks->lo)));
-    if (set->targets && set->targets->cols != outputs.cols)
-        GNN_CHECK(gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
-                             (long long)set->targets->cols, (long long)outputs.cols));
+    GNN_CHECK(gnn__training_set_measures(set, outputs.cols));
     if (set->targets && nodes->split)
         nodes->own_targets = own_window(nodes, context->ranks, set->targets);
     GNN_CHECK(gnn__pool_add(&pool, &outputs, set->labels ? set->labels + nodes->first : NULL,

@@ -241,7 +241,9 @@ int gnn__training_set_learn(gnn__training_set_t *set, const gnn__learnt_t *learn
 {
     GNN_TRY(gnn__training_set_truth(set, learnt));
     GNN_TRY(check_loss(set, learnt->loss));
-    set->loss = (gnn_loss_t){.kind = learnt->loss, .class_weight = learnt->class_weight};
+    set->loss = (gnn_loss_t){.kind = learnt->loss,
+                             .class_weight = learnt->class_weight,
+                             .classes = set->labels && set->on != GNN_ON_EDGES ? set->classes : 0};
     set->label_smoothing = learnt->label_smoothing;
     GNN_TRY(check_weights(set));
     return check_training(set);
@@ -266,6 +268,19 @@ int64_t gnn__training_set_rows(const gnn__training_set_t *set, int part, int32_t
 bool gnn__training_set_has_targets(const gnn__training_set_t *set)
 {
     return set->targets || set->loss.kind != GNN_LOSS_CROSS_ENTROPY;
+}
+
+int gnn__training_set_measures(const gnn__training_set_t *set, int64_t columns)
+{
+    const int64_t classes = columns == 1 ? 2 : columns;
+    if (set->targets && set->targets->cols != columns)
+        return gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
+                          (long long)set->targets->cols, (long long)columns);
+    if (set->labels && set->on != GNN_ON_EDGES && set->classes > classes)
+        return gnn__error(GNN_ESHAPE, "\"%s\" has %lld classes, the model puts out %lld column%s",
+                          set->name, (long long)set->classes, (long long)columns,
+                          columns == 1 ? "" : "s");
+    return GNN_OK;
 }
 
 int64_t gnn__training_set_columns(const gnn__training_set_t *set)

@@ -77,6 +77,9 @@ static inline bool gnn__training_set_counts(const gnn__training_set_t *set, int 
 int gnn__training_set_any(const gnn__training_set_t *set, int part, bool *any);
 /* Lists the rows that count in a part; returns their count. */
 int64_t gnn__training_set_rows(const gnn__training_set_t *set, int part, int32_t *rows);
+/* GNN_ESHAPE unless a model's output with `columns` columns can be compared with the truth: targets
+ * have as many columns, and no class is beyond them; the model may know further ones. */
+int gnn__training_set_measures(const gnn__training_set_t *set, int64_t columns);
 /* The loss of batches of a part, to which the batch adds its rows. */
 gnn_loss_t gnn__training_set_loss(const gnn__training_set_t *set, int part);
 /* Does the loss read targets: the array, or labels one-hot? Their count of columns; one row. */

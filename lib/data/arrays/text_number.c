@@ -108,18 +108,29 @@ bool gnn__field_missing(const gnn__text_field_t *field)
 }
 
 /* Is the first line one of column names: does it hold a word, other than those for missing values?
- * *names: their count. */
+ * *names: their count. A line whose fields all begin like numerals is one of damaged values. */
 static int look_for_names(gnn__text_t *text, bool *header, int64_t *names)
 {
-    gnn__text_field_t field;
+    gnn__text_field_t field, word = {0};
+    bool numeric = true;
     *header = text->headed;
     for (*names = 0;;) {
         GNN_TRY(gnn__text_field(text, &field));
         if (!field.at)
-            return GNN_OK;
+            break;
         *names += field.length != 1 || field.at[0] != '#'; /* numpy.savetxt writes "# a b" */
-        *header = *header || (gnn__field_kind(&field) == GNN__WORD && !gnn__field_missing(&field));
+        numeric = numeric && field.length > 0 && strchr("0123456789+-.", field.at[0]);
+        if (gnn__field_kind(&field) != GNN__WORD || gnn__field_missing(&field))
+            continue;
+        word = word.at ? word : field;
+        *header = true;
     }
+    return text->headed || !*header || !numeric
+               ? GNN_OK
+               : gnn__text_error(text, &word, GNN_EFORMAT,
+                                 "a number is expected, %s came (of column names, one begins with a "
+                                 "letter)",
+                                 gnn__field_shown(&word));
 }
 
 static int read_row(gnn__text_t *text, gnn_real_t **values, int64_t *count, int64_t *capacity)
