@@ -14,7 +14,7 @@ typedef struct {
 
 /* Counts of the optimisations seen in plans. */
 typedef struct {
-    int joined, absorbed, added, written_over, lent;
+    int joined, absorbed, added, written_over, lent, again;
 } joins_t;
 
 /* ---- one line, on any tape ---- */
@@ -170,6 +170,7 @@ static void count_joins(const gnn_tape_t *t, joins_t *joins)
     for (gnn_var_t x = 0; x < t->n_values; x++) {
         joins->written_over += t->values[x].data_of != GNN_NONE;
         joins->lent += t->values[x].grad_of != GNN_NONE;
+        joins->again += t->values[x].inner;
     }
 }
 
@@ -217,10 +218,14 @@ static void judge(const program_t *p, int number, int k, const char *what, gnn_t
                  kind_name(p->lines[k].kind), error);
 }
 
+/* A program that does not record, one that does, and one that computes values again. */
+enum { PLAIN, RECORDED, SEGMENTS };
+
 static void run_whole(const world_t *world, const program_t *p, int number,
-                      const numbers_t *expected, bool recording, joins_t *joins)
+                      const numbers_t *expected, int mode, joins_t *joins)
 {
     enum { GAP = 3 };
+    const bool recording = mode != PLAIN;
     gnn_real_t *memory = calloc(MOST * NODES * (TWICE + GAP), sizeof *memory);
     gnn_tape_t *t = world->f.tape;
     gnn_var_t x[MOST];
@@ -229,6 +234,8 @@ static void run_whole(const world_t *world, const program_t *p, int number,
     for (int k = 0; k < p->count; k++) {
         const line_t *line = &p->lines[k];
         gnn_var_t in[3];
+        if (mode == SEGMENTS && k % (1 + number % 7) == 0)
+            gnn_tape_recompute(t, k % 5 != 0);
         for (int i = 0; i < 3; i++)
             in[i] = line->in[i] >= 0 ? x[line->in[i]] : GNN_NONE;
         if (line->kind == LEAF && leaf_shapes[k].parameter)
@@ -326,13 +333,14 @@ START_TEST(planned_programs_equal_single_ops)
     for (int k = 0; k < programs; k++) {
         const program_t p = random_program(seed + 7919 * (uint64_t)k);
         numbers_t expected = run_one_by_one(&world, &p);
-        for (int recording = 0; recording < 2; recording++)
-            run_whole(&world, &p, k, &expected, recording, &joins);
+        for (int mode = PLAIN; mode <= SEGMENTS; mode++)
+            run_whole(&world, &p, k, &expected, mode, &joins);
         free(expected.memory);
     }
     world_free(&world);
-    printf("programs: %d, forwards joined %d, dropouts absorbed %d, products added %d, written over %d, gradients lent %d\n",
-           programs, joins.joined, joins.absorbed, joins.added, joins.written_over, joins.lent);
+    printf("programs: %d, forwards joined %d, dropouts absorbed %d, products added %d, written over %d, gradients lent %d, computed again %d\n",
+           programs, joins.joined, joins.absorbed, joins.added, joins.written_over, joins.lent,
+           joins.again);
     if (test_small())
         return; /* too few for every kind */
     ck_assert_int_gt(joins.joined, 0);
@@ -340,6 +348,7 @@ START_TEST(planned_programs_equal_single_ops)
     ck_assert_int_gt(joins.added, 0);
     ck_assert_int_gt(joins.written_over, 0);
     ck_assert_int_gt(joins.lent, 0);
+    ck_assert_int_gt(joins.again, 0);
 }
 END_TEST
 

@@ -214,6 +214,149 @@ START_TEST(bad_inputs_are_errors)
 }
 END_TEST
 
+/* ---- values that are computed again ---- */
+
+enum { LAYERS = 16, WIDTH = 32, FEW = 300 };
+
+static void add_sum(gnn_steps_t *steps, const char *name, const char *x, const char *y)
+{
+    ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_ADD, .name = name, .inputs = {x, y}}));
+}
+
+/* Reversible layers (Kitaev et al. 2020): y1 = x1 + attention(x2), y2 = x2 + feed_forward(y1), with
+ * dropout, batch norms and their running statistics. */
+static gnn_model_t *make_deep(gnn_context_t *context)
+{
+    static char names[LAYERS + 1][6][16];
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    ck_ok(gnn_steps_new(&steps));
+    for (int k = 0; k < 2; k++) {
+        snprintf(names[0][k], sizeof names[0][k], "x%d.0", k);
+        ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
+                                                 .name = names[0][k],
+                                                 .inputs = {"x"},
+                                                 .in = IN,
+                                                 .out = WIDTH}));
+    }
+    for (int l = 1; l <= LAYERS; l++) {
+        static const char *const kinds[] = {"x0", "x1", "a", "n", "g", "f"};
+        for (int k = 0; k < 6; k++)
+            snprintf(names[l][k], sizeof names[l][k], "%s.%d", kinds[k], l);
+        ck_ok(gnn_steps_add(steps,
+                            &(gnn_step_t){.name = names[l][2],
+                                          .inputs = {names[l - 1][1]},
+                                          .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = 2,
+                                                                   .feed_forward = 2 * WIDTH,
+                                                                   .dropout = (gnn_real_t)0.2)}));
+        add_sum(steps, names[l][0], names[l - 1][0], names[l][2]);
+        ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_NORM,
+                                                 .name = names[l][3],
+                                                 .norm = GNN_NORM_BATCH,
+                                                 .in = WIDTH}));
+        ck_ok(gnn_steps_add(
+            steps, &(gnn_step_t){
+                       .kind = GNN_STEP_LINEAR, .name = names[l][4], .in = WIDTH, .out = 2 * WIDTH}));
+        ck_ok(gnn_steps_add(
+            steps, &(gnn_step_t){
+                       .kind = GNN_STEP_LINEAR, .name = names[l][5], .in = 2 * WIDTH, .out = WIDTH}));
+        add_sum(steps, names[l][1], names[l - 1][1], names[l][5]);
+    }
+    add_sum(steps, "sum", names[LAYERS][0], names[LAYERS][1]);
+    ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = CLASSES}));
+    ck_ok(gnn_model_build(&model, context, steps));
+    gnn_steps_free(steps);
+    return model;
+}
+
+typedef struct {
+    gnn_real_t *weights;
+    int64_t length;
+    gnn_real_t running[2 * WIDTH];
+    gnn_train_memory_t said;
+    size_t used; /* bytes of a tape that trains */
+} deep_t;
+
+static size_t bytes_used(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data)
+{
+    gnn_tape_t *tape;
+    const gnn_graph_t *graph = gnn_data_graph(data);
+    gnn_real_t *rows = test_reals(FEW * IN, 3);
+    const gnn_tensor_t features = gnn_tensor(rows, FEW, IN);
+    const gnn_named_t x = {.name = "x", .dense = &features};
+    const gnn_model_inputs_t inputs = {&graph, 1, &x, 1};
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 1);
+    const gnn_var_t y = gnn_model_record(model, tape, &inputs, NULL);
+    gnn_tape_keep(tape, y);
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, y, NULL));
+    const size_t bytes = gnn_tape_bytes(tape);
+    gnn_tape_free(tape);
+    free(rows);
+    return bytes;
+}
+
+static deep_t train_deep(int64_t segments)
+{
+    gnn_context_t *context;
+    gnn_tensor_t running;
+    deep_t d = {0};
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 3}));
+    gnn_data_t *data = make_data(FEW, 4 * FEW);
+    gnn_model_t *model = make_deep(context);
+    const gnn_train_config_t config = {.epochs = 3, .watch = GNN_WATCH_NONE};
+    ck_ok(gnn_model_set_recompute(model, segments));
+    ck_ok(gnn_train_memory(model, context, data, &config, &d.said));
+    ck_ok(gnn_train(model, context, data, &config, NULL));
+    const gnn_real_t *block = gnn_parameters_block(gnn_model_parameters(model), 0, &d.length);
+    d.weights = malloc((size_t)d.length * sizeof *block);
+    memcpy(d.weights, block, (size_t)d.length * sizeof *block);
+    ck_ok(gnn_model_buffer(model, gnn_model_buffer_name(model, 0), &running));
+    memcpy(d.running, running.data, sizeof d.running);
+    d.used = bytes_used(model, context, data);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return d;
+}
+
+START_TEST(values_computed_again_take_less_memory_and_change_no_bit)
+{
+    static const int64_t segments[] = {2, 4, 8, 6 * LAYERS + 4};
+    deep_t kept = train_deep(0);
+    size_t before = kept.used;
+    for (int k = 0; k < 4; k++) {
+        deep_t again = train_deep(segments[k]);
+        printf("%d layers, %d segments: said %zu kB of activations, a tape takes %zu kB (kept: %zu and %zu)\n",
+               LAYERS, (int)segments[k], again.said.activations / 1024, again.used / 1024,
+               kept.said.activations / 1024, kept.used / 1024);
+        ck_assert_mem_eq(again.weights, kept.weights, (size_t)kept.length * sizeof *kept.weights);
+        ck_assert_mem_eq(again.running, kept.running, sizeof kept.running);
+        if (k < 2)
+            ck_assert_uint_lt(again.used, before);
+        ck_assert_double_eq_tol((double)(kept.said.activations - again.said.activations),
+                                (double)(kept.used - again.used), 0.05 * (double)kept.used);
+        before = again.used;
+        free(again.weights);
+    }
+    free(kept.weights);
+}
+END_TEST
+
+START_TEST(counts_of_segments_out_of_range_are_errors)
+{
+    gnn_context_t *context;
+    ck_ok(gnn_context_new(&context, NULL));
+    gnn_model_t *model = make_model(context, "gcn", false);
+    ck_fails(gnn_model_set_recompute(model, 3), GNN_EINVALID, "3 segments of 2 steps");
+    ck_fails(gnn_model_set_recompute(model, -1), GNN_EINVALID, "-1 segments");
+    ck_fails(gnn_model_set_recompute(NULL, 0), GNN_EINVALID, "gnn_model_set_recompute");
+    gnn_model_free(model);
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train_memory");
@@ -222,6 +365,8 @@ int main(void)
     tcase_add_loop_test(measured, a_training_uses_the_estimated_memory, 0, 6);
     tcase_add_test(formulas, weights_follow_from_optimiser_and_parameters);
     tcase_add_test(formulas, nothing_is_changed_but_views);
+    tcase_add_test(formulas, values_computed_again_take_less_memory_and_change_no_bit);
+    tcase_add_test(formulas, counts_of_segments_out_of_range_are_errors);
     tcase_add_test(formulas, bad_inputs_are_errors);
     suite_add_tcase(suite, measured);
     suite_add_tcase(suite, formulas);

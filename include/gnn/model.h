@@ -552,6 +552,20 @@ GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tap
                                        const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                        gnn_var_t *outputs);
 /**
+ * Divides the steps into segments whose values training computes again in backward instead of
+ * keeping them (gnn_tape_recompute): gnn_train, gnn_train_memory and every tape that records the
+ * model follow it, results have the same bits. The last segment, with which backward begins, keeps
+ * its values. Borders are where few values cross. The setting is not saved.
+ *
+ * @param[in] segments  0 or 1: values are kept; else at most as many as there are steps. The square
+ *                      root of the count of layers needs the least memory for layers of equal size
+ * @return GNN_OK; GNN_EINVALID (NULL, `segments`); GNN_EMEMORY. Over ranks a training is then
+ *         GNN_EUNSUPPORTED
+ *
+ * Cost: one more forward of all segments but the last. Paper: Chen et al. 2016.
+ */
+GNN_API int gnn_model_set_recompute(gnn_model_t *model, int64_t segments);
+/**
  * Computes the attention weights of the layer or the aggregation at `step` for these inputs, as
  * gnn_layer_attention.
  *

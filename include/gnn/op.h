@@ -61,6 +61,9 @@ typedef struct gnn_op_call {
     int training;      /**< 1: dropout is on, running statistics are updated */
     int recording;     /**< 1: backward will follow (saved[] is needed) */
     const char *where; /**< for messages: "layer 2", "" */
+    /** 1: forward runs a second time in one step (gnn_tape_recompute), on the same values and with
+     * the same draws: it fills out[] and saved[] again, and must change nothing else */
+    int again;
     /** the tape's, for ops of the library; NULL in calls that a program makes */
     const struct gnn__companion *companion;
 

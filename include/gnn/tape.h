@@ -174,6 +174,19 @@ GNN_API gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x);
  */
 GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs,
                               int n_inputs, const void *attributes, size_t bytes);
+/**
+ * Starts a segment of ops whose values backward computes again instead of keeping them: those that
+ * are not kept, bound, or read by ops outside the segment. Forward runs twice for these ops, with
+ * the same draws, so that results have the same bits. A segment that ends where backward starts
+ * saves nothing. Without recording, and in place of ops over ranks (GNN_EUNSUPPORTED), there are no
+ * segments.
+ *
+ * @param[in] on  1: the following ops form another segment, until the next call; 0: none
+ *
+ * Memory: with s segments of equal size, values between segments and 1/s of the others. Paper: Chen
+ * et al. 2016.
+ */
+GNN_API void gnn_tape_recompute(gnn_tape_t *tape, int on);
 /** Stores a value in the caller's memory (same shape). */
 GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory);
 /** Keeps a value readable after forward (others are recycled). */

@@ -74,6 +74,7 @@ void gnn_model_free(gnn_model_t *model)
     gnn_parameters_free(model->parameters);
     gnn__model_free_slots(model);
     gnn_free(model->note);
+    gnn_free(model->borders);
     gnn_free(model);
 }
 

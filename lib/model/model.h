@@ -84,6 +84,9 @@ struct gnn_model {
     gnn__slot_graph_t *slots; /* (n_slots) NULL: not declared */
     int64_t n_slots;
     char *note; /* of gnn_model_set_note; NULL: none */
+    /* (n_segments - 1) first steps of the segments of gnn_model_set_recompute, but for the first */
+    int64_t *borders;
+    int64_t n_segments; /* 0: none */
 };
 
 /* Options of recording a model. */

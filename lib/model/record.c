@@ -98,11 +98,16 @@ gnn__hop_extras_t gnn__step_extras(const gnn__recording_t *r, const gnn_graph_t 
 static void record_steps(gnn__recording_t *r, const gnn__record_how_t *how, const bool *needed)
 {
     const int64_t last = how->last;
+    int64_t segment = 0;
     gnn__record_inputs(r);
     for (int64_t k = 0; k <= last; k++) {
+        if (segment < r->model->n_segments && k == (segment ? r->model->borders[segment - 1] : 0))
+            gnn_tape_recompute(r->tape, ++segment < r->model->n_segments);
         r->extras = k == last ? how->extras : (gnn__hop_extras_t){0};
         r->outputs[k] = needed[k] ? gnn__record_again(r, k) : GNN_NONE;
     }
+    if (r->model->n_segments > 0)
+        gnn_tape_recompute(r->tape, 0);
     gnn_tape_set_place(r->tape, (uint32_t)last + 2, "");
 }
 

@@ -166,7 +166,7 @@ static int batch_statistics(const gnn_op_call_t *call, const batch_t *b)
         b->parts[c] /= n;
         b->rstd[c] = (gnn_real_t)(1 / sqrt(b->parts[c] + eps));
     }
-    if (call->training && (b->ranks ? b->ranks->n : b->rows) > 0 &&
+    if (call->training && !call->again && (b->ranks ? b->ranks->n : b->rows) > 0 &&
         ((const gnn__norm_settings_t *)call->attributes)->running.data)
         update_running(call, b, b->parts);
     return GNN_OK;

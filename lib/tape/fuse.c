@@ -51,11 +51,12 @@ int gnn__tape_unfuse(gnn_tape_t *tape)
     return GNN_OK;
 }
 
-/* True if node k is the only reader of an unkept output. */
-static bool is_intermediate(const gnn__value_t *v, int32_t k)
+/* True if node k is the only reader of an unkept output. Values between segments are read again
+ * when node k is, so that no op may write over them. */
+static bool is_intermediate(const gnn_tape_t *tape, const gnn__value_t *v, int32_t k)
 {
     return v->kind == GNN__VALUE_OUTPUT && !v->kept && !v->has_views && v->first_use == k &&
-           v->last_use == k;
+           v->last_use == k && tape->nodes[v->node]->segment == tape->nodes[k]->segment;
 }
 
 /* y = x + z. */
@@ -89,7 +90,7 @@ static int fuse_dropout(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
     gnn__value_t *input = &tape->values[node->in[0]];
-    gnn__node_t *producer = is_intermediate(input, k) ? tape->nodes[input->node] : NULL;
+    gnn__node_t *producer = is_intermediate(tape, input, k) ? tape->nodes[input->node] : NULL;
     gnn_real_t *rate = producer && producer->call.n_out == 1 ? rate_of(producer) : NULL;
     if (!rate || *rate > 0)
         return GNN_OK;
@@ -167,7 +168,7 @@ static int fuse_epilogue(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
     const unsigned parts = epilogue_of(node);
-    if (!parts || !is_intermediate(&tape->values[node->in[0]], k))
+    if (!parts || !is_intermediate(tape, &tape->values[node->in[0]], k))
         return GNN_OK;
     gnn__node_t *producer = producer_of(tape, node->in[0]);
     if (!traits(producer)->finishes || !exists_before(tape, node->in[1], producer) ||
@@ -188,7 +189,7 @@ static gnn__product_kind_t kind_of(const gnn__node_t *node)
 static gnn__node_t *sole_product(const gnn_tape_t *tape, gnn_var_t x, int32_t k)
 {
     const gnn__value_t *v = &tape->values[x];
-    gnn__node_t *node = is_intermediate(v, k) ? tape->nodes[v->node] : NULL;
+    gnn__node_t *node = is_intermediate(tape, v, k) ? tape->nodes[v->node] : NULL;
     return node && node->result == node->out && kind_of(node) != GNN__PRODUCT_NONE ? node : NULL;
 }
 
@@ -242,7 +243,7 @@ static void write_in_place(gnn_tape_t *tape, int32_t k)
     if (!is_elementwise(node) || node->fused || node->forward_fused)
         return;
     gnn__value_t *x = &tape->values[node->in[0]];
-    if (!is_intermediate(x, k) || tape->values[node->result].bound)
+    if (!is_intermediate(tape, x, k) || tape->values[node->result].bound)
         return;
     const bool keeps =
         keeps_output(tape->nodes[x->node]) || keeps_output(producer_of(tape, node->in[0]));

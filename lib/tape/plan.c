@@ -85,10 +85,29 @@ static void find_crossed(gnn_tape_t *tape)
 
 /* ---- pass 2: times ---- */
 
-static void extend(gnn__value_t *v, int32_t time)
+int32_t gnn__tape_segment_start(const gnn_tape_t *tape, int32_t k)
 {
-    if (v->last_time < time)
-        v->last_time = time;
+    const int32_t segment = tape->nodes[k]->segment;
+    if (!segment || (k + 1 < tape->n_nodes && tape->nodes[k + 1]->segment == segment))
+        return -1;
+    while (k > 0 && tape->nodes[k - 1]->segment == segment)
+        k--;
+    return k;
+}
+
+/* Times of all passes. */
+static void schedule(gnn_tape_t *tape)
+{
+    int32_t time = tape->n_nodes;
+    for (int32_t k = tape->n_nodes - 1; k >= 0; k--) {
+        const int32_t start = gnn__tape_segment_start(tape, k);
+        if (!tape->nodes[k]->segment)
+            tape->nodes[k]->again = -1;
+        for (int32_t j = start; start >= 0 && j <= k; j++)
+            tape->nodes[j]->again = time++;
+        tape->nodes[k]->back = time++;
+    }
+    tape->end = time;
 }
 
 /* The value in whose memory x is. */
@@ -99,40 +118,109 @@ static gnn__value_t *memory_of(const gnn_tape_t *tape, gnn_var_t x)
     return &tape->values[x];
 }
 
+/* True if only nodes of the segment that produces v read it. */
+static bool is_inner(const gnn_tape_t *tape, const gnn__value_t *v)
+{
+    if (v->kind != GNN__VALUE_OUTPUT || v->kept || v->last_use < 0)
+        return false;
+    const int32_t segment = tape->nodes[v->node]->segment;
+    return segment && tape->nodes[v->first_use]->segment == segment &&
+           tape->nodes[v->last_use]->segment == segment;
+}
+
+static bool saves(const gnn__node_t *node)
+{
+    bool saves = false;
+    for (int i = 0; node->backward && i < GNN_OP_SAVED; i++)
+        saves |= node->call.saved_bytes[i] > 0;
+    return saves;
+}
+
+/* Marks the nodes of segments that run again: those that save memory for backward or write to that
+ * of an inner value, and all that write to memory which one of them writes to. */
+static void find_again(gnn_tape_t *tape)
+{
+    bool changed = tape->segments > 0;
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        tape->values[x].inner = tape->values[x].again = is_inner(tape, &tape->values[x]);
+    for (int32_t k = 0; k < tape->n_nodes; k++)
+        tape->nodes[k]->runs_again = false;
+    while (changed) {
+        changed = false;
+        for (int32_t k = 0; k < tape->n_nodes; k++) {
+            gnn__node_t *node = tape->nodes[k];
+            if (!node->segment || node->fused || node->forward_fused || node->runs_again)
+                continue;
+            node->runs_again = saves(node);
+            for (int i = 0; i < node->call.n_out; i++)
+                node->runs_again |= memory_of(tape, node->result + i)->again;
+            for (int i = 0; node->runs_again && i < node->call.n_out; i++)
+                memory_of(tape, node->result + i)->again = true;
+            changed |= node->runs_again;
+        }
+    }
+}
+
+static void extend(const gnn_tape_t *tape, gnn__value_t *v, int32_t time)
+{
+    int32_t *last = v->inner && time >= tape->n_nodes ? &v->again_to : &v->last_time;
+    if (*last < time)
+        *last = time;
+}
+
+/* Times at which node k reads and writes. */
+static void extend_operands(gnn_tape_t *tape, int32_t k)
+{
+    const gnn__node_t *node = tape->nodes[k];
+    const bool backward = tape->recording && node->backward;
+    for (int i = 0; i < node->call.n_in; i++) {
+        gnn__value_t *b =
+            node->in[i] == GNN_NONE ? NULL : &tape->values[tape->values[node->in[i]].base];
+        if (!b)
+            continue;
+        extend(tape, b, k);
+        if (node->segment)
+            extend(tape, b, node->again);
+        if (backward && node->call.in[i].keep)
+            extend(tape, b, node->back);
+    }
+    for (int i = 0; i < node->call.n_out; i++) {
+        if (node->runs_again)
+            extend(tape, &tape->values[node->result + i], node->again);
+        if (backward && node->call.out[i].keep)
+            extend(tape, &tape->values[node->result + i], node->back);
+    }
+}
+
 static void find_times(gnn_tape_t *tape)
 {
-    int32_t n = tape->n_nodes, end = 2 * n + 1;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];
         v->last_time = v->born = v->node;
+        v->again_from = v->inner ? tape->nodes[v->node]->again : 0;
+        v->again_to = v->inner ? v->again_from : -1;
         if (v->kept || v->last_use < 0)
-            v->last_time = end;
+            v->last_time = tape->end;
     }
-    for (int32_t k = 0; k < n; k++) {
-        gnn__node_t *node = tape->nodes[k];
-        bool backward = tape->recording && node->backward;
-        if (node->fused)
-            continue;
-        for (int i = 0; i < node->call.n_in; i++)
-            if (node->in[i] != GNN_NONE) {
-                gnn__value_t *b = &tape->values[tape->values[node->in[i]].base];
-                extend(b, backward && node->call.in[i].keep ? 2 * n - 1 - k : k);
-            }
-        for (int i = 0; i < node->call.n_out; i++)
-            if (backward && node->call.out[i].keep)
-                extend(&tape->values[node->result + i], 2 * n - 1 - k);
-    }
+    for (int32_t k = 0; k < tape->n_nodes; k++)
+        if (!tape->nodes[k]->fused)
+            extend_operands(tape, k);
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         const gnn__value_t *v = &tape->values[x];
         gnn__value_t *h = memory_of(tape, x);
-        extend(h, v->last_time);
+        extend(tape, h, v->last_time);
         h->born = v->node < h->born ? v->node : h->born;
+        if (!v->inner || h == v)
+            continue;
+        extend(tape, h, v->again_to);
+        h->again_from = h->inner && v->again_from < h->again_from ? v->again_from : h->again_from;
     }
 }
 
 /* ---- pass 3: offsets ---- */
 
-static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to, int64_t *where)
+/* `life` has the lifetimes. */
+static int add_buffer(gnn_tape_t *tape, int64_t bytes, gnn__buffer_t life, int64_t *where)
 {
     int64_t padded;
     *where = 0;
@@ -148,7 +236,9 @@ static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to,
         GNN_TRY(gnn__grow(&tape->placed, 0, capacity, sizeof *tape->placed, "a tape's plan"));
         tape->buffers_capacity = capacity;
     }
-    tape->buffers[tape->n_buffers++] = (gnn__buffer_t){padded, 0, from, to, where};
+    life.bytes = padded;
+    life.where = where;
+    tape->buffers[tape->n_buffers++] = life;
     return GNN_OK;
 }
 
@@ -173,11 +263,11 @@ static gnn__value_t *holder(gnn_tape_t *tape, gnn__value_t *v)
  * producer; one with aliases, over the union of their lifetimes. */
 static void find_gradient_times(gnn_tape_t *tape)
 {
-    const int32_t n = tape->n_nodes;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];
-        v->grad_from = v->kept || v->last_use < 0 ? n - 1 : 2 * n - 1 - v->last_use;
-        v->grad_to = v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node;
+        v->grad_from =
+            v->kept || v->last_use < 0 ? tape->n_nodes - 1 : tape->nodes[v->last_use]->back;
+        v->grad_to = v->leaf_grad || v->node < 0 ? tape->end : tape->nodes[v->node]->back;
     }
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         const gnn__value_t *v = &tape->values[x];
@@ -196,10 +286,17 @@ static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
     if (v->kind == GNN__VALUE_OUTPUT && !v->bound && v->data_of == GNN_NONE)
-        GNN_TRY(add_buffer(tape, bytes, v->born, v->last_time, &v->offset));
+        GNN_TRY(add_buffer(tape, bytes,
+                           (gnn__buffer_t){.from = v->born,
+                                           .to = v->last_time,
+                                           .again_from = v->again_from,
+                                           .again_to = v->again_to},
+                           &v->offset));
     if (!tape->recording || !v->wants_grad || v->grad_of != GNN_NONE)
         return GNN_OK;
-    return add_buffer(tape, bytes, v->grad_from, v->grad_to, &v->grad_offset);
+    return add_buffer(tape, bytes,
+                      (gnn__buffer_t){.from = v->grad_from, .to = v->grad_to, .again_to = -1},
+                      &v->grad_offset);
 }
 
 static int collect(gnn_tape_t *tape)
@@ -210,12 +307,15 @@ static int collect(gnn_tape_t *tape)
         GNN_TRY(collect_value(tape, &tape->values[x]));
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn__node_t *node = tape->nodes[k];
-        int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
+        const int32_t back = tape->recording && node->backward ? node->back : k;
+        gnn__buffer_t life = {.from = k, .to = node->runs_again ? k : back, .again_to = -1};
         if (node->fused)
             continue;
+        if (node->runs_again)
+            life.again_from = node->again, life.again_to = back > k ? back : node->again;
         for (int i = 0; i < GNN_OP_SAVED; i++)
-            GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
-                               &node->saved_offset[i]));
+            GNN_TRY(
+                add_buffer(tape, (int64_t)node->call.saved_bytes[i], life, &node->saved_offset[i]));
         if (node->call.forward_scratch > tape->scratch)
             tape->scratch = node->call.forward_scratch;
         if (tape->recording && node->backward && node->call.backward_scratch > tape->scratch)
@@ -232,6 +332,18 @@ static int larger_first(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
+static bool overlap(int32_t from, int32_t to, const gnn__buffer_t *b)
+{
+    return from <= to &&
+           ((from <= b->to && b->from <= to) ||
+            (b->again_from <= b->again_to && from <= b->again_to && b->again_from <= to));
+}
+
+static bool alive_together(const gnn__buffer_t *a, const gnn__buffer_t *b)
+{
+    return overlap(a->from, a->to, b) || overlap(a->again_from, a->again_to, b);
+}
+
 /* First fit: the lowest offset without a buffer that is alive at the same time. `placed` is sorted
  * by offset. */
 static int64_t place(gnn__buffer_t **placed, int64_t count, gnn__buffer_t *b)
@@ -239,7 +351,7 @@ static int64_t place(gnn__buffer_t **placed, int64_t count, gnn__buffer_t *b)
     int64_t offset = 0, at = count;
     for (int64_t k = 0; k < count; k++) {
         const gnn__buffer_t *p = placed[k];
-        if (p->to < b->from || b->to < p->from)
+        if (!alive_together(p, b))
             continue;
         if (p->offset >= offset + b->bytes)
             break;
@@ -344,6 +456,8 @@ static int lay_out(gnn_tape_t *tape, size_t *top)
         GNN_TRY(gnn__tape_fuse(tape));
         gnn__tape_share_gradients(tape);
     }
+    schedule(tape);
+    find_again(tape);
     find_times(tape);
     find_gradient_times(tape);
     GNN_TRY(collect(tape));

@@ -195,10 +195,33 @@ static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
     return GNN_OK;
 }
 
+/* Computes the values of a segment again, before its backward. */
+static int run_again(const gnn_tape_t *tape, int32_t first, int32_t last, void *scratch)
+{
+    int rc = GNN_OK;
+    tape->context->prepacked = tape->prepacked;
+    for (int32_t k = first; rc == GNN_OK && k <= last; k++) {
+        gnn_op_call_t *call = &tape->nodes[k]->call;
+        if (!tape->nodes[k]->runs_again)
+            continue;
+        call->scratch = scratch;
+        call->threads = 0;
+        call->again = 1;
+        rc = run_node(tape, tape->nodes[k], false);
+        call->again = 0;
+    }
+    tape->context->prepacked = NULL;
+    return rc;
+}
+
 static int run_nodes_backward(gnn_tape_t *tape, void *scratch)
 {
-    for (int32_t k = tape->n_nodes - 1; k >= 0; k--)
+    for (int32_t k = tape->n_nodes - 1; k >= 0; k--) {
+        const int32_t first = gnn__tape_segment_start(tape, k);
+        if (first >= 0)
+            GNN_TRY(run_again(tape, first, k, scratch));
         GNN_TRY(backward_node(tape, tape->nodes[k], scratch));
+    }
     return GNN_OK;
 }
 

@@ -37,7 +37,8 @@ void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
     if (!tape)
         return;
     tape->recording = recording != 0;
-    tape->frozen = false;
+    tape->frozen = tape->recomputes = false;
+    tape->segments = 0;
     tape->prepacked = NULL;
     tape->training = training != 0;
     tape->planned = tape->ran = false;
@@ -57,6 +58,17 @@ void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where
     tape->model_step = model_step;
     tape->op_number = 0;
     tape->where = where ? where : "";
+}
+
+void gnn_tape_recompute(gnn_tape_t *tape, int on)
+{
+    if (!tape)
+        return;
+    if (on && tape->recording && gnn__ranks_split(tape->context))
+        gnn_tape_fail(tape, gnn__error(GNN_EUNSUPPORTED,
+                                       "gnn_tape_recompute: values are not recomputed over ranks"));
+    tape->recomputes = on && tape->recording;
+    tape->segments += tape->recomputes;
 }
 
 /* Keeps the first error, with its message. */

@@ -1,5 +1,6 @@
-/* Internals of a tape of N nodes. Forward of node k runs at time k, its backward at 2N - 1 - k;
- * plan.c places buffers whose lifetimes do not overlap in the same memory. */
+/* Internals of a tape of N nodes. Forward of node k runs at time k; backward follows in reverse
+ * order, and runs a segment forward again before it enters it from its end. plan.c places buffers
+ * whose lifetimes do not overlap in the same memory. */
 #ifndef GNN_LIB_TAPE_TAPE_H
 #define GNN_LIB_TAPE_TAPE_H
 
@@ -44,10 +45,14 @@ typedef struct gnn__value {
     bool tiled;                   /* plan: views cover it exactly, each written as a value */
     bool fused_away;              /* plan: neither value nor gradient is materialised */
     bool has_views;               /* plan: a node reads a view of it */
+    bool inner;                   /* plan: recomputed: only its segment reads it */
+    bool again;                   /* plan: ops that write its memory run again */
     bool written;                 /* backward: its gradient has been written to */
     gnn__over_t over;             /* over ranks: the rows that this rank has */
     int32_t first_use, last_use;  /* plan: nodes that read it or a view of it; last -1: none */
-    int32_t last_time;            /* plan: the time until which its data is needed */
+    int32_t last_time;            /* plan: the time until which its data is needed; inner: before it
+                                     is recomputed */
+    int32_t again_from, again_to; /* plan: lifetime once it is recomputed; from > to: none */
     int32_t grad_from, grad_to;   /* plan: lifetime of its gradient */
     int32_t born;                 /* plan: the first node that writes to its memory */
     gnn_var_t data_of;            /* plan: a later value in whose memory it is; GNN_NONE */
@@ -75,14 +80,18 @@ typedef struct gnn__node {
     gnn__over_t over;                 /* over ranks: rows of its outputs */
     size_t slice_saved[GNN_OP_SAVED]; /* over ranks: saved bytes of one slice */
     bool crossed;                     /* its inputs overlap so that backward must use one thread */
+    int32_t segment;                  /* of gnn_tape_recompute; 0: none */
+    bool runs_again;                  /* plan: forward runs again before backward of the segment */
+    int32_t again, back;              /* plan: times of that and of its backward; again -1: none */
     gnn_var_t result;                 /* first output: `out`, or that of a fused dropout */
     int64_t saved_offset[GNN_OP_SAVED]; /* bytes from the arena's start */
 } gnn__node_t;
 
-/* A buffer to place, alive in [from, to]. */
+/* A buffer to place, alive in [from, to] and, if its content is recomputed, in [again_from,
+ * again_to]; from > to: never. */
 typedef struct gnn__buffer {
     int64_t bytes, offset;
-    int32_t from, to;
+    int32_t from, to, again_from, again_to;
     int64_t *where; /* receives the offset */
 } gnn__buffer_t;
 
@@ -93,6 +102,9 @@ struct gnn_tape {
     bool planned;                   /* memory is laid out and bound */
     bool ran;                       /* forward ran since the last reset */
     bool frozen;                    /* parameters added from now on want no gradient; until reset */
+    bool recomputes;                /* ops are added to a segment */
+    int32_t segments;               /* count of segments so far */
+    int32_t end;                    /* plan: the time after the last pass */
     gnn__prepacked_t *prepacked;    /* of constant parameters that ops read; until reset */
     int status;                     /* the first error since the last reset; GNN_OK */
     char message[512];              /* of that error */
@@ -183,6 +195,8 @@ bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
 /* Zeroes one gradient, or all, that no op has written. */
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradients_settle(const gnn_parameters_t *parameters);
+/* Index of the first node of node k's segment, if k is its last; -1 otherwise. */
+int32_t gnn__tape_segment_start(const gnn_tape_t *tape, int32_t k);
 /* A value by id; NULL, with the tape in error, if there is none. */
 gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x);
 

@@ -136,6 +136,7 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     call->recording = tape->recording;
     call->where = tape->where;
     call->rng.stream = gnn__tape_next_stream(tape);
+    node->segment = tape->recomputes ? tape->segments : 0;
     if (bytes)
         memcpy(node->attributes, attributes, bytes);
     call->attributes = node->attributes;
