@@ -231,6 +231,48 @@ START_TEST(ops_have_names)
 }
 END_TEST
 
+/* Ops whose gradient another suite compares, or that have none. */
+static const struct {
+    const gnn_op_t *op;
+    const char *where;
+} elsewhere[] = {
+    {&gnn_op_between, "0 by definition"},
+    {&gnn_op_degree, "reads the graph alone"},
+    {&gnn_op_autoscale, "0 by definition"},
+    {&gnn_op_sort_rows, "ids"},
+    {&gnn_op_match_columns, "ids"},
+    {&gnn_op_add_gradient, "added_gradients_by_hand"},
+    {&gnn_op_pick_rows, "test_ops"},
+    {&gnn_op_choose, "ids"},
+    {&gnn_op_choose_rows, "ids"},
+    {&gnn_op_choose_senders, "ids"},
+    {&gnn_op_limit_ids, "ids"},
+    {&gnn_op_mark_columns, "ids"},
+    {&gnn_op_pick_columns, "test_choices"},
+    {&gnn_op_score_rows, "test_choices"},
+    {&gnn_op_weigh_rows, "test_choices"},
+    {&gnn_op_gather_rows, "test_choices"},
+    {&gnn_op_scatter_rows, "test_choices"},
+    {&gnn_op_grouped_product, "test_choices"},
+    {&gnn_op_blend_heads, "test_choices"},
+    {&gnn_op_noise, "test_signals"},
+    {&gnn_op_draw, "ids"},
+};
+
+/* The list is closed: an op of the table without a case of its gradient fails. */
+START_TEST(every_op_has_a_case_of_its_gradient)
+{
+    for (size_t k = 0; k < op_count(); k++) {
+        bool found = false;
+        for (size_t c = 0; c < CASES; c++)
+            found |= cases[c].op == gnn_op_at(k);
+        for (size_t e = 0; e < sizeof elsewhere / sizeof *elsewhere; e++)
+            found |= elsewhere[e].op == gnn_op_at(k);
+        ck_assert_msg(found, "op %s has no case in tests/test_named_ops.c", gnn_op_at(k)->name);
+    }
+}
+END_TEST
+
 /* ---- known values ---- */
 
 static void expect(const gnn_op_t *op, const gnn_graph_t *graph, const gnn_tensor_t *x,
@@ -679,10 +721,10 @@ END_TEST
 
 enum { DELTA_ROWS = 220, DELTA_HEADS = 2, DELTA_K = 20, DELTA_V = 24, DELTA_INPUTS = 5 };
 
-/* Inputs q, k, v, beta (not where `plain`) and gates of `per` columns a head, 0: none. */
+/* Inputs q, k, v of d_v columns a head, beta (not where `plain`) and gates of `per`, 0: none. */
 typedef struct {
     bool plain;
-    int64_t per;
+    int64_t per, d_v;
     gnn_real_t x[DELTA_INPUTS][DELTA_ROWS * DELTA_HEADS * DELTA_V];
     gnn_real_t d[DELTA_INPUTS][DELTA_ROWS * DELTA_HEADS * DELTA_V];
     gnn_real_t y[DELTA_ROWS * DELTA_HEADS * DELTA_V];
@@ -690,7 +732,7 @@ typedef struct {
 
 static void run_delta(delta_t *t, const gnn_graph_t *graph)
 {
-    const int64_t widths[] = {DELTA_K, DELTA_K, DELTA_V, t->plain ? 0 : 1, t->per};
+    const int64_t widths[] = {DELTA_K, DELTA_K, t->d_v, t->plain ? 0 : 1, t->per};
     const gnn_op_options_t how = {{DELTA_HEADS, 0.3, t->plain}, graph};
     fixture_t f = set_up();
     gnn_var_t in[DELTA_INPUTS];
@@ -716,18 +758,25 @@ static void run_delta(delta_t *t, const gnn_graph_t *graph)
     tear_down(&f);
 }
 
-static void draw_delta(delta_t *t, bool plain, bool gates)
+/* No gates, one per head, and gates per channel: all near 0, or far apart, so that blocks of rows
+ * are short. */
+enum { NO_GATES, GATE_OF_HEAD, NEAR_GATES, FAR_GATES, GATES };
+
+static void draw_delta(delta_t *t, bool plain, int gates)
 {
     uint64_t seed = 23;
     memset(t, 0, sizeof *t);
     t->plain = plain;
-    t->per = gates;
+    t->d_v = DELTA_V;
+    t->per = gates == NO_GATES ? 0 : gates == GATE_OF_HEAD ? 1 : DELTA_K;
     for (int k = 0; k < DELTA_INPUTS; k++)
         for (int64_t e = 0; e < DELTA_ROWS * DELTA_HEADS * DELTA_V; e++) {
             const double u = test_uniform(&seed);
             t->x[k][e] = (gnn_real_t)(k == 4 ? -0.1 - 0.1 * u : k == 3 ? 0.5 + 0.4 * u : 0.5 * u);
+            if (k == 4 && gates == FAR_GATES)
+                t->x[k][e] = (gnn_real_t)(e % 7 == 0 ? -9 + u : -0.01);
         }
-    t->x[4][2 * DELTA_HEADS] = -(gnn_real_t)INFINITY;
+    t->x[4][2 * DELTA_HEADS * gnn__max(t->per, 1)] = -(gnn_real_t)INFINITY;
 }
 
 static void same_values(const gnn_real_t *a, const gnn_real_t *b, int64_t count)
@@ -737,32 +786,58 @@ static void same_values(const gnn_real_t *a, const gnn_real_t *b, int64_t count)
         ck_assert_double_eq_tol((double)a[e], (double)b[e], tolerance * (1 + fabs((double)b[e])));
 }
 
-/* Gates per channel, all of a head equal, run row by row; one gate per head, or none, in chunks. */
+/* Columns `from` and on of the values of each head, which are few enough to run row by row: the
+ * memory of a column does not depend on others. */
+static void narrow_delta(delta_t *to, const delta_t *of, int64_t from, int64_t d_v)
+{
+    *to = *of;
+    to->d_v = d_v;
+    for (int64_t r = 0; r < DELTA_ROWS * DELTA_HEADS; r++)
+        memcpy(to->x[2] + r * d_v, of->x[2] + r * DELTA_V + from, sizeof *to->y * (size_t)d_v);
+}
+
+/* Adds the gradients of half the values; those of values and y are put in their place. */
+static void collect_delta(delta_t *to, const delta_t *half, int64_t from)
+{
+    for (int64_t r = 0; r < DELTA_ROWS * DELTA_HEADS; r++)
+        for (int64_t c = 0; c < half->d_v; c++) {
+            to->y[r * DELTA_V + from + c] = half->y[r * half->d_v + c];
+            to->d[2][r * DELTA_V + from + c] = half->d[2][r * half->d_v + c];
+        }
+    for (int k = 0; k < DELTA_INPUTS; k++)
+        for (int64_t e = 0; k != 2 && e < DELTA_ROWS * DELTA_HEADS * DELTA_K; e++)
+            to->d[k][e] += half->d[k][e];
+}
+
 START_TEST(delta_in_chunks_equals_row_by_row)
 {
-    const bool plain = _i % 2, gates = _i / 2;
-    delta_t *chunks = malloc(sizeof *chunks), *rows = malloc(sizeof *rows);
+    const bool plain = _i % 2;
+    const int64_t half = DELTA_V / 2;
+    delta_t *chunks = malloc(sizeof *chunks), *rows = malloc(sizeof *rows),
+            *part = malloc(sizeof *part);
     gnn_graph_t *graph = NULL;
     ck_ok(gnn_graph_causal(&graph, 4, (const int64_t[]){150, 0, 1, 69}));
-    draw_delta(chunks, plain, gates);
-    draw_delta(rows, plain, gates);
-    rows->per = DELTA_K;
-    for (int64_t e = 0; e < DELTA_ROWS * DELTA_HEADS * DELTA_K; e++)
-        rows->x[4][e] = gates ? chunks->x[4][e / DELTA_K] : 0;
+    draw_delta(chunks, plain, _i / 2);
+    draw_delta(rows, plain, _i / 2);
     run_delta(chunks, graph);
-    run_delta(rows, graph);
+    for (int64_t from = 0; from < DELTA_V; from += half) {
+        narrow_delta(part, chunks, from, half);
+        memset(part->d, 0, sizeof part->d);
+        run_delta(part, graph);
+        collect_delta(rows, part, from);
+    }
     same_values(chunks->y, rows->y, DELTA_ROWS * DELTA_HEADS * DELTA_V);
     for (int k = 0; k < 4; k++)
-        same_values(chunks->d[k], rows->d[k], DELTA_ROWS * DELTA_HEADS * (k == 3 ? 1 : DELTA_K));
-    for (int64_t e = 0; gates && e < DELTA_ROWS * DELTA_HEADS; e++) {
-        gnn_real_t sum = 0;
-        for (int c = 0; c < DELTA_K; c++)
-            sum += rows->d[4][e * DELTA_K + c];
-        same_values(&chunks->d[4][e], &sum, 1);
-    }
+        same_values(chunks->d[k], rows->d[k],
+                    DELTA_ROWS * DELTA_HEADS *
+                        (k == 3   ? 1
+                         : k == 2 ? DELTA_V
+                                  : DELTA_K));
+    same_values(chunks->d[4], rows->d[4], DELTA_ROWS * DELTA_HEADS * chunks->per);
     gnn_graph_free(graph);
     free(chunks);
     free(rows);
+    free(part);
 }
 END_TEST
 
@@ -834,6 +909,7 @@ int main(void)
     tcase_add_loop_test(c, gradients_are_those_of_finite_differences, 0, CASES);
     tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
     tcase_add_test(c, ops_have_names);
+    tcase_add_test(c, every_op_has_a_case_of_its_gradient);
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
     tcase_add_test(c, fourier_is_the_sum_of_its_formula);
@@ -846,7 +922,7 @@ int main(void)
     tcase_add_test(c, top_rows_are_those_of_senders_that_take_part);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
     tcase_add_test(c, a_sweep_refuses_a_place_that_there_is_not);
-    tcase_add_loop_test(c, delta_in_chunks_equals_row_by_row, 0, 4);
+    tcase_add_loop_test(c, delta_in_chunks_equals_row_by_row, 0, 2 * GATES);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
     tcase_add_test(c, incidence_leads_to_receivers);

@@ -14,8 +14,8 @@
  * per channel KDA (Kimi Linear 2025); plain: GLA (Yang et al. 2024), with d_k = d_v = 1 diagonal
  * recurrences (HGRN, Qin et al. 2023).
  *
- * One unit per segment and head: in chunks of rows where gnn__delta_in_chunks is true, else row by
- * row, as below. Gates multiply the memory itself, so that nothing in it is larger than what rows
+ * One unit per segment and head: in chunks of rows where memories are wide, else row by row, as
+ * below. Gates multiply the memory itself, so that nothing in it is larger than what rows
  * have written. Backward keeps the memory at the first row of each
  * chunk, and makes those of the rows of one chunk at a time again. */
 #include <lib/kernels/simd/real_math.h>
@@ -24,7 +24,7 @@
 #include <omp.h>
 
 enum { Q = GNN__DELTA_Q, K = GNN__DELTA_K, V = GNN__DELTA_V, REST, INPUTS = REST + 2 };
-enum { CHUNK = 32 };
+enum { CHUNK = 32, WIDE = 16 };
 
 typedef gnn__delta_t sizes_t;
 typedef gnn__delta_unit_t unit_t;
@@ -46,6 +46,14 @@ static int read_sizes(const gnn_op_call_t *call, sizes_t *s)
                ? GNN_OK
                : gnn__error(GNN_EOVERFLOW, "delta: a memory of %lld x %lld values does not fit",
                             (long long)s->d_k, (long long)s->d_v);
+}
+
+/* NULL: row by row, which is faster for narrow memories. */
+static const gnn__delta_form_t *form_of(const sizes_t *s)
+{
+    if (s->d_k < WIDE || s->d_v < WIDE)
+        return NULL;
+    return s->gates >= 0 && s->by_channel ? &gnn__delta_by_channel : &gnn__delta_by_head;
 }
 
 static const gnn_graph_t *graph_of(const gnn_op_call_t *call)
@@ -85,8 +93,8 @@ static int64_t most_chunks(const gnn_graph_t *g)
 static bool backward_values(const gnn_op_call_t *call, const sizes_t *s, int64_t *count)
 {
     int64_t memories = 0, rows = 0;
-    if (gnn__delta_in_chunks(s))
-        return gnn__delta_chunk_values(s, most_rows(graph_of(call)), true, count);
+    if (form_of(s))
+        return form_of(s)->values(s, most_rows(graph_of(call)), true, count);
     return gnn__mul(CHUNK + 2 + most_chunks(graph_of(call)), s->square, &memories) &&
            gnn__mul(2 * CHUNK + 3, s->d_v, &rows) && gnn__add(memories, rows, count) &&
            gnn__add(*count, s->d_k + 16, count);
@@ -95,8 +103,8 @@ static bool backward_values(const gnn_op_call_t *call, const sizes_t *s, int64_t
 /* The same in forward: a memory and a correction. */
 static bool forward_values(const sizes_t *s, int64_t *count)
 {
-    if (gnn__delta_in_chunks(s))
-        return gnn__delta_chunk_values(s, 0, false, count);
+    if (form_of(s))
+        return form_of(s)->values(s, 0, false, count);
     return gnn__add(s->square, s->d_v, count);
 }
 
@@ -191,8 +199,8 @@ static int delta_forward(gnn_op_call_t *call)
         gnn_real_t *memory = scratch + omp_get_thread_num() * each;
         int64_t row0, row1;
         segment_rows(g, n / s.heads, &row0, &row1);
-        if (gnn__delta_in_chunks(&s)) {
-            gnn__delta_chunks_forward(&u, row0, row1, memory);
+        if (form_of(&s)) {
+            form_of(&s)->forward(&u, row0, row1, memory);
             continue;
         }
         memset(memory, 0, sizeof *memory * (size_t)s.square);
@@ -332,8 +340,8 @@ static int delta_backward(gnn_op_call_t *call)
         const work_t w = lay_out(&s, chunks, own);
         int64_t row0, row1;
         segment_rows(g, n / s.heads, &row0, &row1);
-        if (gnn__delta_in_chunks(&s))
-            gnn__delta_chunks_backward(&u, row0, row1, own);
+        if (form_of(&s))
+            form_of(&s)->backward(&u, row0, row1, own);
         else
             unit_grad(&u, row0, row1, &w);
     }

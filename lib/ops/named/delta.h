@@ -1,4 +1,5 @@
-/* Shared by the two forms of op delta: row by row (delta.c), and in chunks (delta_chunks.c). */
+/* Shared by the forms of op delta: row by row (delta.c), and in chunks (delta_chunks.c, with gates
+ * per channel delta_channels.c). */
 #ifndef GNN_OPS_NAMED_DELTA_H
 #define GNN_OPS_NAMED_DELTA_H
 
@@ -30,15 +31,17 @@ static inline gnn_real_t gnn__delta_dot(const gnn_real_t *restrict a, const gnn_
     return sum;
 }
 
-/* True if chunks are faster: wide memories, and no gate per channel. */
-bool gnn__delta_in_chunks(const gnn__delta_t *s);
-/* Values of one thread's scratch for segments of at most `rows` rows; false: overflow. */
-bool gnn__delta_chunk_values(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count);
-/* Rows row0 .. row1 - 1 are one segment. */
-void gnn__delta_chunks_forward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
-                               gnn_real_t *scratch);
-/* Adds to the gradients of the inputs that want one. */
-void gnn__delta_chunks_backward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
-                                gnn_real_t *scratch);
+/* A form that computes the rows of a segment chunk by chunk. */
+typedef struct gnn__delta_form {
+    /* Values of one thread's scratch for segments of at most `rows` rows; false: overflow. */
+    bool (*values)(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count);
+    /* Rows row0 .. row1 - 1 are one segment. */
+    void (*forward)(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch);
+    /* Adds to the gradients of the inputs that want one. */
+    void (*backward)(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch);
+} gnn__delta_form_t;
+
+/* For gates that are one value per head, or absent; and for gates per channel. */
+extern const gnn__delta_form_t gnn__delta_by_head, gnn__delta_by_channel;
 
 #endif

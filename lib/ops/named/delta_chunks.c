@@ -13,17 +13,11 @@
  * Backward keeps S at the first row of each chunk and computes the chunk again. With R = (I +
  * diag(beta) M)^-T dU and dV = diag(beta) R: dM = -dV U', dA = scale dY U', d_beta_i = R_i . e_i,
  * e = V - diag(exp(G)) K S - M U. */
-#include <lib/kernels/dense/dense.h>
-#include <lib/kernels/simd/real_math.h>
-#include <lib/ops/named/delta.h>
+#include <lib/ops/named/delta_rows.h>
 
-enum { ROWS = 64, LEAST = 16 };
+enum { ROWS = GNN__DELTA_ROWS };
 
-/* Rows of one head: element (i, c) is at[i * stride + c]. */
-typedef struct rows {
-    gnn_real_t *at;
-    int64_t stride;
-} rows_t;
+typedef gnn__delta_rows_t rows_t;
 
 typedef struct chunk {
     const gnn__delta_unit_t *unit;
@@ -44,11 +38,6 @@ typedef struct chunk {
     gnn_real_t *d_u, *d_v, *dy; /* ROWS x d_v: R, dV, scale exp(G) dY */
     gnn_real_t *kd;             /* ROWS x d_v: K d_memory */
 } chunk_t;
-
-bool gnn__delta_in_chunks(const gnn__delta_t *s)
-{
-    return s->d_k >= LEAST && s->d_v >= LEAST && !(s->gates >= 0 && s->by_channel);
-}
 
 static int64_t lay_out(chunk_t *c, const gnn__delta_t *s, int64_t chunks, gnn_real_t *scratch,
                        bool *fits)
@@ -83,7 +72,7 @@ static int64_t chunks_of(int64_t rows)
     return (rows + ROWS - 1) / ROWS;
 }
 
-bool gnn__delta_chunk_values(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count)
+static bool values(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count)
 {
     chunk_t c = {.s = s};
     bool fits = false;
@@ -93,67 +82,15 @@ bool gnn__delta_chunk_values(const gnn__delta_t *s, int64_t rows, bool backward,
 
 /* ---- blocks ---- */
 
-/* c (m x n) += alpha a b, or alpha a' b where `turned`; c without memory: nothing. */
-static void add_product(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, bool turned,
-                        rows_t b, rows_t c)
-{
-    const gnn__gemm_block_t p = {.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .a = a.at,
-                                 .a_row = turned ? 1 : a.stride,
-                                 .a_col = turned ? a.stride : 1,
-                                 .b = b.at,
-                                 .ldb = b.stride,
-                                 .c = c.at,
-                                 .ldc = c.stride,
-                                 .alpha = alpha};
-    if (c.at)
-        gnn__gemm_block_kernels()->multiply(&p);
-}
-
 static void multiply(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, rows_t b, rows_t c)
 {
-    add_product(m, n, k, alpha, a, false, b, c);
+    gnn__delta_add(m, n, k, alpha, a, false, b, c);
 }
 
 static void multiply_turned(int64_t m, int64_t n, int64_t k, gnn_real_t alpha, rows_t a, rows_t b,
                             rows_t c)
 {
-    add_product(m, n, k, alpha, a, true, b, c);
-}
-
-static void clear(gnn_real_t *x, int64_t count)
-{
-    memset(x, 0, sizeof *x * (size_t)count);
-}
-
-/* to (cols x rows, of `stride`) = x'. */
-static rows_t turn(int64_t n, int64_t cols, rows_t x, gnn_real_t *to, int64_t stride)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < cols; c++)
-            to[c * stride + i] = x.at[i * x.stride + c];
-    return (rows_t){to, stride};
-}
-
-/* Row i of y = f_i times row i of x; f NULL: 1. */
-static void scale_rows(int64_t n, int64_t cols, const gnn_real_t *f, gnn_real_t by, rows_t x,
-                       gnn_real_t *y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const gnn_real_t factor = f ? by * f[i] : by;
-#pragma omp simd
-        for (int64_t c = 0; c < cols; c++)
-            y[i * cols + c] = factor * x.at[i * x.stride + c];
-    }
-}
-
-static void subtract(int64_t n, gnn_real_t by, const gnn_real_t *restrict x, gnn_real_t *restrict y)
-{
-#pragma omp simd
-    for (int64_t c = 0; c < n; c++)
-        y[c] -= by * x[c];
+    gnn__delta_add(m, n, k, alpha, a, true, b, c);
 }
 
 /* ---- a chunk ---- */
@@ -165,14 +102,11 @@ static rows_t head_rows(const gnn_tensor_t *t, const chunk_t *c, int64_t width)
     return (rows_t){gnn__row(t, c->row) + c->unit->head * width, gnn__stride(t)};
 }
 
-/* Bounded from below: differences of gates of -inf would be NaN. */
 static double gate_of(const chunk_t *c, int64_t i)
 {
     if (c->s->gates < 0)
         return 0;
-    const double gate =
-        (double)gnn__row(&c->unit->call->in[c->s->gates].value, c->row + i)[c->unit->head];
-    return gate < -1e4 ? -1e4 : gate;
+    return gnn__delta_gate(gnn__row(&c->unit->call->in[c->s->gates].value, c->row + i)[c->unit->head]);
 }
 
 static void enter(chunk_t *c, int64_t row, int64_t row1)
@@ -204,7 +138,7 @@ static void mask(const chunk_t *c, gnn_real_t *x, int64_t diagonal)
         const gnn_real_t *decay = c->decay + i * ROWS;
         for (int64_t j = 0; c->s->gates >= 0 && j < end; j++)
             row[j] *= decay[j];
-        clear(row + end, c->n - end);
+        gnn__delta_clear(row + end, c->n - end);
     }
 }
 
@@ -221,7 +155,7 @@ static void solve(const chunk_t *c)
     const int64_t d = c->s->d_v;
     for (int64_t i = 1; i < c->n; i++)
         for (int64_t j = 0; j < i; j++)
-            subtract(d, c->beta[i] * c->m[i * ROWS + j], c->u + j * d, c->u + i * d);
+            gnn__delta_subtract(d, c->beta[i] * c->m[i * ROWS + j], c->u + j * d, c->u + i * d);
 }
 
 /* U, and M, K S where there is a correction. */
@@ -229,16 +163,16 @@ static void corrections(const chunk_t *c, rows_t keys_turned)
 {
     const gnn__delta_t *s = c->s;
     const rows_t memory = {c->memory, s->d_v};
-    scale_rows(c->n, s->d_v, c->beta, 1, c->v, c->u);
+    gnn__delta_scale(c->n, s->d_v, c->beta, 1, c->v, c->u);
     if (s->beta < 0)
         return;
-    clear(c->m, ROWS * c->n);
+    gnn__delta_clear(c->m, ROWS * c->n);
     multiply(c->n, c->n, s->d_k, 1, c->k, keys_turned, (rows_t){c->m, ROWS});
     mask(c, c->m, 0);
-    clear(c->ks, c->n * s->d_v);
+    gnn__delta_clear(c->ks, c->n * s->d_v);
     multiply(c->n, s->d_v, s->d_k, 1, c->k, memory, (rows_t){c->ks, s->d_v});
     for (int64_t i = 0; i < c->n; i++)
-        subtract(s->d_v, c->beta[i] * c->factor[i], c->ks + i * s->d_v, c->u + i * s->d_v);
+        gnn__delta_subtract(s->d_v, c->beta[i] * c->factor[i], c->ks + i * s->d_v, c->u + i * s->d_v);
     solve(c);
 }
 
@@ -246,10 +180,10 @@ static void corrections(const chunk_t *c, rows_t keys_turned)
 static void readings(const chunk_t *c, rows_t keys_turned)
 {
     const gnn__delta_t *s = c->s;
-    clear(c->a, ROWS * c->n);
+    gnn__delta_clear(c->a, ROWS * c->n);
     multiply(c->n, c->n, s->d_k, 1, c->q, keys_turned, (rows_t){c->a, ROWS});
     mask(c, c->a, 1);
-    clear(c->qs, c->n * s->d_v);
+    gnn__delta_clear(c->qs, c->n * s->d_v);
     multiply(c->n, s->d_v, s->d_k, 1, c->q, (rows_t){c->memory, s->d_v}, (rows_t){c->qs, s->d_v});
 }
 
@@ -260,29 +194,28 @@ static void advance(const chunk_t *c)
     const gnn_real_t all = c->factor[c->n - 1];
     for (int64_t e = 0; e < s->square && s->gates >= 0; e++)
         c->memory[e] *= all;
-    scale_rows(c->n, s->d_v, c->left, 1, (rows_t){c->u, s->d_v}, c->temporary);
+    gnn__delta_scale(c->n, s->d_v, c->left, 1, (rows_t){c->u, s->d_v}, c->temporary);
     multiply_turned(s->d_k, s->d_v, c->n, 1, c->k, (rows_t){c->temporary, s->d_v},
                     (rows_t){c->memory, s->d_v});
 }
 
-void gnn__delta_chunks_forward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
-                               gnn_real_t *scratch)
+static void forward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__delta_t *s = unit->s;
     chunk_t c = {.unit = unit, .s = s};
     bool fits;
     (void)lay_out(&c, s, 0, scratch, &fits);
-    clear(c.memory, s->square);
+    gnn__delta_clear(c.memory, s->square);
     for (int64_t row = row0; row < row1; row += ROWS) {
         enter(&c, row, row1);
-        const rows_t keys = turn(c.n, s->d_k, c.k, c.turned, ROWS),
+        const rows_t keys = gnn__delta_turn(c.n, s->d_k, c.k, c.turned, ROWS),
                      y = head_rows(&unit->call->out[0].value, &c, s->d_v);
         decays(&c);
         corrections(&c, keys);
         readings(&c, keys);
         for (int64_t i = 0; i < c.n; i++)
-            scale_rows(1, s->d_v, NULL, s->scale * c.factor[i], (rows_t){c.qs + i * s->d_v, s->d_v},
-                       y.at + i * y.stride);
+            gnn__delta_scale(1, s->d_v, NULL, s->scale * c.factor[i],
+                             (rows_t){c.qs + i * s->d_v, s->d_v}, y.at + i * y.stride);
         multiply(c.n, s->d_v, c.n, s->scale, (rows_t){c.a, ROWS}, (rows_t){c.u, s->d_v}, y);
         advance(&c);
     }
@@ -308,14 +241,14 @@ static void corrections_grad(const chunk_t *c, rows_t d_y)
 {
     const gnn__delta_t *s = c->s;
     const int64_t d = s->d_v;
-    clear(c->kd, c->n * d);
+    gnn__delta_clear(c->kd, c->n * d);
     multiply(c->n, d, s->d_k, 1, c->k, (rows_t){c->d_memory, d}, (rows_t){c->kd, d});
-    scale_rows(c->n, d, c->left, 1, (rows_t){c->kd, d}, c->d_u);
+    gnn__delta_scale(c->n, d, c->left, 1, (rows_t){c->kd, d}, c->d_u);
     multiply_turned(c->n, d, c->n, s->scale, (rows_t){c->a, ROWS}, d_y, (rows_t){c->d_u, d});
     for (int64_t i = c->n - 1; i > 0 && s->beta >= 0; i--)
         for (int64_t j = 0; j < i; j++)
-            subtract(d, c->beta[i] * c->m[i * ROWS + j], c->d_u + i * d, c->d_u + j * d);
-    scale_rows(c->n, d, c->beta, 1, (rows_t){c->d_u, d}, c->d_v);
+            gnn__delta_subtract(d, c->beta[i] * c->m[i * ROWS + j], c->d_u + i * d, c->d_u + j * d);
+    gnn__delta_scale(c->n, d, c->beta, 1, (rows_t){c->d_u, d}, c->d_v);
 }
 
 /* The gradient of beta, by e = V - diag(exp(G)) K S - M U. */
@@ -324,9 +257,9 @@ static void beta_grad(const chunk_t *c)
     const int64_t d = c->s->d_v;
     if (c->s->beta < 0 || !gnn__wants(c->unit->call, c->s->beta))
         return;
-    scale_rows(c->n, d, NULL, 1, c->v, c->temporary);
+    gnn__delta_scale(c->n, d, NULL, 1, c->v, c->temporary);
     for (int64_t i = 0; i < c->n; i++)
-        subtract(d, c->factor[i], c->ks + i * d, c->temporary + i * d);
+        gnn__delta_subtract(d, c->factor[i], c->ks + i * d, c->temporary + i * d);
     multiply(c->n, d, c->n, -1, (rows_t){c->m, ROWS}, (rows_t){c->u, d}, (rows_t){c->temporary, d});
     for (int64_t i = 0; i < c->n; i++)
         give_value(c, c->s->beta, i, (double)gnn__delta_dot(c->d_u + i * d, c->temporary + i * d, d));
@@ -337,10 +270,10 @@ static void pairs_grad(const chunk_t *c, rows_t d_y)
 {
     const gnn__delta_t *s = c->s;
     const int64_t d = s->d_v;
-    const rows_t turned = turn(c->n, d, (rows_t){c->u, d}, c->turned, ROWS);
-    clear(c->d_a, ROWS * c->n);
+    const rows_t turned = gnn__delta_turn(c->n, d, (rows_t){c->u, d}, c->turned, ROWS);
+    gnn__delta_clear(c->d_a, ROWS * c->n);
     multiply(c->n, c->n, d, s->scale, d_y, turned, (rows_t){c->d_a, ROWS});
-    clear(c->d_m, ROWS * c->n);
+    gnn__delta_clear(c->d_m, ROWS * c->n);
     if (s->beta >= 0)
         multiply(c->n, c->n, d, -1, (rows_t){c->d_v, d}, turned, (rows_t){c->d_m, ROWS});
     for (int64_t i = 0; i < c->n && s->gates >= 0; i++)
@@ -362,7 +295,7 @@ static void keys_grad(const chunk_t *c)
     const int64_t d = s->d_v, n = c->n;
     const rows_t d_q = grad_rows(c, GNN__DELTA_Q, s->d_k), d_k = grad_rows(c, GNN__DELTA_K, s->d_k),
                  d_a = {c->d_a, ROWS}, d_m = {c->d_m, ROWS}, plain = {c->temporary, d};
-    rows_t turned = turn(s->d_k, d, (rows_t){c->memory, d}, c->turned, s->d_k);
+    rows_t turned = gnn__delta_turn(s->d_k, d, (rows_t){c->memory, d}, c->turned, s->d_k);
     multiply(n, s->d_k, n, 1, d_a, c->k, d_q);
     multiply(n, s->d_k, d, 1, (rows_t){c->dy, d}, turned, d_q);
     multiply_turned(n, s->d_k, n, 1, d_a, c->q, d_k);
@@ -371,8 +304,8 @@ static void keys_grad(const chunk_t *c)
         multiply_turned(n, s->d_k, n, 1, d_m, c->k, d_k);
         multiply(n, s->d_k, d, -1, plain, turned, d_k);
     }
-    turned = turn(s->d_k, d, (rows_t){c->d_memory, d}, c->turned, s->d_k);
-    scale_rows(n, d, c->left, 1, (rows_t){c->u, d}, c->d_u);
+    turned = gnn__delta_turn(s->d_k, d, (rows_t){c->d_memory, d}, c->turned, s->d_k);
+    gnn__delta_scale(n, d, c->left, 1, (rows_t){c->u, d}, c->d_u);
     multiply(n, s->d_k, d, 1, (rows_t){c->d_u, d}, turned, d_k);
 }
 
@@ -412,7 +345,7 @@ static void chunk_grad(chunk_t *c)
 {
     const gnn__delta_t *s = c->s;
     const int64_t d = s->d_v;
-    const rows_t keys = turn(c->n, s->d_k, c->k, c->turned, ROWS),
+    const rows_t keys = gnn__delta_turn(c->n, s->d_k, c->k, c->turned, ROWS),
                  d_y = head_rows(&c->unit->call->out[0].grad, c, d),
                  d_v = grad_rows(c, GNN__DELTA_V, d);
     memset(c->d_sums, 0, sizeof *c->d_sums * ROWS);
@@ -422,18 +355,17 @@ static void chunk_grad(chunk_t *c)
     corrections_grad(c, d_y);
     beta_grad(c);
     for (int64_t i = 0; i < c->n && d_v.at; i++)
-        subtract(d, -1, c->d_v + i * d, d_v.at + i * d_v.stride);
+        gnn__delta_subtract(d, -1, c->d_v + i * d, d_v.at + i * d_v.stride);
     pairs_grad(c, d_y);
-    scale_rows(c->n, d, c->factor, s->scale, d_y, c->dy);
-    scale_rows(c->n, d, c->factor, 1, (rows_t){c->d_v, d}, c->temporary);
+    gnn__delta_scale(c->n, d, c->factor, s->scale, d_y, c->dy);
+    gnn__delta_scale(c->n, d, c->factor, 1, (rows_t){c->d_v, d}, c->temporary);
     keys_grad(c);
     if (s->gates >= 0 && gnn__wants(c->unit->call, s->gates))
         gates_grad(c);
     memory_grad(c);
 }
 
-void gnn__delta_chunks_backward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1,
-                                gnn_real_t *scratch)
+static void backward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__delta_t *s = unit->s;
     const int64_t chunks = chunks_of(row1 - row0);
@@ -441,13 +373,13 @@ void gnn__delta_chunks_backward(const gnn__delta_unit_t *unit, int64_t row0, int
     chunk_t c = {.unit = unit, .s = s};
     bool fits;
     (void)lay_out(&c, s, gnn__max(chunks, 1), scratch, &fits);
-    clear(c.memory, s->square);
-    clear(c.d_memory, s->square);
+    gnn__delta_clear(c.memory, s->square);
+    gnn__delta_clear(c.d_memory, s->square);
     for (int64_t k = 0; k < chunks; k++) {
         memcpy(c.starts + k * s->square, c.memory, bytes);
         enter(&c, row0 + k * ROWS, row1);
         decays(&c);
-        corrections(&c, turn(c.n, s->d_k, c.k, c.turned, ROWS));
+        corrections(&c, gnn__delta_turn(c.n, s->d_k, c.k, c.turned, ROWS));
         advance(&c);
     }
     for (int64_t k = chunks - 1; k >= 0; k--) {
@@ -456,3 +388,5 @@ void gnn__delta_chunks_backward(const gnn__delta_unit_t *unit, int64_t row0, int
         chunk_grad(&c);
     }
 }
+
+const gnn__delta_form_t gnn__delta_by_head = {values, forward, backward};
