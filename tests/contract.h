@@ -141,6 +141,7 @@ TCase *contract_named_tests(
 /* sizes that kernels cut into tiles, blocks and chunks; threads */
 TCase *contract_kernel_tests(void);
 TCase *contract_prior_tests(void);      /* score priors by distance, way by way */
+TCase *contract_map_tests(void);        /* maps of rows, each against its formula */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 
 #endif

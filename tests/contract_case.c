@@ -72,6 +72,7 @@ static void row_extents(const contract_case_t *c, extent_t *x)
     const double none[GNN_ROW_OPTIONS] = {0};
     x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
     x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
+    x[GNN_AGGREGATE_MAP_PARAMETERS] = declared(c->map ? c->map->declare : NULL, c, c->map_options);
     x[GNN_AGGREGATE_SCORE_PARAMETERS] = declared(c->score ? c->score->declare : NULL, c, none);
     x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
         declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);

@@ -1,6 +1,8 @@
 /* Incremental decoding equals one forward pass over the whole sequences. */
 #include "support.h"
 
+#include <lib/base/base.h>
+
 enum { D = 8, WORDS = 11, SEQUENCES = 3, TOTAL = 9 + 1 + 6, SOURCES = 5 + 2 + 7, CAPACITY = 12 };
 
 static const int64_t lengths[SEQUENCES] = {9, 1, 6}, sources[SEQUENCES] = {5, 2, 7};
@@ -437,6 +439,94 @@ START_TEST(sums_are_not_cut_to_some_rows)
 }
 END_TEST
 
+/* ---- cost of a word ---- */
+
+/* Multiply-adds and values read and written by all ops since the profile was cleared. */
+static double counted(const gnn_context_t *profiled)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < profiled->profile->count; k++)
+        sum += profiled->profile->rows[k].flops / 2 +
+               profiled->profile->rows[k].bytes / (double)sizeof(gnn_real_t);
+    return sum;
+}
+
+/* Layers whose weigher is linear, or the softmax that they are compared with. */
+static gnn_model_t *make_profiled(gnn_context_t *profiled, const gnn_weigher_t *weigher)
+{
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    gnn_layer_config_t layer = GNN_TRANSFORMER(.in = D, .heads = 2, .weigher = weigher);
+    ck_ok(gnn_steps_new(&steps));
+    gnn_steps_add(
+        steps, &(gnn_step_t){
+                   .kind = GNN_STEP_EMBED, .name = "word", .inputs = {"ids"}, .in = WORDS, .out = D});
+    if (weigher == &gnn_weigher_ratio)
+        layer.map = &gnn_map_elu1;
+    if (weigher == &gnn_weigher_decay) {
+        gnn_steps_add(
+            steps, &(gnn_step_t){
+                       .kind = GNN_STEP_LINEAR, .name = "g", .inputs = {"word"}, .in = D, .out = 2});
+        gnn_steps_add(
+            steps,
+            &(gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = "open", .activation = GNN_SOFTPLUS});
+        gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_SCALE, .name = "gates", .factor = -1});
+        layer.priors[0] = (gnn_layer_prior_t){.prior = &gnn_prior_decay, .given = GNN_ON};
+    }
+    gnn_steps_add(steps, &(gnn_step_t){.inputs = {"word"},
+                                       .priors = {layer.priors[0].prior ? "gates" : NULL},
+                                       .layer = layer});
+    ck_ok(gnn_model_build(&model, profiled, steps));
+    gnn_steps_free(steps);
+    return model;
+}
+
+/* Operations of one more word after `words`. */
+static double cost_of_a_word(const gnn_weigher_t *weigher, int64_t words)
+{
+    gnn_context_t *profiled;
+    gnn_state_t *state;
+    int32_t *some = calloc((size_t)words, sizeof *some);
+    gnn_real_t *out = calloc((size_t)(words * D), sizeof *out), last[D];
+    ck_assert_int_eq(setenv("GNN_PROFILE", "1", 1), 0);
+    ck_ok(gnn_context_new(&profiled, NULL));
+    unsetenv("GNN_PROFILE");
+    gnn_model_t *model = make_profiled(profiled, weigher);
+    const gnn_named_t all = {.name = "ids", .ids = some, .count = words},
+                      one = {.name = "ids", .ids = some, .count = 1};
+    const gnn_tensor_t y = gnn_tensor(out, words, D), y1 = gnn_tensor(last, 1, D);
+    ck_ok(gnn_state_new(&state, model, profiled, &(gnn_state_config_t){.capacity = words + 1}));
+    ck_ok(gnn_model_advance(model, profiled, state, &words,
+                            &(gnn_model_inputs_t){.values = &all, .n_values = 1}, &y));
+    profiled->profile->count = 0;
+    ck_ok(gnn_model_advance(model, profiled, state, NULL,
+                            &(gnn_model_inputs_t){.values = &one, .n_values = 1}, &y1));
+    const double cost = counted(profiled);
+    gnn_state_free(state);
+    gnn_model_free(model);
+    gnn_context_free(profiled);
+    free(some);
+    free(out);
+    return cost;
+}
+
+/* The sums that linear weighers keep have one size; softmax reads all rows. */
+START_TEST(a_word_costs_the_same_after_any_count_of_words)
+{
+    const gnn_weigher_t *const weighers[] = {&gnn_weigher_linear, &gnn_weigher_ratio,
+                                             &gnn_weigher_decay};
+    for (int k = 0; k < 3; k++) {
+        const double few = cost_of_a_word(weighers[k], 128),
+                     many = cost_of_a_word(weighers[k], 16384);
+        printf("%s: %.0f operations for a word after 128 words, %.0f after 16,384\n",
+               weighers[k]->name, few, many);
+        ck_assert_double_gt(few, 0);
+        ck_assert_double_eq(few, many);
+    }
+    ck_assert_double_gt(cost_of_a_word(NULL, 2048), 4 * cost_of_a_word(NULL, 128));
+}
+END_TEST
+
 static int refused(const gnn_step_t *last, const gnn_state_config_t *config)
 {
     gnn_step_t steps[] = {{.kind = GNN_STEP_INPUT, .name = "x", .out = D},
@@ -507,6 +597,7 @@ int main(void)
     tcase_add_loop_test(c, any_chunks_equal_the_whole, 0, 3 * MODELS);
     tcase_add_loop_test(c, selected_sequences_continue, 0, 4 * MODELS);
     tcase_add_test(c, sums_are_not_cut_to_some_rows);
+    tcase_add_test(c, a_word_costs_the_same_after_any_count_of_words);
     tcase_add_test(c, an_error_leaves_the_state_as_it_was);
     tcase_add_test(c, non_incremental_steps_are_named);
     suite_add_tcase(suite, c);
