@@ -1,39 +1,14 @@
 /* Tasks made by seed that papers set for their systems: recall of rewritten keys (the delta rule
- * against linear attention), copying by induction (two layers against one), hard attention that
- * learns by the score function. One line per task, system, seed and step: share of right answers on
- * fresh sequences. */
-#include <gnn/gnn.h>
-#include <gnn/model.h>
-#include <gnn/op.h>
-#include <gnn/tape.h>
-#include <gnn/train.h>
+ * against linear attention), copying by induction (two layers against one), ListOps, sentiment of
+ * trees, a pursuit that has to halt in time, a neural Turing machine that copies. One line per
+ * task, system, seed and step: share of right answers on fresh sequences. */
+#include "tasks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENCES = 32, SEEDS = 3, ROWS = 2048, WIDTH = 40 };
-
-/* One batch: rows with features or ids of words, a label per row or -1. */
-typedef struct {
-    gnn_real_t x[ROWS * WIDTH];
-    int32_t words[ROWS], labels[ROWS];
-    int64_t lengths[SEQUENCES], rows, cols; /* cols 0: words */
-} batch_t;
-
-typedef struct {
-    const char *task, *system;
-    void (*draw)(batch_t *b, uint64_t *seed);
-    int (*build)(gnn_steps_t *steps, int64_t cols);
-    int64_t steps;
-    double lr;
-} system_t;
-
-static int64_t below(uint64_t *seed, int64_t most)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((*seed >> 33) % (uint64_t)most);
-}
+enum { SEQUENCES = 32 };
 
 /* ---- recall of rewritten keys ---- */
 
@@ -44,6 +19,7 @@ enum { KEYS = 8, WRITES = 24, RECALL_COLS = 2 * KEYS + 1 };
 static void draw_recall(batch_t *b, uint64_t *seed)
 {
     b->rows = 0;
+    b->sequences = SEQUENCES;
     b->cols = RECALL_COLS;
     memset(b->x, 0, sizeof b->x);
     for (int s = 0; s < SEQUENCES; s++) {
@@ -145,8 +121,8 @@ enum { VOCABULARY = 16, SHORTEST = 8, LONGEST = 16 };
 
 static void draw_copy(batch_t *b, uint64_t *seed)
 {
-    b->rows = 0;
-    b->cols = 0;
+    b->rows = b->cols = 0;
+    b->sequences = SEQUENCES;
     for (int s = 0; s < SEQUENCES; s++) {
         const int64_t half = SHORTEST + below(seed, LONGEST - SHORTEST + 1), first = b->rows;
         b->lengths[s] = 2 * half;
@@ -190,20 +166,46 @@ static int build_two_layers(gnn_steps_t *steps, int64_t cols)
 
 /* ---- training ---- */
 
-/* Records the batch; with `optimizer` takes a step, else counts right answers. */
-static int run(gnn_model_t *model, gnn_tape_t *tape, const batch_t *b, gnn_optimizer_t *optimizer,
-               double lr_factor, double *right)
+/* Graphs of the batch's slots, prepared. */
+static int make_graphs(const system_t *s, const gnn_model_t *model, const batch_t *b,
+                       gnn_graph_t *graphs[GRAPHS])
 {
-    gnn_graph_t *graph = NULL;
-    const gnn_tensor_t x = gnn_tensor((gnn_real_t *)b->x, b->rows, b->cols);
-    const gnn_named_t words = {.name = "x", .ids = b->words, .count = b->rows},
-                      rows = {.name = "x", .dense = &x};
-    GNN_TRY(gnn_graph_causal(&graph, SEQUENCES, b->lengths));
-    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)&graph, 1,
-                                       b->cols ? &rows : &words, 1};
-    gnn_model_prepare(model, 0, graph, GNN_ON);
+    GNN_TRY(s->graphs ? s->graphs(b, graphs)
+                      : gnn_graph_causal(&graphs[0], b->sequences, b->lengths));
+    for (int g = 0; g < gnn_model_graph_count(model); g++)
+        GNN_TRY(gnn_model_prepare(model, g, graphs[g], GNN_ON));
+    return GNN_OK;
+}
+
+/* Records the batch. */
+static gnn_var_t record(const gnn_model_t *model, gnn_tape_t *tape, const batch_t *b,
+                        gnn_graph_t *const graphs[GRAPHS])
+{
+    const gnn_tensor_t x = gnn_tensor((gnn_real_t *)b->x, b->rows, b->cols),
+                       start = gnn_tensor((gnn_real_t *)b->start, b->sequences, b->start_cols),
+                       places = gnn_tensor((gnn_real_t *)b->places, b->edges, 1);
+    gnn_named_t values[3] = {{.name = "x", .dense = &x}};
+    int64_t count = 1;
+    if (!b->cols)
+        values[0] = (gnn_named_t){.name = "x", .ids = b->words, .count = b->rows};
+    if (b->start_cols)
+        values[count++] = (gnn_named_t){.name = "start", .dense = &start};
+    if (b->edges)
+        values[count++] = (gnn_named_t){.name = "places", .dense = &places};
+    return gnn_model_record(
+        model, tape,
+        &(gnn_model_inputs_t){(const gnn_graph_t *const *)graphs, GRAPHS, values, count}, NULL);
+}
+
+/* With `optimizer` takes a step, else counts right answers. */
+static int run(const system_t *s, gnn_model_t *model, gnn_tape_t *tape, const batch_t *b,
+               gnn_optimizer_t *optimizer, double lr_factor, double *right)
+{
+    gnn_graph_t *graphs[GRAPHS] = {NULL};
+    int rc = make_graphs(s, model, b, graphs);
     gnn_tape_reset(tape, optimizer != NULL, optimizer != NULL);
-    const gnn_var_t y = gnn_model_record(model, tape, &inputs, NULL);
+    gnn_tape_fail(tape, rc);
+    const gnn_var_t y = record(model, tape, b, graphs);
     if (optimizer) {
         const gnn_var_t loss = gnn_tape_loss(
             tape, y, &(gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY, .labels = b->labels});
@@ -215,18 +217,20 @@ static int run(gnn_model_t *model, gnn_tape_t *tape, const batch_t *b, gnn_optim
         const gnn_tensor_t logits = gnn_tape_value(tape, y);
         *right = gnn_metric(GNN_METRIC_ACCURACY, &logits, b->labels, NULL);
     }
-    int rc = gnn_tape_status(tape);
+    rc = gnn_tape_status(tape);
     if (rc == GNN_OK && optimizer)
         rc = gnn_clip_gradients(gnn_model_parameters(model), 1, NULL);
     if (rc == GNN_OK && optimizer)
         rc = gnn_optimizer_step(optimizer, lr_factor);
-    gnn_graph_free(graph);
+    for (int g = 0; g < GRAPHS; g++)
+        gnn_graph_free(graphs[g]);
     return rc;
 }
 
 static int train(const system_t *s, uint64_t seed, int64_t steps)
 {
     static batch_t b;
+    memset(&b, 0, sizeof b);
     gnn_context_t *context;
     gnn_steps_t *list;
     gnn_model_t *model;
@@ -244,13 +248,18 @@ static int train(const system_t *s, uint64_t seed, int64_t steps)
                               &(gnn_optimizer_config_t){.lr = (gnn_real_t)s->lr}));
     for (int64_t t = 0; t <= steps; t++) {
         if (t % (steps / 20) == 0) {
-            s->draw(&b, &fresh);
-            GNN_TRY(run(model, tape, &b, NULL, 0, &right));
+            const int batches = s->fresh ? s->fresh * (t == steps ? 4 : 1) : 1;
+            double sum = 0;
+            for (int k = 0; k < batches; k++, sum += right) {
+                s->draw(&b, &fresh);
+                GNN_TRY(run(s, model, tape, &b, NULL, 0, &right));
+            }
+            right = sum / batches;
             printf("%s\t%s\t%d\t%lld\t%.4f\n", s->task, s->system, (int)seed, (long long)t, right);
             fflush(stdout);
         }
         s->draw(&b, &drawn);
-        GNN_TRY(run(model, tape, &b, optimizer, 1 - (double)t / (double)(steps + 1), NULL));
+        GNN_TRY(run(s, model, tape, &b, optimizer, 1 - (double)t / (double)(steps + 1), NULL));
     }
     gnn_optimizer_free(optimizer);
     gnn_tape_free(tape);
@@ -260,24 +269,26 @@ static int train(const system_t *s, uint64_t seed, int64_t steps)
     return GNN_OK;
 }
 
-static const system_t systems[] = {
-    {"recall", "delta rule", draw_recall, build_delta, 1200, 0.005},
-    {"recall", "linear attention", draw_recall, build_linear, 1200, 0.005},
-    {"recall", "linear attention, elu + 1", draw_recall, build_elu1, 1200, 0.005},
-    {"recall", "softmax attention", draw_recall, build_softmax, 1200, 0.005},
-    {"copying", "one layer", draw_copy, build_one_layer, 1600, 0.002},
-    {"copying", "two layers", draw_copy, build_two_layers, 1600, 0.002},
+static const system_t tasks_of_memory[] = {
+    {"recall", "delta rule", draw_recall, build_delta, 1200, 0.005, 0, NULL},
+    {"recall", "linear attention", draw_recall, build_linear, 1200, 0.005, 0, NULL},
+    {"recall", "linear attention, elu + 1", draw_recall, build_elu1, 1200, 0.005, 0, NULL},
+    {"recall", "softmax attention", draw_recall, build_softmax, 1200, 0.005, 0, NULL},
+    {"copying", "one layer", draw_copy, build_one_layer, 1600, 0.002, 0, NULL},
+    {"copying", "two layers", draw_copy, build_two_layers, 1600, 0.002, 0, NULL},
+    {0},
 };
 
 /* tasks [TASK [STEPS]] */
 int main(int argc, char **argv)
 {
-    for (size_t k = 0; k < sizeof systems / sizeof *systems; k++)
-        for (uint64_t seed = 1; seed <= SEEDS; seed++)
-            if (argc < 2 || strcmp(argv[1], systems[k].task) == 0)
-                if (train(&systems[k], seed, argc > 2 ? atoll(argv[2]) : systems[k].steps) != GNN_OK) {
-                    fprintf(stderr, "tasks: %s, %s: %s\n", systems[k].task, systems[k].system,
-                            gnn_error_message());
+    const system_t *const tables[] = {tasks_of_memory, tasks_of_trees, tasks_of_rounds};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        for (const system_t *s = tables[k]; s->task; s++)
+            for (uint64_t seed = 1; seed <= SEEDS; seed++)
+                if ((argc < 2 || strcmp(argv[1], s->task) == 0) &&
+                    train(s, seed, argc > 2 ? atoll(argv[2]) : s->steps) != GNN_OK) {
+                    fprintf(stderr, "tasks: %s, %s: %s\n", s->task, s->system, gnn_error_message());
                     return 1;
                 }
     return 0;

@@ -19,6 +19,25 @@ attention without positions sees a set of pairs. Chance is 0.125."""),
 next word is the one that followed the last time. Pre-norm Transformers with rotary positions, width
 64, two heads. One layer cannot find what followed an equal word; two can (Olsson et al. 2022).
 Chance is 0.0625."""),
+    "listops": ("ListOps", """Nested lists of MAX, MIN, MED and SUM (modulo 10) over digits, 128 to 384 words, up to eight deep; the
+answer is the value of the whole (Nangia and Bowman 2018; longer ones are in Tay et al. 2021). Two
+causal pre-norm layers of width 64, four heads, softmax with rotary positions or linear attention
+without; an LSTM of width 64 over the words; and the same cell over the tree, which is given to it
+(child-sum Tree-LSTM). Chance is 0.1."""),
+    "sentiment": ("Sentiment whose words need the tree", """Trees of 6 to 16 words of 20, each with a valence of -2 to 2, joined by AND (the sum, bounded by 2),
+BUT (the right side) and THOUGH (the left side); NOT turns what is below it. Spoken without brackets a
+sentence has several trees. The label is the sign of the whole. LSTM over the words in this
+order; child-sum Tree-LSTM, which does not tell left from right; binary Tree-LSTM with places of
+children (Tai et al. 2015). Width 64. Chance is 0.5."""),
+    "halting": ("A pursuit that has to halt in time", """A ring of 16 places. The target moves one place away in every second round; the pursuer reads where
+both are, and moves at most one place in each round. The answer is the place where they meet first:
+a pursuer that goes on leaves it. The model is one step, repeated 12 times. With halting the
+answer is the place weighed by the probability to halt there, a sigmoid of a small network: every
+round has its share of what is left (PonderNet, Banino et al. 2021), or the run halts where their sum
+passes 0.99 (ACT, Graves 2016). Without, it is the place after the last round. Chance is 0.0625."""),
+    "ntm": ("Copying with a memory", """1 to 8 symbols of 8, an end mark, and as many empty rows, in which the symbols are the answers.
+A neural Turing machine (Graves et al. 2014) with a controller of one layer of width 64, a reading and
+a writing head, and a memory of 12 rows of 12; an LSTM of width 64 for comparison. Chance is 0.125."""),
 }
 COLORS = ["#36a", "#c53", "#283", "#949"]
 
