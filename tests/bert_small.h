@@ -121,9 +121,10 @@ static inline int value_of(const char *name, int64_t rows, int64_t cols, gnn_rea
     const gnn_tensor_t y = gnn_tensor(out, rows, cols);
     int rc = gnn_context_new(&context, NULL);
     rc = rc == GNN_OK ? gnn_pretrained_open(&p, context, test_folder) : rc;
-    rc = rc == GNN_OK ? gnn_pretrained_batch_new(
-                            &batch, p, &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL})
-                      : rc;
+    rc = rc == GNN_OK
+             ? gnn_pretrained_batch_new(
+                   &batch, p, &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids})
+             : rc;
     rc = rc == GNN_OK ? gnn_model_value(gnn_pretrained_model(p), context,
                                         gnn_pretrained_batch_inputs(batch), name, &y)
                       : rc;

@@ -103,7 +103,7 @@ START_TEST(one_sentence_is_expected)
     gnn_attention_maps_t *a = NULL;
     gnn_pretrained_batch_t *batch;
     ck_ok(gnn_pretrained_batch_new(&batch, o.p,
-                                   &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL}));
+                                   &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids}));
     ck_fails(gnn_attention_of_model(&a, gnn_pretrained_model(o.p), o.context,
                                     gnn_pretrained_batch_inputs(batch), NULL),
              GNN_ESHAPE, "4 segments");

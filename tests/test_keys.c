@@ -236,7 +236,8 @@ static const char *const tables[] = {
     "tests/golden/keys.jsonl.gz",        "tests/golden/classes.jsonl.gz",
     "tests/golden/experts.jsonl.gz",     "tests/golden/architectures.jsonl.gz",
     "tests/golden/generations.jsonl.gz", "tests/golden/sentences.jsonl.gz",
-    "tests/golden/systems.jsonl.gz"};
+    "tests/golden/systems.jsonl.gz",     "tests/golden/latents.jsonl.gz",
+    "tests/golden/averages.jsonl.gz"};
 
 START_TEST(every_key_is_used_harmless_or_refused)
 {

@@ -61,11 +61,24 @@ static void take_images(trial_t *t)
     t->sequences = (gnn_sequences_t){.count = a->shape[0], .pixels = pixels};
 }
 
+static gnn_tensor_t *features_of(trial_t *t)
+{
+    const gnn_array_t *a = array(t, "x");
+    gnn_tensor_t *features = keep(t, malloc(sizeof *features));
+    gnn_real_t *data = keep(t, malloc((size_t)a->count * sizeof *data));
+    gnn_array_reals(a, data);
+    *features = gnn_tensor(data, a->shape[0], a->shape[1]);
+    return features;
+}
+
 static void take_tokens(trial_t *t)
 {
-    t->sequences = (gnn_sequences_t){.count = array(t, "lengths")->count,
-                                     .lengths = lengths_of(t, "lengths"),
-                                     .ids = ids_of(t, "ids")};
+    t->sequences =
+        (gnn_sequences_t){.count = array(t, "lengths")->count, .lengths = lengths_of(t, "lengths")};
+    if (gnn_arrays_find(t->expected, "x"))
+        t->sequences.features = features_of(t);
+    else
+        t->sequences.ids = ids_of(t, "ids");
     if (gnn_arrays_find(t->expected, "decoder_ids")) {
         t->sequences.decoder_lengths = lengths_of(t, "decoder_lengths");
         t->sequences.decoder_ids = ids_of(t, "decoder_ids");
@@ -296,6 +309,21 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "mamba_bias",
                                           "fnet_masked",
                                           "fnet_classes",
+                                          "zoo/models/funnel",
+                                          "funnel_masked",
+                                          "funnel_classes",
+                                          "funnel_tags",
+                                          "funnel_replaced",
+                                          "zoo/models/mega",
+                                          "zoo/models/mega_chunked",
+                                          "mega_masked",
+                                          "mega_causal",
+                                          "mega_classes",
+                                          "mega_chunked",
+                                          "zoo/models/perceiver",
+                                          "perceiver_masked",
+                                          "perceiver_classes",
+                                          "perceiver_pixels",
                                           "zoo/models/rwkv",
                                           "zoo/models/convbert",
                                           "convbert_masked",

@@ -111,6 +111,8 @@ typedef struct gnn_sequences {
     const int32_t *decoder_ids;     /**< (sum of decoder_lengths) */
     /** (count x channels * height * width) preprocessed images */
     const gnn_tensor_t *pixels;
+    /** (sum of lengths x width) rows of a model without tokens, such as a bare Perceiver */
+    const gnn_tensor_t *features;
 } gnn_sequences_t;
 
 /** The inputs of a model and its graphs: one graph holds all sequences. */

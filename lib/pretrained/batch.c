@@ -135,6 +135,25 @@ static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t 
     return GNN_OK;
 }
 
+/* Rows that the program gives in place of tokens; the model declares their width. */
+static int take_features(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    gnn_real_t *rows = NULL;
+    if (!s->features)
+        return gnn__error(GNN_EINVALID, "the model reads features, which are not given");
+    GNN_TRY(gnn_tensor_check(s->features, "features"));
+    if (s->features->rows != b->rows)
+        return gnn__error(GNN_ESHAPE, "features have %lld rows, the lengths have %lld tokens",
+                          (long long)s->features->rows, (long long)b->rows);
+    GNN_TRY(gnn__new(&rows, b->rows * s->features->cols, sizeof *rows, "features"));
+    b->dense[k] = gnn_tensor(rows, b->rows, s->features->cols);
+    b->values[k].dense = &b->dense[k];
+    for (int64_t row = 0; row < b->rows; row++)
+        memcpy(gnn__row(&b->dense[k], row), gnn__row(s->features, row),
+               (size_t)s->features->cols * sizeof *rows);
+    return GNN_OK;
+}
+
 /* Pooling weights of rows: 1 / sqrt(n) for n rows, or p / sum over p of the position p. Positions
  * also count skipped rows. */
 static int take_weights(gnn_pretrained_batch_t *b, int k, bool rising)
@@ -174,6 +193,7 @@ static const struct {
              {"positions", take_positions},
              {"types", take_types},
              {"patches", take_patches},
+             {"features", take_features},
              {"root_weights", take_root_weights},
              {"rising_weights", take_rising_weights},
              {"decoder_ids", take_decoder_ids},
@@ -333,6 +353,8 @@ static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s
     if (gnn__pretrained_reads(b->of, "patches") != (s->pixels != NULL))
         return gnn__error(GNN_EINVALID, "the model reads %s",
                           s->pixels ? "tokens, no pixels" : "pixels, which are not given");
+    if (s->features && !gnn__pretrained_reads(b->of, "features"))
+        return gnn__error(GNN_EINVALID, "the model reads tokens or pixels, no features");
     return GNN_OK;
 }
 

@@ -16,7 +16,8 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
     gnn_model_t *model = gnn_pretrained_model(p);
     const int64_t hidden = gnn_model_find(model, "hidden"),
                   width = hidden < 0 ? 0 : gnn_model_width(model, hidden);
-    const gnn_sequences_t s = {2, lengths, ids, NULL, ones, ids, NULL};
+    const gnn_sequences_t s = {
+        .count = 2, .lengths = lengths, .ids = ids, .decoder_lengths = ones, .decoder_ids = ids};
     if (gnn_pretrained_batch_new(&batch, p, &s) == GNN_OK && width > 0 && width < 1 << 20) {
         gnn_real_t *out = calloc((size_t)(3 * width), sizeof *out);
         const gnn_tensor_t y = gnn_tensor(out, 3, width);

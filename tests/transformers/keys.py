@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
-from make import ALL, LABELS, build, in_double, texts_of, T
+from make import ALL, EAGER, LABELS, build, in_double, texts_of, T
 
 T.logging.disable_progress_bar()
 T.logging.set_verbosity(50)
@@ -92,7 +92,7 @@ class Tensor(C.Structure):
 
 class Sequences(C.Structure):
     _fields_ = [("count", C.c_int64), ("lengths", C.c_void_p), ("ids", C.c_void_p), ("types", C.c_void_p), ("decoder_lengths", C.c_void_p),
-                ("decoder_ids", C.c_void_p), ("pixels", C.c_void_p)]
+                ("decoder_ids", C.c_void_p), ("pixels", C.c_void_p), ("features", C.c_void_p)]
 
 
 class Library:
@@ -118,7 +118,7 @@ class Library:
             arrays = {k: np.ascontiguousarray(v, np.int64 if "lengths" in k else np.float32 if k == "pixels" else np.int32) for k, v in a.items()}
             at = {k: v.ctypes.data for k, v in arrays.items()}
             s = Sequences(len(a["lengths"]) if "lengths" in a else len(a["pixels"]), at.get("lengths"), at.get("ids"), None,
-                          at.get("decoder_lengths"), at.get("decoder_ids"), None)
+                          at.get("decoder_lengths"), at.get("decoder_ids"), None, None)
             if "pixels" in a:
                 flat = Tensor(at["pixels"], s.count, arrays["pixels"][0].size, arrays["pixels"][0].size)
                 s.pixels = C.addressof(flat)
@@ -199,7 +199,7 @@ def changed(config, change):
 
 def theirs(cls, folder, case):
     config = type(case["config"]).from_pretrained(folder)  # some types have the class of another one
-    net = in_double(getattr(T, cls).from_pretrained(folder, config=config, attn_implementation="eager"))
+    net = in_double(getattr(T, cls).from_pretrained(folder, config=config, **EAGER))
     a, logits, hidden = texts_of(net, case, Drawn())
     return {n: None if v is None else np.asarray(v, np.float64).reshape(-1, v.shape[-1]) for n, v in (("logits", logits), ("hidden", hidden))}
 
@@ -298,7 +298,7 @@ def sweep(case, root, library, table, base_only=False):
     net = build(folder, case["cls"], copy.deepcopy(case["config"]))
     shapes = rewrite(net, folder)
     torch.set_default_dtype(torch.float64)
-    net = in_double(getattr(T, case["cls"]).from_pretrained(folder, attn_implementation="eager"))
+    net = in_double(getattr(T, case["cls"]).from_pretrained(folder, **EAGER))
     a, logits, hidden = texts_of(net, case, Drawn())
     torch.set_default_dtype(torch.float32)
     path = os.path.join(folder, "config.json")
@@ -310,6 +310,8 @@ def sweep(case, root, library, table, base_only=False):
         json.dump(changed(base, change), open(path, "w"))
         result, why = verdict(library, case["cls"], folder, case, a, key)
         count[result] += 1
+        if what == "base" and result != "equal" and library.values_now is None:
+            sys.exit(f"{case['name']}: {result}: {why}")
         if what == "base" and (not base_only or result == "equal"):
             inputs = {k: np.asarray(v).ravel().tolist() if k != "pixels" else list(v.shape) for k, v in a.items()}
             inputs["rows"] = len(library.values_now)

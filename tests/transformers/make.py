@@ -12,8 +12,18 @@ import sys
 
 import numpy as np
 import torch
-import transformers as T
+import transformers
 
+
+class Types:
+    """What this version of the package has; cases of types that it has not are left out."""
+
+    def __getattr__(self, name):
+        return getattr(transformers, name, None) or (lambda **settings: None)
+
+
+T = Types()
+EAGER = dict(attn_implementation="eager") if int(transformers.__version__.split(".")[0]) >= 5 else {}
 LENGTHS, VOCAB = [7, 12, 1, 5], 41
 LABELS = dict(id2label={0: "bad", 1: "fair", 2: "good"}, label2id={"bad": 0, "fair": 1, "good": 2})
 T.logging.set_verbosity_error()
@@ -38,7 +48,7 @@ def build(folder, cls, config):
     net = getattr(T, cls)(config).eval()
     randomise(net)
     net.save_pretrained(folder)
-    net = in_double(getattr(T, cls).from_pretrained(folder, attn_implementation="eager"))
+    net = in_double(getattr(T, cls).from_pretrained(folder, **EAGER))
     torch.set_default_dtype(torch.float64)
     return net
 
@@ -62,7 +72,7 @@ def run(net, inputs):
         hidden = states[-1]
     maps = getattr(r, "attentions", None)
     logits = torch.stack([r.start_logits, r.end_logits], -1) if "start_logits" in r else r.prediction_logits if "prediction_logits" in r else getattr(r, "logits", None)
-    if type(net).__name__ == "ElectraForPreTraining":
+    if type(net).__name__ in ("ElectraForPreTraining", "FunnelForPreTraining"):
         logits = logits[..., None]
     return hidden[0], logits, maps
 
@@ -70,9 +80,13 @@ def run(net, inputs):
 def texts(net, rng, decoder):
     """Inputs and what comes of them: rows of all texts, packed."""
     a, rows, cls = {}, dict(hidden=[], logits=[], attention=[]), type(net).__name__
-    lengths = [7, 12, 5, 6] if cls == "LongformerForQuestionAnswering" else LENGTHS
+    lengths = [7, 12, 5, 9] if cls == "LongformerForQuestionAnswering" else LENGTHS
     if getattr(net.config, "attention_type", "") == "block_sparse":  # a short text makes the package's model full for good
         lengths = [20, 17, 16, 5]
+    if cls.startswith("Funnel"):  # the package has no distances for some shorter ones
+        lengths = [7, 12, 5, 9]
+    if getattr(net.config, "use_chunking", False):
+        lengths = [8, 12, 3, 4]
     seqs = [rng.integers(3, VOCAB, n) for n in lengths]
     others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
     for s, o in zip(seqs, others):
@@ -85,6 +99,8 @@ def texts(net, rng, decoder):
         hidden, logits, maps = run(net, inputs)
         rows["hidden"].append(hidden)
         if logits is not None:
+            if cls == "PerceiverForMaskedLM":  # a row for each position that there is
+                logits = logits[:, :len(s)]
             rows["logits"].append(logits[0] if logits.dim() == 3 else logits)
         if maps and maps[0] is not None and len({m.shape for m in maps}) == 1:
             rows["attention"].append(torch.stack([m[0] for m in maps]))
@@ -114,6 +130,8 @@ ALL = []
 
 
 def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=True):
+    if config is None:
+        return
     ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden, attention=attention))
 
 
@@ -317,6 +335,34 @@ case("yoso_classes", "YosoForSequenceClassification", T.YosoConfig(**bert, conv_
 case("big_bird_masked", "BigBirdForMaskedLM", T.BigBirdConfig(**bert, attention_type="block_sparse", block_size=2, num_random_blocks=1, pad_token_id=0), attention=False)
 case("vivit_classes", "VivitForVideoClassification", T.VivitConfig(**{k: v for k, v in vit.items() if k != "patch_size"}, num_frames=4, tubelet_size=[2, 8, 8], **LABELS),
      pixels=(2, 4, 3, 16, 16))
+
+# Learned rows that read the others.
+perceiver = dict(vocab_size=VOCAB, num_latents=4, d_latents=16, d_model=24, num_blocks=2, num_self_attends_per_block=2, num_self_attention_heads=4,
+                 num_cross_attention_heads=2, max_position_embeddings=20)
+case("perceiver_masked", "PerceiverForMaskedLM", T.PerceiverConfig(**perceiver), attention=False)
+case("perceiver_classes", "PerceiverForSequenceClassification", T.PerceiverConfig(**perceiver, qk_channels=8, v_channels=16, use_query_residual=False,
+                                                                                  self_attention_widening_factor=3, cross_attention_widening_factor=2, **LABELS),
+     attention=False)
+case("perceiver_pixels", "PerceiverForImageClassificationLearned", T.PerceiverConfig(**perceiver, image_size=4, cross_attention_shape_for_attention="q", **LABELS),
+     pixels=(2, 3, 4, 4))
+
+# Rows that are halved.
+funnel = dict(vocab_size=VOCAB, block_sizes=[2, 1, 2], d_model=16, n_head=2, d_head=6, d_inner=24)
+case("funnel_masked", "FunnelForMaskedLM", T.FunnelConfig(**funnel), attention=False)
+case("funnel_classes", "FunnelForSequenceClassification", T.FunnelConfig(**funnel, block_repeats=[2, 1, 2], pooling_type="max", truncate_seq=False, **LABELS), attention=False)
+case("funnel_tags", "FunnelForTokenClassification", T.FunnelConfig(**funnel, separate_cls=False, pool_q_only=False, **LABELS), attention=False)
+case("funnel_replaced", "FunnelForPreTraining", T.FunnelConfig(**{**funnel, "block_sizes": [1, 2]}, block_repeats=[3, 2], separate_cls=False,
+                                                               attention_type="factorized", num_decoder_layers=1), attention=False)
+
+# With transformers 4.35, the last one that has it: python tests/transformers/make.py FOLDER mega_masked ...
+mega = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, intermediate_size=24, ema_projection_size=3, shared_representation_size=8, max_positions=32,
+            nffn_hidden_size=20)
+case("mega_masked", "MegaForMaskedLM", T.MegaConfig(**mega, normalize_before_mega=False, normalize_before_ffn=False, normalization_type="layernorm"), attention=False)
+case("mega_causal", "MegaForCausalLM", T.MegaConfig(**mega, is_decoder=True, bidirectional=False, relative_positional_bias="simple", normalization_type="rmsnorm",
+                                                    add_lm_hidden_dense_layer=False), attention=False)
+case("mega_classes", "MegaForSequenceClassification", T.MegaConfig(**mega, norm_affine=False, use_normalized_ffn=False, add_token_type_embeddings=True, activation="gelu",
+                                                                   **LABELS), attention=False)
+case("mega_chunked", "MegaForTokenClassification", T.MegaConfig(**mega, use_chunking=True, chunk_size=4, relative_positional_bias="simple", **LABELS), attention=False)
 
 # Windows of images.
 swin = dict(image_size=16, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4)

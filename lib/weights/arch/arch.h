@@ -34,7 +34,8 @@
  *   GNN_COLUMNS("array", "field", "place")  columns of the array are columns of the field; of a
  *                                           field of one row: all values of the array
  *   GNN_MADE("maker", "field")              values that the file does not have: makers.def
- *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on
+ *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on; with
+ *                                           "stride = s" every s-th of the maker's rows
  *   GNN_MADE("=formula", "field")           the same, a formula of each column, which is # there
  *   GNN_IGNORE("array")                     an array that the model does not need
  *   GNN_SAME("array", "maker")              an array that the loader computes as well: where the
@@ -130,7 +131,7 @@ typedef struct gnn__arch_part {
     gnn__folder_t weights;
 } gnn__arch_part_t;
 
-enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 16, GNN__ARCH_NAME = 64 };
+enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 32, GNN__ARCH_NAME = 64 };
 
 /* The sequences that the graph of a slot is made for. */
 typedef struct gnn__arch_sequences {

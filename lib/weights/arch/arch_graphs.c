@@ -29,6 +29,60 @@ static int causal_window(gnn_graph_t **graph, const sequences_t *s, int64_t widt
     return gnn_graph_window(graph, s->count, s->lengths, width, 1, GNN_ON);
 }
 
+/* Sequences cut into chunks of `width` rows, the last of which may be shorter. */
+static int in_chunks(gnn_graph_t **graph, const sequences_t *s, int64_t width,
+                     int (*make)(gnn_graph_t **, int64_t, const int64_t *))
+{
+    int64_t *lengths = NULL, chunks = 0, n = 0;
+    for (int64_t k = 0; k < s->count; k++)
+        chunks += (s->lengths[k] + width - 1) / width;
+    GNN_TRY(gnn__new(&lengths, chunks, sizeof *lengths, "chunks"));
+    for (int64_t k = 0; k < s->count; k++)
+        for (int64_t at = 0; at < s->lengths[k]; at += width)
+            lengths[n++] = gnn__min(width, s->lengths[k] - at);
+    const int rc = make(graph, chunks, lengths);
+    gnn_free(lengths);
+    return rc;
+}
+
+/* Every row receives from its chunk. */
+static int chunks(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return in_chunks(graph, s, width, gnn_graph_complete);
+}
+
+/* The same from itself and earlier rows. */
+static int causal_chunks(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return in_chunks(graph, s, width, gnn_graph_causal);
+}
+
+/* Sequences backwards: row p of n receives from row n - 1 - p. */
+static int mirror(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    int32_t *senders = NULL, *lo = NULL, *hi = NULL;
+    int64_t n = 0, at = 0;
+    int rc;
+    (void)width;
+    for (int64_t k = 0; k < s->count; k++)
+        n += s->lengths[k];
+    GNN_CHECK(gnn__new(&senders, n, sizeof *senders, "rows backwards"));
+    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++) {
+            senders[at + p] = (int32_t)(at + s->lengths[k] - 1 - p);
+            lo[at + p] = (int32_t)(at + p);
+            hi[at + p] = (int32_t)(at + p + 1);
+        }
+    GNN_CHECK(gnn_graph_from_spans(graph, n, n, NULL, senders, lo, hi));
+done:
+    gnn_free(senders);
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
 /* Causal, for rows of the decoder. */
 static int decoder(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
@@ -369,6 +423,226 @@ static int one_from_parts(gnn_graph_t **graph, const sequences_t *s, int64_t wid
 static int parts_from_one(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     return by_parts(graph, s, width, 1);
+}
+
+/* ---- halved sequences ---- */
+
+/* Rows that are halved again and again: Dai et al. 2020. Row i of a level stands for rows 2 i and
+ * 2 i + 1 of the level below, or, with `first_alone`, row 0 for row 0 and row i for rows 2 i - 1
+ * and 2 i, of which `drops_last` leaves out the last of the level. Sequences of one row, with
+ * `first_alone` of two, are not halved. `width` is 4 level + 2 first_alone + drops_last. */
+typedef struct halving {
+    int64_t level;
+    bool first_alone, drops_last;
+} halving_t;
+
+static halving_t halving_of(int64_t width)
+{
+    return (halving_t){width / 4, width / 2 % 2 == 1, width % 2 == 1};
+}
+
+static bool is_halved(const halving_t *h, int64_t rows)
+{
+    return rows > (h->first_alone ? 2 : 1);
+}
+
+static int64_t half_of(const halving_t *h, int64_t rows)
+{
+    return !is_halved(h, rows) ? rows : (rows + (h->first_alone && !h->drops_last ? 2 : 1)) / 2;
+}
+
+static int64_t rows_at(const halving_t *h, int64_t rows, int64_t level)
+{
+    for (int64_t k = 0; k < level; k++)
+        rows = half_of(h, rows);
+    return rows;
+}
+
+/* The first row below, of `rows` there, that row i stands for. */
+static int64_t first_below(const halving_t *h, int64_t rows, int64_t i)
+{
+    return !is_halved(h, rows) ? i : h->first_alone && i > 0 ? 2 * i - 1 : 2 * i;
+}
+
+static int64_t end_below(const halving_t *h, int64_t rows, int64_t i)
+{
+    const int64_t first = first_below(h, rows, i);
+    if (!is_halved(h, rows) || (h->first_alone && i == 0))
+        return first + 1;
+    return gnn__min(first + 2, rows - (h->first_alone && h->drops_last));
+}
+
+/* The row above that stands for row p first; -1: none. */
+static int64_t above(const halving_t *h, int64_t rows, int64_t p)
+{
+    const int64_t i = !is_halved(h, rows) ? p : h->first_alone ? (p + 1) / 2 : p / 2;
+    return i < half_of(h, rows) && first_below(h, rows, i) == p ? i : -1;
+}
+
+/* Sums of rows at a level over sequences. */
+static int64_t all_rows_at(const halving_t *h, const sequences_t *s, int64_t level)
+{
+    int64_t rows = 0;
+    for (int64_t k = 0; k < s->count; k++)
+        rows += rows_at(h, s->lengths[k], level);
+    return rows;
+}
+
+/* The senders of row i: first .. end - 1 of the `senders` rows of its sequence. */
+typedef void (*halved_run_t)(const halving_t *h, int64_t senders, int64_t i, int64_t *first,
+                             int64_t *end);
+
+/* From the rows of level `from` to those of level `to`. */
+static int between_levels(gnn_graph_t **graph, const sequences_t *s, const halving_t *h,
+                          int64_t from, int64_t to, halved_run_t run)
+{
+    const int64_t n_dst = all_rows_at(h, s, to), n_src = all_rows_at(h, s, from);
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t row = 0, at = 0;
+    int rc;
+    GNN_CHECK(gnn__new(&lo, n_dst, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, n_dst, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; k++) {
+        const int64_t senders = rows_at(h, s->lengths[k], from),
+                      receivers = rows_at(h, s->lengths[k], to);
+        for (int64_t i = 0; i < receivers; i++, row++) {
+            int64_t first, end;
+            run(h, senders, i, &first, &end);
+            lo[row] = (int32_t)(at + first);
+            hi[row] = (int32_t)(at + end);
+        }
+        at += senders;
+    }
+    GNN_CHECK(gnn_graph_from_spans(graph, n_dst, n_src, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+static void run_below(const halving_t *h, int64_t senders, int64_t i, int64_t *first, int64_t *end)
+{
+    *first = first_below(h, senders, i);
+    *end = end_below(h, senders, i);
+}
+
+static void run_first_below(const halving_t *h, int64_t senders, int64_t i, int64_t *first,
+                            int64_t *end)
+{
+    *first = first_below(h, senders, i);
+    *end = *first + 1;
+}
+
+static void run_to_first(const halving_t *h, int64_t senders, int64_t i, int64_t *first, int64_t *end)
+{
+    (void)h, (void)senders, (void)i;
+    *first = 0;
+    *end = 1;
+}
+
+/* Rows of level 0, each from the row of the level that stands for it. */
+static void run_spread(const halving_t *h, int64_t senders, int64_t i, int64_t *first, int64_t *end)
+{
+    const int64_t step = (int64_t)1 << h->level;
+    *first = gnn__min(h->first_alone && i > 0 ? 1 + (i - 1) / step : i / step, senders);
+    *end = gnn__min(*first + 1, senders);
+}
+
+/* Rows of a level receive from all of them. */
+static int halves_among(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    int64_t *lengths = NULL;
+    GNN_TRY(gnn__new(&lengths, s->count, sizeof *lengths, "lengths"));
+    for (int64_t k = 0; k < s->count; k++)
+        lengths[k] = rows_at(&h, s->lengths[k], h.level);
+    const int rc = gnn_graph_complete(graph, s->count, lengths);
+    gnn_free(lengths);
+    return rc;
+}
+
+/* Rows of a level receive from the first one. */
+static int halves_to_first(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    return between_levels(graph, s, &h, h.level, h.level, run_to_first);
+}
+
+/* Rows of the level above receive from those that they stand for. */
+static int halves_pool(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    return between_levels(graph, s, &h, h.level, h.level + 1, run_below);
+}
+
+/* Rows of the level above receive from the first one that they stand for. */
+static int halves_pick(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    return between_levels(graph, s, &h, h.level, h.level + 1, run_first_below);
+}
+
+static int halves_spread(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    return between_levels(graph, s, &h, h.level, 0, run_spread);
+}
+
+/* The reverse of halves_pick: rows receive from the row above that stands for them first, others
+ * from nothing. */
+static int halves_place(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    const int64_t n_dst = all_rows_at(&h, s, h.level), n_src = all_rows_at(&h, s, h.level + 1);
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t row = 0, at = 0;
+    int rc;
+    GNN_CHECK(gnn__new(&lo, n_dst, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, n_dst, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; k++) {
+        const int64_t rows = rows_at(&h, s->lengths[k], h.level);
+        for (int64_t p = 0; p < rows; p++, row++) {
+            lo[row] = (int32_t)at;
+            at += above(&h, rows, p) >= 0;
+            hi[row] = (int32_t)at;
+        }
+    }
+    GNN_CHECK(gnn_graph_from_spans(graph, n_dst, n_src, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+/* Rows that the level above picks receive from all rows of their sequence, others from nothing:
+ * these are last, so that the starts of runs ascend. */
+static int halves_readers(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    const halving_t h = halving_of(width);
+    const int64_t n = all_rows_at(&h, s, h.level);
+    int32_t *order = NULL, *lo = NULL, *hi = NULL;
+    int64_t reading = 0, at = 0, last = all_rows_at(&h, s, h.level + 1);
+    int rc;
+    GNN_CHECK(gnn__new(&order, n, sizeof *order, "order of receivers"));
+    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; k++) {
+        const int64_t rows = rows_at(&h, s->lengths[k], h.level);
+        for (int64_t p = 0; p < rows; p++) {
+            const bool reads = above(&h, rows, p) >= 0;
+            const int64_t rank = reads ? reading++ : last++;
+            order[rank] = (int32_t)(at + p);
+            lo[rank] = (int32_t)(reads ? at : n);
+            hi[rank] = (int32_t)(reads ? at + rows : n);
+        }
+        at += rows;
+    }
+    GNN_CHECK(gnn_graph_from_spans(graph, n, n, order, NULL, lo, hi));
+done:
+    gnn_free(order);
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
 }
 
 /* ---- blocks of BigBird ---- */

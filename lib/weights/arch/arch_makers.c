@@ -84,6 +84,14 @@ static void identity(const gnn_tensor_t *field)
             gnn__row(field, r)[c] = r == c;
 }
 
+/* 1 for two types of tokens that count as one: equal ones, and type 2 with all. Dai et al. 2020. */
+static void alike_types(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = r == c || r == 2 || c == 2;
+}
+
 /* 0, 1, 2 ... in each row. */
 static void counting(const gnn_tensor_t *field)
 {

@@ -530,6 +530,20 @@ static int compute(const filler_t *f, const char *formula, const char *name, con
     return GNN_OK;
 }
 
+/* Every stride-th row of what the maker makes. */
+static int make_strided(gnn__arch_maker_t maker, int64_t stride, const gnn_tensor_t *to)
+{
+    gnn_real_t *numbers = NULL;
+    const int64_t rows = (gnn__max(to->rows, 1) - 1) * stride + 1;
+    GNN_TRY(gnn__new(&numbers, rows * to->cols, sizeof *numbers, "rows that are made"));
+    const gnn_tensor_t made = gnn_tensor(numbers, rows, to->cols);
+    maker(&made);
+    for (int64_t r = 0; r < to->rows; r++)
+        memcpy(gnn__row(to, r), gnn__row(&made, r * stride), (size_t)to->cols * sizeof *numbers);
+    gnn_free(numbers);
+    return GNN_OK;
+}
+
 static int make(const filler_t *f, const gnn__arch_row_t *row)
 {
     char name[MOST_NAME];
@@ -555,7 +569,10 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     if (at < 0 || count < 0 || count > to.cols - at)
         return gnn__error(GNN_EINVALID, "%s has no columns %lld to %lld", name, (long long)at,
                           (long long)(at + count - 1));
-    maker(&(gnn_tensor_t){to.data + at, to.rows, count, to.stride});
+    to = (gnn_tensor_t){to.data + at, to.rows, count, to.stride};
+    if (place.stride > 1)
+        return make_strided(maker, (int64_t)place.stride, &to);
+    maker(&to);
     return GNN_OK;
 }
 
