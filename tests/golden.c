@@ -1,6 +1,8 @@
 /* Golden cases: read, run by the importer's names, compared. */
 #include "golden.h"
 
+#include <stdarg.h>
+
 /* Cases of tests/pyg are the project's own. */
 static const char *path_of(const char *name, char *own, size_t size)
 {
@@ -108,6 +110,103 @@ void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, 
                tolerance);
     ck_assert_msg(worst <= limit, "%s: %s differs by %g, the largest is %g: %g > %g", g->name, name,
                   worst, largest, worst / largest, tolerance);
+}
+
+/* ---- runs that are kept ---- */
+
+enum { MOST_KEPT = 600 };
+
+typedef struct {
+    gnn_array_t arrays[MOST_KEPT];
+    void *data[MOST_KEPT];
+    char names[MOST_KEPT][96];
+    int count;
+} kept_t;
+
+static void *keep(kept_t *kept, gnn_dtype_t dtype, int64_t rows, int64_t cols, const char *format,
+                  ...) __attribute__((format(printf, 5, 6)));
+static void *keep(kept_t *kept, gnn_dtype_t dtype, int64_t rows, int64_t cols, const char *format, ...)
+{
+    va_list arguments;
+    ck_assert_int_lt(kept->count, MOST_KEPT);
+    const int k = kept->count++;
+    va_start(arguments, format);
+    vsnprintf(kept->names[k], sizeof kept->names[k], format, arguments);
+    va_end(arguments);
+    kept->data[k] = malloc(sizeof(int64_t) * (size_t)(rows * cols + 1));
+    kept->arrays[k] = (gnn_array_t){.name = kept->names[k],
+                                    .dtype = dtype,
+                                    .ndim = 2,
+                                    .shape = {rows, cols},
+                                    .count = rows * cols,
+                                    .data = kept->data[k]};
+    return kept->data[k];
+}
+
+static void keep_reals(kept_t *kept, const gnn_tensor_t *t, const char *name)
+{
+    double *to = keep(kept, GNN_DTYPE_FLOAT64, t->rows, t->cols, "%s", name);
+    for (int64_t k = 0; k < t->rows * t->cols; k++)
+        to[k] = (double)gnn__row(t, k / t->cols)[k % t->cols];
+}
+
+static void keep_integers(kept_t *kept, const int64_t *from, int64_t count, const char *name, int slot)
+{
+    int64_t *to = keep(kept, GNN_DTYPE_INT64, 1, count, "graph.%d.%s", slot, name);
+    memcpy(to, from, sizeof *to * (size_t)count);
+}
+
+static void keep_graph(kept_t *kept, const gnn_graph_t *graph, int slot)
+{
+    const int64_t pairs = gnn_graph_n_pairs(graph), segments = gnn_graph_n_segments(graph),
+                  size[2] = {gnn_graph_n_src(graph), gnn_graph_n_dst(graph)};
+    int64_t *src = keep(kept, GNN_DTYPE_INT64, 1, pairs, "graph.%d.src", slot),
+            *dst = keep(kept, GNN_DTYPE_INT64, 1, pairs, "graph.%d.dst", slot),
+            *edge = keep(kept, GNN_DTYPE_INT64, 1, pairs, "graph.%d.edge", slot);
+    ck_ok(gnn_graph_pairs(graph, src, dst, edge));
+    keep_integers(kept, size, 2, "size", slot);
+    if (segments > 0) {
+        keep_integers(kept, gnn_graph_src_segments(graph), segments + 1, "src_segments", slot);
+        keep_integers(kept, gnn_graph_dst_segments(graph), segments + 1, "dst_segments", slot);
+    }
+}
+
+static void keep_value(kept_t *kept, const gnn_named_t *value)
+{
+    char name[80];
+    if (value->dense) {
+        snprintf(name, sizeof name, "value.%s", value->name);
+        keep_reals(kept, value->dense, name);
+    } else if (value->ids) {
+        int64_t *to = keep(kept, GNN_DTYPE_INT64, 1, value->count, "ids.%s", value->name);
+        for (int64_t k = 0; k < value->count; k++)
+            to[k] = value->ids[k];
+    }
+}
+
+void golden_keep_model(const golden_t *g, const gnn_model_t *model,
+                       const gnn_model_inputs_t *inputs, const gnn_tensor_t *y)
+{
+    char path[1024], name[sizeof g->name];
+    const char *folder = getenv("GNN_GOLDEN_MODELS");
+    if (!folder)
+        return;
+    memcpy(name, g->name, sizeof name);
+    for (char *c = name; *c; c++)
+        *c = *c == '/' ? '-' : *c;
+    kept_t *kept = calloc(1, sizeof *kept);
+    for (int k = 0; k < inputs->n_graphs; k++)
+        keep_graph(kept, inputs->graphs[k], k);
+    for (int64_t k = 0; k < inputs->n_values; k++)
+        keep_value(kept, &inputs->values[k]);
+    keep_reals(kept, y, "y");
+    snprintf(path, sizeof path, "%s/%s.npz", folder, name);
+    ck_ok(gnn_npz_write(path, kept->count, kept->arrays));
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
+    ck_ok(gnn_model_save(model, path));
+    for (int k = 0; k < kept->count; k++)
+        free(kept->data[k]);
+    free(kept);
 }
 
 gnn_graph_t *golden_graph(golden_t *g, int64_t n)

@@ -32,6 +32,11 @@ int64_t *golden_integers(golden_t *g, const char *name, int64_t *count);
 /* Compares with array `name`, relative to its largest element; a gradient that is noise in the file
  * must be noise here. */
 void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, double tolerance);
+/* Writes a model and a run of it into the folder GNN_GOLDEN_MODELS, if the environment names one:
+ * NAME.safetensors and NAME.npz (graphs as pairs, inputs, y). python/tests/test_onnx.py exports and
+ * runs them. */
+void golden_keep_model(const golden_t *g, const gnn_model_t *model,
+                       const gnn_model_inputs_t *inputs, const gnn_tensor_t *y);
 /* The graph of `src` and `dst` over `n` nodes. */
 gnn_graph_t *golden_graph(golden_t *g, int64_t n);
 

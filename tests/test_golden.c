@@ -185,6 +185,7 @@ static void compare_inference(golden_case_t *c, const char *expected)
     gnn_tensor_t out = gnn_tensor(golden_reals(&c->file, rows * cols), rows, cols);
     ck_ok(gnn_model_forward(c->model, c->file.context, &inputs, &out));
     golden_same(&c->file, expected, &out, GOLDEN_OUT);
+    golden_keep_model(&c->file, c->model, &inputs, &out);
 }
 
 static void compare_attention(golden_case_t *c)

@@ -217,6 +217,7 @@ static void same_from_file(zoo_t *z)
         ck_ok(gnn_model_forward(k ? loaded : z->model, z->g.context, &inputs, &out[k]));
     }
     ck_assert_mem_eq(out[0].data, out[1].data, sizeof *out[0].data * (size_t)(gy.rows * gy.cols));
+    golden_keep_model(&z->g, z->model, &inputs, &out[0]);
     gnn_model_free(loaded);
     remove(path);
 }

@@ -1,6 +1,9 @@
 """onnx.export(): onnxruntime gives the library's values, or the entry is refused by name."""
 import ctypes
+import glob
 import itertools
+import os
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 
 import libgnn  # noqa: E402
-from libgnn._library import check, lib, struct  # noqa: E402
+from libgnn._library import C, check, lib, struct  # noqa: E402
 from libgnn._objects import context  # noqa: E402
 from libgnn.layers import config_of  # noqa: E402
 
@@ -124,7 +127,7 @@ class Steps(libgnn.Model):
     """A model of one block over the input "x"."""
 
     def __init__(self, block, settings):
-        steps, model = ctypes.c_void_p(), ctypes.c_void_p()
+        steps = ctypes.c_void_p()
         check(lib.gnn_steps_new(ctypes.byref(steps)))
         how, kept = struct("gnn_block_t")(name=b"block", input=b"x"), []
         for name, value in settings.items():
@@ -137,11 +140,16 @@ class Steps(libgnn.Model):
             else:
                 setattr(how, name, value.encode() if isinstance(value, str) else value)
         lib.gnn_steps_block(steps, block.encode(), ctypes.byref(how))
-        context_ = context()
-        code = lib.gnn_model_build(ctypes.byref(model), context_._at, steps)
+        self.build(steps)
+
+    def build(self, steps):
+        model = ctypes.c_void_p()
+        code = lib.gnn_model_build(ctypes.byref(model), context()._at, steps)
         lib.gnn_steps_free(steps)
         check(code)
-        self._hold(model.value, lib.gnn_model_free)
+        self._own(model.value)
+        # Values none of which is 0: what is left out, or added twice, shows.
+        self.load_state_dict({name: a if name.endswith("running") else np.where(a == 0, rng.uniform(0.1, 0.4, a.shape) * rng.choice([-1, 1], a.shape), a) for name, a in self.state_dict().items()})
 
     def forward(self, graphs, values, rows):
         """The output of the library; rows: of the output."""
@@ -159,7 +167,8 @@ class Steps(libgnn.Model):
                 array[k].ids, array[k].count = ids.ctypes.data, len(ids)
                 kept.append(ids)
                 continue
-            tensors.append(struct("gnn_tensor_t")(a.ctypes.data, *a.shape, a.shape[1]))
+            kept.append(np.ascontiguousarray(a))
+            tensors.append(struct("gnn_tensor_t")(kept[-1].ctypes.data, *a.shape, a.shape[1]))
             array[k].dense = ctypes.addressof(tensors[-1])
         inputs = struct("gnn_model_inputs_t")(ctypes.addressof(at), len(graphs), ctypes.addressof(array), len(names))
         tape, context_ = ctypes.c_void_p(), context()
@@ -172,6 +181,26 @@ class Steps(libgnn.Model):
         made = copied(lib.gnn_tape_value(tape, y))
         lib.gnn_tape_free(tape)
         return made
+
+
+class Listed(Steps):
+    """A model of steps: dicts of the members of gnn_step_t, `kind` and `op` by name."""
+
+    def __init__(self, *listed):
+        steps = ctypes.c_void_p()
+        check(lib.gnn_steps_new(ctypes.byref(steps)))
+        for given in listed:
+            step = struct("gnn_step_t")(kind=C[f"GNN_STEP_{given.pop('kind').upper()}"])
+            for name, value in given.items():
+                if name == "op":
+                    step.op = lib.gnn_op_find(value.encode())
+                elif name in ("inputs", "options"):
+                    for k, one in enumerate(value):
+                        getattr(step, name)[k] = one.encode() if isinstance(one, str) else one
+                else:
+                    setattr(step, name, value.encode() if isinstance(value, str) else value)
+            check(lib.gnn_steps_add(steps, ctypes.byref(step)))
+        self.build(steps)
 
 
 def bipartite(receivers, senders):
@@ -256,6 +285,122 @@ def test_blocks_without_operators(name, tmp_path):
     settings, kinds, words = REFUSED[name]
     with pytest.raises(libgnn.onnx.NotExportable, match=words):
         libgnn.onnx.export(Steps(name, settings), tmp_path / "m.onnx", graphs=kinds)
+
+
+# ---- named ops, loops ----
+
+ROWS = rng.standard_normal((N, 12)).astype(np.float32)
+IDS = rng.integers(-1, 5, (N, 3)).astype(np.float32)
+IDS_OF_ROWS = rng.integers(-1, N, (N, 4)).astype(np.float32)
+MATRIX, TIES = (rng.standard_normal((20, 4)).astype(np.float32) for _ in range(2))
+GATES = ROWS.copy()
+GATES[2], GATES[3, :8], GATES[4, 2:9] = -np.inf, -np.inf, 0.25  # none, few, and equal ones
+# The options and inputs of each op, and the kind of its graph.
+OPS = {
+    "power": ([2.0, 0.5], [ROWS]), "power_by": ([], [ROWS, np.array([[1.7]], np.float32)]), "log": ([4.0], [np.abs(ROWS)]), "exp": ([0.5], [ROWS]), "sin": ([2.0, 0.3], [ROWS]),
+    "cos": ([], [ROWS]), "clamp": ([-0.5, 0.5], [ROWS]), "between": ([-0.5, 0.5], [ROWS]), "floor": ([], [3 * ROWS]), "add_gradient": ([], [ROWS, ROWS]), "noise": ([2, 0.5], [ROWS]),
+    "draw": ([2], [GATES]), "head_sum": ([3], [ROWS]), "fold_heads": ([3], [ROWS]), "unit_heads": ([3], [ROWS]), "mix_heads": ([], [ROWS, MATRIX[:3]]), "softmax_rows": ([3], [GATES]),
+    "blend_heads": ([], [ROWS, X[:, :3]]), "transpose_heads": ([3], [ROWS]), "fold_rows": ([2], [ROWS[:22]]), "unfold_rows": ([3], [ROWS]), "row_matrix": ([], [ROWS[:, :3], ROWS]),
+    "block_product": ([4], [ROWS, MATRIX[:12]]), "gaussian": ([], [E, MATRIX[:5, :3], MATRIX[5:10, :3]]), "lstm_cell": ([], [ROWS, X]), "pair_norm": ([], [ROWS]),
+    "choose": ([5, 2], [GATES]), "pick_columns": ([], [ROWS, IDS]), "mark_columns": ([], [IDS, ROWS]), "limit_ids": ([4], [IDS, ROWS]), "gather_rows": ([], [ROWS, IDS_OF_ROWS]),
+    "scatter_rows": ([], [ROWS, IDS, X]), "score_rows": ([2], [ROWS, ROWS[:, ::-1].copy(), IDS_OF_ROWS]), "weigh_rows": ([2], [ROWS[:, :8], ROWS, IDS_OF_ROWS]),
+    "grouped_product": ([5], [ROWS[:, :4], MATRIX, IDS, TIES[:5]]), "degree": ([0, 2], [ROWS], "edges"), "rows_of_degree": ([2, 4], [ROWS], "edges"), "segment_product": ([], [ROWS], "edges"),
+    "segment_norm": ([], [ROWS], "readout"), "segment_layer_norm": ([], [ROWS], "readout"), "pick_rows": ([], [ROWS, BATCH]), "place_by_degree": None,
+}
+OTHER_OPTIONS = [("grouped_product", [5], [ROWS[:, :4], MATRIX]), ("grouped_product", [5, 1], [ROWS[:, :4], MATRIX, IDS]), ("grouped_product", [5], [ROWS, MATRIX, IDS]), ("score_rows", [2, 1], [ROWS, ROWS[:, :6], IDS_OF_ROWS]),
+                 ("weigh_rows", [2, 1], [ROWS[:, :4], ROWS[:, :6], IDS_OF_ROWS]), ("choose", [15], [GATES]), ("unfold_rows", [1], [ROWS]), ("draw", [], [GATES])]
+
+
+def run_op(name, options, arrays, kind, tmp_path):
+    names = [f"v{k}" for k in range(len(arrays))]
+    model = Listed({"kind": "op", "name": "y", "op": name, "inputs": names, "options": options})
+    values = {**dict(zip(names, arrays)), "edge_index": EDGES, "batch": BATCH}
+    theirs = run(model, tmp_path, values, graphs=[kind] if kind else None, nodes="v0")
+    ours = model.forward([graph_of(kind)] if kind else [], values, N)
+    finite = np.isfinite(ours)
+    assert (finite == np.isfinite(theirs)).all() and (ours[~finite] == theirs[~finite]).all() and close(np.where(finite, theirs, 0), np.where(finite, ours, 0))
+
+
+@pytest.mark.parametrize("name", [name for name, case in OPS.items() if case])
+def test_ops(name, tmp_path):
+    options, arrays, *kind = OPS[name]
+    run_op(name, options, arrays, *kind or [None], tmp_path)
+
+
+@pytest.mark.parametrize("name, options, arrays", OTHER_OPTIONS, ids=[f"{name}-{options}-{len(arrays)}" for name, options, arrays in OTHER_OPTIONS])
+def test_other_options_of_ops(name, options, arrays, tmp_path):
+    run_op(name, options, arrays, None, tmp_path)
+
+
+def test_loops(tmp_path):
+    """A loop of a given count of rounds; later steps read the first round of its body."""
+    libgnn.set_seed(3)
+    steps = [{"kind": "scale", "name": "h0", "inputs": ["x"], "factor": 1.0}, {"kind": "linear", "name": "a", "inputs": ["h0"], "in": D, "out": D}, {"kind": "activation", "name": "h", "inputs": ["a"], "activation": C["GNN_TANH"]},
+             {"kind": "repeat", "name": "r", "inputs": ["h", "h0", "h"], "rows": 5}, {"kind": "add", "name": "y", "inputs": ["r", "h"]}]
+    model = Listed(*steps)
+    assert close(run(model, tmp_path, VALUES), model.forward([], VALUES, N))
+
+
+# ---- golden cases: the models that the suites of C keep ----
+
+GOLDEN = sorted(glob.glob(os.path.join(os.environ.get("GNN_GOLDEN_MODELS", ""), "*.npz"))) if "GNN_GOLDEN_MODELS" in os.environ else []
+
+
+@pytest.mark.skipif(not GOLDEN, reason="GNN_GOLDEN_MODELS names no folder of models: GNN_GOLDEN_MODELS=FOLDER sh tests/suites.sh BUILD golden golden_blocks golden_readouts gallery")
+@pytest.mark.parametrize("path", GOLDEN or [""], ids=os.path.basename)
+def test_golden_cases(path, tmp_path):
+    """The library's output of a golden case, or an entry that is refused by name."""
+    arrays, graphs, feed = dict(np.load(path)), [], {}
+    for k in itertools.takewhile(lambda k: f"graph.{k}.src" in arrays, itertools.count()):
+        get = lambda name: arrays[f"graph.{k}.{name}"][0]  # noqa: B023, E731
+        order, size = np.argsort(get("edge"), kind="stable"), get("size")
+        feed[f"edge_index_{k}"], feed[f"size_{k}"] = np.stack([get("src")[order], get("dst")[order]]), size
+        kind = "square" if size[0] == size[1] else "pairs"
+        if f"graph.{k}.src_segments" in arrays:
+            kind += "=segments"
+            feed[f"segments_{k}"] = np.array([len(get("dst_segments")) - 1])
+            for side, ends, n in (("sender", get("src_segments"), size[0]), ("receiver", get("dst_segments"), size[1])):
+                feed[f"{side}_position_{k}"] = np.arange(n) - np.repeat(ends[:-1], np.diff(ends))
+        graphs.append(kind)
+    for name, a in arrays.items():
+        kind, _, rest = name.partition(".")
+        if kind in ("value", "ids"):
+            feed[rest] = a.astype(np.float32) if kind == "value" else a[0]
+    model = libgnn.Model.load(path[:-len("npz")] + "safetensors")
+    try:
+        theirs = run(model, tmp_path, feed, graphs=graphs[:lib.gnn_model_graph_count(model._at)])  # a case may have more
+    except libgnn.onnx.NotExportable as refusal:
+        pytest.skip(f"refused: {refusal}")
+    assert close(theirs.reshape(arrays["y"].shape), arrays["y"].astype(np.float32))
+
+
+# ---- the page ----
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TABLES = {"messages": "aggregate/messages", "aggregators": "aggregate/aggregators", "scores": "aggregate/scores", "weighers": "aggregate/weighers", "maps": "aggregate/maps", "priors": "aggregate/priors",
+          "updates": "layer/updates", "named ops": "ops/ops", "blocks": "model/blocks", "activations": "kernels/rowwise/activations", "steps": "model/steps"}
+
+
+def cells(row):
+    with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+        found = re.search(rf"^\| {row} \| (.*) \| (.*) \|$", file.read(), re.M)
+    assert found, row
+    return [set(re.findall(r"`(\w+)`", cell)) for cell in found.groups()]
+
+
+@pytest.mark.parametrize("row", TABLES)
+def test_the_page_lists_every_entry(row):
+    """Each entry of the library's tables stands in one of two columns: in operators, or refused by name."""
+    with open(os.path.join(ROOT, "lib", TABLES[row] + ".def"), encoding="utf-8") as file:
+        entries = set(re.findall(r"^GNN_\w+\((?:[A-Z_0-9]+, )?(\w+)", file.read(), re.M))
+    exported, refused = cells(row)
+    assert not exported & refused and exported | refused == entries
+
+
+def test_the_page_says_which_ops_are_exported():
+    from libgnn.onnx._steps import Exporter
+    methods = {kind: {name[len(kind):] for name in dir(Exporter) if name.startswith(kind)} for kind in ("op_", "step_")}
+    assert cells("named ops")[0] == methods["op_"] == set(OPS) and cells("steps")[0] == methods["step_"] and cells("blocks")[0] == set(BLOCKS)
 
 
 # ---- refusals ----

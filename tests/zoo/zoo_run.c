@@ -64,6 +64,9 @@ void zoo_entry_golden(const entry_t *entry)
     const double rounding = gallery->rounding > 0 ? gallery->rounding : 1;
     const double tolerance = rounding * (gallery->approximate ? 1e-5 : GOLDEN_OUT);
     golden_same(&z.g, "y", &value, tolerance);
+    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z.graphs, z.n_graphs, z.values,
+                                       z.n_values};
+    golden_keep_model(&z.g, z.model, &inputs, &value);
     for (int k = 0; k < gallery->n_also; k++) {
         const gnn_tensor_t also =
             gnn_tape_value(z.tape, z.outputs[gnn_model_find(z.model, gallery->also[k].step)]);

@@ -23,7 +23,7 @@ def export(model, path, *, graphs=None, nodes=None, values=(), output="y"):
         Of the file that is written.
     graphs : dict or list of str, optional
         The graph of each slot: "edges", "complete", "causal", "incidence", "readout", "spread",
-        "relation=K", or "pairs". "edges:NAME" reads the input NAME in place of "edge_index".
+        "relation=K", "pairs", or "square". "edges:NAME" reads the input NAME in place of "edge_index".
         Default: what a traced model declares, otherwise "edges".
     nodes : str, optional
         The input whose rows are the nodes. Default: "x", or the first input.
@@ -45,10 +45,23 @@ def export(model, path, *, graphs=None, nodes=None, values=(), output="y"):
     -----
     Inputs are those of the model by name, "edge_index" (2, edges) as in PyG, "batch" (nodes), the
     graph of each node, where a slot needs it, and "edge_type" (edges) for relations. A slot of the
-    kind "pairs" reads "edge_index_K" and "size_K", its counts of senders and of receivers. Layers
-    with edge features read "edge_attr". "complete:all" and "causal:all" are one graph of all nodes,
+    kind "pairs" reads "edge_index_K" and "size_K", its counts of senders and of receivers; "square" as
+    well, with receivers that are the senders. "pairs=segments" and "square=segments" read
+    "sender_position_K", "receiver_position_K" and "segments_K", the count of segments, where a step
+    needs positions. Layers with edge features read "edge_attr". "complete:all" and "causal:all" are one graph of all nodes,
     without "batch".
     """
+    from .._arrays import path_of, short, strings, text
+    path_of(path)
+    text(output, "output")
+    if nodes is not None:
+        text(nodes, "nodes")
+    values = (values,) if isinstance(values, str) else tuple(strings(values, "values"))
+    if graphs is not None and not isinstance(graphs, dict):
+        graphs = strings(graphs, "graphs")
+    for slot, kind in (graphs.items() if isinstance(graphs, dict) else ()):
+        if not isinstance(kind, str):
+            raise TypeError(f"graphs[{slot!r}] must be a string, came {short(kind)}")
     from ._steps import exported
     made = exported(model, graphs, nodes, output, values)
     with open(path, "wb") as file:

@@ -146,8 +146,8 @@ class Aggregation:
         x = w.reshape(x, -1, own, self.c.d_k if width is None else width)
         return x if own == h else w.op("Gather", x, w.constant(np.arange(h, dtype=np.int64) // (h // own)), axis=1)
 
-    def mapped(self, x, own):
-        """Queries or keys after the map."""
+    def mapped(self, x, own, side):
+        """Queries or keys after the map; `side`: whose rows they are."""
         w, c, kind = self.w, self.c, name_of(self.c.map)
         if kind in (None, "none"):
             return x
@@ -158,16 +158,16 @@ class Aggregation:
         if kind == "l2":
             return w.reshape(w.unit(w.reshape(x, -1, own, c.d_k), 2), -1, own * c.d_k)
         if kind == "rope":
-            return self.rotated(x, own, options_of(c.map, "gnn_map_t", c.map_options))
+            return self.rotated(x, own, options_of(c.map, "gnn_map_t", c.map_options), side)
         return self.refuse(f"map {kind}")
 
-    def rotated(self, x, own, o):
+    def rotated(self, x, own, o, side):
         """Rope: pairs of values by angles in proportion to the position."""
         w, d = self.w, self.c.d_k
         width = int(o["width"]) or d
         if not self.slot.positions:
             self.refuse(f"map rope on a graph of the kind {self.slot.kind!r}, whose nodes have no positions,")
-        at = w.op("Cast", self.slot.position(), to=11)  # double
+        at = w.op("Cast", self.slot.position(side), to=11)  # double
         rates = w.constant(o["base"] ** (-2 * np.arange(width // 2) / width)[None] / o["factor"])
         angle = w.cast(w.op("Mod", w.mul(at, rates), w.constant(np.array(2 * np.pi)), fmod=1))
         cos, sin = (w.op("Unsqueeze", w.op(f, angle), w.i(1)) for f in ("Cos", "Sin"))
@@ -209,8 +209,8 @@ class Aggregation:
         if not self.slot.positions:
             self.refuse(f"a prior by distance on a graph of the kind {self.slot.kind!r}, whose nodes have no positions,")
         w = self.w
-        at = w.reshape(self.slot.position(), -1)
-        return w.sub(w.gather(at, src), w.gather(at, dst))
+        senders, receivers = (w.reshape(self.slot.position(side), -1) for side in ("sender", "receiver"))
+        return w.sub(w.gather(senders, src), w.gather(receivers, dst))
 
     def prior(self, k, rows, src, dst):
         w, c, kind = self.w, self.c, name_of(self.c.priors[k].prior)
@@ -219,8 +219,11 @@ class Aggregation:
         values = rows.priors[k] if rows.priors[k] is not None else self.value(f"prior_{k}.{names[kind]}") if kind in names else None
         if kind in ("receiver", "sender"):
             return w.gather(values, dst if kind == "receiver" else src)
-        if kind == "decay":
-            return w.sub(w.gather(values, dst), w.gather(values, src))
+        if kind == "decay":  # the sum of the gates of the rows after the sender, up to the receiver
+            if not self.slot.square:
+                self.refuse(f"prior decay on a graph of the kind {self.slot.kind!r}, whose receivers are not its senders,")
+            upto = w.op("CumSum", w.op("Cast", values, to=11), w.constant(np.array(0, np.int64)))  # double
+            return w.cast(w.sub(w.gather(upto, dst), w.gather(upto, src)))
         distance = self.distance(src, dst)
         if kind in ("slope", "slope_absolute"):
             far = w.cast(w.op("Unsqueeze", distance, w.i(1)))
@@ -318,7 +321,7 @@ class Aggregation:
         w, c = self.w, self.c
         attends = self.name == "attention"
         if attends and name_of(c.score) != "additive":
-            rows.query, rows.key = self.mapped(rows.query, c.heads), self.mapped(rows.key, c.key_heads)
+            rows.query, rows.key = self.mapped(rows.query, c.heads, "receiver"), self.mapped(rows.key, c.key_heads, "sender")
         if attends and self.takes_dense(rows):
             y = self.dense(rows)
         else:

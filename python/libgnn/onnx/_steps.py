@@ -140,18 +140,21 @@ class Exporter:
         for slot in self.slots:
             slot.nodes = self.w.rows(every)
         last = None
-        for k, step in enumerate(self.steps):
-            kind = KINDS[step.kind]
-            method = getattr(self, f"step_{kind}", None)
-            if method is None:
-                raise NotExportable(f"step {self.names[k]}: a step of the kind {kind} has no counterpart in ONNX's operators")
-            try:
-                last = method(k, step)
-            except NotExportable as problem:
-                text = str(problem)
-                raise NotExportable(text if text.startswith(("step ", "graph slot")) else f"step {self.names[k]}: {text}") from None
-            self.values[self.names[k]] = last
+        for k in range(len(self.steps)):
+            last = self.values[self.names[k]] = self.step(k)
         return last
+
+    def step(self, k):
+        """The output of step k."""
+        kind = KINDS[self.steps[k].kind]
+        method = getattr(self, f"step_{kind}", None)
+        if method is None:
+            raise NotExportable(f"step {self.names[k]}: a step of the kind {kind} has no counterpart in ONNX's operators")
+        try:
+            return method(k, self.steps[k])
+        except NotExportable as problem:
+            text = str(problem)
+            raise NotExportable(text if text.startswith(("step ", "graph slot")) else f"step {self.names[k]}: {text}") from None
 
     # ---- kinds of steps ----
 
@@ -188,7 +191,8 @@ class Exporter:
         turned = step.transposed == ON or table and step.transposed != C["GNN_OFF"]
         if step.rows > 0:
             weight = w.op("Slice", weight, w.i(step.row), w.i(step.row + step.rows), w.i(1 if turned else 0))
-        return w.linear(x, w.op("Transpose", weight, perm=[1, 0]) if turned else weight, self.parameter(k, "bias"))
+        bias = None if step.bias == C["GNN_OFF"] else self.parameter(k, "bias")  # one that shares may leave it out
+        return w.linear(x, w.op("Transpose", weight, perm=[1, 0]) if turned else weight, bias)
 
     def step_norm(self, k, step):
         return self.w.norm(norm_name(step.norm), self.inputs(k)[0], step.eps, self.parameter(k, "gain"), self.parameter(k, "shift"), self.running(k, ""))
@@ -244,6 +248,43 @@ class Exporter:
     def step_maximum(self, k, step):
         return self.w.op("Max", *self.inputs(k))
 
+    def step_repeat(self, k, step):
+        """A loop of a given count of rounds, one after another."""
+        result, *names = (name.decode() if name else None for name in step.inputs[:7])
+        if step.rows <= 0 or step.each_segment == ON:
+            raise NotExportable("a loop whose count of rounds follows from segments has no counterpart in ONNX's operators")
+        pairs = [(names[j], names[j + 1]) for j in range(0, 6, 2) if names[j]]
+        body, before = self.body(k, {first for first, _ in pairs}, {result, *(following for _, following in pairs)}), dict(self.values)
+        for _ in range(1, step.rows):
+            carried = [self.values[following] for _, following in pairs]
+            self.values.update(zip((first for first, _ in pairs), carried))
+            for j in body:
+                self.values[self.names[j]] = self.step(j)
+        made, self.values = self.values[result], before
+        return made
+
+    def body(self, k, first, wanted):
+        """The steps before step k that run again in each round: those on which `wanted` depend and that
+        depend on one of `first`."""
+        reads = [self.reads(j) for j in range(k)]
+        dependent = set(first)
+        for j in range(k):
+            if dependent.intersection(reads[j]):
+                dependent.add(self.names[j])
+        made = []
+        for j in reversed(range(k)):
+            name = self.names[j]
+            if name in wanted and name in dependent and name not in first:
+                made.insert(0, j)
+                wanted = wanted.union(reads[j])
+        return made
+
+    def reads(self, k):
+        """The names of all values that a step reads."""
+        step = self.steps[k]
+        more = (step.receivers, step.edge_features, step.edge_weight, step.edge_bias, step.query, step.key, step.gate, step.prior_query, *step.priors)
+        return {*self.input_names(k), *(name.decode() for name in more if name)}
+
     def step_edge_rows(self, k, step):
         p = self.slot(k).pairs()
         return self.w.gather(self.inputs(k)[0], p.dst if step.side == C["GNN_SIDE_RECEIVERS"] else p.src)
@@ -293,6 +334,15 @@ class Exporter:
         w = self.w
         return w.cast(w.op("And", w.op("GreaterOrEqual", x, w.f(o[0])), w.op("LessOrEqual", x, w.f(o[1]))))
 
+    def op_floor(self, k, o, x):
+        return self.w.op("Floor", x)
+
+    def op_add_gradient(self, k, o, x, g):
+        return x  # y = x: it adds to the gradient alone
+
+    def op_noise(self, k, o, x):
+        return x  # none is drawn without training
+
     def split(self, x, heads):
         return self.w.reshape(x, self.w.rows(x), int(heads or 1), -1)
 
@@ -314,11 +364,134 @@ class Exporter:
         return self.joined(w.op("MatMul", w.op("Transpose", m, perm=[1, 0]), split))
 
     def op_softmax_rows(self, k, o, x):
-        return self.joined(self.w.op("Softmax", self.split(x, o[0]), axis=-1))
+        w, parts = self.w, self.split(x, o[0])
+        known = w.op("Greater", w.op("ReduceMax", parts, w.i(2), keepdims=1), w.f(-np.inf))  # else all weights are 0
+        return self.joined(w.op("Where", known, w.op("Softmax", parts, axis=-1), w.f(0)))
 
     def op_fold_rows(self, k, o, x):
         w = self.w
         return w.reshape(x, -1, w.mul(w.op("Shape", x, start=1, end=2), w.i(int(o[0] or 1))))
+
+    def op_unfold_rows(self, k, o, x):
+        w = self.w
+        return w.reshape(x, w.mul(w.rows(x), w.i(int(o[0] or 1))), -1) if o[0] > 1 else x
+
+    def op_transpose_heads(self, k, o, x):
+        w, heads = self.w, int(o[0] or 1)
+        return w.reshape(w.op("Transpose", w.reshape(x, w.rows(x), heads, -1), perm=[0, 2, 1]), w.rows(x), -1)
+
+    # ---- chosen columns and rows: ids are values, -1 for none ----
+
+    def ids_of(self, ids, axis):
+        """Ids as integers that are at least 0, and 1 where there is one, with axes of 1 at `axis`."""
+        w = self.w
+        whole = w.ints(ids)
+        known = w.cast(w.op("GreaterOrEqual", whole, w.i(0)))
+        return w.op("Max", whole, w.i(0)), w.op("Unsqueeze", known, w.i(*axis)) if axis else known
+
+    def best(self, x, count, blocks):
+        """The ids of the best columns of each block (rows, blocks, count), -1 for minus infinity."""
+        w = self.w
+        parts = w.reshape(x, w.rows(x), blocks, -1)
+        each = w.op("Shape", parts, start=2, end=3)
+        more = w.op("Expand", w.f(-np.inf), w.shape(w.rows(x), blocks, count))  # where there are fewer columns
+        scores, ids = w.two("TopK", w.op("Concat", parts, more, axis=2), w.i(count), axis=2)
+        first = w.reshape(w.mul(w.count_up(w.i(blocks)), each), 1, blocks, 1)
+        return w.op("Where", w.op("Greater", scores, w.f(-np.inf)), w.cast(w.add(ids, first)), w.f(-1))
+
+    def op_choose(self, k, o, x):
+        count, blocks = int(o[0] or 1), int(o[1] or 1)
+        return self.w.reshape(self.best(x, count, blocks), self.w.rows(x), blocks * count)
+
+    def op_draw(self, k, o, x):
+        blocks = int(o[0] or 1)  # without training the likeliest column
+        return self.w.reshape(self.best(x, 1, blocks), self.w.rows(x), blocks)
+
+    def op_pick_columns(self, k, o, x, ids):
+        at, known = self.ids_of(ids, ())
+        return self.w.mul(self.w.op("GatherElements", x, at, axis=1), known)
+
+    def op_mark_columns(self, k, o, ids, like):
+        w = self.w
+        at, known = self.ids_of(ids, ())
+        return w.op("ScatterElements", w.mul(like, w.f(0)), at, known, axis=1, reduction="add")
+
+    def op_limit_ids(self, k, o, ids, like):
+        w = self.w
+        at, known = self.ids_of(ids, ())
+        groups = w.op("Shape", like, start=1, end=2)
+        turned = w.op("Transpose", at, perm=[1, 0])  # first choices of all rows, then second ones
+        one = w.cast(w.op("Equal", w.op("Unsqueeze", w.reshape(turned, -1), w.i(1)), w.op("Unsqueeze", w.count_up(groups), w.i(0))))
+        one = w.mul(one, w.reshape(w.op("Transpose", known, perm=[1, 0]), -1, 1))
+        before = w.op("ReduceSum", w.mul(w.op("CumSum", one, w.constant(np.array(0, np.int64)), exclusive=1), one), w.i(1), keepdims=0)
+        before = w.op("Transpose", w.op("Reshape", before, w.op("Shape", turned)), perm=[1, 0])
+        kept = w.op("And", w.op("Less", before, w.f(int(o[0] or 1))), w.op("Greater", known, w.f(0)))
+        return w.op("Where", kept, ids, w.f(-1))
+
+    def op_gather_rows(self, k, o, x, ids):
+        w = self.w
+        at, known = self.ids_of(ids, (2,))
+        return w.reshape(w.mul(w.gather(x, at), known), w.rows(ids), w.mul(w.op("Shape", ids, start=1, end=2), w.op("Shape", x, start=1, end=2)))
+
+    def op_scatter_rows(self, k, o, y, ids, like):
+        w = self.w
+        at, known = self.ids_of(ids, (2,))
+        blocks = w.reshape(y, w.rows(y), w.op("Shape", ids, start=1, end=2), -1)
+        width = w.op("Shape", blocks, start=2, end=3)
+        return w.scatter(w.op("Reshape", w.mul(blocks, known), w.shape(-1, width)), w.reshape(at, -1), w.rows(like), width=width)
+
+    def listed(self, x, ids, heads, own, x_heads):
+        """The rows that ids name for each head (rows, heads, k, width), and which of them exist (rows,
+        heads or 1, k)."""
+        w = self.w
+        at, known = self.ids_of(ids, ())
+        n, width = w.rows(ids), w.op("Div", w.op("Shape", x, start=1, end=2), x_heads)
+        rows = w.op("Reshape", x, w.shape(w.rows(x), x_heads, width))
+        per = w.op("Div", w.i(heads), x_heads)
+        of_head = w.op("Div", w.count_up(w.i(heads)), per)
+        rows = w.op("Gather", rows, of_head, axis=1)  # (m, heads, width)
+        if not own:
+            return w.op("Transpose", w.gather(rows, at), perm=[0, 2, 1, 3]), w.op("Unsqueeze", known, w.i(1))
+        at = w.reshape(at, n, heads, -1)
+        turned = w.op("Transpose", rows, perm=[1, 0, 2])  # (heads, m, width)
+        head = w.op("Expand", w.reshape(w.count_up(w.i(heads)), 1, heads, 1), w.op("Shape", at))
+        both = w.op("Concat", w.op("Unsqueeze", head, w.i(3)), w.op("Unsqueeze", at, w.i(3)), axis=3)
+        return w.op("GatherND", turned, both), w.reshape(known, n, heads, -1)
+
+    def op_score_rows(self, k, o, q, x, ids):
+        w, heads = self.w, int(o[0] or 1)
+        query = w.reshape(q, w.rows(q), heads, 1, -1)
+        x_heads = w.op("Div", w.mul(w.op("Shape", x, start=1, end=2), w.i(heads)), w.op("Shape", q, start=1, end=2))
+        rows, known = self.listed(x, ids, heads, o[1] != 0, x_heads)
+        scores = w.op("ReduceSum", w.mul(rows, query), w.i(3), keepdims=0)
+        return self.joined(w.op("Where", w.op("Greater", known, w.f(0)), scores, w.f(-np.inf)))
+
+    def op_weigh_rows(self, k, o, weights, x, ids):
+        w, heads = self.w, int(o[0] or 1)
+        times = w.op("Div", w.op("Shape", weights, start=1, end=2), w.op("Shape", ids, start=1, end=2))
+        every = w.op("Tile", ids, w.op("Concat", w.i(1), times, axis=0))  # shared ids for each head
+        rows, known = self.listed(x, every, heads, True, w.i(int(o[1] or heads)))
+        share = w.mul(w.reshape(weights, w.rows(weights), heads, -1), known)
+        return self.joined(w.op("ReduceSum", w.mul(rows, w.op("Unsqueeze", share, w.i(3))), w.i(2), keepdims=0))
+
+    def op_grouped_product(self, k, o, x, m, ids=None, bias=None):
+        w, groups = self.w, int(o[0] or 1)
+        each = w.reshape(m, groups, -1, w.op("Shape", m, start=1, end=2))
+        each = w.op("Transpose", each, perm=[0, 2, 1]) if o[1] else each  # (groups, d, f)
+        if ids is None:
+            at, known = w.op("Unsqueeze", w.op("Mod", w.count_up(w.rows(x)), w.i(groups)), w.i(1)), None
+        else:
+            at, known = self.ids_of(ids, (2,))
+        d = w.op("Shape", each, start=1, end=2)
+        blocks = w.op("Reshape", x, w.shape(w.rows(x), -1, d))  # one for all ids, or one for each
+        y = w.op("Squeeze", w.op("MatMul", w.op("Unsqueeze", blocks, w.i(2)), w.gather(each, at)), w.i(2))
+        y = y if bias is None else w.add(y, w.gather(bias, at))
+        return self.joined(y if known is None else w.mul(y, known))
+
+    def op_blend_heads(self, k, o, x, weights):
+        w = self.w
+        split = w.reshape(x, w.rows(x), w.op("Shape", weights, start=1, end=2), -1)
+        return w.op("ReduceSum", w.mul(split, w.op("Unsqueeze", weights, w.i(2))), w.i(1), keepdims=0)
 
     def op_row_matrix(self, k, o, x, m):
         w = self.w

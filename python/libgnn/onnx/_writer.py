@@ -23,6 +23,13 @@ class Writer:
             self.nodes.append(helper.make_node(kind, list(inputs), [self.known[key]], **attributes))
         return self.known[key]
 
+    def two(self, kind, *inputs, **attributes):
+        """One operator with two outputs."""
+        self.count += 1
+        names = [f"{kind.lower()}_{self.count}_{k}" for k in range(2)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names
+
     def constant(self, value, name=None):
         """An initializer; equal ones are one."""
         a = np.asarray(value, order="C")
@@ -250,13 +257,21 @@ class Slot:
         return self.kind in ("complete", "causal")
 
     @property
+    def segmented(self):
+        """True of pairs whose rows have positions among the inputs."""
+        return self.kind in ("pairs", "square") and self.value == "segments"
+
+    @property
     def positions(self):
         """True if nodes have positions, whose differences are distances."""
-        return self.dense
+        return self.dense or self.segmented
 
-    def position(self):
-        """Position of each node in its graph."""
+    def position(self, side="sender"):
+        """Position of each sender or receiver in its graph."""
         w = self.w
+        if self.segmented:
+            name = f"{side}_position_{self.index}"
+            return w.op("Unsqueeze", w.input(name, "int", [f"rows of {name}"]), w.i(1))
         every = w.count_up(self.nodes)
         if self.source == "all":
             return w.op("Unsqueeze", every, w.i(1))
@@ -284,7 +299,8 @@ class Slot:
             dst, src = (w.op("Squeeze", w.op("Slice", both, w.i(r), w.i(r + 1), w.i(0)), w.i(0)) for r in (0, 1))
             return Pairs(src, dst, n, n, w.i(0))
         self.square = False
-        if k == "pairs":
+        if k in ("pairs", "square"):
+            self.square = k == "square"
             src, dst = (self.source or f"edge_index_{self.index}"), None
             self.source = src
             src, dst = self.edge_index()
@@ -327,6 +343,8 @@ class Slot:
 
     def segments_count(self):
         """Graphs of the batch on whose rows learned rows are repeated."""
+        if self.segmented:
+            return self.w.input(f"segments_{self.index}", "int", [1])
         return self.graphs() if self.source != "all" and self.dense or self.kind in ("readout", "spread", "seeds", "among_seeds", "from_seeds") else self.w.i(1)
 
     def view(self, self_loops):
