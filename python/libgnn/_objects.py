@@ -2,17 +2,40 @@
 import contextlib
 import ctypes
 import itertools
+import multiprocessing.process
 import os
+import sys
 import threading
 import weakref
 
+from ._arrays import whole
 from ._library import check, lib, struct
 
-_settings = {"threads": 0, "seed": 0, "version": 0}
+_settings = {"threads": 0, "seed": 0, "version": 0, "forked": None}
 _local = threading.local()
+_locked = weakref.WeakSet()  # objects with locks, which another thread may hold during a fork
 
 
 _keys = itertools.count()  # of objects: unlike id(), none is used again
+
+
+def has_locks(owner):
+    """After a fork the child calls owner.renew_locks(): threads that held one are not copied."""
+    _locked.add(owner)
+
+
+def _in_child():
+    """OpenMP's threads are not copied either. The library knows of those that it started itself; those
+    that PyTorch started in this thread would be waited for without end."""
+    for owner in list(_locked):
+        owner.renew_locks()
+    if "torch" in sys.modules:
+        _settings["forked"] = threading.get_ident()
+
+
+os.register_at_fork(after_in_child=_in_child)
+if "torch" in sys.modules and multiprocessing.process.parent_process() is not None and multiprocessing.get_start_method(allow_none=True) != "spawn":
+    _settings["forked"] = threading.get_ident()  # the package is imported after the fork
 
 
 class Handle:
@@ -48,6 +71,9 @@ class Handle:
             return
         if self._lent():
             raise BufferError(f"this {type(self).__name__} cannot be closed: arrays that view its memory exist")
+        gate = self.__dict__.get("_gate")
+        if gate is not None and gate.is_used():
+            raise BufferError(f"this {type(self).__name__} cannot be closed: a call uses it")
         self._pointer = None
         self._free()
 
@@ -74,7 +100,8 @@ def context(threads=None):
         _local.contexts, _local.key = {}, key
     made = _local.contexts.get(threads)
     if made is None:
-        made = _local.contexts[threads] = Context(_settings["threads"] if threads is None else threads, _settings["seed"])
+        alone = _settings["forked"] == threading.get_ident()
+        made = _local.contexts[threads] = Context(1 if alone else _settings["threads"] if threads is None else threads, _settings["seed"])
     return made
 
 
@@ -84,10 +111,7 @@ def set_threads(count):
     >>> import libgnn
     >>> libgnn.set_threads(2)
     """
-    count = int(count)
-    if not 0 <= count <= 1024:
-        raise ValueError(f"the count of threads must be 0 to 1024, came {count}")
-    _settings["threads"] = count
+    _settings["threads"] = whole(count, "count", low=0, high=1024)
     _settings["version"] += 1
 
 
@@ -97,35 +121,57 @@ def set_seed(seed):
     >>> import libgnn
     >>> libgnn.set_seed(7)
     """
-    seed = int(seed)
-    if not 0 <= seed < 1 << 64:
-        raise ValueError(f"a seed must be 0 to 2^64 - 1, came {seed}")
-    _settings["seed"] = seed
+    _settings["seed"] = whole(seed, "seed", "Q")
     _settings["version"] += 1
 
 
 class Gate:
-    """Many read, or one changes: views of a graph are made while no other thread uses it.
+    """Many read an object, or one thread changes it: views of a graph, or the parameters of a model.
 
-    `with gate:` reads. It is no generator, which would be a tenth of a short call.
+    `with gate:` reads; in the thread that changes it reads as well (a callback that evaluates). It is
+    no generator, which would be a tenth of a short call.
     """
 
     def __init__(self):
-        self._condition, self._readers = threading.Condition(threading.Lock()), 0
+        self.renew_locks()
+        has_locks(self)
+
+    def renew_locks(self):
+        """Makes the locks anew, held by none."""
+        self._condition, self._readers, self._owner = threading.Condition(threading.Lock()), {}, None
+
+    def is_used(self):
+        """True while a call reads or changes the object."""
+        return bool(self._readers) or self._owner is not None
 
     @contextlib.contextmanager
     def changing(self):
+        me = threading.get_ident()
         with self._condition:
-            while self._readers:
+            if me == self._owner or me in self._readers:  # it would wait for itself
+                raise ValueError("a callback changes an object that the call in which it runs is using")
+            while self._readers or self._owner is not None:
                 self._condition.wait()
+            self._owner = me
+        try:
             yield
+        finally:
+            with self._condition:
+                self._owner = None
+                self._condition.notify_all()
 
     def __enter__(self):
+        me = threading.get_ident()
         with self._condition:
-            self._readers += 1
+            while self._owner is not None and self._owner != me:
+                self._condition.wait()
+            self._readers[me] = self._readers.get(me, 0) + 1
 
     def __exit__(self, *_):
+        me = threading.get_ident()
         with self._condition:
-            self._readers -= 1
-            if not self._readers:
+            count = self._readers.pop(me) - 1
+            if count:
+                self._readers[me] = count
+            elif not self._readers:
                 self._condition.notify_all()

@@ -1,9 +1,10 @@
 """Graphs: edges, or topologies over segments."""
 import ctypes
+import weakref
 
 import numpy as np
 
-from ._arrays import array_of, indices, ints, lengths_of, whole
+from ._arrays import array_of, column, flag, indices, ints, lengths_of, text, whole
 from ._library import check, error, message, C, lib, struct
 from ._objects import Gate, Handle
 
@@ -12,14 +13,8 @@ def _size(num_nodes, name="num_nodes"):
     """Counts of receivers and senders of `num_nodes`: one number, or PyG's (senders, receivers)."""
     parts = num_nodes if isinstance(num_nodes, (tuple, list)) else (num_nodes, num_nodes)
     if len(parts) != 2:
-        raise ValueError(f"{name} must be a number or (senders, receivers), came {num_nodes!r}")
-    made = []
-    for part in parts:
-        if isinstance(part, bool) or not hasattr(type(part), "__index__"):
-            raise TypeError(f"{name} must be an integer, came {type(part).__name__}")
-        if part.__index__() < 0:
-            raise ValueError(f"{name} must not be negative, came {part}")
-        made.append(part.__index__())
+        raise ValueError(f"{name} must be an integer or (senders, receivers), came {len(parts)} values")
+    made = [whole(part, name, low=0) for part in parts]
     return made[1], made[0]
 
 
@@ -35,10 +30,10 @@ def _of_pairs(value):
 
 def _of_scipy(matrix):
     if matrix.ndim != 2:
-        raise ValueError(f"a sparse matrix of two dimensions is expected, came {matrix.ndim}")
+        raise ValueError(f"edge_index must be a sparse matrix of two dimensions, came {matrix.ndim}")
     coo = matrix.tocoo()
     data = np.asarray(coo.data)
-    weight = None if data.dtype == bool or not data.size or (data == 1).all() else data
+    weight = None if data.dtype == bool or not data.size or (data == 1).all() else column(data, "the elements of edge_index").reshape(-1)
     return coo.row, coo.col, (matrix.shape[1], matrix.shape[0]), weight
 
 
@@ -50,6 +45,21 @@ def _of_networkx(graph):
 
 def _of_igraph(graph):
     return _both(np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2), graph.is_directed()), graph.vcount()
+
+
+def _of_table(table):
+    """Senders, receivers and names of a pandas DataFrame of two columns; names are None for integers,
+    which are the ids themselves."""
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(f"edge_index must have two columns as a DataFrame, senders and receivers: table[['from', 'to']]; came the shape {table.shape}")
+    if table.isna().to_numpy().any():
+        raise ValueError("edge_index has missing values: table.dropna() leaves such edges out")
+    columns = [table.iloc[:, k] for k in range(2)]
+    if all(c.dtype.kind in "iu" for c in columns):
+        return *(indices(c.to_numpy(c.dtype.str if isinstance(c.dtype, np.dtype) else np.int64), "edge_index") for c in columns), None
+    from pandas import concat, factorize
+    ids, names = factorize(concat([c.astype(object) for c in columns], ignore_index=True))
+    return *np.split(ids.astype(np.int64), 2), list(names)
 
 
 def _both(pairs, directed):
@@ -67,9 +77,18 @@ class Graph(Handle):
     edge_index : array (2, edges), or a graph of another package
         Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read as
         they are. A SciPy sparse matrix (element (i, j) is the edge i -> j), a networkx or igraph graph
-        is taken too; undirected links become two edges.
+        is taken too, without its attributes; undirected links become two edges. A pandas DataFrame has
+        two columns, senders and receivers: integers are ids, other values are numbered in the order in
+        which they come, and `node_names` lists them.
     num_nodes : int or (int, int), optional
         Count of the nodes; (senders, receivers) of a bipartite graph. Default: the largest id + 1.
+
+    Attributes
+    ----------
+    edge_weight : array (edges), optional
+        The values of a SciPy matrix that are not all 1; layers use it where none is given.
+    node_names : list, optional
+        What a DataFrame calls the nodes.
 
     Examples
     --------
@@ -81,12 +100,15 @@ class Graph(Handle):
     """
 
     def __init__(self, edge_index, num_nodes=None):
-        weight, home = None, type(edge_index).__module__.partition(".")[0]
+        weight, names, home = None, None, type(edge_index).__module__.partition(".")[0]
         if isinstance(edge_index, Graph):
-            raise TypeError("a Graph is given where edges are expected")
+            raise TypeError("edge_index must be edges, came a Graph")
         if hasattr(edge_index, "tocoo") and hasattr(edge_index, "shape"):
             src, dst, size, weight = _of_scipy(edge_index)
             src, dst = indices(src, "row"), indices(dst, "column")
+        elif home == "pandas":
+            src, dst, names = _of_table(edge_index)
+            size = None if names is None else (len(names), len(names))
         elif home in ("networkx", "igraph"):
             pairs, size = (_of_networkx if home == "networkx" else _of_igraph)(edge_index)
             (src, dst), size = _of_pairs(pairs), (size, size)
@@ -101,7 +123,7 @@ class Graph(Handle):
             top = max((int(a.max()) + 1 for a in (src, dst) if a.size), default=0)
             size = (top, top)
         self._make(size, src, dst)
-        self.edge_weight = None if weight is None else np.asarray(weight, np.float32)
+        self.edge_weight, self.node_names = weight, names
 
     def _make(self, size, src, dst):
         made = ctypes.c_void_p()
@@ -110,7 +132,8 @@ class Graph(Handle):
 
     def _own(self, pointer, recipe):
         self._hold(pointer, lib.gnn_graph_free)
-        self._recipe, self._gate, self._ready, self.edge_weight = recipe, Gate(), set(), None
+        self._recipe, self._gate, self._ready, self.edge_weight = recipe, Gate(), weakref.WeakSet(), None
+        self.node_names = None
 
     @classmethod
     def topology(cls, name, lengths, **options):
@@ -130,16 +153,16 @@ class Graph(Handle):
         >>> libgnn.Graph.topology("window", [5], width=1)
         Graph(5 nodes, 13 pairs, 1 segments)
         """
-        found = lib.gnn_topology_find(str(name).encode())
+        found = lib.gnn_topology_find(text(name, "name"))
         if not found:
-            raise ValueError(message())
+            raise ValueError(f"name: {message()}")
         sizes, made = lengths_of(lengths), ctypes.c_void_p()
         words = ",".join(f"{key}={whole(int(value) if isinstance(value, bool) else value, key)}" for key, value in options.items()).encode()
         from ._library import callback
         build = callback("gnn_topology_t.build")(struct("gnn_topology_t").from_address(found).build)
         check(build(ctypes.addressof(made), len(sizes), sizes.ctypes.data, words or None))
         graph = cls.__new__(cls)
-        graph._own(made.value, (name, sizes, options))
+        graph._own(made.value, (name, sizes.copy(), options))
         return graph
 
     @classmethod
@@ -184,10 +207,10 @@ class Graph(Handle):
         [[0, 0, 1, 1, 2, 2, 3], [0, 1, 1, 2, 2, 3, 3]]
         """
         sizes, made = lengths_of(lengths), ctypes.c_void_p()
-        width, dilation = whole(width, "width"), whole(dilation, "dilation")
+        width, dilation, causal = whole(width, "width"), whole(dilation, "dilation"), flag(causal, "causal")
         check(lib.gnn_graph_window(ctypes.byref(made), len(sizes), sizes.ctypes.data, width, dilation, C["GNN_ON" if causal else "GNN_OFF"]))
         graph = cls.__new__(cls)
-        graph._own(made.value, ("window", sizes, width, dilation, causal))
+        graph._own(made.value, ("window", sizes.copy(), width, dilation, causal))
         return graph
 
     @property
@@ -227,7 +250,7 @@ class Graph(Handle):
         weight : array (edges), optional
             Width and darkness of an edge; negative: not drawn. Default: 1.
         labels : list (nodes), optional
-            Default: the ids.
+            Default: the names of a DataFrame's nodes, or the ids.
         title : str, optional
         seed : int
             The same seed gives the same positions.
@@ -243,7 +266,7 @@ class Graph(Handle):
         1
         """
         from .pictures import drawing
-        return drawing(self, weight, labels, title, whole(seed, "seed"))
+        return drawing(self, weight, labels, title, whole(seed, "seed", "Q"))
 
     def _repr_html_(self):
         from .pictures import of_graph
@@ -255,7 +278,7 @@ class Graph(Handle):
 
     def __reduce__(self):
         if self._recipe is None:
-            return _remade, (self.edge_index, (self.num_senders, self.num_nodes), self.edge_weight)
+            return _remade, (self.edge_index, (self.num_senders, self.num_nodes), self.edge_weight, self.node_names)
         if self._recipe[0] == "window" and len(self._recipe) == 5:
             return Graph.window, self._recipe[1:]
         return _topology, self._recipe
@@ -268,20 +291,20 @@ class Graph(Handle):
         pairs = f"{self.num_edges} edges" if self.num_edges == self.num_pairs else f"{self.num_pairs} pairs"
         return f"Graph({nodes}, {pairs}{f', {count} segments' if count else ''})"
 
-    def _prepare(self, key, prepare):
-        """Makes a view once; `prepare` returns the library's code."""
-        if key in self._ready:
+    def _prepare(self, user, prepare):
+        """Makes the views of a layer or model once; `prepare` returns the library's code."""
+        if user in self._ready:
             return
         with self._gate.changing():
             code = prepare()
             if code:
                 raise error(code)
-        self._ready.add(key)
+        self._ready.add(user)
 
 
-def _remade(edge_index, size, weight):
+def _remade(edge_index, size, weight, names=None):
     graph = Graph(edge_index, size)
-    graph.edge_weight = weight
+    graph.edge_weight, graph.node_names = weight, names
     return graph
 
 

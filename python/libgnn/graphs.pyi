@@ -9,6 +9,7 @@ from ._objects import Handle
 
 class Graph(Handle):
     edge_weight: NDArray[np.float32] | None
+    node_names: list[Any] | None
     def __init__(self, edge_index: ArrayLike | Any, num_nodes: int | tuple[int, int] | None = None) -> None: ...
     @classmethod
     def topology(cls, name: str, lengths: ArrayLike, **options: int) -> Self: ...

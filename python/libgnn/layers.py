@@ -5,9 +5,9 @@ import functools
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, Tensor, column, reals, tensor, whole
+from ._arrays import REAL, Tensor, column, reals, short, tensor, text, whole
 from ._library import check, lib, message, struct
-from ._objects import Handle, context
+from ._objects import Gate, Handle, context
 from .graphs import Graph
 
 Config = struct("gnn_layer_config_t")
@@ -43,7 +43,6 @@ def presets():
     return list(_PRESETS)
 
 
-@functools.lru_cache(None)
 def fields():
     """The fields of a layer: {name: (kind, help, names of its values)}.
 
@@ -51,6 +50,11 @@ def fields():
     >>> libgnn.fields()["heads"][1]
     'attention heads'
     """
+    return dict(_known_fields())
+
+
+@functools.lru_cache(None)
+def _known_fields():
     return _field_table()
 
 
@@ -58,6 +62,8 @@ def _text(name, value):
     """A value as gnn_layer_config_set reads it."""
     if value is None:
         return "default"
+    if isinstance(value, np.ndarray) and value.ndim < 2:
+        value = value.tolist()
     if isinstance(value, (bool, np.bool_)):
         return "on" if value else "off"
     if isinstance(value, str):
@@ -66,28 +72,30 @@ def _text(name, value):
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
-    if isinstance(value, (tuple, list, np.ndarray)):
+    if isinstance(value, (tuple, list)) and not any(part is None or isinstance(part, (tuple, list)) for part in value):
         return ",".join(_text(name, part) for part in value)
-    raise TypeError(f"{name} cannot be a {type(value).__name__}")
+    raise TypeError(f"{name} must be a number, a name or a list of these, came {short(value)}")
 
 
 def config_of(preset, in_channels, out_channels, settings):
     config = Config()
-    settings = dict(settings)
+    settings, known = dict(settings), _known_fields()
+    if preset and "preset" in settings:
+        raise TypeError(f"preset is {preset}: libgnn.Layer takes preset=, and the layers that are named after presets do not")
     for key, field in (("in_channels", "in"), ("out_channels", "out")):
         if field in settings:
             raise TypeError(f"{field!r} is called {key}")
     words = {"preset": lib.gnn_preset_name(_PRESETS[preset]).decode()} if preset else {}
     for name, value in (*words.items(), ("in", in_channels), ("out", out_channels), *settings.items()):
-        if name in ("in", "out") and value is not None:
-            value = whole(value, f"{name}_channels")
+        if name == "in" or name == "out" and value is not None:
+            value = whole(value, f"{name}_channels", "i", low=1)
         if name in ("in", "out") and value is None:
             continue
-        if isinstance(value, (bool, np.bool_)) and fields().get(name, ("flag",))[0] != "flag":
-            raise TypeError(f"{name} cannot be {value}: it is of the kind {fields()[name][0]}")
-        code = lib.gnn_layer_config_set(ctypes.byref(config), name.encode(), _text(name, value).encode())
+        if isinstance(value, (bool, np.bool_)) and known.get(name, ("flag",))[0] != "flag":
+            raise TypeError(f"{name} cannot be {value}: it is of the kind {known[name][0]}")
+        code = lib.gnn_layer_config_set(ctypes.byref(config), text(name, "the name of an argument"), text(_text(name, value), name))
         if code:
-            if name not in fields():
+            if name not in known:
                 raise TypeError(f"a layer has no argument {name!r}: {message()}")
             check(code)
     return config
@@ -120,7 +128,7 @@ class Layer(Handle):
         self._config = config_of(self._preset, in_channels, out_channels, settings)
         resolved = Config()
         check(lib.gnn_layer_config_resolve(ctypes.byref(resolved), ctypes.byref(self._config)))
-        self._pointer = 0
+        self._pointer, self._gate = 0, Gate()
 
     def _layer(self):
         """The library's layer, made when it is first used: a layer inside of a Model never is."""
@@ -158,25 +166,32 @@ class Layer(Handle):
         """
         layer = self._layer()
         if not isinstance(graph, Graph):
-            raise TypeError(f"graph must be a Graph, came {type(graph).__name__}")
+            raise TypeError(f"graph must be a Graph, came {short(graph)}")
         made, kept = Inputs(), []
 
         def give(member, a):
             t = tensor(a)
             kept.extend((a, t))
             setattr(made, member, ctypes.addressof(t))
-        give("x_src", reals(x, "x"))
+        give("x_src", reals(x, "x", rows=graph.num_senders))
         if x_dst is not None:
-            give("x_dst", reals(x_dst, "x_dst"))
+            give("x_dst", reals(x_dst, "x_dst", rows=graph.num_nodes))
         if edge_weight is None and graph.edge_weight is not None:
             edge_weight = graph.edge_weight
-        for member, value in (("edge_features", edge_attr), ("edge_weight", edge_weight), ("edge_bias", edge_bias)):
+        if edge_attr is None and self._config.edge_dim > 0:
+            raise TypeError(f"edge_attr is missing: the layer has edge_dim={self._config.edge_dim}")
+        for member, value, name in (("edge_features", edge_attr, "edge_attr"), ("edge_weight", edge_weight, "edge_weight"), ("edge_bias", edge_bias, "edge_bias")):
             if value is not None:
-                give(member, column(value, member))
-        out = _result(out, graph.num_nodes, lib.gnn_layer_width(layer))
-        if self._key not in graph._ready:
-            graph._prepare(self._key, lambda: lib.gnn_layer_prepare(layer, graph._at, 2))
-        with graph._gate:
+                a = column(value, name, 1 if name == "edge_weight" else None)
+                if len(a) != graph.num_edges:
+                    raise ValueError(f"{name} must have a row for each of {graph.num_edges} edges, came {len(a)}")
+                if name == "edge_attr" and a.shape[1] != self._config.edge_dim:
+                    raise ValueError(f"edge_attr must have edge_dim={self._config.edge_dim} columns, came {a.shape[1]}" if self._config.edge_dim else "edge_attr is given, and the layer has no edge_dim")
+                give(member, a)
+        out = _result(out, graph.num_nodes, lib.gnn_layer_width(layer), kept)
+        if self not in graph._ready:
+            graph._prepare(self, lambda: lib.gnn_layer_prepare(layer, graph._at, 2))
+        with self._gate, graph._gate:
             check(lib.gnn_layer_forward(layer, context()._at, graph._at, ctypes.byref(made), ctypes.byref(tensor(out))))
         return out
 
@@ -205,7 +220,7 @@ class Layer(Handle):
     def __reduce__(self):
         if self.closed:
             raise ValueError(f"this {type(self).__name__} is closed")
-        return _relayered, (self._preset, *self._arguments, self.parameters() if self._pointer else None)
+        return _relayered, (self._preset, *self._arguments, self.parameters())  # also of a layer that no call has drawn yet: copies are equal
 
     def __repr__(self):
         if self.closed:
@@ -215,11 +230,14 @@ class Layer(Handle):
         return f"{self._preset or 'Layer'}({', '.join(words)})"
 
 
-def _result(out, rows, columns):
+def _result(out, rows, columns, inputs=()):
+    """Memory for an output that is none of the inputs'."""
     if out is None:
         return np.empty((rows, columns), REAL)
     if not isinstance(out, np.ndarray) or out.dtype != REAL or out.shape != (rows, columns) or not out.flags.c_contiguous or not out.flags.writeable:
         raise ValueError(f"out must be a writeable contiguous {REAL} array of the shape {(rows, columns)}")
+    if any(isinstance(a, np.ndarray) and np.may_share_memory(out, a) for a in inputs):
+        raise ValueError("out shares memory with an input, which the library reads while it writes")
     return out
 
 
@@ -234,7 +252,10 @@ def copied(t):
 
 def assign(values, known, field):
     """Writes arrays into the memory of fields of the same names and shapes: all of them, or none."""
-    missing, more = sorted(set(known) - set(values)), sorted(set(values) - set(known))
+    if not hasattr(values, "keys") or not hasattr(values, "items"):
+        raise TypeError(f"values must be a dict of arrays by name, came {short(values)}")
+    values = {name: value.detach() if getattr(value, "requires_grad", False) is True else value for name, value in values.items()}
+    missing, more = sorted(set(known) - set(values)), sorted(map(str, set(values) - set(known)))
     if missing or more:
         raise KeyError(f"parameters without an array: {missing}; arrays without a parameter: {more}")
     made = {name: reals(value, name, *reversed(known[name].shape)) for name, value in values.items()}

@@ -9,10 +9,10 @@ import threading
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, array_of, column, indices, ints, reals, tensor, view, view_of, whole
-from ._library import C, check, error, lib, struct, words_of
+from ._arrays import REAL, array_of, choice, column, flag, indices, ints, listed, member, path_of, reals, short, tensor, view, view_of, whole
+from ._library import C, check, error, lib, struct
 from ._library import callback as callback_of
-from ._objects import Handle, context
+from ._objects import Gate, Handle, context
 from .graphs import Graph
 from .layers import Config, Layer, _result, assign, copied
 
@@ -62,22 +62,25 @@ class Data(Handle):
             if x is None and y is None:
                 raise TypeError("one of x, y and num_nodes says how many nodes there are")
             num_nodes = len(x if x is not None else y)
+        num_nodes = whole(num_nodes, "num_nodes", low=0)
+        if x is not None and len(x) != num_nodes:
+            raise ValueError(f"x must have {num_nodes} rows, came {len(x)}")
         if y is not None and len(y) != num_nodes:
             raise ValueError(f"y must have {num_nodes} elements, came {len(y)}")
         graph = Graph(edge_index, num_nodes)
         masks = [None if m is None else _mask(m, name, num_nodes) for m, name in ((train_mask, "train_mask"), (val_mask, "val_mask"), (test_mask, "test_mask"))]
         if any(m is None for m in masks) != all(m is None for m in masks):
             raise TypeError("train_mask, val_mask and test_mask are given together")
-        weight = None if edge_weight is None and graph.edge_weight is None else column(edge_weight if edge_weight is not None else graph.edge_weight, "edge_weight")
+        weight = None if edge_weight is None and graph.edge_weight is None else column(edge_weight if edge_weight is not None else graph.edge_weight, "edge_weight", 1)
         attr = None if edge_attr is None else column(edge_attr, "edge_attr")
         for name, a in (("edge_weight", weight), ("edge_attr", attr)):
             if a is not None and len(a) != graph.num_edges:
                 raise ValueError(f"{name} must have a row for each of {graph.num_edges} edges, came {len(a)}")
         config, kept, split = struct("gnn_data_config_t")(nodes=num_nodes), [], ctypes.c_void_p()
-        for member, a in (("x", x), ("edge_features", attr)):
+        for field, a in (("x", x), ("edge_features", attr)):
             if a is not None:
                 kept.append(tensor(a))
-                setattr(config, member, ctypes.addressof(kept[-1]))
+                setattr(config, field, ctypes.addressof(kept[-1]))
         if weight is not None:
             weight = np.ascontiguousarray(weight)
             config.weight = weight.ctypes.data
@@ -92,21 +95,25 @@ class Data(Handle):
             check(lib.gnn_data_new(ctypes.byref(made), ctypes.byref(config)))
         finally:
             lib.gnn_split_free(split)
-        self._hold(made.value, lib.gnn_data_free)
+        self._own(made.value)
+
+    def _own(self, pointer):
+        self._hold(pointer, lib.gnn_data_free)
+        self._gate, self._ready = Gate(), set()
 
     @classmethod
     def _of(cls, make):
         made = ctypes.c_void_p()
         check(make(ctypes.byref(made)))
         data = cls.__new__(cls)
-        data._hold(made.value, lib.gnn_data_free)
+        data._own(made.value)
         return data
 
     @classmethod
     def open(cls, path, directed=False):
         """Opens a file or folder; the format is detected (.npz of PyG, LINQS, OGB, TU, edge lists)."""
-        config = struct("gnn_open_config_t")(directed=C["GNN_ON"] if directed else 0)
-        return cls._of(lambda made: lib.gnn_data_open_as(made, os.fsencode(path), ctypes.byref(config)))
+        config, path = struct("gnn_open_config_t")(directed=C["GNN_ON"] if flag(directed, "directed") else 0), path_of(path)
+        return cls._of(lambda made: lib.gnn_data_open_as(made, path, ctypes.byref(config)))
 
     @classmethod
     def karate(cls):
@@ -151,23 +158,23 @@ class Data(Handle):
 
     def mask(self, part, split=0):
         """The mask of "train", "validation" or "test", as a view."""
-        if part not in PARTS:
-            raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
-        at = lib.gnn_data_mask(self._at, PARTS[part], whole(split, "split"))
-        if not at:
-            raise ValueError(f"there is no split {split}; there are {lib.gnn_data_splits(self._at)}")
+        count = lib.gnn_data_splits(self._at)
+        if not count:
+            raise ValueError("the set has no splits")
+        at = lib.gnn_data_mask(self._at, PARTS[choice(part, "part", PARTS)], whole(split, "split", low=0, high=count - 1))
         return view(at, (self.num_nodes,), np.bool_, self)
 
     def row_normalise(self):
         """Divides every row of the features by its sum; returns the set."""
         if self._lent():
             raise BufferError("features cannot change: arrays that view the set's memory exist")
-        check(lib.gnn_data_row_normalise(self._at))
+        with self._gate.changing():
+            check(lib.gnn_data_row_normalise(self._at))
         return self
 
     def save(self, path):
         """Writes the set as .npz."""
-        check(lib.gnn_data_save(self._at, os.fsencode(path)))
+        check(lib.gnn_data_save(self._at, path_of(path)))
 
     def _repr_html_(self):
         from .pictures import of_data
@@ -201,38 +208,13 @@ def _settings():
     """{argument of fit(): (struct, member, code)} for all members that are numbers, words or paths."""
     made = {}
     for owner, prefix in ((TRAIN, ""), (OPTIMIZER, "optimizer"), (SCHEDULE, "schedule")):
-        for member, code, count in _abi.STRUCTS[owner]:
-            if code in "iqfds" and count == 1 and member not in NOT_GIVEN and not member.startswith("n_"):
-                made[prefix if member == "kind" else member] = (owner, member, code)
+        for field, code, count in _abi.STRUCTS[owner]:
+            if code in "iqfds" and count == 1 and field not in NOT_GIVEN and not field.startswith("n_"):
+                made[prefix if field == "kind" else field] = (owner, field, code)
     return made
 
 
 SETTINGS = _settings()
-
-
-def _setting(name, value, owner, member, code):
-    enum = _abi.CHOSEN.get(f"{owner}.{member}")
-    if enum == "gnn_flag_t":
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name} is True or False, came {value!r}")
-        return C["GNN_ON" if value else "GNN_OFF"]
-    if enum:
-        words = words_of(f"{owner}.{member}")
-        words = {word[len("schedule_"):] if word.startswith("schedule_") else word: number for word, number in words.items()}
-        if value not in words:
-            raise ValueError(f"{name} is one of {', '.join(words)}; came {value!r}")
-        return words[value]
-    if code == "s":
-        return os.fsencode(value)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, came {type(value).__name__}")
-    if code in "iq":
-        if value != int(value):
-            raise TypeError(f"{name} must be an integer, came {value!r}")
-        if name == "epochs" and value < 1:
-            raise ValueError(f"epochs must be at least 1, came {value}")
-        return whole(int(value), name, code)
-    return 1e-37 if value == 0 and code == "f" else float(value)
 
 
 def train_config(settings):
@@ -243,9 +225,11 @@ def train_config(settings):
             raise TypeError(f"fit() has no argument {name!r}; there are {', '.join(sorted(SETTINGS))}, callback, progress, class_weight")
         if value is None:
             continue
-        owner, member, code = SETTINGS[name]
-        home = {TRAIN: config, OPTIMIZER: config.optimizer, SCHEDULE: config.schedule}[owner]
-        setattr(home, member, _setting(name, value, owner, member, code))
+        owner, field, code = SETTINGS[name]
+        made = member(value, name, owner, field, code)
+        if name == "epochs" and made < 1:
+            raise ValueError(f"epochs must be at least 1, came {value}")
+        setattr({TRAIN: config, OPTIMIZER: config.optimizer, SCHEDULE: config.schedule}[owner], field, made)
     return config
 
 
@@ -276,7 +260,9 @@ class Model(Handle):
     """
 
     def __init__(self, layers):
-        layers = list(layers)
+        layers = listed(layers, "layers", "layers such as libgnn.GCN(34, 16)")
+        if not layers:
+            raise ValueError("layers must have at least one layer, came none")
         for k, layer in enumerate(layers):
             if not isinstance(layer, Layer):
                 raise TypeError(f"layers[{k}] must be a layer such as libgnn.GCN(34, 16), came {type(layer).__name__}")
@@ -284,23 +270,25 @@ class Model(Handle):
                 raise ValueError(f"layers[{k}] is closed")
         made, configs = ctypes.c_void_p(), (Config * max(len(layers), 1))(*(layer._config for layer in layers))
         check(lib.gnn_model_new(ctypes.byref(made), context()._at, len(layers), configs))
-        self._own(made.value)
+        self._own(made.value, tuple(bytes(layer._config) for layer in layers))
 
-    def _own(self, pointer):
+    def _own(self, pointer, form=None):
         self._hold(pointer, lib.gnn_model_free)
+        # Models of one form need the same views of a graph.
+        self._gate, self._form = Gate(), self._key if form is None else form
 
     @classmethod
     def load(cls, path):
         """Reads a model that save() wrote, or from_pyg.py."""
         made = ctypes.c_void_p()
-        check(lib.gnn_model_load(ctypes.byref(made), context()._at, os.fsencode(path)))
+        check(lib.gnn_model_load(ctypes.byref(made), context()._at, path_of(path)))
         model = cls.__new__(cls)
         model._own(made.value)
         return model
 
     def save(self, path):
         """Writes configs, parameters and buffers as safetensors."""
-        check(lib.gnn_model_save(self._at, os.fsencode(path)))
+        check(lib.gnn_model_save(self._at, path_of(path)))
 
     @property
     def width(self):
@@ -323,16 +311,20 @@ class Model(Handle):
 
         Notes
         -----
+        A callback may evaluate the model and copies of it, and cannot train or close it. Other threads
+        that use the model wait until the training has ended.
+
         Ctrl-C ends the training after its epoch: the best weights so far are in the model when
         KeyboardInterrupt is raised.
         """
-        if not isinstance(data, Data):
-            raise TypeError(f"data must be a Data, came {type(data).__name__}")
+        data = _checked(data)
         config, result, raised = train_config(settings), struct("gnn_train_result_t")(), []
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of a dict, came {short(callback)}")
         if class_weight is not None:
             class_weight = np.ascontiguousarray(reals(array_of(class_weight, "class_weight").reshape(1, -1), "class_weight", data.num_classes))
             config.class_weight = class_weight.ctypes.data
-        bar = _bar(progress, settings)
+        bar = _bar(flag(progress, "progress"), settings)
 
         def after_epoch(_, at):
             try:
@@ -344,7 +336,8 @@ class Model(Handle):
                 return 1
         function = callback_of(f"{TRAIN}.callback")(after_epoch)
         config.callback = ctypes.cast(function, ctypes.c_void_p)
-        with _signals_into(raised):
+        self._prepared(data, backward=True)
+        with self._gate.changing(), data._gate, _signals_into(raised):
             code = lib.gnn_train(self._at, context()._at, data._at, ctypes.byref(config), ctypes.byref(result))
         bar(None)
         if raised:
@@ -353,10 +346,15 @@ class Model(Handle):
             raise error(code)
         return Result(result)
 
-    def _prepared(self, data):
-        graph = lib.gnn_data_graph(data._at)
-        for slot in range(lib.gnn_model_graph_count(self._at)):
-            check(lib.gnn_model_prepare(self._at, slot, graph, C["GNN_OFF"]))
+    def _prepared(self, data, backward=False):
+        """Makes the views of a set's graph that models of this form need, once."""
+        if (self._form, True) in data._ready or (self._form, backward) in data._ready:
+            return
+        with data._gate.changing():
+            graph = lib.gnn_data_graph(data._at)
+            for slot in range(lib.gnn_model_graph_count(self._at)):
+                check(lib.gnn_model_prepare(self._at, slot, graph, C["GNN_ON" if backward else "GNN_OFF"]))
+        data._ready.add((self._form, backward))
 
     def predict(self, data, x=None):
         """The output for every node: of a Data, or of a Graph and features.
@@ -372,16 +370,17 @@ class Model(Handle):
                 raise TypeError("x is given with a Graph; a Data has its own features")
             self._prepared(data)
             out = np.empty((data.num_nodes, self.width), REAL)
-            check(lib.gnn_predict(self._at, context()._at, data._at, ctypes.byref(tensor(out))))
+            with self._gate, data._gate:
+                check(lib.gnn_predict(self._at, context()._at, data._at, ctypes.byref(tensor(out))))
             return out
         if not isinstance(data, Graph):
-            raise TypeError(f"a Data or a Graph is expected, came {type(data).__name__}")
+            raise TypeError(f"data must be a Data or a Graph, came {short(data)}")
         if x is None:
-            raise TypeError("features are given with a Graph: predict(graph, x)")
-        x, graph = reals(x, "x"), data
+            raise TypeError("x is missing, the features that are given with a Graph: predict(graph, x)")
+        graph, x = data, reals(x, "x", rows=data.num_senders)
         out = _result(None, graph.num_nodes, self.width)
-        graph._prepare(self._key, lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
-        with graph._gate:
+        graph._prepare(self, lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
+        with self._gate, graph._gate:
             check(lib.gnn_model_predict(self._at, context()._at, graph._at, ctypes.byref(tensor(x)), None, ctypes.byref(tensor(out))))
         return out
 
@@ -410,11 +409,11 @@ class Model(Handle):
         >>> model.evaluate(data) > 0.5
         True
         """
-        if part not in PARTS:
-            raise ValueError(f"a part is one of {', '.join(PARTS)}; came {part!r}")
-        value = ctypes.c_double()
+        data, value, part = _checked(data), ctypes.c_double(), PARTS[choice(part, "part", PARTS)]
+        how = member(metric, "metric", TRAIN, "metric", "i")
         self._prepared(data)
-        check(lib.gnn_evaluate(self._at, context()._at, data._at, whole(split, "split"), PARTS[part], _setting("metric", metric, TRAIN, "metric", "i"), ctypes.byref(value)))
+        with self._gate, data._gate:
+            check(lib.gnn_evaluate(self._at, context()._at, data._at, whole(split, "split"), part, how, ctypes.byref(value)))
         return value.value
 
     def _fields(self):
@@ -450,10 +449,21 @@ class Model(Handle):
             with open(path, "rb") as file:
                 return _unpickled, (file.read(),)
 
+    def __deepcopy__(self, memo):
+        made = _unpickled(*self.__reduce__()[1])
+        made._form = self._form
+        return made
+
     def __repr__(self):
         if self.closed:
             return "Model(closed)"
         return f"Model({lib.gnn_model_step_count(self._at)} steps, {lib.gnn_model_field_count(self._at)} parameters)"
+
+
+def _checked(data):
+    if not isinstance(data, Data):
+        raise TypeError(f"data must be a Data, came {short(data)}")
+    return data
 
 
 @contextlib.contextmanager

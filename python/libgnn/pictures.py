@@ -6,7 +6,8 @@ import tempfile
 
 import numpy as np
 
-from ._arrays import REAL, Tensor, tensor, view
+from ._arrays import REAL, Tensor, column, flag, listed, path_of, tensor, view, whole
+from ._arrays import text as encoded
 from ._library import check, lib, struct
 from ._objects import Handle, context
 
@@ -32,9 +33,9 @@ def text_of(write):
     return made.decode("utf-8", "replace")
 
 
-def words_at(words):
+def words_at(words, name="labels"):
     """An array of C strings."""
-    return (ctypes.c_char_p * max(len(words), 1))(*(str(word).encode() for word in words))
+    return (ctypes.c_char_p * max(len(words), 1))(*(encoded(str(word), f"{name}[{k}]") for k, word in enumerate(words)))
 
 
 def drawing(graph, weight=None, labels=None, title=None, seed=1):
@@ -42,19 +43,23 @@ def drawing(graph, weight=None, labels=None, title=None, seed=1):
     n, pairs = graph.num_nodes, graph.edge_index
     if graph.num_senders != n:
         raise ValueError(f"a drawing is of one set of nodes, and the graph has {graph.num_senders} senders and {n} receivers")
-    if weight is None:
-        weight = np.ones(pairs.shape[1])
-    weight = np.ascontiguousarray(weight, REAL)
+    weight = np.ones(pairs.shape[1], REAL) if weight is None else np.ascontiguousarray(column(weight, "weight", 1)[:, 0])
     if weight.shape != (pairs.shape[1],):
         raise ValueError(f"weight must have one element for each of {pairs.shape[1]} edges, came the shape {weight.shape}")
-    if labels is not None and len(labels) != n:
+    if labels is None:
+        labels = graph.node_names if graph.node_names is not None else range(n)
+    labels = listed(labels, "labels", "one label for each node")
+    if len(labels) != n:
         raise ValueError(f"labels must have one element for each of {n} nodes, came {len(labels)}")
+    for k, one in enumerate(labels):
+        if getattr(one, "ndim", 0) or isinstance(one, (list, tuple, dict, set)):
+            raise TypeError(f"labels[{k}] must be one value, came a {type(one).__name__}")
     points = np.zeros((n, 2), REAL)
     with graph._gate:
         check(lib.gnn_graph_layout_weighted(graph._at, None, seed, ctypes.byref(tensor(points))))
     senders, receivers = np.ascontiguousarray(pairs[0]), np.ascontiguousarray(pairs[1])
-    names = words_at(labels if labels is not None else range(n))
-    picture = struct("gnn_graph_picture_t")(points=tensor(points), labels=ctypes.addressof(names), n_edges=len(weight), title=None if title is None else title.encode())
+    names = words_at(labels)
+    picture = struct("gnn_graph_picture_t")(points=tensor(points), labels=ctypes.addressof(names), n_edges=len(weight), title=None if title is None else encoded(title, "title"))
     picture.weight = weight.ctypes.data
     setattr(picture, "from", senders.ctypes.data)
     picture.to = receivers.ctypes.data
@@ -86,8 +91,8 @@ class Attention(Handle):
 
     def __init__(self, pretrained, text, whole_words=True, special=True):
         made, flags = ctypes.c_void_p(), {True: 1, False: 2}
-        config = struct("gnn_attention_config_t")(whole_words=flags[bool(whole_words)], special=flags[bool(special)])
-        check(lib.gnn_attention_of_text(ctypes.byref(made), pretrained._at, context()._at, text.encode(), ctypes.byref(config)))
+        config = struct("gnn_attention_config_t")(whole_words=flags[flag(whole_words, "whole_words")], special=flags[flag(special, "special")])
+        check(lib.gnn_attention_of_text(ctypes.byref(made), pretrained._at, context()._at, encoded(text, "text"), ctypes.byref(config)))
         self._hold(made.value, lib.gnn_attention_free)
         self.text = text
 
@@ -122,12 +127,13 @@ class Attention(Handle):
         """
         maps = self._maps
         out = np.empty((maps.words, maps.words), REAL)
-        check(lib.gnn_attention_map(self._at, -1 if layer is None else layer, -1 if head is None else head, ctypes.byref(tensor(out))))
+        layer, head = (-1 if k is None else whole(k, name, low=0, high=count - 1) for k, name, count in ((layer, "layer", maps.layers), (head, "head", maps.heads)))
+        check(lib.gnn_attention_map(self._at, layer, head, ctypes.byref(tensor(out))))
         return out
 
     def html(self, title=None):
         """The page as a string, which opens without a network."""
-        return text_of(lambda file: lib.gnn_html_attention(file, self._at, (title or self.text).encode()))
+        return text_of(lambda file: lib.gnn_html_attention(file, self._at, encoded(self.text if title is None else title, "title")))
 
     def svg(self):
         """All heads as small heat maps."""
@@ -144,9 +150,10 @@ class Attention(Handle):
     def save(self, path):
         """Writes the page (.html) or the heat maps (.svg)."""
         kinds = {".html": self.html, ".svg": self.svg}
-        ending = os.path.splitext(os.fspath(path))[1]
+        path = os.fsdecode(path_of(path))
+        ending = os.path.splitext(path)[1]
         if ending not in kinds:
-            raise ValueError(f"{path} must end in {' or '.join(kinds)}")
+            raise ValueError(f"path must end in {' or '.join(kinds)}, came {path}")
         with open(path, "w", encoding="utf-8") as file:
             file.write(kinds[ending]())
 

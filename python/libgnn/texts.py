@@ -8,17 +8,19 @@ import threading
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, reals, tensor, whole
+from ._arrays import REAL, array_of, flag, member, path_of, reals, short, strings, tensor, text, whole
 from ._library import C, callback, check, lib, struct
-from ._objects import Handle, context
+from ._objects import Gate, Handle, context
 
 
-def _texts(values, name):
-    """A gnn_texts_t of strings, with what it borrows."""
-    for k, text in enumerate(values):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{k}] must be a string, came {type(text).__name__}")
-    blobs = [text.encode("utf-8") for text in values]
+def _texts(values, name, first=0):
+    """A gnn_texts_t of strings, with what it borrows; `first`: the index of the first of them."""
+    blobs = []
+    for k, value in enumerate(values):
+        try:
+            blobs.append(value.encode("utf-8"))
+        except UnicodeEncodeError as problem:
+            raise ValueError(f"{name}[{first + k}] is no text: half of a surrogate pair at character {problem.start}") from None
     at = (ctypes.c_char_p * max(len(blobs), 1))(*blobs)
     sizes = np.array([len(blob) for blob in blobs] or [0], dtype=np.int64)
     made = struct("gnn_texts_t")(count=len(blobs), at=ctypes.addressof(at), bytes=sizes.ctypes.data)
@@ -29,14 +31,14 @@ class Pretrained(Handle):
     """A folder with config.json, model.safetensors and a tokenizer."""
 
     def __init__(self, folder, keep_16_bits=False, keep_packed=False):
-        folder = os.fspath(folder)
+        folder, keep_16_bits, keep_packed = os.fsdecode(path_of(folder, "folder")), flag(keep_16_bits, "keep_16_bits"), flag(keep_packed, "keep_packed")
         if not os.path.isdir(folder):
-            raise FileNotFoundError(f"there is no folder {folder}: download the model's files first, for example by `hf download NAME --local-dir {os.path.basename(folder) or 'FOLDER'}`")
+            raise FileNotFoundError(f"folder: there is no {folder}: download the model's files first, for example by `hf download NAME --local-dir {os.path.basename(folder) or 'FOLDER'}`")
         made = ctypes.c_void_p()
         config = struct("gnn_pretrained_config_t")(keep_16_bits=C["GNN_ON"] if keep_16_bits else 0, keep_packed=C["GNN_ON"] if keep_packed else 0)
         check(lib.gnn_pretrained_open_with(ctypes.byref(made), context()._at, os.fsencode(folder), ctypes.byref(config)))
         self._hold(made.value, lib.gnn_pretrained_free)
-        self.folder, self._kept, self._lock = folder, (keep_16_bits, keep_packed), threading.Lock()
+        self.folder, self._kept, self._gate = folder, (keep_16_bits, keep_packed), Gate()
 
     @property
     def architecture(self):
@@ -66,9 +68,7 @@ class Pretrained(Handle):
             `.show()` in a notebook shows the page of `gnn inspect`.
         """
         from .pictures import Attention
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, came {type(text).__name__}")
-        with self._lock:
+        with self._gate.changing():
             return Attention(self, text, whole_words, special)
 
     def __reduce__(self):
@@ -97,7 +97,7 @@ class SentenceEncoder(Pretrained):
     @property
     def prompts(self):
         """The prompts of the folder by name."""
-        return self._prompts
+        return dict(self._prompts)
 
     def _settings(self, name):
         path = os.path.join(self.folder, name)
@@ -140,14 +140,18 @@ class SentenceEncoder(Pretrained):
         array (sentences, width), or (width) of one string
         """
         for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
-            if value not in known:
-                raise NotImplementedError(f"{name}={value!r} has no counterpart in libgnn; there is {known[-1]!r}")
+            if (value if value is None else str(value)) not in known:
+                raise NotImplementedError(f"{name}={short(value)} has no counterpart in libgnn; there is {known[-1]!r}")
         if prompt is not None and not self._pools_prompts:
             raise NotImplementedError("prompt= with a folder whose pooling leaves prompts out: name one of its own by prompt_name")
+        convert_to_numpy, convert_to_tensor, normalize_embeddings = (flag(value, name) for value, name in (
+            (convert_to_numpy, "convert_to_numpy"), (convert_to_tensor, "convert_to_tensor"), (normalize_embeddings, "normalize_embeddings")))
+        show_progress_bar = show_progress_bar is not None and flag(show_progress_bar, "show_progress_bar")
         one = isinstance(sentences, str)
-        values = [sentences] if one else list(sentences)
+        values = [sentences] if one else strings(sentences, "sentences")
         if prompt is not None:
-            values = [prompt + text for text in values]
+            text(prompt, "prompt")
+            values = [prompt + value for value in values]
         out = self._embed(values, prompt_name if prompt is None else None, truncate_dim, prompt is not None, batch_size, show_progress_bar)
         if normalize_embeddings:
             length = np.linalg.norm(out, axis=1, keepdims=True)
@@ -159,21 +163,19 @@ class SentenceEncoder(Pretrained):
         return made if convert_to_numpy else list(made)
 
     def _embed(self, values, prompt_name, truncate_dim, without_prompt, batch_size, show):
-        with self._lock:
+        with self._gate.changing():
             default, columns = self._default
-            name = None if without_prompt else prompt_name or default
-            check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else name.encode()))
-            check(lib.gnn_pretrained_choose_width(self._at, whole(truncate_dim if truncate_dim is not None else columns, "truncate_dim")))
+            name = None if without_prompt else default if prompt_name is None else prompt_name
+            check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else text(name, "prompt_name")))
+            check(lib.gnn_pretrained_choose_width(self._at, columns if truncate_dim is None else whole(truncate_dim, "truncate_dim", low=1)))
             width = lib.gnn_pretrained_embedding_width(self._at)
             if width < 0:
                 raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
             out = np.empty((len(values), width), REAL)
-            step = batch_size if batch_size is not None else 1024 if show else max(len(values), 1)
-            if whole(step, "batch_size") < 1:
-                raise ValueError(f"batch_size must be at least 1, came {batch_size}")
-            for k in _shown(range(0, len(values), int(step)), show):
-                texts, kept = _texts(values[k:k + int(step)], "sentences")
-                check(lib.gnn_pretrained_embed(self._at, context()._at, ctypes.byref(texts), ctypes.byref(tensor(out[k:k + int(step)]))))
+            step = whole(batch_size, "batch_size", low=1) if batch_size is not None else 1024 if show else max(len(values), 1)
+            for k in _shown(range(0, len(values), step), show):
+                texts, kept = _texts(values[k:k + step], "sentences", k)
+                check(lib.gnn_pretrained_embed(self._at, context()._at, ctypes.byref(texts), ctypes.byref(tensor(out[k:k + step]))))
                 del kept
         return out
 
@@ -188,7 +190,7 @@ class SentenceEncoder(Pretrained):
         -------
         array (first, second)
         """
-        a, b = (reals(np.atleast_2d(v), n) for v, n in ((first, "first"), (second, "second")))
+        a, b = (reals(np.atleast_2d(array_of(v, n)), n) for v, n in ((first, "first"), (second, "second")))
         out = np.empty((len(a), len(b)), REAL)
         check(lib.gnn_pretrained_similarity(self._at, ctypes.byref(tensor(a)), ctypes.byref(tensor(b)), ctypes.byref(tensor(out))))
         return out
@@ -214,16 +216,15 @@ class Generator(Pretrained):
         how, kept = struct("gnn_generation_t")(), []
         codes = {member: code for member, code, _ in _abi.STRUCTS["gnn_generation_t"] if code in "qfQi" and not member.startswith("n_")}
         for name, value in settings.items():
-            if name == "stop":
-                words = [value] if isinstance(value, str) else list(value)
-                at = (ctypes.c_char_p * max(len(words), 1))(*(word.encode() for word in words))
+            if name == "stop" and value is not None:
+                words = [value] if isinstance(value, str) else strings(value, "stop")
+                at = (ctypes.c_char_p * max(len(words), 1))(*(text(word, f"stop[{k}]") for k, word in enumerate(words)))
                 kept.append(at)
                 how.stop, how.n_stop = ctypes.addressof(at), len(words)
-            elif name not in codes:
+            elif name not in codes and name != "stop":
                 raise TypeError(f"generation has no argument {name!r}; there are {', '.join(sorted(codes))}, stop")
             elif value is not None:
-                value = C["GNN_ON" if value else "GNN_OFF"] if isinstance(value, bool) and codes[name] == "i" else value
-                setattr(how, name, 1e-37 if codes[name] == "f" and value == 0 else float(value) if codes[name] == "f" else whole(value, name, codes[name]))
+                setattr(how, name, member(value, name, "gnn_generation_t", name, codes[name]))
         return how, kept
 
     def _run(self, prompts, how, on_text=None):
@@ -232,7 +233,8 @@ class Generator(Pretrained):
         function = callback("gnn_generation_t.on_text")(on_text) if on_text else None
         if function:
             how.on_text = ctypes.cast(function, ctypes.c_void_p)
-        check(lib.gnn_generate_texts(ctypes.byref(writer), context()._at, ctypes.byref(texts), ctypes.byref(how), ctypes.byref(written)))
+        with self._gate:
+            check(lib.gnn_generate_texts(ctypes.byref(writer), context()._at, ctypes.byref(texts), ctypes.byref(how), ctypes.byref(written)))
         del kept
         try:
             made = struct("gnn_written_t").from_address(written.value)
@@ -252,7 +254,7 @@ class Generator(Pretrained):
         """
         one = isinstance(prompts, str)
         how, kept = self._how(settings)
-        made = self._run([prompts] if one else list(prompts), how)
+        made = self._run([prompts] if one else strings(prompts, "prompts"), how)
         del kept
         return made[0] if one and len(made) == 1 else made
 
@@ -262,8 +264,8 @@ class Generator(Pretrained):
         Leaving the loop ends the generation.
         """
         if not isinstance(prompt, str):
-            raise TypeError(f"stream() continues one string, came {type(prompt).__name__}")
-        if settings.get("samples", 1) not in (None, 1):
+            raise TypeError(f"prompt must be one string, came {short(prompt)}")
+        if settings.get("samples") is not None and whole(settings["samples"], "samples") != 1:
             raise ValueError("stream() yields one text; generate() makes several samples")
         how, kept = self._how(settings)
         return self._pieces(prompt, how, kept)

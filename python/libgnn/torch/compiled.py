@@ -22,9 +22,9 @@ import numpy as np
 import torch
 
 from .. import _library
-from .._arrays import Ints, Tensor
+from .._arrays import Ints, Tensor, flag, whole
 from .._library import C, check, error, lib, struct
-from .._objects import Handle, context
+from .._objects import Handle, context, has_locks
 from . import arguments, from_pyg, pyg_draw, pyg_verify
 from .arguments import MostlyZero
 from .pyg_symbols import Untraceable
@@ -252,7 +252,9 @@ class Plan:
         self.encoded = [name.encode() for name in self.names]
         self.n_slots = lib.gnn_model_graph_count(self.model)
         self.learned = [True] * len(outputs)  # outputs that have a gradient
-        self.graphs, self.latest, self.tapes, self.lock, self.pid = {}, None, [], threading.RLock(), os.getpid()
+        self.graphs, self.latest, self.tapes, self.pid = {}, None, [], os.getpid()
+        self.renew_locks()
+        has_locks(self)
         kinds = {name: found.checks[0][0].kind(name) for name in self.drawn.values}
         self.kinds = {name: kind for name, kind in kinds.items() if name in call.tensors}
         self.indices = [name for name, kind in self.kinds.items() if kind in ("edges", "batch", "types")]
@@ -264,6 +266,9 @@ class Plan:
             raise Untraceable(f"{next(iter(call.counts))} is given without batch")
         self.arrange()
         self.fill()
+
+    def renew_locks(self):
+        self.lock = threading.RLock()
 
     def reading(self, name, call):
         """The argument that an input of the model is, or its column; and whether it has reals."""
@@ -732,8 +737,13 @@ class Layered:
     """A module run by PyTorch whose layers run in libgnn."""
 
     def __init__(self, module, threads):
-        self.module, self.lock = module, threading.RLock()
+        self.module = module
+        self.renew_locks()
+        has_locks(self)
         self.layers = [(home, name, child, Compiled(child, True, threads)) for home, name, child in layers_of(module, module)]
+
+    def renew_locks(self):
+        self.lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
         with self.lock:  # the children are replaced during the call alone: state_dict() never sees it
@@ -771,9 +781,10 @@ class Compiled(torch.nn.Module):
 
     def __init__(self, module, fallback=False, threads=None):
         if not isinstance(module, torch.nn.Module):
-            raise TypeError(f"a torch.nn.Module is expected, came {type(module).__name__}")
+            raise TypeError(f"module must be a torch.nn.Module, came {type(module).__name__}")
         if isinstance(module, Compiled):
-            raise TypeError("this module is compiled already")
+            raise TypeError("module is compiled already")
+        fallback, threads = flag(fallback, "fallback"), None if threads is None else whole(threads, "threads", low=1, high=1024)
         super().__init__()
         for name in ("_parameters", "_buffers", "_modules"):
             self.__dict__[name] = module.__dict__[name]
