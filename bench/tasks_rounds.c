@@ -95,7 +95,7 @@ static void consider(gnn_steps_t *steps)
     ACTIVATION("p", "halts", SIGMOID);
     COLUMNS("one", "start", 0, 1);
     OP("left0", clamp, "one", 1, 1); /* 1 for each pursuit */
-    SCALE("y0", "start", 0);
+    SUBTRACT("y0", "start", "start");
 }
 
 /* PonderNet (Banino et al. 2021): the place weighed by the probability that the run halts there. */

@@ -1,14 +1,18 @@
 """The page docs/zoo.md: the systems of the gallery, from the entries that tests/test_gallery.c
 runs.
 
-    python3 docs/zoo.py [--write]     without --write it compares, and exits with 1 if the page or a
-                                      picture differs
+    python3 docs/zoo.py [--write]        without --write it compares, and exits with 1 if the page or
+                                         a picture differs
+    python3 docs/zoo.py --program CASE   prints a program that builds and runs an entry
+    python3 docs/zoo.py --snippets       prints a C file of all snippets as the page has them
+    python3 docs/zoo.py --draw SEED N    prints N cases, drawn
 
 An entry of tests/zoo/*_*.c is a comment "ROW | system | formula | cost | paper" and
 ENTRY(case) { ... }; tests/zoo/rows.tsv has the rows, tests/zoo/left_out.def the cases without an
 entry, tests/zoo/sizes.txt the patterns that are drawn.
 """
 import os
+import random
 import re
 import sys
 import textwrap
@@ -41,6 +45,22 @@ program copies them with `z` for its list of steps. `COLS("x")` is the count of 
 step has is an input. `BIND`, `TURN` and `SET` say which array of the golden file is which parameter;
 a program that trains needs none of them. `n` is the count of rows, `d` their width, `m` that of
 senders or edges.
+
+`python3 docs/zoo.py --program CASE` prints an entry as a program, which runs on drawn arrays of the
+case's sizes until it is given others:
+
+```sh
+python3 docs/zoo.py --program gmlp > gmlp.c
+cc -std=c17 -Iinclude -Ibuild/include -Itests/zoo gmlp.c -Lbuild -lgnn -lm -o gmlp
+```
+
+`tests/zoo/program.h` has the short forms for programs; it needs the public headers alone. An entry
+lists the arrays that it reads: `x` and `mem` are rows, `lengths` those of segments (without: one
+segment), `src` and `dst` edges, `p.NAME` hyperparameters, `r.NAME` further inputs, and of parameters,
+`w.NAME`, only the shape matters. A complete program by hand:
+
+```c
+%s```
 """
 
 
@@ -48,24 +68,41 @@ def joined(comment):
     return re.sub(r"\s+", " ", re.sub(r"\n \*", " ", comment)).strip()
 
 
-def functions(text):
-    """Static functions of a file by name: comment and source."""
-    found = {}
-    for m in re.finditer(r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?^static [^;{=]*?\b(\w+)\([^)]*\)\n\{\n.*?^\}\n", text, re.M | re.S):
-        found[m.group(1)] = m.group(0)
-    return found
+COMMENT = r"(?:^/\*(?:[^*]|\*(?!/))*\*/\n)?"
+# A definition at file level with the comment above it: a macro, or a declaration to its last line.
+DEFINITION = re.compile(COMMENT + r"^(?:#define \w(?:[^\n]*\\\n)*[^\n]*\n|(?:static|typedef|enum)\b(?:[^;({]*=[^;]*;[^\n]*\n|[^\n{]*;[^\n]*\n"
+                        r"|[^;{]*?\{(?:[^\n]*\} ?\w*;?(?: */\*[^\n]*\*/)?\n|.*?^\}[^\n]*\n)))", re.M | re.S)
 
 
-def needed(body, helpers, taken=()):
-    """Helpers that a body calls, callees first."""
-    out = []
-    for name, source in helpers.items():
-        if name not in taken and re.search(r"\b%s\b" % name, body):
-            for inner in needed(source.split("{", 1)[1], helpers, tuple(taken) + (name,) + tuple(out)):
-                if inner not in out:
-                    out.append(inner)
-            out.append(name)
-    return list(dict.fromkeys(out))
+def names_of(source):
+    """Names that a definition has for others."""
+    source = re.sub(r"/\*.*?\*/", "", source, flags=re.S).strip()
+    if source.startswith("#define"):
+        return [source.split()[1].split("(")[0]]
+    if source.startswith("enum"):
+        return re.findall(r"(\w+)\s*(?:=[^,}]*)?[,}]", source[source.index("{"):])
+    if source.startswith("typedef"):
+        inner = re.findall(r"enum\s*\{([^}]*)\}", source)
+        return re.findall(r"(\w+)\)?[^\w;]*(?:\([^;]*\))?;\s*$", source) + re.findall(r"\w+", " ".join(inner))
+    values = re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=", re.sub(r"\{[^{}]*\}", "", source))
+    return values if source.endswith("};") or source.endswith(";") else re.findall(r"(\w+)\s*\(", source)[:1]
+
+
+def definitions(text):
+    """Definitions of a file in order: names and source."""
+    return [(names_of(m.group(0)), m.group(0)) for m in DEFINITION.finditer(text)]
+
+
+def needed(body, known):
+    """Definitions that a body uses, and those that these use, in the order of the file."""
+    words, used = set(re.findall(r"\w+", body)), set()
+    while True:
+        more = {k for k, (names, _) in enumerate(known) if k not in used and words & set(names)}
+        if not more:
+            return [known[k][1] for k in sorted(used)]
+        used |= more
+        for k in more:
+            words |= set(re.findall(r"\w+", known[k][1]))
 
 
 def without_bindings(body):
@@ -80,7 +117,7 @@ def entries():
         if not re.match(r"[A-T]_\w+\.c$", file):
             continue
         text = read(os.path.join(ZOO, file))
-        helpers = functions(text)
+        known = definitions(text)
         listed = re.findall(r"AT\((\w+)\)", text)
         for m in re.finditer(r"^/\* ([^\n]*?\|(?:[^*]|\*(?!/))*)\*/\nENTRY\((\w+)\)\n\{\n(.*?)^\}\n", text, re.M | re.S):
             comment, case, body = m.groups()
@@ -90,8 +127,7 @@ def entries():
                 sys.exit("%s: %s: the comment has %d fields, not row | system | formula | cost | paper" % (file, case, len(fields)))
             if case not in listed:
                 sys.exit("%s: %s is not in FAMILY" % (file, case))
-            called = needed(body, helpers)
-            source = "".join(helpers[h] for h in called) + body_of(body)
+            source = "".join(needed(body, known)) + body_of(body)
             yield dict(zip(("row", "name", "formula", "cost", "paper"), fields), case=case, source=source,
                        family=file[0] if fields[0].startswith("6") else fields[0][0], file=file)
 
@@ -206,7 +242,93 @@ def entry_text(e, drawn):
             % (e["cost"], e["paper"], "" if e["row"].startswith("6") else "Row %s. " % e["row"], e["case"], e["file"]), ""]
     if e["case"] in drawn:
         out += ["![pattern of %s](figures/zoo/%s.svg)" % (e["name"].replace("|", ""), e["case"]), ""]
+    if e["case"] in arrays():
+        out += [textwrap.fill("Arrays: " + ", ".join(arrays()[e["case"]]) + ".", 98), ""]
     return out + ["```c", e["source"].rstrip("\n"), "```", ""]
+
+
+def lines_of_cases():
+    """case -> lines of tests/zoo/sizes.txt as lists of words."""
+    found = {}
+    for line in read(os.path.join(ZOO, "sizes.txt")).splitlines():
+        if line.startswith(" "):
+            found[case].append(line.split())
+        else:
+            case = line
+            found[case] = []
+    return found
+
+
+def arrays(known={}):
+    """case -> names and sizes of its arrays."""
+    if not known:
+        for case, lines in lines_of_cases().items():
+            known[case] = ["`%s`%s" % (w[0], "" if w[0].startswith("p.") else " " + w[2].replace("x", " x "))
+                           for w in lines if w[0] != "gy"]
+    return known
+
+
+PROGRAM = """#include "program.h"
+
+%sint main(void)
+{
+    zoo_t gallery, *z = zoo_program(&gallery);
+%s%s    const gnn_tensor_t y = zoo_program_run(z);
+    printf("%s: %%lld x %%lld, y[0] = %%g\\n", (long long)y.rows, (long long)y.cols,
+           y.rows * y.cols > 0 ? (double)y.data[0] : 0);
+    zoo_program_close(z);
+    return 0;
+}
+"""
+
+
+def parts(source):
+    """Functions and other definitions of a snippet, and the steps."""
+    at = 0
+    for m in DEFINITION.finditer(source):
+        if m.start() != at:
+            break
+        at = m.end()
+    return source[:at], source[at:]
+
+
+def given(word):
+    """The call that gives an array of a line of sizes.txt."""
+    name, kind, dims, *rest = word
+    shape = [int(d) for d in dims.split("x")]
+    if kind == "f":
+        low, high = float(rest[0]), float(rest[1])
+        return ('zoo_give_drawn(z, "%s", %d, (int64_t[]){%s}, %.3g, %.3g);'
+                % (name, len(shape), ", ".join(map(str, shape)), (3 * low + high) / 4, (low + 3 * high) / 4))
+    values = rest[rest.index("=") + 1:]
+    if kind == "i":
+        return ('zoo_give_integers(z, "%s", %d, (int64_t[]){%s});' % (name, len(values), ", ".join(values or ["0"])))
+    if len(values) == 1:
+        return 'zoo_set(z, "%s", %s);' % (name, values[0])
+    return ('zoo_give(z, "%s", %d, %d, (gnn_real_t[]){%s});'
+            % (name, shape[0], len(values) // max(shape[0], 1), ", ".join(values)))
+
+
+def program(case):
+    entry = next((e for e in entries() if e["case"] == case), None)
+    if not entry:
+        sys.exit("the gallery has no case %s" % case)
+    above, steps = parts(entry["source"])
+    inputs = [given(w) for w in lines_of_cases().get(case, []) if w[0] != "gy"]
+    indent = lambda text: "".join("    " + line if line.strip() else line for line in text.splitlines(True))
+    return PROGRAM % (above + "\n" if above else "", indent("\n".join(inputs) + "\n"), indent(steps), case)
+
+
+def snippets():
+    """Every snippet as a function; names of its own functions do not meet those of others."""
+    out = ['#include "program.h"\n']
+    for k, e in enumerate(entries()):
+        above, steps = parts(e["source"])
+        own = [name for names, source in definitions(above) for name in names if not source.lstrip().startswith("#define")]
+        out += ["#define %s %s_%d" % (name, name, k) for name in own]
+        out += [above, "void snippet_%s(zoo_t *z);\nvoid snippet_%s(zoo_t *z)\n{\n%s(void)z;\n}\n" % (e["case"], e["case"], steps)]
+        out += ["#undef %s" % name for name in own]
+    return "\n".join(out)
 
 
 def page():
@@ -230,16 +352,25 @@ def page():
     elsewhere = [case for _, case, why in left if why.startswith("run by")]
     sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."
             % (len(all_entries), len(all_entries) + len(left), len(elsewhere), sum(total.values()), total["works"], total["in part"], total["not"]))
-    text = [HEAD % textwrap.fill(sums, 98), "## Families", ""] + contents + [""] + body
+    text = [HEAD % (textwrap.fill(sums, 98), program("relu_squared")), "## Families", ""] + contents + [""] + body
     text += ["## Cases without an entry", "", "| case | row | reason |", "| --- | --- | --- |"]
     text += ["| %s | %s | %s |" % (case, row, cell(why)) for row, case, why in left]
     text += ["", "## Golden models", "", "| model | |", "| --- | --- |"] + ["| %s | %s |" % m for m in models()]
-    short = re.search(r"/\* ---- steps, short ---- \*/\n(.*?)/\* ---- sizes", read(os.path.join(ZOO, "zoo.h")), re.S).group(1)
+    short = re.search(r"/\* ---- steps, short ---- \*/\n(.*?)/\* ---- running", read(os.path.join(ZOO, "zoo.h")), re.S).group(1)
     text += ["", "## Short forms", "", "```c", short.strip(), "```", ""]
     return "\n".join(text), drawn
 
 
 def main():
+    if sys.argv[1:2] == ["--program"]:
+        sys.stdout.write(program(sys.argv[2]))
+        return
+    if sys.argv[1:2] == ["--draw"]:
+        print("\n".join(random.Random(int(sys.argv[2])).sample([e["case"] for e in entries()], int(sys.argv[3]))))
+        return
+    if sys.argv[1:2] == ["--snippets"]:
+        sys.stdout.write(snippets())
+        return
     text, drawn = page()
     files = {PAGE: text}
     files.update({os.path.join(PICTURES, case + ".svg"): svg for case, svg in drawn.items()})

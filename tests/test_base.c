@@ -248,10 +248,19 @@ START_TEST(buffers_of_products_are_counted_for_the_process)
 }
 END_TEST
 
+START_TEST(time_limits_are_for_tests_that_hang)
+{
+    const char *seconds = getenv("CK_DEFAULT_TIMEOUT");
+    ck_assert_ptr_nonnull(seconds);
+    ck_assert_int_ge(atoi(seconds), 60);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *c = tcase_create("base");
+    tcase_add_test(c, time_limits_are_for_tests_that_hang);
     tcase_add_test(c, philox_known_answers);
     tcase_add_test(c, draws_have_the_right_moments);
     tcase_add_test(c, dropout_keeps_the_rounded_rate);

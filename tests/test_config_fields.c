@@ -87,7 +87,7 @@ static const struct {
     {"heads", "", GNN_EINVALID, "config field .heads = \"\": expected a value of kind integer"},
     {"heads", "8x", GNN_EINVALID, "expected a value of kind integer"},
     {"heads", "2.5", GNN_EINVALID, "expected a value of kind integer"},
-    {"heads", "5000", GNN_EINVALID, "config field .heads = 5000 lies outside 0..4096"},
+    {"heads", "70000", GNN_EINVALID, "config field .heads = 70000 lies outside 0..65536"},
     {"heads", "99999999999999999999", GNN_EINVALID, "expected a value of kind integer"},
     {"in", "0", GNN_EINVALID, "config field .in = 0 lies outside 1..2147483647"},
     {"slope", "abc", GNN_EINVALID, "config field .slope = \"abc\": expected a value of kind real"},

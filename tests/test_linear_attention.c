@@ -422,10 +422,68 @@ START_TEST(widths_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* A head per column, as the states of Mamba have it: 5,120 are those of a model of width 2,560. */
+enum { WIDE_ROWS = 9, WIDE = 5120 };
+
+static void run_wide(gnn_context_t *context, const gnn_real_t *x, int64_t heads, gnn_real_t *out)
+{
+    const int64_t rows = WIDE_ROWS;
+    gnn_model_t *model;
+    gnn_graph_t *graph;
+    gnn_steps_t *steps;
+    ck_ok(gnn_steps_new(&steps));
+    ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_SCALE,
+                                             .name = "gates",
+                                             .inputs = {"x"},
+                                             .factor = (gnn_real_t)0.25}));
+    ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                                             .query = "x",
+                                             .key = "x",
+                                             .inputs = {"x"},
+                                             .priors = {"gates"},
+                                             .layer = {.in = heads,
+                                                       .heads = heads,
+                                                       .d_k = 1,
+                                                       .d_v = 1,
+                                                       .scale = 1,
+                                                       .aggregator = &gnn_aggregator_attention,
+                                                       .weigher = &gnn_weigher_decay,
+                                                       .priors = {{&gnn_prior_decay}}}}));
+    ck_ok(gnn_model_build(&model, context, steps));
+    ck_ok(gnn_graph_causal(&graph, 1, &rows));
+    ck_ok(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    const gnn_tensor_t in = {(gnn_real_t *)x, rows, heads, WIDE}, y = {out, rows, heads, WIDE};
+    ck_ok(gnn_model_predict(model, context, graph, &in, NULL, &y));
+    gnn_graph_free(graph);
+    gnn_model_free(model);
+    gnn_steps_free(steps);
+}
+
+START_TEST(thousands_of_heads_are_those_of_two_halves)
+{
+    gnn_context_t *context;
+    gnn_tensor_t x = normal_rows(WIDE_ROWS, WIDE, 8);
+    gnn_real_t *out[2] = {calloc(WIDE_ROWS * WIDE, sizeof *out[0]),
+                          calloc(WIDE_ROWS * WIDE, sizeof *out[0])};
+    for (int64_t k = 0; k < WIDE_ROWS * WIDE; k++)
+        x.data[k] = (x.data[k] - 1) / 2;
+    ck_ok(gnn_context_new(&context, NULL));
+    run_wide(context, x.data, WIDE, out[0]);
+    for (int half = 0; half < 2; half++)
+        run_wide(context, x.data + half * WIDE / 2, WIDE / 2, out[1] + half * WIDE / 2);
+    ck_assert_mem_eq(out[0], out[1], sizeof *out[0] * WIDE_ROWS * WIDE);
+    gnn_context_free(context);
+    free(x.data);
+    free(out[0]);
+    free(out[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("linear_attention");
     TCase *c = tcase_create("linear_attention");
+    tcase_add_test(c, thousands_of_heads_are_those_of_two_halves);
     tcase_add_loop_test(c, spans_equal_edges, 0, GRAPHS * SIZES);
     tcase_add_loop_test(c, forms_on_spans_equal_those_on_edges, 0,
                         test_small() ? FORMS : GRAPHS * FORMS);

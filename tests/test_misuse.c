@@ -68,7 +68,7 @@ START_TEST(a_model_names_the_layer)
     ck_fails(gnn_model_new(&model, context, 2,
                            (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
                                                   GNN_GAT(.in = 4, .out = 8, .heads = -3)}),
-             GNN_EINVALID, "layer 1: config field .heads = -3 lies outside 0..4096");
+             GNN_EINVALID, "layer 1: config field .heads = -3 lies outside 0..65536");
     ck_fails(gnn_model_new(&model, context, 0, NULL), GNN_EINVALID, "a model of 0 steps");
 }
 END_TEST

@@ -14,7 +14,7 @@ ENTRY(sinusoidal)
     gnn_real_t *rows = zoo_constant(z, "positions", n, d);
     ck_ok(gnn_positions_sinusoidal(&table));
     for (int64_t i = 0; i < n; i++)
-        memcpy(rows + i * d, gnn__row(&table, place[i]), sizeof *rows * (size_t)d);
+        memcpy(rows + i * d, table.data + place[i] * d, sizeof *rows * (size_t)d);
     ADD("y", "x", "positions");
 }
 
@@ -298,7 +298,7 @@ static void add_reversed(zoo_t *z, const char *name, const char *array, int64_t 
     gnn_real_t *rows = zoo_constant(z, name, r.rows, heads * r.cols);
     for (int64_t k = 0; k < r.rows; k++)
         for (int64_t c = 0; c < heads * r.cols; c++)
-            rows[k * heads * r.cols + c] = gnn__row(&r, r.rows - 1 - k)[c % r.cols];
+            rows[k * heads * r.cols + c] = r.data[(r.rows - 1 - k) * r.cols + c % r.cols];
 }
 
 /* K10 | Transformer-XL, relative positions | s_ij = ((q_i + u) . k_j + (q_i + v) . W R_ij) /

@@ -12,9 +12,9 @@ ENTRY(universal_transformer)
     const int slot = zoo_complete(z), rounds = zoo_complete_of(z, 1, &steps);
     gnn_real_t *places = zoo_constant(z, "places", n, d), *codes = zoo_constant(z, "codes", steps, d);
     for (int64_t i = 0; i < n * d; i++)
-        places[i] = gnn__row(&code, place[i / d])[i % d];
+        places[i] = code.data[place[i / d] * d + i % d];
     for (int64_t i = 0; i < steps * d; i++)
-        codes[i] = gnn__row(&code, 1 + i / d)[i % d];
+        codes[i] = code.data[d + i];
     SCALE("h0", "x", 1), ADD("h place", "h0", "places"), AT_ROUND("code", rounds, "codes");
     ADD("in", "h place", "code");
     STEP(LAYER, "h", .graph = slot, .inputs = {"in"},
