@@ -33,7 +33,9 @@ def array_of(value, name):
         kind = ValueError if isinstance(problem, ValueError) else TypeError
         raise kind(f"{name} is no array of numbers: {type(value).__name__}: {problem}") from problem
     if made.dtype == object:
-        raise TypeError(f"{name} is no array of numbers: {type(value).__name__}")
+        kinds = dict(getattr(value, "dtypes", ())) if hasattr(value, "columns") else {}
+        other = next((f", whose column {column!r} is {kind}" for column, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"), "")
+        raise TypeError(f"{name} is no array of numbers: {type(value).__name__}{other}")
     return made
 
 
@@ -124,7 +126,7 @@ def text(value, name):
 def listed(value, name, what):
     """A list of what a list, an iterator or an array gives: a string alone is one value, and a set or a
     dictionary has no order."""
-    if isinstance(value, (str, bytes, bytearray, dict, set, frozenset)) or not hasattr(type(value), "__iter__") or getattr(value, "ndim", 1) == 0:
+    if isinstance(value, (str, bytes, bytearray, dict, set, frozenset)) or not hasattr(type(value), "__iter__") or getattr(value, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a list of {what}, came {short(value)}")
     return list(value)
 

@@ -4,7 +4,7 @@ import weakref
 
 import numpy as np
 
-from ._arrays import array_of, column, flag, indices, ints, lengths_of, text, whole
+from ._arrays import array_of, column, flag, indices, ints, lengths_of, listed, short, text, whole
 from ._library import check, error, message, C, lib, struct
 from ._objects import Gate, Handle
 
@@ -47,18 +47,28 @@ def _of_igraph(graph):
     return _both(np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2), graph.is_directed()), graph.vcount()
 
 
-def _of_table(table):
-    """Senders, receivers and names of a pandas DataFrame of two columns; names are None for integers,
-    which are the ids themselves."""
+def _of_table(table, names):
+    """Senders, receivers and names of a pandas DataFrame of two columns; without names integers are the
+    ids themselves."""
     if table.ndim != 2 or table.shape[1] != 2:
         raise ValueError(f"edge_index must have two columns as a DataFrame, senders and receivers: table[['from', 'to']]; came the shape {table.shape}")
     if table.isna().to_numpy().any():
         raise ValueError("edge_index has missing values: table.dropna() leaves such edges out")
     columns = [table.iloc[:, k] for k in range(2)]
-    if all(c.dtype.kind in "iu" for c in columns):
+    if names is None and all(c.dtype.kind in "iu" for c in columns):
         return *(indices(c.to_numpy(c.dtype.str if isinstance(c.dtype, np.dtype) else np.int64), "edge_index") for c in columns), None
     from pandas import concat, factorize
-    ids, names = factorize(concat([c.astype(object) for c in columns], ignore_index=True))
+    every = concat([c.astype(object) for c in columns], ignore_index=True)
+    if names is None:
+        ids, names = factorize(every)
+    else:
+        known = {name: k for k, name in enumerate(names)}
+        if len(known) != len(names):
+            raise ValueError(f"node_names has {len(names) - len(known)} names twice")
+        ids = every.map(known)
+        if ids.isna().any():
+            raise ValueError(f"edge_index has {every[ids.isna()].iloc[0]!r}, which is not among node_names")
+        ids = ids.to_numpy()
     return *np.split(ids.astype(np.int64), 2), list(names)
 
 
@@ -82,6 +92,11 @@ class Graph(Handle):
         which they come, and `node_names` lists them.
     num_nodes : int or (int, int), optional
         Count of the nodes; (senders, receivers) of a bipartite graph. Default: the largest id + 1.
+    node_names : list, optional
+        The nodes of a DataFrame in the order of their ids, also those without edges: the column of a
+        table of nodes, whose rows are the rows of x then.
+    undirected : bool
+        True: each edge goes both ways, once.
 
     Attributes
     ----------
@@ -99,15 +114,18 @@ class Graph(Handle):
     Graph(6 nodes, 20 pairs, 2 segments)
     """
 
-    def __init__(self, edge_index, num_nodes=None):
+    def __init__(self, edge_index, num_nodes=None, *, node_names=None, undirected=False):
         weight, names, home = None, None, type(edge_index).__module__.partition(".")[0]
+        if node_names is not None and home != "pandas":
+            raise TypeError(f"node_names are those of a DataFrame's values, and edge_index is {short(edge_index)}")
+        node_names, undirected = None if node_names is None else listed(node_names, "node_names", "values that the DataFrame names nodes by"), flag(undirected, "undirected")
         if isinstance(edge_index, Graph):
             raise TypeError("edge_index must be edges, came a Graph")
         if hasattr(edge_index, "tocoo") and hasattr(edge_index, "shape"):
             src, dst, size, weight = _of_scipy(edge_index)
             src, dst = indices(src, "row"), indices(dst, "column")
         elif home == "pandas":
-            src, dst, names = _of_table(edge_index)
+            src, dst, names = _of_table(edge_index, node_names)
             size = None if names is None else (len(names), len(names))
         elif home in ("networkx", "igraph"):
             pairs, size = (_of_networkx if home == "networkx" else _of_igraph)(edge_index)
@@ -122,6 +140,12 @@ class Graph(Handle):
         if size is None:
             top = max((int(a.max()) + 1 for a in (src, dst) if a.size), default=0)
             size = (top, top)
+        if undirected:
+            if size[0] != size[1] or weight is not None:
+                raise ValueError("undirected=True is for edges between nodes of one kind without weights")
+            pairs = np.stack([src, dst]).astype(np.int64)
+            src, dst = np.unique(np.concatenate([pairs, pairs[::-1]], 1), axis=1)
+            src, dst = np.ascontiguousarray(src), np.ascontiguousarray(dst)
         self._make(size, src, dst)
         self.edge_weight, self.node_names = weight, names
 
@@ -257,7 +281,8 @@ class Graph(Handle):
 
         Returns
         -------
-        str
+        Picture
+            A string, which a notebook shows as the picture; `.save("graph.svg")` writes it.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -6,11 +6,12 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
 from ._objects import Handle
+from .pictures import Picture
 
 class Graph(Handle):
     edge_weight: NDArray[np.float32] | None
     node_names: list[Any] | None
-    def __init__(self, edge_index: ArrayLike | Any, num_nodes: int | tuple[int, int] | None = None) -> None: ...
+    def __init__(self, edge_index: ArrayLike | Any, num_nodes: int | tuple[int, int] | None = None, *, node_names: Iterable[Any] | None = None, undirected: bool = False) -> None: ...
     @classmethod
     def topology(cls, name: str, lengths: ArrayLike, **options: int) -> Self: ...
     @classmethod
@@ -29,4 +30,4 @@ class Graph(Handle):
     def num_pairs(self) -> int: ...
     @property
     def edge_index(self) -> NDArray[np.int64]: ...
-    def draw(self, weight: ArrayLike | None = None, labels: Sequence[object] | None = None, title: str | None = None, seed: int = 1) -> str: ...
+    def draw(self, weight: ArrayLike | None = None, labels: Sequence[object] | None = None, title: str | None = None, seed: int = 1) -> Picture: ...

@@ -31,12 +31,19 @@ def _mask(value, name, nodes):
     return np.ascontiguousarray(a).view(np.uint8)
 
 
+def _classes(y):
+    try:
+        return indices(y, "y")
+    except TypeError as problem:
+        raise TypeError(f"{problem}: classes are 0, 1, ... and -1 for none, which pandas.factorize makes of other values") from None
+
+
 class Data(Handle):
     """A data set: a graph, features and classes of its nodes, and splits.
 
     Parameters
     ----------
-    edge_index : array (2, edges)
+    edge_index : array (2, edges), or a Graph of edges
         As PyG's.
     x : array (nodes, features), optional
     y : array (nodes), optional
@@ -57,17 +64,20 @@ class Data(Handle):
 
     def __init__(self, edge_index, x=None, y=None, train_mask=None, val_mask=None, test_mask=None, edge_weight=None, edge_attr=None, num_nodes=None):
         x = None if x is None else reals(x, "x")
-        y = None if y is None else indices(y, "y")
+        y = None if y is None else _classes(y)
+        given = edge_index if isinstance(edge_index, Graph) else None
         if num_nodes is None:
-            if x is None and y is None:
+            if x is None and y is None and given is None:
                 raise TypeError("one of x, y and num_nodes says how many nodes there are")
-            num_nodes = len(x if x is not None else y)
+            num_nodes = len(x if x is not None else y) if given is None else given.num_nodes
         num_nodes = whole(num_nodes, "num_nodes", low=0)
         if x is not None and len(x) != num_nodes:
             raise ValueError(f"x must have {num_nodes} rows, came {len(x)}")
         if y is not None and len(y) != num_nodes:
             raise ValueError(f"y must have {num_nodes} elements, came {len(y)}")
-        graph = Graph(edge_index, num_nodes)
+        graph = Graph(edge_index, num_nodes) if given is None else given
+        if (graph.num_senders, graph.num_nodes, graph.num_edges) != (num_nodes, num_nodes, graph.num_pairs):
+            raise ValueError(f"edge_index must be edges between {num_nodes} nodes, came {graph!r}")
         masks = [None if m is None else _mask(m, name, num_nodes) for m, name in ((train_mask, "train_mask"), (val_mask, "val_mask"), (test_mask, "test_mask"))]
         if any(m is None for m in masks) != all(m is None for m in masks):
             raise TypeError("train_mask, val_mask and test_mask are given together")

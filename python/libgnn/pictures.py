@@ -17,6 +17,21 @@ _libc.open_memstream.restype, _libc.open_memstream.argtypes = ctypes.c_void_p, [
 _libc.fclose.argtypes = _libc.free.argtypes = [ctypes.c_void_p]
 
 
+class Picture(str):
+    """An SVG as a string, which a notebook shows as the picture."""
+
+    def _repr_svg_(self):
+        return str(self)
+
+    def __repr__(self):
+        return f"Picture({len(self):,} characters of SVG)"
+
+    def save(self, path):
+        """Writes the picture."""
+        with open(os.fsdecode(path_of(path)), "w", encoding="utf-8") as file:
+            file.write(self)
+
+
 def text_of(write):
     """What a function of the library writes to a FILE; `write` gets it and returns the code."""
     at, size = ctypes.c_void_p(), ctypes.c_size_t()
@@ -63,7 +78,7 @@ def drawing(graph, weight=None, labels=None, title=None, seed=1):
     picture.weight = weight.ctypes.data
     setattr(picture, "from", senders.ctypes.data)
     picture.to = receivers.ctypes.data
-    return text_of(lambda file: lib.gnn_svg_graph(file, ctypes.byref(picture)))
+    return Picture(text_of(lambda file: lib.gnn_svg_graph(file, ctypes.byref(picture))))
 
 
 def table(title, entries):
@@ -137,7 +152,7 @@ class Attention(Handle):
 
     def svg(self):
         """All heads as small heat maps."""
-        return text_of(lambda file: lib.gnn_svg_attention_grid(file, self._at, None))
+        return Picture(text_of(lambda file: lib.gnn_svg_attention_grid(file, self._at, None)))
 
     def heatmap(self, layer=None, head=None):
         """One map of weights as SVG; the arguments are those of mean()."""
@@ -145,7 +160,7 @@ class Attention(Handle):
         where = ", ".join(f"{name} {'mean' if number is None else number}" for name, number in (("layer", layer), ("head", head)))
         heatmap = struct("gnn_heatmap_t")(values=tensor(values), row_labels=ctypes.addressof(names), col_labels=ctypes.addressof(names), title=where.encode(), row_axis=b"receiver",
                                           col_axis=b"sender", mark_row=-1, mark_col=-1)
-        return text_of(lambda file: lib.gnn_svg_heatmap(file, ctypes.byref(heatmap)))
+        return Picture(text_of(lambda file: lib.gnn_svg_heatmap(file, ctypes.byref(heatmap))))
 
     def save(self, path):
         """Writes the page (.html) or the heat maps (.svg)."""

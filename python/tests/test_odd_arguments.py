@@ -53,7 +53,7 @@ def data():
 MASKS = {"train_mask": [1, 1, 0, 0], "val_mask": [0, 0, 1, 0], "test_mask": [0, 0, 0, 1]}
 # The call, and its arguments as they should be; of None the default is passed.
 CALLS = {
-    "Graph": (libgnn.Graph, {"edge_index": EDGES, "num_nodes": 4}),
+    "Graph": (libgnn.Graph, {"edge_index": EDGES, "num_nodes": 4, "node_names": None, "undirected": False}),
     "Graph.topology": (libgnn.Graph.topology, {"name": "window", "lengths": [5], "width": 1}),
     "Graph.complete": (libgnn.Graph.complete, {"lengths": [3]}),
     "Graph.causal": (libgnn.Graph.causal, {"lengths": [3]}),
@@ -84,7 +84,7 @@ NUMBERS = {"3", "int16", "0-d"}
 LENGTHS = NUMBERS | {"list", "tuple", "bytearray"}
 FLAGS = {"True", "np.False_"}
 TAKEN = {
-    ("Graph", "edge_index"): {"list", "tuple"}, ("Graph.topology", "lengths"): LENGTHS, ("Graph.topology", "width"): NUMBERS | {"True"}, ("Graph.complete", "lengths"): LENGTHS,
+    ("Graph", "edge_index"): {"list", "tuple"}, ("Graph", "undirected"): FLAGS, ("Graph.topology", "lengths"): LENGTHS, ("Graph.topology", "width"): NUMBERS | {"True"}, ("Graph.complete", "lengths"): LENGTHS,
     ("Graph.causal", "lengths"): LENGTHS, ("Graph.window", "lengths"): LENGTHS, ("Graph.window", "width"): NUMBERS, ("Graph.window", "dilation"): NUMBERS, ("Graph.window", "causal"): FLAGS,
     ("Graph.draw", "title"): {"text", "empty"}, ("Graph.draw", "seed"): NUMBERS, ("Graph.draw", "labels"): {"records"}, ("GAT", "in_channels"): NUMBERS, ("GAT", "out_channels"): NUMBERS, ("GAT", "heads"): NUMBERS,
     ("GAT", "residual"): {"np.False_"}, ("GAT()", "x"): {"NaN"}, ("GAT()", "x_dst"): {"NaN"}, ("Data.save", "path"): {"text", "bytes", "path"}, ("save", "path"): {"text", "bytes", "path"},
@@ -109,7 +109,7 @@ def tried(call, arguments, name, value):
 def default(call, name):
     """True if None stands for the default of the argument."""
     return call in ("fit", "Graph.draw") and name != "data" and name not in ("progress", "seed", "period") or (call, name) in {
-        ("Graph", "num_nodes"), ("GAT", "out_channels"), ("GAT", "heads"), ("GAT", "activation"), ("GAT", "dropout"), ("GAT", "residual"), ("GAT()", "x_dst"), ("GAT()", "edge_weight"),
+        ("Graph", "num_nodes"), ("Graph", "node_names"), ("GAT", "out_channels"), ("GAT", "heads"), ("GAT", "activation"), ("GAT", "dropout"), ("GAT", "residual"), ("GAT()", "x_dst"), ("GAT()", "edge_weight"),
         ("GAT()", "edge_bias"), ("GAT()", "out"), ("Data", "x"), ("Data", "y"), ("Data", "edge_weight"), ("Data", "edge_attr"), ("Data", "num_nodes")}
 
 
@@ -252,12 +252,35 @@ def test_tables_of_pandas():
     for made in (ids, ids.convert_dtypes(), ids.astype("uint8")):
         graph = libgnn.Graph(made, 5)
         assert graph.num_nodes == 5 and graph.edge_index.tolist() == [[3, 1], [0, 2]] and graph.node_names is None
+    people = pandas.DataFrame({"name": ["dee", "eve", "cy", "bob", "ann"], "age": [1.0, 2.0, 3.0, 4.0, 5.0], "team": ["x", "y", "x", "y", None]})
+    graph = libgnn.Graph(table[["from", "to"]], node_names=people["name"], undirected=True)
+    assert graph.node_names == people["name"].tolist() and graph.num_edges == 6 and graph.num_nodes == 5
+    assert sorted(map(tuple, graph.edge_index.T.tolist())) == [(0, 2), (2, 0), (2, 3), (3, 2), (3, 4), (4, 3)]
+    data = libgnn.Data(graph, x=people[["age"]], y=pandas.factorize(people["team"])[0])
+    assert np.array_equal(data.edge_index, graph.edge_index) and data.y.tolist() == [0, 1, 0, 1, -1] and data.x[:, 0].tolist() == people["age"].tolist()
+    with pytest.raises(TypeError, match="x is .*'name' is"):
+        libgnn.Data(graph, x=people)
+    with pytest.raises(TypeError, match="factorize"):
+        libgnn.Data(graph, x=people[["age"]], y=people["team"])
+    with pytest.raises(ValueError, match="'ann'"):
+        libgnn.Graph(table[["from", "to"]], node_names=["bob", "cy", "dee"])
+    with pytest.raises(ValueError, match="twice"):
+        libgnn.Graph(table[["from", "to"]], node_names=["bob", "cy", "dee", "ann", "cy"])
     with pytest.raises(ValueError, match="two columns"):
         libgnn.Graph(table)
     with pytest.raises(ValueError, match="missing"):
         libgnn.Graph(pandas.DataFrame({"a": ["x", None], "b": ["y", "z"]}))
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     assert np.array_equal(libgnn.GCN(6, 2)(libgnn.Graph(EDGES), frame).shape, (4, 2))
+
+
+def test_edges_both_ways():
+    assert libgnn.Graph([[0, 1, 1, 2], [1, 0, 2, 2]], undirected=True).edge_index.tolist() == [[0, 1, 1, 2, 2], [1, 0, 2, 1, 2]]
+    with pytest.raises(ValueError, match="undirected"):
+        libgnn.Graph([[0], [1]], (1, 2), undirected=True)
+    for wrong in (libgnn.Graph.complete(4), libgnn.Graph(EDGES, 5), libgnn.Graph([[0], [1]], (4, 2))):
+        with pytest.raises(ValueError, match="edge_index|x must"):
+            libgnn.Data(wrong, x=X)
 
 
 def test_texts(minilm):
@@ -267,7 +290,7 @@ def test_texts(minilm):
     pandas_like = np.array(texts)
     for given in (tuple(texts), iter(texts), (t for t in texts), pandas_like, np.array(texts, object)):
         assert np.array_equal(encoder.encode(given), want)
-    for wrong in (b"a", {"a": 1}, {"a"}, 3, None, [b"a"], ["a", 1], np.array("a")):
+    for wrong in (b"a", {"a": 1}, {"a"}, 3, None, [b"a"], ["a", 1], np.array("a"), np.array([["a", "b"]])):
         with pytest.raises(TypeError, match="sentences"):
             encoder.encode(wrong)
     with pytest.raises(ValueError, match=r"sentences\[1\] is no text"):
@@ -293,5 +316,10 @@ def test_texts(minilm):
         with pytest.raises((TypeError, ValueError)):
             encoder.similarity(first, second)
     assert encoder.similarity(want[0], want).shape == (1, 2)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"title": texts, "body": texts})
+    assert np.array_equal(encoder.encode(table["title"]), want)
+    with pytest.raises(TypeError, match="sentences"):
+        encoder.encode(table)  # its elements are the names of columns
     torch = pytest.importorskip("torch")
     assert np.array_equal(encoder.encode(texts, device=torch.device("cpu")), want)

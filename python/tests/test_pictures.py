@@ -18,11 +18,14 @@ def svg(text):
     return root
 
 
-def test_drawings(karate):
+def test_drawings(karate, tmp_path):
     graph = libgnn.Graph([[0, 1, 2, 0], [1, 2, 0, 2]])
     words = "".join(node.toxml() for node in svg(graph.draw(labels=["a<b", "&", "c"], title="three")).getElementsByTagName("text"))
     assert "a&lt;b" in words and "&amp;" in words and "three" in words
     assert graph.draw(seed=2) == graph.draw(seed=2) != graph.draw(seed=3)
+    picture = graph.draw()
+    picture.save(tmp_path / "g.svg")
+    assert (tmp_path / "g.svg").read_text() == picture == picture._repr_svg_() and "Picture" in repr(picture)
     svg(graph._repr_svg_()), svg(libgnn.Graph(karate.edge_index)._repr_svg_())
     for wrong in ({"weight": [1.0]}, {"labels": ["a"]}, {"weight": [np.nan] * 4}, {"seed": 1.5}, {"seed": -1 << 70}):
         with pytest.raises((ValueError, TypeError)):
