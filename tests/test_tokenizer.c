@@ -251,6 +251,39 @@ START_TEST(incomplete_characters_are_held_back)
 }
 END_TEST
 
+/* Truncated, a text of four megabytes has the first tokens of the whole, in a fraction of its time;
+ * a text whose first words are longer than any prefix, too. */
+START_TEST(long_texts_are_truncated_before_they_are_encoded)
+{
+    enum { N = 4 << 20, MOST = 24 };
+    gnn_tokenizer_t *const all[] = {
+        open_text("tokenizer.json", byte_pairs_json(LLAMA3_SPLIT, small_merges, "")),
+        open_text("vocab.txt", BERT)};
+    char *text = malloc(N);
+    for (int how = 0; how < 3; how++) {
+        for (int k = 0; k < N; k++)
+            text[k] = how == 1 && k < N / 2      ? ' '
+                      : how == 2 && k < N - 1000 ? "ing"[k % 3]
+                                                 : "in ging "[k * 7 % 11 % 8];
+        for (int t = 0; t < 2; t++) {
+            const gnn_encoding_t cut = {.max_length = MOST, .special = GNN_OFF};
+            gnn_tokens_t *whole = encode_bytes(all[t], text, N, plain), *few;
+            const clock_t began = clock();
+            few = encode_bytes(all[t], text, N, cut);
+            const double took = (double)(clock() - began) / CLOCKS_PER_SEC;
+            ck_assert_int_eq(few->rows, gnn__min(MOST, whole->rows));
+            ck_assert_mem_eq(few->ids, whole->ids, (size_t)few->rows * sizeof *few->ids);
+            ck_assert_msg(how > 0 || took < 0.5, "%g s", took);
+            gnn_tokens_free(few);
+            gnn_tokens_free(whole);
+        }
+    }
+    free(text);
+    gnn_tokenizer_free(all[0]);
+    gnn_tokenizer_free(all[1]);
+}
+END_TEST
+
 /* A word of a megabyte takes about a hundred times as long as one of ten kilobytes, not ten
  * thousand times. */
 START_TEST(long_words_take_linear_time)
@@ -589,6 +622,7 @@ int main(void)
     tcase_add_test(c, byte_pairs_with_added_tokens);
     tcase_add_test(c, steps_after_byte_level_read_its_characters);
     tcase_add_test(c, incomplete_characters_are_held_back);
+    tcase_add_test(c, long_texts_are_truncated_before_they_are_encoded);
     tcase_add_test(c, long_words_take_linear_time);
     tcase_add_test(c, sentencepiece_unigram_and_merges);
     tcase_add_test(c, sums_of_long_texts_are_reset);

@@ -3,6 +3,8 @@
 
 /* MARGIN: tokens past the last one kept, which a later word may still extend. */
 enum { MOST_BYTES = 1 << 30, MARGIN = 2 };
+/* Bytes of the first prefix of a long text, at least, and per token that is kept. */
+enum { PREFIX = 1 << 16, PREFIX_PER_TOKEN = 64, LAST_WORD = 4096 };
 
 typedef struct batch {
     gnn_tokens_t public;
@@ -90,6 +92,63 @@ int64_t gnn__texts_bytes(const gnn_texts_t *texts, int64_t k)
     return texts->bytes ? texts->bytes[k] : (int64_t)strlen(texts->at[k]);
 }
 
+/* ---- long texts ---- */
+
+/* The end of a prefix of about n bytes: before a space, or else at a character. */
+static int64_t prefix_end(const char *text, int64_t n)
+{
+    int64_t end = n;
+    while (end > n - LAST_WORD && text[end] != ' ' && text[end] != '\n')
+        end--;
+    if (end > n - LAST_WORD)
+        return end;
+    for (end = n; end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80; end--)
+        continue;
+    return end;
+}
+
+static bool same_tokens(const gnn__token_t *a, const gnn__token_t *b, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        if (a[k].id != b[k].id || a[k].begin != b[k].begin || a[k].end != b[k].end)
+            return false;
+    return true;
+}
+
+/* Encodes a prefix in place of what was encoded before; false if it has fewer than `enough` tokens
+ * or fails, as the whole text may not. */
+static bool encode_prefix(gnn__work_t *work, const char *text, int64_t bytes, int64_t first,
+                          int64_t enough)
+{
+    work->tokens.n = first;
+    gnn__encode_text(work, text, prefix_end(text, bytes));
+    if (work->rc != GNN_OK && work->rc != GNN_EMEMORY)
+        work->rc = GNN_OK;
+    return work->rc == GNN_OK && work->tokens.n - first >= enough;
+}
+
+/* The first `enough` tokens from prefixes of a text: two of them, one twice as long as the other,
+ * must agree, so that the end of neither has a part in them. False: the whole text is needed. */
+static bool encode_begin(gnn__work_t *work, const char *text, int64_t bytes, int64_t enough)
+{
+    const int64_t first = work->tokens.n;
+    gnn__token_t *kept = NULL;
+    bool agree = false;
+    work->rc = gnn__new(&kept, enough, sizeof *kept, "tokens");
+    for (int64_t n = gnn__max(PREFIX, PREFIX_PER_TOKEN * enough);
+         n < bytes / 4 && !agree && work->rc == GNN_OK; n *= 4) {
+        if (!encode_prefix(work, text, n, first, enough))
+            continue;
+        memcpy(kept, work->tokens.at + first, (size_t)enough * sizeof *kept);
+        agree = encode_prefix(work, text, 2 * n, first, enough) &&
+                same_tokens(kept, work->tokens.at + first, enough);
+    }
+    gnn_free(kept);
+    if (!agree)
+        work->tokens.n = first;
+    return agree;
+}
+
 /* Tokens of text k of each side, which end soon after `enough` of them; 0: none is left out. */
 static void encode_sides(gnn__work_t *work, const gnn_texts_t *const texts[2], int64_t k,
                          int64_t enough, int64_t first[2], int64_t n[2])
@@ -98,7 +157,11 @@ static void encode_sides(gnn__work_t *work, const gnn_texts_t *const texts[2], i
     for (int side = 0; side < 2 && texts[side]; side++) {
         first[side] = work->tokens.n;
         work->enough = enough ? first[side] + enough : 0;
-        gnn__encode_text(work, texts[side]->at[k], gnn__texts_bytes(texts[side], k));
+        const char *text = texts[side]->at[k];
+        const int64_t bytes = gnn__texts_bytes(texts[side], k);
+        if (enough == 0 || bytes / 4 <= gnn__max(PREFIX, PREFIX_PER_TOKEN * enough) ||
+            !encode_begin(work, text, bytes, enough))
+            gnn__encode_text(work, text, bytes);
         n[side] = work->tokens.n - first[side];
     }
 }
