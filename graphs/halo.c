@@ -14,8 +14,7 @@ static void free_halo(gnn__halo_t *halo)
     gnn_free(halo->give_at);
     gnn_free(halo->take_at);
     gnn_free(halo->messages);
-    gnn_free(halo->sent);
-    gnn_free(halo->taken);
+    gnn_free(halo->edges_of);
     gnn_free(halo);
 }
 
@@ -62,9 +61,11 @@ static int count_edges_of_all(gnn__halo_t *halo)
     int rc;
     for (int64_t p = 0; p < halo->rows->base.n_parts; p++)
         own[1] += own_indptr(halo, p)[halo->n_own] - own_indptr(halo, p)[0];
+    GNN_TRY(gnn__new(&halo->edges_of, size, sizeof *all, "counts of edges"));
     GNN_TRY(gnn__new(&all, 3 * (int64_t)size, sizeof *all, "counts of edges"));
     GNN_CHECK(gnn__ranks_gather(ranks, own, NULL, sizeof own, all));
     for (int r = 0; r < size; r++) {
+        halo->edges_of[r] = all[3 * r];
         halo->pairs += all[3 * r + 1];
         halo->whole &= all[3 * r + 2] != 0;
         halo->n_edges += all[3 * r];
@@ -134,33 +135,42 @@ static int ask_owners(gnn__halo_t *halo)
     return GNN_OK;
 }
 
-int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
+int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
 {
     gnn__ranks_t *ranks = halo->ranks;
     const int size = ranks->transport->ranks;
-    const int64_t n_halo = halo->n_wide - halo->n_own;
+    const int64_t n_halo = halo->n_wide - halo->n_own, given = halo->give_at[size];
+    gnn__flight_t *flight;
     if (size == 1)
         return GNN_OK;
     char *halo_rows = (char *)rows + (size_t)halo->n_own * stride;
     const bool direct = stride == bytes;
-    GNN_TRY(gnn__reserve(&halo->sent, &halo->sent_room, halo->give_at[size] * (int64_t)bytes, 1,
+    GNN_TRY(gnn__ranks_flight(ranks, &flight));
+    flight->to = halo_rows;
+    flight->rows = direct ? 0 : n_halo;
+    flight->stride = stride;
+    flight->bytes = bytes;
+    GNN_TRY(gnn__reserve(&flight->sent, &flight->sent_room, given * (int64_t)bytes, 1,
                          "rows of ranks"));
-    GNN_TRY(gnn__reserve(&halo->taken, &halo->taken_room, direct ? 0 : n_halo * (int64_t)bytes, 1,
+    GNN_TRY(gnn__reserve(&flight->taken, &flight->taken_room, flight->rows * (int64_t)bytes, 1,
                          "rows of ranks"));
-    for (int64_t k = 0; k < halo->give_at[size]; k++)
-        memcpy(halo->sent + (size_t)k * bytes, (const char *)rows + (size_t)halo->give[k] * stride,
-               bytes);
-    char *into = direct ? halo_rows : halo->taken;
+    for (int64_t k = 0; k < given; k++)
+        memcpy(flight->sent + (size_t)k * bytes,
+               (const char *)rows + (size_t)halo->give[k] * stride, bytes);
+    char *into = direct ? halo_rows : flight->taken;
     for (int r = 0; r < size; r++) {
-        halo->messages[r] = (gnn_bytes_t){halo->sent + (size_t)halo->give_at[r] * bytes,
-                                          bytes_of(halo->give_at, r, bytes)};
-        halo->messages[size + r] = (gnn_bytes_t){into + (size_t)halo->take_at[r] * bytes,
-                                                 bytes_of(halo->take_at, r, bytes)};
+        flight->messages[r] = (gnn_bytes_t){flight->sent + (size_t)halo->give_at[r] * bytes,
+                                            bytes_of(halo->give_at, r, bytes)};
+        flight->messages[size + r] = (gnn_bytes_t){into + (size_t)halo->take_at[r] * bytes,
+                                                   bytes_of(halo->take_at, r, bytes)};
     }
-    GNN_TRY(gnn__ranks_exchange(ranks, "rows", halo->messages, halo->messages + size));
-    for (int64_t k = 0; !direct && k < n_halo; k++)
-        memcpy(halo_rows + (size_t)k * stride, halo->taken + (size_t)k * bytes, bytes);
-    return GNN_OK;
+    return gnn__ranks_start(ranks, "rows", flight);
+}
+
+int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
+{
+    GNN_TRY(gnn__halo_start(halo, rows, stride, bytes));
+    return gnn__ranks_arrive(halo->ranks);
 }
 
 /* ---- rows of edges ---- */
@@ -168,6 +178,8 @@ int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
 /* Edges whose receivers rank r owns, over all parts. */
 static int64_t count_edges(const gnn__halo_t *halo, int r)
 {
+    if (!halo->whole)
+        return halo->edges_of[r];
     const gnn__built_view_t *view = &halo->rows->base;
     const int64_t *book = halo->ranks->book;
     int64_t count = 0;
@@ -176,7 +188,20 @@ static int64_t count_edges(const gnn__halo_t *halo, int r)
     return count;
 }
 
-/* Copies the rows of these edges to `packed`, or back. */
+/* Copies the rows of these edges, whose ids ascend with the ranks, to `packed`, or back. */
+static void copy_range(const gnn__halo_t *halo, int r, const gnn_tensor_t *rows, bool back,
+                       gnn_real_t *packed)
+{
+    const size_t bytes = sizeof *packed * (size_t)rows->cols;
+    int64_t first = 0;
+    for (int before = 0; before < r; before++)
+        first += halo->edges_of[before];
+    for (int64_t k = 0; k < halo->edges_of[r]; k++, packed += rows->cols)
+        memcpy(back ? gnn__row(rows, first + k) : packed, back ? packed : gnn__row(rows, first + k),
+               bytes);
+}
+
+/* The same for a whole graph, part by part. */
 static void copy_edges(const gnn__halo_t *halo, int r, const gnn_tensor_t *rows, bool back,
                        gnn_real_t *packed)
 {
@@ -202,20 +227,19 @@ int gnn__halo_gather_edges(gnn__halo_t *halo, const gnn_tensor_t *rows)
     int rc;
     if (size == 1)
         return GNN_OK;
-    if (!halo->whole)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "ranks: values on edges expect the whole graph on each rank");
+    void (*copy)(const gnn__halo_t *, int, const gnn_tensor_t *, bool, gnn_real_t *) =
+        halo->whole ? copy_edges : copy_range;
     GNN_CHECK(gnn__new(&counts, size, sizeof *counts, "sizes of messages"));
     for (int r = 0; r < size; r++)
         counts[r] = (size_t)count_edges(halo, r);
     GNN_CHECK(gnn__new(&packed, (int64_t)counts[own] * cols, sizeof *packed, "rows of edges"));
     GNN_CHECK(gnn__new(&all, halo->n_edges * cols, sizeof *all, "rows of edges"));
-    copy_edges(halo, own, rows, false, packed);
+    copy(halo, own, rows, false, packed);
     GNN_CHECK(gnn__ranks_gather(ranks, packed, counts, sizeof *all * (size_t)cols, all));
     at = all;
     for (int r = 0; r < size; at += (int64_t)counts[r] * cols, r++)
         if (r != own)
-            copy_edges(halo, r, rows, true, at);
+            copy(halo, r, rows, true, at);
 done:
     gnn_free(counts);
     gnn_free(packed);
@@ -401,6 +425,22 @@ static int cut_part(gnn__halo_t *halo, int64_t p, gnn__pairs_t *to)
     return GNN_OK;
 }
 
+/* Marks the rows that read the halo; a pass may run the others while its rows travel. */
+static int mark_late(gnn__halo_t *halo, gnn__pairs_t *pairs)
+{
+    uint8_t *late;
+    if (halo->ranks->transport->ranks == 1)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own(halo->wide, &late, pairs->n_rows, sizeof *late, "rows with a halo"));
+    for (int64_t i = 0; i < pairs->n_rows; i++) {
+        late[i] = i >= halo->n_own;
+        for (int64_t k = pairs->indptr[i]; !late[i] && k < pairs->indptr[i + 1]; k++)
+            late[i] = pairs->indices[k] >= halo->n_own;
+    }
+    pairs->late = late;
+    return GNN_OK;
+}
+
 static void put_incoming(const gnn__halo_t *halo, const incoming_t *in, int64_t from, int64_t to,
                          part_arrays_t *a)
 {
@@ -457,6 +497,8 @@ static int cut_base(gnn__halo_t *halo, const incoming_t *in)
     for (int64_t p = 0; p < to->n_parts; p++) {
         GNN_TRY(cut_part(halo, p, &to->parts[p].pairs));
         GNN_TRY(cut_transposed(halo, &to->parts[p].pairs, &in[p], &to->transposed[p].pairs));
+        GNN_TRY(mark_late(halo, &to->parts[p].pairs));
+        GNN_TRY(mark_late(halo, &to->transposed[p].pairs));
     }
     for (int64_t i = 0; i < halo->n_own; i++)
         degree[i] = from->degree[halo->first + i];
@@ -491,7 +533,7 @@ static int insert_loops(gnn__halo_t *halo, const gnn__pairs_t *from, const uint8
         }
         a.indptr[i + 1] = at;
     }
-    return GNN_OK;
+    return mark_late(halo, to);
 }
 
 /* *missing: (n_wide) 1 for nodes without a self-loop; for gnn_free. */

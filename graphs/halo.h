@@ -22,6 +22,7 @@ typedef struct gnn__halo {
     int64_t n_edges;         /* edge ids of the whole graph */
     int64_t first_edge;      /* the id of edge 0 of `rows` */
     int64_t pairs;           /* edges of all ranks */
+    int64_t *edges_of;       /* (ranks) edge ids that each rank's `rows` has */
     gnn_graph_t *wide;
     int64_t n_own, n_wide;
     int32_t *nodes; /* (n_wide) of the whole graph */
@@ -30,8 +31,6 @@ typedef struct gnn__halo {
     int32_t *give;
     int64_t *give_at, *take_at; /* (ranks + 1) */
     gnn_bytes_t *messages;      /* (2 ranks) */
-    char *sent, *taken;         /* packed rows; grow only */
-    int64_t sent_room, taken_room;
 } gnn__halo_t;
 
 /* *own = the graph of this rank, which frees the halo. `rows` is borrowed: the whole graph, or own
@@ -42,6 +41,9 @@ int gnn__halo_new(gnn_graph_t **own, const gnn_graph_t *rows, gnn__ranks_t *rank
 /* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
  * rows of the same matrix. A collective call. */
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
+/* The same, but rows of the halo are complete after gnn__ranks_arrive alone; until then own rows
+ * may be read and the memory stays. A collective call. */
+int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
 /* Rows of edges (n_edges or more), of which this rank has those of its receivers: afterwards all
  * ranks have all. A collective call. */
 int gnn__halo_gather_edges(gnn__halo_t *halo, const gnn_tensor_t *rows);

@@ -58,6 +58,178 @@ START_TEST(ranks_without_rows_take_part)
 }
 END_TEST
 
+/* ---- rows that are computed while messages travel ---- */
+
+/* Messages that this rank has added up. */
+static _Thread_local int64_t added;
+
+static void add_counted(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge)
+{
+    added++;
+    gnn_aggregator_sum.accumulate(shape, state, edge);
+}
+
+/* A transport that delays, and looks at what is done when its rank begins to wait. */
+typedef struct {
+    gnn_transport_t transport, *inner;
+    const trial_case_t *c;
+    gnn_real_t *outputs;
+    int64_t expected, edges;      /* messages of receivers without senders of other ranks; of all */
+    bool travels;                 /* false: rows arrive before any is computed */
+    int64_t added, added_at_wait; /* when it has ended, when it began to wait for rows last */
+} watched_t;
+
+static int exchange_watched(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    watched_t *w = t->user;
+    return w->inner->exchange(w->inner, send, receive);
+}
+
+static int start_watched(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    watched_t *w = t->user;
+    return w->inner->start(w->inner, send, receive);
+}
+
+static int finish_watched(gnn_transport_t *t)
+{
+    watched_t *w = t->user;
+    w->added_at_wait = added;
+    return w->inner->finish(w->inner);
+}
+
+/* Counts messages of own receivers as the library divides rows. */
+static void count_messages(watched_t *w, const gnn_graph_t *graph)
+{
+    const int64_t n = w->c->nodes, slices = (n + GNN_SLICE - 1) / GNN_SLICE;
+    int64_t *before = calloc((size_t)slices + 1, sizeof *before), book[MOST_RANKS + 1];
+    for (int64_t i = 0, sum = 0; i < n; i++) {
+        gnn_graph_row_t row;
+        ck_ok(gnn_graph_row(graph, 0, i, &row));
+        sum += GNN__NODE_COST + row.count;
+        before[i / GNN_SLICE + 1] = sum;
+    }
+    gnn__slice_book(n, w->inner->ranks, before, book);
+    for (int64_t i = book[w->inner->rank]; i < book[w->inner->rank + 1]; i++) {
+        gnn_graph_row_t row;
+        bool own = true;
+        ck_ok(gnn_graph_row(graph, 0, i, &row));
+        for (int64_t k = 0; k < row.count; k++) {
+            const int64_t j = gnn_graph_row_sender(&row, k);
+            own &= j >= book[w->inner->rank] && j < book[w->inner->rank + 1];
+        }
+        w->edges += row.count;
+        w->expected += own ? row.count : 0;
+    }
+    free(before);
+}
+
+static void *predict_watched(void *user)
+{
+    watched_t *w = user;
+    gnn_context_t *context;
+    gnn_model_t *model;
+    w->transport = *w->inner;
+    w->transport.exchange = exchange_watched;
+    w->transport.start = w->travels ? start_watched : NULL;
+    w->transport.finish = w->travels ? finish_watched : NULL;
+    w->transport.user = w;
+    added = 0;
+    gnn_data_t *data = trial_data(w->c);
+    count_messages(w, gnn_data_graph(data));
+    trial_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+    trial_must(gnn_context_set_ranks(context, &w->transport));
+    trial_must(gnn_model_new(&model, context, w->c->n_layers, w->c->layers));
+    const gnn_tensor_t out = gnn_tensor(w->outputs, w->c->nodes, TRIAL_CLASSES);
+    trial_must(gnn_predict(model, context, data, &out));
+    w->added = added;
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return NULL;
+}
+
+static void watch_ranks(const trial_case_t *c, int ranks, bool travels, watched_t *w,
+                        gnn_real_t *outputs)
+{
+    gnn_transport_t *transports[MOST_RANKS];
+    pthread_t running[MOST_RANKS];
+    ck_ok(gnn_transport_threads(transports, ranks, 17));
+    for (int r = 0; r < ranks; r++) {
+        w[r] = (watched_t){.inner = transports[r],
+                           .c = c,
+                           .outputs = outputs + r * c->nodes * TRIAL_CLASSES,
+                           .travels = travels};
+        ck_assert_int_eq(pthread_create(&running[r], NULL, predict_watched, &w[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) {
+        pthread_join(running[r], NULL);
+        gnn_transport_free(transports[r]);
+    }
+}
+
+START_TEST(rows_without_halo_are_computed_before_the_wait)
+{
+    gnn_aggregator_t counted = gnn_aggregator_sum;
+    counted.name = "counted";
+    counted.accumulate = add_counted;
+    const trial_case_t c = {
+        TRIAL("counted", GNN_SAGE(.in = TRIAL_IN, .out = TRIAL_CLASSES, .aggregator = &counted)),
+        .nodes = 2300};
+    gnn_real_t *outputs = calloc((size_t)(3 * c.nodes * TRIAL_CLASSES), sizeof *outputs);
+    for (int ranks = 2; ranks <= 3; ranks++)
+        for (int travels = 0; travels < 2; travels++) {
+            watched_t w[3];
+            watch_ranks(&c, ranks, travels, w, outputs);
+            for (int r = 0; r < ranks; r++) {
+                ck_assert_int_gt(w[r].expected, 0);
+                ck_assert_int_lt(w[r].expected, w[r].edges);
+                ck_assert_int_eq(w[r].added, w[r].edges);
+                ck_assert_int_eq(w[r].added_at_wait, travels ? w[r].expected : 0);
+            }
+        }
+    free(outputs);
+}
+END_TEST
+
+/* Every strategy; the counter is the library's. */
+START_TEST(all_strategies_compute_rows_while_messages_travel)
+{
+    const trial_case_t cases[] = {
+        {TRIAL("sum", GNN_GIN(.in = TRIAL_IN, .out = TRIAL_CLASSES))},
+        {TRIAL("max",
+               GNN_SAGE(.in = TRIAL_IN, .out = TRIAL_CLASSES, .aggregator = &gnn_aggregator_max))},
+        {TRIAL("by lane", GNN_GAT(.in = TRIAL_IN, .out = TRIAL_CLASSES))},
+        {TRIAL("by lane, packed", GNN_GATV2(.in = TRIAL_IN, .out = TRIAL_CLASSES, .heads = 4,
+                                            .combine = GNN_HEADS_AVERAGE))},
+        {TRIAL("by row", GNN_GATV2(.in = TRIAL_IN, .out = TRIAL_CLASSES, .heads = 9,
+                                   .combine = GNN_HEADS_AVERAGE))},
+        {TRIAL("reference",
+               GNN_SAGE(.in = TRIAL_IN, .out = TRIAL_CLASSES, .aggregator = &gnn_aggregator_std))},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        trial_case_t c = cases[k];
+        c.nodes = 1700;
+        const size_t count = (size_t)(3 * c.nodes * TRIAL_CLASSES);
+        gnn_real_t *early = calloc(count, sizeof *early), *late = calloc(count, sizeof *late);
+        watched_t w[3];
+        watch_ranks(&c, 3, true, w, early);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(w[r].transport.early_rows > 0, "%s: rank %d", c.name, r);
+        watch_ranks(&c, 3, false, w, late);
+        for (int r = 0; r < 3; r++)
+            ck_assert_int_eq(w[r].transport.early_rows, 0);
+        ck_assert_msg(memcmp(early, late, count * sizeof *early) == 0, "%s", c.name);
+        c.train = few;
+        trial_result_t one = run_one(&c, 1);
+        check_equal(&c, 4, 1, 7 + k, &one);
+        trial_free(&one);
+        free(early);
+        free(late);
+    }
+}
+END_TEST
+
 /* ---- layers ---- */
 
 static void check_case(const trial_case_t *c)
@@ -557,6 +729,180 @@ START_TEST(a_rank_that_leaves_early_ends_the_others)
 }
 END_TEST
 
+/* ---- calls of programs ---- */
+
+typedef struct {
+    gnn_transport_t *transport;
+    int code;        /* what it passes */
+    double value;    /* its summand, then the sum */
+    int agreed, sum; /* what it gets */
+    char message[100];
+} caller_t;
+
+static void *agree_and_sum(void *user)
+{
+    caller_t *c = user;
+    gnn_context_t *context;
+    double values[2] = {c->value, 1};
+    trial_must(gnn_context_new(&context, NULL));
+    trial_must(gnn_context_set_ranks(context, c->transport));
+    c->sum = gnn_ranks_sum(context, 2, values);
+    c->value = values[0] + 100 * values[1];
+    if (c->code != GNN_OK)
+        (void)gnn_data_open(&(gnn_data_t *){NULL}, "/nowhere/of/this/rank");
+    c->agreed = gnn_ranks_agree(context, c->code);
+    snprintf(c->message, sizeof c->message, "%s", c->agreed ? gnn_error_message() : "");
+    gnn_context_free(context);
+    return NULL;
+}
+
+static void call_on_three(caller_t callers[3])
+{
+    gnn_transport_t *transports[3];
+    pthread_t running[3];
+    ck_ok(gnn_transport_threads(transports, 3, 5));
+    for (int r = 0; r < 3; r++) {
+        callers[r].transport = transports[r];
+        ck_assert_int_eq(pthread_create(&running[r], NULL, agree_and_sum, &callers[r]), 0);
+    }
+    for (int r = 0; r < 3; r++) {
+        pthread_join(running[r], NULL);
+        gnn_transport_free(transports[r]);
+    }
+}
+
+START_TEST(programs_agree_on_errors_and_add_up_values)
+{
+    caller_t good[3] = {{.value = 1}, {.value = 2}, {.value = 4}},
+             bad[3] = {{.value = 1}, {.code = GNN_EIO}, {.code = GNN_EFORMAT}};
+    gnn_context_t *alone;
+    double value = 7;
+    call_on_three(good);
+    call_on_three(bad);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_int_eq(good[r].agreed, GNN_OK);
+        ck_assert_int_eq(good[r].sum, GNN_OK);
+        ck_assert(good[r].value == 307);
+        ck_assert_int_eq(bad[r].agreed, GNN_EIO); /* the lowest rank's */
+        ck_assert_msg((strncmp(bad[r].message, "rank 1: ", 8) == 0) == (r != 1), "%s",
+                      bad[r].message);
+        ck_assert_msg(strstr(bad[r].message, "/nowhere/of/this/rank"), "%s", bad[r].message);
+    }
+    ck_ok(gnn_context_new(&alone, NULL));
+    ck_assert_int_eq(gnn_ranks_agree(alone, GNN_EIO), GNN_EIO);
+    ck_ok(gnn_ranks_sum(alone, 1, &value));
+    ck_assert(value == 7);
+    ck_fails(gnn_ranks_sum(alone, 1, NULL), GNN_EINVALID, "values");
+    ck_fails(gnn_ranks_agree(NULL, GNN_OK), GNN_EINVALID, "context");
+    gnn_context_free(alone);
+}
+END_TEST
+
+/* ---- sets that change ---- */
+
+typedef struct {
+    gnn_transport_t *transport;
+    int (*change)(gnn_data_t *data);
+    bool changes; /* this rank's set */
+    int before, after;
+    char message[100];
+} changer_t;
+
+static int scale_rows(gnn_data_t *data)
+{
+    return gnn_data_row_normalise(data);
+}
+
+static int to_unit_rows(gnn_data_t *data)
+{
+    return gnn_data_row_unit(data);
+}
+
+static int standardise(gnn_data_t *data)
+{
+    return gnn_data_standardise(data, -1);
+}
+
+static int set_array(gnn_data_t *data)
+{
+    gnn_real_t value = 3;
+    return gnn_data_array_set(
+        data, GNN_ON_GRAPHS,
+        &(gnn_array_t){.name = "one",
+                       .dtype = sizeof value == 4 ? GNN_DTYPE_FLOAT32 : GNN_DTYPE_FLOAT64,
+                       .ndim = 1,
+                       .shape = {1},
+                       .count = 1,
+                       .data = &value});
+}
+
+static int set_graphs(gnn_data_t *data)
+{
+    static const int64_t ends[2] = {0, 1};
+    gnn_graph_t *graph;
+    GNN_TRY(gnn_graph_from_edges(&graph, gnn_data_nodes(data), gnn_data_nodes(data), 1,
+                                 gnn_ints(ends), gnn_ints(ends + 1)));
+    return gnn_data_graphs_set(data, 1, &graph);
+}
+
+static int to_degrees(gnn_data_t *data)
+{
+    return gnn_data_degree_features(data, TRIAL_IN - 1);
+}
+
+static int reorder(gnn_data_t *data)
+{
+    return gnn_data_reorder(data);
+}
+
+static void *evaluate_twice(void *user)
+{
+    changer_t *c = user;
+    const trial_case_t trial = {GCN, .nodes = 600};
+    gnn_context_t *context;
+    gnn_data_t *data = trial_data(&trial);
+    double value;
+    trial_must(gnn_context_new(&context, NULL));
+    trial_must(gnn_context_set_ranks(context, c->transport));
+    gnn_model_t *model = trial_model(&trial, context);
+    c->before = gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value);
+    if (c->changes)
+        trial_must(c->change(data));
+    c->after = gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value);
+    snprintf(c->message, sizeof c->message, "%s", gnn_error_message());
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return NULL;
+}
+
+/* The hash of a set is kept between calls, until the set changes in any way. */
+START_TEST(a_set_that_changes_on_one_rank_is_found)
+{
+    int (*const changes[])(gnn_data_t *) = {scale_rows, to_unit_rows, standardise, set_array,
+                                            set_graphs, to_degrees,   reorder};
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        gnn_transport_t *transports[2];
+        changer_t changers[2];
+        pthread_t running[2];
+        ck_ok(gnn_transport_threads(transports, 2, 0));
+        for (int r = 0; r < 2; r++) {
+            changers[r] =
+                (changer_t){.transport = transports[r], .change = changes[k], .changes = r == 1};
+            ck_assert_int_eq(pthread_create(&running[r], NULL, evaluate_twice, &changers[r]), 0);
+        }
+        for (int r = 0; r < 2; r++) {
+            pthread_join(running[r], NULL);
+            gnn_transport_free(transports[r]);
+            ck_assert_int_eq(changers[r].before, GNN_OK);
+            ck_assert_msg(changers[r].after == GNN_EINVALID &&
+                              strstr(changers[r].message, "different data sets"),
+                          "change %zu: %d, %s", k, changers[r].after, changers[r].message);
+        }
+    }
+}
+END_TEST
+
 /* ---- sums ---- */
 
 typedef struct {
@@ -629,9 +975,13 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, sums_over_slices_do_not_depend_on_ranks);
+    tcase_add_test(tests, programs_agree_on_errors_and_add_up_values);
+    tcase_add_test(tests, a_set_that_changes_on_one_rank_is_found);
     tcase_add_test(tests, gcn_has_the_same_bits_on_any_count_of_ranks);
     tcase_add_test(tests, one_rank_equals_a_training_without_ranks_to_rounding);
     tcase_add_test(tests, messages_late_and_out_of_order_change_nothing);
+    tcase_add_test(tests, rows_without_halo_are_computed_before_the_wait);
+    tcase_add_test(tests, all_strategies_compute_rows_while_messages_travel);
     tcase_add_test(tests, ranks_without_rows_take_part);
     tcase_add_test(tests, layers_have_the_same_bits_on_any_count_of_ranks);
     tcase_add_test(tests, attention_norms_and_priors_have_the_same_bits);

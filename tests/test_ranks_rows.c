@@ -126,6 +126,36 @@ static void with_more(gnn_steps_t *steps)
                                                                     .norm = GNN_NORM_BATCH)}));
 }
 
+/* Arrays on edges: features of a layer, learned ones, and a learned weight. */
+static void with_edges(gnn_steps_t *steps)
+{
+    trial_must(gnn_steps_add(
+        steps,
+        &(gnn_step_t){
+            .kind = GNN_STEP_LINEAR, .name = "edges", .inputs = {"e"}, .in = TRIAL_EDGE, .out = 6}));
+    trial_must(gnn_steps_add(
+        steps,
+        &(gnn_step_t){
+            .kind = GNN_STEP_LINEAR, .name = "weight", .inputs = {"e"}, .in = TRIAL_EDGE, .out = 1}));
+    trial_must(gnn_steps_add(
+        steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                             .name = "first",
+                             .inputs = {"x"},
+                             .edge_features = "edges",
+                             .layer = GNN_GATV2(.in = TRIAL_IN, .out = 8, .heads = 2, .edge_dim = 6,
+                                                .self_loops = GNN_OFF)}));
+    trial_must(gnn_steps_add(
+        steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                             .edge_features = "e",
+                             .layer = GNN_GINE(.in = 16, .out = 8, .edge_dim = TRIAL_EDGE)}));
+    trial_must(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                                                  .edge_weight = "weight",
+                                                  .layer = GNN_SAGE(.in = 8, .out = 8)}));
+    trial_must(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                                                  .edge_weight = "w",
+                                                  .layer = GNN_SAGE(.in = 8, .out = TRIAL_CLASSES)}));
+}
+
 START_TEST(own_rows_have_the_bits_of_the_whole_set)
 {
     const trial_case_t cases[] = {
@@ -136,6 +166,7 @@ START_TEST(own_rows_have_the_bits_of_the_whole_set)
                        .dropout_attention = (gnn_real_t)0.3),
                GNN_GAT(.in = 16, .out = TRIAL_CLASSES))},
         {.name = "an array on nodes", .steps = with_more},
+        {.name = "arrays on edges", .steps = with_edges},
     };
     write_folder(false);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -281,7 +312,7 @@ START_TEST(a_set_of_own_rows_refuses_what_needs_all)
     ck_ok(gnn_data_open_rank(&data, context, folder));
     ck_ok(gnn_model_new(&model, context, 1, &layer));
     gnn_data_describe(data, text, sizeof text);
-    ck_assert_msg(strstr(text, "e (on edges)") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "e on edges") != NULL, "%s", text);
     const char *const words = "a set of one rank's rows (0 to 2899 of 2900)";
     ck_fails(gnn_data_save(data, checkpoint), GNN_EUNSUPPORTED, words);
     ck_fails(gnn_data_reorder(data), GNN_EUNSUPPORTED, words);

@@ -58,14 +58,40 @@ static int save(const options_t *o, const study_t *study)
     return GNN_OK;
 }
 
+/* Ranks with own rows: rank 0 opens the whole set for what it writes of all nodes. */
+static int write_of_all(const options_t *o, const study_t *study, const gnn_tensor_t *own)
+{
+    gnn_tensor_t all = {.cols = own->cols, .stride = own->cols};
+    gnn_data_t *whole = NULL;
+    int rc = GNN_OK;
+    if (!o->predict && !o->report && !o->confusion && !o->scatter)
+        return GNN_OK;
+    if (program_rank() == 0) {
+        all.rows = gnn_partition_folder_sizes(program_folder()).nodes;
+        all.data = calloc((size_t)(all.rows * all.cols), sizeof *all.data);
+        rc = all.data ? gnn_data_open(&whole, o->data) : GNN_EMEMORY;
+    }
+    rc = program_agree(rc);
+    if (rc == GNN_OK)
+        rc = program_gather(own, &all);
+    if (rc == GNN_OK && program_rank() == 0)
+        rc = write_all(o, whole, study, &all);
+    gnn_data_free(whole);
+    free(all.data);
+    return rc;
+}
+
 static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
                          const study_t *study)
 {
     GNN_TRY(save(o, study)); /* before calls that may fail */
     const int64_t n = gnn_data_nodes(data), outputs = task_outputs(o, data);
-    gnn_tensor_t logits = gnn_tensor(calloc((size_t)(n * outputs), sizeof *logits.data), n, outputs);
+    gnn_tensor_t logits =
+        gnn_tensor(calloc((size_t)(n * outputs) + 1, sizeof *logits.data), n, outputs);
     int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
-    if (rc == GNN_OK && program_rank() == 0)
+    if (rc == GNN_OK && program_folder())
+        rc = write_of_all(o, study, &logits);
+    else if (rc == GNN_OK && program_rank() == 0)
         rc = write_all(o, data, study, &logits);
     if (rc == GNN_OK && program_rank() == 0 && o->curve)
         rc = citation_write_curve(study, o, data, o->curve);
@@ -133,13 +159,48 @@ static int check_set(options_t *o, gnn_data_t *data)
     return compares_classes(o, data) ? PROGRAM_REFUSED : GNN_OK;
 }
 
-int citation_open_set(gnn_data_t **data, options_t *o, gnn_context_t *context, int tells)
+static int open_whole(gnn_data_t **data, const options_t *o, int tells)
 {
     char text[512];
     GNN_TRY(program_open_set(data, o->data, o->directed));
     gnn_data_describe(*data, text, sizeof text);
     if (tells)
         fprintf(o->say, "%s\n", text);
+    return GNN_OK;
+}
+
+/* This rank's rows of a partition folder. */
+static int open_rows(gnn_data_t **data, const options_t *o, int tells)
+{
+    const char *needs = o->directed                           ? "--directed"
+                        : o->diffusion.kind != DIFFUSION_NONE ? "--diffusion"
+                        : o->drawn                            ? "--draw-splits"
+                        : o->scale == SCALE_COLUMNS           ? "--scale columns"
+                                                              : NULL;
+    if (needs) {
+        fprintf(stderr,
+                "%s: needs all nodes, of which a rank opens its own from a partition: start "
+                "one process without mpirun, or give the set's file\n",
+                needs);
+        return PROGRAM_REFUSED;
+    }
+    GNN_TRY(program_open_rows(data, o->data));
+    const gnn_partition_folder_sizes_t sizes = gnn_partition_folder_sizes(program_folder());
+    if (tells)
+        fprintf(o->say,
+                "%s: %lld nodes, %lld messages, %lld features, %lld classes, %lld splits; each rank "
+                "opens its own rows\n",
+                gnn_data_name(*data), (long long)sizes.nodes, (long long)sizes.edges,
+                (long long)sizes.features, (long long)sizes.classes, (long long)sizes.splits);
+    return GNN_OK;
+}
+
+int citation_open_set(gnn_data_t **data, options_t *o, gnn_context_t *context, int tells)
+{
+    if (program_is_partition(o->data))
+        GNN_TRY(open_rows(data, o, tells));
+    else
+        GNN_TRY(open_whole(data, o, tells));
     fflush(o->say); /* before what goes to standard error */
     GNN_TRY(check_set(o, *data));
     GNN_TRY(draw_splits(o, *data));

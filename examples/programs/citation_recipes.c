@@ -204,16 +204,18 @@ static void choose_general(recipe_t *r, options_t *o)
 }
 
 /* The scale by the properties of the features, and its rival: unscaled. */
-static scale_t scale_of(options_t *o, const gnn_data_t *data)
+static int scale_of(options_t *o, const gnn_data_t *data, scale_t *scale)
 {
+    *scale = (scale_t)o->scale;
     if (o->scale != SCALE_AUTO)
-        return (scale_t)o->scale;
+        return GNN_OK;
+    *scale = o->facts.features == FEATURES_MARKS ? SCALE_ROWS : SCALE_NONE;
     if (o->papers)
-        return o->facts.features == FEATURES_MARKS ? SCALE_ROWS : SCALE_NONE;
-    const scale_t scale = scale_for(data);
-    o->has_scale = scale != SCALE_NONE && o->settings == SETTINGS_AUTO;
+        return GNN_OK;
+    GNN_TRY(scale_for(data, scale));
+    o->has_scale = *scale != SCALE_NONE && o->settings == SETTINGS_AUTO;
     o->other_scale = SCALE_NONE;
-    return scale;
+    return GNN_OK;
 }
 
 /* Adds the settings of the command line and of the set to a recipe. */
@@ -248,7 +250,8 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
     complete(&r, o, data);
     complete(&o->other_form.recipe, o, data);
     o->chosen.recipe = r;
-    o->chosen.scale = o->other_form.scale = scale_of(o, data);
+    GNN_TRY(scale_of(o, data, &o->chosen.scale));
+    o->other_form.scale = o->chosen.scale;
     if (options_gave("trial") && o->trial > 0 && !o->has_form && !o->has_scale) {
         fprintf(stderr, "--trial: has no effect: the recipe (%s) has no alternative for this set\n",
                 o->why);

@@ -1,6 +1,7 @@
 /* Text output of citation: errors of files, predictions, the table of classes, JSON. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -186,9 +187,13 @@ void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data,
     const gnn_metric_t second = task_second(o);
     fprintf(file, "{\"version\": \"%s\", \"data\": {\"name\": ", GNN_VERSION);
     program_json_string(file, gnn_data_name(data));
+    gnn_partition_folder_sizes_t sizes = {.nodes = gnn_data_nodes(data),
+                                          .edges = gnn_graph_n_edges(gnn_data_graph(data))};
+    if (program_folder()) /* of all ranks */
+        sizes = gnn_partition_folder_sizes(program_folder());
     fprintf(file, ", \"nodes\": %lld, \"edges\": %lld, \"features\": %lld, \"classes\": %lld}, ",
-            (long long)gnn_data_nodes(data), (long long)gnn_graph_n_edges(gnn_data_graph(data)),
-            (long long)gnn_data_features(data), (long long)gnn_data_classes(data));
+            (long long)sizes.nodes, (long long)sizes.edges, (long long)gnn_data_features(data),
+            (long long)gnn_data_classes(data));
     if (o->load) {
         fprintf(file, "\"loaded\": ");
         program_json_string(file, o->load);

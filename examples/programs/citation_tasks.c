@@ -2,6 +2,7 @@
  * losses and metrics. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,10 +83,23 @@ static int refuse(const gnn_data_t *data, const char *option, const char *word, 
     return PROGRAM_REFUSED;
 }
 
+/* Several labels of all ranks are bits. */
+static int kind_of(const gnn_data_t *data, gnn_label_kind_t *kind)
+{
+    int64_t real;
+    *kind = gnn_data_label_kind(data);
+    real = *kind == GNN_LABELS_REAL;
+    GNN_TRY(program_count(&real));
+    if (real)
+        *kind = GNN_LABELS_REAL;
+    return GNN_OK;
+}
+
 static int choose_kind(options_t *o, gnn_data_t *data)
 {
     static const char *const words[] = {"auto", "classes", "several", "real"};
-    const gnn_label_kind_t kind = gnn_data_label_kind(data);
+    gnn_label_kind_t kind;
+    GNN_TRY(kind_of(data, &kind));
     const task_t task = (task_t)o->task;
     o->kind = task == TASK_AUTO ? kind : (gnn_label_kind_t)task;
     if (task == TASK_AUTO || (gnn_label_kind_t)task == kind)
@@ -131,25 +145,54 @@ int task_measure(const options_t *o, const gnn_model_t *model, gnn_context_t *co
 
 /* ---- scales of real values ---- */
 
-/* Mean and standard deviation of each column over the masked rows; 1 for constant columns. */
-static void measure_columns(const gnn_tensor_t *of, const uint8_t *mask, double *mean, double *spread)
+/* sums[c] = of masked rows where `mean` is NULL, or of their squared distances from it; sums[cols]:
+ * their count. Over ranks slices are added in their order, whatever rank has them. */
+static int sum_columns(const gnn_tensor_t *of, const uint8_t *mask, const double *mean, double *sums)
 {
-    for (int64_t c = 0; c < of->cols; c++) {
-        double count = 0, square = 0;
-        mean[c] = 0;
-        for (int64_t r = 0; r < of->rows; r++)
-            if (mask[r]) {
-                mean[c] += (double)of->data[r * of->stride + c];
-                count++;
-            }
-        mean[c] /= count > 0 ? count : 1;
-        for (int64_t r = 0; r < of->rows; r++)
-            if (mask[r])
-                square += pow((double)of->data[r * of->stride + c] - mean[c], 2);
-        spread[c] = count > 0 ? sqrt(square / count) : 1;
+    int64_t first = 0, nodes = of->rows, per = of->rows > 0 ? of->rows : 1;
+    if (program_folder()) {
+        per = GNN_SLICE;
+        GNN_TRY(program_first_row(&first));
+        nodes = gnn_partition_folder_sizes(program_folder()).nodes;
+    }
+    const int64_t cols = of->cols, slices = (nodes + per - 1) / per, each = cols + 1;
+    double *all = calloc((size_t)(slices * each), sizeof *all);
+    if (!all)
+        return GNN_EMEMORY;
+    for (int64_t r = 0; r < of->rows; r++) {
+        double *to = all + (first + r) / per * each;
+        to[cols] += mask[r] != 0;
+        for (int64_t c = 0; c < cols && mask[r]; c++) {
+            const double value = (double)of->data[r * of->stride + c];
+            to[c] += mean ? pow(value - mean[c], 2) : value;
+        }
+    }
+    const int rc = program_sum(slices * each, all);
+    for (int64_t c = 0; c < each; c++)
+        sums[c] = 0;
+    for (int64_t k = 0; k < slices * each; k++)
+        sums[k % each] += all[k];
+    free(all);
+    return rc;
+}
+
+/* Mean and standard deviation of each column over the masked rows; 1 for constant columns. */
+static int measure_columns(const gnn_tensor_t *of, const uint8_t *mask, double *mean, double *spread)
+{
+    double *sums = calloc((size_t)of->cols + 1, sizeof *sums);
+    int rc = sums ? sum_columns(of, mask, NULL, sums) : GNN_EMEMORY;
+    const double count = rc == GNN_OK ? sums[of->cols] : 0;
+    for (int64_t c = 0; c < of->cols && rc == GNN_OK; c++)
+        mean[c] = sums[c] / (count > 0 ? count : 1);
+    if (rc == GNN_OK)
+        rc = sum_columns(of, mask, mean, sums);
+    for (int64_t c = 0; c < of->cols && rc == GNN_OK; c++) {
+        spread[c] = count > 0 ? sqrt(sums[c] / count) : 1;
         if (!(spread[c] > 1e-12 * fabs(mean[c])))
             spread[c] = 1;
     }
+    free(sums);
+    return rc;
 }
 
 int task_standardise(gnn_data_t *data, int64_t split, double *mean, double *spread)
@@ -158,9 +201,13 @@ int task_standardise(gnn_data_t *data, int64_t split, double *mean, double *spre
     const gnn_tensor_t *of = gnn_data_rows(data, GNN_ON_NODES, "targets");
     gnn_real_t *values = calloc((size_t)(of->rows * of->cols), sizeof *values);
     gnn_array_t made = *targets;
-    if (!values)
+    if (!values && of->rows > 0)
         return GNN_EMEMORY;
-    measure_columns(of, gnn_data_mask(data, GNN_TRAIN, split), mean, spread);
+    const int measured = measure_columns(of, gnn_data_mask(data, GNN_TRAIN, split), mean, spread);
+    if (measured != GNN_OK) {
+        free(values);
+        return measured;
+    }
     for (int64_t k = 0; k < of->rows * of->cols; k++)
         values[k] = (gnn_real_t)(((double)of->data[k / of->cols * of->stride + k % of->cols] -
                                   mean[k % of->cols]) /

@@ -1,26 +1,31 @@
 /* Trains a network with several seeds on one or several splits, with checkpoints. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int has_nodes(const gnn_data_t *data, int part, int64_t split)
+static int has_nodes(const gnn_data_t *data, int part, int64_t split, int64_t *has)
 {
     const uint8_t *mask = gnn_data_mask(data, part, split);
-    return mask && memchr(mask, 1, (size_t)gnn_data_nodes(data)) != NULL;
+    const int64_t n = gnn_data_nodes(data);
+    *has = mask && n > 0 && memchr(mask, 1, (size_t)n) != NULL;
+    return program_count(has);
 }
 
 /* Without validation nodes the last epoch is kept, and --patience is an error. */
-static recipe_t watched(recipe_t r, const options_t *o, const gnn_data_t *data, int64_t split)
+static int watch(recipe_t *r, const options_t *o, const gnn_data_t *data, int64_t split)
 {
-    if (has_nodes(data, GNN_VALIDATION, split))
-        return r;
-    r.watch = GNN_WATCH_NONE;
-    r.patience = o->own.patience > 0 ? o->own.patience : 0;
-    return r;
+    int64_t has;
+    GNN_TRY(has_nodes(data, GNN_VALIDATION, split, &has));
+    if (has)
+        return GNN_OK;
+    r->watch = GNN_WATCH_NONE;
+    r->patience = o->own.patience > 0 ? o->own.patience : 0;
+    return GNN_OK;
 }
 
 static gnn_train_config_t config_of(const options_t *o, const recipe_t *r, watcher_t *w)
@@ -96,7 +101,8 @@ int citation_train_model(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_c
                          gnn_data_t *data, const char *checkpoint)
 {
     const options_t *o = w->options;
-    const recipe_t r = watched(o->chosen.recipe, o, data, out->split);
+    recipe_t r = o->chosen.recipe;
+    GNN_TRY(watch(&r, o, data, out->split));
     const gnn_parameter_group_t groups[2] = {
         {.prefix = "scale.", .lr_scale = GNN_ZERO, .weight_decay = GNN_ZERO},
         {.prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO}};
@@ -215,7 +221,10 @@ static int check_runs(const study_t *s, const options_t *o, const gnn_data_t *da
         checkpoint_name(name, sizeof name, o, out, runs);
         if (!may_keep(o, name))
             return PROGRAM_REFUSED;
-        if (o->own.patience > 0 && !has_nodes(data, GNN_VALIDATION, out->split)) {
+        int64_t has = 1;
+        if (o->own.patience > 0)
+            GNN_TRY(has_nodes(data, GNN_VALIDATION, out->split, &has));
+        if (!has) {
             fprintf(stderr, "--patience: split %lld of %s has no validation nodes to watch\n",
                     (long long)out->split, gnn_data_name(data));
             return PROGRAM_REFUSED;
@@ -260,7 +269,7 @@ int citation_study_evaluate(study_t *study, const options_t *o, gnn_context_t *c
     study->outcomes = calloc(1, sizeof *study->outcomes);
     if (!study->outcomes)
         return GNN_EMEMORY;
-    if (gnn_model_graph_count(study->model) > 0)
+    if (gnn_model_graph_count(study->model) > 0 && !program_folder())
         GNN_TRY(gnn_model_prepare(study->model, 0, gnn_data_graph(data), GNN_OFF));
     outcome_t *out = study->outcomes;
     out->split = o->split;

@@ -2,6 +2,7 @@
  * form of the network and with unscaled features. Test nodes are not used. */
 #include "citation.h"
 #include "program.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ int set_of(gnn_data_t **data, sets_t *sets, scale_t scale)
         sets->raw = NULL;
         GNN_TRY(scale_features(*to, (int)scale));
         GNN_TRY(keep_words_sparsely(*to));
-        GNN_TRY(gnn_data_reorder(*to)); /* written results keep the file's node ids */
+        if (!program_folder())              /* whose rows are in the order of the parts */
+            GNN_TRY(gnn_data_reorder(*to)); /* written results keep the file's node ids */
     }
     *data = *to;
     return GNN_OK;
@@ -79,13 +81,13 @@ static int try_choice(double *value, const options_t *o, gnn_context_t *context,
 
 /* ---- which one ---- */
 
-static int64_t count_validation(const gnn_data_t *data, int64_t split)
+static int count_validation(const gnn_data_t *data, int64_t split, int64_t *count)
 {
     const uint8_t *mask = gnn_data_mask(data, GNN_VALIDATION, split);
-    int64_t count = 0;
+    *count = 0;
     for (int64_t i = 0; mask && i < gnn_data_nodes(data); i++)
-        count += mask[i] != 0;
-    return count;
+        *count += mask[i] != 0;
+    return program_count(count);
 }
 
 /* Is a rival's value above the first by more than half a standard error of a share of `count`
@@ -137,7 +139,8 @@ int trial_choose(options_t *o, gnn_context_t *context, sets_t *sets, const outco
 {
     gnn_data_t *data;
     GNN_TRY(set_of(&data, sets, o->chosen.scale));
-    trial_t t = {o, context, sets, at, NAN, count_validation(data, at->split), ""};
+    trial_t t = {o, context, sets, at, NAN, 0, ""};
+    GNN_TRY(count_validation(data, at->split, &t.count));
     if (t.count == 0 || o->trial == 0 || (!o->has_form && !o->has_scale))
         return GNN_OK;
     GNN_TRY(try_choice(&t.value, o, context, sets, at, &o->chosen, "recipe"));

@@ -26,8 +26,10 @@ static int open_set(options_t *o, gnn_context_t *context, gnn_data_t **data, stu
         GNN_TRY(gnn_model_load(&study->loaded, context, o->load));
         GNN_TRY(scale_of_model("links", o->load, study->loaded, &o->scale, &blocks));
     }
-    if (o->scale == SCALE_AUTO)
-        o->scale = (int)scale_for(*data);
+    scale_t scale = (scale_t)o->scale;
+    if (scale == SCALE_AUTO)
+        GNN_TRY(scale_for(*data, &scale));
+    o->scale = (int)scale;
     GNN_TRY(scale_features(*data, o->scale));
     return keep_words_sparsely(*data);
 }

@@ -128,7 +128,7 @@ static int run(const entry_t *entry, int argc, char **argv)
         return program_ends_with("gnn", rc);
     }
 #endif
-    return entry->run(argc, argv);
+    return program_end_ranks(entry->run(argc, argv));
 }
 
 /* The program of the symbolic link that the command was called by; NULL: called as gnn. */

@@ -223,20 +223,9 @@ void program_holds_streams(void)
         close(number);
 }
 
-/* Over ranks an error is printed once: by the rank that has it, named at the begin of the others'
- * messages; rank 0 prints how ranks differ. */
-static int prints_error(void)
-{
-    const char *message = gnn_error_message();
-    int rank, used = 0;
-    if (sscanf(message, "rank %d: %n", &rank, &used) == 1 && used > 0)
-        return program_ranks() < 2;
-    return program_rank() == 0 || strncmp(message, "rank", 4) != 0;
-}
-
 void program_fails(const char *program, int rc)
 {
-    if (rc == GNN_OK || rc == PROGRAM_REFUSED || rc == GNN_ESTOPPED || !prints_error())
+    if (rc == GNN_OK || rc == PROGRAM_REFUSED || rc == GNN_ESTOPPED || program_told_by_rank())
         return;
     fprintf(stderr, "%s: %s%s%s\n", program, gnn_error_string(rc), *gnn_error_message() ? ": " : "",
             gnn_error_message());
@@ -271,10 +260,12 @@ int program_run(const program_run_t *program, int64_t threads)
     if (rc == GNN_OK)
         rc = program->run(program->options, context, &data, program->measured);
     program_fails(program->name, rc);
+    program_settle_ranks(context, rc);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
     program->release(program->measured);
     gnn_data_free(data);
+    program_leave_ranks();
     gnn_context_free(context);
     gnn_transport_free(transport);
     return program_ends_with(program->name, rc);

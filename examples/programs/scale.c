@@ -2,6 +2,7 @@
 #include "scale.h"
 
 #include "program.h"
+#include "ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,8 +33,20 @@ static void take(values_t *v, double value)
     v->most = fmax(v->most, value);
 }
 
+/* Own rows of a rank become those of all. */
+static int add_ranks(values_t *v)
+{
+    double sums[] = {(double)v->values, (double)v->zeros, !v->whole, v->negative, v->most > 1};
+    GNN_TRY(program_sum(5, sums));
+    if (!program_folder())
+        return GNN_OK;
+    *v = (values_t){(int64_t)sums[0], (int64_t)sums[1], sums[2] == 0, sums[3] > 0,
+                    sums[4] > 0 ? 2 : 1};
+    return GNN_OK;
+}
+
 /* Implicit zeros of a sparse matrix count like others. */
-static values_t look_at_values(const gnn_data_t *data)
+static int look_at_values(const gnn_data_t *data, values_t *to)
 {
     const gnn_sparse_t *s = gnn_data_sparse(data);
     const gnn_tensor_t *x = gnn_data_x(data);
@@ -45,17 +58,21 @@ static values_t look_at_values(const gnn_data_t *data)
             take(&v, (double)x->data[r * (x->stride ? x->stride : x->cols) + c]);
     if (s)
         v.zeros += v.values - s->indptr[s->rows];
-    return v;
+    *to = v;
+    return add_ranks(to);
 }
 
-features_t features_of(const gnn_data_t *data)
+int features_of(const gnn_data_t *data, features_t *kind)
 {
-    const values_t v = look_at_values(data);
+    values_t v;
+    GNN_TRY(look_at_values(data, &v));
     if (v.negative || 2 * v.zeros < v.values)
-        return FEATURES_REAL;
-    if (!v.whole)
-        return FEATURES_WEIGHTS;
-    return v.most <= 1 ? FEATURES_MARKS : FEATURES_COUNTS;
+        *kind = FEATURES_REAL;
+    else if (!v.whole)
+        *kind = FEATURES_WEIGHTS;
+    else
+        *kind = v.most <= 1 ? FEATURES_MARKS : FEATURES_COUNTS;
+    return GNN_OK;
 }
 
 /* Is every column the same value throughout? Standardised, nothing would be left of it. */
@@ -68,16 +85,24 @@ static int is_constant(const gnn_tensor_t *x)
     return 1;
 }
 
-scale_t scale_for(const gnn_data_t *data)
+/* Columns of own rows are not standardised, which needs all nodes. */
+int scale_for(const gnn_data_t *data, scale_t *scale)
 {
-    if (features_of(data) != FEATURES_REAL)
-        return SCALE_LENGTH;
-    return gnn_data_sparse(data) || is_constant(gnn_data_x(data)) ? SCALE_NONE : SCALE_COLUMNS;
+    features_t kind;
+    GNN_TRY(features_of(data, &kind));
+    *scale = SCALE_LENGTH;
+    if (kind == FEATURES_REAL)
+        *scale = gnn_data_sparse(data) || program_folder() || is_constant(gnn_data_x(data))
+                     ? SCALE_NONE
+                     : SCALE_COLUMNS;
+    return GNN_OK;
 }
 
 int scale_features(gnn_data_t *data, int how)
 {
-    const scale_t scale = how == SCALE_AUTO ? scale_for(data) : (scale_t)how;
+    scale_t scale = (scale_t)how;
+    if (how == SCALE_AUTO)
+        GNN_TRY(scale_for(data, &scale));
     if (scale == SCALE_ROWS)
         return gnn_data_row_normalise(data);
     if (scale == SCALE_LENGTH)
@@ -87,7 +112,8 @@ int scale_features(gnn_data_t *data, int how)
 
 int keep_words_sparsely(gnn_data_t *data)
 {
-    const values_t v = look_at_values(data);
+    values_t v;
+    GNN_TRY(look_at_values(data, &v));
     return gnn_data_x(data) && v.values > 0 && 10 * v.zeros > 9 * v.values ? gnn_data_to_sparse(data)
                                                                            : GNN_OK;
 }

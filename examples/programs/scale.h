@@ -17,10 +17,10 @@ typedef enum {
     FEATURES_REAL
 } features_t;
 
-features_t features_of(const gnn_data_t *data);
+int features_of(const gnn_data_t *data, features_t *kind);
 /* Rows of length 1, except for dense real values, whose columns are standardised unless all are
  * constant. */
-scale_t scale_for(const gnn_data_t *data);
+int scale_for(const gnn_data_t *data, scale_t *scale);
 /* SCALE_AUTO: by scale_for. */
 int scale_features(gnn_data_t *data, int how);
 

@@ -46,11 +46,23 @@ typedef struct gnn_transport {
      * agree. An error is final: no call follows it. */
     int (*exchange)(struct gnn_transport *transport, const gnn_bytes_t *send,
                     const gnn_bytes_t *receive);
+    /** Starts such an exchange and returns at once; `send`, `receive` and their memory are left
+     * alone until `finish`. Exchanges may follow before it. NULL: rows are computed after they have
+     * arrived. */
+    int (*start)(struct gnn_transport *transport, const gnn_bytes_t *send,
+                 const gnn_bytes_t *receive);
+    /** Moves started messages on, without waiting; NULL: they move by themselves. */
+    int (*advance)(struct gnn_transport *transport);
+    /** Returns when all started exchanges are complete; set where `start` is. */
+    int (*finish)(struct gnn_transport *transport);
     /** Releases the transport; called by gnn_transport_free. */
     void (*release)(struct gnn_transport *transport);
     void *user;       /**< of the implementation */
     int64_t bytes;    /**< counter: bytes sent to other ranks */
     int64_t messages; /**< counter: messages sent to other ranks */
+    /** Counter: rows of aggregations that need no other rank's, computed between `start` and
+     * `finish`. */
+    int64_t early_rows;
 } gnn_transport_t;
 
 /** A transport of one rank. A training with it has the same bits as on any count of ranks. Errors:
@@ -82,6 +94,26 @@ GNN_API void gnn_transport_free(gnn_transport_t *transport);
  * @return GNN_OK; GNN_EINVALID for a transport without ranks or functions; GNN_EMEMORY
  */
 GNN_API int gnn_context_set_ranks(gnn_context_t *context, gnn_transport_t *transport);
+
+/**
+ * Compares error codes of ranks, for work of a program outside of the library: all return
+ * the code and message of the lowest rank that has one, `rank 2: ...` on the others. A rank with an
+ * error also ends others that are in another call.
+ *
+ * @param[in] context  without ranks the code is returned unchanged
+ * @param[in] code     this rank's; the message is the last one of the library
+ * @return GNN_OK if all ranks pass it; an error's code; GNN_EINVALID: a rank is in another call
+ */
+GNN_API int gnn_ranks_agree(gnn_context_t *context, int code);
+/**
+ * Adds up values over ranks, in their order.
+ *
+ * @param[in] context     without ranks values are unchanged
+ * @param[in] count       of the values, the same on all ranks; from 0
+ * @param[in,out] values  (count) this rank's; afterwards the sums, on all ranks
+ * @return GNN_OK; GNN_EINVALID: counts differ, or a rank is in another call; GNN_EMEMORY
+ */
+GNN_API int gnn_ranks_sum(gnn_context_t *context, int64_t count, double *values);
 
 #ifdef __cplusplus
 }

@@ -151,29 +151,38 @@ static int gated_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 /* ---- over ranks ---- */
 
+/* Without a gradient that is wanted, memory of the call is not kept. */
+static bool has_backward(const gnn_op_call_t *call)
+{
+    bool wanted = false;
+    for (int k = 0; k < call->n_in; k++)
+        wanted |= call->in[k].present && call->in[k].wants_grad;
+    return call->recording && wanted;
+}
+
 /* Sums over senders in backward read what receivers of the halo saved, and their outputs. */
 static int pull_saved(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__halo_t *halo = plan->graph->wide_of;
     const size_t stride = sizeof(gnn_real_t) * (size_t)gnn__stride(&call->out[0].value);
-    if (!halo || !call->recording)
+    if (!halo || !has_backward(call))
         return GNN_OK;
     for (int k = 0; k < GNN_OP_SAVED; k++) {
         const size_t bytes = sizeof(gnn_real_t) * (size_t)plan->strategy->saved_row(plan, k);
         if (bytes) /* also without rows: the others wait */
-            GNN_TRY(gnn__halo_pull(halo, call->saved[k], bytes, bytes));
+            GNN_TRY(gnn__halo_start(halo, call->saved[k], bytes, bytes));
     }
     if (plan->has[GNN_AGGREGATE_GATE]) {
         const size_t bytes = sizeof(gnn_real_t) * (size_t)plan->out_width;
-        GNN_TRY(gnn__halo_pull(halo, call->saved[GATE_SAVED], bytes, bytes));
+        GNN_TRY(gnn__halo_start(halo, call->saved[GATE_SAVED], bytes, bytes));
     }
-    return call->out[0].keep ? gnn__halo_pull(halo, call->out[0].value.data, stride,
-                                              sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
+    return call->out[0].keep ? gnn__halo_start(halo, call->out[0].value.data, stride,
+                                               sizeof(gnn_real_t) * (size_t)call->out[0].value.cols)
                              : GNN_OK;
 }
 
 /* Name of the first part of a call that does not run over ranks; NULL: all of it does. */
-static const char *not_over_ranks(const gnn__plan_t *plan, const gnn_op_call_t *call)
+static const char *not_over_ranks(const gnn__plan_t *plan)
 {
     if (!plan->graph->wide_of)
         return "a graph that ranks do not share";
@@ -182,12 +191,7 @@ static const char *not_over_ranks(const gnn__plan_t *plan, const gnn_op_call_t *
             return "a prior of running sums";
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return "attention weights on request";
-    if (gnn__has_loop_features(plan))
-        return "features of self-loops";
-    const int k = GNN_AGGREGATE_MAP_PARAMETERS;
-    return k < call->n_in && call->in[k].present && call->in[k].wants_grad
-               ? gnn_aggregate_input_name(k)
-               : NULL;
+    return NULL;
 }
 
 /* The gradient of an edge is complete at the owner of its receiver: all ranks get it. */
@@ -205,25 +209,11 @@ static gnn__over_t over(const gnn_op_call_t *call, int *rc)
 {
     gnn__plan_t plan;
     *rc = gnn__plan(&plan, call);
-    const char *what = *rc == GNN_OK ? not_over_ranks(&plan, call) : NULL;
+    const char *what = *rc == GNN_OK ? not_over_ranks(&plan) : NULL;
     if (what)
         *rc = gnn_op_fail(call, GNN_EUNSUPPORTED,
                           "ranks: aggregate with %s is not supported over ranks", what);
     return GNN__OVER_WIDE;
-}
-
-static int forward(gnn_op_call_t *call)
-{
-    gnn__plan_t plan;
-    gnn__map_run_t run;
-    size_t bytes;
-    GNN_TRY(gnn__plan(&plan, call));
-    describe_in_profile(&plan);
-    GNN_TRY(take_rows(&plan, call, false, &run, &bytes));
-    const int rc = plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call)
-                                                : plan.strategy->forward(&plan, call);
-    call->scratch = (char *)call->scratch - bytes;
-    return rc == GNN_OK ? pull_saved(&plan, call) : rc;
 }
 
 /* The inputs that the strategy sees changed: mapped rows, running sums. */
@@ -233,6 +223,23 @@ static unsigned changed_inputs(const gnn__plan_t *plan)
     for (int p = 0; p < GNN_PRIORS; p++)
         changed |= gnn__runs(plan, p) ? 1u << (GNN_AGGREGATE_PRIOR_0 + p) : 0;
     return changed;
+}
+
+static int forward(gnn_op_call_t *call)
+{
+    gnn__plan_t plan;
+    gnn__map_run_t run;
+    size_t bytes;
+    GNN_TRY(gnn__plan(&plan, call));
+    describe_in_profile(&plan);
+    if (changed_inputs(&plan))
+        GNN_TRY(gnn__await_halo(&plan));
+    GNN_TRY(take_rows(&plan, call, false, &run, &bytes));
+    int rc = plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call)
+                                          : plan.strategy->forward(&plan, call);
+    call->scratch = (char *)call->scratch - bytes;
+    rc = rc == GNN_OK ? gnn__await_halo(&plan) : rc;
+    return rc == GNN_OK ? pull_saved(&plan, call) : rc;
 }
 
 /* The strategy's gradients of changed inputs are those of mapped rows and of running sums. */
@@ -251,9 +258,7 @@ static int plain_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (rc != GNN_OK)
         return rc;
     gnn__running_rows_grad(plan, &mapped);
-    if (plan->map)
-        gnn__map_rows_grad(plan, &mapped, &run);
-    return rc;
+    return plan->map ? gnn__map_rows_grad(plan, &mapped, &run) : GNN_OK;
 }
 
 /* With a gate, the strategy's output and its gradient are those before it. */
@@ -275,7 +280,10 @@ static int backward(gnn_op_call_t *call)
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
     describe_in_profile(&plan);
+    if (changed_inputs(&plan) || plan.has[GNN_AGGREGATE_GATE])
+        GNN_TRY(gnn__await_halo(&plan));
     GNN_TRY(plan.has[GNN_AGGREGATE_GATE] ? gated_backward(&plan, call) : plain_backward(&plan, call));
+    GNN_TRY(gnn__await_halo(&plan));
     return gather_edges(&plan);
 }
 

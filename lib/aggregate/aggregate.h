@@ -202,6 +202,30 @@ static inline const gnn_real_t *gnn__src_scale(const gnn__part_t *part, bool tra
     return transposed ? part->scale_row : part->scale_col;
 }
 
+/* ---- passes over rows ---- */
+
+/* A pass whose results do not depend on how rows are cut, as opposed to sums of chunks. */
+typedef struct gnn__row_pass {
+    /* runs rows row0 to row1 - 1, by any thread */
+    void (*rows)(const void *user, int64_t row0, int64_t row1);
+    /* over ranks: prepares the rows of the halo, of which `rows` may read nothing before; NULL:
+     * there is nothing to prepare */
+    void (*arrived)(void *user);
+    /* for kernels whose bits depend on the rows that they take together: sets pairs->phase, in
+     * which they skip rows of the other phase, and calls have whole slices. NULL: others */
+    void (*phase)(void *user, gnn__phase_t phase);
+    void *user;
+} gnn__row_pass_t;
+
+/* Runs a pass over all rows, chunk by chunk. Over ranks, while rows of the halo travel: first the
+ * rows that read none of them, then, when they have arrived, the others. */
+int gnn__pass_rows(const gnn__plan_t *plan, const gnn__pairs_t *pairs, int64_t *bounds, int threads,
+                   const gnn__row_pass_t *pass);
+/* Over ranks: returns when the rows of the halo have arrived. */
+int gnn__await_halo(const gnn__plan_t *plan);
+/* Rows of nodes that need no rows of other ranks: all of `rows` where there are no ranks. */
+int64_t gnn__rows_at_hand(const gnn__plan_t *plan, int64_t rows);
+
 /* ---- running sums of gates: once before a strategy runs and, in backward, their derivatives after
  * it; running_sums.c ---- */
 
@@ -241,7 +265,6 @@ int gnn__map_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes);
 int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_t *run);
 /* After the strategy's backward: from the gradients of `mapped` to those of `plan`, the same
  * call without a map. */
-void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped,
-                        const gnn__map_run_t *run);
+int gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, const gnn__map_run_t *run);
 
 #endif

@@ -1,5 +1,6 @@
 /* Maps of queries and keys. Mapped rows lie in front of the scratch of the strategy that runs
  * the call, so that no strategy knows of maps. */
+#include <graphs/halo.h>
 #include <lib/aggregate/aggregate.h>
 
 #include <omp.h>
@@ -221,7 +222,45 @@ int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_
     return GNN_OK;
 }
 
-void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, const gnn__map_run_t *run)
+/* Adds the parameters' gradients of rows first .. end - 1 of both sides. */
+static void add_parameters(const gnn__plan_t *plan, const gnn__plan_t *mapped, int side,
+                           int64_t first, int64_t end, gnn_tensor_t *to)
+{
+    for (int64_t i = first; i < end; i++)
+        plan->map->parameters_grad(&plan->map_shape, heads_of(plan, side),
+                                   gnn__row(&plan->in[inputs[side]], i),
+                                   gnn__row(&mapped->d[inputs[side]], i), to);
+}
+
+/* Over ranks: slice by slice of own rows, whose gradients are complete. */
+static int add_parameters_of_slices(const gnn__plan_t *plan, const gnn__plan_t *mapped)
+{
+    gnn__ranks_t *ranks = plan->graph->wide_of->ranks;
+    const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_MAP_PARAMETERS];
+    const int64_t count = d->rows * d->cols;
+    gnn__slice_sums_t sums = gnn__slice_sums(ranks, count);
+    const double *total;
+    GNN_TRY(gnn__reserve(&ranks->partial, &ranks->partial_room, count, sizeof *ranks->partial,
+                         "gradients of a slice"));
+    gnn_tensor_t partial = gnn_tensor(ranks->partial, d->rows, d->cols);
+    for (int64_t k = 0; k < gnn__slices(ranks); k++) {
+        const int64_t first = k * GNN_SLICE, end = first + gnn__slice_rows(ranks, k);
+        double *block;
+        GNN_TRY(gnn__slice_sums_next(&sums, &block));
+        memset(partial.data, 0, sizeof *partial.data * (size_t)count);
+        for (int s = 0; s < SIDES; s++)
+            add_parameters(plan, mapped, s, first, end, &partial);
+        for (int64_t c = 0; c < count; c++)
+            block[c] = (double)partial.data[c];
+        gnn__slice_sums_add(&sums, gnn__first_slice(ranks) + k);
+    }
+    GNN_TRY(gnn__slice_sums_end(&sums, &total));
+    for (int64_t c = 0; c < count; c++)
+        gnn__row(d, c / d->cols)[c % d->cols] += (gnn_real_t)total[c];
+    return GNN_OK;
+}
+
+int gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, const gnn__map_run_t *run)
 {
     const int threads = threads_of(plan);
     for (int s = 0; s < SIDES; s++) {
@@ -230,8 +269,9 @@ void gnn__map_rows_grad(const gnn__plan_t *plan, const gnn__plan_t *mapped, cons
         GNN__PARALLEL_FOR (threads, int64_t i = 0; i < (d_x->data ? x->rows : 0); i++)
             plan->map->apply_grad(&plan->map_shape, heads_of(plan, s), numbers_of(plan, run, s, i),
                                   gnn__row(x, i), gnn__row(d_y, i), gnn__row(d_x, i));
-        for (int64_t i = 0; trains(plan) && i < x->rows; i++)
-            plan->map->parameters_grad(&plan->map_shape, heads_of(plan, s), gnn__row(x, i),
-                                       gnn__row(d_y, i), &plan->d[GNN_AGGREGATE_MAP_PARAMETERS]);
+        if (trains(plan) && !plan->graph->wide_of)
+            add_parameters(plan, mapped, s, 0, x->rows,
+                           (gnn_tensor_t *)&plan->d[GNN_AGGREGATE_MAP_PARAMETERS]);
     }
+    return trains(plan) && plan->graph->wide_of ? add_parameters_of_slices(plan, mapped) : GNN_OK;
 }

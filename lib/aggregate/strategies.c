@@ -148,6 +148,93 @@ int gnn__add_partials(const gnn__plan_t *plan, const gnn_tensor_t *target, gnn_r
     return GNN_OK;
 }
 
+/* ---- passes over rows ---- */
+
+/* Slices of early rows run in about so many steps; after each, messages are moved on. */
+enum { STEPS = 16 };
+
+int gnn__await_halo(const gnn__plan_t *plan)
+{
+    return plan->graph->wide_of ? gnn__ranks_arrive(plan->graph->wide_of->ranks) : GNN_OK;
+}
+
+int64_t gnn__rows_at_hand(const gnn__plan_t *plan, int64_t rows)
+{
+    return plan->graph->wide_of ? plan->graph->wide_of->n_own : rows;
+}
+
+/* Runs the early, or the late, rows of a slice: each run of them in one call. */
+static void run_slice(const gnn__pairs_t *pairs, int64_t first, bool late, const gnn__row_pass_t *pass)
+{
+    const int64_t end = gnn__min(first + GNN_SLICE, pairs->own_rows);
+    int64_t row = first, from;
+    if (pass->phase) {
+        pass->rows(pass->user, first, end);
+        return;
+    }
+    while (row < end) {
+        while (row < end && (pairs->late[row] != 0) != late)
+            row++;
+        for (from = row; row < end && (pairs->late[row] != 0) == late;)
+            row++;
+        if (from < row)
+            pass->rows(pass->user, from, row);
+    }
+}
+
+static void run_slices(const gnn__pairs_t *pairs, int64_t first, int64_t count, bool late,
+                       int threads, const gnn__row_pass_t *pass)
+{
+    GNN__EACH_CHUNK (s, count, threads)
+        run_slice(pairs, (first + s) * GNN_SLICE, late, pass);
+}
+
+static int run_early(gnn__ranks_t *ranks, const gnn__pairs_t *pairs, int threads,
+                     const gnn__row_pass_t *pass)
+{
+    const int64_t slices = (pairs->own_rows + GNN_SLICE - 1) / GNN_SLICE,
+                  step = gnn__max(slices / STEPS, 4 * threads);
+    if (pass->phase)
+        pass->phase(pass->user, GNN__EARLY_ROWS);
+    for (int64_t first = 0; first < slices; first += step) {
+        run_slices(pairs, first, gnn__min(slices - first, step), false, threads, pass);
+        GNN_TRY(gnn__ranks_advance(ranks));
+    }
+    for (int64_t r = 0; r < pairs->own_rows && !pass->phase; r++)
+        ranks->transport->early_rows += !pairs->late[r];
+    return GNN_OK;
+}
+
+/* The halo's rows, which are empty, are the last. */
+static void run_late(const gnn__pairs_t *pairs, int threads, const gnn__row_pass_t *pass)
+{
+    if (pass->phase)
+        pass->phase(pass->user, GNN__LATE_ROWS);
+    run_slices(pairs, 0, (pairs->own_rows + GNN_SLICE - 1) / GNN_SLICE, true, threads, pass);
+    if (pairs->n_rows > pairs->own_rows)
+        pass->rows(pass->user, pairs->own_rows, pairs->n_rows);
+}
+
+int gnn__pass_rows(const gnn__plan_t *plan, const gnn__pairs_t *pairs, int64_t *bounds, int threads,
+                   const gnn__row_pass_t *pass)
+{
+    gnn__ranks_t *ranks = plan->graph->wide_of ? plan->graph->wide_of->ranks : NULL;
+    const bool early = ranks && ranks->n_flights > 0 && pairs->late;
+    if (early)
+        GNN_TRY(run_early(ranks, pairs, threads, pass));
+    GNN_TRY(gnn__await_halo(plan));
+    if (ranks && pass->arrived)
+        pass->arrived(pass->user);
+    if (early) {
+        run_late(pairs, threads, pass);
+        return GNN_OK;
+    }
+    const int64_t chunks = gnn__chunks(pairs, bounds);
+    GNN__EACH_CHUNK (c, chunks, threads)
+        pass->rows(pass->user, bounds[c], bounds[c + 1]);
+    return GNN_OK;
+}
+
 /* ---- chunks and positions ---- */
 
 int64_t gnn__most_chunks(const gnn__built_view_t *view)

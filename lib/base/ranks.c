@@ -14,6 +14,11 @@ void gnn__ranks_free(gnn__ranks_t *ranks)
     if (!ranks)
         return;
     leave(ranks);
+    for (int k = 0; k < GNN__FLIGHTS; k++) {
+        gnn_free(ranks->flights[k].messages);
+        gnn_free(ranks->flights[k].sent);
+        gnn_free(ranks->flights[k].taken);
+    }
     gnn_free(ranks->book);
     gnn_free(ranks->messages);
     gnn_free(ranks->sums);
@@ -42,10 +47,14 @@ int gnn_context_set_ranks(gnn_context_t *context, gnn_transport_t *transport)
 {
     gnn__ranks_t *made = NULL;
     GNN__NEED(context);
-    if (transport && (transport->ranks < 1 || transport->rank < 0 ||
-                      transport->rank >= transport->ranks || !transport->exchange))
+    if (transport &&
+        (transport->ranks < 1 || transport->rank < 0 || transport->rank >= transport->ranks ||
+         !transport->exchange || (transport->start && !transport->finish)))
         return gnn__error(GNN_EINVALID, "gnn_context_set_ranks: rank %d of %d%s", transport->rank,
-                          transport->ranks, transport->exchange ? "" : " without exchange");
+                          transport->ranks,
+                          !transport->exchange                     ? " without exchange"
+                          : transport->start && !transport->finish ? " with start, without finish"
+                                                                   : "");
     if (transport)
         GNN_TRY(make(&made, transport));
     gnn__ranks_free(context->ranks);
@@ -108,7 +117,7 @@ typedef struct {
 
 static int transport_failed(gnn__ranks_t *ranks, int rc)
 {
-    ranks->ended = ranks->broken = true;
+    ranks->ended = ranks->broken = ranks->failed = true;
     return gnn__error_prefix(rc, "transport %s, rank %d", ranks->transport->name,
                              ranks->transport->rank);
 }
@@ -208,11 +217,54 @@ int gnn__ranks_close(const gnn_context_t *context, int rc)
     gnn__ranks_t *ranks = context->ranks;
     if (!ranks)
         return rc;
+    const int travels = gnn__ranks_arrive(ranks);
+    rc = rc == GNN_OK ? travels : rc;
     if (!ranks->ended)
         rc = meet(ranks, "end", rc);
     ranks->split = false;
     ranks->n_own = 0;
     return rc;
+}
+
+/* ---- calls of programs ---- */
+
+int gnn_ranks_agree(gnn_context_t *context, int code)
+{
+    GNN__NEED(context);
+    if (!context->ranks || context->ranks->broken)
+        return code;
+    gnn__ranks_open(context);
+    return gnn__ranks_close(context, code);
+}
+
+static int sum_of_ranks(gnn__ranks_t *ranks, int64_t count, double *values)
+{
+    const int size = ranks->transport->ranks;
+    double *all;
+    int64_t rows;
+    if (count < 0 || !gnn__mul(size, count, &rows))
+        return gnn__error(GNN_EINVALID, "gnn_ranks_sum: expected a count from 0, got %lld",
+                          (long long)count);
+    GNN_TRY(gnn__ranks_same(ranks, "counts of values", (uint64_t)count));
+    GNN_TRY(gnn__new(&all, rows, sizeof *all, "values of ranks"));
+    const int rc = gnn__ranks_gather(ranks, values, NULL, sizeof *all * (size_t)count, all);
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++) {
+        values[k] = 0;
+        for (int r = 0; r < size; r++)
+            values[k] += all[r * count + k];
+    }
+    gnn_free(all);
+    return rc;
+}
+
+int gnn_ranks_sum(gnn_context_t *context, int64_t count, double *values)
+{
+    GNN__NEED(context);
+    GNN__NEED(values);
+    if (!context->ranks)
+        return GNN_OK;
+    gnn__ranks_open(context);
+    return gnn__ranks_close(context, sum_of_ranks(context->ranks, count, values));
 }
 
 /* ---- collective calls ---- */
@@ -230,6 +282,62 @@ int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t
     GNN_TRY(meet(ranks, call, GNN_OK));
     const int rc = ranks->transport->exchange(ranks->transport, send, receive);
     return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+/* ---- exchanges that travel ---- */
+
+static void unpack_flight(const gnn__flight_t *flight)
+{
+    for (int64_t k = 0; k < flight->rows; k++)
+        memcpy(flight->to + (size_t)k * flight->stride, flight->taken + (size_t)k * flight->bytes,
+               flight->bytes);
+}
+
+int gnn__ranks_arrive(gnn__ranks_t *ranks)
+{
+    gnn_transport_t *t = ranks->transport;
+    const int count = ranks->n_flights;
+    ranks->n_flights = 0;
+    if (count == 0 || ranks->failed)
+        return GNN_OK; /* a transport that failed has given its error */
+    const int rc = t->finish(t);
+    for (int k = 0; k < count && rc == GNN_OK; k++)
+        unpack_flight(&ranks->flights[k]);
+    return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+int gnn__ranks_advance(gnn__ranks_t *ranks)
+{
+    gnn_transport_t *t = ranks->transport;
+    const int rc = ranks->n_flights > 0 && t->advance ? t->advance(t) : GNN_OK;
+    return rc == GNN_OK ? rc : transport_failed(ranks, rc);
+}
+
+int gnn__ranks_flight(gnn__ranks_t *ranks, gnn__flight_t **flight)
+{
+    if (ranks->n_flights == GNN__FLIGHTS)
+        GNN_TRY(gnn__ranks_arrive(ranks));
+    gnn__flight_t *next = &ranks->flights[ranks->n_flights];
+    if (!next->messages)
+        GNN_TRY(gnn__new(&next->messages, 2 * (int64_t)ranks->transport->ranks,
+                         sizeof *next->messages, "messages of ranks"));
+    *flight = next;
+    return GNN_OK;
+}
+
+int gnn__ranks_start(gnn__ranks_t *ranks, const char *call, gnn__flight_t *flight)
+{
+    gnn_transport_t *t = ranks->transport;
+    const gnn_bytes_t *send = flight->messages, *receive = send + t->ranks;
+    GNN_TRY(meet(ranks, call, GNN_OK));
+    const int rc = t->start ? t->start(t, send, receive) : t->exchange(t, send, receive);
+    if (rc != GNN_OK)
+        return transport_failed(ranks, rc);
+    if (t->start)
+        ranks->n_flights++;
+    else
+        unpack_flight(flight);
+    return GNN_OK;
 }
 
 int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,

@@ -9,10 +9,26 @@
 /* The weight of a node where slices are dealt to ranks by weight, in edges. */
 enum { GNN__NODE_COST = 16 };
 
+/* Exchanges that may travel at a time. */
+enum { GNN__FLIGHTS = 16 };
+
+/* An exchange of rows that travels while the rank computes. */
+typedef struct gnn__flight {
+    gnn_bytes_t *messages; /* (2 ranks): what is sent, what is received */
+    char *sent, *taken;    /* packed rows; grow only */
+    int64_t sent_room, taken_room;
+    /* where the `rows` packed rows of `taken` go, `bytes` each at distances of `stride`; rows 0:
+     * they arrive in place */
+    char *to;
+    int64_t rows;
+    size_t stride, bytes;
+} gnn__flight_t;
+
 typedef struct gnn__ranks {
     gnn_transport_t *transport;
     bool ended;        /* an error is known to all ranks: no collective call follows */
     bool broken;       /* a rank has left, or the transport failed: no call follows at all */
+    bool failed;       /* the transport did */
     bool split;        /* rows of the running call are split; the fields below are set */
     bool own_call;     /* the running op reads rows of this rank's nodes */
     int64_t n, lo, hi; /* rows of all ranks, and those of this one */
@@ -26,6 +42,8 @@ typedef struct gnn__ranks {
     char *packed;
     gnn_real_t *partial; /* gradients of one slice */
     int64_t sums_room, packed_room, partial_room;
+    gnn__flight_t flights[GNN__FLIGHTS];
+    int n_flights; /* that travel: the first ones */
 } gnn__ranks_t;
 
 /* The ranks of a context whose running call is split by rows; NULL: there are none. */
@@ -86,6 +104,15 @@ void gnn__slice_book(int64_t n, int64_t ranks, const int64_t *before, int64_t *b
  * has ended reaches the others here. */
 int gnn__ranks_exchange(gnn__ranks_t *ranks, const char *call, const gnn_bytes_t *send,
                         const gnn_bytes_t *receive);
+/* *flight = the next exchange, whose rows and messages the caller sets. */
+int gnn__ranks_flight(gnn__ranks_t *ranks, gnn__flight_t **flight);
+/* Starts it. Its rows may be read after gnn__ranks_arrive; other collective calls may come before.
+ * */
+int gnn__ranks_start(gnn__ranks_t *ranks, const char *call, gnn__flight_t *flight);
+/* Returns when all that travels has arrived. No collective call: it may be made at any time. */
+int gnn__ranks_arrive(gnn__ranks_t *ranks);
+/* Moves on what travels, without waiting. */
+int gnn__ranks_advance(gnn__ranks_t *ranks);
 /* all = the blocks of all ranks, one after another: counts[r] elements of `bytes` bytes of rank r;
  * counts NULL: one each. */
 int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,

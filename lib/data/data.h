@@ -6,6 +6,7 @@
 #include <lib/base/base.h>
 #include <lib/data/arrays/text_file.h>
 
+#include <stdatomic.h>
 #include <strings.h>
 
 /* An array by name. */
@@ -13,6 +14,7 @@ typedef struct gnn__data_array {
     gnn_data_place_t place;
     gnn_array_t array; /* owns name and data */
     gnn_tensor_t rows; /* the values as reals; data NULL if they are integers */
+    bool borrowed;     /* data is of the set's owner */
 } gnn__data_array_t;
 
 struct gnn_split {
@@ -32,7 +34,9 @@ int gnn__type_split_fits(const gnn_node_type_t *type);
 /* The rows of one rank: a set of them has those of the arrays on nodes, and a graph from all nodes
  * to its own. */
 typedef struct gnn__data_rank {
-    int64_t n, lo;     /* nodes of all ranks, and the first of this one */
+    int64_t n, lo; /* nodes of all ranks, and the first of this one */
+    /* edges of all ranks: arrays on edges have a row for each; the first of this one */
+    int64_t m, first_edge;
     uint64_t identity; /* of the folder */
     int ranks;
     int64_t *book; /* (ranks + 1) */
@@ -68,9 +72,15 @@ struct gnn_data {
     /* the names are the nodes' only ids: the order is that of first appearance in an edge list */
     bool by_words;
     gnn__data_rank_t *rank; /* NULL: the set has all of its nodes */
+    _Atomic uint64_t sum;   /* gnn__data_sum; 0: not computed since the last change */
 };
 /* GNN_EUNSUPPORTED: the set has the rows of one rank, `what` (a past participle) needs all. */
 int gnn__data_whole(const gnn_data_t *data, const char *what);
+
+/* A hash of the graphs, features and arrays of reals, computed at the first call after a change. */
+uint64_t gnn__data_sum(const gnn_data_t *data);
+/* Every function that changes what gnn__data_sum reads calls it. */
+void gnn__data_changed(gnn_data_t *data);
 
 /* ---- links ---- */
 
@@ -207,6 +217,9 @@ int gnn__data_one_graph(const gnn_data_t *data, const char *what);
 /* Rows of arrays on nodes, edges or graphs; -1: any count. */
 int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
+/* gnn_data_array_set of values that are neither copied nor checked and stay with the set's owner:
+ * integers, or reals of the library's type. */
+int gnn__data_array_borrow(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);
 /* Sets the edge array `name` of `cols` reals per edge, from values in the order of the graph's
  * edges. */
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);

@@ -13,7 +13,7 @@ int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place)
     if (place == GNN_ON_NODES)
         return data->n;
     if (place == GNN_ON_EDGES)
-        return gnn_graph_n_edges(data->graph);
+        return data->rank ? data->rank->m : gnn_graph_n_edges(data->graph);
     if (place == GNN_ON_TYPES)
         return -1;
     return gnn_graph_n_segments(data->graph) ? gnn_graph_n_segments(data->graph) : 1;
@@ -22,7 +22,8 @@ int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place)
 static void free_array(gnn__data_array_t *a)
 {
     gnn_free((char *)a->array.name);
-    gnn_free((void *)a->array.data);
+    if (!a->borrowed)
+        gnn_free((void *)a->array.data);
 }
 
 void gnn__data_free_arrays(gnn_data_t *data)
@@ -127,12 +128,10 @@ static int copy_array(gnn__data_array_t *to, const gnn_array_t *from)
     return GNN_OK;
 }
 
-int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
+/* Adds `made`, or frees it. */
+static int put(gnn_data_t *data, gnn__data_array_t made, int rc)
 {
-    gnn__data_array_t made = {.place = place};
-    GNN_TRY(check(data, place, array));
-    int rc = copy_array(&made, array);
-    gnn__data_array_t *before = find(data, place, array->name);
+    gnn__data_array_t *before = find(data, made.place, made.array.name);
     if (rc == GNN_OK && !before)
         rc = gnn__room(&data->arrays, data->n_arrays, &data->arrays_room, sizeof *data->arrays,
                        "a list of arrays");
@@ -140,12 +139,35 @@ int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array
         free_array(&made);
         return rc;
     }
+    gnn__data_changed(data);
     if (before)
         free_array(before);
     else
         before = &data->arrays[data->n_arrays++];
     *before = made;
     return GNN_OK;
+}
+
+int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
+{
+    gnn__data_array_t made = {.place = place};
+    GNN_TRY(check(data, place, array));
+    const int rc = copy_array(&made, array);
+    return put(data, made, rc);
+}
+
+int gnn__data_array_borrow(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
+{
+    gnn__data_array_t made = {.place = place, .array = *array, .borrowed = true};
+    char *name;
+    GNN_TRY(check(data, place, array));
+    GNN_TRY(gnn__strdup(&name, array->name));
+    made.array.name = name;
+    const int64_t rows = array->ndim > 0 ? array->shape[0] : 1;
+    if (array->dtype == GNN__REAL_DTYPE)
+        made.rows =
+            gnn_tensor((gnn_real_t *)(uintptr_t)array->data, rows, array->count / gnn__max(rows, 1));
+    return put(data, made, GNN_OK);
 }
 
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values)

@@ -483,6 +483,7 @@ int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels)
     if (rc == GNN_OK)
         rc = gnn__room(&data->arrays, data->n_arrays, &data->arrays_room, sizeof *data->arrays,
                        "a list of arrays");
+    gnn__data_changed(data);
     if (rc == GNN_OK)
         commit(data, made);
     gnn_data_free(made);

@@ -140,6 +140,7 @@ int gnn_data_reorder(gnn_data_t *data)
     before = *data;
     *data = made;
     made = before;
+    gnn__data_changed(data);
     data->order = order;
     data->edge_order = edges;
     order = edges = NULL;

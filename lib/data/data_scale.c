@@ -24,6 +24,7 @@ static int divide_rows(gnn_data_t *data, bool by_length)
 {
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
+    gnn__data_changed(data);
     GNN_TRY(gnn__data_own_features(data));
     const gnn_sparse_t *s = &data->sparse;
     for (int64_t r = 0; r < data->n; r++) {
@@ -103,6 +104,7 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     if (split < -1 || split >= data->split->count)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
                           (long long)split, (long long)data->split->count);
+    gnn__data_changed(data);
     GNN_CHECK(gnn__data_own_features(data));
     GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
     GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
@@ -153,6 +155,7 @@ int gnn_data_to_sparse(gnn_data_t *data)
                 indices[at] = (int32_t)c;
                 values[at++] = gnn__row(x, r)[c];
             }
+    gnn__data_changed(data);
     if (!data->borrowed_x)
         gnn_free(x->data);
     data->sparse = (gnn_sparse_t){x->rows, x->cols, indptr, indices, values};

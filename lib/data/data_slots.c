@@ -26,6 +26,7 @@ int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *gra
     GNN_TRY(gnn__new(&slots, count, sizeof *slots, "graphs of slots"));
     for (int64_t k = 0; k < count; k++)
         slots[k] = graphs[k];
+    gnn__data_changed(data);
     gnn__data_free_slots(data);
     data->slots = slots;
     data->n_slots = count;

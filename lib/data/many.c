@@ -122,6 +122,7 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
     gnn_free(degree);
     if (rc == GNN_OK) {
         gnn_data_t old = *data;
+        gnn__data_changed(data);
         data->x = made.x;
         data->sparse = made.sparse;
         data->features = made.features;

@@ -1,6 +1,7 @@
 /* The rows of one rank of a folder as a set. Arrays on nodes are mapped, and only their own rows
  * are read; checksums are read by all ranks, each some of the files, whose pages are dropped. */
 #include <lib/data/partition.h>
+#include <math.h>
 
 /* The arrays that a set or its graph borrows. */
 typedef struct {
@@ -101,13 +102,37 @@ static int take_graph(gnn_data_t *data, gnn_partition_folder_t *f,
     return rc;
 }
 
+/* Reals of own edges; other ranks check theirs. */
+static int check_edges(const gnn_data_t *data, const gnn_array_t *array)
+{
+    const int64_t cols = array->count / gnn__max(array->shape[0], 1), from = data->rank->first_edge;
+    const gnn_real_t *values = array->data;
+    for (int64_t k = from * cols; k < (from + gnn_graph_n_edges(data->graph)) * cols; k++)
+        if (!isfinite(values[k]))
+            return gnn__error(GNN_ENUMERIC, "array %.80s: %g at row %lld, column %lld", array->name,
+                              (double)values[k], (long long)(k / cols), (long long)(k % cols));
+    return GNN_OK;
+}
+
+/* Models read the rows of own edges alone, so that the others' pages stay on disk. */
+static int take_edges(gnn_data_t *data, const gnn_array_t *array)
+{
+    if (gnn__element(array->dtype)->integer)
+        return gnn__data_array_borrow(data, GNN_ON_EDGES, array);
+    if (array->dtype != GNN__REAL_DTYPE) /* written in another precision */
+        return gnn_data_array_set(data, GNN_ON_EDGES, array);
+    GNN_TRY(check_edges(data, array));
+    return gnn__data_array_borrow(data, GNN_ON_EDGES, array);
+}
+
 /* Own rows of an array on nodes; other arrays are whole. */
 static int take_array(gnn_data_t *data, const gnn_partition_folder_t *f,
                       const gnn__folder_item_t *item)
 {
     gnn_array_t array = item->array;
     const char *file = array.name, *name = strchr(item->name, '.');
-    const bool nodes = strncmp(item->name, "node.", 5) == 0;
+    const bool nodes = strncmp(item->name, "node.", 5) == 0,
+               edges = strncmp(item->name, "edge.", 5) == 0;
     if (!name)
         return GNN_OK;
     array.name = name + 1;
@@ -118,27 +143,15 @@ static int take_array(gnn_data_t *data, const gnn_partition_folder_t *f,
         array.shape[0] = data->n;
         array.count = data->n * row;
     }
-    const int rc = gnn_data_array_set(data, nodes ? GNN_ON_NODES : GNN_ON_GRAPHS, &array);
+    const int rc = edges ? take_edges(data, &array)
+                         : gnn_data_array_set(data, nodes ? GNN_ON_NODES : GNN_ON_GRAPHS, &array);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", file);
-}
-
-/* Ranks hold values on edges whole, which a set of own rows does not: they are left out, and
- * models that name them fail. */
-static int leave_out(gnn_data_t *data, const gnn__folder_item_t *item)
-{
-    char *text;
-    GNN_TRY(gnn__asprintf(&text, "%s%s%s (on edges)", data->unread ? data->unread : "",
-                          data->unread ? ", " : "", strchr(item->name, '.') + 1));
-    gnn_free(data->unread);
-    data->unread = text;
-    return GNN_OK;
 }
 
 static int take_arrays(gnn_data_t *data, const gnn_partition_folder_t *f)
 {
     for (int64_t k = 0; k < f->count; k++)
-        GNN_TRY(strncmp(f->items[k].name, "edge.", 5) == 0 ? leave_out(data, &f->items[k])
-                                                           : take_array(data, f, &f->items[k]));
+        GNN_TRY(take_array(data, f, &f->items[k]));
     return GNN_OK;
 }
 
@@ -161,6 +174,7 @@ static int make_rank(gnn_data_t *data, const gnn__ranks_t *ranks, const gnn_part
     GNN_TRY(gnn__new(&data->rank->book, size + 1, sizeof *data->rank->book, "rows of ranks"));
     GNN_TRY(gnn_partition_folder_book(f, size, data->rank->book));
     data->rank->n = f->sizes.nodes;
+    data->rank->m = f->sizes.edges;
     data->rank->identity = f->sum;
     data->rank->ranks = size;
     data->rank->lo = data->rank->book[rank];
@@ -181,6 +195,7 @@ static int read_rows(gnn_data_t *data, gnn__ranks_t *ranks, const char *path)
     GNN_CHECK(take_labels(data, f, &rows));
     GNN_CHECK(take_masks(data, f, &rows));
     GNN_CHECK(gnn__folder_classes(data, f));
+    data->rank->first_edge = rows.indptr[0];
     GNN_CHECK(take_graph(data, f, &rows));
     GNN_CHECK(take_arrays(data, f));
 done:

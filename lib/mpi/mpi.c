@@ -1,4 +1,5 @@
-/* The transport over MPI. Messages are sent in pieces, since MPI counts elements by int. */
+/* The transport over MPI. Messages are sent in pieces, since MPI counts elements by int; those of
+ * two ranks arrive in the order of their exchanges. */
 #include <gnn/mpi.h>
 #include <gnn/op.h>
 
@@ -13,8 +14,8 @@ typedef struct {
     MPI_Comm comm;
     MPI_Request *requests;
     MPI_Status *statuses; /* gcc takes MPICH's MPI_STATUSES_IGNORE for an array that is too short */
-    size_t room;
-    int finalises; /* this transport initialised MPI */
+    size_t room, travelling; /* requests of started exchanges: the first ones */
+    int finalises;           /* this transport initialised MPI */
 } mpi_t;
 
 /* The error of a function of MPI, with its message. */
@@ -42,23 +43,21 @@ static int make_room(mpi_t *m, size_t count)
 {
     if (count <= m->room)
         return GNN_OK;
-    MPI_Request *requests = malloc(count * sizeof *requests);
-    MPI_Status *statuses = malloc(count * sizeof *statuses);
-    if (!requests || !statuses) {
-        free(requests);
-        free(statuses);
+    count += count / 2;
+    MPI_Request *requests = realloc(m->requests, count * sizeof *requests);
+    if (requests)
+        m->requests = requests;
+    MPI_Status *statuses = realloc(m->statuses, count * sizeof *statuses);
+    if (statuses)
+        m->statuses = statuses;
+    if (!requests || !statuses)
         return no_memory();
-    }
-    free(m->requests);
-    free(m->statuses);
-    m->requests = requests;
-    m->statuses = statuses;
     m->room = count;
     return GNN_OK;
 }
 
 /* Starts all pieces of a message to or from rank r. */
-static int start(mpi_t *m, int r, const gnn_bytes_t *message, int sends, size_t *count)
+static int start_message(mpi_t *m, int r, const gnn_bytes_t *message, int sends, size_t *count)
 {
     for (size_t at = 0; at < message->size; at += PIECE) {
         const size_t left = message->size - at;
@@ -73,26 +72,59 @@ static int start(mpi_t *m, int r, const gnn_bytes_t *message, int sends, size_t 
     return GNN_OK;
 }
 
-static int exchange(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+/* Starts an exchange; its requests are those from m->travelling to *count - 1. */
+static int start_all(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive,
+                     size_t *count)
 {
     mpi_t *m = t->user;
-    size_t count = 0;
+    *count = m->travelling;
     for (int r = 0; r < t->ranks; r++)
-        count += pieces_of(&send[r]) + pieces_of(&receive[r]);
-    int rc = make_room(m, count);
-    count = 0;
+        *count += pieces_of(&send[r]) + pieces_of(&receive[r]);
+    int rc = make_room(m, *count);
+    *count = m->travelling;
     for (int r = 0; r < t->ranks && rc == GNN_OK; r++)
-        rc = start(m, r, &receive[r], 0, &count);
+        rc = start_message(m, r, &receive[r], 0, count);
     for (int r = 0; r < t->ranks && rc == GNN_OK; r++) {
-        rc = start(m, r, &send[r], 1, &count);
+        rc = start_message(m, r, &send[r], 1, count);
         if (r != t->rank && send[r].size) {
             t->bytes += (int64_t)send[r].size;
             t->messages++;
         }
     }
-    if (rc != GNN_OK)
-        return rc;
-    return failed(MPI_Waitall((int)count, m->requests, m->statuses), "MPI_Waitall");
+    return rc;
+}
+
+static int exchange(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    mpi_t *m = t->user;
+    size_t count;
+    GNN_TRY(start_all(t, send, receive, &count));
+    return failed(MPI_Waitall((int)(count - m->travelling), m->requests + m->travelling, m->statuses),
+                  "MPI_Waitall");
+}
+
+static int start(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    size_t count;
+    GNN_TRY(start_all(t, send, receive, &count));
+    ((mpi_t *)t->user)->travelling = count;
+    return GNN_OK;
+}
+
+/* Without a thread of its own MPI moves large messages on in its functions alone. */
+static int advance(gnn_transport_t *t)
+{
+    mpi_t *m = t->user;
+    int done;
+    return failed(MPI_Testall((int)m->travelling, m->requests, &done, m->statuses), "MPI_Testall");
+}
+
+static int finish(gnn_transport_t *t)
+{
+    mpi_t *m = t->user;
+    const int count = (int)m->travelling;
+    m->travelling = 0;
+    return failed(MPI_Waitall(count, m->requests, m->statuses), "MPI_Waitall");
 }
 
 static void release(gnn_transport_t *t)
@@ -135,8 +167,13 @@ int gnn_transport_mpi(gnn_transport_t **transport)
         return rc;
     }
     MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
-    m->transport =
-        (gnn_transport_t){.name = "mpi", .exchange = exchange, .release = release, .user = m};
+    m->transport = (gnn_transport_t){.name = "mpi",
+                                     .exchange = exchange,
+                                     .start = start,
+                                     .advance = advance,
+                                     .finish = finish,
+                                     .release = release,
+                                     .user = m};
     MPI_Comm_rank(m->comm, &m->transport.rank);
     MPI_Comm_size(m->comm, &m->transport.ranks);
     *transport = &m->transport;

@@ -1,5 +1,5 @@
 /* Rows per edge: node rows gathered to edges, and edge features of self-loops. */
-#include <graphs/graph.h>
+#include <graphs/halo.h>
 #include <lib/ops/support.h>
 
 #include <omp.h>
@@ -141,11 +141,15 @@ const gnn_op_t gnn__op_edge_rows = {.name = "edge_rows",
 /* Edge features with self-loops, (m x d) -> (m + n x d), as PyG's default fill_value "mean". Row m
  * + i, of the self-loop that is added at receiver i, is the mean of the rows of its edges from
  * other nodes, 0 if it has none. Self-loops i -> i of the graph get the same mean: PyG removes them
- * and adds new ones, so their own features are not read. All other rows are copied. */
+ * and adds new ones, so their own features are not read. All other rows are copied. Over ranks i is
+ * a row of the graph with the halo: an aggregation reads the self-loops of own receivers alone, and
+ * backward completes the gradients of edges at the owner of their receivers, from which all ranks
+ * get them. */
 
 static const gnn_graph_t *graph_of(const gnn_op_call_t *call)
 {
-    return ((const gnn__loop_rows_settings_t *)call->attributes)->graph;
+    const gnn_graph_t *graph = ((const gnn__loop_rows_settings_t *)call->attributes)->graph;
+    return graph->halo ? graph->halo->wide : graph;
 }
 
 static const gnn__built_view_t *loop_view_of(const gnn_op_call_t *call)
@@ -384,7 +388,9 @@ static int loop_rows_backward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, 2 * dy->rows * dy->cols);
     GNN__PARALLEL_FOR_AS (threads, schedule(dynamic, RECEIVERS_AT_ONCE), int64_t i = 0; i < n; i++)
         edge_grads(call, view, i);
-    return GNN_OK;
+    return graph_of(call)->wide_of
+               ? gnn__halo_gather_edges(graph_of(call)->wide_of, &call->in[0].grad)
+               : GNN_OK;
 }
 
 const gnn_op_t gnn__op_loop_rows = {.name = "loop_rows",

@@ -1,6 +1,7 @@
 /* The exchange of rows around an aggregation over ranks. halo_rows appends the halo's rows, pulled
  * from their owners; its gradient is that of the own rows, which are complete. own_rows drops them;
- * in backward it pulls the gradients of the halo's receivers instead. */
+ * in backward it pulls the gradients of the halo's receivers instead. Both start the exchange:
+ * while rows travel, the aggregation computes those that need none of them. */
 #include <graphs/halo.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
@@ -20,10 +21,11 @@ static gnn_tensor_t own_of(const gnn_tensor_t *t, const gnn__halo_t *halo)
     return (gnn_tensor_t){t->data, halo->n_own, t->cols, gnn__stride(t)};
 }
 
+/* The aggregation that reads these rows awaits them. */
 static int pull(const gnn_op_call_t *call, const gnn_tensor_t *t)
 {
-    return gnn__halo_pull(halo_of(call), t->data, sizeof(gnn_real_t) * (size_t)gnn__stride(t),
-                          sizeof(gnn_real_t) * (size_t)t->cols);
+    return gnn__halo_start(halo_of(call), t->data, sizeof(gnn_real_t) * (size_t)gnn__stride(t),
+                           sizeof(gnn_real_t) * (size_t)t->cols);
 }
 
 static int check_rows(const gnn_op_call_t *call, const char *name, int64_t rows)

@@ -59,12 +59,17 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     return rc;
 }
 
-/* Plans assume all threads of the context; loops may use fewer (base/adaptive_threads.c). */
+/* Plans assume all threads of the context; loops may use fewer (base/adaptive_threads.c). Over
+ * ranks nothing travels to the memory of the tape afterwards, also after an error. */
 static int run_adaptively(gnn_tape_t *tape, int (*run)(gnn_tape_t *tape, void *scratch), void *scratch)
 {
     gnn__adaptive_begin(tape->context);
-    const int rc = run(tape, scratch);
+    int rc = run(tape, scratch);
     gnn__adaptive_end(tape->context);
+    if (tape->context->ranks) {
+        const int travels = gnn__ranks_arrive(tape->context->ranks);
+        rc = rc == GNN_OK ? travels : rc;
+    }
     return rc;
 }
 

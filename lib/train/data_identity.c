@@ -18,39 +18,15 @@ static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
 
 /* ---- over ranks: what all must hold ---- */
 
-static void hash_pairs(uint64_t *sum, const gnn__pairs_t *pairs)
-{
-    if (gnn__pairs_form(pairs) != GNN__EDGES)
-        return;
-    gnn__hash_add(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
-    gnn__hash_add(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
-}
-
-static void hash_rows(uint64_t *sum, const gnn_tensor_t *dense, const gnn_sparse_t *sparse)
-{
-    for (int64_t r = 0; dense && r < dense->rows; r++)
-        gnn__hash_add(sum, gnn__row(dense, r), (size_t)dense->cols * sizeof *dense->data);
-    if (!sparse)
-        return;
-    const size_t stored = (size_t)sparse->indptr[sparse->rows];
-    gnn__hash_add(sum, sparse->indptr, (size_t)(sparse->rows + 1) * sizeof *sparse->indptr);
-    gnn__hash_add(sum, sparse->indices, stored * sizeof *sparse->indices);
-    if (sparse->values)
-        gnn__hash_add(sum, sparse->values, stored * sizeof *sparse->values);
-}
-
 int gnn__ranks_same_data(gnn__ranks_t *ranks, const gnn__training_set_t *set)
 {
-    const gnn_graph_t *graph = set->graph;
     if (set->data->rank) /* checked when it was opened; a whole set on another rank differs */
         return gnn__ranks_same(ranks, "data sets", set->data->rank->identity);
-    const int64_t sizes[] = {set->nodes, set->classes, graph->base.n_parts};
+    const int64_t sizes[] = {set->nodes, set->classes};
+    const uint64_t whole = gnn__data_sum(set->data);
     uint64_t sum = GNN__HASH_START;
     gnn__hash_add(&sum, sizes, sizeof sizes);
-    for (int64_t p = 0; p < graph->base.n_parts; p++)
-        hash_pairs(&sum, &graph->base.parts[p].pairs);
-    for (int64_t k = 0; k < set->n_inputs; k++)
-        hash_rows(&sum, set->inputs[k].whole.dense, set->inputs[k].whole.sparse);
+    gnn__hash_add(&sum, &whole, sizeof whole);
     if (set->labels)
         gnn__hash_add(&sum, set->labels, (size_t)set->rows * sizeof *set->labels);
     for (int part = GNN_TRAIN; part <= GNN_TEST; part++)

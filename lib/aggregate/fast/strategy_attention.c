@@ -205,16 +205,58 @@ static gnn_real_t *zeroed(gnn_real_t *sums, int64_t count)
     return sums;
 }
 
+typedef struct {
+    const gnn__plan_t *plan;
+    const attention_run_t *run;
+    const gnn__attention_t *a;
+    gnn__pass_t pass;
+    int threads;
+} rows_pass_t;
+
+/* Rows of a pass without sums of chunks. */
+static void attend_rows(const void *user, int64_t row0, int64_t row1)
+{
+    const rows_pass_t *pass = user;
+    const gnn__attention_rows_t *kernels = gnn__attention_rows();
+    gnn_real_t *scratch = pass->run->scratch + omp_get_thread_num() * pass->run->scratch_size;
+    if (pass->pass == GNN__FORWARD)
+        kernels->forward(pass->a, row0, row1, scratch);
+    else
+        kernels->send(pass->a, row0, row1, scratch);
+}
+
+/* For rows from `first` to `end` - 1. */
+static void compute_delta(const attention_run_t *run, const gnn__attention_t *a, int64_t first,
+                          int64_t end, int threads)
+{
+    const gnn__attention_rows_t *kernels = gnn__attention_rows();
+    const int64_t per = 256, blocks = (end - first + per - 1) / per;
+    GNN__PARALLEL_FOR (threads, int64_t b = 0; b < blocks; b++)
+        kernels->delta(a, first + b * per, gnn__min(first + b * per + per, end), run->delta);
+}
+
+static void compute_delta_of_halo(void *user)
+{
+    const rows_pass_t *pass = user;
+    const int64_t end = pass->plan->graph->n_dst;
+    if (pass->pass == GNN__SEND)
+        compute_delta(pass->run, pass->a, gnn__rows_at_hand(pass->plan, end), end, pass->threads);
+}
+
 static int run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
                     gnn__pass_t pass, int threads)
 {
+    rows_pass_t rows = {plan, run, a, pass, threads};
+    if (pass != GNN__RECEIVE)
+        return gnn__pass_rows(
+            plan, &a->pairs, run->bounds, threads,
+            &(gnn__row_pass_t){.rows = attend_rows, .arrived = compute_delta_of_halo, .user = &rows});
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
-    const bool parameters =
-        pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS);
-    const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0,
-                  keys = pass == GNN__RECEIVE && run->keys.row_partials ? run->keys.parameters : 0,
-                  values = pass == GNN__RECEIVE && run->values.partials ? run->values.parameters : 0;
+    const bool parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS);
+    const int64_t sums = run->prior.sums ? a->heads * run->prior.stride : 0,
+                  keys = run->keys.row_partials ? run->keys.parameters : 0,
+                  values = run->values.partials ? run->values.parameters : 0;
     GNN__EACH_CHUNK (c, chunks, threads) {
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size;
         const gnn__row_sums_t own = {
@@ -222,12 +264,7 @@ static int run_rows(const gnn__plan_t *plan, const attention_run_t *run, const g
             zeroed(sums ? run->prior.partials + c * sums : NULL, sums),
             zeroed(keys ? run->keys.row_partials + c * keys : NULL, keys),
             zeroed(values ? run->values.partials + c * values : NULL, values)};
-        if (pass == GNN__FORWARD)
-            kernels->forward(a, run->bounds[c], run->bounds[c + 1], scratch);
-        else if (pass == GNN__RECEIVE)
-            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, &own);
-        else
-            kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
+        kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, &own);
     }
     if (parameters)
         GNN_TRY(gnn__add_partials(plan, &plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks,
@@ -281,15 +318,6 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
-                          const gnn__attention_t *a, int threads)
-{
-    const gnn__attention_rows_t *kernels = gnn__attention_rows();
-    const int64_t n = plan->graph->n_dst, per = 256, blocks = (n + per - 1) / per;
-    GNN__PARALLEL_FOR (threads, int64_t b = 0; b < blocks; b++)
-        kernels->delta(a, b * per, gnn__min(b * per + per, n), run->delta);
-}
-
 /* Gradients that tiles write, and that are not zeroed before. */
 static unsigned written_by_tiles(const gnn__plan_t *plan, gnn__attention_t *a)
 {
@@ -318,7 +346,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     gnn__distance_keys_fill(plan, true, &run.prior, &run.keys, threads, &a);
     gnn__distance_values_fill(plan, &run.values, &a);
-    compute_delta(plan, &run, &a, threads);
+    compute_delta(&run, &a, 0, gnn__rows_at_hand(plan, plan->graph->n_dst), threads);
     sink_grad(plan, a.grad.lse, run.delta);
     const bool by_distance = run.prior.sums || run.keys.partials || run.values.partials ||
                              run.keys.row_partials || a.keys.d_q.at,

@@ -3,6 +3,7 @@
  * right already, then one pass by receiver; backward one pass over receivers without edges,
  * one by receiver unless scores are additive, and one by sender unless receivers have done its
  * work. */
+#include <graphs/halo.h>
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/lane_edges.h>
 #include <lib/aggregate/strategies.h>
@@ -186,6 +187,7 @@ typedef struct lane_run {
     gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: not needed */
     gnn_real_t *d_a;                      /* chunks x heads * d_k */
     gnn__lane_edges_t edges;
+    bool has_halo; /* over ranks: the halo's rows are packed, or have their records */
 } lane_run_t;
 
 /* Everything that needs no memory. */
@@ -311,54 +313,75 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 enum { ROWS_AT_ONCE = 256, EDGES_AT_ONCE = 1024 };
 
-/* Copies `from`, heads of width d, if `copy` is there, and points `to` to the copy. */
-static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t cols,
+/* Rows of nodes: those at hand, or those of the halo, which are none without ranks. */
+typedef struct {
+    int64_t first, end;
+} nodes_t;
+
+static nodes_t nodes_at_hand(const gnn__plan_t *plan, int64_t rows)
+{
+    return (nodes_t){0, gnn__rows_at_hand(plan, rows)};
+}
+
+static nodes_t nodes_of_halo(const gnn__plan_t *plan, int64_t rows)
+{
+    return (nodes_t){gnn__rows_at_hand(plan, rows), rows};
+}
+
+/* Copies rows of `from`, heads of width d, if `copy` is there, and points `to` to the copy. */
+static void pack(const gnn__matrix_t *from, nodes_t nodes, int64_t d, int64_t cols,
                  const lane_run_t *run, gnn_real_t *copy, gnn__matrix_t *to, int threads)
 {
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
-    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    const int64_t pieces = (nodes.end - nodes.first + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     if (!copy)
         return;
     *to = (gnn__matrix_t){copy, cols};
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
-        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
-        kernels->pack(from, i0, gnn__min(i1, rows), run->a.heads, d, run->l.width, to, cols);
+        const int64_t i0 = nodes.first + k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernels->pack(from, i0, gnn__min(i1, nodes.end), run->a.heads, d, run->l.width, to, cols);
     }
 }
 
-/* Runs a kernel over the rows of nodes. */
-static void sweep(const lane_run_t *run, int64_t rows, int threads,
+/* Runs a kernel over rows of nodes. */
+static void sweep(const lane_run_t *run, nodes_t nodes, int threads,
                   void (*kernel)(const gnn__lanes_t *, int64_t, int64_t, gnn_real_t *))
 {
-    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    const int64_t pieces = (nodes.end - nodes.first + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < pieces; k++) {
-        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
-        kernel(&run->l, i0, gnn__min(i1, rows),
+        const int64_t i0 = nodes.first + k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernel(&run->l, i0, gnn__min(i1, nodes.end),
                run->scratch + omp_get_thread_num() * run->scratch_size);
     }
 }
 
-static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
+static void pack_nodes(lane_run_t *run, nodes_t dst, nodes_t src, int threads)
 {
-    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
     const int64_t d_k = run->choice->score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
-    pack(&run->a.q, n_dst, d_k, run->l.key_numbers, run, run->q, &run->l.q, threads);
-    pack(&run->a.k, n_src, d_k, run->l.key_numbers, run, run->k, &run->l.k, threads);
-    pack(&run->a.v, n_src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
+    pack(&run->a.q, dst, d_k, run->l.key_numbers, run, run->q, &run->l.q, threads);
+    pack(&run->a.k, src, d_k, run->l.key_numbers, run, run->k, &run->l.k, threads);
+    pack(&run->a.v, src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
     if (run->choice->copies_values && run->choice->one_matrix)
         run->l.v = run->l.k;
+    if (run->l.key_factors)
+        sweep(run, src, threads, gnn__attention_lanes()->factors);
+}
+
+static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
+{
+    const int64_t d_k = run->choice->score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
+    pack_nodes(run, nodes_at_hand(plan, plan->graph->n_dst),
+               nodes_at_hand(plan, plan->graph->n_src), threads);
     gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
     if (run->l.edge_logits.at)
-        sweep(run, plan->graph->n_edges, threads, gnn__attention_lanes()->edge_logits);
+        sweep(run, (nodes_t){0, plan->graph->n_edges}, threads, gnn__attention_lanes()->edge_logits);
     if (run->l.edge_logits.at && gnn__has_loop_features(plan))
         gnn__lane_loop_logits(plan, &run->l, threads);
-    if (run->l.key_factors)
-        sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
         const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_SCORE_PARAMETERS];
         const gnn__matrix_t flat = {a->data, a->rows * a->cols};
         gnn__matrix_t to;
-        pack(&flat, 1, d_k, run->l.key_numbers, run, run->weights, &to, 1);
+        pack(&flat, (nodes_t){0, 1}, d_k, run->l.key_numbers, run, run->weights, &to, 1);
         run->l.weights = run->weights;
     }
 }
@@ -367,6 +390,48 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
 static int64_t per_group(const gnn__pairs_t *pairs, int64_t groups)
 {
     return gnn__max(gnn__per_chunk(pairs), (pairs->count + pairs->n_rows) / groups + 1);
+}
+
+typedef struct {
+    const gnn__plan_t *plan;
+    lane_run_t *run;
+    gnn__pass_t pass;
+    int threads;
+} lane_pass_t;
+
+/* Rows of a pass without sums of chunks. */
+static void lane_rows(const void *user, int64_t row0, int64_t row1)
+{
+    const lane_pass_t *pass = user;
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    gnn_real_t *scratch = pass->run->scratch + omp_get_thread_num() * pass->run->scratch_size;
+    if (pass->pass == GNN__FORWARD)
+        kernels->forward(&pass->run->l, row0, row1, scratch);
+    else
+        kernels->send(&pass->run->l, row0, row1, scratch, NULL, NULL);
+}
+
+static void lane_phase(void *user, gnn__phase_t phase)
+{
+    const lane_pass_t *pass = user;
+    pass->run->a.pairs.phase = phase;
+    pass->run->l.early_rows =
+        phase == GNN__EARLY_ROWS ? &pass->plan->graph->wide_of->ranks->transport->early_rows : NULL;
+}
+
+/* Packs the rows of the halo; before the pass by sender they get their records. The first part has
+ * done so for the others. */
+static void lane_halo(void *user)
+{
+    const lane_pass_t *pass = user;
+    const gnn_graph_t *graph = pass->plan->graph;
+    if (!pass->run->has_halo && pass->pass == GNN__FORWARD)
+        pack_nodes(pass->run, nodes_of_halo(pass->plan, graph->n_dst),
+                   nodes_of_halo(pass->plan, graph->n_src), pass->threads);
+    if (!pass->run->has_halo && pass->pass == GNN__SEND)
+        sweep(pass->run, nodes_of_halo(pass->plan, graph->n_dst), pass->threads,
+              gnn__attention_lanes()->prepare);
+    pass->run->has_halo = true;
 }
 
 static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass, int threads)
@@ -381,8 +446,20 @@ static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pa
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    lane_pass_t rows = {plan, run, pass, threads};
     gnn__attention_part(plan, p, pass, &run->a);
     const gnn__pairs_t *pairs = &run->a.pairs;
+    if (pass != GNN__RECEIVE && !parameters && !edges)
+        return gnn__pass_rows(
+            plan, pairs, run->bounds, threads,
+            &(gnn__row_pass_t){.rows = lane_rows,
+                               .arrived = lane_halo,
+                               .phase = run->choice->score == GNN__SCORE_ADDITIVE ? lane_phase : NULL,
+                               .user = &rows});
+    if (pass == GNN__SEND) {
+        GNN_TRY(gnn__await_halo(plan));
+        lane_halo(&rows);
+    }
     const int64_t per = both ? per_group(pairs, run->l.groups) : gnn__per_chunk(pairs),
                   chunks = gnn__pairs_chunks(pairs, per, run->bounds);
     GNN__EACH_CHUNK (c, chunks, threads) {
@@ -395,9 +472,7 @@ static int run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pa
             memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
         if (edges)
             memset(d_edges, 0, sizeof *d_edges * (size_t)run->edges.size);
-        if (pass == GNN__FORWARD)
-            kernels->forward(&run->l, row0, row1, scratch);
-        else if (transposed)
+        if (transposed)
             kernels->send(&run->l, row0, row1, scratch, d_a, d_edges);
         else
             kernels->receive(&run->l, row0, row1, scratch, d_a, d_edges, d_senders);
@@ -490,7 +565,9 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                             ? 1
                             : gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
-    sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
+    pack_nodes(&run, nodes_of_halo(plan, plan->graph->n_dst),
+               nodes_of_halo(plan, plan->graph->n_src), threads);
+    sweep(&run, nodes_at_hand(plan, plan->graph->n_dst), threads, gnn__attention_lanes()->prepare);
     const bool additive = run.choice->score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
                collects = once && run.l.same_gradient,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_SCORE_PARAMETERS),
@@ -502,7 +579,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         GNN_TRY(run_part(plan, &run, p, GNN__RECEIVE, threads));
     if (collects)
-        sweep(&run, plan->graph->n_src, threads, gnn__attention_lanes()->collect);
+        sweep(&run, (nodes_t){0, plan->graph->n_src}, threads, gnn__attention_lanes()->collect);
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         GNN_TRY(run_part(plan, &run, p, GNN__SEND, threads));
     const bool spends =

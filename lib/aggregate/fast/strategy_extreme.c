@@ -67,18 +67,24 @@ static int64_t work(const gnn__plan_t *plan)
     return (plan->view->parts->pairs.count + plan->graph->n_dst) * plan->out_width;
 }
 
-static void run_rows(const extreme_run_t *run, const gnn__neighbour_extreme_t *e, bool receives,
-                     int threads)
+typedef struct {
+    const gnn__plan_t *plan;
+    const extreme_run_t *run;
+    const gnn__neighbour_extreme_t *e;
+    const gnn_real_t *ties; /* backward, else NULL */
+    int threads;
+} extreme_pass_t;
+
+static void extreme_rows(const void *user, int64_t row0, int64_t row1)
 {
     const gnn__neighbour_extreme_kernels_t *kernels = gnn__neighbour_extreme_kernels();
-    const int64_t chunks = gnn__chunks(&e->pairs, run->bounds);
-    GNN__EACH_CHUNK (c, chunks, threads)
-        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
-            if (receives)
-                kernels->receive(e, r, r + 1);
-            if (e->to) /* while the messages are in the cache */
-                kernels->match(e, r, r + 1);
-        }
+    const extreme_pass_t *pass = user;
+    for (int64_t r = row0; r < row1; r++) {
+        if (!pass->ties)
+            kernels->receive(pass->e, r, r + 1);
+        if (pass->e->to) /* while the messages are in the cache */
+            kernels->match(pass->e, r, r + 1);
+    }
 }
 
 static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -90,20 +96,29 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         run.gain[c] = 1;
     const gnn__neighbour_extreme_t e =
         extreme_of(plan, &run, plan->recording ? call->saved[0] : NULL);
-    run_rows(&run, &e, true, gnn__plan_threads(plan, work(plan)));
-    return GNN_OK;
+    extreme_pass_t pass = {.plan = plan, .run = &run, .e = &e};
+    return gnn__pass_rows(plan, &e.pairs, run.bounds, gnn__plan_threads(plan, work(plan)),
+                          &(gnn__row_pass_t){.rows = extreme_rows, .user = &pass});
 }
 
 /* Messages that share a value get equal parts of its gradient. */
 static void split_gradients(const gnn__plan_t *plan, const gnn_real_t *ties, gnn_real_t *gain,
-                            int threads)
+                            int64_t first, int64_t end, int threads)
 {
-    const int64_t rows = plan->graph->n_dst, width = plan->out_width;
-    GNN__PARALLEL_FOR (threads, int64_t r = 0; r < rows; r++)
+    const int64_t width = plan->out_width;
+    GNN__PARALLEL_FOR (threads, int64_t r = first; r < end; r++)
         for (int64_t c = 0; c < width; c++) {
             const gnn_real_t n = ties[r * width + c];
             gain[r * width + c] = gnn__row(&plan->d_out, r)[c] / (n > 0 ? n : 1);
         }
+}
+
+static void split_halo(void *user)
+{
+    const extreme_pass_t *pass = user;
+    split_gradients(pass->plan, pass->ties, pass->run->gain,
+                    gnn__rows_at_hand(pass->plan, pass->plan->graph->n_dst),
+                    pass->plan->graph->n_dst, pass->threads);
 }
 
 static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -117,7 +132,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (!dx->data)
         return GNN_OK;
     const int threads = gnn__gradient_threads(plan, work(plan));
-    split_gradients(plan, call->saved[0], run.gain, threads);
+    split_gradients(plan, call->saved[0], run.gain, 0, gnn__rows_at_hand(plan, plan->graph->n_dst),
+                    threads);
     gnn__neighbour_extreme_t e = extreme_of(plan, &run, dx->data);
     e.pairs = plan->view->transposed->pairs;
     e.other = plan->out.data;
@@ -127,8 +143,10 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     e.ldgain = plan->out_width;
     e.ldto = dx->stride;
     e.add = !(written >> GNN_AGGREGATE_SRC_MESSAGE & 1);
-    run_rows(&run, &e, false, threads);
-    return GNN_OK;
+    extreme_pass_t pass = {plan, &run, &e, call->saved[0], threads};
+    return gnn__pass_rows(
+        plan, &e.pairs, run.bounds, threads,
+        &(gnn__row_pass_t){.rows = extreme_rows, .arrived = split_halo, .user = &pass});
 }
 
 static void describe(const gnn__plan_t *plan, char *text, size_t size)

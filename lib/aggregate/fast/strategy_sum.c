@@ -100,17 +100,29 @@ static void sum_and_finish(const gnn__plan_t *plan, const gnn__neighbour_sum_t *
     }
 }
 
-static void run_edges(const gnn__plan_t *plan, const sum_run_t *run, const gnn__neighbour_sum_t *s,
-                      bool finishes, int threads)
+typedef struct {
+    const gnn__plan_t *plan;
+    const sum_run_t *run;
+    const gnn__neighbour_sum_t *s;
+    bool finishes;
+} sum_pass_t;
+
+static void sum_rows(const void *user, int64_t row0, int64_t row1)
 {
-    const int64_t chunks = gnn__chunks(&s->pairs, run->bounds);
-    GNN__EACH_CHUNK (c, chunks, threads) {
-        const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
-        if (finishes)
-            sum_and_finish(plan, s, row0, row1, run->rows + omp_get_thread_num() * run->rows_size);
-        else
-            gnn__neighbour_sum_kernels()->edges(s, row0, row1);
-    }
+    const sum_pass_t *pass = user;
+    if (pass->finishes)
+        sum_and_finish(pass->plan, pass->s, row0, row1,
+                       pass->run->rows + omp_get_thread_num() * pass->run->rows_size);
+    else
+        gnn__neighbour_sum_kernels()->edges(pass->s, row0, row1);
+}
+
+static int run_edges(const gnn__plan_t *plan, const sum_run_t *run, const gnn__neighbour_sum_t *s,
+                     bool finishes, int threads)
+{
+    sum_pass_t pass = {plan, run, s, finishes};
+    return gnn__pass_rows(plan, &s->pairs, run->bounds, threads,
+                          &(gnn__row_pass_t){.rows = sum_rows, .user = &pass});
 }
 
 /* Describes one part, transposed or not: `x` is summed into `y`. */
@@ -140,13 +152,13 @@ static gnn__neighbour_sum_t sum_of(const gnn__plan_t *plan, const sum_run_t *run
     return s;
 }
 
-static void run_part(const gnn__plan_t *plan, const sum_run_t *run, bool transposed,
-                     const gnn__neighbour_sum_t *s, int threads)
+static int run_part(const gnn__plan_t *plan, const sum_run_t *run, bool transposed,
+                    const gnn__neighbour_sum_t *s, int threads)
 {
     if (gnn__pairs_form(&s->pairs) == GNN__EDGES)
-        run_edges(plan, run, s, plan->finishes && !transposed, threads);
-    else
-        run_spans(run, s, threads);
+        return run_edges(plan, run, s, plan->finishes && !transposed, threads);
+    run_spans(run, s, threads);
+    return GNN_OK;
 }
 
 static int64_t work(const gnn__plan_t *plan)
@@ -172,7 +184,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__neighbour_sum_t s =
             sum_of(plan, &run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->out);
-        run_part(plan, &run, false, &s, threads);
+        GNN_TRY(run_part(plan, &run, false, &s, threads));
     }
     return GNN_OK;
 }
@@ -202,7 +214,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                 sum_of(plan, &run, p, true, &plan->d_out, &plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
             if (written >> GNN_AGGREGATE_SRC_MESSAGE & 1)
                 s.start = NULL;
-            run_part(plan, &run, true, &s, threads);
+            GNN_TRY(run_part(plan, &run, true, &s, threads));
         }
         if (gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_WEIGHT))
             weight_grads(plan, &run, p, threads);

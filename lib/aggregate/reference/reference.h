@@ -25,6 +25,9 @@ typedef struct gnn__driver_run {
     int64_t shared[GNN_AGGREGATE_INPUTS], shared_size;
     gnn__wanted_t wanted;
     bool silent; /* backward needs no messages */
+    /* over ranks, backward: prepares the rows of the halo, which have arrived; else NULL */
+    void (*arrived)(void *user);
+    void *user;
 } gnn__driver_run_t;
 
 /* ---- the walk ---- */
@@ -40,10 +43,14 @@ gnn__pair_scratch_t gnn__driver_scratch(const gnn__plan_t *plan, const gnn__driv
 /* Processes one row of a part. `sums`: those of its chunk, for what all pairs share. */
 typedef void gnn__visit_t(const gnn__walk_t *walk, const gnn__driver_run_t *run,
                           const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums);
-/* Visits the rows of part p in fixed chunks that threads own; by receiver, or by sender. In
- * backward by receiver the sums of each chunk start at 0. Returns how many chunks there were. */
-int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
-                          bool transposed, int threads, gnn__visit_t *visit);
+/* Visits the rows of part p, by receiver, or by sender: over ranks those that read the halo after
+ * it has arrived. */
+int gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
+                      bool transposed, int threads, gnn__visit_t *visit);
+/* Backward by receiver, in fixed chunks that threads own, whose sums start at 0. It reads nothing
+ * that travels. Returns how many chunks there were. */
+int64_t gnn__driver_sum(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
+                        int threads, gnn__visit_t *visit);
 
 static inline gnn_real_t *gnn__driver_state(const gnn__driver_run_t *run, int64_t i)
 {
@@ -93,9 +100,11 @@ static inline gnn_tensor_t gnn__driver_sums(const gnn__plan_t *plan, const gnn__
 /* ---- with scores ---- */
 
 /* Scores enter the weigher, then messages and weights go to the aggregator. */
-void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
-/* Computes dY . Y of every receiver and head, and the gradients of the weigher's parameters. */
-int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
+int gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
+/* Computes dY . Y of receivers `first` to `end` - 1 and every head, and the gradients of the
+ * weigher's parameters. */
+void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                                int64_t first, int64_t end);
 /* For a weigher with other weights backward: the sum of these times their derivatives in place
  * of dY . Y. */
 int gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);

@@ -81,11 +81,12 @@ static int add_weigher_sums(const gnn__plan_t *plan, const gnn__driver_run_t *ru
     return GNN_OK;
 }
 
-int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run)
+void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                                int64_t first, int64_t end)
 {
     const gnn_weigher_t *w = plan->weigher;
     const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+    for (int64_t i = first; i < end; i++) {
         const gnn_real_t *out = gnn__row(&plan->out, i);
         gnn_real_t *d_out = gnn__row(&plan->d_out, i);
         gnn_tensor_t d_parameters = weigher_target(plan, run, i);
@@ -101,7 +102,6 @@ int gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t 
                                delta, &d_parameters);
         }
     }
-    return add_weigher_sums(plan, run);
 }
 
 /* ---- straight-through ---- */
@@ -159,7 +159,7 @@ int gnn__driver_attend_delta(const gnn__plan_t *plan, const gnn__driver_run_t *r
         return GNN_OK;
     memset(run->delta, 0, sizeof *run->delta * (size_t)(plan->graph->n_dst * plan->shape.heads));
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        gnn__driver_visit(plan, run, p, false, threads, add_delta);
+        gnn__driver_sum(plan, run, p, threads, add_delta);
     return plan->nodes ? gnn__halo_pull(plan->graph->wide_of, run->delta, bytes, bytes) : GNN_OK;
 }
 
@@ -342,10 +342,10 @@ int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__dri
 /* ---- receivers ---- */
 
 static void finish_grads(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                         const gnn_real_t *saved, int threads)
+                         const gnn_real_t *saved, int64_t first, int64_t end, int threads)
 {
     const size_t bytes = sizeof(gnn_real_t) * (size_t)run->state_size;
-    GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++) {
+    GNN__PARALLEL_FOR (threads, int64_t i = first; i < end; i++) {
         memcpy(gnn__driver_state(run, i), saved + i * run->state_size, bytes);
         if (plan->view->degree[i] > 0)
             plan->aggregator->finish_grad(&plan->shape, gnn__driver_state(run, i),
@@ -465,6 +465,49 @@ static int add_shared(const gnn__plan_t *plan, const gnn__driver_run_t *run, int
     return GNN_OK;
 }
 
+typedef struct {
+    const gnn__plan_t *plan;
+    const gnn__driver_run_t *run;
+    const gnn_real_t *saved;
+    int threads;
+    bool prepared; /* the halo's rows */
+} prepare_t;
+
+/* Turns the states of receivers into what their pairs need. */
+static void prepare_rows(const prepare_t *p, int64_t first, int64_t end)
+{
+    if (p->plan->scored)
+        gnn__driver_attend_prepare(p->plan, p->run, first, end);
+    else
+        finish_grads(p->plan, p->run, p->saved, first, end, p->threads);
+}
+
+static void prepare_halo(void *user)
+{
+    prepare_t *p = user;
+    const int64_t end = p->plan->graph->n_dst;
+    if (!p->prepared)
+        prepare_rows(p, gnn__rows_at_hand(p->plan, end), end);
+    p->prepared = true;
+}
+
+/* A weigher with other weights backward has sums of receivers that are pulled in their turn. */
+static int prepare(prepare_t *p, gnn__driver_run_t *run)
+{
+    const gnn__plan_t *plan = p->plan;
+    run->arrived = prepare_halo;
+    run->user = p;
+    prepare_rows(p, 0, gnn__rows_at_hand(plan, plan->graph->n_dst));
+    if (!plan->scored)
+        return GNN_OK;
+    GNN_TRY(add_weigher_sums(plan, run));
+    if (!plan->weigher->weight_backward)
+        return GNN_OK;
+    GNN_TRY(gnn__await_halo(plan));
+    prepare_halo(p);
+    return gnn__driver_attend_delta(plan, run, p->threads);
+}
+
 int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__driver_run_t run = {0};
@@ -476,16 +519,13 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__zero_gradients(plan, 0);
     const int threads = gnn__gradient_threads(plan, gnn__driver_work(plan));
     gnn__visit_t *const visit = plan->scored ? gnn__driver_attend_grad : row_grad;
-    if (plan->scored) {
+    prepare_t rows = {.plan = plan, .run = &run, .saved = call->saved[0], .threads = threads};
+    if (plan->scored)
         run.states = call->saved[0];
-        GNN_TRY(gnn__driver_attend_prepare(plan, &run));
-        GNN_TRY(gnn__driver_attend_delta(plan, &run, threads));
-    } else {
-        finish_grads(plan, &run, call->saved[0], threads);
-    }
+    GNN_TRY(prepare(&rows, &run));
     for (int64_t p = 0; receivers_want(plan, &run.wanted) && p < plan->view->n_parts; p++)
-        GNN_TRY(add_shared(plan, &run, gnn__driver_visit(plan, &run, p, false, threads, visit)));
+        GNN_TRY(add_shared(plan, &run, gnn__driver_sum(plan, &run, p, threads, visit)));
     for (int64_t p = 0; senders_want(plan) && p < plan->view->n_parts; p++)
-        gnn__driver_visit(plan, &run, p, true, threads, visit);
+        GNN_TRY(gnn__driver_visit(plan, &run, p, true, threads, visit));
     return GNN_OK;
 }

@@ -214,35 +214,37 @@ static void attend_row(const gnn__walk_t *walk, const gnn__driver_run_t *run,
 }
 
 /* Scores of all parts enter until no receiver needs them again. */
-static void enter_parts(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+static int enter_parts(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
 {
     bool again = true;
     while (again) {
         again = false;
         for (int64_t p = 0; p < plan->view->n_parts; p++)
-            gnn__driver_visit(plan, run, p, false, threads, enter_row);
+            GNN_TRY(gnn__driver_visit(plan, run, p, false, threads, enter_row));
         for (int64_t i = 0; i < plan->graph->n_dst; i++)
             again |= enters_again(plan, gnn__driver_state(run, i));
     }
+    return GNN_OK;
 }
 
-void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+int gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
 {
     const int64_t n = plan->graph->n_dst, parts = plan->view->n_parts;
     for (int64_t i = 0; i < n; i++)
         memset(gnn__row(&plan->out, i), 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
     if (parts == 1) {
-        gnn__driver_visit(plan, run, 0, false, threads, attend_row);
+        GNN_TRY(gnn__driver_visit(plan, run, 0, false, threads, attend_row));
     } else {
-        enter_parts(plan, run, threads);
+        GNN_TRY(enter_parts(plan, run, threads));
         for (int64_t i = 0; i < n; i++)
             settle(plan, gnn__driver_state(run, i));
         for (int64_t p = 0; p < parts; p++)
-            gnn__driver_visit(plan, run, p, false, threads, add_row);
+            GNN_TRY(gnn__driver_visit(plan, run, p, false, threads, add_row));
     }
     for (int64_t i = 0; i < n; i++)
         if (plan->view->degree[i] > 0)
             plan->aggregator->finish(&plan->shape, gnn__row(&plan->out, i), gnn__row(&plan->out, i));
+    return GNN_OK;
 }
 
 /* ---- all of it ---- */
@@ -282,12 +284,13 @@ static void finish_row(const gnn__plan_t *plan, const gnn__driver_run_t *run, in
         plan->aggregator->finish(&plan->shape, gnn__driver_state(run, i), out);
 }
 
-static void aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+static int aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        gnn__driver_visit(plan, run, p, false, threads, accumulate_row);
+        GNN_TRY(gnn__driver_visit(plan, run, p, false, threads, accumulate_row));
     GNN__PARALLEL_FOR (threads, int64_t i = 0; i < plan->graph->n_dst; i++)
         finish_row(plan, run, i);
+    return GNN_OK;
 }
 
 int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -302,10 +305,7 @@ int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         memset(run.states, 0, sizeof *run.states * (size_t)(n * run.state_size));
     gnn__driver_positions(plan, &run);
     const int threads = gnn__plan_threads(plan, gnn__driver_work(plan));
-    if (plan->scored)
-        gnn__driver_attend(plan, &run, threads);
-    else
-        aggregate(plan, &run, threads);
+    GNN_TRY(plan->scored ? gnn__driver_attend(plan, &run, threads) : aggregate(plan, &run, threads));
     attention_weights(plan, &run);
     return GNN_OK;
 }

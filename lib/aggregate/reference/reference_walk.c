@@ -99,21 +99,55 @@ static gnn__walk_t walk_ahead(const gnn__plan_t *plan, const gnn__driver_run_t *
     return walk;
 }
 
-int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
-                          bool transposed, int threads, gnn__visit_t *visit)
+typedef struct {
+    const gnn__plan_t *plan;
+    const gnn__driver_run_t *run;
+    const gnn__walk_t *walk;
+    gnn__visit_t *visit;
+} visit_pass_t;
+
+/* Visits rows; `sums`: those of their chunk, or NULL. */
+static void visit_rows(const visit_pass_t *pass, int64_t row0, int64_t row1, gnn_real_t *sums)
+{
+    const gnn__pair_scratch_t scratch = gnn__driver_scratch(pass->plan, pass->run);
+    *scratch.d_edge.count = *scratch.d_key.count = 0;
+    for (int64_t r = row0; r < row1; r++)
+        pass->visit(pass->walk, pass->run, &scratch, r, sums);
+    gnn__driver_end_waiting(pass->plan, pass->run, &scratch, sums);
+}
+
+static void visit_without_sums(const void *pass, int64_t row0, int64_t row1)
+{
+    visit_rows(pass, row0, row1, NULL);
+}
+
+static void prepare_halo(void *user)
+{
+    const visit_pass_t *pass = user;
+    if (pass->run->arrived)
+        pass->run->arrived(pass->run->user);
+}
+
+int gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
+                      bool transposed, int threads, gnn__visit_t *visit)
 {
     const gnn__walk_t walk = walk_ahead(plan, run, p, transposed);
+    visit_pass_t pass = {plan, run, &walk, visit};
+    return gnn__pass_rows(
+        plan, walk.pairs, run->bounds, threads,
+        &(gnn__row_pass_t){.rows = visit_without_sums, .arrived = prepare_halo, .user = &pass});
+}
+
+int64_t gnn__driver_sum(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
+                        int threads, gnn__visit_t *visit)
+{
+    const gnn__walk_t walk = walk_ahead(plan, run, p, false);
+    const visit_pass_t pass = {plan, run, &walk, visit};
     const int64_t chunks = gnn__chunks(walk.pairs, run->bounds);
-    const bool sums = run->partials && !transposed;
     GNN__EACH_CHUNK (c, chunks, threads) {
-        const gnn__pair_scratch_t scratch = gnn__driver_scratch(plan, run);
-        *scratch.d_edge.count = *scratch.d_key.count = 0;
-        gnn_real_t *partial = sums ? run->partials + c * run->shared_size : NULL;
-        if (partial)
-            memset(partial, 0, sizeof *partial * (size_t)run->shared_size);
-        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++)
-            visit(&walk, run, &scratch, r, partial);
-        gnn__driver_end_waiting(plan, run, &scratch, partial);
+        gnn_real_t *sums = run->partials + c * run->shared_size;
+        memset(sums, 0, sizeof *sums * (size_t)run->shared_size);
+        visit_rows(&pass, run->bounds[c], run->bounds[c + 1], sums);
     }
     return chunks;
 }

@@ -14,6 +14,9 @@
 
 typedef enum { GNN__EDGES, GNN__SPANS } gnn__form_t;
 
+/* Rows that a pass runs: all, or over ranks first those that are not late, then the others. */
+typedef enum { GNN__ALL_ROWS, GNN__EARLY_ROWS, GNN__LATE_ROWS } gnn__phase_t;
+
 typedef struct gnn__pairs {
     int64_t n_rows, n_cols;
     int64_t count; /* count of pairs: edges, or the sum of run lengths */
@@ -22,8 +25,10 @@ typedef struct gnn__pairs {
     const int32_t *indices; /* `count` columns */
     const int64_t *edge;    /* edge id of each slot; NULL: edge_base + slot */
     int64_t edge_base;
-    bool sliced;      /* over ranks: chunks are slices of the first own_rows rows */
-    int64_t own_rows; /* the others are empty */
+    bool sliced;         /* over ranks: chunks are slices of the first own_rows rows */
+    int64_t own_rows;    /* the others are empty */
+    const uint8_t *late; /* over ranks: (n_rows) 1: a column is of the halo; NULL: one rank */
+    gnn__phase_t phase;  /* of kernels that take several rows at a time */
     /* spans */
     const int32_t *row_order, *col_order; /* NULL: identity */
     const int32_t *lo, *hi;               /* n_rows each, non-decreasing */
@@ -32,6 +37,17 @@ typedef struct gnn__pairs {
 static inline gnn__form_t gnn__pairs_form(const gnn__pairs_t *p)
 {
     return p->indptr ? GNN__EDGES : GNN__SPANS;
+}
+
+/* True if rows that are taken together run in this phase: late if one of them is. */
+static inline bool gnn__pairs_due(const gnn__pairs_t *p, int64_t row, int64_t rows)
+{
+    bool late = false;
+    if (p->phase == GNN__ALL_ROWS)
+        return true;
+    for (int64_t r = row; r < row + rows; r++)
+        late |= p->late[r] != 0;
+    return late == (p->phase == GNN__LATE_ROWS);
 }
 
 /* Node of a row. */

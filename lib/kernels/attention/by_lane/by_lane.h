@@ -146,7 +146,8 @@ typedef struct gnn__lanes {
      * nothing follows. Single part only, and nothing is recorded for backward. */
     void (*finish)(const void *how, gnn_real_t *y, int64_t rows, int64_t stride);
     const void *how;
-    int64_t at_once; /* rows to finish together, or up to a batch of short rows more */
+    int64_t at_once;     /* rows to finish together, or up to a batch of short rows more */
+    int64_t *early_rows; /* additive, over ranks: += rows that ran; NULL: not wanted */
 } gnn__lanes_t;
 
 /* True if the same rows serve as keys and as values (additive-v2 with one product for both). */

@@ -213,15 +213,16 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
     const bool batches = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !l->a->bias.at,
                later = finishes_later(l);
     lane_block_t b = lane_block_carve(l, row1, scratch);
-    int64_t finished = row0;
+    int64_t finished = row0, ran = 0;
     for (int64_t row = row0, done; row < row1; row += done) {
         const bool by_factors =
             l->key_factors && gnn__pairs_to(p, row) - gnn__pairs_from(p, row) >= BY_FACTORS;
         done = batches && !by_factors ? forward_short(l, &b, row) : 0;
-        if (done == 0) {
+        const bool due = gnn__pairs_due(p, row, done ? done : 1);
+        if (done == 0 && due)
             forward_row(l, &b, row);
-            done = 1;
-        }
+        done = done ? done : 1;
+        ran += due ? done : 0;
         /* Several rows per call of `finish`: each call has a cost, and the rows should still be in
          * cache. */
         if (later && (row + done - finished >= l->at_once || row + done == row1)) {
@@ -229,6 +230,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             finished = row + done;
         }
     }
+    count_rows(l, ran);
     gnn__vec_fence();
 }
 

@@ -142,11 +142,14 @@ void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
     const int width = l->width;
     const gnn__attention_t *a = l->a;
     lane_block_t b = lane_block_carve(l, row1, scratch);
+    int64_t ran = 0;
     b.d_edges = d_edges;
     for (int64_t row = row0; row < row1; row++) {
         const int64_t done = l->a->bias.at ? 0 : send_short(l, &b, row);
-        if (done > 0) {
-            row += done - 1;
+        const bool due = gnn__pairs_due(&a->pairs, row, done > 0 ? done : 1);
+        ran += !due ? 0 : done > 0 ? done : 1;
+        if (done > 0 || !due) {
+            row += done > 0 ? done - 1 : 0;
             continue;
         }
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
@@ -173,6 +176,7 @@ void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
             sum[u] = reduce(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
+    count_rows(l, ran);
     gnn__vec_fence();
 }
 

@@ -51,10 +51,17 @@ GNN__INLINE bool gather_by_factors(const gnn__lanes_t *l, lane_block_t *b, int64
 #define forward_short GNN__KERNEL(lanes_forward_short)
 #define send_short GNN__KERNEL(lanes_send_short)
 
-/* Process as many rows from `row` on as fit one block and return their count, at least two; 0:
- * nothing was done. Forward: of a first part. */
+/* Process as many rows from `row` on as fit one block, unless they are not due, and return their
+ * count, at least two; 0: nothing was done. Forward: of a first part. */
 int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row);
 int64_t send_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row);
+
+/* Several threads call it. */
+static inline void count_rows(const gnn__lanes_t *l, int64_t rows)
+{
+    if (l->early_rows)
+        __atomic_fetch_add(l->early_rows, rows, __ATOMIC_RELAXED);
+}
 
 /* ---- logits of all edges in one sweep (edges_additive.kernel.c) ---- */
 

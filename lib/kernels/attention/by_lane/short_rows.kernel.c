@@ -30,6 +30,7 @@ enum { BATCH_ROWS = 32 };
 typedef struct row_batch {
     int64_t row;
     int rows, start[BATCH_ROWS + 1];
+    bool due; /* in this phase */
     gnn_real_t largest[BATCH_ROWS * HEADS], sum[BATCH_ROWS * HEADS], a_sum[BATCH_ROWS * HEADS];
 } row_batch_t;
 
@@ -51,6 +52,9 @@ static bool take_rows(const gnn__lanes_t *l, lane_block_t *b, int64_t row, row_b
     b->n = f->start[f->rows];
     if (f->rows < 2 || b->n == 0)
         return false;
+    f->due = gnn__pairs_due(p, row, f->rows);
+    if (!f->due)
+        return true;
     lane_block_load(l, b, row, at, at + b->n);
     if (has_logits(l))
         edge_terms(l, b, at);
@@ -346,6 +350,8 @@ int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
     const int width = l->width;
     if (!take_rows(l, b, row, &f))
         return 0;
+    if (!f.due)
+        return f.rows;
     BY_WIDTH(width, scores_short, l, b, &f);
     finish_sums(l, &f);
     if (forward_in_registers(l, b, &f))
@@ -505,6 +511,8 @@ int64_t send_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
     row_batch_t f;
     if (!take_rows(l, b, row, &f))
         return 0;
+    if (!f.due)
+        return f.rows;
     BY_WIDTH(l->width, back_short, l, b, &f);
     for (int r = 0; r < f.rows; r++)
         send_row(l, b, &f, r);
