@@ -43,9 +43,10 @@ if [ -n "$sanitize" ]; then
     meson setup "$work/sanitize" "$root" -Dpython=enabled -Digraph=disabled -Donednn=disabled -Dtests=disabled -Dexamples=disabled -Dbench=disabled \
         -Dbuildtype=debugoptimized -Db_sanitize=address -Db_lundef=false >"$work/sanitize.log"
     ninja -C "$work/sanitize" python/libgnn_python.so >>"$work/sanitize.log"
-    # CPython and PyTorch free not all at their end, so leaks are not looked for.
+    # CPython and PyTorch free not all at their end, so leaks are not looked for. Without libstdc++ the
+    # sanitizer finds no __cxa_throw when it starts, and ends where PyTorch throws.
     run() {
-        LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 GNN_LIBRARY=$work/sanitize/python/libgnn_python.so GNN_SANITIZED=1 "$@"
+        LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 GNN_LIBRARY=$work/sanitize/python/libgnn_python.so GNN_SANITIZED=1 "$@"
     }
     cd "$work"
     run "$work/bare/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/bare.xml"
