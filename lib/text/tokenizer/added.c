@@ -74,7 +74,8 @@ static int keep_normal(gnn_tokenizer_t *t, int32_t which, const gnn__flow_t *tex
     if (!t->written)
         GNN_TRY(gnn__new(&t->written, t->size, sizeof *t->written, "texts of added tokens"));
     GNN_TRY(gnn__new(&token->normal, text->n + 1, 1, "an added token"));
-    memcpy(token->normal, text->at, (size_t)text->n);
+    if (text->n > 0)
+        memcpy(token->normal, text->at, (size_t)text->n);
     t->written[token->id] = (gnn__string_t){token->normal, text->n};
     return GNN_OK;
 }
