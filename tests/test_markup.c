@@ -37,6 +37,39 @@ START_TEST(gml_with_oversized_counts_is_refused)
 }
 END_TEST
 
+/* Where directions are kept, an edge of an undirected graph is one in each direction. */
+START_TEST(directions_are_those_of_the_file)
+{
+    static const char text[] =
+        "graph [ directed %d node [ id 1 ] node [ id 2 ] node [ id 3 ] edge "
+        "[ source 1 target 2 weight 2 ] edge [ source 3 target 3 weight 4 ] ]";
+    static const char mixed[] =
+        "<graphml><graph edgedefault=\"undirected\"><node id=\"a\"/>\n"
+        "<edge source=\"a\" target=\"a\" directed=\"true\"/></graph></graphml>";
+    static const gnn_real_t weights[2][3] = {{2, 4, 2}, {2, 4}};
+    const gnn_open_config_t kept = {.directed = GNN_ON};
+    char page[256];
+    gnn_data_t *data;
+    for (int directed = 0; directed < 2; directed++) {
+        snprintf(page, sizeof page, text, directed);
+        ck_ok(gnn_data_open_as(&data, write_text("g.gml", page), &kept));
+        ck_assert_str_eq(messages(data), directed ? "1<0 2<2" : "0<1 1<0 2<2");
+        const gnn_tensor_t *weight = gnn_data_rows(data, GNN_ON_EDGES, "weight");
+        ck_assert_int_eq(weight->rows, directed ? 2 : 3);
+        ck_assert_mem_eq(weight->data, weights[directed], (size_t)weight->rows * sizeof **weights);
+        gnn_data_free(data);
+        data = opened(in_folder("g.gml"));
+        ck_assert_str_eq(messages(data), "0<1 1<0");
+        gnn_data_free(data);
+    }
+    ck_fails(gnn_data_open_as(&data, write_text("g.graphml", mixed), &kept), GNN_EFORMAT,
+             "g.graphml: line 2: an edge with a direction of its own");
+    ck_assert_ptr_null(data);
+    data = opened(in_folder("g.graphml"));
+    gnn_data_free(data);
+}
+END_TEST
+
 /* Attributes that are not read are named; those of names are not. */
 START_TEST(attributes_that_are_not_read_are_listed)
 {
@@ -129,6 +162,7 @@ int main(void)
     tcase_add_test(tests, wrong_gml_is_refused);
     tcase_add_test(tests, gml_with_oversized_counts_is_refused);
     tcase_add_test(tests, attributes_that_are_not_read_are_listed);
+    tcase_add_test(tests, directions_are_those_of_the_file);
 #endif
     tcase_add_test(tests, formats_that_only_igraph_reads_are_named);
     tcase_add_test(tests, other_formats_are_named);

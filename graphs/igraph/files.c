@@ -30,6 +30,7 @@ static int take_weights(gnn__igraph_links_t *links, const igraph_t *igraph)
 static int take_links(gnn__igraph_links_t *links, const igraph_t *igraph)
 {
     links->n = igraph_vcount(igraph);
+    links->directed = igraph_is_directed(igraph);
     links->m = igraph_ecount(igraph);
     if (links->n > INT32_MAX)
         return gnn__igraph_error(GNN_EOVERFLOW, "%lld nodes, a graph has at most %d",

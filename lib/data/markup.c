@@ -12,6 +12,8 @@ typedef struct elements {
     int64_t keys, nodes, links, graphs;
     const char *weight; /* id of the key of the links' weights, not terminated; NULL: none */
     size_t weight_length;
+    bool undirected;   /* edgedefault of the graph */
+    const char *other; /* the first edge with the other `directed`; NULL: none */
 } elements_t;
 
 static bool is_element(const char *at, const char *name)
@@ -165,18 +167,30 @@ static int check_weight(const gnn__text_t *text, const char *tag, const char *en
                : GNN_OK;
 }
 
+/* An edge whose direction is not that of the graph, which igraph takes for all. */
+static void check_direction(const char *tag, const char *end, elements_t *e)
+{
+    e->links++;
+    if (!e->other && has(tag, end, "directed", e->undirected ? "true" : "false"))
+        e->other = tag;
+}
+
 static int count_element(const gnn__text_t *text, const char *tag, const char *end, elements_t *e)
 {
     const char *name = local_name(tag + 1);
     e->nodes += is_element(name, "node");
-    e->links += is_element(name, "edge");
+    if (is_element(name, "edge"))
+        check_direction(tag, end, e);
     if (is_element(name, "key"))
         return check_key(text, tag, end, e);
     if (is_element(name, "data"))
         return check_weight(text, tag, end, e);
     if (is_element(name, "hyperedge"))
         return refuse(text, tag, "a hyperedge, links of two nodes are read");
-    if (!is_element(name, "graph") || ++e->graphs == 1)
+    if (!is_element(name, "graph"))
+        return GNN_OK;
+    e->undirected = has(tag, end, "edgedefault", "undirected");
+    if (++e->graphs == 1)
         return GNN_OK;
     refuse(text, tag, "a second graph, documents of one graph are read");
     return GNN_EUNSUPPORTED;
@@ -340,8 +354,33 @@ done:
 
 /* ---- the set ---- */
 
-static int take(gnn_data_t *data, const gnn__igraph_links_t *links)
+/* An edge of an undirected graph is one in each direction, where directions are kept. */
+static int both_ways(gnn__igraph_links_t *links)
 {
+    const int64_t m = links->m;
+    int64_t most;
+    if (!gnn__mul(m, 2, &most))
+        return gnn__error(GNN_EOVERFLOW, "%lld links in both directions do not fit", (long long)m);
+    GNN_TRY(gnn__grow(&links->a, m, most, sizeof *links->a, "links"));
+    GNN_TRY(gnn__grow(&links->b, m, most, sizeof *links->b, "links"));
+    if (links->weight)
+        GNN_TRY(gnn__grow(&links->weight, m, most, sizeof *links->weight, "weights"));
+    for (int64_t k = 0; k < m; k++) {
+        if (links->a[k] == links->b[k])
+            continue;
+        links->a[links->m] = links->b[k];
+        links->b[links->m] = links->a[k];
+        if (links->weight)
+            links->weight[links->m] = links->weight[k];
+        links->m++;
+    }
+    return GNN_OK;
+}
+
+static int take(gnn_data_t *data, gnn__igraph_links_t *links)
+{
+    if (data->directed && !links->directed)
+        GNN_TRY(both_ways(links));
     const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
     const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
     return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
@@ -369,6 +408,10 @@ static int read_text(gnn_data_t *data, gnn__text_t *text, gnn__igraph_form_t for
         return gnn__error_prefix(rc, "%s", text->name);
     elements_t elements = {0};
     GNN_TRY(gml ? check_gml(text) : check_graphml(text, &elements));
+    if (data->directed && elements.other)
+        return refuse(text, elements.other,
+                      "an edge with a direction of its own: opened as directed, all edges have that "
+                      "of edgedefault");
     rc = igraph->read(&links, form, text->data + text->start, text->size - text->start);
     if (rc == GNN_OK && links.n == 0)
         rc = gnn__error(GNN_EFORMAT, "no node");
