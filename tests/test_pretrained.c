@@ -94,6 +94,19 @@ static void trial_batch(trial_t *t)
     ck_ok(gnn_pretrained_batch_new(&t->batch, t->p, &t->sequences));
 }
 
+/* Each of `count` matrices (rows x cols), transposed in place. */
+static void transpose_images(gnn_real_t *values, int64_t count, int64_t rows, int64_t cols)
+{
+    const int64_t each = rows * cols;
+    gnn_real_t *copy = malloc((size_t)(each + 1) * sizeof *copy);
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(copy, values + k * each, (size_t)each * sizeof *copy);
+        for (int64_t at = 0; at < each; at++)
+            values[k * each + at % cols * rows + at / cols] = copy[at];
+    }
+    free(copy);
+}
+
 /* A step's values against the array of that name. */
 static void ck_value(trial_t *t, const char *name, const char *expected)
 {
@@ -108,6 +121,8 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
                *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
     const gnn_tensor_t out = gnn_tensor(ours, a->count / cols, cols);
     gnn_array_reals(a, theirs);
+    if (a->ndim == 4) /* channels of images: rows are cells */
+        transpose_images(theirs, a->shape[0], a->shape[1], a->shape[2] * a->shape[3]);
     ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), name, &out));
     const double error = test_error(ours, theirs, a->count);
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
@@ -168,6 +183,18 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "zoo/models/dinov2",
                                           "zoo/models/longt5_local",
                                           "longt5",
+                                          "zoo/models/longt5_global",
+                                          "zoo/models/pegasus_x",
+                                          "zoo/models/poolformer",
+                                          "zoo/models/transfo_xl",
+                                          "longt5_global",
+                                          "longt5_global_plain",
+                                          "pegasus_x",
+                                          "pegasus_x_even",
+                                          "poolformer_classes",
+                                          "poolformer_plain",
+                                          "transfo_xl",
+                                          "transfo_xl_one",
                                           "zoo/models/qwen3",
                                           "zoo/models/olmo2",
                                           "zoo/models/deberta",
@@ -377,6 +404,9 @@ static const char *const writers[] = {"checkpoints/gpt2",
                                       "zoo/models/gemma3",
                                       "zoo/models/t5_gated",
                                       "zoo/models/led",
+                                      "zoo/models/pegasus_x",
+                                      "longt5_global",
+                                      "pegasus_x",
                                       "zoo/models/mixtral",
                                       "zoo/models/gpt_oss",
                                       "zoo/models/deepseek_v3",

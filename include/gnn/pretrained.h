@@ -109,7 +109,7 @@ typedef struct gnn_sequences {
     const int32_t *types;   /**< (sum of lengths) 1 in the second text of a pair; NULL: all 0 */
     const int64_t *decoder_lengths; /**< (count) decoder tokens of each, in an encoder-decoder */
     const int32_t *decoder_ids;     /**< (sum of decoder_lengths) */
-    /** (count x channels * height * width) preprocessed images */
+    /** (count x channels * height * width) preprocessed; square if config.json has no size */
     const gnn_tensor_t *pixels;
     /** (sum of lengths x width) rows of a model without tokens, such as a bare Perceiver */
     const gnn_tensor_t *features;

@@ -83,13 +83,29 @@ static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_se
     return count_up(b, k, b->decoder_lengths, b->decoder_rows);
 }
 
+/* Positions as a column of values. */
+static int take_places(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    gnn_real_t *places = NULL;
+    int64_t at = 0;
+    (void)s;
+    GNN_TRY(gnn__new(&places, b->rows, sizeof *places, "positions"));
+    b->dense[k] = gnn_tensor(places, b->rows, 1);
+    b->values[k].dense = &b->dense[k];
+    for (int64_t i = 0; i < b->count; i++)
+        for (int64_t p = 0; p < b->lengths[i]; p++)
+            places[at++] = (gnn_real_t)p;
+    return GNN_OK;
+}
+
 /* Sizes of a picture, channels of `size` x `size` per frame, and of its patches, `depth` frames of
- * `patch` x `patch`; `rows` before the patches are its class token's. */
+ * `patch` x `patch`; `rows` before the patches are its class token's. A model without an image_size
+ * takes square pictures of any size: 0 unless the pixels are such. */
 typedef struct picture {
     int64_t frames, depth, channels, size, patch, side, rows;
 } picture_t;
 
-static picture_t picture_of(const gnn_pretrained_batch_t *b)
+static picture_t picture_of(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     picture_t p = {.frames = gnn__pretrained_number(b->of, "frames", 1),
                    .depth = gnn__pretrained_number(b->of, "patch_frames", 1),
@@ -97,6 +113,11 @@ static picture_t picture_of(const gnn_pretrained_batch_t *b)
                    .size = gnn__pretrained_number(b->of, "image_size", 0),
                    .patch = gnn__pretrained_number(b->of, "patch_size", 0),
                    .rows = gnn__pretrained_number(b->of, "class_rows", 1)};
+    const int64_t each = p.size == 0 ? p.frames * p.channels : 0;
+    if (each > 0 && s->pixels->cols % each == 0)
+        p.size = (int64_t)(sqrt((double)(s->pixels->cols / each)) + 0.5);
+    if (each > 0 && p.size * p.size * each != s->pixels->cols)
+        p.size = 0;
     p.side = p.patch > 0 ? p.size / p.patch : 0;
     return p;
 }
@@ -121,7 +142,7 @@ static void copy_patch(const gnn_real_t *pixels, const picture_t *p, int64_t k, 
 /* A class token is a patch of zeros. */
 static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
-    const picture_t p = picture_of(b);
+    const picture_t p = picture_of(b, s);
     const int64_t width = p.depth * p.channels * p.patch * p.patch, each = patches_of(&p);
     gnn_real_t *rows = NULL;
     gnn_tensor_t *patches = &b->dense[k];
@@ -191,6 +212,7 @@ static const struct {
     int (*take)(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s);
 } table[] = {{"ids", take_ids},
              {"positions", take_positions},
+             {"places", take_places},
              {"types", take_types},
              {"patches", take_patches},
              {"features", take_features},
@@ -237,11 +259,17 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
 /* An image or a video has one row per patch, after that of its class token. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
-    const picture_t p = picture_of(b);
+    GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
+    const picture_t p = picture_of(b, s);
+    if (p.size < 1 && p.channels > 0 && p.patch > 0)
+        return gnn__error(GNN_ESHAPE,
+                          "pixels are %lld x %lld, square images of %lld channels are expected "
+                          "(num_channels)",
+                          (long long)s->pixels->rows, (long long)s->pixels->cols,
+                          (long long)p.channels);
     if (p.size < 1 || p.patch < 1 || p.depth < 1 || p.size % p.patch != 0 ||
         p.frames % p.depth != 0 || p.size > 1 << 12 || p.channels > 1 << 10 || p.frames > 1 << 12)
         return gnn__error(GNN_EINVALID, "the model takes no images");
-    GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
     if (s->pixels->rows != b->count || s->pixels->cols != p.frames * p.channels * p.size * p.size)
         return gnn__error(GNN_ESHAPE,
                           "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "

@@ -54,6 +54,8 @@ def build(folder, cls, config):
 
 
 def in_double(net):
+    if type(net).__name__.startswith("TransfoXL"):  # masks in float by a constant of its own type
+        return net.float().eval()
     net.config._experts_implementation = "eager"  # the other ones take float alone
     return net.double().eval()
 
@@ -122,7 +124,8 @@ def images(net, rng, shape):
     a = dict(pixels=x)
     for name in ("last_hidden_state", "logits"):
         if getattr(r, name, None) is not None:
-            a["hidden" if name != "logits" else name] = np.asarray(getattr(r, name))
+            x = getattr(r, name)
+            a["hidden" if name != "logits" else name] = np.asarray(x.flatten(2).transpose(1, 2) if x.dim() == 4 else x)  # rows of cells
     return a
 
 
@@ -370,6 +373,26 @@ case("swin_classes", "SwinForImageClassification", T.SwinConfig(**swin, **LABELS
 case("swin_absolute", "SwinModel", T.SwinConfig(**{**swin, "window_size": 2, "depths": [1, 2, 2], "num_heads": [2, 2, 4]}, qkv_bias=False, use_absolute_embeddings=True),
      pixels=(2, 3, 16, 16))
 case("swinv2_classes", "Swinv2ForImageClassification", T.Swinv2Config(**swin, pretrained_window_sizes=[3, 0], **LABELS), pixels=(3, 3, 16, 16))
+
+# Blocks: sums of blocks of words, global rows, grids of cells.
+longt5 = dict(vocab_size=VOCAB, d_model=16, d_kv=6, d_ff=32, num_layers=2, num_heads=2, local_radius=2, global_block_size=4,
+              encoder_attention_type="transient-global", relative_attention_num_buckets=8, relative_attention_max_distance=12)
+case("longt5_global", "LongT5ForConditionalGeneration", T.LongT5Config(**longt5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), decoder=True,
+     attention=False)
+case("longt5_global_plain", "LongT5EncoderModel", T.LongT5Config(**{**longt5, "local_radius": 1, "global_block_size": 2}), attention=False)
+pegasus_x = dict(**{k: v for k, v in bart.items() if k != "max_position_embeddings"}, max_position_embeddings=64, num_global_tokens=3, block_size=4)
+case("pegasus_x", "PegasusXForConditionalGeneration", T.PegasusXConfig(**{**pegasus_x, "encoder_layers": 3}), decoder=True, attention=False)
+case("pegasus_x_even", "PegasusXModel", T.PegasusXConfig(**{**pegasus_x, "block_size": 3}, stagger_local_blocks=False, scale_embedding=False,
+                                                        activation_function="relu"), decoder=True, attention=False)
+poolformer = dict(num_encoder_blocks=3, depths=[1, 2, 1], hidden_sizes=[8, 12, 16], patch_sizes=[7, 3, 3], strides=[2, 2, 1], padding=[2, 1, 0], mlp_ratio=2.0)
+case("poolformer_classes", "PoolFormerForImageClassification", T.PoolFormerConfig(**poolformer, **LABELS), pixels=(3, 3, 19, 19))
+case("poolformer_plain", "PoolFormerModel", T.PoolFormerConfig(**{**poolformer, "patch_sizes": [4, 2, 5]}, num_channels=2, pool_size=5, use_layer_scale=False),
+     pixels=(2, 2, 20, 20))
+
+# A memory of zeros; transformers 4.35.2.
+xl = dict(vocab_size=VOCAB, cutoffs=[15, 25], d_model=16, d_embed=12, n_head=2, d_head=6, d_inner=24, n_layer=2, mem_len=6)
+case("transfo_xl", "TransfoXLModel", T.TransfoXLConfig(**xl, div_val=2, clamp_len=4), attention=False)
+case("transfo_xl_one", "TransfoXLModel", T.TransfoXLConfig(**xl, div_val=1, clamp_len=-1, same_length=False, pre_lnorm=True), attention=False)
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)

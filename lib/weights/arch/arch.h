@@ -17,7 +17,8 @@
  *   GNN_SET(name, "formula")            names a value
  *   GNN_IF("formula") ... GNN_END       entries that exist only if the formula is true
  *   GNN_REPEAT("formula") ... GNN_END   entries repeated so many times; # is the index, from 0
- *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def
+ *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def and
+ *                                       grids.def
  *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,
  *                                       activation = relu": a value is a formula if it has $ or a
  *                                       quote, or begins with a digit; else it is a word. A list
@@ -271,6 +272,8 @@ int gnn__arch_stored_read(void *user, int64_t array, int64_t at, int64_t count, 
 void gnn__arch_stored_free(gnn__arch_stored_t *stored);
 /* A kind of graph; NULL with the known names in the message. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
+/* Kinds of grids.def by index; NULL at the end. arch_grids.c */
+const gnn__arch_graph_kind_t *gnn__arch_grid_at(size_t index);
 /* A function that fills a field with values that depend on its size only; NULL with the known names
  * in the message. */
 typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);

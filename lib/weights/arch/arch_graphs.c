@@ -1,4 +1,6 @@
-/* Graphs of architectures: senders and receivers among the rows of sequences. */
+/* Graphs of architectures: senders and receivers among the rows of sequences; those among the cells
+ * of grids are in arch_grids.c. */
+#include <graphs/build.h>
 #include <lib/weights/arch/arch.h>
 
 typedef gnn__arch_sequences_t sequences_t;
@@ -722,95 +724,244 @@ static int big_bird(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return rc;
 }
 
-/* ---- square grids, whose cells are counted row by row ---- */
+/* ---- spans of rows of sequences ---- */
 
-typedef struct grid {
-    int64_t side, window, shift;
-} grid_t;
+/* Spans that are filled receiver by receiver; starts ascend. */
+typedef struct spans {
+    int32_t *lo, *hi;
+    int64_t n, n_dst, n_src;
+} spans_t;
 
-/* The window of row or column c, and its part that is not beyond the border, after a cyclic shift:
- * Liu et al. 2021, 3.2. */
-static int64_t region(const grid_t *g, int64_t c)
+static int spans_new(spans_t *spans, int64_t n_dst, int64_t n_src)
 {
-    const int64_t moved = (c - g->shift + g->side) % g->side;
-    return 2 * (moved / g->window) + (moved + g->shift >= g->side);
+    *spans = (spans_t){.n_dst = n_dst, .n_src = n_src};
+    if (n_dst > INT32_MAX || n_src > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
+    GNN_TRY(gnn__new(&spans->lo, n_dst, sizeof *spans->lo, "spans"));
+    return gnn__new(&spans->hi, n_dst, sizeof *spans->hi, "spans");
 }
 
-static bool same_window(const grid_t *g, int64_t i, int64_t j)
+static void span(spans_t *spans, int64_t lo, int64_t hi)
 {
-    return region(g, i / g->side) == region(g, j / g->side) &&
-           region(g, i % g->side) == region(g, j % g->side);
+    spans->lo[spans->n] = (int32_t)lo;
+    spans->hi[spans->n++] = (int32_t)hi;
 }
 
-/* Adds the pairs of one grid to m pairs. Senders of a cell lie within one window of it. */
-static int64_t window_pairs(const grid_t *g, int64_t first, int64_t m, int64_t *src, int64_t *dst)
+/* The graph of the spans, unless `rc` is an error; releases them. */
+static int spans_graph(gnn_graph_t **graph, spans_t *spans, int rc)
 {
-    for (int64_t i = 0; i < g->side * g->side; i++) {
-        const int64_t y = i / g->side, x = i % g->side, reach = g->window - 1;
-        for (int64_t down = gnn__max(y - reach, 0); down <= gnn__min(y + reach, g->side - 1); down++)
-            for (int64_t at = gnn__max(x - reach, 0); at <= gnn__min(x + reach, g->side - 1); at++) {
-                const int64_t j = down * g->side + at;
-                if (!same_window(g, i, j))
-                    continue;
-                src[m] = first + j;
-                dst[m++] = first + i;
-            }
+    if (rc == GNN_OK)
+        rc = gnn_graph_from_spans(graph, spans->n_dst, spans->n_src, NULL, NULL, spans->lo,
+                                  spans->hi);
+    gnn_free(spans->lo);
+    gnn_free(spans->hi);
+    return rc;
+}
+
+static int64_t all_rows(const sequences_t *s)
+{
+    int64_t rows = 0;
+    for (int64_t k = 0; k < s->count; k++)
+        rows += s->lengths[k];
+    return rows;
+}
+
+/* Merges graphs, and frees them. */
+static int merged(gnn_graph_t **graph, gnn_graph_t **parts, int n, int rc)
+{
+    if (rc == GNN_OK)
+        rc = gnn_graph_merge(graph, n, (const gnn_graph_t *const *)parts);
+    for (int k = 0; k < n; k++)
+        gnn_graph_free(parts[k]);
+    return rc;
+}
+
+/* ---- blocks of LongT5: Guo et al. 2022, 3.1.2 ---- */
+
+/* A sequence has as many blocks as whole ones fit; rows after the last one are of the last one. */
+static int64_t all_blocks(const sequences_t *s, int64_t size)
+{
+    int64_t blocks = 0;
+    for (int64_t k = 0; k < s->count; k++)
+        blocks += s->lengths[k] / size;
+    return blocks;
+}
+
+/* Each block receives from its rows. `width`: rows of a block. */
+static int block_rows(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    spans_t spans;
+    const int rc = spans_new(&spans, all_blocks(s, width), all_rows(s));
+    for (int64_t k = 0, at = 0; rc == GNN_OK && k < s->count; at += s->lengths[k++])
+        for (int64_t b = 0, n = s->lengths[k] / width; b < n; b++)
+            span(&spans, at + b * width, at + (b + 1 < n ? (b + 1) * width : s->lengths[k]));
+    return spans_graph(graph, &spans, rc);
+}
+
+/* Each row receives from its block; rows of a sequence without blocks from nothing. */
+static int rows_of_block(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    spans_t spans;
+    int64_t first = 0;
+    const int rc = spans_new(&spans, all_rows(s), all_blocks(s, width));
+    for (int64_t k = 0; rc == GNN_OK && k < s->count; first += s->lengths[k++] / width)
+        for (int64_t p = 0, n = s->lengths[k] / width; p < s->lengths[k]; p++) {
+            const int64_t b = first + gnn__max(gnn__min(p / width, n - 1), 0);
+            span(&spans, b, b + (n > 0));
+        }
+    return spans_graph(graph, &spans, rc);
+}
+
+/* Pairs of one sequence from pair m on, or without arrays only their count. */
+typedef struct window_blocks {
+    int64_t reach, size, rows, *src, *dst;
+} window_blocks_t;
+
+static int64_t window_block_pairs(const window_blocks_t *w, int64_t at, int64_t length,
+                                  int64_t block, int64_t m)
+{
+    const int64_t n = length / w->size;
+    for (int64_t p = 0; p < length; p++) {
+        const int64_t lo = gnn__max(p - w->reach, 0), hi = gnn__min(p + w->reach + 1, length);
+        for (int64_t j = 0; w->src && j < hi - lo + n; j++) {
+            w->src[m + j] = j < hi - lo ? at + lo + j : w->rows + block + j - (hi - lo);
+            w->dst[m + j] = at + p;
+        }
+        m += hi - lo + n;
     }
     return m;
 }
 
-/* Cells receive from their window, with the cells of the other side where `shift` moves windows
- * across the border apart. `width` is (256 side + window) 256 + shift. */
-static int grid_windows(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+/* Each row receives from a window and from all blocks of its sequence, whose rows come after those
+ * of all sequences. `width`: 65536 times the reach of the window plus the rows of a block. */
+static int window_blocks(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
-    const grid_t g = {width >> 16, (width >> 8) & 255, width & 255};
-    const int64_t cells = g.side * g.side, each = g.window * g.window;
-    int64_t *src = NULL, *dst = NULL, *lengths = NULL, pairs = 0, n = 0, m = 0;
-    int rc = GNN_OK;
-    if (!gnn__mul(s->count, cells, &n) || n > INT32_MAX || !gnn__mul(n, each, &pairs))
-        return gnn__error(GNN_EOVERFLOW, "more than %d cells", INT32_MAX);
-    GNN_CHECK(gnn__new(&src, pairs, sizeof *src, "pairs of windows"));
-    GNN_CHECK(gnn__new(&dst, pairs, sizeof *dst, "pairs of windows"));
-    GNN_CHECK(gnn__new(&lengths, s->count, sizeof *lengths, "lengths"));
-    for (int64_t k = 0; k < s->count; k++) {
-        lengths[k] = cells;
-        m = window_pairs(&g, k * cells, m, src, dst);
+    window_blocks_t w = {width >> 16, width & 65535, all_rows(s), NULL, NULL};
+    int64_t m = 0;
+    int rc;
+    for (int64_t k = 0; k < s->count; k++)
+        m = window_block_pairs(&w, 0, s->lengths[k], 0, m);
+    GNN_CHECK(gnn__new(&w.src, m, sizeof *w.src, "pairs of rows"));
+    GNN_CHECK(gnn__new(&w.dst, m, sizeof *w.dst, "pairs of rows"));
+    m = 0;
+    for (int64_t k = 0, at = 0, block = 0; k < s->count; k++) {
+        m = window_block_pairs(&w, at, s->lengths[k], block, m);
+        block += s->lengths[k] / w.size;
+        at += s->lengths[k];
     }
-    GNN_CHECK(gnn_graph_from_edges(graph, n, n, m, src, dst));
-    GNN_CHECK(gnn_graph_cut(*graph, s->count, lengths));
+    GNN_CHECK(gnn_graph_from_edges(graph, w.rows, w.rows + all_blocks(s, w.size), m, w.src, w.dst));
 done:
-    gnn_free(src);
-    gnn_free(dst);
-    gnn_free(lengths);
+    gnn_free(w.src);
+    gnn_free(w.dst);
     return rc;
 }
 
-/* Four receivers for each cell of a grid of half the side, one after another: each receives from
- * one of the four cells, down before across. `width` is the side. */
-static int grid_quarters(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+/* ---- blocks and global rows of Pegasus-X: Phang, Zhao, Liu 2022 ---- */
+
+/* Rows of the block of each row, which begin at multiples of `size`, or half a block before. */
+static int own_blocks(gnn_graph_t **graph, const sequences_t *s, int64_t size, int64_t shift,
+                      int64_t n_src)
 {
-    const int64_t half = width / 2, cells = width * width;
-    int32_t *senders = NULL, *lo = NULL, *hi = NULL;
-    int64_t n = 0;
+    spans_t spans;
+    const int rc = spans_new(&spans, all_rows(s), n_src);
+    for (int64_t k = 0, at = 0; rc == GNN_OK && k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++) {
+            const int64_t first = (p + shift) / size * size - shift;
+            span(&spans, at + gnn__max(first, 0), at + gnn__min(first + size, s->lengths[k]));
+        }
+    return spans_graph(graph, &spans, rc);
+}
+
+/* `each` receivers of a sequence (0: its rows) receive from all of its global rows, which come
+ * after those of all sequences. */
+static int own_globals(gnn_graph_t **graph, const sequences_t *s, int64_t each, int64_t globals)
+{
+    spans_t spans;
+    const int64_t rows = all_rows(s);
+    const int rc = spans_new(&spans, each > 0 ? s->count * each : rows, rows + s->count * globals);
+    for (int64_t k = 0; rc == GNN_OK && k < s->count; k++)
+        for (int64_t p = 0; p < (each > 0 ? each : s->lengths[k]); p++)
+            span(&spans, rows + k * globals, rows + (k + 1) * globals);
+    return spans_graph(graph, &spans, rc);
+}
+
+/* Rows receive from their block and from the global rows. `width`: the rows of a block times
+ * 131072, 65536 if blocks begin half a block before, and the count of global rows. */
+static int block_globals(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    gnn_graph_t *parts[2] = {NULL, NULL};
+    const int64_t globals = width & 65535, size = width >> 17, shift = width >> 16 & 1 ? size / 2 : 0;
+    int rc = own_blocks(&parts[0], s, size, shift, all_rows(s) + s->count * globals);
+    if (rc == GNN_OK)
+        rc = own_globals(&parts[1], s, 0, globals);
+    return merged(graph, parts, 2, rc);
+}
+
+/* Global rows receive from all rows of their sequence and from its global rows. `width`: the count
+ * of global rows. */
+static int globals_all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    gnn_graph_t *parts[2] = {NULL, NULL};
+    spans_t spans;
+    int rc = spans_new(&spans, s->count * width, all_rows(s) + s->count * width);
+    for (int64_t k = 0, at = 0; rc == GNN_OK && k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < width; p++)
+            span(&spans, at, at + s->lengths[k]);
+    rc = spans_graph(&parts[0], &spans, rc);
+    if (rc == GNN_OK)
+        rc = own_globals(&parts[1], s, width, width);
+    return merged(graph, parts, 2, rc);
+}
+
+/* ---- rows after a memory, as of Transformer-XL: Dai et al. 2019 ---- */
+
+/* Each sequence gets `width` rows before it, which receive nothing. */
+static int after_memory(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    spans_t spans;
+    const int64_t rows = all_rows(s);
+    const int rc = spans_new(&spans, rows + s->count * width, rows);
+    for (int64_t k = 0, at = 0; rc == GNN_OK && k < s->count; at += s->lengths[k++])
+        for (int64_t p = -width; p < s->lengths[k]; p++)
+            span(&spans, at + gnn__max(p, 0), at + gnn__max(p + 1, 0));
+    return spans_graph(graph, &spans, rc);
+}
+
+/* Each row receives from itself and the rows before it, of a memory of `width` rows too; `last`:
+ * only from the last `width` of all of these. */
+static int after_memory_causal(gnn_graph_t **graph, const sequences_t *s, int64_t width, bool last)
+{
+    gnn_graph_t *g = NULL;
+    int64_t *lengths = NULL;
+    int32_t *lo = NULL, *hi = NULL;
     int rc;
-    if (!gnn__mul(s->count, cells, &n) || n > INT32_MAX)
-        return gnn__error(GNN_EOVERFLOW, "more than %d cells", INT32_MAX);
-    GNN_CHECK(gnn__new(&senders, n, sizeof *senders, "cells"));
-    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "cells"));
-    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "cells"));
-    for (int64_t r = 0; r < n; r++) {
-        const int64_t cell = r % cells / 4, quarter = r % 4, y = 2 * (cell / half) + quarter % 2,
-                      x = 2 * (cell % half) + quarter / 2;
-        senders[r] = (int32_t)(r / cells * cells + y * width + x);
-        lo[r] = (int32_t)r;
-        hi[r] = (int32_t)(r + 1);
+    GNN_CHECK(gnn__new(&lengths, s->count, sizeof *lengths, "lengths"));
+    for (int64_t k = 0; k < s->count; k++)
+        lengths[k] = s->lengths[k] + width;
+    GNN_CHECK(gnn__graph_new_segments(&g, s->count, s->lengths, lengths, 1));
+    GNN_CHECK(gnn__graph_own(g, &lo, g->n_dst, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__graph_own(g, &hi, g->n_dst, sizeof *hi, "spans"));
+    for (int64_t k = 0, row = 0, at = 0; k < s->count; at += lengths[k++]) {
+        for (int64_t p = 0; p < s->lengths[k]; p++, row++) {
+            lo[row] = (int32_t)(at + (last ? p + 1 : 0));
+            hi[row] = (int32_t)(at + p + 1 + width);
+        }
+        GNN_CHECK(gnn_graph_set_start(g, k, width, 0));
     }
-    GNN_CHECK(gnn_graph_from_spans(graph, n, n, NULL, senders, lo, hi));
+    GNN_CHECK(gnn__spans_settle(g, &g->base.parts[0].pairs, lo, hi));
 done:
-    gnn_free(senders);
-    gnn_free(lo);
-    gnn_free(hi);
-    return rc;
+    gnn_free(lengths);
+    return gnn__graph_deliver(graph, g, rc);
+}
+
+static int memory_causal(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return after_memory_causal(graph, s, width, false);
+}
+
+static int memory_window(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    return after_memory_causal(graph, s, width, true);
 }
 
 static const gnn__arch_graph_kind_t kinds[] = {
@@ -819,16 +970,22 @@ static const gnn__arch_graph_kind_t kinds[] = {
 #undef GNN_GRAPH_KIND
 };
 
+static const gnn__arch_graph_kind_t *kind_at(size_t index)
+{
+    const size_t n = sizeof kinds / sizeof *kinds;
+    return index < n ? &kinds[index] : gnn__arch_grid_at(index - n);
+}
+
 static const char *name_at(size_t index)
 {
-    return index < sizeof kinds / sizeof *kinds ? kinds[index].name : NULL;
+    return kind_at(index) ? kind_at(index)->name : NULL;
 }
 
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name)
 {
     for (size_t k = 0; name_at(k); k++)
         if (strcmp(name_at(k), name) == 0)
-            return &kinds[k];
+            return kind_at(k);
     gnn__unknown_name("kind of graph", name, name_at);
     return NULL;
 }

@@ -43,6 +43,18 @@ static void sinusoidal_after_two(const gnn_tensor_t *field)
         }
 }
 
+/* Sines as first, whose last frequency is 1/10000, as in Pegasus-X. */
+static void sinusoidal_ends(const gnn_tensor_t *field)
+{
+    const int64_t half = field->cols / 2;
+    for (int64_t p = 0; p < field->rows; p++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const double wave = (double)(c % gnn__max(half, 1)) / (double)gnn__max(half - 1, 1),
+                         angle = (double)p * pow(10000, -wave);
+            gnn__row(field, p)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
+        }
+}
+
 /* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; if n is not a power of two, those of the next
  * lower power, then every second one of twice that power. Press, Smith, Lewis 2022. */
 static void alibi(const gnn_tensor_t *field)
@@ -98,6 +110,14 @@ static void counting(const gnn_tensor_t *field)
     for (int64_t r = 0; r < field->rows; r++)
         for (int64_t c = 0; c < field->cols; c++)
             gnn__row(field, r)[c] = (gnn_real_t)c;
+}
+
+/* The index of its row in each element. */
+static void row_numbers(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = (gnn_real_t)r;
 }
 
 /* A causal mask: 1 up to the diagonal, 0 above it. */

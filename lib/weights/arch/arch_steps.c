@@ -14,6 +14,9 @@ typedef struct builder {
 
 enum { MOST_FIELD = 400 };
 
+/* Reals count up to here. */
+#define MOST_WIDTH ((int64_t)1 << 53)
+
 static int no_memory(void)
 {
     return gnn__error(GNN_EMEMORY, "no memory for a step");
@@ -57,7 +60,7 @@ static int add_graph(gnn__arch_model_t *made, const gnn__arch_row_t *row, const 
     GNN_TRY(evaluate(scope, row->second, &kind));
     if (!(graph.kind = gnn__arch_graph_find(kind.text)))
         return GNN_ENOTFOUND;
-    GNN_TRY(gnn__formula_count(scope, row->third, 0, INT32_MAX, &graph.width));
+    GNN_TRY(gnn__formula_count(scope, row->third, 0, MOST_WIDTH, &graph.width));
     GNN_TRY(find_slot(made, &graph, &slot));
     return json_object_set_new(made->slots, name, json_integer(slot)) == 0 ? GNN_OK : no_memory();
 }
