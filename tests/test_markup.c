@@ -37,7 +37,7 @@ START_TEST(gml_with_oversized_counts_is_refused)
 }
 END_TEST
 
-/* Where directions are kept, an edge of an undirected graph is one in each direction. */
+/* An edge of an undirected graph is one in each direction, for sets that keep directions. */
 START_TEST(directions_are_those_of_the_file)
 {
     static const char text[] =

@@ -328,6 +328,56 @@ START_TEST(a_reordered_set_is_saved_in_file_order)
 }
 END_TEST
 
+/* A copy holds what the set holds, in either order, and shares nothing with it. */
+START_TEST(a_copy_is_a_set_of_its_own)
+{
+    gnn_data_t *data = open_star(_i % 2 == 1), *copy = (gnn_data_t *)1;
+    char before[4096], text[2][512];
+    if (_i > 1)
+        ck_ok(gnn_data_reorder(data));
+    ck_ok(gnn_data_copy(&copy, data));
+    snprintf(before, sizeof before, "%s", messages(data));
+    ck_assert_str_eq(messages(copy), before);
+    ck_ok(gnn_graph_validate(gnn_data_graph(copy)));
+    for (int k = 0; k < 2; k++)
+        gnn_data_describe(k ? copy : data, text[k], sizeof text[k]);
+    ck_assert_str_eq(text[0], text[1]);
+    ck_assert_mem_eq(gnn_data_labels(copy), gnn_data_labels(data), 6 * sizeof(int32_t));
+    for (int part = GNN_TRAIN; part <= GNN_TEST; part++)
+        ck_assert_mem_eq(gnn_data_mask(copy, part, 1), gnn_data_mask(data, part, 1), 6);
+    ck_assert_int_eq(gnn_data_order(copy) != NULL, _i > 1);
+    const double one = feature(data, 2, 1);
+    ck_ok(gnn_data_row_normalise(copy));
+    ck_assert(feature(data, 2, 1) == one);
+    for (int k = 0; k < 2; k++)
+        ck_ok(gnn_data_save(k ? copy : data, in_folder(k ? "b.npz" : "a.npz")));
+    gnn_data_free(data);
+    ck_ok(gnn_graph_validate(gnn_data_graph(copy)));
+    gnn_data_free(copy);
+    ck_fails(gnn_data_copy(&copy, NULL), GNN_EINVALID, "data");
+    ck_assert_ptr_null(copy);
+}
+END_TEST
+
+START_TEST(a_copy_fails_with_any_allocation)
+{
+    gnn_data_t *data = open_star(_i == 1), *copy = NULL;
+    int rc = GNN_EMEMORY;
+    int64_t n = 1;
+    ck_ok(gnn_data_reorder(data));
+    for (; rc == GNN_EMEMORY; n++) {
+        gnn__fail_allocation(n);
+        rc = gnn_data_copy(&copy, data);
+        gnn__fail_allocation(0);
+        ck_assert(rc == GNN_OK || (rc == GNN_EMEMORY && !copy));
+    }
+    ck_ok(rc);
+    ck_assert_int_gt(n, 8);
+    gnn_data_free(copy);
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(csv_lines_are_the_files_nodes)
 {
     gnn_data_t *file = open_star(_i), *data = open_star(_i);
@@ -475,6 +525,8 @@ int main(void)
     tcase_add_test(tests, renumbering_survives_any_failing_allocation);
     tcase_add_test(tests, renumbered_layers_give_permuted_rows);
     tcase_add_loop_test(tests, a_reordered_set_is_saved_in_file_order, 0, 2);
+    tcase_add_loop_test(tests, a_copy_is_a_set_of_its_own, 0, 4);
+    tcase_add_loop_test(tests, a_copy_fails_with_any_allocation, 0, 2);
     tcase_add_loop_test(tests, csv_lines_are_the_files_nodes, 0, 2);
     tcase_add_test(tests, isolated_nodes_are_appended);
     tcase_add_test(tests, errors_use_file_order);

@@ -11,14 +11,28 @@
 
 /* ---- sets by scale ---- */
 
+/* Is another scale tried after the first? Then a copy is scaled. */
+static int needs_copy(const sets_t *sets)
+{
+    const options_t *o = sets->options;
+    for (int k = 0; k < SCALES; k++)
+        if (sets->of[k])
+            return 0;
+    return o->has_scale && o->trial > 0 && gnn_data_graph_count(sets->raw) == 0;
+}
+
 int set_of(gnn_data_t **data, sets_t *sets, scale_t scale)
 {
     gnn_data_t **to = &sets->of[scale];
     if (!*to) {
-        if (!sets->raw)
+        if (!sets->raw) /* the scale of a checkpoint that is resumed */
             GNN_TRY(citation_open_set(&sets->raw, sets->options, sets->context, 0));
-        *to = sets->raw;
-        sets->raw = NULL;
+        if (needs_copy(sets)) {
+            GNN_TRY(gnn_data_copy(to, sets->raw));
+        } else {
+            *to = sets->raw;
+            sets->raw = NULL;
+        }
         GNN_TRY(scale_features(*to, (int)scale));
         GNN_TRY(keep_words_sparsely(*to));
         if (!program_folder())              /* whose rows are in the order of the parts */

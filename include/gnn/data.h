@@ -281,6 +281,16 @@ GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
  */
 GNN_API int gnn_data_reorder(gnn_data_t *data);
 /**
+ * A copy of a set, with graph, features, labels, splits, arrays and names of its own, such as for
+ * features on another scale without reading the file again.
+ *
+ * @param[out] copy  for gnn_data_free; NULL on an error
+ * @param[in]  data  with one graph
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNSUPPORTED: the set has several graphs, or is the
+ *         rows of one rank; GNN_EMEMORY. Cost: O(size of the set)
+ */
+GNN_API int gnn_data_copy(gnn_data_t **copy, const gnn_data_t *data);
+/**
  * Replaces features and labels by those of CSV files with one line per node, in the file's order;
  * either path may be NULL. Fields are separated by tabs, semicolons or commas, as in the first
  * line, and may be quoted; a non-numeric first line is a header (with class names: if there is one

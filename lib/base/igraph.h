@@ -13,7 +13,7 @@ typedef enum gnn__igraph_form { GNN__IGRAPH_GRAPHML, GNN__IGRAPH_GML } gnn__igra
 /* Edges of a file, each once. The arrays are released with gnn_free. */
 typedef struct gnn__igraph_links {
     int64_t n, m;       /* counts of nodes and edges */
-    bool directed;      /* the file says that its edges are */
+    bool directed;      /* by the file */
     int32_t *a, *b;     /* (m): ends, below n */
     gnn_real_t *weight; /* (m): the edge attribute "weight", finite; NULL: none */
     char unread[192];   /* names of the other attributes but those of names; "" if there are none */

@@ -1,4 +1,4 @@
-/* Reorders the nodes of a set, with everything that has a row per node. */
+/* Reorders the nodes of a set, with everything that has a row per node; copies a set. */
 #include <lib/data/data.h>
 
 #include <graphs/build.h>
@@ -148,5 +148,76 @@ done:
     gnn__data_free_rows(&made);
     gnn_free(order);
     gnn_free(edges);
+    return rc;
+}
+
+/* ---- copies ---- */
+
+static int copy_names(char ***to, char *const *from, int64_t count)
+{
+    int64_t bytes = 0;
+    char *at;
+    if (!from)
+        return GNN_OK;
+    for (int64_t k = 0; k < count; k++)
+        bytes += (int64_t)strlen(from[k]);
+    GNN_TRY(gnn__new_names(to, count, bytes, &at));
+    for (int64_t k = 0; k < count; k++) {
+        const size_t length = strlen(from[k]) + 1;
+        (*to)[k] = memcpy(at, from[k], length);
+        at += length;
+    }
+    return GNN_OK;
+}
+
+static int copy_order(int64_t **to, const int64_t *from, int64_t count)
+{
+    if (!from)
+        return GNN_OK;
+    GNN_TRY(gnn__new(to, count, sizeof **to, "an order"));
+    memcpy(*to, from, (size_t)count * sizeof **to);
+    return GNN_OK;
+}
+
+static int copy_texts(gnn_data_t *to, const gnn_data_t *from)
+{
+    GNN_TRY(gnn__strdup(&to->name, from->name));
+    if (from->unread)
+        GNN_TRY(gnn__strdup(&to->unread, from->unread));
+    GNN_TRY(copy_names(&to->class_names, from->class_names, from->classes));
+    GNN_TRY(copy_names(&to->node_names, from->node_names, from->n));
+    GNN_TRY(copy_order(&to->order, from->order, from->n));
+    return copy_order(&to->edge_order, from->edge_order, gnn_graph_n_edges(from->graph));
+}
+
+int gnn_data_copy(gnn_data_t **copy, const gnn_data_t *data)
+{
+    gnn_data_t *made = NULL;
+    int64_t *same = NULL;
+    int rc;
+    GNN__NEED(copy);
+    *copy = NULL;
+    GNN__NEED(data);
+    GNN_TRY(gnn__data_one_graph(data, "copied"));
+    GNN_CHECK(gnn__new(&same, data->n, sizeof *same, "an order of nodes"));
+    for (int64_t i = 0; i < data->n; i++)
+        same[i] = i;
+    GNN_CHECK(gnn__new(&made, 1, sizeof *made, "a data set"));
+    rc = gnn__data_arrange(made, data, same);
+    /* borrowed so far */
+    made->name = made->unread = NULL;
+    made->class_names = made->node_names = NULL;
+    made->order = made->edge_order = NULL;
+    made->owner = (gnn_owner_t){0};
+    GNN_CHECK(rc);
+    GNN_CHECK(gnn__data_arrange_arrays(made, data, NULL, NULL));
+    GNN_CHECK(copy_texts(made, data));
+    gnn__data_changed(made);
+done:
+    gnn_free(same);
+    if (rc == GNN_OK)
+        *copy = made;
+    else
+        gnn_data_free(made);
     return rc;
 }
