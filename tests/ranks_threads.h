@@ -80,6 +80,32 @@ static inline void check_equal(const trial_case_t *c, int ranks, int threads, ui
     }
 }
 
+/* The bytes of a checkpoint, which is removed; for free. */
+static inline char *read_checkpoint(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    char *bytes = malloc(1 << 20);
+    *size = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    remove(path);
+    return bytes;
+}
+
+/* Compares it with that of another run, but for the seconds (8 bytes twice) and the file's own
+ * checksum (16 digits). */
+static inline void check_checkpoint(const char *path, const char *one, size_t size)
+{
+    size_t now;
+    char *many = read_checkpoint(path, &now);
+    size_t differ = 0;
+    ck_assert_uint_eq(now, size);
+    for (size_t k = 0; k < size; k++)
+        differ += one[k] != many[k];
+    ck_assert_msg(differ <= 32, "%zu bytes of the checkpoint differ", differ);
+    free(many);
+}
+
 /* Trains on `ranks` ranks; the result of rank 0. */
 static inline trial_result_t run_all(const trial_case_t *c, int ranks)
 {

@@ -45,7 +45,7 @@ static bool has_mpi(void)
 /* Exit status of mpirun; `out` receives what it prints. */
 static int run(int ranks, const char *program, const char *argument, char *out, size_t size)
 {
-    char command[1024];
+    char command[2048];
     snprintf(command, sizeof command, MPIRUN, ranks, program, argument);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
@@ -89,6 +89,23 @@ START_TEST(another_set_on_one_rank_ends_all)
 }
 END_TEST
 
+/* A folder of 3000 nodes in four parts, for system("rm -r"). */
+static void draw_folder(char folder[32])
+{
+    char command[600];
+    strcpy(folder, "/tmp/gnn_ranks_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "%s draw %s/set 3000 12 4", RANKS_JOB, folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[600];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
 /* The first hash that a job prints. */
 static void job_hash(int ranks, const char *folder, const char *options, char hash[32])
 {
@@ -103,12 +120,10 @@ static void job_hash(int ranks, const char *folder, const char *options, char ha
 START_TEST(own_rows_and_samples_have_the_same_weights_on_any_count_of_ranks)
 {
     static const char *const options[] = {"own=1", "own=0", "samples=1 accumulate=4 batch=32"};
-    char folder[] = "/tmp/gnn_ranks_XXXXXX", command[600], one[32], many[32], whole[32] = "";
+    char folder[32], command[600], one[32], many[32], whole[32] = "";
     if (!has_mpi())
         return;
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(command, sizeof command, "%s draw %s/set 3000 12 4", RANKS_JOB, folder);
-    ck_assert_int_eq(system(command), 0);
+    draw_folder(folder);
     snprintf(command, sizeof command, "%s/set", folder);
     for (int k = 0; k < 3; k++) {
         job_hash(1, command, options[k], one);
@@ -121,8 +136,7 @@ START_TEST(own_rows_and_samples_have_the_same_weights_on_any_count_of_ranks)
             ck_assert_str_eq(one, whole);
         strcpy(whole, one);
     }
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
+    remove_folder(folder);
 }
 END_TEST
 
@@ -181,6 +195,72 @@ START_TEST(the_command_prints_the_same_on_any_count_of_ranks)
 }
 END_TEST
 
+START_TEST(the_command_opens_own_rows_of_a_partition)
+{
+    char folder[32], arguments[600], command[600], one[8192], many[8192];
+    if (!has_mpi())
+        return;
+    draw_folder(folder);
+    for (int ranks = 1; ranks <= 7; ranks += 3) {
+        snprintf(arguments, sizeof arguments,
+                 "citation --data %s/set --layer gcn --epochs 8 --threads 1 --report "
+                 "--save %s/model%d --predict %s/classes%d.csv",
+                 folder, folder, ranks, folder, ranks);
+        ck_assert_msg(run(ranks, COMMAND, arguments, many, sizeof many) == 0, PART, many);
+        ck_assert_msg(strstr(many, "each rank opens its own rows") != NULL, PART, many);
+        if (ranks == 1)
+            strcpy(one, many);
+        snprintf(command, sizeof command,
+                 "cmp %s/model1 %s/model%d && cmp %s/classes1.csv %s/classes%d.csv", folder, folder,
+                 ranks, folder, folder, ranks);
+        ck_assert_msg(system(command) == 0, "%d ranks", ranks);
+    }
+    ck_assert_msg(strstr(one, "mean of classes") != NULL, PART, one);
+    snprintf(arguments, sizeof arguments, "citation --data %s/set --scale columns", folder);
+    ck_assert_msg(run(2, COMMAND, arguments, many, sizeof many) != 0, PART, many);
+    ck_assert_msg(strstr(many, "--scale columns: needs all nodes") != NULL, PART, many);
+    remove_folder(folder);
+}
+END_TEST
+
+/* Times that a text stands in another. */
+static int count_of(const char *text, const char *words)
+{
+    int count = 0;
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+        count++;
+    return count;
+}
+
+/* Before any call of the library, in one, and of one rank alone; the others end. */
+START_TEST(errors_are_printed_once_by_the_rank_that_has_them)
+{
+    static const struct {
+        const char *arguments, *words;
+    } cases[] = {
+        {"citation --data /nowhere/set", "/nowhere/set"},
+        {"citation --dat karate", "no such option"},
+        {"citation --data karate --metric auc --task several", "does not fit"},
+        {"citation --data karate --split 9", "split 9"},
+        {"citation --data karate --load /nowhere/model", "/nowhere/model"},
+        {CITATION " : -n 1 " COMMAND " citation --bogus", "--bogus: citation has no such option"},
+        {CITATION " : -n 2 " COMMAND " citation --data /nowhere/set", "/nowhere/set"},
+        {CITATION " : -n 1 " COMMAND " citation --data karate --layer sage --threads 1",
+         "have different"},
+        {CITATION " : -n 1 " COMMAND " citation --help", "ranks differ"},
+    };
+    char out[8192];
+    if (!has_mpi())
+        return;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        ck_assert_msg(run(strchr(cases[k].arguments, ':') ? 1 : 3, COMMAND, cases[k].arguments, out,
+                          sizeof out) != 0,
+                      "%s: " PART, cases[k].arguments, out);
+        ck_assert_msg(count_of(out, cases[k].words) == 1, "%s: " PART, cases[k].arguments, out);
+    }
+}
+END_TEST
+
 START_TEST(an_error_of_all_ranks_is_printed_once)
 {
     char out[8192];
@@ -212,6 +292,8 @@ int main(void)
     tcase_add_test(tests, another_set_on_one_rank_ends_all);
     tcase_add_test(tests, the_command_prints_the_same_on_any_count_of_ranks);
     tcase_add_test(tests, an_error_of_all_ranks_is_printed_once);
+    tcase_add_test(tests, errors_are_printed_once_by_the_rank_that_has_them);
+    tcase_add_test(tests, the_command_opens_own_rows_of_a_partition);
     tcase_add_test(tests, a_program_of_one_process_is_refused_over_ranks);
     tcase_add_test(tests, own_rows_and_samples_have_the_same_weights_on_any_count_of_ranks);
     tcase_add_test(tests, killed_ranks_end_all_and_trainings_resume);

@@ -188,10 +188,11 @@ static int open_rows(gnn_data_t **data, const options_t *o, int tells)
     const gnn_partition_folder_sizes_t sizes = gnn_partition_folder_sizes(program_folder());
     if (tells)
         fprintf(o->say,
-                "%s: %lld nodes, %lld messages, %lld features, %lld classes, %lld splits; each rank "
+                "%s: %lld nodes, %lld messages, %lld features, %lld classes, %lld split%s; each rank "
                 "opens its own rows\n",
                 gnn_data_name(*data), (long long)sizes.nodes, (long long)sizes.edges,
-                (long long)sizes.features, (long long)sizes.classes, (long long)sizes.splits);
+                (long long)sizes.features, (long long)sizes.classes, (long long)sizes.splits,
+                sizes.splits == 1 ? "" : "s");
     return GNN_OK;
 }
 

@@ -204,10 +204,12 @@ int program_end_ranks(int status)
 {
     gnn_context_t *context = NULL;
     gnn_transport_t *transport = NULL;
-    if (settled || status == 0 || program_ranks() < 2)
+    if (settled || program_ranks() < 2)
         return status;
     if (gnn_context_new(&context, NULL) == GNN_OK &&
-        program_join_ranks(context, &transport) == GNN_OK) {
+        program_join_ranks(context, &transport) == GNN_OK && status == 0) {
+        gnn_ranks_agree(context, GNN_OK); /* --help on one rank: others do not wait for it */
+    } else if (transport) {
         /* a message of its own, not one of the library */
         gnn_op_fail(&(gnn_op_call_t){.where = "gnn"}, GNN_EINVALID, "the program was refused");
         program_settle_ranks(context, GNN_EINVALID);

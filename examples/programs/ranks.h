@@ -43,8 +43,7 @@ int program_gather(const gnn_tensor_t *own, gnn_tensor_t *all);
 int program_told_by_rank(void);
 /* After an error, whose message is printed: it is dropped where a lower rank has one. */
 void program_settle_ranks(gnn_context_t *context, int code);
-/* The end of a program that was refused before it joined the others, which end as well; returns the
- * status. */
+/* The end of a program that has not joined the others, which end as well; returns the status. */
 int program_end_ranks(int status);
 
 #endif
