@@ -269,15 +269,50 @@ def test_blocks(name, tmp_path):
     assert close(theirs, model.forward([graph_of(k) for k in kinds], VALUES, N))
 
 
-# Blocks that are refused by name (lstm_senders), and those whose graphs are not made of edge_index
-# and batch.
-REFUSED = {"lstm_readout": (dict(PLAIN), ["readout"], "lstm_senders")}
-OTHERS = {"pinsage", "graphormer", "graph_network", "correct_and_smooth", "link_dot", "link_bilinear", "link_distance", "link_product", "link_mlp", "hgt", "hetero_conv", "hetero_linear", "jumping_lstm"}
+NA, NB, RA = 13, 10, 40
+OF_TYPES = {"types": f"a:{D} b:4", "relations": "a__to__b b__by__a"}
+TO_B, TO_A = (np.stack([rng.integers(0, n_src, RA), rng.integers(0, n_dst, RA)]) for n_src, n_dst in ((NA, NB), (NB, NA)))
+OF_EDGES = np.stack([np.arange(M), np.sort(rng.integers(0, 4, M))])
+VALUES.update({"sources": rng.integers(0, N, 30), "targets": rng.integers(0, N, 30), "globals": rng.standard_normal((4, 2)).astype(np.float32), "layers": X, "x.a": X[:NA], "x.b": X[:NB, :4].copy(),
+               "pair_rows": rng.standard_normal((30, 3)).astype(np.float32)})
+# Blocks over other inputs, or graphs that are given as pairs: (pairs, counts of senders and receivers).
+MORE_BLOCKS = {
+    "jumping_lstm": ({"width": 3, "hops": 2}, []), "pinsage": ({"edge_weight": "edge_weight", **PLAIN}, ["edges"]),
+    "graphormer": ({"heads": 2, "memory": "ids", "rows": 3, "edges": "ids_of_edges", "edge_width": 2, **PLAIN}, ["edges"]),
+    "link_dot": (dict(PLAIN), []), "link_bilinear": (dict(PLAIN), []), "link_distance": (dict(PLAIN), []), "link_product": ({"hidden": 5, **PLAIN}, []),
+    "link_mlp": ({"hidden": 5, "edges": "pair_rows", "edge_width": 3, **PLAIN}, []),
+    "graph_network": ({"edges": "edges", "edge_width": 3, "globals": "globals", "global_width": 2, **PLAIN}, ["edges", "incidence", "spread", "readout", (OF_EDGES, (M, 4))]),
+    "hetero_linear": ({"out": 5, **OF_TYPES}, []), "hetero_conv": ({"layer": ("SAGE", {"in_": D, "out": 5}), "out": 5, **OF_TYPES}, [(TO_B, (NA, NB)), (TO_A, (NB, NA))]),
+    "hgt": ({"heads": 2, "out": 8, **OF_TYPES}, [(TO_A, (NB, NA)), (TO_B, (NA, NB))]),
+}
 
 
-def test_each_block_is_exported_refused_or_named_here():
+@pytest.mark.parametrize("name", MORE_BLOCKS)
+def test_blocks_on_pairs(name, tmp_path):
+    settings, given = MORE_BLOCKS[name]
+    settings = {k: (v[0], dict(v[1])) if k == "layer" else v for k, v in settings.items()}
+    libgnn.set_seed(5)
+    model, feed, kinds, graphs = Steps(name, settings), dict(VALUES), [], []
+    for k, kind in enumerate(given):
+        if isinstance(kind, tuple):
+            feed[f"edge_index_{k}"], feed[f"size_{k}"] = kind[0], np.array(kind[1])
+        kinds.append("pairs" if isinstance(kind, tuple) else kind)
+        graphs.append(libgnn.Graph(*kind) if isinstance(kind, tuple) else graph_of(kind))
+    try:
+        theirs = run(model, tmp_path, feed, graphs=kinds)
+    finally:
+        libgnn.set_seed(0)
+    assert close(theirs, model.forward(graphs, feed, N))
+
+
+# Blocks that have an op without operators.
+REFUSED = {"lstm_readout": (dict(PLAIN), ["readout"], "lstm_senders"),
+           "correct_and_smooth": ({"memory": "memory", "globals": "edge_weight", "factor": 0.5, "theta": 0.5, **PLAIN}, ["edges"], "autoscale")}
+
+
+def test_each_block_is_exported_or_refused():
     names = {name.decode() for name in itertools.takewhile(bool, map(lib.gnn_block_name, itertools.count()))}
-    assert names == set(BLOCKS) | set(REFUSED) | OTHERS
+    assert names == set(BLOCKS) | set(MORE_BLOCKS) | set(REFUSED)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -400,7 +435,7 @@ def test_the_page_lists_every_entry(row):
 def test_the_page_says_which_ops_are_exported():
     from libgnn.onnx._steps import Exporter
     methods = {kind: {name[len(kind):] for name in dir(Exporter) if name.startswith(kind)} for kind in ("op_", "step_")}
-    assert cells("named ops")[0] == methods["op_"] == set(OPS) and cells("steps")[0] == methods["step_"] and cells("blocks")[0] == set(BLOCKS)
+    assert cells("named ops")[0] == methods["op_"] == set(OPS) and cells("steps")[0] == methods["step_"] and cells("blocks")[0] == {*BLOCKS, *MORE_BLOCKS}
 
 
 # ---- refusals ----

@@ -32,7 +32,7 @@ def word(enum, prefix, value):
 
 
 def activation_name(value):
-    return word("gnn_activation_t", "GNN_", value)
+    return word("gnn_activation_t", "GNN_", value) if value else "identity"
 
 
 def norm_name(value):
