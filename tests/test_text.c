@@ -100,6 +100,8 @@ START_TEST(corpus_bad_files)
     CK_BAD("a\tsurrogate \xed\xa0\x80\n", "bad.tsv: line 1: the sentence is not UTF-8");
     CK_BAD("\xff\tx\n", "bad.tsv: line 1: the label is not UTF-8");
     CK_BAD("a\tfine\nno tab\n", "bad.tsv: line 2: no tab");
+    CK_BAD("\nLabel\tsentence\npos\tgood\nneg\tbad\n",
+           "bad.tsv: line 2: \"Label\", which no other line has, names a column");
     CK_BAD("a\tfine\n\tx\n", "bad.tsv: line 2: the label is missing");
     CK_BAD("a\tfine\n\nb\t\x01\n", "bad.tsv: line 3: the sentence has no words");
     CK_BAD("a\x02\tx\n", "line 1: a control character in the label");
@@ -153,6 +155,9 @@ END_TEST
 
 START_TEST(labels_of_a_vocabulary)
 {
+    gnn_corpus_t *class = read_ok("class\tone\nstruct\ttwo\nclass\tthree\n");
+    ck_assert_int_eq(class->n_labels, 2);
+    gnn_corpus_free(class);
     gnn_corpus_t *train = read_ok("b\tone\na\ttwo\nc\tthree\n"), *dev = NULL;
     gnn_vocabulary_t *v;
     ck_ok(gnn_vocabulary_new(&v, train, 1));

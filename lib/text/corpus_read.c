@@ -64,6 +64,26 @@ static int take_line(gnn__text_t *text, lines_t *l)
     return GNN_OK;
 }
 
+/* Column names in the first line would be a class of one sentence. */
+static int refuse_names(const gnn__text_t *text, const lines_t *l)
+{
+    static const char *const names[] = {"label",  "labels",   "class",     "classes",
+                                        "target", "category", "sentiment", NULL};
+    const gnn__slice_t *first = &l->labels[0];
+    const gnn__text_field_t field = {.at = (char *)(uintptr_t)first->at,
+                                     .length = first->length}; /* only read */
+    if (!l->tabs || l->count < 2 || !gnn__field_is_one_of(&field, names))
+        return GNN_OK;
+    for (int64_t k = 1; k < l->count; k++)
+        if (l->labels[k].length == first->length &&
+            memcmp(l->labels[k].at, first->at, (size_t)first->length) == 0)
+            return GNN_OK;
+    return gnn__error(GNN_EFORMAT,
+                      "%s: line %lld: %s, which no other line has, names a column: a first line of "
+                      "column names is not expected",
+                      text->name, (long long)l->number[0], gnn__field_shown(&field));
+}
+
 static int read(gnn_corpus_t **corpus, gnn__text_t *text, lines_t *l, const gnn_vocabulary_t *like)
 {
     int64_t at_fault;
@@ -71,6 +91,7 @@ static int read(gnn_corpus_t **corpus, gnn__text_t *text, lines_t *l, const gnn_
         GNN_TRY(take_line(text, l));
     if (l->count == 0)
         return gnn__error(GNN_EFORMAT, "%s: no sentence, all lines are blank", text->name);
+    GNN_TRY(refuse_names(text, l));
     /* Only now: the byte after the last sentence of the file is already its NUL. */
     for (int64_t k = 0; k < l->count; k++)
         text->data[l->sentences[k].at - text->data + l->sentences[k].length] = '\0';
