@@ -6,8 +6,8 @@
  * NAME: folder, own (1: own rows), samples (1), epochs, hidden, layers, checkpoint, every,
  * accumulate, batch, fan_out, threads.
  *
- * Rank 0 prints a hash of the weights, and each rank its process, its peak of memory, its traffic
- * and the seconds of its training. */
+ * Rank 0 prints a hash of the weights, and each rank its process, its peak of memory, its traffic,
+ * the rows that it computed while messages travelled, and the seconds of its training. */
 #include "support.h"
 
 #include <gnn/mpi.h>
@@ -147,8 +147,9 @@ static void report(const gnn_transport_t *t, double seconds, const gnn_model_t *
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("rank %d of %d: peak %ld KiB, sent %lld bytes in %lld messages, %.3f s\n", t->rank,
-           t->ranks, usage.ru_maxrss, (long long)t->bytes, (long long)t->messages, seconds);
+    printf("rank %d of %d: peak %ld KiB, sent %lld bytes in %lld messages, %lld early rows, %.3f s\n",
+           t->rank, t->ranks, usage.ru_maxrss, (long long)t->bytes, (long long)t->messages,
+           (long long)t->early_rows, seconds);
     if (t->rank == 0)
         printf("hash %016llx\n", (unsigned long long)hash_weights(model));
     fflush(stdout);

@@ -314,6 +314,26 @@ static void gat_with_edges(gnn_steps_t *steps)
                                                                     .edge_dim = TRIAL_EDGE)}));
 }
 
+/* Those of self-loops are means, of learned features of edges in the first layer; the graph has some
+ * self-loops of its own. */
+static void gat_with_loop_features(gnn_steps_t *steps)
+{
+    trial_must(gnn_steps_add(
+        steps,
+        &(gnn_step_t){
+            .kind = GNN_STEP_LINEAR, .name = "edges", .inputs = {"e"}, .in = TRIAL_EDGE, .out = 4}));
+    trial_must(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                                                  .name = "first",
+                                                  .inputs = {"x"},
+                                                  .edge_features = "edges",
+                                                  .layer = GNN_GAT(.in = TRIAL_IN, .out = 8,
+                                                                   .heads = 2, .edge_dim = 4)}));
+    trial_must(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LAYER,
+                                                  .edge_features = "e",
+                                                  .layer = GNN_GATV2(.in = 16, .out = TRIAL_CLASSES,
+                                                                     .edge_dim = TRIAL_EDGE)}));
+}
+
 /* The weight of an edge is learned from its features. */
 static void learned_weights(gnn_steps_t *steps)
 {
@@ -374,6 +394,8 @@ START_TEST(learned_edges_and_blocks_have_the_same_bits)
     const trial_case_t cases[] = {
         {.name = "gatv2 with edges", .steps = gatv2_with_edges},
         {.name = "gat and gine with edges", .steps = gat_with_edges},
+        {.name = "features of self-loops", .steps = gat_with_loop_features},
+        {.name = "features of self-loops, directed", .steps = gat_with_loop_features},
         {.name = "learned weights and biases", .steps = learned_weights},
         {.name = "pna", .steps = pna},
         {.name = "rgcn", .steps = rgcn, .relations = 3},
@@ -412,6 +434,11 @@ START_TEST(attention_norms_and_priors_have_the_same_bits)
         {TRIAL("dropout of messages", GNN_SAGE(.in = TRIAL_IN, .out = 16, .dropout_message = half),
                GNN_PRESET_CONFIG(TRANSFORMER_CONV, .in = 16, .out = TRIAL_CLASSES,
                                  .dropout_attention = half, .dropout_message = half))},
+        {TRIAL("learned maps",
+               GNN_PRESET_CONFIG(TRANSFORMER_CONV, .in = TRIAL_IN, .out = 8, .heads = 2,
+                                 .map = &gnn_map_rfa),
+               GNN_PRESET_CONFIG(TRANSFORMER_CONV, .in = 16, .out = TRIAL_CLASSES,
+                                 .map = &gnn_map_favor))},
         {TRIAL("graph transformer",
                GNN_TRANSFORMER(.in = TRIAL_IN, .heads = 4, .feed_forward = 32,
                                .dropout_attention = (gnn_real_t)0.1,
