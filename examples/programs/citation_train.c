@@ -177,7 +177,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     gnn_context_set_seed(context, (uint64_t)out->seed);
     int rc = out->choice.recipe.build(&model, context, &out->choice.recipe, data);
     if (rc == GNN_OK)
-        rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks);
+        rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks, data);
     if (rc == GNN_OK)
         rc = citation_train_model(model, &w, out, context, data, o->checkpoint ? name : NULL);
     if (rc == GNN_OK)

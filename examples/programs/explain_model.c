@@ -145,7 +145,7 @@ int subject_open(subject_t *s, const options_t *o)
     int scale = o->scale, blocks;
     if (o->load) {
         GNN_TRY(gnn_model_load(&s->model, s->context, o->load));
-        GNN_TRY(scale_of_model("explain", o->load, s->model, &scale, &blocks));
+        GNN_TRY(scale_of_model("explain", o->load, s->model, s->data, &scale, &blocks));
     }
     GNN_TRY(scale_features(s->data, scale));
     if (!o->load)

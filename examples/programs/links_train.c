@@ -88,7 +88,7 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
         .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
     int rc = loaded ? GNN_OK : links_build_model(&model, context, o, data);
     if (rc == GNN_OK && !loaded)
-        rc = scale_note(model, (scale_t)o->scale, 0);
+        rc = scale_note(model, (scale_t)o->scale, 0, NULL);
     if (rc == GNN_OK)
         rc = gnn_source_of_links(&source, model, data, links, &how);
     if (rc == GNN_OK && !o->load)

@@ -5,6 +5,7 @@
 #include "ranks.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const scale_names[] = {"auto", "none", "rows", "length", "columns"};
@@ -122,11 +123,42 @@ int keep_words_sparsely(gnn_data_t *data)
 
 static const char *const forms[] = {"plain", "residual"};
 
-int scale_note(gnn_model_t *model, scale_t scale, int blocks)
+int scale_note(gnn_model_t *model, scale_t scale, int blocks, const gnn_data_t *data)
 {
-    char note[64];
-    snprintf(note, sizeof note, "scale=%s form=%s", scale_names[scale], forms[blocks != 0]);
-    return gnn_model_set_note(model, note);
+    const char *const *names = data ? gnn_data_class_names(data) : NULL;
+    const int64_t classes = names ? gnn_data_classes(data) : 0;
+    size_t room = 64, used;
+    for (int64_t c = 0; c < classes; c++)
+        room += strlen(names[c]) + 1;
+    char *note = malloc(room);
+    if (!note)
+        return GNN_EMEMORY;
+    used = (size_t)snprintf(note, room, "scale=%s form=%s", scale_names[scale], forms[blocks != 0]);
+    for (int64_t c = 0; c < classes; c++)
+        used += (size_t)snprintf(note + used, room - used, "\n%s", names[c]);
+    const int rc = gnn_model_set_note(model, note);
+    free(note);
+    return rc;
+}
+
+/* Classes meet by name: the same indices may be others in another set. */
+static int same_classes(const char *program, const char *path, const char *note,
+                        const gnn_data_t *data)
+{
+    const char *at = note ? strchr(note, '\n') : NULL;
+    const char *const *names = data ? gnn_data_class_names(data) : NULL;
+    const int64_t classes = names ? gnn_data_classes(data) : 0;
+    for (int64_t c = 0; names && at && (c < classes || *at); c++) {
+        const char *before = *at ? at + 1 : at, *now = c < classes ? names[c] : "";
+        const size_t length = strcspn(before, "\n");
+        if (strlen(now) != length || strncmp(now, before, length) != 0) {
+            fprintf(stderr, "%s: class %lld is \"%s\" in %s, \"%.*s\" in the training of %s\n",
+                    program, (long long)c, now, gnn_data_name(data), (int)length, before, path);
+            return PROGRAM_REFUSED;
+        }
+        at = before + length;
+    }
+    return GNN_OK;
 }
 
 static void read_note(const char *note, int *scale, int *blocks)
@@ -157,9 +189,10 @@ static int take_note(const char *program, const char *path, const char *note, in
     return GNN_OK;
 }
 
-int scale_of_model(const char *program, const char *path, const gnn_model_t *model, int *scale,
-                   int *blocks)
+int scale_of_model(const char *program, const char *path, const gnn_model_t *model,
+                   const gnn_data_t *data, int *scale, int *blocks)
 {
+    GNN_TRY(same_classes(program, path, gnn_model_note(model), data));
     return take_note(program, path, gnn_model_note(model), scale, blocks);
 }
 

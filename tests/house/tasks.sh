@@ -199,4 +199,17 @@ expect "and says so" grep -q "scale none: the model of scaled.model was trained 
 untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried >one
 untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried --resume >two
 expect "a resumed training keeps what trials chose" sh -c 'grep -q "after 5 epochs" one && ! grep -q "after 5 epochs" two && [ "$(grep ^test one)" = "$(grep ^test two)" ]'
+
+# ---- classes meet by name ----
+printf '%s\n' "0 1" "1 2" "2 3" "3 4" "4 5" "5 6" "6 7" >pets.txt
+printf '%s\n' 0 1 0 1 0 1 0 1 >pets.csv
+printf '%s\n' cat dog cat dog cat dog cat dog >pets.labels.csv
+sed 's/dog/ant/' pets.labels.csv >others.labels.csv
+for set in pets others; do
+    "$gnn" convert pets.txt $set.npz --features pets.csv --labels $set.labels.csv >one 2>&1
+done
+untimed --data pets.npz --layer mlp --save pets.model >one
+expect "a model is evaluated on its classes" "$gnn" citation --data pets.npz --load pets.model
+expect "and not on others of the same count" exits 1 "$gnn" citation --data others.npz --load pets.model
+expect "which it names" grep -q 'class 0 is "ant" in others, "cat" in the training of pets.model' last
 finish
