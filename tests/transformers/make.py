@@ -393,6 +393,8 @@ case("poolformer_plain", "PoolFormerModel", T.PoolFormerConfig(**{**poolformer, 
 xl = dict(vocab_size=VOCAB, cutoffs=[15, 25], d_model=16, d_embed=12, n_head=2, d_head=6, d_inner=24, n_layer=2, mem_len=6)
 case("transfo_xl", "TransfoXLModel", T.TransfoXLConfig(**xl, div_val=2, clamp_len=4), attention=False)
 case("transfo_xl_one", "TransfoXLModel", T.TransfoXLConfig(**xl, div_val=1, clamp_len=-1, same_length=False, pre_lnorm=True), attention=False)
+case("transfo_xl_logits", "TransfoXLLMHeadModel", T.TransfoXLConfig(**xl, div_val=2), hidden=False, attention=False)
+case("transfo_xl_logits_one", "TransfoXLLMHeadModel", T.TransfoXLConfig(**{**xl, "d_embed": 16}, div_val=1), hidden=False, attention=False)
 
 # Types that golden folders have, for keys.py.
 case("gptj", "GPTJForCausalLM", T.GPTJConfig(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4), hidden=False)
