@@ -4,7 +4,7 @@
  *     mpirun -n 4 ranks_job train NAME=VALUE ...
  *
  * NAME: folder, own (1: own rows), samples (1), epochs, hidden, layers, checkpoint, every,
- * accumulate, batch, fan_out, threads.
+ * accumulate, batch, fan_out, threads, overlap (0: rows arrive before any is computed).
  *
  * Rank 0 prints a hash of the weights, and each rank its process, its peak of memory, its traffic,
  * the rows that it computed while messages travelled, and the seconds of its training. */
@@ -82,7 +82,7 @@ static void draw(const char *folder, int64_t n, int64_t degree, int64_t parts)
 
 typedef struct {
     const char *folder, *checkpoint;
-    int64_t own, samples, epochs, hidden, layers, every, accumulate, batch, fan_out, threads;
+    int64_t own, samples, epochs, hidden, layers, every, accumulate, batch, fan_out, threads, overlap;
 } job_t;
 
 static void read_job(job_t *job, int argc, char **argv)
@@ -90,11 +90,11 @@ static void read_job(job_t *job, int argc, char **argv)
     const struct {
         const char *name;
         int64_t *value;
-    } numbers[] = {{"own", &job->own},         {"samples", &job->samples},
-                   {"epochs", &job->epochs},   {"hidden", &job->hidden},
-                   {"layers", &job->layers},   {"every", &job->every},
-                   {"batch", &job->batch},     {"accumulate", &job->accumulate},
-                   {"fan_out", &job->fan_out}, {"threads", &job->threads}};
+    } numbers[] = {
+        {"own", &job->own},         {"samples", &job->samples},       {"epochs", &job->epochs},
+        {"hidden", &job->hidden},   {"layers", &job->layers},         {"every", &job->every},
+        {"batch", &job->batch},     {"accumulate", &job->accumulate}, {"fan_out", &job->fan_out},
+        {"threads", &job->threads}, {"overlap", &job->overlap}};
     for (int k = 2; k < argc; k++) {
         const char *value = strchr(argv[k], '=');
         const size_t length = value ? (size_t)(value - argv[k]) : 0;
@@ -175,6 +175,8 @@ static void train(const job_t *job)
                                        .checkpoint_every = job->every,
                                        .resume = job->checkpoint ? GNN_ON : GNN_OFF};
     must(gnn_transport_mpi(&transport));
+    if (!job->overlap)
+        transport->start = NULL;
     printf("process %ld\n", (long)getpid());
     fflush(stdout);
     must(gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)job->threads, .seed = 5}));
@@ -192,8 +194,14 @@ static void train(const job_t *job)
 
 int main(int argc, char **argv)
 {
-    job_t job = {
-        .epochs = 4, .hidden = 64, .layers = 2, .every = 1, .batch = 256, .fan_out = 10, .threads = 1};
+    job_t job = {.epochs = 4,
+                 .hidden = 64,
+                 .layers = 2,
+                 .every = 1,
+                 .batch = 256,
+                 .fan_out = 10,
+                 .threads = 1,
+                 .overlap = 1};
     if (argc == 6 && strcmp(argv[1], "draw") == 0) {
         draw(argv[2], strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10),
              strtoll(argv[5], NULL, 10));

@@ -314,8 +314,8 @@ static void gat_with_edges(gnn_steps_t *steps)
                                                                     .edge_dim = TRIAL_EDGE)}));
 }
 
-/* Those of self-loops are means, of learned features of edges in the first layer; the graph has some
- * self-loops of its own. */
+/* Those of self-loops are means, of learned features of edges in the first layer; the graph has
+ * some self-loops of its own. */
 static void gat_with_loop_features(gnn_steps_t *steps)
 {
     trial_must(gnn_steps_add(
