@@ -324,7 +324,7 @@ def snippets():
     out = ['#include "program.h"\n']
     for k, e in enumerate(entries()):
         above, steps = parts(e["source"])
-        own = [name for names, source in definitions(above) for name in names if not source.lstrip().startswith("#define")]
+        own = [name for names, source in definitions(above) for name in names if not re.search(r"^#define", source, re.M)]
         out += ["#define %s %s_%d" % (name, name, k) for name in own]
         out += [above, "void snippet_%s(zoo_t *z);\nvoid snippet_%s(zoo_t *z)\n{\n%s(void)z;\n}\n" % (e["case"], e["case"], steps)]
         out += ["#undef %s" % name for name in own]

@@ -11,7 +11,7 @@ fi
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
 cc=${CC:-cc}
 command -v "$cc" >/dev/null 2>&1 || cc=gcc
-flags="-std=gnu17 -w -Werror=implicit-function-declaration -I$root/include -I$build/include -I$root/tests/zoo"
+flags="-std=gnu17 -Werror=implicit-function-declaration -I$root/include -I$build/include -I$root/tests/zoo"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

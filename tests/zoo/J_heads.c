@@ -11,19 +11,25 @@ static void project(zoo_t *z)
     LINEAR("v", "x", d, COUNT("w.v"));
 }
 
+/* Causal attention in which query heads share heads of keys and values. */
+static void shared_heads(zoo_t *z)
+{
+    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
+              .key_heads = N("p.kv_heads"), .value_heads = N("p.kv_heads"));
+}
+
 /* J9 | Multi-query attention | one key and one value head for all queries, causal | O(n^2 d) |
  * Shazeer 2019 */
 ENTRY(multi_query)
 {
-    ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),
-              .key_heads = N("p.kv_heads"), .value_heads = N("p.kv_heads"));
+    shared_heads(z);
 }
 
 /* 6.3 | Grouped-query attention | groups of query heads share a key and a value head, causal |
  * O(n^2 d) | Ainslie et al. 2023 */
 ENTRY(grouped_query)
 {
-    entry_multi_query(z);
+    shared_heads(z);
 }
 
 /* 6.3 | Key and value heads of different counts | one key head, as many value heads as queries
