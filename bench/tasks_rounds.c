@@ -229,7 +229,13 @@ static int build_ntm(gnn_steps_t *steps, int64_t cols)
     ADD_STEP(PARAMETER, "state0", .rows = 1, .out = state, .each_segment = GNN_ON, .graph = 2);
     ADD_STEP(AT, "word", .inputs = {"x"});
     SCALE("M", "M0", 1);
-    SCALE("state", "state0", 1);
+    COLUMNS("state0 r", "state0", 0, SLOTS);
+    COLUMNS("state0 w", "state0", SLOTS, SLOTS);
+    COLUMNS("state0 read", "state0", 2 * SLOTS, CELL);
+    OP("start r", softmax_rows, "state0 r", 1);
+    OP("start w", softmax_rows, "state0 w", 1);
+    CONCAT("start", "start r", "start w", "state0 read");
+    SCALE("state", "start", 1);
     COLUMNS("w0 r", "state", 0, SLOTS);
     COLUMNS("w0 w", "state", SLOTS, SLOTS);
     COLUMNS("r0", "state", 2 * SLOTS, CELL);
@@ -286,7 +292,7 @@ const system_t tasks_of_rounds[] = {
     {"halting", "PonderNet", draw_pursuit, build_ponder, 3000, 0.003, 2, pursuits},
     {"halting", "ACT", draw_pursuit, build_act, 3000, 0.003, 2, pursuits},
     {"halting", "12 rounds", draw_pursuit, build_no_halt, 3000, 0.003, 2, pursuits},
-    {"ntm", "NTM", draw_copies, build_ntm, 6000, 0.003, 4, memories},
-    {"ntm", "LSTM", draw_copies, build_copy_lstm, 6000, 0.003, 4, chain},
+    {"ntm", "NTM", draw_copies, build_ntm, 3000, 0.003, 4, memories},
+    {"ntm", "LSTM", draw_copies, build_copy_lstm, 3000, 0.003, 4, chain},
     {0},
 };
