@@ -292,7 +292,7 @@ const system_t tasks_of_rounds[] = {
     {"halting", "PonderNet", draw_pursuit, build_ponder, 3000, 0.003, 2, pursuits},
     {"halting", "ACT", draw_pursuit, build_act, 3000, 0.003, 2, pursuits},
     {"halting", "12 rounds", draw_pursuit, build_no_halt, 3000, 0.003, 2, pursuits},
-    {"ntm", "NTM", draw_copies, build_ntm, 3000, 0.003, 4, memories},
+    {"ntm", "NTM", draw_copies, build_ntm, 1200, 0.003, 4, memories},
     {"ntm", "LSTM", draw_copies, build_copy_lstm, 3000, 0.003, 4, chain},
     {0},
 };

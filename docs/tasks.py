@@ -26,8 +26,8 @@ without; an LSTM of width 64 over the words; and the same cell over the tree, wh
 (child-sum Tree-LSTM). Chance is 0.1."""),
     "sentiment": ("Sentiment whose words need the tree", """Trees of 6 to 16 words of 20, each with a valence of -2 to 2, joined by AND (the sum, bounded by 2),
 BUT (the right side) and THOUGH (the left side); NOT turns what is below it. Spoken without brackets a
-sentence has several trees. The label is the sign of the whole. LSTM over the words in this
-order; child-sum Tree-LSTM, which does not tell left from right; binary Tree-LSTM with places of
+sentence has several trees. The label is the sign of the whole. LSTM over the words in this order;
+child-sum Tree-LSTM, which does not tell left from right; binary Tree-LSTM with places of
 children (Tai et al. 2015). Width 64. Chance is 0.5."""),
     "halting": ("A pursuit that has to halt in time", """A ring of 16 places. The target moves one place away in every second round; the pursuer reads where
 both are, and moves at most one place in each round. The answer is the place where they meet first:
@@ -37,7 +37,9 @@ round has its share of what is left (PonderNet, Banino et al. 2021), or the run 
 passes 0.99 (ACT, Graves 2016). Without, it is the place after the last round. Chance is 0.0625."""),
     "ntm": ("Copying with a memory", """1 to 8 symbols of 8, an end mark, and as many empty rows, in which the symbols are the answers.
 A neural Turing machine (Graves et al. 2014) with a controller of one layer of width 64, a reading and
-a writing head, and a memory of 12 rows of 12; an LSTM of width 64 for comparison. Chance is 0.125."""),
+a writing head, and a memory of 12 rows of 12; an LSTM of width 64 for comparison. Longer trainings of
+the machine are less stable: of 3,000 steps, it gives all answers at step 450, and 0.97, 1.00 and 0.84
+of them in the end. Chance is 0.125."""),
 }
 COLORS = ["#36a", "#c53", "#283", "#949"]
 
