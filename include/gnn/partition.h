@@ -215,8 +215,8 @@ GNN_API int gnn_partition_folder_rows(const gnn_partition_folder_t *folder, int6
  * Opens the rows of this rank of a folder: a set for gnn_train, gnn_evaluate and gnn_predict over
  * the ranks of the context. Its nodes, features, labels and masks are those of own rows; its graph
  * has own receivers and the senders of all rows. What needs all nodes refuses the set
- * (GNN_EUNSUPPORTED): saving, random splits, samples. Arrays on edges are left out, and listed by
- * gnn_data_describe.
+ * (GNN_EUNSUPPORTED): saving, random splits, samples. Arrays on edges are mapped whole, with a row
+ * for each edge of all ranks in the order of the folder.
  *
  * A collective call: each rank reads its own rows, and some of the files once for their checksums.
  *
