@@ -186,6 +186,8 @@ def changes(config, defaults):
     layers = config.get("num_hidden_layers")
     if layers and "layer_types" not in config:  # a key of relatives
         yield "change", "layer_types", {"layer_types": [("full_attention", "sliding_attention")[k % 2] for k in range(layers)]}
+    if "relative_attention_max_distance" in config:  # within the exact buckets
+        yield "change", "relative_attention_max_distance", {"relative_attention_max_distance": config["relative_attention_num_buckets"] // 4}
     for a, b in PAIRS:
         if all(key in config or key in defaults for key in (a, b)):
             yield "pair", f"{a}+{b}", {key: others(key, config.get(key, defaults.get(key)))[0] for key in (a, b)}

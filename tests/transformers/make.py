@@ -380,6 +380,8 @@ longt5 = dict(vocab_size=VOCAB, d_model=16, d_kv=6, d_ff=32, num_layers=2, num_h
 case("longt5_global", "LongT5ForConditionalGeneration", T.LongT5Config(**longt5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), decoder=True,
      attention=False)
 case("longt5_global_plain", "LongT5EncoderModel", T.LongT5Config(**{**longt5, "local_radius": 1, "global_block_size": 2}), attention=False)
+case("t5_reach", "T5ForConditionalGeneration", T.T5Config(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
+                                                           relative_attention_num_buckets=8, relative_attention_max_distance=12), decoder=True, attention=False)
 pegasus_x = dict(**{k: v for k, v in bart.items() if k != "max_position_embeddings"}, max_position_embeddings=64, num_global_tokens=3, block_size=4)
 case("pegasus_x", "PegasusXForConditionalGeneration", T.PegasusXConfig(**{**pegasus_x, "encoder_layers": 3}), decoder=True, attention=False)
 case("pegasus_x_even", "PegasusXModel", T.PegasusXConfig(**{**pegasus_x, "block_size": 3}, stagger_local_blocks=False, scale_embedding=False,
