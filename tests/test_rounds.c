@@ -221,6 +221,25 @@ START_TEST(rounds_of_several_rows_put_back_what_they_took)
 }
 END_TEST
 
+/* A loop reads the result of an earlier one, which depends on the rounds of that one alone. */
+START_TEST(loops_follow_one_another)
+{
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_SCALE, .name = "twice", .inputs = {"x"}, .factor = 2},
+        {.kind = GNN_STEP_AT, .name = "row", .inputs = {"twice"}, .graph = 1},
+        {.kind = GNN_STEP_REPEAT, .name = "first", .inputs = {"row"}, .graph = 1, .each_segment = GNN_ON},
+        {.kind = GNN_STEP_SCALE, .name = "h0", .inputs = {"x"}},
+        {.kind = GNN_STEP_ADD, .name = "h", .inputs = {"h0", "first"}},
+        {.kind = GNN_STEP_REPEAT, .name = "y", .inputs = {"h", "h0", "h"}, .rows = 3}};
+    const gnn_step_t plain[] = {
+        {.kind = GNN_STEP_SCALE, .name = "y", .inputs = {"x"}, .factor = 1 + 3 * 2}};
+    run_t a = both_ways(steps, COUNT_OF(steps)), b = both_ways(plain, 1);
+    same_runs(&a, &b);
+    close_run(&a);
+    close_run(&b);
+}
+END_TEST
+
 /* Three carried values at once; a step outside of the loop reads the first round. */
 START_TEST(carried_values_move_together)
 {
@@ -484,6 +503,7 @@ int main(void)
     tcase_add_test(t, loop_equals_shared_layers);
     tcase_add_test(t, loop_along_sequences_equals_sweep);
     tcase_add_test(t, rounds_of_several_rows_put_back_what_they_took);
+    tcase_add_test(t, loops_follow_one_another);
     tcase_add_test(t, carried_values_move_together);
     tcase_add_test(t, rounds_drop_different_elements);
     tcase_add_test(t, models_are_refused_by_name);

@@ -3,6 +3,7 @@
 #include "peak.h"
 
 #include <lib/kernels/dense/dense.h>
+#include <lib/train/train.h>
 
 #include <malloc.h>
 
@@ -165,6 +166,37 @@ START_TEST(weights_follow_from_optimiser_and_parameters)
         ck_assert_uint_eq(said[k].total, said[k].weights + said[k].activations + said[k].views);
         ck_assert_uint_eq(said[k].activations, said[0].activations);
     }
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* A batch is drawn while another is learned from: the memory of two, features and graphs. */
+START_TEST(samples_are_two_batches)
+{
+    static const int64_t fan_outs[] = {4, 3};
+    enum { DRAWN = 4 }; /* batches that the estimate looks at */
+    const gnn_sampling_t sampling = {.sampler = {.hops = 2, .fan_outs = fan_outs}, .batch = 32};
+    const gnn_train_config_t config = {.sampling = &sampling};
+    gnn_context_t *context;
+    gnn_source_t *source;
+    gnn_train_memory_t said;
+    int64_t most_rows = 0;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+    gnn_data_t *data = make_data(600, 1200);
+    gnn_model_t *model = make_model(context, "gcn", true);
+    ck_ok(gnn_train_memory(model, context, data, &config, &said));
+    ck_ok(gnn__batches_of_data(&source, model, context, data, &config));
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
+        for (int64_t k = 0; k < DRAWN && k < source->count[part]; k++) {
+            gnn_batch_t batch = {0};
+            ck_ok(source->get(source->user, part, 1, k, &batch));
+            const int64_t rows = batch.inputs.values[0].dense->rows;
+            most_rows = rows > most_rows ? rows : most_rows;
+        }
+    ck_assert_uint_ge(said.batches, 2 * (size_t)(most_rows * IN) * sizeof(gnn_real_t));
+    gnn_source_free(source);
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
@@ -364,6 +396,7 @@ int main(void)
     tcase_set_timeout(measured, 300);
     tcase_add_loop_test(measured, a_training_uses_the_estimated_memory, 0, 6);
     tcase_add_test(formulas, weights_follow_from_optimiser_and_parameters);
+    tcase_add_test(formulas, samples_are_two_batches);
     tcase_add_test(formulas, nothing_is_changed_but_views);
     tcase_add_test(formulas, values_computed_again_take_less_memory_and_change_no_bit);
     tcase_add_test(formulas, counts_of_segments_out_of_range_are_errors);
