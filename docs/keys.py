@@ -11,7 +11,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ARCH = "lib/weights/arch"
 PAGE = os.path.join(ROOT, "docs", "pretrained-keys.md")
-MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3, MATRIX=3, NORM=2, NORM_AT=3, ROWS=3, TURNED=3, MADE=2, MADE_AT=3, COLUMNS=3, IGNORE=1,
+MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3, MATRIX=3, NORM=2, NORM_AT=3, ROWS=3, TURNED=3, MADE=2, MADE_AT=3, DRAWN=2, COLUMNS=3, IGNORE=1,
               SAME=2, KEY=3, HARMLESS=1, EXPECT=2, NEED=3, HEAD=2)
 KEPT = ("SERVES", "KEY", "HARMLESS", "EXPECT", "NEED", "HEAD")
 HEAD = """# Keys of published models' files

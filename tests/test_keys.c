@@ -237,8 +237,8 @@ static const char *const tables[] = {
     "tests/golden/experts.jsonl.gz",     "tests/golden/architectures.jsonl.gz",
     "tests/golden/generations.jsonl.gz", "tests/golden/sentences.jsonl.gz",
     "tests/golden/systems.jsonl.gz",     "tests/golden/latents.jsonl.gz",
-    "tests/golden/averages.jsonl.gz",    "tests/golden/blocks.jsonl.gz",
-    "tests/golden/memories.jsonl.gz"};
+    "tests/golden/averages.jsonl.gz",    "tests/golden/hashes.jsonl.gz",
+    "tests/golden/blocks.jsonl.gz",      "tests/golden/memories.jsonl.gz"};
 
 START_TEST(every_key_is_used_harmless_or_refused)
 {

@@ -241,6 +241,7 @@ static const struct {
     {&gnn_op_autoscale, "0 by definition"},
     {&gnn_op_sort_rows, "ids"},
     {&gnn_op_match_columns, "ids"},
+    {&gnn_op_lsh_rows, "ids"},
     {&gnn_op_add_gradient, "added_gradients_by_hand"},
     {&gnn_op_pick_rows, "test_ops"},
     {&gnn_op_choose, "ids"},
@@ -293,6 +294,65 @@ static void expect(const gnn_op_t *op, const gnn_graph_t *graph, const gnn_tenso
         ck_assert_double_eq_tol((double)value.data[k], expected[k], 1e-6);
     tear_down(&f);
 }
+
+/* Segments of 5 and 2 rows, chunks of 2; buckets are signs, which the second round reverses. Sorted
+ * rows of the first segment: 0 2 4 1 3 and one that is not there; 1 3 0 2 4. */
+START_TEST(near_hashes_by_hand)
+{
+    enum { ROWS = 7, LATER = 1 << 16, MOST = 8 };
+    gnn_real_t numbers[ROWS] = {3, -1, 2, -5, 1, 4, -4}, turns[] = {1, -1}, two = 2;
+    static const struct {
+        double rounds, near;
+        int64_t k;
+        double ids[5][MOST];
+    } lists[] = {{1, 1, 4, {{3, -1, 0, 2}, {0, 2, 4, 1}, {3, -1, 0, 2}, {4, 1, 3, -1}, {0, 2, 4, 1}}},
+                 {1,
+                  1 + LATER,
+                  4,
+                  {{-1, -1, 0, -1}, {0, -1, -1, 1}, {-1, -1, 0, 2}, {-1, 1, 3, -1}, {0, 2, 4, 1}}},
+                 {2,
+                  1,
+                  8,
+                  {{4, -1, 0, 2, 1, 3, 0, 2},
+                   {0, 2, 4, 1, 3, -1, 1, 3},
+                   {4, -1, 0, 2, 1, 3, 0, 2},
+                   {4, 1, 3, -1, 3, -1, 1, 3},
+                   {0, 2, 4, 1, 0, 2, 4, -1}}}};
+    const gnn_tensor_t x = gnn_tensor(numbers, ROWS, 1), buckets = gnn_tensor(&two, 1, 1);
+    gnn_graph_t *graph;
+    ck_ok(gnn_graph_bipartite(&graph, 2, (int64_t[]){1, 1}, (int64_t[]){5, 2}));
+    fixture_t f = set_up();
+    for (size_t c = 0; c < sizeof lists / sizeof *lists; c++) {
+        const gnn_tensor_t rotations = gnn_tensor(turns, 1, (int64_t)lists[c].rounds);
+        const gnn_op_options_t how = {{1, lists[c].rounds, 2, lists[c].near}, graph};
+        gnn_tape_reset(f.tape, 0, 0);
+        const gnn_var_t in[] = {gnn_tape_input(f.tape, &x, 0), gnn_tape_input(f.tape, &rotations, 0),
+                                gnn_tape_input(f.tape, &buckets, 0)};
+        const gnn_var_t y = gnn_tape_op(f.tape, &gnn_op_lsh_rows, in, 3, &how, sizeof how);
+        gnn_tape_keep(f.tape, y);
+        ck_ok(gnn_tape_forward(f.tape));
+        const gnn_tensor_t value = gnn_tape_value(f.tape, y);
+        ck_assert(value.rows == ROWS && value.cols == lists[c].k);
+        for (int64_t r = 0; r < 5; r++)
+            for (int64_t k = 0; k < value.cols; k++)
+                ck_assert((double)value.data[r * value.cols + k] == lists[c].ids[r][k]);
+        for (int64_t k = 0; k < value.cols; k++) {
+            ck_assert(value.data[5 * value.cols + k] == (k == 0 ? 5 : k == 1 && c != 1 ? 6 : -1));
+            ck_assert(value.data[6 * value.cols + k] == (k == 0 ? 5 : k == 1 ? 6 : -1));
+        }
+    }
+    two = 3;
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_tensor_t one = gnn_tensor(turns, 1, 1);
+    const gnn_var_t odd[] = {gnn_tape_input(f.tape, &x, 0), gnn_tape_input(f.tape, &one, 0),
+                             gnn_tape_input(f.tape, &buckets, 0)};
+    gnn_tape_op(f.tape, &gnn_op_lsh_rows, odd, 3, &(gnn_op_options_t){{1, 1, 2, 0}, graph},
+                sizeof(gnn_op_options_t));
+    ck_fails(gnn_tape_forward(f.tape), GNN_EINVALID, "expected even counts");
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
 
 START_TEST(ops_over_a_graph_by_hand)
 {
@@ -910,6 +970,7 @@ int main(void)
     tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, every_op_has_a_case_of_its_gradient);
+    tcase_add_test(c, near_hashes_by_hand);
     tcase_add_test(c, ops_over_a_graph_by_hand);
     tcase_add_test(c, diagonal_blocks_multiply_separately);
     tcase_add_test(c, fourier_is_the_sum_of_its_formula);

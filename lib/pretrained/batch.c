@@ -77,6 +77,28 @@ static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_
     return count_up(b, k, b->lengths, b->rows);
 }
 
+/* Rows and columns of positions in a table of rows of `axial_width` positions. */
+static int take_axial(gnn_pretrained_batch_t *b, int k, bool column)
+{
+    const int32_t width = (int32_t)gnn__pretrained_number(b->of, "axial_width", 1);
+    GNN_TRY(count_up(b, k, b->lengths, b->rows));
+    for (int64_t row = 0; width > 0 && row < b->rows; row++)
+        b->ids[k][row] = column ? b->ids[k][row] % width : b->ids[k][row] / width;
+    return GNN_OK;
+}
+
+static int take_axial_rows(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_axial(b, k, false);
+}
+
+static int take_axial_columns(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return take_axial(b, k, true);
+}
+
 static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     (void)s;
@@ -216,6 +238,8 @@ static const struct {
              {"types", take_types},
              {"patches", take_patches},
              {"features", take_features},
+             {"axial_rows", take_axial_rows},
+             {"axial_columns", take_axial_columns},
              {"root_weights", take_root_weights},
              {"rising_weights", take_rising_weights},
              {"decoder_ids", take_decoder_ids},

@@ -53,9 +53,21 @@ def build(folder, cls, config):
     return net
 
 
+class DrawnInFloat:
+    """torch, whose draws do not depend on the precision."""
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+    def randn(self, *shape, dtype=None, **others):
+        return torch.randn(*shape, dtype=torch.float32, **others).to(dtype)
+
+
 def in_double(net):
     if type(net).__name__.startswith("TransfoXL"):  # masks in float by a constant of its own type
         return net.float().eval()
+    if net.config.model_type == "reformer":  # hashes are drawn in float, as the published model draws them
+        sys.modules[type(net).__module__].torch = DrawnInFloat()
     net.config._experts_implementation = "eager"  # the other ones take float alone
     return net.double().eval()
 
@@ -366,6 +378,15 @@ case("mega_causal", "MegaForCausalLM", T.MegaConfig(**mega, is_decoder=True, bid
 case("mega_classes", "MegaForSequenceClassification", T.MegaConfig(**mega, norm_affine=False, use_normalized_ffn=False, add_token_type_embeddings=True, activation="gelu",
                                                                    **LABELS), attention=False)
 case("mega_chunked", "MegaForTokenClassification", T.MegaConfig(**mega, use_chunking=True, chunk_size=4, relative_positional_bias="simple", **LABELS), attention=False)
+
+# Hashes of rows, chunks that read their neighbours.
+reformer = dict(vocab_size=VOCAB, hidden_size=16, attention_head_size=6, num_attention_heads=2, feed_forward_size=24, axial_pos_shape=[4, 8], axial_pos_embds_dim=[6, 10],
+                max_position_embeddings=30, hash_seed=5, local_attn_chunk_length=3, lsh_attn_chunk_length=2)
+case("reformer_next", "ReformerModelWithLMHead", T.ReformerConfig(**reformer, attn_layers=["local", "lsh", "lsh"], is_decoder=True, num_buckets=4, num_hashes=3),
+     hidden=False, attention=False)
+case("reformer_masked", "ReformerForMaskedLM", T.ReformerConfig(**reformer, attn_layers=["lsh", "local"], num_buckets=[2, 4], num_hashes=2, lsh_num_chunks_after=1,
+                                                                local_num_chunks_before=2, local_num_chunks_after=1, axial_pos_embds=False), hidden=False, attention=False)
+case("reformer_classes", "ReformerForSequenceClassification", T.ReformerConfig(**reformer, attn_layers=["lsh"], num_buckets=6, **LABELS), hidden=False, attention=False)
 
 # Windows of images.
 swin = dict(image_size=16, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4)

@@ -38,6 +38,8 @@
  *   GNN_MADE_AT("maker", "field", "place")  the same, for `rows` of its columns from `at` on; with
  *                                           "stride = s" every s-th of the maker's rows
  *   GNN_MADE("=formula", "field")           the same, a formula of each column, which is # there
+ *   GNN_DRAWN("seed", "field")              values that PyTorch draws of the normal distribution
+ *                                           with this seed, a formula; at least 16 of them
  *   GNN_IGNORE("array")                     an array that the model does not need
  *   GNN_SAME("array", "maker")              an array that the loader computes as well: where the
  *                                           file has it, other values are an error
@@ -82,7 +84,8 @@ typedef enum {
     GNN__ARCH_EXPECT,
     GNN__ARCH_NEED,
     GNN__ARCH_HEAD,
-    GNN__ARCH_COLUMNS /* = 21; arch_macros.h repeats the values */
+    GNN__ARCH_COLUMNS,
+    GNN__ARCH_DRAWN /* = 22; arch_macros.h repeats the values */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {
@@ -278,5 +281,8 @@ const gnn__arch_graph_kind_t *gnn__arch_grid_at(size_t index);
  * in the message. */
 typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);
 gnn__arch_maker_t gnn__arch_maker_find(const char *name);
+/* Fills a field of at least 16 values with those that PyTorch draws of the normal distribution
+ * after torch.manual_seed(seed). */
+int gnn__arch_draw(const gnn_tensor_t *field, uint64_t seed);
 
 #endif

@@ -85,6 +85,96 @@ done:
     return rc;
 }
 
+/* Chunks that read their neighbours: Kitaev et al. 2020, as the package has it. */
+typedef struct chunking {
+    int64_t chunk, other, before, after;
+    bool causal;
+} chunking_t;
+
+/* Rows that a sequence counts: the next common multiple of both chunks, unless it has at most the
+ * smaller one. */
+static int64_t counted_rows(const chunking_t *c, int64_t n)
+{
+    int64_t a = c->chunk, b = c->other;
+    while (b > 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    const int64_t multiple = c->chunk / a * c->other;
+    return n <= gnn__min(c->chunk, c->other) ? n : (n + multiple - 1) / multiple * multiple;
+}
+
+/* The senders of row p of n in the chunk `step` chunks after its own, counted around. */
+static void chunk_run(const chunking_t *c, int64_t n, int64_t p, int64_t step, int64_t *first,
+                      int64_t *end)
+{
+    const int64_t rows = counted_rows(c, n), chunks = rows / c->chunk;
+    if (rows <= c->chunk) {
+        *first = 0;
+        *end = step == 0 ? n : 0;
+    } else {
+        const int64_t moved = step > chunks || -step > chunks ? 0 : step;
+        *first = (p / c->chunk + moved + chunks) % chunks * c->chunk;
+        *end = gnn__min(*first + c->chunk, n);
+    }
+    if (c->causal)
+        *end = gnn__min(*end, p + 1);
+}
+
+/* The part of one step. Starts of runs ascend with receivers ordered by them; those that receive
+ * nothing are last. */
+static int chunk_part(gnn_graph_t **graph, const sequences_t *s, const chunking_t *c, int64_t step)
+{
+    int32_t *order = NULL, *lo = NULL, *hi = NULL;
+    int64_t n = 0, at = 0, reading = 0, last;
+    int rc;
+    for (int64_t k = 0; k < s->count; k++)
+        n += s->lengths[k];
+    last = n;
+    GNN_CHECK(gnn__new(&order, n, sizeof *order, "order of receivers"));
+    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t turn = 0; turn < 2; turn++) /* runs that begin before that of row 0 */
+            for (int64_t p = 0; p < s->lengths[k]; p++) {
+                int64_t first, end, first_of_all, end_of_all;
+                chunk_run(c, s->lengths[k], p, step, &first, &end);
+                chunk_run(c, s->lengths[k], 0, step, &first_of_all, &end_of_all);
+                if (turn != (first >= first_of_all))
+                    continue;
+                const int64_t rank = first < end ? reading++ : --last;
+                order[rank] = (int32_t)(at + p);
+                lo[rank] = (int32_t)(first < end ? at + first : n);
+                hi[rank] = (int32_t)(first < end ? at + end : n);
+            }
+    GNN_CHECK(gnn_graph_from_spans(graph, n, n, order, NULL, lo, hi));
+done:
+    gnn_free(order);
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+/* Rows receive from their chunk and from those before and after it, the first one following the
+ * last; a chunk that is met twice counts twice. `width` is ((chunk 4096 + other) 8 + before) 16 + 2
+ * after + causal, where `other` is the chunk of other layers. */
+static int near_chunks(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    enum { MOST = 15 };
+    const chunking_t c = {width >> 19, (width >> 7) & 4095, (width >> 4) & 7, (width >> 1) & 7,
+                          (width & 1) != 0};
+    gnn_graph_t *parts[MOST] = {NULL};
+    int n = 0, rc = GNN_OK;
+    for (int64_t step = -c.before; rc == GNN_OK && step <= c.after; step++)
+        rc = chunk_part(&parts[n++], s, &c, step);
+    if (rc == GNN_OK)
+        rc = gnn_graph_merge(graph, n, (const gnn_graph_t *const *)parts);
+    for (int k = 0; k < n; k++)
+        gnn_graph_free(parts[k]);
+    return rc;
+}
+
 /* Causal, for rows of the decoder. */
 static int decoder(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {

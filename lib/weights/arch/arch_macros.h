@@ -25,6 +25,7 @@
 #define GNN_MADE(maker, field) ROW("\015", maker, field, "")
 #define GNN_MADE_AT(maker, field, place) ROW("\015", maker, field, place)
 #define GNN_COLUMNS(array, field, place) ROW("\025", array, field, place)
+#define GNN_DRAWN(seed, field) ROW("\026", seed, field, "")
 #define GNN_IGNORE(array) ROW("\016", array, "", "")
 #define GNN_SAME(array, maker) ROW("\017", array, maker, "")
 #define GNN_KEY(key, kind, initial) ROW("\020", key, kind, initial)

@@ -148,6 +148,82 @@ static void grid_distances(const gnn_tensor_t *field)
     }
 }
 
+/* ---- drawn values ---- */
+
+enum { STATE = 624, STEP = 397, LANES = 8 };
+
+/* The Mersenne Twister of 32 bits: Matsumoto, Nishimura 1998. */
+typedef struct twister {
+    uint32_t state[STATE];
+    int at;
+} twister_t;
+
+static void twister_seed(twister_t *t, uint32_t seed)
+{
+    t->state[0] = seed;
+    for (uint32_t k = 1; k < STATE; k++)
+        t->state[k] = 1812433253U * (t->state[k - 1] ^ (t->state[k - 1] >> 30)) + k;
+    t->at = STATE;
+}
+
+static void twister_renew(twister_t *t)
+{
+    for (int k = 0; k < STATE; k++) {
+        const uint32_t y = (t->state[k] & 0x80000000U) | (t->state[(k + 1) % STATE] & 0x7fffffffU);
+        t->state[k] = t->state[(k + STEP) % STATE] ^ (y >> 1) ^ (y & 1 ? 0x9908b0dfU : 0);
+    }
+    t->at = 0;
+}
+
+/* In 0 .. 1, of 24 bits. */
+static double twister_next(twister_t *t)
+{
+    if (t->at == STATE)
+        twister_renew(t);
+    uint32_t y = t->state[t->at++];
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680U;
+    y ^= (y << 15) & 0xefc60000U;
+    y ^= y >> 18;
+    return (double)(y & 0xffffffU) / (double)(1 << 24);
+}
+
+/* Box and Muller 1958: of 16 values, those LANES apart belong together. */
+static void to_normal(double *x)
+{
+    for (int k = 0; k < LANES; k++) {
+        const double radius = sqrt(-2 * log(1 - x[k])), angle = 2 * acos(-1.0) * x[k + LANES];
+        x[k] = radius * cos(angle);
+        x[k + LANES] = radius * sin(angle);
+    }
+}
+
+/* The last 16 values are drawn anew where their count is not a multiple of 16. */
+int gnn__arch_draw(const gnn_tensor_t *field, uint64_t seed)
+{
+    const int64_t n = field->rows * field->cols, each = 2 * LANES;
+    double *x = NULL;
+    twister_t t;
+    if (n < each)
+        return gnn__error(GNN_EINVALID, "%lld values are drawn, at least %lld are expected",
+                          (long long)n, (long long)each);
+    GNN_TRY(gnn__new(&x, n, sizeof *x, "drawn values"));
+    twister_seed(&t, (uint32_t)seed);
+    for (int64_t k = 0; k < n; k++)
+        x[k] = twister_next(&t);
+    for (int64_t k = 0; k + each <= n; k += each)
+        to_normal(x + k);
+    for (int64_t k = n - each; n % each != 0 && k < n; k++)
+        x[k] = twister_next(&t);
+    if (n % each != 0)
+        to_normal(x + n - each);
+    for (int64_t r = 0; r < field->rows; r++)
+        for (int64_t c = 0; c < field->cols; c++)
+            gnn__row(field, r)[c] = (gnn_real_t)x[r * field->cols + c];
+    gnn_free(x);
+    return GNN_OK;
+}
+
 static const struct {
     const char *name;
     gnn__arch_maker_t make;

@@ -576,6 +576,22 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     return GNN_OK;
 }
 
+static int draw(const filler_t *f, const gnn__arch_row_t *row)
+{
+    char name[MOST_NAME];
+    gnn_tensor_t to;
+    double seed;
+    name_field(f, row->second, "", name);
+    if (!find_field(f, name, &to))
+        return gnn__error(GNN_EINVALID, "the model has no field %s", name);
+    if (!f->filled)
+        return GNN_OK;
+    GNN_TRY(gnn__formula_number(f->scope, row->name, &seed));
+    GNN_TRY(gnn__arch_whole(f->made, f->filled, name));
+    GNN_TRY(gnn_model_field(f->made->model, name, &to, NULL));
+    return gnn__arch_draw(&to, (uint64_t)seed);
+}
+
 /* Is the array, if present, equal to another one? */
 static int compare_arrays(const filler_t *f, const char *array, const char *other)
 {
@@ -654,6 +670,8 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     f->scope = scope;
     if (row->verb == GNN__ARCH_MADE)
         return make(f, row);
+    if (row->verb == GNN__ARCH_DRAWN)
+        return draw(f, row);
     GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
     switch (row->verb) {
     case GNN__ARCH_STEP: snprintf(f->step, sizeof f->step, "%s", name); return GNN_OK;
