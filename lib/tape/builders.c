@@ -225,7 +225,10 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
 
 static void add_halo(gnn_tape_t *tape, const gnn_graph_t *graph, bool senders, gnn_var_t *x)
 {
-    const gnn__halo_settings_t halo = {graph, senders};
+    gnn__halo_settings_t halo;
+    memset(&halo, 0, sizeof halo); /* settings are compared with their padding */
+    halo.graph = graph;
+    halo.senders = senders;
     if (*x != GNN_NONE)
         *x = gnn__tape_op_once(tape, &gnn__op_halo_rows, *x, &halo, sizeof halo);
 }
