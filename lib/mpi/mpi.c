@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PIECE = 1 << 30, TAG = 1 };
 
@@ -39,19 +40,25 @@ static size_t pieces_of(const gnn_bytes_t *message)
     return (message->size + PIECE - 1) / PIECE;
 }
 
+/* Room for `count` requests; those of started messages stay. */
 static int make_room(mpi_t *m, size_t count)
 {
     if (count <= m->room)
         return GNN_OK;
     count += count / 2;
-    MPI_Request *requests = realloc(m->requests, count * sizeof *requests);
-    if (requests)
-        m->requests = requests;
-    MPI_Status *statuses = realloc(m->statuses, count * sizeof *statuses);
-    if (statuses)
-        m->statuses = statuses;
-    if (!requests || !statuses)
+    MPI_Request *requests = malloc(count * sizeof *requests);
+    MPI_Status *statuses = malloc(count * sizeof *statuses);
+    if (!requests || !statuses) {
+        free(requests);
+        free(statuses);
         return no_memory();
+    }
+    if (m->room)
+        memcpy(requests, m->requests, m->travelling * sizeof *requests);
+    free(m->requests);
+    free(m->statuses);
+    m->requests = requests;
+    m->statuses = statuses;
     m->room = count;
     return GNN_OK;
 }
