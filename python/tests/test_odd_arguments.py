@@ -98,9 +98,11 @@ OTHER_NAMES = {"num_nodes": ["receivers", "x must", "y must"], "values": ["array
 
 
 def tried(call, arguments, name, value):
-    """The exception of a call with one other value; None: there is none."""
+    """The exception of a call with one other value; None: there is none, or an extra that the value needs is not installed."""
     try:
         call(**{**arguments, name: value})
+    except ImportError as problem:
+        assert "pip install" in str(problem)
     except ALLOWED as problem:
         return problem
     return None
