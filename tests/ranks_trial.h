@@ -25,7 +25,7 @@ typedef struct {
     int64_t nodes;
     const gnn_layer_config_t *layers;
     int n_layers;
-    bool sparse, directed;
+    bool sparse, directed, near;       /* near: all edges are to near nodes */
     void (*steps)(gnn_steps_t *steps); /* the model in place of layers; NULL: none */
     int relations;                     /* graphs of slots; 0: none */
     gnn_train_config_t train;
@@ -44,14 +44,14 @@ typedef struct {
     gnn_train_result_t result;
 } trial_result_t;
 
-/* About ten edges per node, most to near nodes. */
+/* About ten edges per node, two in three to near nodes. */
 static inline void trial_edges(const trial_case_t *c, int64_t *src, int64_t *dst, int64_t count)
 {
     uint64_t state = 7;
     for (int64_t k = 0; k < count; k++) {
         src[k] = test_below(&state, c->nodes);
-        dst[k] = k % 3 == 0 ? test_below(&state, c->nodes)
-                            : (src[k] + 1 + test_below(&state, 40)) % c->nodes;
+        dst[k] = k % 3 == 0 && !c->near ? test_below(&state, c->nodes)
+                                        : (src[k] + 1 + test_below(&state, 40)) % c->nodes;
     }
 }
 

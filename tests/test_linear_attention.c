@@ -448,7 +448,7 @@ static void run_wide(gnn_context_t *context, const gnn_real_t *x, int64_t heads,
                                                        .scale = 1,
                                                        .aggregator = &gnn_aggregator_attention,
                                                        .weigher = &gnn_weigher_decay,
-                                                       .priors = {{&gnn_prior_decay}}}}));
+                                                       .priors = {{.prior = &gnn_prior_decay}}}}));
     ck_ok(gnn_model_build(&model, context, steps));
     ck_ok(gnn_graph_causal(&graph, 1, &rows));
     ck_ok(gnn_model_prepare(model, 0, graph, GNN_OFF));

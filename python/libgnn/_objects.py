@@ -38,14 +38,18 @@ if "torch" in sys.modules and multiprocessing.process.parent_process() is not No
     _settings["forked"] = threading.get_ident()  # the package is imported after the fork
 
 
+class _Address(ctypes.c_void_p):
+    """Where an object of the library is. The object is freed with its address, which a call keeps while it runs."""
+
+
 class Handle:
     """An object of the library, which is freed when this one is: by close(), `with`, or garbage collection."""
 
     def _hold(self, pointer, free):
-        self._pointer = pointer
+        self._pointer = _Address(pointer)
         self._key = next(_keys)
         self._loans = []
-        self._free = weakref.finalize(self, free, ctypes.c_void_p(pointer))
+        weakref.finalize(self._pointer, free, ctypes.c_void_p(pointer))
 
     @property
     def _at(self):
@@ -66,7 +70,7 @@ class Handle:
         return any(loan() is not None for loan in self._loans)
 
     def close(self):
-        """Frees the object; it cannot be used afterwards. Arrays that view its memory must have been dropped."""
+        """Frees the object, after calls of other threads that have it; it cannot be used afterwards. Arrays that view its memory must have been dropped."""
         if self.__dict__.get("_pointer") is None:
             return
         if self._lent():
@@ -75,7 +79,6 @@ class Handle:
         if gate is not None and gate.is_used():
             raise BufferError(f"this {type(self).__name__} cannot be closed: a call uses it")
         self._pointer = None
-        self._free()
 
     def __enter__(self):
         return self

@@ -113,7 +113,7 @@ class Attention(Handle):
 
     @property
     def _maps(self):
-        return struct("gnn_attention_maps_t").from_address(self._at)
+        return struct("gnn_attention_maps_t").from_address(self._at.value)
 
     @property
     def words(self):

@@ -229,7 +229,8 @@ class Generator(Pretrained):
 
     def _run(self, prompts, how, on_text=None):
         texts, kept = _texts(prompts, "prompts")
-        writer, written = struct("gnn_writer_t")(pretrained=self._at), ctypes.c_void_p()
+        at = self._at  # lives as long as the writer
+        writer, written = struct("gnn_writer_t")(pretrained=at), ctypes.c_void_p()
         function = callback("gnn_generation_t.on_text")(on_text) if on_text else None
         if function:
             how.on_text = ctypes.cast(function, ctypes.c_void_p)
