@@ -50,12 +50,14 @@ static void add_unread(gnn__igraph_links_t *links, const igraph_strvector_t *nam
     static const char *const harmless[] = {"id", "name", "label"};
     for (igraph_integer_t k = 0; k < igraph_strvector_size(names); k++) {
         const char *name = igraph_strvector_get(names, k), *before = *links->unread ? ", " : "";
-        const size_t used = strlen(links->unread);
+        const size_t used = strlen(links->unread), first = strlen(before), length = strlen(name);
         bool known = edges && strcmp(name, "weight") == 0;
         for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
             known = known || strcmp(name, harmless[i]) == 0;
-        if (!known && used + strlen(before) + strlen(name) < sizeof links->unread)
-            snprintf(links->unread + used, sizeof links->unread - used, "%s%s", before, name);
+        if (known || used + first + length >= sizeof links->unread)
+            continue;
+        memcpy(links->unread + used, before, first);
+        memcpy(links->unread + used + first, name, length + 1);
     }
 }
 
