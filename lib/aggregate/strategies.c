@@ -150,7 +150,7 @@ int gnn__add_partials(const gnn__plan_t *plan, const gnn_tensor_t *target, gnn_r
 
 /* ---- passes over rows ---- */
 
-/* Slices of early rows run in about so many steps; after each, messages are moved on. */
+/* Steps in which the slices of early rows run; after each, messages are moved on. */
 enum { STEPS = 16 };
 
 int gnn__await_halo(const gnn__plan_t *plan)

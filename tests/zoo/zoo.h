@@ -252,13 +252,13 @@ void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how);
 void zoo_fixed(zoo_t *z, const char *step);
 /* The gradient of the array is not compared, for the reason. */
 void zoo_unchecked(zoo_t *z, const char *array, const char *reason);
-/* Spans and edges may differ by so many times more on drawn values, which are ill-conditioned. */
+/* Multiplies the tolerance between spans and edges on drawn values, which are ill-conditioned. */
 void zoo_slack(zoo_t *z, double factor);
 /* The file's formula has a term that the steps leave out, of some 1e-6 of the value: a double build
  * compares with the tolerances of a float build. */
 void zoo_approximate(zoo_t *z);
-/* float32 leaves so many times more than the tolerances: the case amplifies last bits. A double
- * build compares as ever. */
+/* Multiplies the tolerances of a float build: the case amplifies last bits. A double build compares
+ * as ever. */
 void zoo_rounding(zoo_t *z, double factor);
 /* A step's value is also an array of the case. */
 void zoo_also(zoo_t *z, const char *step, const char *array);

@@ -72,16 +72,11 @@ static int64_t lay_out(chunk_t *c, const gnn__delta_t *s, int64_t chunks, gnn_re
     return carve.used / (int64_t)real;
 }
 
-static int64_t chunks_of(int64_t rows)
-{
-    return (rows + ROWS - 1) / ROWS;
-}
-
 static bool values(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count)
 {
     chunk_t c = {.s = s};
     bool fits = false;
-    *count = lay_out(&c, s, backward ? gnn__max(chunks_of(rows), 1) : 0, NULL, &fits);
+    *count = lay_out(&c, s, backward ? gnn__max(gnn__delta_chunks_of(rows), 1) : 0, NULL, &fits);
     return fits && gnn__add(*count, 64, count);
 }
 
@@ -418,7 +413,7 @@ static void chunk_grad(const chunk_t *c)
 static void backward(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__delta_t *s = unit->s;
-    const int64_t chunks = chunks_of(row1 - row0);
+    const int64_t chunks = gnn__delta_chunks_of(row1 - row0);
     const size_t bytes = sizeof(gnn_real_t) * (size_t)s->square;
     chunk_t c = {.unit = unit, .s = s};
     bool fits;

@@ -8,6 +8,11 @@
 
 enum { GNN__DELTA_ROWS = 64 }; /* rows of a chunk */
 
+static inline int64_t gnn__delta_chunks_of(int64_t rows)
+{
+    return (rows + GNN__DELTA_ROWS - 1) / GNN__DELTA_ROWS;
+}
+
 /* Rows of one head: element (i, c) is at[i * stride + c]. */
 typedef struct gnn__delta_rows {
     gnn_real_t *at;

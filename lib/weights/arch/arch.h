@@ -17,8 +17,8 @@
  *   GNN_SET(name, "formula")            names a value
  *   GNN_IF("formula") ... GNN_END       entries that exist only if the formula is true
  *   GNN_REPEAT("formula") ... GNN_END   entries repeated so many times; # is the index, from 0
- *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def and
- *                                       grids.def
+ *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def, blocks.def
+ *                                       and grids.def
  *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,
  *                                       activation = relu": a value is a formula if it has $ or a
  *                                       quote, or begins with a digit; else it is a word. A list
@@ -275,8 +275,27 @@ int gnn__arch_stored_read(void *user, int64_t array, int64_t at, int64_t count, 
 void gnn__arch_stored_free(gnn__arch_stored_t *stored);
 /* A kind of graph; NULL with the known names in the message. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
-/* Kinds of grids.def by index; NULL at the end. arch_grids.c */
-const gnn__arch_graph_kind_t *gnn__arch_grid_at(size_t index);
+/* Kinds of blocks.def and of grids.def. */
+typedef struct gnn__arch_graph_kinds {
+    const gnn__arch_graph_kind_t *at;
+    size_t n;
+} gnn__arch_graph_kinds_t;
+extern const gnn__arch_graph_kinds_t gnn__arch_blocks, gnn__arch_grids;
+/* Spans of senders of receivers, which are added in order of their starts. */
+typedef struct gnn__arch_spans {
+    int32_t *lo, *hi;
+    int64_t n, n_dst, n_src;
+    const int32_t *receivers, *senders; /* of gnn_graph_from_spans; the caller's, or NULL */
+} gnn__arch_spans_t;
+/* Release with gnn__arch_spans_graph, also after an error. */
+int gnn__arch_spans_new(gnn__arch_spans_t *spans, int64_t n_dst, int64_t n_src);
+void gnn__arch_span(gnn__arch_spans_t *spans, int64_t lo, int64_t hi);
+/* The graph of the spans, unless `rc` is an error: receivers without a span receive nothing. */
+int gnn__arch_spans_graph(gnn_graph_t **graph, gnn__arch_spans_t *spans, int rc);
+/* The count of the rows of all sequences. */
+int64_t gnn__arch_all_rows(const gnn__arch_sequences_t *sequences);
+/* Merges graphs, unless `rc` is an error, and frees them. */
+int gnn__arch_merged(gnn_graph_t **graph, gnn_graph_t **parts, int64_t n, int rc);
 /* A function that fills a field with values that depend on its size only; NULL with the known names
  * in the message. */
 typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);

@@ -73,26 +73,24 @@ done:
 static int grid_quarters(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     const int64_t half = width / 2, cells = width * width;
-    int32_t *senders = NULL, *lo = NULL, *hi = NULL;
+    gnn__arch_spans_t spans;
+    int32_t *senders = NULL;
     int64_t n = 0;
     int rc;
     if (!gnn__mul(s->count, cells, &n) || n > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "more than %d cells", INT32_MAX);
+    GNN_CHECK(gnn__arch_spans_new(&spans, n, n));
     GNN_CHECK(gnn__new(&senders, n, sizeof *senders, "cells"));
-    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "cells"));
-    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "cells"));
     for (int64_t r = 0; r < n; r++) {
         const int64_t cell = r % cells / 4, quarter = r % 4, y = 2 * (cell / half) + quarter % 2,
                       x = 2 * (cell % half) + quarter / 2;
         senders[r] = (int32_t)(r / cells * cells + y * width + x);
-        lo[r] = (int32_t)r;
-        hi[r] = (int32_t)(r + 1);
+        gnn__arch_span(&spans, r, r + 1);
     }
-    GNN_CHECK(gnn_graph_from_spans(graph, n, n, NULL, senders, lo, hi));
+    spans.senders = senders;
 done:
+    rc = gnn__arch_spans_graph(graph, &spans, rc);
     gnn_free(senders);
-    gnn_free(lo);
-    gnn_free(hi);
     return rc;
 }
 
@@ -163,25 +161,18 @@ done:
 /* Cells of the row of the grid `down` rows below a cell, `reach` to either side. */
 static int near_row(gnn_graph_t **graph, int64_t images, int64_t side, int64_t reach, int64_t down)
 {
+    gnn__arch_spans_t spans;
     const int64_t cells = side * side, n = images * cells;
-    int32_t *lo = NULL, *hi = NULL;
-    int rc;
-    GNN_CHECK(gnn__new(&lo, n, sizeof *lo, "spans"));
-    GNN_CHECK(gnn__new(&hi, n, sizeof *hi, "spans"));
-    for (int64_t r = 0; r < n; r++) {
+    const int rc = gnn__arch_spans_new(&spans, n, n);
+    for (int64_t r = 0; rc == GNN_OK && r < n; r++) {
         const int64_t first = r / cells * cells, y = r % cells / side + down, x = r % side,
-                      row = first + y * side;
-        lo[r] = hi[r] = (int32_t)(y < 0 ? first : first + cells);
-        if (y >= 0 && y < side) {
-            lo[r] = (int32_t)(row + gnn__max(x - reach, 0));
-            hi[r] = (int32_t)(row + gnn__min(x + reach + 1, side));
-        }
+                      row = first + y * side, outside = y < 0 ? first : first + cells;
+        if (y >= 0 && y < side)
+            gnn__arch_span(&spans, row + gnn__max(x - reach, 0), row + gnn__min(x + reach + 1, side));
+        else
+            gnn__arch_span(&spans, outside, outside);
     }
-    GNN_CHECK(gnn_graph_from_spans(graph, n, n, NULL, NULL, lo, hi));
-done:
-    gnn_free(lo);
-    gnn_free(hi);
-    return rc;
+    return gnn__arch_spans_graph(graph, &spans, rc);
 }
 
 /* Each cell receives from those at most `reach` rows and columns away: `width` is 16 times the list
@@ -196,11 +187,7 @@ static int grid_near(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     int rc = GNN_OK;
     for (int64_t k = 0; rc == GNN_OK && k < 2 * reach + 1; k++)
         rc = near_row(&parts[k], s->count, side, reach, k - reach);
-    if (rc == GNN_OK)
-        rc = gnn_graph_merge(graph, 2 * reach + 1, (const gnn_graph_t *const *)parts);
-    for (int64_t k = 0; k < 2 * reach + 1; k++)
-        gnn_graph_free(parts[k]);
-    return rc;
+    return gnn__arch_merged(graph, parts, 2 * reach + 1, rc);
 }
 
 /* One receiver per image, from all cells of its grid. */
@@ -224,7 +211,4 @@ static const gnn__arch_graph_kind_t kinds[] = {
 #undef GNN_GRAPH_KIND
 };
 
-const gnn__arch_graph_kind_t *gnn__arch_grid_at(size_t index)
-{
-    return index < sizeof kinds / sizeof *kinds ? &kinds[index] : NULL;
-}
+const gnn__arch_graph_kinds_t gnn__arch_grids = {kinds, sizeof kinds / sizeof *kinds};
