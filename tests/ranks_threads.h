@@ -8,6 +8,8 @@
 
 enum { MOST_RANKS = 13 };
 
+static const gnn_train_config_t few = {.epochs = 4, .optimizer = {.lr = (gnn_real_t)0.02}};
+
 typedef struct {
     const trial_case_t *c;
     gnn_transport_t *transport;
@@ -78,6 +80,16 @@ static inline void check_equal(const trial_case_t *c, int ranks, int threads, ui
         compare(c->name, ranks, one, &results[r]);
         trial_free(&results[r]);
     }
+}
+
+/* On two and on five ranks. */
+static inline void check_case(const trial_case_t *c)
+{
+    trial_result_t one = run_one(c, 1);
+    ck_assert_msg(one.rc == GNN_OK, "%s: %s", c->name, one.message);
+    check_equal(c, 2, 1, 0, &one);
+    check_equal(c, 5, 1, 0, &one);
+    trial_free(&one);
 }
 
 /* The bytes of a checkpoint, which is removed; for free. */

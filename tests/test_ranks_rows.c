@@ -11,8 +11,6 @@ enum { NODES = 2900 };
 
 static char folder[300], checkpoint[300];
 
-static const gnn_train_config_t few = {.epochs = 4, .optimizer = {.lr = (gnn_real_t)0.02}};
-
 /* Writes the trial's set in parts, once per process. */
 static void write_folder(bool sparse)
 {

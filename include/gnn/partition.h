@@ -145,7 +145,8 @@ typedef struct gnn_partition_folder gnn_partition_folder_t;
 /**
  * Maps a folder. Header, types, shapes and the book are checked; elements are paged in on access.
  *
- * @param[in] verify  1: also reads every array and compares its checksum
+ * @param[in] verify  1: also reads every array, compares its checksum, and checks that ids of nodes
+ *                    and edges appear once each
  * @return GNN_OK; GNN_EIO (a file is missing or cannot be read); GNN_EFORMAT with file, position,
  *         what was expected and what was found; GNN_EUNSUPPORTED: another version; GNN_EMEMORY.
  *         `*folder` is NULL then.

@@ -302,8 +302,8 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     GNN_TRY(rc);
     if (!there)
         return gnn__error(GNN_EIO,
-                          "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz or TU "
-                          "Dortmund's with NAME_A.txt",
+                          "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz, TU "
+                          "Dortmund's with NAME_A.txt or a partition's with partition.json",
                           path);
     GNN_TRY(gnn__data_ogb_is_many(path, data->limits, &many));
     if (many)

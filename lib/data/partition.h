@@ -40,7 +40,8 @@ struct gnn_partition_folder {
     int64_t count, room;
 };
 
-/* GNN_EFORMAT: the checksum of the array is not that of the header. Its pages are dropped again. */
+/* GNN_EFORMAT: the checksum of the array is not that of the header, or ids of nodes or edges do not
+ * appear once each. Its pages are dropped again. */
 int gnn__folder_verify(const gnn__folder_item_t *item);
 /* Copies the names of the classes. */
 int gnn__folder_classes(gnn_data_t *data, const gnn_partition_folder_t *folder);

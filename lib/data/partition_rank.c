@@ -84,10 +84,14 @@ static int take_masks(gnn_data_t *data, const gnn_partition_folder_t *f,
     for (int part = 0; part < 3; part++)
         for (int64_t s = 0; s < splits && n > 0; s++)
             memcpy(own + (part * splits + s) * n, from[part] + s * f->sizes.nodes, (size_t)n);
-    const int rc =
+    int rc =
         gnn_split_from_masks(&data->split, n, splits, own, own + splits * n, own + 2 * splits * n);
     gnn_free(own);
-    return rc == GNN_OK ? gnn__data_split_labelled(data, data->split) : rc;
+    GNN_TRY(rc);
+    rc = gnn__data_split_labelled(data, data->split);
+    return rc == GNN_OK
+               ? rc
+               : gnn__error_prefix(rc, "labels.npy, rows from %lld on", (long long)rows->lo);
 }
 
 static int take_graph(gnn_data_t *data, gnn_partition_folder_t *f,

@@ -366,21 +366,58 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
     return GNN_OK;
 }
 
+/* Ids of which each is seen once: "order" and "edges". */
+typedef struct {
+    const char *file;
+    int64_t count;
+    uint8_t *seen; /* bits; NULL: the array is no permutation */
+} permutation_t;
+
+static int open_permutation(permutation_t *p, const gnn__folder_item_t *item)
+{
+    *p = (permutation_t){.file = item->array.name, .count = item->array.count};
+    if (strcmp(item->name, "order") != 0 && strcmp(item->name, "edges") != 0)
+        return GNN_OK;
+    return gnn__new(&p->seen, p->count / 8 + 1, 1, "ids");
+}
+
+static int see_ids(const permutation_t *p, const int64_t *ids, int64_t from, int64_t to)
+{
+    for (int64_t k = from; k < to; k++) {
+        const int64_t id = ids[k];
+        if (id < 0 || id >= p->count)
+            return gnn__error(GNN_EFORMAT, "%s: [%lld]: expected 0 to %lld, got %lld", p->file,
+                              (long long)k, (long long)p->count - 1, (long long)id);
+        if (p->seen[id / 8] & 1 << id % 8)
+            return gnn__error(GNN_EFORMAT, "%s: [%lld]: expected each id once, got %lld again",
+                              p->file, (long long)k, (long long)id);
+        p->seen[id / 8] = (uint8_t)(p->seen[id / 8] | 1 << id % 8);
+    }
+    return GNN_OK;
+}
+
 int gnn__folder_verify(const gnn__folder_item_t *item)
 {
-    const size_t bytes = (size_t)item->array.count * gnn__element(item->array.dtype)->size;
+    const size_t size = gnn__element(item->array.dtype)->size,
+                 bytes = (size_t)item->array.count * size;
     const char *data = item->array.data;
     uint64_t sum = gnn__hash_start(GNN__HASH_START, bytes);
+    permutation_t ids;
+    GNN_TRY(open_permutation(&ids, item));
+    int rc = GNN_OK;
     for (size_t at = 0; at < bytes; at += VERIFY_BLOCK) {
         const size_t some = bytes - at < VERIFY_BLOCK ? bytes - at : VERIFY_BLOCK;
         sum = gnn__hash_words(sum, data + at, some);
+        if (ids.seen && rc == GNN_OK)
+            rc = see_ids(&ids, item->array.data, (int64_t)(at / size), (int64_t)((at + some) / size));
         gnn__npy_forget(&item->array, at, some);
     }
-    return sum == item->sum
-               ? GNN_OK
-               : gnn__error(GNN_EFORMAT,
-                            "%s: checksum: expected %016llx, got %016llx: the file is damaged",
-                            item->array.name, (unsigned long long)item->sum, (unsigned long long)sum);
+    gnn_free(ids.seen);
+    if (sum != item->sum)
+        return gnn__error(GNN_EFORMAT,
+                          "%s: checksum: expected %016llx, got %016llx: the file is damaged",
+                          item->array.name, (unsigned long long)item->sum, (unsigned long long)sum);
+    return rc;
 }
 
 static int verify_sums(const gnn_partition_folder_t *f)
@@ -549,29 +586,9 @@ static void release(void *user)
     gnn_partition_folder_free(user);
 }
 
-/* Each id once. */
-static int check_permutation(const char *file, const int64_t *ids, int64_t count)
-{
-    uint8_t *seen;
-    int rc = GNN_OK;
-    GNN_TRY(gnn__new(&seen, count / 8 + 1, 1, "ids"));
-    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
-        if (ids[k] < 0 || ids[k] >= count)
-            rc = gnn__error(GNN_EFORMAT, "%s: [%lld]: expected 0 to %lld, got %lld", file,
-                            (long long)k, (long long)count - 1, (long long)ids[k]);
-        else if (seen[ids[k] / 8] & 1 << ids[k] % 8)
-            rc = gnn__error(GNN_EFORMAT, "%s: [%lld]: expected each id once, got %lld again", file,
-                            (long long)k, (long long)ids[k]);
-        else
-            seen[ids[k] / 8] = (uint8_t)(seen[ids[k] / 8] | 1 << ids[k] % 8);
-    gnn_free(seen);
-    return rc;
-}
-
-static int copy_ids(int64_t **to, const gnn_partition_folder_t *f, const char *name, const char *file)
+static int copy_ids(int64_t **to, const gnn_partition_folder_t *f, const char *name)
 {
     const gnn_array_t *a = find(f, name);
-    GNN_TRY(check_permutation(file, a->data, a->count));
     GNN_TRY(gnn__new(to, a->count, sizeof **to, name));
     if (a->count > 0)
         memcpy(*to, a->data, (size_t)a->count * sizeof **to);
@@ -614,15 +631,16 @@ static int take_rows(gnn_data_t *data, const gnn_partition_folder_t *f,
                               (long long)i, (long long)data->classes - 1, (int)data->labels[i]);
     GNN_TRY(gnn_split_from_masks(&data->split, data->n, f->sizes.splits, rows->train,
                                  rows->validation, rows->test));
-    return gnn__data_split_labelled(data, data->split);
+    const int rc = gnn__data_split_labelled(data, data->split);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "labels.npy");
 }
 
 static int take_graph(gnn_data_t *data, gnn_partition_folder_t *f,
                       const gnn_partition_folder_rows_t *rows)
 {
     const gnn_owner_t owner = {release, f};
-    GNN_TRY(copy_ids(&data->order, f, "order", "order.npy"));
-    GNN_TRY(copy_ids(&data->edge_order, f, "edges", "edges.npy"));
+    GNN_TRY(copy_ids(&data->order, f, "order"));
+    GNN_TRY(copy_ids(&data->edge_order, f, "edges"));
     GNN_TRY(gnn_graph_borrow_csr(&data->graph, data->n, data->n, rows->indptr, rows->indices, &owner));
     atomic_fetch_add(&f->users, 1);
     return GNN_OK;
