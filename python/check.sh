@@ -20,6 +20,7 @@ case ${1:-} in
 esac
 work=${1:-$root/build-python}
 python=${PYTHON:-python3}
+notebook="nbclient nbformat ipykernel" # what runs the tutorial
 
 left_out() {
     echo "LEFT OUT python: $1"
@@ -72,10 +73,11 @@ PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" show "$work"/repaired/li
 "$work/bare/bin/pip" -q --disable-pip-version-check install "$work"/repaired/libgnn-*.whl
 cd "$work" # the package that is tested is the installed one
 "$work/bare/bin/python" -c 'import libgnn; print(libgnn.GAT(6, 4, heads=2)(libgnn.Graph([[0, 1], [1, 0]]), [[0.0] * 6] * 2).shape)'
-"$work/bare/bin/pip" -q --disable-pip-version-check install pytest mypy nbclient nbformat ipykernel
+# shellcheck disable=SC2086 # a list of packages
+"$work/bare/bin/pip" -q --disable-pip-version-check install pytest mypy pandas $notebook
 package=$("$work/bare/bin/python" -c 'import libgnn, os; print(os.path.dirname(libgnn.__file__))')
 "$work/bare/bin/python" -m pytest -q -p no:cacheprovider --doctest-modules "$package" --ignore "$package/torch" --ignore "$package/onnx" --junitxml="$work/doctest.xml"
-"$work/bare/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/bare.xml"
+GNN_REQUIRE_PACKAGES="mypy pandas $notebook" "$work/bare/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/bare.xml"
 reports="$work/doctest.xml $work/bare.xml"
 for other in ${PYTHONS:-}; do
     rm -rf "$work/other"
@@ -89,8 +91,9 @@ done
 if has_torch; then
     rm -rf "$work/beside"
     "$work/bare/bin/pip" -q --disable-pip-version-check install --no-deps --target "$work/beside" "$work"/repaired/libgnn-*.whl
-    "$work/bare/bin/pip" -q --disable-pip-version-check install --target "$work/pytest" pytest
-    PYTHONPATH=$work/beside:$work/pytest "$python" -W ignore -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/torch.xml"
+    # shellcheck disable=SC2086 # a list of packages
+    "$work/bare/bin/pip" -q --disable-pip-version-check install --target "$work/pytest" pytest $notebook
+    PYTHONPATH=$work/beside:$work/pytest GNN_REQUIRE_PACKAGES="torch torch_geometric $notebook" "$python" -W ignore -m pytest -q -rs -p no:cacheprovider "$root/python/tests" --junitxml="$work/torch.xml"
     reports="$reports $work/torch.xml"
 else
     echo "LEFT OUT python, PyTorch: $python has no torch_geometric"

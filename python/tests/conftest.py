@@ -1,4 +1,5 @@
 import os
+import re
 
 import pytest
 
@@ -19,3 +20,26 @@ def minilm():
     if not os.path.exists(os.path.join(folder, "modules.json")):
         pytest.skip("all-MiniLM-L6-v2 is not here")
     return folder
+
+
+# ---- packages that must be there: GNN_REQUIRE_PACKAGES="torch_geometric nbclient" ----
+
+REQUIRED = os.environ.get("GNN_REQUIRE_PACKAGES", "").split()
+
+
+def required(report):
+    """A report of a test or file that was left out for lack of such a package counts as failed."""
+    reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+    lacking = re.search(r"could not import '([^'.]+)", reason)
+    if lacking and lacking[1] in REQUIRED:
+        report.outcome, report.longrepr = "failed", f"{reason}, and GNN_REQUIRE_PACKAGES names it"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    required((yield).get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    required((yield).get_result())

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import folders
 import libgnn
 
 
@@ -108,13 +109,7 @@ def test_rows_that_tokens_share(tmp_path):
              "tokenizer.json": {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model": model}}
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
-    header, blob = {}, b""
-    for name, dtype, a in (("embeddings", "F32", table), ("mapping", "I64", np.array(mapping)), ("weights", "F32", np.array(weights, np.float32))):
-        header[name] = {"dtype": dtype, "shape": a.shape, "data_offsets": [len(blob), len(blob) + a.nbytes]}
-        blob += a.tobytes()
-    head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
-    (tmp_path / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + blob)
+    folders.safetensors(tmp_path / "model.safetensors", {"embeddings": table, "mapping": np.array(mapping), "weights": np.array(weights, np.float32)})
     want = np.mean([weights[k] * table[mapping[k]] for k in map(words.index, "a b d".split())], 0)
     assert np.allclose(libgnn.SentenceEncoder(tmp_path).encode("a b d"), want)
 
