@@ -232,31 +232,42 @@ static int count_of(const char *text, const char *words)
     return count;
 }
 
+/* Rank 0 runs the command with `first`, the others with `others`. By a shell: Open
+ * MPI 5.0 crashes where mpirun is told two programs. */
+static int run_unlike(int ranks, const char *first, const char *others, char *out, size_t size)
+{
+    char script[600];
+    snprintf(script, sizeof script,
+             "-c 'case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 0) exec " COMMAND
+             " %s ;; *) exec " COMMAND " %s ;; esac'",
+             first, others);
+    return run(ranks, "sh", script, out, size);
+}
+
 /* Before any call of the library, in one, and of one rank alone; the others end. */
 START_TEST(errors_are_printed_once_by_the_rank_that_has_them)
 {
     static const struct {
-        const char *arguments, *words;
+        const char *first, *others, *words; /* of rank 0; of the other ranks, NULL: the same */
     } cases[] = {
-        {"citation --data /nowhere/set", "/nowhere/set"},
-        {"citation --dat karate", "no such option"},
-        {"citation --data karate --metric auc --task several", "does not fit"},
-        {"citation --data karate --split 9", "split 9"},
-        {"citation --data karate --load /nowhere/model", "/nowhere/model"},
-        {CITATION " : -n 1 " COMMAND " citation --bogus", "--bogus: citation has no such option"},
-        {CITATION " : -n 2 " COMMAND " citation --data /nowhere/set", "/nowhere/set"},
-        {CITATION " : -n 1 " COMMAND " citation --data karate --layer sage --threads 1",
-         "have different"},
-        {CITATION " : -n 1 " COMMAND " citation --help", "ranks differ"},
+        {"citation --data /nowhere/set", NULL, "/nowhere/set"},
+        {"citation --dat karate", NULL, "no such option"},
+        {"citation --data karate --metric auc --task several", NULL, "does not fit"},
+        {"citation --data karate --split 9", NULL, "split 9"},
+        {"citation --data karate --load /nowhere/model", NULL, "/nowhere/model"},
+        {CITATION, "citation --bogus", "--bogus: citation has no such option"},
+        {CITATION, "citation --data /nowhere/set", "/nowhere/set"},
+        {CITATION, "citation --data karate --layer sage --threads 1", "have different"},
+        {CITATION, "citation --help", "ranks differ"},
     };
     char out[8192];
     if (!has_mpi())
         return;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        ck_assert_msg(run(strchr(cases[k].arguments, ':') ? 1 : 3, COMMAND, cases[k].arguments, out,
-                          sizeof out) != 0,
-                      "%s: " PART, cases[k].arguments, out);
-        ck_assert_msg(count_of(out, cases[k].words) == 1, "%s: " PART, cases[k].arguments, out);
+        const char *others = cases[k].others ? cases[k].others : cases[k].first;
+        ck_assert_msg(run_unlike(2 + (int)(k % 2), cases[k].first, others, out, sizeof out) != 0,
+                      "%s: " PART, others, out);
+        ck_assert_msg(count_of(out, cases[k].words) == 1, "%s: " PART, others, out);
     }
 }
 END_TEST

@@ -120,7 +120,7 @@ static int complete(int count, char **words)
 static int run(const entry_t *entry, int argc, char **argv)
 {
     if (!program_takes_ranks(entry->name))
-        return program_ends("gnn", 2);
+        return program_end_ranks(program_ends("gnn", 2));
 #if GNN_WITH_IGRAPH
     const int rc = gnn_igraph_use();
     if (rc != GNN_OK) {

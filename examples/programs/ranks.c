@@ -59,26 +59,21 @@ void program_quiet_ranks(void)
 }
 
 #ifdef GNN_MPI_LIBRARY
-/* gnn_transport_mpi of libgnn-mpi. POSIX lets a pointer of dlsym hold a function. */
-static int load(int (**open)(gnn_transport_t **))
+/* gnn_transport_mpi of libgnn-mpi; else NULL, and *why. */
+static void *load(const char **why)
 {
     void *library = dlopen(GNN_MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL), *found = NULL;
     if (library)
         found = dlsym(library, "gnn_transport_mpi");
-    if (!found) {
-        fprintf(stderr, "gnn: %d ranks were started, but %s\n", program_ranks(), dlerror());
-        return GNN_EIO;
-    }
-    memcpy(open, &found, sizeof found);
-    return GNN_OK;
+    if (!found)
+        *why = dlerror();
+    return found;
 }
 #else
-static int load(int (**open)(gnn_transport_t **))
+static void *load(const char **why)
 {
-    *open = NULL;
-    fprintf(stderr, "gnn: %d ranks were started, but this gnn was built without libgnn-mpi\n",
-            program_ranks());
-    return GNN_EIO;
+    *why = "this gnn was built without libgnn-mpi";
+    return NULL;
 }
 #endif
 
@@ -86,19 +81,31 @@ static int load(int (**open)(gnn_transport_t **))
 static gnn_context_t *joined;
 static gnn_partition_folder_t *folder;
 
-int program_join_ranks(gnn_context_t *context, gnn_transport_t **transport)
+/* PROGRAM_REFUSED, and *why: there is no libgnn-mpi. */
+static int join(gnn_context_t *context, gnn_transport_t **transport, const char **why)
 {
     int (*open)(gnn_transport_t **);
     joined = NULL;
     *transport = NULL;
     if (program_ranks() < 1)
         return GNN_OK;
-    if (load(&open) != GNN_OK)
+    void *found = load(why);
+    if (!found)
         return PROGRAM_REFUSED;
+    memcpy(&open, &found, sizeof open); /* POSIX lets a pointer of dlsym hold a function */
     GNN_TRY(open(transport));
     GNN_TRY(gnn_context_set_ranks(context, *transport));
     joined = context;
     return GNN_OK;
+}
+
+int program_join_ranks(gnn_context_t *context, gnn_transport_t **transport)
+{
+    const char *why = NULL;
+    const int rc = join(context, transport, &why);
+    if (rc == PROGRAM_REFUSED)
+        fprintf(stderr, "gnn: %d ranks were started, but %s\n", program_ranks(), why);
+    return rc;
 }
 
 /* ---- own rows of a partition folder ---- */
@@ -204,10 +211,11 @@ int program_end_ranks(int status)
 {
     gnn_context_t *context = NULL;
     gnn_transport_t *transport = NULL;
+    const char *why; /* not printed: the program has printed what it had to */
     if (settled || program_ranks() < 2)
         return status;
-    if (gnn_context_new(&context, NULL) == GNN_OK &&
-        program_join_ranks(context, &transport) == GNN_OK && status == 0) {
+    if (gnn_context_new(&context, NULL) == GNN_OK && join(context, &transport, &why) == GNN_OK &&
+        status == 0) {
         gnn_ranks_agree(context, GNN_OK); /* --help on one rank: others do not wait for it */
     } else if (transport) {
         /* a message of its own, not one of the library */
