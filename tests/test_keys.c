@@ -92,7 +92,10 @@ static int sequences_value(const table_t *t, const gnn_pretrained_t *p, int64_t 
         take_integers(image, shape, true);
         for (size_t k = 1; k < json_array_size(image); k++)
             size *= shape[k];
-        s = (gnn_sequences_t){.count = shape[0], .pixels = &pixels};
+        s = (gnn_sequences_t){.count = shape[0],
+                              .pixels = &pixels,
+                              .height = shape[json_array_size(image) - 2],
+                              .width = shape[json_array_size(image) - 1]};
         drawn = weights_of("pixels", 4, shape[0] * size);
         real = malloc(sizeof *real * (size_t)(shape[0] * size));
         for (int64_t k = 0; k < shape[0] * size; k++)
@@ -305,6 +308,78 @@ START_TEST(values_of_another_kind_are_refused)
 }
 END_TEST
 
+/* Opens a checkpoint of a table. */
+static gnn_pretrained_t *open_named(gnn_context_t *context, const char *table, const char *name)
+{
+    char path[1024];
+    gnn_text_lines_t *lines;
+    gnn_pretrained_t *p = NULL;
+    table_t t = {.changes = 0};
+    snprintf(path, sizeof path, "%s/%s", GNN_SOURCE_ROOT, table);
+    ck_ok(gnn_text_lines_read(&lines, path));
+    for (int64_t k = 0; k < lines->count && !p; k++) {
+        json_t *line;
+        ck_ok(gnn__json_parse(&line, lines->at[k], (int64_t)strlen(lines->at[k]),
+                              GNN__JSON_UNIQUE | GNN__JSON_WIDE, JSON_LEVELS));
+        if (strcmp(json_string_value(json_array_get(line, 0)), "checkpoint") == 0 &&
+            strcmp(json_string_value(json_array_get(line, 1)), name) == 0) {
+            take_checkpoint(&t, line);
+            ck_ok(gnn_pretrained_open(&p, context, test_folder));
+        }
+        json_decref(line);
+    }
+    ck_assert_ptr_nonnull(p);
+    json_decref(t.line);
+    gnn_text_lines_free(lines);
+    return p;
+}
+
+/* Images of a model that takes any size have one that the caller gives; others have image_size.
+ * 16 x 25 pixels are as many as 20 x 20. */
+START_TEST(images_of_another_size_are_refused)
+{
+    enum { CHANNELS = 3, MOST = CHANNELS * 400 };
+    static gnn_real_t data[MOST];
+    gnn_context_t *context;
+    gnn_pretrained_batch_t *batch;
+    const gnn_tensor_t pixels = gnn_tensor(data, 1, MOST),
+                       small = gnn_tensor(data, 1, CHANNELS * 256);
+    ck_ok(gnn_context_new(&context, NULL));
+    gnn_pretrained_t *p = open_named(context, "tests/golden/blocks.jsonl.gz", "poolformer_classes");
+    static const struct {
+        int64_t height, width;
+        int code;
+        const char *expected;
+    } refused[] = {{0, 0, GNN_EINVALID, "images are 0 x 0: the model has no image_size, height and"},
+                   {16, 0, GNN_EINVALID, "images are 16 x 0"},
+                   {-16, -25, GNN_EINVALID, "images are -16 x -25"},
+                   {1, 5000, GNN_EINVALID, "1 to 4096"},
+                   {16, 24, GNN_ESHAPE, "1 images of 3 x 16 x 24 are expected"},
+                   {4, 100, GNN_ESHAPE, "images of 4 x 100 pixels are too small"}};
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
+        ck_fails(gnn_pretrained_batch_new(&batch, p,
+                                          &(gnn_sequences_t){.count = 1,
+                                                             .pixels = &pixels,
+                                                             .height = refused[k].height,
+                                                             .width = refused[k].width}),
+                 refused[k].code, refused[k].expected);
+    ck_ok(gnn_pretrained_batch_new(
+        &batch, p, &(gnn_sequences_t){.count = 1, .pixels = &pixels, .height = 16, .width = 25}));
+    gnn_pretrained_batch_free(batch);
+    gnn_pretrained_free(p);
+    p = open_named(context, "tests/golden/systems.jsonl.gz", "swin_classes");
+    ck_fails(
+        gnn_pretrained_batch_new(
+            &batch, p, &(gnn_sequences_t){.count = 1, .pixels = &small, .height = 8, .width = 32}),
+        GNN_ESHAPE, "images are 8 x 32 (height, width), 16 x 16 are expected (image_size)");
+    ck_ok(gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){.count = 1, .pixels = &small}));
+    gnn_pretrained_batch_free(batch);
+    gnn_pretrained_free(p);
+    clear_folder(test_folder);
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keys");
@@ -313,6 +388,7 @@ int main(void)
     tcase_add_loop_test(keys, every_key_is_used_harmless_or_refused, 0,
                         sizeof tables / sizeof *tables);
     tcase_add_test(keys, values_of_another_kind_are_refused);
+    tcase_add_test(keys, images_of_another_size_are_refused);
     tcase_set_timeout(keys, 900);
     suite_add_tcase(suite, keys);
     return test_main(suite);

@@ -58,7 +58,10 @@ static void take_images(trial_t *t)
     gnn_real_t *data = keep(t, malloc((size_t)a->count * sizeof *data));
     gnn_array_reals(a, data);
     *pixels = gnn_tensor(data, a->shape[0], a->count / a->shape[0]);
-    t->sequences = (gnn_sequences_t){.count = a->shape[0], .pixels = pixels};
+    t->sequences = (gnn_sequences_t){.count = a->shape[0],
+                                     .pixels = pixels,
+                                     .height = a->shape[a->ndim - 2],
+                                     .width = a->shape[a->ndim - 1]};
 }
 
 static gnn_tensor_t *features_of(trial_t *t)
@@ -194,6 +197,7 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "pegasus_x_even",
                                           "poolformer_classes",
                                           "poolformer_plain",
+                                          "poolformer_wide",
                                           "transfo_xl",
                                           "transfo_xl_one",
                                           "transfo_xl_logits",

@@ -322,6 +322,8 @@ START_TEST(bad_batches)
              .ids = ids);
     CK_BATCH(GNN_EINVALID, "ids", .count = 1, .lengths = &one);
     CK_BATCH(GNN_EINVALID, "pixels", .count = 1, .pixels = &t);
+    CK_BATCH(GNN_EINVALID, "height and width are 0 x 2 without pixels", .count = 1, .lengths = &one,
+             .ids = ids, .width = 2);
     CK_BATCH(GNN_ESHAPE, "id 11", .count = 1, .lengths = &one, .ids = &far);
     ck_assert_ptr_null(batch);
     ck_fails(gnn_pretrained_batch_new(&batch, NULL, NULL), GNN_EINVALID, "pretrained");

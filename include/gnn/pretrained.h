@@ -109,10 +109,13 @@ typedef struct gnn_sequences {
     const int32_t *types;   /**< (sum of lengths) 1 in the second text of a pair; NULL: all 0 */
     const int64_t *decoder_lengths; /**< (count) decoder tokens of each, in an encoder-decoder */
     const int32_t *decoder_ids;     /**< (sum of decoder_lengths) */
-    /** (count x channels * height * width) preprocessed; square if config.json has no size */
+    /** (count x channels * height * width) preprocessed; of videos frames before channels */
     const gnn_tensor_t *pixels;
     /** (sum of lengths x width) rows of a model without tokens, such as a bare Perceiver */
     const gnn_tensor_t *features;
+    /** of the images, in pixels; 0: the image_size of config.json. Models without one, such as
+     * PoolFormer, take any size and need both */
+    int64_t height, width;
 } gnn_sequences_t;
 
 /** The inputs of a model and its graphs: one graph holds all sequences. */
@@ -124,9 +127,9 @@ typedef struct gnn_pretrained_batch gnn_pretrained_batch_t;
  * @param[out] batch       the caller's, for gnn_pretrained_batch_free
  * @param[in]  pretrained  borrowed until then
  * @param[in]  sequences   copied
- * @return GNN_OK; GNN_EINVALID: an input of the model is missing, or a length is negative;
- *         GNN_ESHAPE: a sequence exceeds the maximum length, an id is out of range, or images have
- *         another size; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID: an input of the model, or the size of its images, is missing, or a
+ *         length is negative; GNN_ESHAPE: a sequence exceeds the maximum length, an id is out of
+ *         range, or images have another size; GNN_EMEMORY
  *
  * Cost: O(tokens) time and memory.
  */

@@ -8,6 +8,7 @@ enum { MOST_INPUTS = 8 };
 struct gnn_pretrained_batch {
     const gnn_pretrained_t *of;
     int64_t count, rows, decoder_rows;
+    int64_t height, width; /* of images, in pixels; 0: there are none */
     int64_t *lengths, *decoder_lengths;
     gnn_graph_t *graphs[GNN__ARCH_GRAPHS];
     gnn_named_t values[MOST_INPUTS];
@@ -120,11 +121,12 @@ static int take_places(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *
     return GNN_OK;
 }
 
-/* Sizes of a picture, channels of `size` x `size` per frame, and of its patches, `depth` frames of
- * `patch` x `patch`; `rows` before the patches are its class token's. A model without an image_size
- * takes square pictures of any size: 0 unless the pixels are such. */
+/* Sizes of a picture, channels of `height` x `width` per frame, and of its patches, `depth` frames
+ * of `patch` x `patch`, `down` x `across` of them per frame; `rows` before the patches are its
+ * class token's. Without `size`, the image_size of a model, pictures are of the size that the
+ * caller gives. */
 typedef struct picture {
-    int64_t frames, depth, channels, size, patch, side, rows;
+    int64_t frames, depth, channels, size, height, width, patch, down, across, rows;
 } picture_t;
 
 static picture_t picture_of(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
@@ -135,29 +137,27 @@ static picture_t picture_of(const gnn_pretrained_batch_t *b, const gnn_sequences
                    .size = gnn__pretrained_number(b->of, "image_size", 0),
                    .patch = gnn__pretrained_number(b->of, "patch_size", 0),
                    .rows = gnn__pretrained_number(b->of, "class_rows", 1)};
-    const int64_t each = p.size == 0 ? p.frames * p.channels : 0;
-    if (each > 0 && s->pixels->cols % each == 0)
-        p.size = (int64_t)(sqrt((double)(s->pixels->cols / each)) + 0.5);
-    if (each > 0 && p.size * p.size * each != s->pixels->cols)
-        p.size = 0;
-    p.side = p.patch > 0 ? p.size / p.patch : 0;
+    p.height = p.size ? p.size : s->height;
+    p.width = p.size ? p.size : s->width;
+    p.down = p.patch > 0 ? p.height / p.patch : 0;
+    p.across = p.patch > 0 ? p.width / p.patch : 0;
     return p;
 }
 
 static int64_t patches_of(const picture_t *p)
 {
-    return p->side * p->side * (p->frames / p->depth);
+    return p->down * p->across * (p->frames / p->depth);
 }
 
 /* Patch k: its channels, their frames, rows, columns. */
 static void copy_patch(const gnn_real_t *pixels, const picture_t *p, int64_t k, gnn_real_t *out)
 {
-    const int64_t x = k % p->side * p->patch, y = k / p->side % p->side * p->patch,
-                  t = k / (p->side * p->side) * p->depth;
+    const int64_t x = k % p->across * p->patch, y = k / p->across % p->down * p->patch,
+                  t = k / (p->down * p->across) * p->depth;
     for (int64_t c = 0; c < p->channels; c++)
         for (int64_t f = t; f < t + p->depth; f++)
             for (int64_t r = y; r < y + p->patch; r++, out += p->patch)
-                memcpy(out, pixels + ((f * p->channels + c) * p->size + r) * p->size + x,
+                memcpy(out, pixels + ((f * p->channels + c) * p->height + r) * p->width + x,
                        (size_t)p->patch * sizeof *out);
 }
 
@@ -280,32 +280,52 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
     return GNN_OK;
 }
 
+static int check_image_size(const picture_t *p, const gnn_sequences_t *s)
+{
+    enum { MOST = 1 << 12 };
+    if (p->size > 0 &&
+        ((s->height != 0 && s->height != p->size) || (s->width != 0 && s->width != p->size)))
+        return gnn__error(GNN_ESHAPE,
+                          "images are %lld x %lld (height, width), %lld x %lld are expected "
+                          "(image_size)",
+                          (long long)s->height, (long long)s->width, (long long)p->size,
+                          (long long)p->size);
+    if (p->channels < 1 || p->patch < 1 || p->depth < 1 || p->size % p->patch != 0 ||
+        p->frames % p->depth != 0 || p->size > MOST || p->channels > 1 << 10 || p->frames > 1 << 12)
+        return gnn__error(GNN_EINVALID, "the model takes no images");
+    if (p->height < 1 || p->width < 1 || p->height > MOST || p->width > MOST)
+        return gnn__error(GNN_EINVALID,
+                          "images are %lld x %lld: the model has no image_size, height and width of "
+                          "1 to %d are expected",
+                          (long long)p->height, (long long)p->width, MOST);
+    if (p->height % p->patch != 0 || p->width % p->patch != 0)
+        return gnn__error(GNN_ESHAPE, "images are %lld x %lld, multiples of %lld are expected",
+                          (long long)p->height, (long long)p->width, (long long)p->patch);
+    return GNN_OK;
+}
+
 /* An image or a video has one row per patch, after that of its class token. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
     const picture_t p = picture_of(b, s);
-    if (p.size < 1 && p.channels > 0 && p.patch > 0)
-        return gnn__error(GNN_ESHAPE,
-                          "pixels are %lld x %lld, square images of %lld channels are expected "
-                          "(num_channels)",
-                          (long long)s->pixels->rows, (long long)s->pixels->cols,
-                          (long long)p.channels);
-    if (p.size < 1 || p.patch < 1 || p.depth < 1 || p.size % p.patch != 0 ||
-        p.frames % p.depth != 0 || p.size > 1 << 12 || p.channels > 1 << 10 || p.frames > 1 << 12)
-        return gnn__error(GNN_EINVALID, "the model takes no images");
-    if (s->pixels->rows != b->count || s->pixels->cols != p.frames * p.channels * p.size * p.size)
+    GNN_TRY(check_image_size(&p, s));
+    if (s->pixels->rows != b->count || s->pixels->cols != p.frames * p.channels * p.height * p.width)
         return gnn__error(GNN_ESHAPE,
                           "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
-                          "expected (%schannels, image_size)",
-                          (long long)s->pixels->rows, (long long)s->pixels->cols,
-                          (long long)b->count, (long long)(p.frames * p.channels), (long long)p.size,
-                          (long long)p.size, p.frames > 1 ? "num_frames times num_" : "num_");
+                          "expected (%schannels, %s)",
+                          (long long)s->pixels->rows, (long long)s->pixels->cols, (long long)b->count,
+                          (long long)(p.frames * p.channels), (long long)p.height,
+                          (long long)p.width, p.frames > 1 ? "num_frames times num_" : "num_",
+                          p.size ? "image_size" : "height, width");
+    b->height = p.height;
+    b->width = p.width;
     GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
     for (int64_t k = 0; k < b->count; k++)
         b->lengths[k] = p.rows + patches_of(&p);
-    b->rows = b->count * (p.rows + patches_of(&p));
-    return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
+    if (!gnn__mul(b->count, p.rows + patches_of(&p), &b->rows) || b->rows > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
+    return GNN_OK;
 }
 
 static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
@@ -407,14 +427,17 @@ static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s
                           s->pixels ? "tokens, no pixels" : "pixels, which are not given");
     if (s->features && !gnn__pretrained_reads(b->of, "features"))
         return gnn__error(GNN_EINVALID, "the model reads tokens or pixels, no features");
+    if (!s->pixels && (s->height != 0 || s->width != 0))
+        return gnn__error(GNN_EINVALID, "height and width are %lld x %lld without pixels",
+                          (long long)s->height, (long long)s->width);
     return GNN_OK;
 }
 
 static int make_graphs(gnn_pretrained_batch_t *b)
 {
     const gnn__arch_model_t *made = &b->of->made;
-    const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths, b->skipped,
-                                             b->global};
+    const gnn__arch_sequences_t sequences = {
+        b->count, b->lengths, b->decoder_lengths, b->skipped, b->global, b->height, b->width};
     for (int k = 0; k < made->n_graphs; k++) {
         GNN_TRY(made->graphs[k].kind->make(&b->graphs[k], &sequences, made->graphs[k].width));
         GNN_TRY(gnn_model_prepare(made->model, k, b->graphs[k], GNN_OFF));

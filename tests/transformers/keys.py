@@ -92,7 +92,8 @@ class Tensor(C.Structure):
 
 class Sequences(C.Structure):
     _fields_ = [("count", C.c_int64), ("lengths", C.c_void_p), ("ids", C.c_void_p), ("types", C.c_void_p), ("decoder_lengths", C.c_void_p),
-                ("decoder_ids", C.c_void_p), ("pixels", C.c_void_p), ("features", C.c_void_p)]
+                ("decoder_ids", C.c_void_p), ("pixels", C.c_void_p), ("features", C.c_void_p),
+                ("height", C.c_int64), ("width", C.c_int64)]
 
 
 class Library:
@@ -122,6 +123,7 @@ class Library:
             if "pixels" in a:
                 flat = Tensor(at["pixels"], s.count, arrays["pixels"][0].size, arrays["pixels"][0].size)
                 s.pixels = C.addressof(flat)
+                s.height, s.width = arrays["pixels"].shape[-2:]
             if g.gnn_pretrained_batch_new(C.byref(batch), p, C.byref(s)) != 0:
                 return self.message()
             model = C.c_void_p(g.gnn_pretrained_model(p))

@@ -411,6 +411,7 @@ poolformer = dict(num_encoder_blocks=3, depths=[1, 2, 1], hidden_sizes=[8, 12, 1
 case("poolformer_classes", "PoolFormerForImageClassification", T.PoolFormerConfig(**poolformer, **LABELS), pixels=(3, 3, 19, 19))
 case("poolformer_plain", "PoolFormerModel", T.PoolFormerConfig(**{**poolformer, "patch_sizes": [4, 2, 5]}, num_channels=2, pool_size=5, use_layer_scale=False),
      pixels=(2, 2, 20, 20))
+case("poolformer_wide", "PoolFormerForImageClassification", T.PoolFormerConfig(**poolformer, **LABELS), pixels=(2, 3, 16, 25))  # 20 x 20 pixels, too
 
 # A memory of zeros; transformers 4.35.2.
 xl = dict(vocab_size=VOCAB, cutoffs=[15, 25], d_model=16, d_embed=12, n_head=2, d_head=6, d_inner=24, n_layer=2, mem_len=6)

@@ -144,6 +144,7 @@ typedef struct gnn__arch_sequences {
     const int64_t *decoder_lengths; /* (count); NULL: there are none */
     int64_t skipped;                /* rows at the start of each that pooling leaves out */
     const int32_t *global; /* (sum of lengths) not 0: a global token; NULL: there are none */
+    int64_t height, width; /* of images, in pixels; 0: there are none */
 } gnn__arch_sequences_t;
 
 /* The senders of a row in incremental decoding. */

@@ -1,7 +1,6 @@
-/* Graphs of architectures among the cells of square grids, which are counted row by row. */
+/* Graphs of architectures among the cells of grids, which are counted row by row. Windows are those
+ * of square grids, whose side is that of config.json. */
 #include <lib/weights/arch/arch.h>
-
-#include <math.h>
 
 typedef gnn__arch_sequences_t sequences_t;
 
@@ -107,24 +106,34 @@ static conv_t last_conv(int64_t width)
     return (conv_t){width >> 8 & 15, width >> 4 & 15, width & 15};
 }
 
-/* The side of the grid after the convolutions, of images whose pixels are the rows; 0: they are too
- * small. */
-static int64_t side_after(const sequences_t *s, int64_t width)
+typedef struct cells {
+    int64_t down, across;
+} cells_t;
+
+static int64_t cells_after(const conv_t *c, int64_t cells)
 {
-    if (width == 0)
-        return s->count > 0 ? (int64_t)(sqrt((double)s->lengths[0]) + 0.5) : 1;
-    const conv_t c = last_conv(width);
-    const int64_t side = side_after(s, width >> 12), span = side + 2 * c.padding - c.kernel;
-    return side > 0 && span >= 0 ? span / c.stride + 1 : 0;
+    const int64_t span = cells + 2 * c->padding - c->kernel;
+    return cells > 0 && span >= 0 ? span / c->stride + 1 : 0;
 }
 
-static int find_side(const sequences_t *s, int64_t width, int64_t *side)
+/* The grid after the convolutions, of images whose pixels are the rows; 0: they are too small. */
+static cells_t grid_after(const sequences_t *s, int64_t width)
 {
-    *side = side_after(s, width);
-    return *side > 0 ? GNN_OK
-                     : gnn__error(GNN_ESHAPE,
-                                  "images of %lld pixels are too small: no row of a stage is left",
-                                  (long long)s->lengths[0]);
+    if (width == 0)
+        return s->count > 0 ? (cells_t){s->height, s->width} : (cells_t){1, 1};
+    const conv_t c = last_conv(width);
+    const cells_t from = grid_after(s, width >> 12);
+    return (cells_t){cells_after(&c, from.down), cells_after(&c, from.across)};
+}
+
+static int find_grid(const sequences_t *s, int64_t width, cells_t *grid)
+{
+    *grid = grid_after(s, width);
+    return grid->down > 0 && grid->across > 0
+               ? GNN_OK
+               : gnn__error(GNN_ESHAPE,
+                            "images of %lld x %lld pixels are too small: no row of a stage is left",
+                            (long long)s->height, (long long)s->width);
 }
 
 /* For each cell of a convolution's grid one receiver per cell of the kernel, row by row: it
@@ -133,25 +142,27 @@ static int grid_kernel(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
     const conv_t c = last_conv(width);
     int32_t *senders = NULL, *receivers = NULL;
-    int64_t side, from, m = 0, n = 0;
+    int64_t m = 0, n = 0;
+    cells_t grid;
     int rc;
-    GNN_TRY(find_side(s, width, &side));
-    from = side_after(s, width >> 12);
-    const int64_t taps = c.kernel * c.kernel, cells = side * side;
-    if (!gnn__mul(s->count * cells, taps, &n) || n > INT32_MAX || s->count * from * from > INT32_MAX)
+    GNN_TRY(find_grid(s, width, &grid));
+    const cells_t from = grid_after(s, width >> 12);
+    const int64_t taps = c.kernel * c.kernel, cells = grid.down * grid.across,
+                  each = from.down * from.across;
+    if (!gnn__mul(s->count * cells, taps, &n) || n > INT32_MAX || s->count * each > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
     GNN_CHECK(gnn__new(&senders, n, sizeof *senders, "pairs of a grid"));
     GNN_CHECK(gnn__new(&receivers, n, sizeof *receivers, "pairs of a grid"));
     for (int64_t r = 0; r < n; r++) {
         const int64_t image = r / (cells * taps), cell = r / taps % cells, tap = r % taps,
-                      y = cell / side * c.stride + tap / c.kernel - c.padding,
-                      x = cell % side * c.stride + tap % c.kernel - c.padding;
-        if (y < 0 || y >= from || x < 0 || x >= from)
+                      y = cell / grid.across * c.stride + tap / c.kernel - c.padding,
+                      x = cell % grid.across * c.stride + tap % c.kernel - c.padding;
+        if (y < 0 || y >= from.down || x < 0 || x >= from.across)
             continue;
-        senders[m] = (int32_t)((image * from + y) * from + x);
+        senders[m] = (int32_t)(image * each + y * from.across + x);
         receivers[m++] = (int32_t)r;
     }
-    GNN_CHECK(gnn_graph_from_edges(graph, n, s->count * from * from, m, senders, receivers));
+    GNN_CHECK(gnn_graph_from_edges(graph, n, s->count * each, m, senders, receivers));
 done:
     gnn_free(senders);
     gnn_free(receivers);
@@ -159,16 +170,19 @@ done:
 }
 
 /* Cells of the row of the grid `down` rows below a cell, `reach` to either side. */
-static int near_row(gnn_graph_t **graph, int64_t images, int64_t side, int64_t reach, int64_t down)
+static int near_row(gnn_graph_t **graph, int64_t images, const cells_t *grid, int64_t reach,
+                    int64_t down)
 {
     gnn__arch_spans_t spans;
-    const int64_t cells = side * side, n = images * cells;
+    const int64_t cells = grid->down * grid->across, n = images * cells;
     const int rc = gnn__arch_spans_new(&spans, n, n);
     for (int64_t r = 0; rc == GNN_OK && r < n; r++) {
-        const int64_t first = r / cells * cells, y = r % cells / side + down, x = r % side,
-                      row = first + y * side, outside = y < 0 ? first : first + cells;
-        if (y >= 0 && y < side)
-            gnn__arch_span(&spans, row + gnn__max(x - reach, 0), row + gnn__min(x + reach + 1, side));
+        const int64_t first = r / cells * cells, y = r % cells / grid->across + down,
+                      x = r % grid->across, row = first + y * grid->across,
+                      outside = y < 0 ? first : first + cells;
+        if (y >= 0 && y < grid->down)
+            gnn__arch_span(&spans, row + gnn__max(x - reach, 0),
+                           row + gnn__min(x + reach + 1, grid->across));
         else
             gnn__arch_span(&spans, outside, outside);
     }
@@ -182,23 +196,24 @@ static int grid_near(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     enum { MOST = 31 };
     gnn_graph_t *parts[MOST] = {NULL};
     const int64_t reach = width & 15;
-    int64_t side;
-    GNN_TRY(find_side(s, width >> 4, &side));
+    cells_t grid;
+    GNN_TRY(find_grid(s, width >> 4, &grid));
     int rc = GNN_OK;
     for (int64_t k = 0; rc == GNN_OK && k < 2 * reach + 1; k++)
-        rc = near_row(&parts[k], s->count, side, reach, k - reach);
+        rc = near_row(&parts[k], s->count, &grid, reach, k - reach);
     return gnn__arch_merged(graph, parts, 2 * reach + 1, rc);
 }
 
 /* One receiver per image, from all cells of its grid. */
 static int grid_all(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
-    int64_t side, *counts = NULL;
-    GNN_TRY(find_side(s, width, &side));
+    int64_t *counts = NULL;
+    cells_t grid;
+    GNN_TRY(find_grid(s, width, &grid));
     GNN_TRY(gnn__new(&counts, 2 * s->count, sizeof *counts, "cells"));
     for (int64_t k = 0; k < s->count; k++) {
         counts[k] = 1;
-        counts[s->count + k] = side * side;
+        counts[s->count + k] = grid.down * grid.across;
     }
     const int rc = gnn_graph_bipartite(graph, s->count, counts, counts + s->count);
     gnn_free(counts);
