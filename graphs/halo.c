@@ -691,3 +691,74 @@ done:
     free_halo(halo);
     return rc;
 }
+
+/* ---- graphs that calls share ---- */
+
+void gnn__halos_release(gnn__halos_t *halos)
+{
+    if (!halos || --halos->users > 0)
+        return;
+    for (int k = 0; halos->own && k < halos->count; k++)
+        gnn_graph_free(halos->own[k]);
+    gnn_free(halos->own);
+    gnn_free(halos->rows);
+    gnn_free(halos->book);
+    gnn_free(halos);
+}
+
+static void release(void *halos)
+{
+    gnn__halos_release(halos);
+}
+
+static bool are_of(const gnn__halos_t *halos, int count, gnn_graph_t *const *rows,
+                   uint64_t identity, const gnn__ranks_t *ranks)
+{
+    bool same = halos && halos->identity == identity && halos->count == count &&
+                memcmp(halos->book, ranks->book,
+                       sizeof *halos->book * (size_t)(ranks->transport->ranks + 1)) == 0;
+    for (int k = 0; same && k < count; k++)
+        same = halos->rows[k] == rows[k];
+    return same;
+}
+
+static int fill(gnn__halos_t *halos, gnn_graph_t *const *rows, gnn__ranks_t *ranks)
+{
+    const int64_t borders = ranks->transport->ranks + 1;
+    GNN_TRY(gnn__new(&halos->book, borders, sizeof *halos->book, "rows of ranks"));
+    GNN_TRY(gnn__new(&halos->rows, halos->count, sizeof(gnn_graph_t *), "graphs of a set"));
+    GNN_TRY(gnn__new(&halos->own, halos->count, sizeof(gnn_graph_t *), "graphs of a rank"));
+    memcpy(halos->book, ranks->book, sizeof *halos->book * (size_t)borders);
+    for (int k = 0; k < halos->count; k++) {
+        halos->rows[k] = rows[k];
+        GNN_TRY(gnn__halo_new(&halos->own[k], rows[k], ranks));
+    }
+    return GNN_OK;
+}
+
+int gnn__halos_of(gnn__halos_t **halos, int count, gnn_graph_t *const *rows, uint64_t identity,
+                  gnn__ranks_t *ranks)
+{
+    gnn__halos_t *made = ranks->kept;
+    int64_t missing = !are_of(made, count, rows, identity, ranks);
+    GNN_TRY(gnn__ranks_total(ranks, &missing));
+    if (missing == 0) {
+        made->users++;
+        *halos = made;
+        return GNN_OK;
+    }
+    gnn__ranks_keep(ranks, NULL, NULL); /* its memory is free for the new ones */
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "graphs of a rank"));
+    made->users = 1;
+    made->identity = identity;
+    made->count = count;
+    const int rc = fill(made, rows, ranks);
+    if (rc != GNN_OK) {
+        gnn__halos_release(made);
+        return rc;
+    }
+    made->users++;
+    gnn__ranks_keep(ranks, made, release);
+    *halos = made;
+    return GNN_OK;
+}

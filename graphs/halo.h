@@ -38,6 +38,22 @@ typedef struct gnn__halo {
  * come from the owners of their receivers. A collective call. GNN_EUNSUPPORTED for spans and
  * segments. */
 int gnn__halo_new(gnn_graph_t **own, const gnn_graph_t *rows, gnn__ranks_t *ranks);
+/* The graphs of a rank for those of a set. Calls on the same set share them: the ranks keep those
+ * of the last one. */
+typedef struct gnn__halos {
+    int users; /* the ranks, and the calls that read them */
+    uint64_t identity;
+    int64_t *book;            /* (ranks + 1) */
+    int count;                /* of both lists */
+    const gnn_graph_t **rows; /* borrowed; compared, and read where `identity` has been */
+    gnn_graph_t **own;
+} gnn__halos_t;
+
+/* *halos = those of `count` graphs, for gnn__halos_release. `identity` is a hash of the set that
+ * has them. A collective call: they are made anew unless all ranks have kept them. */
+int gnn__halos_of(gnn__halos_t **halos, int count, gnn_graph_t *const *rows, uint64_t identity,
+                  gnn__ranks_t *ranks);
+void gnn__halos_release(gnn__halos_t *halos);
 /* Fills the rows of the halo, `bytes` each at distances of `stride` bytes, from their owners' own
  * rows of the same matrix. A collective call. */
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);

@@ -48,6 +48,30 @@ for options in own=1 own=0 "samples=1 accumulate=4 batch=32"; do
             "$(hash_of $n "$work/ranks_job" train folder="$work/set" $options)"
     done
 done
+# Models with batch norm and dropout: weights, outputs and checkpoints, which differ in their seconds
+# (twice 8 bytes) and their own checksum (16 digits) at most; two of four epochs on 2 ranks are
+# resumed on 7.
+models() {
+    mkdir -p "$work/models$2"
+    hash_of "$1" "$work/ranks_program" models "$work/models$2" "$3" | sort
+}
+checkpoints() {
+    for name in gcn sage gat gin gatv2 pna rgcn transformer; do
+        differ=$(cmp -l "$work/models1/$name" "$work/models$1/$name" | wc -l)
+        size=$(wc -c < "$work/models$1/$name")
+        check "checkpoint of $name on $1 ranks" "$(wc -c < "$work/models1/$name") yes" \
+            "$size $([ "$differ" -le 32 ] && echo yes || echo "differs in $differ bytes")"
+    done
+}
+one=$(models 1 1 4)
+check "models on one rank" 8 "$(echo "$one" | wc -l)"
+for n in 2 3 4 7 13; do
+    check "models on $n ranks" "$one" "$(models $n $n 4)"
+    checkpoints $n
+done
+models 2 2-7 2 > /dev/null
+check "models on 2, then 7 ranks" "$one" "$(models 7 2-7 4)"
+checkpoints 2-7
 one=$(hash_of 1 "$work/ranks_program")
 for n in 2 4; do
     check "drawn set on $n ranks" "$one" "$(hash_of $n "$work/ranks_program")"

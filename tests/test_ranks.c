@@ -308,6 +308,47 @@ START_TEST(what_does_not_run_over_ranks_is_refused_by_name)
 }
 END_TEST
 
+/* Each batch of samples is one rank's, so that its values can be computed again. */
+START_TEST(values_are_computed_again_for_samples_alone)
+{
+    static const int64_t fan_outs[] = {4, 4};
+    static const gnn_sampling_t sampling = {
+        .batch = 64, .sampler = {.method = "neighbours", .hops = 2, .fan_outs = fan_outs}};
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_LAYER, .layer = GNN_SAGE(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU)},
+        {.kind = GNN_STEP_LAYER, .graph = 1, .layer = GNN_SAGE(.in = 16, .out = TRIAL_CLASSES)}};
+    const trial_case_t c = {.name = "again", .nodes = 600};
+    gnn_train_config_t config = few;
+    gnn_data_t *data = trial_data(&c);
+    trial_result_t kept[2] = {{0}, {0}};
+    gnn_transport_t *one;
+    gnn_context_t *context;
+    ck_ok(gnn_transport_one(&one));
+    for (int again = 0; again < 2; again++) {
+        gnn_model_t *model;
+        ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+        ck_ok(gnn_context_set_ranks(context, one));
+        ck_ok(gnn_model_from_steps(&model, context, 2, steps));
+        ck_ok(gnn_model_set_recompute(model, 2 * again));
+        config.sampling = NULL;
+        if (again)
+            ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EUNSUPPORTED,
+                     "values are not recomputed over ranks");
+        config.sampling = &sampling;
+        ck_ok(gnn_train(model, context, data, &config, NULL));
+        trial_keep_weights(model, &kept[again]);
+        gnn_model_free(model);
+        gnn_context_free(context);
+    }
+    ck_assert_mem_eq(kept[0].weights, kept[1].weights,
+                     sizeof *kept[0].weights * (size_t)kept[0].n_weights);
+    trial_free(&kept[0]);
+    trial_free(&kept[1]);
+    gnn_data_free(data);
+    gnn_transport_free(one);
+}
+END_TEST
+
 /* Row r takes matrix r mod 3, whatever slice it is in; 512 is not a multiple of 3. */
 START_TEST(an_op_that_reads_the_index_of_a_row_is_refused)
 {
@@ -483,6 +524,84 @@ START_TEST(programs_agree_on_errors_and_add_up_values)
 }
 END_TEST
 
+/* ---- calls within a training ---- */
+
+typedef struct {
+    gnn_transport_t *transport;
+    gnn_context_t *context;
+    gnn_model_t *model;
+    gnn_data_t *data, *other;
+    bool calls; /* the callback of the training makes calls */
+    int epochs;
+    trial_result_t result;
+} caller_within_t;
+
+/* Of both sets, whose rows are split otherwise, of values, and of a split that is not there. */
+static int call_within(void *user, const gnn_progress_t *progress)
+{
+    caller_within_t *c = user;
+    double value, sum = 1;
+    const int test = GNN_TEST, accuracy = GNN_METRIC_ACCURACY;
+    (void)progress;
+    c->epochs++;
+    if (!c->calls)
+        return 0;
+    trial_must(gnn_evaluate(c->model, c->context, c->data, 0, test, accuracy, &value));
+    trial_must(gnn_evaluate(c->model, c->context, c->other, 0, test, accuracy, &value));
+    trial_must(gnn_ranks_sum(c->context, 1, &sum));
+    const int rc = gnn_evaluate(c->model, c->context, c->data, 7, test, accuracy, &value);
+    return rc != GNN_EINVALID || sum != (double)c->transport->ranks;
+}
+
+static void *train_with_calls(void *user)
+{
+    caller_within_t *c = user;
+    const trial_case_t one = {GCN, .nodes = 1700}, other = {GCN, .nodes = 1100};
+    gnn_train_config_t config = few;
+    config.callback = call_within;
+    config.user = c;
+    c->data = trial_data(&one);
+    c->other = trial_data(&other);
+    trial_must(gnn_context_new(&c->context, &(gnn_context_config_t){.threads = 1, .seed = 5}));
+    trial_must(gnn_context_set_ranks(c->context, c->transport));
+    c->model = trial_model(&one, c->context);
+    trial_must(gnn_train(c->model, c->context, c->data, &config, NULL));
+    trial_keep_weights(c->model, &c->result);
+    gnn_model_free(c->model);
+    gnn_data_free(c->data);
+    gnn_data_free(c->other);
+    gnn_context_free(c->context);
+    return NULL;
+}
+
+START_TEST(calls_of_a_callback_do_not_change_a_training)
+{
+    enum { RANKS = 3 };
+    caller_within_t callers[2][RANKS];
+    for (int calls = 0; calls < 2; calls++) {
+        gnn_transport_t *transports[RANKS];
+        pthread_t running[RANKS];
+        ck_ok(gnn_transport_threads(transports, RANKS, 3));
+        for (int r = 0; r < RANKS; r++) {
+            callers[calls][r] = (caller_within_t){.transport = transports[r], .calls = calls};
+            ck_assert_int_eq(pthread_create(&running[r], NULL, train_with_calls, &callers[calls][r]),
+                             0);
+        }
+        for (int r = 0; r < RANKS; r++) {
+            pthread_join(running[r], NULL);
+            gnn_transport_free(transports[r]);
+        }
+    }
+    for (int r = 0; r < RANKS; r++) {
+        const trial_result_t *a = &callers[0][r].result, *b = &callers[1][r].result;
+        ck_assert_int_eq(callers[1][r].epochs, few.epochs);
+        ck_assert_mem_eq(a->weights, b->weights, sizeof *a->weights * (size_t)a->n_weights);
+        trial_free(&callers[0][r].result);
+        trial_free(&callers[1][r].result);
+    }
+}
+END_TEST
+
 /* ---- sets that change ---- */
 
 typedef struct {
@@ -600,11 +719,12 @@ static void *sum_rank(void *user)
 {
     sum_t *sum = user;
     gnn_context_t *context;
+    gnn__ranks_outer_t outer;
     const double *total;
     int64_t *degree = calloc((size_t)sum->n, sizeof *degree);
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_context_set_ranks(context, sum->transport));
-    gnn__ranks_open(context);
+    ck_ok(gnn__ranks_open(context, &outer));
     gnn__ranks_split_rows(context->ranks, sum->n, degree);
     gnn__slice_sums_t sums = gnn__slice_sums(context->ranks, 1);
     for (int64_t k = 0; k < gnn__slices(context->ranks); k++) {
@@ -616,7 +736,7 @@ static void *sum_rank(void *user)
     }
     ck_ok(gnn__slice_sums_end(&sums, &total));
     sum->total = *total;
-    ck_ok(gnn__ranks_close(context, GNN_OK));
+    ck_ok(gnn__ranks_close(context, &outer, GNN_OK));
     gnn_context_free(context);
     free(degree);
     return NULL;
@@ -661,6 +781,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, sums_over_slices_do_not_depend_on_ranks);
     tcase_add_test(tests, programs_agree_on_errors_and_add_up_values);
+    tcase_add_test(tests, calls_of_a_callback_do_not_change_a_training);
     tcase_add_test(tests, a_set_that_changes_on_one_rank_is_found);
     tcase_add_test(tests, gcn_has_the_same_bits_on_any_count_of_ranks);
     tcase_add_test(tests, one_rank_equals_a_training_without_ranks_to_rounding);
@@ -671,6 +792,7 @@ int main(void)
     tcase_add_test(tests, losses_metrics_and_patience_are_those_of_the_whole_graph);
     tcase_add_test(tests, trainings_resume_on_another_count_of_ranks);
     tcase_add_test(tests, what_does_not_run_over_ranks_is_refused_by_name);
+    tcase_add_test(tests, values_are_computed_again_for_samples_alone);
     tcase_add_test(tests, rows_of_nodes_as_a_weight_are_refused_on_every_count);
     tcase_add_test(tests, an_op_that_reads_the_index_of_a_row_is_refused);
     tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);

@@ -14,6 +14,7 @@ void gnn__ranks_free(gnn__ranks_t *ranks)
     if (!ranks)
         return;
     leave(ranks);
+    gnn__ranks_keep(ranks, NULL, NULL);
     for (int k = 0; k < GNN__FLIGHTS; k++) {
         gnn_free(ranks->flights[k].messages);
         gnn_free(ranks->flights[k].sent);
@@ -206,13 +207,60 @@ static void leave(gnn__ranks_t *ranks)
     gnn__set_message("%s", kept);
 }
 
-void gnn__ranks_open(const gnn_context_t *context)
+void gnn__ranks_keep(gnn__ranks_t *ranks, void *kept, void (*release)(void *kept))
 {
-    if (context->ranks)
-        context->ranks->ended = context->ranks->split = false;
+    if (ranks->kept)
+        ranks->release_kept(ranks->kept);
+    ranks->kept = kept;
+    ranks->release_kept = release;
 }
 
-int gnn__ranks_close(const gnn_context_t *context, int rc)
+int gnn__ranks_open(const gnn_context_t *context, gnn__ranks_outer_t *outer)
+{
+    gnn__ranks_t *ranks = context->ranks;
+    int rc = GNN_OK;
+    *outer = (gnn__ranks_outer_t){0};
+    if (!ranks)
+        return GNN_OK;
+    ranks->depth++;
+    if (ranks->split) {
+        int64_t *book = NULL;
+        *outer = (gnn__ranks_outer_t){.split = true,
+                                      .own_call = ranks->own_call,
+                                      .n = ranks->n,
+                                      .lo = ranks->lo,
+                                      .hi = ranks->hi,
+                                      .n_own = ranks->n_own,
+                                      .own = ranks->own};
+        rc = gnn__new(&book, ranks->transport->ranks + 1, sizeof *book, "rows of ranks");
+        if (rc == GNN_OK) {
+            outer->book = ranks->book;
+            ranks->book = book;
+        }
+    }
+    ranks->ended = ranks->split = ranks->own_call = false;
+    ranks->n_own = 0;
+    return rc;
+}
+
+static void go_on(gnn__ranks_t *ranks, gnn__ranks_outer_t *outer)
+{
+    ranks->split = outer->split;
+    ranks->own_call = outer->own_call;
+    ranks->n = outer->n;
+    ranks->lo = outer->lo;
+    ranks->hi = outer->hi;
+    ranks->n_own = outer->n_own;
+    ranks->own = outer->own;
+    if (outer->book) {
+        gnn_free(ranks->book);
+        ranks->book = outer->book;
+    }
+    if (--ranks->depth > 0) /* the error is that of the inner call */
+        ranks->ended = false;
+}
+
+int gnn__ranks_close(const gnn_context_t *context, gnn__ranks_outer_t *outer, int rc)
 {
     gnn__ranks_t *ranks = context->ranks;
     if (!ranks)
@@ -221,8 +269,9 @@ int gnn__ranks_close(const gnn_context_t *context, int rc)
     rc = rc == GNN_OK ? travels : rc;
     if (!ranks->ended)
         rc = meet(ranks, "end", rc);
-    ranks->split = false;
-    ranks->n_own = 0;
+    if (rc != GNN_OK)
+        gnn__ranks_keep(ranks, NULL, NULL);
+    go_on(ranks, outer);
     return rc;
 }
 
@@ -233,8 +282,9 @@ int gnn_ranks_agree(gnn_context_t *context, int code)
     GNN__NEED(context);
     if (!context->ranks || context->ranks->broken)
         return code;
-    gnn__ranks_open(context);
-    return gnn__ranks_close(context, code);
+    gnn__ranks_outer_t outer;
+    const int rc = gnn__ranks_open(context, &outer);
+    return gnn__ranks_close(context, &outer, code == GNN_OK ? rc : code);
 }
 
 static int sum_of_ranks(gnn__ranks_t *ranks, int64_t count, double *values)
@@ -263,8 +313,11 @@ int gnn_ranks_sum(gnn_context_t *context, int64_t count, double *values)
     GNN__NEED(values);
     if (!context->ranks)
         return GNN_OK;
-    gnn__ranks_open(context);
-    return gnn__ranks_close(context, sum_of_ranks(context->ranks, count, values));
+    gnn__ranks_outer_t outer;
+    int rc = gnn__ranks_open(context, &outer);
+    if (rc == GNN_OK)
+        rc = sum_of_ranks(context->ranks, count, values);
+    return gnn__ranks_close(context, &outer, rc);
 }
 
 /* ---- collective calls ---- */

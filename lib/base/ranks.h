@@ -44,7 +44,19 @@ typedef struct gnn__ranks {
     int64_t sums_room, packed_room, partial_room;
     gnn__flight_t flights[GNN__FLIGHTS];
     int n_flights; /* that travel: the first ones */
+    int depth;     /* calls that run: a callback of one may make another */
+    /* what later calls on the same set use again, until a call fails; NULL: nothing */
+    void *kept;
+    void (*release_kept)(void *kept);
 } gnn__ranks_t;
+
+/* The rows of the call in which another begins. */
+typedef struct gnn__ranks_outer {
+    bool split, own_call;
+    int64_t n, lo, hi, n_own;
+    const void *const *own;
+    int64_t *book; /* NULL: that of the context stays */
+} gnn__ranks_outer_t;
 
 /* The ranks of a context whose running call is split by rows; NULL: there are none. */
 static inline gnn__ranks_t *gnn__ranks_split(const gnn_context_t *context)
@@ -85,10 +97,12 @@ static inline bool gnn__ranks_owns(const gnn__ranks_t *ranks, const void *input)
 }
 
 void gnn__ranks_free(gnn__ranks_t *ranks);
-/* Begins and ends a call that all ranks make; without ranks they do nothing. The end returns the
- * error of the lowest rank that has one, on all ranks. */
-void gnn__ranks_open(const gnn_context_t *context);
-int gnn__ranks_close(const gnn_context_t *context, int rc);
+/* Begins and ends a call that all ranks make; without ranks they do nothing. The end follows an
+ * error of the beginning too; it returns, on all ranks, the error of the lowest that has one. */
+int gnn__ranks_open(const gnn_context_t *context, gnn__ranks_outer_t *outer);
+int gnn__ranks_close(const gnn_context_t *context, gnn__ranks_outer_t *outer, int rc);
+/* Keeps it in place of what is kept; NULL: nothing. */
+void gnn__ranks_keep(gnn__ranks_t *ranks, void *kept, void (*release)(void *kept));
 /* Splits n rows by weight, which is their degree and GNN__NODE_COST. */
 int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree);
 /* Splits n rows by a given book (ranks + 1). */

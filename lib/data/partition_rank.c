@@ -217,11 +217,13 @@ int gnn_data_open_rank(gnn_data_t **data, gnn_context_t *context, const char *fo
     if (!context->ranks)
         return gnn__error(GNN_EINVALID, "gnn_data_open_rank: expected a context with ranks: see "
                                         "gnn_context_set_ranks");
-    gnn__ranks_open(context);
-    int rc = gnn__new(&made, 1, sizeof *made, "a data set");
+    gnn__ranks_outer_t outer;
+    int rc = gnn__ranks_open(context, &outer);
+    if (rc == GNN_OK)
+        rc = gnn__new(&made, 1, sizeof *made, "a data set");
     if (rc == GNN_OK)
         rc = read_rows(made, context->ranks, folder);
-    rc = gnn__ranks_close(context, rc);
+    rc = gnn__ranks_close(context, &outer, rc);
     if (rc == GNN_OK)
         *data = made;
     else

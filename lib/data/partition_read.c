@@ -370,7 +370,7 @@ static int read_header(gnn_partition_folder_t *f, const char *path)
 typedef struct {
     const char *file;
     int64_t count;
-    uint8_t *seen; /* bits; NULL: the array is no permutation */
+    uint8_t *seen; /* bits; NULL: ids may repeat */
 } permutation_t;
 
 static int open_permutation(permutation_t *p, const gnn__folder_item_t *item)

@@ -20,7 +20,7 @@ typedef struct {
     const gnn_graph_t **left_graphs;
     gnn_tensor_t *left_rows;
     /* over ranks: the graph of this rank, and its rows of the inputs and of the targets */
-    gnn_graph_t **own_graphs; /* by slot; NULL: that of slot 0 */
+    gnn__halos_t *halos; /* one per graph of the set */
     bool split;
     gnn_tensor_t *own_rows, own_targets;
     gnn_sparse_t own_sparse;
@@ -148,16 +148,16 @@ done:
     return rc;
 }
 
-/* One graph of this rank per graph of the set: slots may share one. */
+/* The graphs of this rank: slots may share one. */
 static int own_graphs(nodes_t *nodes, gnn__ranks_t *ranks)
 {
     const gnn__training_set_t *set = &nodes->set;
-    GNN_TRY(gnn__new(&nodes->own_graphs, set->n_slots, sizeof(gnn_graph_t *), "a model's graphs"));
-    for (int slot = 0; slot < set->n_slots; slot++) {
-        if (slot == 0 || set->several)
-            GNN_TRY(gnn__halo_new(&nodes->own_graphs[slot], set->graphs[slot], ranks));
-        nodes->graphs[slot] = nodes->own_graphs[set->several ? slot : 0];
-    }
+    const gnn_data_t *data = set->data;
+    const uint64_t identity = data->rank ? data->rank->identity : gnn__data_sum(data);
+    GNN_TRY(gnn__halos_of(&nodes->halos, set->several ? set->n_slots : set->n_slots > 0,
+                          set->graphs, identity, ranks));
+    for (int slot = 0; slot < set->n_slots; slot++)
+        nodes->graphs[slot] = nodes->halos->own[set->several ? slot : 0];
     return GNN_OK;
 }
 
@@ -187,7 +187,7 @@ static int prepare(const nodes_t *nodes, gnn_flag_t backward)
     for (int slot = 0; slot < nodes->set.n_slots; slot++) {
         gnn_graph_t *graph = nodes->set.graphs[slot];
         if (nodes->split)
-            graph = nodes->own_graphs[nodes->own_graphs[slot] ? slot : 0];
+            graph = nodes->halos->own[nodes->set.several ? slot : 0];
         GNN_TRY(gnn_model_prepare(nodes->model, slot, graph, backward));
     }
     return GNN_OK;
@@ -195,9 +195,7 @@ static int prepare(const nodes_t *nodes, gnn_flag_t backward)
 
 static void free_nodes(nodes_t *nodes)
 {
-    for (int slot = 0; nodes->own_graphs && slot < nodes->set.n_slots; slot++)
-        gnn_graph_free(nodes->own_graphs[slot]);
-    gnn_free(nodes->own_graphs);
+    gnn__halos_release(nodes->halos);
     gnn_free(nodes->own_inputs);
     gnn_free(nodes->own_indptr);
     gnn_free(nodes->own_rows);
@@ -356,15 +354,17 @@ static int evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_
                     const gnn__learnt_t *learnt, int part, double *value)
 {
     nodes_t nodes = {.model = model};
-    gnn__ranks_open(context);
-    int rc = gnn__training_set_open(&nodes.set, model, data, context);
+    gnn__ranks_outer_t outer;
+    int rc = gnn__ranks_open(context, &outer);
+    if (rc == GNN_OK)
+        rc = gnn__training_set_open(&nodes.set, model, data, context);
     if (rc == GNN_OK)
         rc = gnn__training_set_truth(&nodes.set, learnt);
     if (rc == GNN_OK)
         rc = gnn__training_set_slots(&nodes.set);
     if (rc == GNN_OK)
         rc = measure(&nodes, context, part, learnt->metric, value);
-    rc = gnn__ranks_close(context, rc);
+    rc = gnn__ranks_close(context, &outer, rc);
     free_nodes(&nodes);
     return rc;
 }
@@ -436,8 +436,10 @@ static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_d
 {
     nodes_t nodes = {.model = model};
     gnn_model_inputs_t inputs;
-    gnn__ranks_open(context);
-    int rc = gnn__training_set_open(&nodes.set, model, data, context);
+    gnn__ranks_outer_t outer;
+    int rc = gnn__ranks_open(context, &outer);
+    if (rc == GNN_OK)
+        rc = gnn__training_set_open(&nodes.set, model, data, context);
     if (rc == GNN_OK)
         rc = gnn__training_set_slots(&nodes.set);
     if (rc == GNN_OK)
@@ -450,7 +452,7 @@ static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_d
     else if (rc == GNN_OK)
         rc = rows_at_once < 0 ? gnn_model_forward(model, context, &inputs, out)
                               : gnn_model_infer_layers(model, context, &inputs, rows_at_once, out);
-    rc = gnn__ranks_close(context, rc);
+    rc = gnn__ranks_close(context, &outer, rc);
     free_nodes(&nodes);
     return rc;
 }

@@ -128,8 +128,11 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
-    gnn__ranks_open(context);
-    const int rc = gnn__ranks_close(context, train(model, context, data, &own, &outcome));
+    gnn__ranks_outer_t outer;
+    int rc = gnn__ranks_open(context, &outer);
+    if (rc == GNN_OK)
+        rc = train(model, context, data, &own, &outcome);
+    rc = gnn__ranks_close(context, &outer, rc);
     if (result)
         *result = outcome;
     return rc;
