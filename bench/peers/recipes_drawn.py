@@ -158,5 +158,53 @@ def cycle(draw):
     return gaussian(draw, y, 24, 1.2), y, numpy.concatenate([edges, ring], 1)
 
 
+def couples(draw):
+    """Each class links to its partner class, few links within; short texts."""
+    y, edges = partition(draw, [220, 180, 200, 160], 1, 1)
+    n = len(y)
+    ring = numpy.stack(numpy.nonzero(numpy.triu(draw.random((n, n)) < numpy.where((y[:, None] ^ 1) == y[None, :], 5 / 190, 0), 1)))
+    return (word_counts(draw, y, 400, 15, 0.8) > 0).astype(float), y, numpy.concatenate([edges, ring], 1)
+
+
+def islands(draw):
+    """Two nodes of five have no links."""
+    y, edges = partition(draw, [250] * 4, 7, 3)
+    alone = draw.random(len(y)) < 0.4
+    return gaussian(draw, y, 20, 1.0), y, edges[:, ~alone[edges].any(0)]
+
+
+def lopsided(draw):
+    """Two classes, one node of twenty in the second, most of whose links leave it."""
+    y, edges = partition(draw, [1425, 75], 1, 4)
+    return gaussian(draw, y, 12, 0.6), y, edges, (0.5, 0.25)
+
+
+def wild(draw):
+    """Columns from 1e-6 to 1e6, some heavy-tailed, some constant, some almost always 0; links across
+    classes."""
+    y, edges = partition(draw, [300] * 3, 2, 6)
+    x = gaussian(draw, y, 16, 1.2)
+    x[:, :4] = numpy.sinh(2 * x[:, :4])
+    x[:, 4:6] *= draw.random((len(y), 2)) < 0.1
+    x = x * 10 ** draw.uniform(-6, 6, 16)
+    x[:, 6] = 1e5
+    return x, y, edges, (0.3, 0.2)
+
+
+def ledger(draw):
+    """Amounts in columns of different units, most of them 0."""
+    y, edges = partition(draw, [300] * 4, 4, 3)
+    amounts = numpy.exp(0.5 * gaussian(draw, y, 30, 1.5)) * (draw.random((len(y), 30)) < 0.3)
+    return amounts * 10 ** draw.uniform(-3, 4, 30), y, edges
+
+
+def signed(draw):
+    """Real values of different units, positive and negative, nine of ten are 0."""
+    y, edges = partition(draw, [300] * 4, 4, 3)
+    x = gaussian(draw, y, 60, 3.0) * (draw.random((len(y), 60)) < 0.1)
+    return x * 10 ** draw.uniform(-3, 4, 60), y, edges
+
+
 SETS = {f.__name__: f for f in (gauss, embeddings, bag, counts, constant, scales, skewed, rare, tiny, imbalanced, identity, opposite, unrelated, noval, several,
-                                several_words, several_few, topics, cycle)}
+                                several_words, several_few, topics, cycle, couples, islands, lopsided, wild, ledger,
+                                signed)}
