@@ -309,6 +309,64 @@ START_TEST(truncated_text_is_not_tokenized)
 }
 END_TEST
 
+/* ---- one word of many bytes ---- */
+
+/* Peak of the memory that a word of n bytes takes. */
+static double bytes_of_word(const gnn_tokenizer_t *t, const char *word, int64_t n, int64_t most)
+{
+    gnn_tokens_t *tokens;
+    forget_peak();
+    const size_t before = status_bytes("VmRSS:");
+    ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &word, &n}, NULL,
+                               &(gnn_encoding_t){.max_length = most}, &tokens));
+    gnn_tokens_free(tokens);
+    return (double)status_bytes("VmHWM:") - (double)before;
+}
+
+/* Bytes per byte of a word of 8 MB, of which all tokens are kept, or 64. WordPiece makes one
+ * unknown token of it, and nothing but the normalised text takes memory. */
+START_TEST(memory_of_one_long_word_is_linear)
+{
+    enum { BYTES = 1 << 23, KEPT = 64, FIXED = 1 << 22, PREFIXES = 1 << 24 };
+    static const struct {
+        const char *json;
+        double most, most_of_kept;
+    } families[] = {
+        {"{\"normalizer\": {\"type\": \"BertNormalizer\"}, \"pre_tokenizer\": {\"type\": "
+         "\"BertPreTokenizer\"}, \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"u\", "
+         "\"vocab\": {\"u\": 0, \"a\": 1}}}",
+         1.5 * BYTES + FIXED, 1.5 * BYTES + FIXED},
+        {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": "
+         "{\"a\": 0, \"b\": 1, \"\xc4\xa0\": 2, \"ab\": 3}, \"merges\": [\"a b\"]}}",
+         110. * BYTES + FIXED, PREFIXES},
+        {"{\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\xe2\x96\x81\"}, \"model\": "
+         "{\"type\": \"BPE\", \"unk_token\": \"u\", \"vocab\": {\"u\": 0, \"a\": 1, \"b\": 2, "
+         "\"ab\": 3}, \"merges\": [\"a b\"]}}",
+         110. * BYTES + FIXED, PREFIXES},
+        {"{\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"model\": {\"type\": \"Unigram\", "
+         "\"unk_id\": 0, \"vocab\": [[\"u\", 0], [\"a\", -1], [\"b\", -2], [\"ab\", -2]]}}",
+         90. * BYTES + FIXED, PREFIXES}};
+    char *word = malloc(BYTES + 1);
+    for (int64_t k = 0; k < BYTES; k++)
+        word[k] = "ab"[k % 2];
+    word[BYTES] = '\0';
+    for (size_t k = 0; measurable("one long word") && k < sizeof families / sizeof *families; k++) {
+        gnn_tokenizer_t *t;
+        page_t p = {0};
+        say(&p, "%s", families[k].json);
+        ck_ok(open_page(&t, "w.json", &p));
+        const double kept = bytes_of_word(t, word, BYTES, KEPT),
+                     all = bytes_of_word(t, word, BYTES, 0);
+        printf("family %zu: %.2f bytes per byte, %.2f of %d tokens\n", k, all / BYTES, kept / BYTES,
+               KEPT);
+        ck_assert_double_le(kept, families[k].most_of_kept);
+        ck_assert_double_le(all, families[k].most);
+        gnn_tokenizer_free(t);
+    }
+    free(word);
+}
+END_TEST
+
 /* ---- files that are there ---- */
 
 static int open_bert(void)
@@ -511,6 +569,7 @@ int main(void)
     tcase_add_test(c, folders_of_many_added_tokens);
     tcase_add_test(c, templates_are_bounded);
     tcase_add_test(c, truncated_text_is_not_tokenized);
+    tcase_add_test(c, memory_of_one_long_word_is_linear);
     tcase_add_test(c, a_file_that_cannot_be_read_is_not_a_missing_one);
     tcase_add_test(c, parts_of_a_data_set_that_cannot_be_read);
     tcase_add_test(c, malformed_sizes_in_a_config_are_refused);

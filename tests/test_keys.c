@@ -17,13 +17,24 @@ typedef struct {
     int64_t changes, refused;
 } table_t;
 
-/* A file of the checkpoint with some keys changed, or dropped; null: without the file. */
+static void cut_file(const char *name, double part)
+{
+    struct stat s;
+    ck_assert_int_eq(stat(in_folder(name), &s), 0);
+    ck_assert_int_eq(truncate(in_folder(name), (off_t)((double)s.st_size * part)), 0);
+}
+
+/* A file of the checkpoint with some keys changed, or dropped, or cut short; null: without the
+ * file. */
 static void write_change(const table_t *t, const char *name, const json_t *change)
 {
-    const json_t *base = json_object_get(t->files, name), *whole = json_object_get(change, "whole");
+    const json_t *base = json_object_get(t->files, name), *whole = json_object_get(change, "whole"),
+                 *part = json_object_get(change, "part");
     json_t *changed = base ? json_deep_copy(base) : json_object();
     if (json_is_null(change)) {
         remove(in_folder(name));
+    } else if (part) {
+        cut_file(name, json_number_value(part));
     } else if (whole) {
         write_file(name, whole);
     } else {
@@ -38,9 +49,11 @@ static void write_change(const table_t *t, const char *name, const json_t *chang
 
 static void write_back(const table_t *t, const char *name)
 {
-    const json_t *base = json_object_get(t->files, name);
+    const json_t *base = json_object_get(t->files, name), *shapes = json_object_get(t->arrays, name);
     if (base)
         write_file(name, base);
+    else if (shapes)
+        write_arrays(name, shapes);
     else
         remove(in_folder(name));
 }

@@ -324,7 +324,8 @@ START_TEST(a_folder_opens_embeds_and_is_saved)
                "\"sentence_transformers.models.Transformer\"}, {\"idx\": 1, \"name\": \"1\", "
                "\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"}]");
     mkdir(in_folder("1_Pooling"), 0700);
-    write_text("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\": true}");
+    write_text("1_Pooling/config.json",
+               "{\"pooling_mode_mean_tokens\": true, \"embedding_dimension\": 8}");
     each_fails("opening a folder", open_folder);
     each_fails("saving a folder", save_folder);
     unlink(in_folder("1_Pooling/config.json"));

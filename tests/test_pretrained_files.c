@@ -334,7 +334,7 @@ START_TEST(modules)
     gnn_pretrained_t *p;
     write_all();
     mkdir(in_folder("pool"), 0700);
-    write_text("pool/config.json", "{\"pooling_mode_max_tokens\": true}");
+    write_text("pool/config.json", "{\"pooling_mode_max_tokens\": true, \"embedding_dimension\": 8}");
     write_text("modules.json", "[" MODULE("Transformer", "") ", " MODULE(
                                    "Pooling", "pool") ", " MODULE("Normalize", "n") "]");
     ck_ok(gnn_context_new(&context, NULL));
@@ -348,8 +348,10 @@ START_TEST(modules)
              GNN_EUNSUPPORTED, "no tokenizer");
     gnn_pretrained_free(p);
     gnn_context_free(context);
-    write_text("pool/config.json", "{\"pooling_mode\": \"median\"}");
+    write_text("pool/config.json", "{\"pooling_mode\": \"median\", \"embedding_dimension\": 8}");
     ck_bad(GNN_EUNSUPPORTED, "\"pooling_mode\" is \"median\"");
+    unlink(in_folder("pool/config.json"));
+    ck_bad(GNN_EUNSUPPORTED, "pool/config.json (missing): \"embedding_dimension\" is (nothing)");
     write_text("modules.json", "[" MODULE("Transformer", "") ", " MODULE("Magic", "pool") "]");
     ck_bad(GNN_EUNSUPPORTED, "the module \"sentence_transformers.models.Magic\" is not known");
     write_text("modules.json", "[" MODULE("Pooling", "pool") "]");
@@ -394,7 +396,7 @@ START_TEST(modules_of_other_files)
     gnn_real_t pooled[4 * WIDTH], out[4 * 3];
     write_all();
     mkdir(in_folder("pool"), 0700);
-    write_text("pool/config.json", "{\"pooling_mode\": \"mean\"}");
+    write_text("pool/config.json", "{\"pooling_mode\": \"mean\", \"embedding_dimension\": 8}");
     write_text("modules.json", "[" MOVED("Transformer", "base.modules.transformer", "") ", " MOVED(
                                    "Pooling", "sentence_transformer.modules.pooling", "pool") "]");
     ck_ok(value_of("embedding", 4, WIDTH, pooled));
@@ -483,7 +485,8 @@ START_TEST(prompts)
     gnn_pretrained_t *p;
     gnn_real_t plain[WIDTH], longer[WIDTH], row[WIDTH];
     ck_ok(gnn_context_new(&context, NULL));
-    write_prompts("{\"pooling_mode\": \"mean\"}", PROMPTS ", \"default_prompt_name\": null}");
+    write_prompts("{\"pooling_mode\": \"mean\", \"embedding_dimension\": 8}",
+                  PROMPTS ", \"default_prompt_name\": null}");
     ck_ok(gnn_pretrained_open(&p, context, test_folder));
     embed_text(p, context, "good", plain);
     embed_text(p, context, "the film good", longer);
@@ -507,7 +510,8 @@ START_TEST(prompts)
     embed_text(p, context, "good", row);
     ck_assert_mem_eq(row, longer, sizeof row);
     gnn_pretrained_free(p);
-    write_prompts("{\"pooling_mode\": \"mean\", \"include_prompt\": false}", PROMPTS "}");
+    write_prompts("{\"pooling_mode\": \"mean\", \"embedding_dimension\": 8, \"include_prompt\": false}",
+                  PROMPTS "}");
     ck_ok(gnn_pretrained_open(&p, context, test_folder));
     ck_ok(gnn_pretrained_choose_prompt(p, "document"));
     embed_text(p, context, "good", row);
@@ -543,7 +547,7 @@ START_TEST(columns_and_similarity)
         char config[128];
         snprintf(config, sizeof config, "{\"truncate_dim\": 5, \"similarity_fn_name\": \"%s\"}",
                  names[k]);
-        write_prompts("{\"pooling_mode\": \"mean\"}", config);
+        write_prompts("{\"pooling_mode\": \"mean\", \"embedding_dimension\": 8}", config);
         ck_ok(gnn_pretrained_open(&p, context, test_folder));
         ck_assert_str_eq(gnn_pretrained_similarity_name(p), names[k]);
         ck_ok(gnn_pretrained_similarity(p, &one, &two, &out));

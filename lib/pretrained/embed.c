@@ -97,7 +97,7 @@ static int check(wanted_t *w, const gnn_texts_t *texts)
     w->width = at < 0 ? -1 : gnn_model_width(p->made.model, at);
     const int64_t width = embeds ? gnn_pretrained_embedding_width(p) : w->width;
     if (!p->tokenizer)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__pretrained_no_tokenizer();
     if (at < 0)
         return gnn__error(GNN_EUNSUPPORTED, "the model has no step %s", w->step);
     GNN_TRY(gnn_tensor_check(out, "out"));

@@ -56,7 +56,7 @@ static int check_head(const gnn_pretrained_t *p, const char *head, const char *w
     const int64_t step = gnn_model_find(p->made.model, "logits");
     const char *task = gnn__pretrained_word(p, "task");
     if (!p->tokenizer)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__pretrained_no_tokenizer();
     if (step < 0 || !task || !gnn__list_has(head, task))
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s need a folder whose \"architectures\" names a class that ends in %s",

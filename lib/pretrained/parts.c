@@ -79,14 +79,17 @@ static int add_static(gnn__parts_t *parts, const char *folder)
     return gnn__folder_open(&parts->list[0].weights, folder);
 }
 
-/* A later module: its config and weights are in a separate folder, or it has none. */
-static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
+/* A later module: its config and weights are in `folder`, which is `path` in the model's, or it has
+ * none: like in the package, each key then has its default, and one without is an error. */
+static int add_module(gnn__parts_t *parts, const char *folder, const char *path, const char *type)
 {
     json_t *config;
     const gnn__arch_t *arch = NULL;
+    char *name = parts->config_names[parts->count % GNN__ARCH_PARTS];
     GNN_TRY(find_arch(&arch, type, true));
     GNN_TRY(gnn__json_open_any(&config, folder, "config.json"));
-    GNN_TRY(add_part(parts, arch, config ? config : json_object(), "a module's config.json"));
+    snprintf(name, GNN__ARCH_NAME, "%.40s/config.json%s", path, config ? "" : " (missing)");
+    GNN_TRY(add_part(parts, arch, config ? config : json_object(), name));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
     bool there, pickled;
     GNN_TRY(gnn__folder_has(&there, folder, "model.safetensors"));
@@ -174,8 +177,9 @@ static int add_listed(gnn__parts_t *parts, const char *folder, const json_t *mod
     } else {
         rc = strcmp(name, GNN__STATIC) == 0
                  ? gnn__error(GNN_EUNSUPPORTED, "modules.json: module %d is %.100s", number, type)
-                 : add_module(parts, inner, name);
+                 : add_module(parts, inner, path, name);
         gnn_free(inner);
+        rc = rc == GNN_OK ? rc : gnn__error_prefix(rc, "%.60s", path);
     }
     if (rc == GNN_OK)
         parts->types[number] = type;

@@ -14,11 +14,13 @@
 typedef struct gnn__parts {
     gnn__arch_part_t list[GNN__ARCH_PARTS];
     const char *types[GNN__ARCH_PARTS]; /* as modules.json has them; NULL: in no list */
-    int count, written;                 /* those that are not written again are at the end */
-    json_t *modules;                    /* modules.json; NULL: no such file */
-    json_t *transformer;                /* sentence_bert_config.json; NULL: no such file */
-    char *folder;                       /* of the first part and of the tokenizer */
-    bool is_static; /* the first part is an embedding table: no special tokens */
+    /* "1_Pooling/config.json", for messages */
+    char config_names[GNN__ARCH_PARTS][GNN__ARCH_NAME];
+    int count, written;  /* those that are not written again are at the end */
+    json_t *modules;     /* modules.json; NULL: no such file */
+    json_t *transformer; /* sentence_bert_config.json; NULL: no such file */
+    char *folder;        /* of the first part and of the tokenizer */
+    bool is_static;      /* the first part is an embedding table: no special tokens */
 } gnn__parts_t;
 
 /* Opens the parts; with a `head`, the config of new classes, only the Transformer and that head.

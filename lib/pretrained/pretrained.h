@@ -54,6 +54,9 @@ typedef int gnn__some_texts_use_t(void *user, const gnn__some_texts_t *some);
 int gnn__pretrained_in_parts(const gnn_pretrained_t *p, const gnn_tokens_t *tokens, int64_t width,
                              int64_t skipped, gnn__some_texts_use_t *use, void *user);
 
+/* GNN_EUNSUPPORTED: texts need a tokenizer, and the folder has none. prompts.c */
+int gnn__pretrained_no_tokenizer(void);
+
 /* Maximum tokens per text: the model's limit or a lower one of the tokenizer; 0: unlimited.
  * prompts.c */
 int64_t gnn__pretrained_most(const gnn_pretrained_t *p);

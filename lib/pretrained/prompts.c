@@ -12,6 +12,12 @@ int64_t gnn__pretrained_most(const gnn_pretrained_t *p)
     return own > 0 && p->max_length > 0 ? gnn__min(own, p->max_length) : gnn__max(own, p->max_length);
 }
 
+int gnn__pretrained_no_tokenizer(void)
+{
+    return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer: no "
+                                        "tokenizer.json, nor other files that its family has");
+}
+
 /* Are the rows of the prompt left out of pooling? */
 static bool is_left_out(const gnn__parts_t *parts)
 {
@@ -113,7 +119,7 @@ int gnn_pretrained_choose_language(gnn_pretrained_t *pretrained, const char *tok
 {
     GNN__NEED(pretrained);
     if (token && !pretrained->tokenizer)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__pretrained_no_tokenizer();
     const int32_t id = token ? gnn_tokenizer_find(pretrained->tokenizer, token) : -1;
     if (token && id < 0)
         return gnn__error(GNN_ENOTFOUND, "the folder's tokenizer has no token \"%.80s\"", token);

@@ -130,7 +130,7 @@ static int fill(texts_t *s, const gnn_labelled_texts_t *train,
     const int64_t most = s->of->max_length;
     s->config = *config;
     if (!s->of->tokenizer)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
+        return gnn__pretrained_no_tokenizer();
     if (s->config.sentences < 0 || s->config.max_length < 0)
         return gnn__error(GNN_EINVALID, "%lld sentences of at most %lld tokens in a batch",
                           (long long)s->config.sentences, (long long)s->config.max_length);

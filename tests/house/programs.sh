@@ -366,7 +366,7 @@ if [ -f "$golden/model.safetensors" ]; then
     cp "$golden/config.json" "$golden/model.safetensors" small
     { printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\n<blue>\n' && seq 89; } >small/vocab.txt
     printf '[{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Pooling", "path": "pool"}]' >small/modules.json
-    printf '{"pooling_mode_mean_tokens": true}' >small/pool/config.json
+    printf '{"pooling_mode_mean_tokens": true, "word_embedding_dimension": 32}' >small/pool/config.json
     printf 'red 1 2 3\ngreen 4\nred 1 2 3\n5 6 7 8\n' >colours.txt
     expect "embed draws" "$gnn" embed --model small --input colours.txt --heatmap alike.svg --output alike.npz
     expect "an SVG of four lines" grep -q 'cosines of 4 lines of colours.txt' alike.svg

@@ -9,8 +9,8 @@ counts. With --heads no key is changed: every class of transformers with logits 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
 ["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step]; then for each change of a file
 ["=", file, change] (the values are those of the line above that has some), ["~", file, change, scale, [values]] (others), ["!", file,
-change, word] (refused by a message with this word); a change is an object of keys and values, a list of keys that are dropped, or null: no
-such file.
+change, word] (refused by a message with this word); a change is an object of keys and values, a list of keys that are dropped, null: no
+such file, or an object with one key: "whole" (the file's content), "part" (it has this part of its bytes).
 """
 import copy
 import ctypes as C
@@ -260,7 +260,7 @@ class Table:
             self.last = self.last if same else (scale, some)
         elif result == "refused":
             why = why.split(": ", 1)[-1]  # without the folder
-            words = [f'"{k}"' for k in change or []] + [k.split(".")[0] for k in change or []] + [os.path.basename(file), "module", "array"]
+            words = [f'"{k}"' for k in change or []] + [k.split(".")[0] for k in change or []] + [file, os.path.basename(file), "module", "array", "config.json"]
             self.line("!", file, change, next((k for k in words if k in why), ""))
 
 

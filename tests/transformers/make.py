@@ -91,15 +91,16 @@ def run(net, inputs):
     return hidden[0], logits, maps
 
 
-def texts(net, rng, decoder):
-    """Inputs and what comes of them: rows of all texts, packed."""
+def texts(net, rng, c):
+    """Inputs, which follow from the case alone, and what a net makes of them: rows of all texts, packed."""
+    decoder, config = c["decoder"], c["config"]
     a, rows, cls = {}, dict(hidden=[], logits=[], attention=[]), type(net).__name__
     lengths = [7, 12, 5, 9] if cls == "LongformerForQuestionAnswering" else LENGTHS
-    if getattr(net.config, "attention_type", "") == "block_sparse":  # a short text makes the package's model full for good
+    if getattr(config, "attention_type", "") == "block_sparse":  # a short text makes the package's model full for good
         lengths = [20, 17, 16, 5]
     if cls.startswith("Funnel"):  # the package has no distances for some shorter ones
         lengths = [7, 12, 5, 9]
-    if getattr(net.config, "use_chunking", False):
+    if getattr(config, "use_chunking", False):
         lengths = [8, 12, 3, 4]
     seqs = [rng.integers(3, VOCAB, n) for n in lengths]
     others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
@@ -152,7 +153,7 @@ def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=T
 
 def values(net, c, rng=None):
     rng = rng or np.random.default_rng(11)
-    a = images(net, rng, c["pixels"]) if c["pixels"] else texts(net, rng, c["decoder"])
+    a = images(net, rng, c["pixels"]) if c["pixels"] else texts(net, rng, c)
     for key in ("hidden", "attention"):
         if not c[key]:
             a.pop(key, None)

@@ -160,7 +160,10 @@ OTHERS = [ST + x for x in ("Asym", "Router", "BoW", "CNN", "LSTM", "WordEmbeddin
     "my_module.Pooling"]
 
 
-def changes(name, files):
+def changes(name, files, arrays):
+    for file in [*files, *arrays]:  # removed, empty, cut short, and without keys
+        for change in (None, {"part": 0}, {"part": 0.5}, {"whole": {}}):
+            yield file, change
     for file, content in files.items():
         if file == "modules.json":
             listed = [dict(c, idx=9 - k) for k, c in enumerate(content)]
@@ -190,6 +193,8 @@ def put(folder, files, file, change):
             os.remove(path)
     elif isinstance(change, dict) and "whole" in change:
         write(path, change["whole"])
+    elif isinstance(change, dict) and "part" in change:
+        os.truncate(path, int(os.path.getsize(path) * change["part"]))
     else:
         write(path, keys.changed(files.get(file, {}), change))
 
@@ -210,9 +215,10 @@ def main():
         for file, shapes in arrays.items():
             os.makedirs(os.path.dirname(os.path.join(folder, file)), exist_ok=True)
             save_file({n: np.array(s["int64"]) if isinstance(s, dict) else keys.number(n, s) for n, s in shapes.items()}, os.path.join(folder, file), metadata={"format": "pt"})
+        bytes_of = {file: open(os.path.join(folder, file), "rb").read() for file in [*files, *arrays]}
         table.checkpoint(name, files, arrays, {"texts": TEXTS}, "embedding")
         count = dict(equal=0, refused=0, lax=0, unnamed=0, silent=0)
-        for file, change in [("modules.json", {"whole": files["modules.json"]})] + list(changes(name, files)):
+        for file, change in [("modules.json", {"whole": files["modules.json"]})] + list(changes(name, files, arrays)):
             put(folder, files, file, change)
             try:
                 want = theirs(folder, name == "splade")
@@ -232,8 +238,9 @@ def main():
             table.change(result, file, change, why, want)
             if result in ("silent", "unnamed", "lax") or (result != "equal" and count["equal"] == 0):
                 print(result.upper(), name, file, json.dumps(change)[:100], "|", why[:160].replace("\n", " "), flush=True)
-            if file in files:
-                write(os.path.join(folder, file), files[file])
+            if file in bytes_of:
+                with open(os.path.join(folder, file), "wb") as f:
+                    f.write(bytes_of[file])
             else:
                 put(folder, files, file, None)
         print(name, count, flush=True)

@@ -31,8 +31,10 @@ static void swap_spans(gnn__work_t *work)
 
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work)
 {
-    work->next.n = 0;
+    gnn__flow_clear(&work->next);
     work->next_spans.n = 0;
+    if (work->next.room < work->text.n) /* most steps make as many bytes, or fewer */
+        gnn__put_grow(work, work->text.n);
     for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++) {
         const int64_t begin = work->next.n;
         step->row->rewrite(step, work, work->spans.at[k]);

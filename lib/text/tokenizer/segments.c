@@ -58,22 +58,17 @@ static void encode_word(gnn__work_t *work, gnn__span_t span)
 
 /* ---- segments ---- */
 
-static void put_range(gnn__work_t *work, const gnn__flow_t *from, gnn__span_t range)
+/* The current text becomes a range of another flow, which steps read in place. */
+static void take_range(gnn__work_t *work, const gnn__flow_t *from, gnn__span_t range)
 {
-    work->next.n = 0;
     work->spans.n = work->next_spans.n = 0;
-    gnn__put_bytes(work, from->at + range.begin, range.end - range.begin, (gnn__span_t){0, 0});
-    if (work->rc != GNN_OK)
-        return;
-    const size_t bytes = (size_t)(range.end - range.begin) * sizeof(int64_t);
+    work->text.at = from->at + range.begin;
+    work->text.n = range.end - range.begin;
     if (work->places) {
-        memcpy(work->next.from, from->from + range.begin, bytes);
-        memcpy(work->next.to, from->to + range.begin, bytes);
+        work->text.from = from->from + range.begin;
+        work->text.to = from->to + range.begin;
     }
-    gnn__add_span(work, 0, work->next.n);
-    const gnn__flow_t made = work->next;
-    work->next = work->text;
-    work->text = made;
+    gnn__add_span(work, 0, work->text.n);
     const gnn__spans_t spans = work->next_spans;
     work->next_spans = work->spans;
     work->spans = spans;
@@ -165,7 +160,7 @@ static void encode_held(gnn__work_t *work, gnn__span_t range)
 {
     const bool first = work->first;
     work->first = first && range.begin == 0;
-    put_range(work, &work->held, range);
+    take_range(work, &work->held, range);
     encode_plain(work);
     work->first = first;
 }
@@ -174,7 +169,7 @@ static void encode_raw(gnn__work_t *work, gnn__span_t range)
 {
     const gnn_tokenizer_t *t = work->tokenizer;
     work->first = range.begin == 0;
-    put_range(work, &work->raw, range);
+    take_range(work, &work->raw, range);
     gnn__pipeline_run(&t->normalisers, work);
     if (t->normalised_added.nodes == 0) {
         encode_plain(work);
@@ -188,9 +183,11 @@ static void encode_raw(gnn__work_t *work, gnn__span_t range)
 
 /* ---- the whole text ---- */
 
+/* The whole text, with a replacement character for bytes that are not UTF-8. A text without any is
+ * not copied, unless offsets are kept. */
 static void load(gnn__work_t *work, const char *text, int64_t bytes)
 {
-    work->next.n = 0;
+    gnn__flow_clear(&work->next);
     for (int64_t k = 0, plain = 0; k < bytes || plain < k;) {
         bool whole = true, open;
         const bool ascii = k < bytes && (unsigned char)text[k] < 0x80;
@@ -204,6 +201,11 @@ static void load(gnn__work_t *work, const char *text, int64_t bytes)
         if (whole && n > 0 && !work->places) {
             k += n;
             continue;
+        }
+        if (plain == 0 && k == bytes && !work->places) {
+            work->next.at = text;
+            work->next.n = bytes;
+            break;
         }
         gnn__put_bytes(work, text + plain, k - plain, (gnn__span_t){plain, k});
         if (n > 0 && whole)

@@ -32,9 +32,11 @@ enum {
 /* ---- the text being encoded ---- */
 
 typedef struct gnn__flow {
-    char *at; /* UTF-8 */
+    const char *at; /* (n) UTF-8, in `own` or in another flow or text */
     int64_t n, room;
-    int64_t *from, *to; /* (room) span of the input of each byte; NULL: offsets are not kept */
+    const int64_t *from, *to; /* (n) span of the input of each byte; NULL: offsets are not kept */
+    char *own;                /* (room) */
+    int64_t *own_from, *own_to;
 } gnn__flow_t;
 
 typedef struct gnn__span {
@@ -88,6 +90,14 @@ void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element);
 void gnn__work_begin(gnn__work_t *work, int64_t bytes);
 /* Counts the output of a step; GNN_EOVERFLOW past either limit. */
 void gnn__work_count(gnn__work_t *work);
+/* An empty flow, to be written. */
+static inline void gnn__flow_clear(gnn__flow_t *flow)
+{
+    flow->at = flow->own;
+    flow->from = flow->own_from;
+    flow->to = flow->own_to;
+    flow->n = 0;
+}
 /* Appends to the output text, as a replacement of bytes from .. to of the input. */
 void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t origin);
 void gnn__put_grow(gnn__work_t *work, int64_t bytes);
@@ -103,10 +113,10 @@ static inline void gnn__put_byte(gnn__work_t *work, char c, gnn__span_t origin)
         gnn__put_grow(work, 1);
     if (work->rc != GNN_OK)
         return;
-    f->at[f->n] = c;
+    f->own[f->n] = c;
     if (work->places) {
-        f->from[f->n] = origin.begin;
-        f->to[f->n] = origin.end;
+        f->own_from[f->n] = origin.begin;
+        f->own_to[f->n] = origin.end;
     }
     f->n++;
 }

@@ -11,9 +11,9 @@ int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool plac
 
 static void flow_free(gnn__flow_t *flow)
 {
-    gnn_free(flow->at);
-    gnn_free(flow->from);
-    gnn_free(flow->to);
+    gnn_free(flow->own);
+    gnn_free(flow->own_from);
+    gnn_free(flow->own_to);
 }
 
 void gnn__work_free(gnn__work_t *work)
@@ -80,11 +80,14 @@ void gnn__put_grow(gnn__work_t *work, int64_t bytes)
     int64_t room = gnn__max(2 * f->room, f->n + bytes + 256);
     check_most(work, f->n + bytes);
     if (work->rc == GNN_OK)
-        work->rc = gnn__grow(&f->at, f->room, room, 1, "text");
+        work->rc = gnn__grow(&f->own, f->room, room, 1, "text");
     if (work->rc == GNN_OK && work->places)
-        work->rc = gnn__grow(&f->from, f->room, room, sizeof *f->from, "places of text");
+        work->rc = gnn__grow(&f->own_from, f->room, room, sizeof *f->own_from, "places of text");
     if (work->rc == GNN_OK && work->places)
-        work->rc = gnn__grow(&f->to, f->room, room, sizeof *f->to, "places of text");
+        work->rc = gnn__grow(&f->own_to, f->room, room, sizeof *f->own_to, "places of text");
+    f->at = f->own;
+    f->from = f->own_from;
+    f->to = f->own_to;
     if (work->rc == GNN_OK)
         f->room = room;
 }
@@ -96,10 +99,10 @@ void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t or
         gnn__put_grow(work, n);
     if (work->rc != GNN_OK || n == 0)
         return;
-    memcpy(f->at + f->n, at, (size_t)n);
+    memcpy(f->own + f->n, at, (size_t)n);
     for (int64_t k = f->n; work->places && k < f->n + n; k++) {
-        f->from[k] = origin.begin;
-        f->to[k] = origin.end;
+        f->own_from[k] = origin.begin;
+        f->own_to[k] = origin.end;
     }
     f->n += n;
 }

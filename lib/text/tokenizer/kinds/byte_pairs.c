@@ -17,7 +17,7 @@ enum { UNKNOWN = -1, GONE = -2, MOST_AFFIX = 32 };
 typedef struct word {
     const gnn_tokenizer_t *t;
     symbol_t *symbols; /* (room) */
-    candidate_t *heap; /* (3 room) */
+    candidate_t *heap; /* (2 room) each merge removes a symbol and a candidate, and adds two */
     int32_t n, waiting;
     symbol_t unknown; /* still grows; id UNKNOWN: there is none */
 } word_t;
@@ -209,7 +209,7 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
     }
     const int64_t room = most_symbols(&t->rules, n);
     word_t w = {.t = t,
-                .symbols = gnn__work_scratch(work, room, sizeof(symbol_t) + 3 * sizeof(candidate_t))};
+                .symbols = gnn__work_scratch(work, room, sizeof(symbol_t) + 2 * sizeof(candidate_t))};
     if (!w.symbols)
         return;
     w.heap = (candidate_t *)(w.symbols + room);
