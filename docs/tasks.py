@@ -20,6 +20,16 @@ gradient: the log-probability of the token, times the reward minus its mean, is 
 marked token has the highest score in more than 0.95 of the sequences; it has in all of them, with
 each seed. Without the term the scores have no gradient, and the fraction stays that of their initial
 values: 0.000, 0.073 and 0.938."""
+EDGES = """Sequences of six tokens, each with a value of 0, 1 or 2; two tokens are marked, and the label of
+every token is the sum of their values (a fraction of 0.2 to 0.33 is chance). An LSTM samples two
+senders for each token, one after another, and attention runs over these two edges alone (SAC, Li et
+al. 2020): its state starts at x_i, the distribution is the softmax of h_t . K x_j, and the next
+input is the sampled x_j. The log-probabilities, times the reward minus its mean, are a term of the
+loss. `tests/test_sac.c` compares values and gradients with the formula in double precision
+(differences of at most 6e-7, where the largest gradient is 4.1), trains with three seeds for 600
+epochs, and evaluates on new sequences: with each seed all tokens find both marked tokens and have the
+right sum. Without the term 0.014, 0.031 and 0.003 of the tokens find them, and 0.260, 0.194 and
+0.302 have the right sum."""
 TASKS = {
     "recall": ("Recall of rewritten keys", """A sequence has 24 pairs of one of 8 keys and a value, three per key on average, and then each key
 once as a query, whose answer is the last value of the key. One layer of one head of width 32. Linear
@@ -101,7 +111,7 @@ def page(found):
             last = [seeds[s][-1][1] for s in sorted(seeds)]
             out.append("| %s | %d | %s | %.3f |" % (system, seeds[min(seeds)][-1][0], " | ".join("%.3f" % v for v in last), sum(last) / len(last)))
         out.append("")
-    out += ["## Hard attention by REINFORCE", "", wrapped(REINFORCE), ""]
+    out += ["## Hard attention by REINFORCE", "", wrapped(REINFORCE), "", "## Edges sampled by an LSTM", "", wrapped(EDGES), ""]
     return "\n".join(out)
 
 
