@@ -140,6 +140,26 @@ START_TEST(dense_rows_become_sparse)
 }
 END_TEST
 
+START_TEST(sparse_columns_are_standardised_like_dense_ones)
+{
+    const gnn_array_t rows[] = {{.name = "attr_indptr", .ndim = -1},
+                                MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 3, -4, 0, 0, 0, 2, 1, 0)};
+    gnn_data_t *dense = open_tiny(2, rows), *sparse = open_tiny(2, rows);
+    ck_ok(gnn_data_to_sparse(sparse));
+    gnn_real_t *stored = (gnn_real_t *)gnn_data_sparse(sparse)->values;
+    stored[1] = (gnn_real_t)INFINITY;
+    ck_fails(gnn_data_standardise(sparse, -1), GNN_ENUMERIC, "row 0, column 1 is inf");
+    ck_assert(!gnn_data_x(sparse) && gnn_data_sparse(sparse)->values[0] == 3);
+    stored[1] = -4;
+    ck_ok(gnn_data_standardise(sparse, -1));
+    ck_ok(gnn_data_standardise(dense, -1));
+    ck_assert(!gnn_data_sparse(sparse) && gnn_data_x(sparse)->rows == 4);
+    ck_assert_mem_eq(gnn_data_x(sparse)->data, gnn_data_x(dense)->data, 8 * sizeof(gnn_real_t));
+    gnn_data_free(sparse);
+    gnn_data_free(dense);
+}
+END_TEST
+
 START_TEST(other_names_and_types)
 {
     const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1},
@@ -429,6 +449,7 @@ int main(void)
     tcase_add_test(tests, sparse_rows_are_normalised);
     tcase_add_test(tests, rows_are_scaled_to_length_one);
     tcase_add_test(tests, dense_rows_become_sparse);
+    tcase_add_test(tests, sparse_columns_are_standardised_like_dense_ones);
     tcase_add_test(tests, other_names_and_types);
     tcase_add_test(tests, matrices_of_scipy_by_their_names);
     tcase_add_test(tests, drawn_splits);

@@ -282,11 +282,6 @@ START_TEST(standardised_over_training_nodes)
     ck_fails(gnn_data_standardise(data, 1), GNN_EINVALID, "split 1, there are 1");
     ck_fails(gnn_data_standardise(NULL, 0), GNN_EINVALID, "no data set");
     gnn_data_free(data);
-    write_text("tiny.content", CONTENT);
-    write_text("tiny.cites", CITES);
-    data = opened(in_folder("tiny.cites"));
-    ck_fails(gnn_data_standardise(data, -1), GNN_EUNSUPPORTED, "sparse");
-    gnn_data_free(data);
 }
 END_TEST
 

@@ -97,7 +97,7 @@ static void take_own(recipe_t *r, const own_settings_t *own)
 static int is_like_papers(const options_t *o)
 {
     const facts_t *f = &o->facts;
-    return o->kind == GNN_LABELS_CLASSES && f->features != FEATURES_REAL && f->degree < 6 &&
+    return o->kind == GNN_LABELS_CLASSES && is_words(f->features) && f->degree < 6 &&
            20 * f->labelled <= 3 * f->nodes && !(f->homophily < 0.3);
 }
 
@@ -111,7 +111,7 @@ static int is_heterophilous(const facts_t *f)
  * some hops away. */
 static int has_words(const facts_t *f)
 {
-    return f->features != FEATURES_REAL && f->columns >= 100;
+    return is_words(f->features) && f->columns >= 100;
 }
 
 /* Wider than in the papers, trained with early stopping. The loss of several labels or values is a
@@ -264,7 +264,8 @@ int recipe_choose(options_t *o, const gnn_data_t *data)
 
 static void print_facts(const options_t *o)
 {
-    static const char *const features[] = {"0 or 1", "counts", "weights", "real values"};
+    static const char *const features[] = {"0 or 1", "counts", "weights",
+                                           "amounts in different units", "real values"};
     const facts_t *f = &o->facts;
     fprintf(o->say, "set: features %s, %lld of %lld nodes to learn from, %.1f messages per node",
             features[f->features], (long long)f->labelled, (long long)f->nodes, f->degree);

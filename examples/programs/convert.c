@@ -75,24 +75,12 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
            (!o->out || program_can_write("convert", o->out, PROGRAM_REGULAR));
 }
 
-/* Checks that the library would also make, with messages that name this program's options. */
-static int check(const options_t *o, const gnn_data_t *data)
-{
-    const char *why = NULL;
-    if (o->scale == SCALE_COLUMNS && gnn_data_sparse(data))
-        why = "--scale columns: sparse features would not stay so; --scale rows keeps them";
-    if (why)
-        fprintf(stderr, "convert: %s\n", why);
-    return why ? PROGRAM_REFUSED : GNN_OK;
-}
-
 static int convert(const options_t *o, gnn_data_t **data)
 {
     char text[512];
     GNN_TRY(program_open_set(data, o->in, o->directed));
     if (o->features || o->labels)
         GNN_TRY(gnn_data_add_csv(*data, o->features, o->labels));
-    GNN_TRY(check(o, *data));
     GNN_TRY(scale_features(*data, o->scale));
     gnn_data_describe(*data, text, sizeof text);
     puts(text);

@@ -63,17 +63,79 @@ static int look_at_values(const gnn_data_t *data, values_t *to)
     return add_ranks(to);
 }
 
+/* Sums of squares and counts of the non-zeros of each column. */
+typedef struct {
+    double *squares;
+    int64_t *counts;
+} sizes_t;
+
+static void add_size(const sizes_t *to, int64_t column, double value)
+{
+    to->squares[column] += value * value;
+    to->counts[column] += value != 0;
+}
+
+static void add_sizes(const sizes_t *to, const gnn_data_t *data)
+{
+    const gnn_sparse_t *s = gnn_data_sparse(data);
+    const gnn_tensor_t *x = gnn_data_x(data);
+    for (int64_t k = 0; s && k < s->indptr[s->rows]; k++)
+        add_size(to, s->indices[k], (double)s->values[k]);
+    for (int64_t r = 0; x && r < x->rows; r++)
+        for (int64_t c = 0; c < x->cols; c++)
+            add_size(to, c, (double)x->data[r * (x->stride ? x->stride : x->cols) + c]);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Have columns different units? The ninth decile of their sizes (root mean squares of non-zeros)
+ * is over 30 times the first. Weighted words have up to 4, amounts of things thousands. */
+static int has_units(const gnn_data_t *data, int *units)
+{
+    const int64_t columns = gnn_data_features(data);
+    const sizes_t to = {calloc((size_t)columns + 1, sizeof *to.squares),
+                        calloc((size_t)columns + 1, sizeof *to.counts)};
+    const int rc = to.squares && to.counts ? GNN_OK : GNN_EMEMORY;
+    int64_t n = 0;
+    *units = 0;
+    if (rc == GNN_OK) {
+        add_sizes(&to, data);
+        for (int64_t c = 0; c < columns; c++)
+            if (to.counts[c] > 0)
+                to.squares[n++] = sqrt(to.squares[c] / (double)to.counts[c]);
+        qsort(to.squares, (size_t)n, sizeof *to.squares, by_value);
+        *units = n > 1 && to.squares[n - 1 - n / 10] > 30 * to.squares[n / 10];
+    }
+    free(to.squares);
+    free(to.counts);
+    return rc;
+}
+
 int features_of(const gnn_data_t *data, features_t *kind)
 {
     values_t v;
+    int units = 0;
     GNN_TRY(look_at_values(data, &v));
+    if (!program_folder()) /* own rows are not standardised */
+        GNN_TRY(has_units(data, &units));
     if (v.negative || 2 * v.zeros < v.values)
         *kind = FEATURES_REAL;
+    else if (units)
+        *kind = FEATURES_AMOUNTS;
     else if (!v.whole)
         *kind = FEATURES_WEIGHTS;
     else
         *kind = v.most <= 1 ? FEATURES_MARKS : FEATURES_COUNTS;
     return GNN_OK;
+}
+
+int is_words(features_t kind)
+{
+    return kind <= FEATURES_WEIGHTS;
 }
 
 /* Is every column the same value throughout? Standardised, nothing would be left of it. */
@@ -86,14 +148,23 @@ static int is_constant(const gnn_tensor_t *x)
     return 1;
 }
 
+/* Would dense columns take little memory, or little more than the sparse ones? */
+static int may_be_dense(const gnn_data_t *data)
+{
+    const gnn_sparse_t *s = gnn_data_sparse(data);
+    const int64_t values = gnn_data_nodes(data) * gnn_data_features(data);
+    return !s || values <= (int64_t)1 << 24 || values / 10 <= s->indptr[s->rows];
+}
+
 /* Columns of own rows are not standardised, which needs all nodes. */
 int scale_for(const gnn_data_t *data, scale_t *scale)
 {
     features_t kind;
     GNN_TRY(features_of(data, &kind));
     *scale = SCALE_LENGTH;
-    if (kind == FEATURES_REAL)
-        *scale = gnn_data_sparse(data) || program_folder() || is_constant(gnn_data_x(data))
+    if (!is_words(kind))
+        *scale = program_folder() || !may_be_dense(data) ||
+                         (gnn_data_x(data) && is_constant(gnn_data_x(data)))
                      ? SCALE_NONE
                      : SCALE_COLUMNS;
     return GNN_OK;

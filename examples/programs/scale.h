@@ -14,12 +14,16 @@ typedef enum {
     FEATURES_MARKS,   /* mostly 0, else 1: words, properties */
     FEATURES_COUNTS,  /* mostly 0, else positive integers: word counts */
     FEATURES_WEIGHTS, /* mostly 0, else positive: weighted words */
+    FEATURES_AMOUNTS, /* mostly 0, else positive, in columns of different units */
     FEATURES_REAL
 } features_t;
 
+/* Are they of the first three kinds? */
+int is_words(features_t kind);
+
 int features_of(const gnn_data_t *data, features_t *kind);
-/* Rows of length 1, except for dense real values, whose columns are standardised unless all are
- * constant. */
+/* Rows of length 1 for words; others have standardised columns, unless all are constant or dense
+ * ones would take much more memory. */
 int scale_for(const gnn_data_t *data, scale_t *scale);
 /* SCALE_AUTO: by scale_for. */
 int scale_features(gnn_data_t *data, int how);

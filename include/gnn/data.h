@@ -254,9 +254,9 @@ GNN_API int gnn_data_row_unit(gnn_data_t *data);
  * GNN_EMEMORY: nothing is changed then. */
 GNN_API int gnn_data_to_sparse(gnn_data_t *data);
 /** Standardises each feature column to mean 0 and variance 1, estimated on the training nodes of
- * `split`, or on all nodes if it is -1. A constant column is only centred. GNN_EUNSUPPORTED: the
- * features are sparse, and would become dense; GNN_EINVALID: no such split, or no training nodes;
- * GNN_ENUMERIC: squares of a column overflow. Nothing is changed then. */
+ * `split`, or on all nodes if it is -1. A constant column is only centred. Sparse features become
+ * dense ones of nodes x features values. GNN_EINVALID: no such split, or no training nodes;
+ * GNN_ENUMERIC: squares of a column overflow; GNN_EMEMORY. Nothing is changed then. */
 GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
  * Reorders the nodes by community, and by descending degree within each or if there are none

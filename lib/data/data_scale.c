@@ -90,32 +90,61 @@ static int measure(const gnn_data_t *data, const uint8_t *mask, const columns_t 
     return add_spreads(data, mask, rows, columns);
 }
 
+/* A set with the features alone, as dense rows of its own. */
+static int dense_rows(gnn_data_t *to, const gnn_data_t *data)
+{
+    gnn_real_t *values;
+    int64_t count;
+    if (!gnn__mul(data->n, data->features, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld x %lld features do not fit", (long long)data->n,
+                          (long long)data->features);
+    GNN_TRY(gnn__new(&values, count, sizeof *values, "dense features"));
+    *to = (gnn_data_t){.n = data->n, .features = data->features};
+    to->x = gnn_tensor(values, data->n, data->features);
+    return gnn_sparse_to_dense(&data->sparse, &to->x);
+}
+
+/* Replaces sparse features by dense ones. */
+static void take_rows(gnn_data_t *data, gnn_data_t *dense)
+{
+    if (!data->borrowed_x) {
+        gnn_free((void *)data->sparse.indptr);
+        gnn_free((void *)data->sparse.indices);
+        gnn_free((void *)data->sparse.values);
+    }
+    data->sparse = (gnn_sparse_t){0};
+    data->x = dense->x;
+    data->borrowed_x = false;
+    dense->x.data = NULL;
+}
+
 int gnn_data_standardise(gnn_data_t *data, int64_t split)
 {
     columns_t columns = {NULL, NULL};
+    gnn_data_t dense = {0};
     int rc;
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
     GNN_TRY(gnn__data_whole(data, "standardised"));
-    if (data->sparse.indptr)
-        return gnn__error(
-            GNN_EUNSUPPORTED,
-            "the features are sparse and would not stay so (gnn_data_row_normalise keeps them)");
     if (split < -1 || split >= data->split->count)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
                           (long long)split, (long long)data->split->count);
     gnn__data_changed(data);
-    GNN_CHECK(gnn__data_own_features(data));
+    const int is_sparse = data->sparse.indptr != NULL;
+    GNN_CHECK(is_sparse ? dense_rows(&dense, data) : gnn__data_own_features(data));
     GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
     GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
-    GNN_CHECK(measure(data, split < 0 ? NULL : gnn__split_marks(data->split, GNN_TRAIN, split),
-                      &columns));
+    GNN_CHECK(measure(is_sparse ? &dense : data,
+                      split < 0 ? NULL : gnn__split_marks(data->split, GNN_TRAIN, split), &columns));
+    if (is_sparse)
+        take_rows(data, &dense);
     for (int64_t r = 0; r < data->n; r++)
         for (int64_t c = 0; c < data->features; c++) {
             gnn_real_t *x = &gnn__row(&data->x, r)[c];
             *x = (gnn_real_t)(((double)*x - columns.mean[c]) / columns.spread[c]);
         }
 done:
+    gnn_free(dense.x.data);
     gnn_free(columns.mean);
     gnn_free(columns.spread);
     return rc;

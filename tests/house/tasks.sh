@@ -59,6 +59,15 @@ save("labels.npz", x=reals(words, (400, 240)), y=ints([int(all(g in groups[i] fo
 ends = [(i, j) for i in range(240) for j in range(i) if draw.random() < (0.35 if i % 3 == j % 3 else 0.08)]
 save("dense.npz", x=reals([draw.gauss(0.5 * (i % 3 == c % 3), 1) for i in range(240) for c in range(6)], (240, 6)), y=ints([i % 3 for i in range(240)]),
      edge_index=ints([a for a, b in ends] + [b for a, b in ends], (2, len(ends))))
+# Amounts, most of them 0, in 10 columns from hundredths to ten millions, where the smallest tell
+# the classes; dense and sparse.
+amounts = [[draw.random() < 0.35 and 10.0 ** (c - 2) * (0.2 + draw.random() + 4 * (c < 6 and c % 3 == kind[i])) for c in range(10)] for i in range(N)]
+stored = [[c for c in range(10) if row[c]] for row in amounts]
+ptr = [0]
+for row in stored: ptr.append(ptr[-1] + len(row))
+save("amounts.npz", x=reals([float(v) for row in amounts for v in row], (N, 10)), y=ints(kind), **links)
+save("ledger.npz", attr_indptr=ints(ptr), attr_indices=ints([c for row in stored for c in row]), attr_shape=ints([N, 10]),
+     attr_data=reals([row[c] for row, cs in zip(amounts, stored) for c in cs]), y=ints(kind), **links)
 with zipfile.ZipFile("in.zip", "w") as z: z.write("classes.npz")
 with zipfile.ZipFile("classes.npz") as a, zipfile.ZipFile("mac.npz", "w") as z:
     for name in a.namelist(): z.writestr(name, a.read(name))
@@ -161,6 +170,12 @@ expect "what is told of the set" grep -Eq '^set: features 0 or 1, [0-9]+ of 90 n
 expect "the loss is watched" gives classes.npz "watches loss" --watch loss
 expect "the metric is watched" gives classes.npz "watches metric" --watch metric
 expect "rows of length 1" gives classes.npz "features rows of length 1" --recipe general
+for set in amounts ledger; do
+    "$gnn" citation --data $set.npz --layer gcn --epochs 150 --threads 1 >out 2>&1
+    expect "$set: amounts in different units" grep -q "^set: features amounts in different units" out
+    expect "whose columns are standardised" grep -q "features columns of mean 0 and variance 1" out
+    expect "are learnt" above "$(value accuracy)" 60
+done
 for layer in mlp gat sage; do
     expect "$layer learns many rare labels by its recipe" "$gnn" citation --data labels.npz --layer $layer --epochs 100 --threads 1
     "$gnn" citation --data labels.npz --layer $layer --epochs 100 --threads 1 >out 2>&1
