@@ -71,7 +71,7 @@ NODES = {
     "gat": (lambda w, c: Convs([G.GATConv(w, 8, heads=8, dropout=0.6), G.GATConv(64, c, heads=1, concat=False, dropout=0.6)], 0.6, F.elu), (0.005, 5e-4), 200),
     "sage": (lambda w, c: Convs([G.SAGEConv(w, 64), G.SAGEConv(64, c)], 0.5, F.relu), (0.01, 5e-4), 200),
     "appnp": (Propagated, (0.01, 5e-4), 200),
-    "sgc": (lambda w, c: G.SGConv(w, c, K=2), (0.1, 5e-4), 200),
+    "sgc": (lambda w, c: G.SGConv(w, c, K=2, cached=True), (0.1, 5e-4), 200),
 }
 
 

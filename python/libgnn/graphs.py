@@ -86,7 +86,7 @@ class Graph(Handle):
     ----------
     edge_index : array (2, edges), or a graph of another package
         Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read as
-        they are. A SciPy sparse matrix (element (i, j) is the edge i -> j), a networkx or igraph graph
+        they are, and an EdgeIndex of PyG with its size. A SciPy sparse matrix (element (i, j) is the edge i -> j), a networkx or igraph graph
         is taken too, without its attributes; undirected links become two edges. A pandas DataFrame has
         two columns, senders and receivers: integers are ids, other values are numbered in the order in
         which they come, and `node_names` lists them.
@@ -132,6 +132,8 @@ class Graph(Handle):
             (src, dst), size = _of_pairs(pairs), (size, size)
         else:
             (src, dst), size = _of_pairs(edge_index), None
+            if home == "torch_geometric" and hasattr(edge_index, "sparse_size") and None not in edge_index.sparse_size():
+                size = edge_index.sparse_size()[::-1]  # of an EdgeIndex: senders, receivers
         if num_nodes is not None:
             given = _size(num_nodes)
             if size is not None and given != tuple(size):

@@ -142,7 +142,7 @@ class SentenceEncoder(Pretrained):
         for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
             if (value if value is None else str(value)) not in known:
                 raise NotImplementedError(f"{name}={short(value)} has no counterpart in libgnn; there is {known[-1]!r}")
-        if prompt is not None and not self._pools_prompts:
+        if prompt and not self._pools_prompts:
             raise NotImplementedError("prompt= with a folder whose pooling leaves prompts out: name one of its own by prompt_name")
         convert_to_numpy, convert_to_tensor, normalize_embeddings = (flag(value, name) for value, name in (
             (convert_to_numpy, "convert_to_numpy"), (convert_to_tensor, "convert_to_tensor"), (normalize_embeddings, "normalize_embeddings")))
@@ -161,6 +161,38 @@ class SentenceEncoder(Pretrained):
             import torch
             return torch.from_numpy(made)
         return made if convert_to_numpy else list(made)
+
+    def encode_query(self, sentences, prompt_name=None, prompt=None, **settings):
+        """The vectors of queries: encode() with the prompt of the folder that is called "query", or none.
+
+        Parameters
+        ----------
+        sentences : str or list of str
+        prompt_name, prompt : str, optional
+            Another prompt.
+        **settings
+            The other arguments of encode().
+        """
+        return self._encode_as("query", sentences, prompt_name, prompt, settings)
+
+    def encode_document(self, sentences, prompt_name=None, prompt=None, **settings):
+        """The vectors of documents: encode() with the prompt of the folder that is called
+        "document", or none.
+
+        Parameters
+        ----------
+        sentences : str or list of str
+        prompt_name, prompt : str, optional
+            Another prompt.
+        **settings
+            The other arguments of encode().
+        """
+        return self._encode_as("document", sentences, prompt_name, prompt, settings)
+
+    def _encode_as(self, name, sentences, prompt_name, prompt, settings):
+        if prompt_name is None and prompt is None:  # "": not that of encode()
+            prompt_name, prompt = (name, None) if self._prompts.get(name) else (None, "")
+        return self.encode(sentences, prompt_name, prompt, **settings)
 
     def _embed(self, values, prompt_name, truncate_dim, without_prompt, batch_size, show):
         with self._gate.changing():

@@ -19,8 +19,9 @@ def safetensors(path, arrays):
     path.write_bytes(len(head).to_bytes(8, "little") + head + blob)
 
 
-def bert(folder, width=16, layers=2):
-    """A sentence encoder by BERT whose tokens are letters: mean pooling, vectors of length 1."""
+def bert(folder, width=16, layers=2, **settings):
+    """A sentence encoder by BERT whose tokens are letters: mean pooling, vectors of length 1. Settings are
+    those of the whole folder: prompts, default_prompt_name."""
     letters = [*string.ascii_lowercase, *string.digits, *".,:;!?'-"]
     vocab = {token: k for k, token in enumerate(SPECIAL + letters + ["##" + c for c in letters])}
     one = lambda token, name, kind=0: {token: {"id": name, "type_id": kind}}
@@ -38,7 +39,8 @@ def bert(folder, width=16, layers=2):
                         "intermediate_size": 2 * width, "max_position_embeddings": 64, "type_vocab_size": 2, "pad_token_id": 0, "hidden_act": "gelu", "layer_norm_eps": 1e-12},
         "tokenizer.json": tokenizer, "sentence_bert_config.json": {"max_seq_length": 64, "do_lower_case": False},
         "modules.json": [{"idx": k, "name": str(k), "path": path, "type": f"sentence_transformers.models.{kind}"} for k, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])],
-        "1_Pooling/config.json": {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}, "2_Normalize/config.json": {}}
+        "1_Pooling/config.json": {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}, "2_Normalize/config.json": {},
+        "config_sentence_transformers.json": settings}
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(json.dumps(content))

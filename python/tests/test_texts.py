@@ -100,6 +100,24 @@ def test_every_folder_of_sentences(tmp_path):
     assert seen >= 10
 
 
+@pytest.mark.parametrize("prompts", [{}, {"query": "query: ", "passage": "passage: ", "other": "other: "}, {"query": "", "document": "text: ", "passage": "passage: "}])
+@pytest.mark.parametrize("default", [None, "other"])
+def test_queries_and_documents(prompts, default, tmp_path):
+    default = default if default in prompts else None
+    folders.bert(tmp_path, prompts=prompts, default_prompt_name=default)
+    encoder, texts = libgnn.SentenceEncoder(tmp_path), ["a cat sat", "on the mat."]
+    for encode, prompt in ((encoder.encode_query, prompts.get("query", "")), (encoder.encode_document, prompts.get("document", "")), (encoder.encode, prompts.get(default, ""))):
+        assert np.allclose(encode(texts), encoder.encode(texts, prompt=prompt), atol=1e-6)
+        assert np.allclose(encode(texts, prompt="x "), encoder.encode(texts, prompt="x "), atol=1e-6)
+    assert encoder.encode_query(texts, truncate_dim=4).shape == (2, 4) and encoder.encode_query(texts[0]).shape == (16,)
+    with pytest.raises(TypeError, match="nosuch"):
+        encoder.encode_query(texts, nosuch=1)
+    package = pytest.importorskip("sentence_transformers")
+    theirs = package.SentenceTransformer(str(tmp_path), device="cpu", local_files_only=True)
+    for name in ("encode_query", "encode_document", "encode"):
+        assert np.allclose(getattr(encoder, name)(texts), getattr(theirs, name)(texts, show_progress_bar=False), atol=1e-5), name
+
+
 def test_rows_that_tokens_share(tmp_path):
     """A folder of Model2Vec: mapping names the row of each token, weights scale it."""
     words, mapping, weights = "[PAD] [UNK] a b c d".split(), [0, 1, 2, 0, 1, 2], [1.0, 1.0, 2.0, 3.0, 0.5, 1.0]

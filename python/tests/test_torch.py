@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -866,3 +867,95 @@ print(first, count())
 """.replace("if order", "if " + str("GCN" in order))
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert int(out[1]) - int(out[0]) <= int(os.environ.get("GNN_MORE_THREADS", "0")), out
+
+
+# ---- tensors whose elements are not what their memory shows, and PyTorch's own settings ----
+
+
+class Named(torch.Tensor):
+    """A class of tensors without another meaning."""
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_lazy_views_and_classes_of_tensors(training):
+    net = G.GCN(6, 8, 2, 3, act="tanh").train(training)
+    fast, edge_index = libgnn.torch.compile(net), pytest.importorskip("torch_geometric", minversion="2.6").EdgeIndex(EDGES, sparse_size=(N, N))
+    for x in (torch._neg_view(X), torch.complex(X, -X).conj().imag, X.as_subclass(Named), torch.nn.Parameter(X), X):
+        for edges in (EDGES, edge_index, edge_index.sort_by("col")[0], EDGES.as_subclass(Named)):
+            assert torch.allclose(fast(x, edges), net(x, edges), atol=1e-5), (type(x), type(edges))
+    assert libgnn.Graph(pytest.importorskip("torch_geometric").EdgeIndex(EDGES, sparse_size=(N + 2, N + 1))).num_nodes == N + 1
+    for wrong, word in ((torch.nested.nested_tensor([X]), "x is a nested tensor"), (X.to_sparse(), "x must be a dense tensor")):
+        with pytest.raises(TypeError, match=word):
+            fast(wrong, EDGES)
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = mode.from_tensor(X)
+    with pytest.raises(TypeError, match="x is a FakeTensor"):
+        fast(fake, EDGES)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_defaults_of_pytorch(first):
+    """A dtype or a device that PyTorch makes tensors with is not that of the module."""
+    net = G.GCN(6, 8, 2, 3, norm="batch_norm", dropout=0.5)
+    fast = libgnn.torch.compile(net.eval())
+    want = net(X, EDGES).detach()
+    if not first:
+        fast(X, EDGES)
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        with torch.device("meta"):
+            with torch.no_grad():
+                y = fast(X, EDGES)
+            assert y.dtype == torch.float32 and torch.allclose(y, want, atol=1e-5) and torch.allclose(fast(X, EDGES), want, atol=1e-5)
+            fast.train()(X, EDGES).sum().backward()
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(before)
+    assert all(torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+def test_no_call_warns():
+    fast = libgnn.torch.compile(G.GCN(6, 8, 2, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fast(X, EDGES).sum().backward()
+
+
+def test_derivatives_of_derivatives_are_refused():
+    """They would count as 0: a penalty on gradients would train nothing."""
+    fast, x = libgnn.torch.compile(G.GCN(6, 8, 2, 3, act="tanh")), X.clone().requires_grad_()
+    for weigh in (lambda y: y.sum(), lambda y: y.pow(2).sum()):
+        g, = torch.autograd.grad(weigh(fast(x, EDGES)), x, create_graph=True)
+        for inputs in (x, next(fast.parameters())):
+            with pytest.raises(RuntimeError, match="second derivatives"):
+                torch.autograd.grad(g.pow(2).sum(), inputs, retain_graph=True)
+        with pytest.raises(RuntimeError, match="second derivatives"):
+            (weigh(fast(x, EDGES)) + g.pow(2).sum()).backward()
+    with pytest.raises(RuntimeError, match="second derivatives"):
+        torch.autograd.functional.hessian(lambda x: fast(x, EDGES).pow(2).sum(), x.detach())
+    given, = torch.autograd.grad(fast(x, EDGES).sum(), x, create_graph=True)
+    assert torch.equal(given, torch.autograd.grad(fast(x, EDGES).sum(), x)[0])
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_transforms_are_refused(mode):
+    from torch.autograd import forward_ad
+    net = G.GCN(6, 8, 2, 3).eval()
+    fast = libgnn.torch.compile(net)
+    fast(X, EDGES)
+
+    def dual():
+        with forward_ad.dual_level():
+            return fast(forward_ad.make_dual(X, X), EDGES)
+    calls = [lambda: torch.vmap(lambda x: fast(x, EDGES))(X[None]), lambda: torch.func.grad(lambda x: fast(x, EDGES).sum())(X), lambda: torch.func.jvp(lambda x: fast(x, EDGES), (X,), (X,)), dual, lambda: torch.jit.script(fast)]
+    with mode():
+        for call in calls:
+            with pytest.raises(libgnn.torch.Untraceable, match="torch.func|torch.jit"):
+                call()
+        assert torch.allclose(fast(X, EDGES), net(X, EDGES), atol=1e-5)
+    others = {name: p.detach() * 2 for name, p in net.named_parameters()}
+    assert torch.allclose(torch.func.functional_call(fast, others, (X, EDGES)), torch.func.functional_call(net, others, (X, EDGES)), atol=1e-4)
+    own = libgnn.torch.compile(net, fallback=True)
+    with pytest.warns(UserWarning, match="torch.func"):
+        assert torch.allclose(torch.func.grad(lambda x: own(x, EDGES).sum())(X), torch.func.grad(lambda x: net(x, EDGES).sum())(X), atol=1e-5)

@@ -221,9 +221,34 @@ class Call:
         return self
 
 
+CLASSES = (torch.Tensor, torch.nn.Parameter)
+
+
+def plain(name, value):
+    """A value whose tensors are PyTorch's own, with their elements in memory: an EdgeIndex and an Index
+    of PyG are read as tensors, a lazy negation is computed."""
+    if torch.is_tensor(value):
+        if type(value) not in CLASSES:
+            if hasattr(value, "as_tensor"):
+                value = value.as_tensor()
+            elif type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+                raise TypeError(f"{name} is a {type(value).__name__}, whose elements are not in its memory: a torch.Tensor is expected")
+            else:
+                value = value.as_subclass(torch.Tensor)
+        if value.is_nested:
+            raise TypeError(f"{name} is a nested tensor: one tensor of all rows, and batch, are expected")
+        return value.resolve_neg() if value.is_neg() else value
+    if type(value) is dict:
+        return {key: plain(f"{name}[{key!r}]", part) for key, part in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(plain(name, part) for part in value)
+    return value
+
+
 def read(values, defaults, sparse, alone):
     """The Call of arguments by name. `defaults`: of forward(); `alone`: it has one argument."""
     call = Call()
+    values = {name: plain(name, value) for name, value in values.items()}
     for name, value in values.items():
         if torch.is_tensor(value) and value.layout is torch.strided:
             if name.endswith("edge_index") and (value.dim() != 2 or value.shape[0] != 2):
@@ -232,6 +257,8 @@ def read(values, defaults, sparse, alone):
         elif value is None and defaults.get(name, None) is None:
             continue
         elif is_sparse(value):
+            if is_named(name) and not is_edges(name):
+                raise TypeError(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 90% are 0")
             of_sparse(call, name, value, values, defaults, sparse)
         elif isinstance(value, (tuple, list)) and len(value) == 2 and torch.is_tensor(value[0]) and (value[1] is None or torch.is_tensor(value[1])):
             of_pair(call, name, value, values.get("size"))
@@ -297,7 +324,7 @@ def of_types(call, name, values, sparse):
 
 
 def of_data(call, name, value):
-    found = value.to_dict()
+    found = {key: plain(key, part) for key, part in value.to_dict().items()}
     if any(isinstance(part, dict) for part in found.values()):
         raise TypeError(f"{name} is a {type(value).__name__}: pass its x_dict and edge_index_dict")
     call.tensors.update((key, part) for key, part in found.items() if torch.is_tensor(part) and part.layout is torch.strided)

@@ -6,8 +6,10 @@ parameters stay the module's own: before each run they are copied into the libra
 backward pass their gradients are copied out. Which element goes where is found out by two traces of
 copies of the module whose parameters are all different numbers.
 """
+import contextlib
 import copy
 import ctypes
+import functools
 import inspect
 import json
 import math
@@ -20,6 +22,7 @@ from operator import is_
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from .. import _library
 from .._arrays import Ints, Tensor, flag, whole
@@ -35,8 +38,12 @@ NODES = ("rows", "column", "cube", "ids", "id_rows")
 NUMBERS = ("rows", "column", "cube", "edge_rows", "edge_column")
 INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 KEPT_GRAPHS, KEPT_PLANS = 8, 32
+FLOATS = {"dtype": torch.float32, "device": "cpu"}  # whatever PyTorch's defaults are
 GRADIENT_TOLERANCE = 1e-3
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+# An autocast of the CPU; levels of torch.func; both have other names in other versions of PyTorch.
+is_autocast = functools.partial(torch.is_autocast_enabled, "cpu") if hasattr(torch, "get_autocast_dtype") else torch.is_autocast_cpu_enabled
+transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 memcmp = ctypes.CDLL(None).memcmp
 memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_int
 
@@ -47,7 +54,7 @@ memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_si
 def memory(t, owner):
     """The matrix of a struct as a tensor over the same memory."""
     if not t.rows or not t.cols:
-        return torch.zeros(t.rows, t.cols)
+        return torch.zeros(t.rows, t.cols, **FLOATS)
     stride = t.stride or t.cols
     buffer = (ctypes.c_float * ((t.rows - 1) * stride + t.cols)).from_address(t.data)
     buffer.owner = owner
@@ -207,9 +214,20 @@ def reshaped(y, dim, shape):
     return y.reshape(y.shape[0], *shape) if dim > 1 else y.reshape(-1) if dim == 1 else y.reshape(())
 
 
+@contextlib.contextmanager
+def floats():
+    """Tensors are made as float32, while a module is traced."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def emptied(value):
     """The structure of what forward() returns, without the memory of its tensors."""
-    return rebuilt(value, iter([torch.empty(0)] * len(flat(value))))
+    return rebuilt(value, iter([torch.empty(0, **FLOATS)] * len(flat(value))))
 
 
 # ---- one way to call a module: a trace, its model, its tapes ----
@@ -422,7 +440,7 @@ class Plan:
                     made[j] = g.clone(memory_format=torch.contiguous_format) if made[j] is None else made[j] + g
                 continue
             if flat is None:
-                flat = torch.zeros(self.starts[-1])
+                flat = torch.zeros(self.starts[-1], **FLOATS)
             here = index >= 0
             flat.index_add_(0, index[here], g[here])
         if flat is not None:
@@ -591,7 +609,7 @@ class Slots:
             n_src, n_dst = (counts[end] for end in plan.ends[name])
             lists.append(EdgeList(name.encode(), n_dst, n_src, m, senders, receivers, own))
         array = (EdgeList * max(len(lists), 1))(*lists)
-        whole = torch.tensor([next(iter(counts.values()))])
+        whole = torch.tensor([next(iter(counts.values()))], device="cpu")
         for batch in found.get("batch", {}).values():
             whole = self.lengths(batch, next(iter(counts.values())), call.counts)
         sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
@@ -682,7 +700,7 @@ class Run(torch.autograd.Function):
         tape = lent.tape
         y, variables = tape.record(plan, slots, inputs, recording, training)
         if training:
-            lib.gnn_tape_set_step(tape._at, int(torch.randint(1 << 31, ())))
+            lib.gnn_tape_set_step(tape._at, int(torch.randint(1 << 31, (), device="cpu")))
         tape.forward()
         out = memory(lib.gnn_tape_value(tape._at, y), tape).clone()
         if recording:
@@ -693,8 +711,17 @@ class Run(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, dy):
+        if not torch.is_grad_enabled():
+            return Run.gradients(ctx, dy)
+        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.values[:ctx.plan.n_parameters]) if torch.is_tensor(x) and x.requires_grad] if ctx.kept else []
+        with torch.no_grad():
+            made = Run.gradients(ctx, dy)
+        given = iter(Constant.apply([g for g in made if g is not None], *inputs))
+        return tuple(None if g is None else next(given) for g in made)
+
+    @staticmethod
+    def gradients(ctx, dy):
         plan, lent = ctx.plan, ctx.lent
         if lent.tape is None:
             raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
@@ -712,6 +739,19 @@ class Run(torch.autograd.Function):
             lent.give_back()
             ctx.kept = None
         return (None, None, None, None, None, *given, *made)
+
+
+class Constant(torch.autograd.Function):
+    """First derivatives under create_graph=True: a derivative of these is an error. Without a path to
+    what they depend on they would count as constants."""
+
+    @staticmethod
+    def forward(ctx, gradients, *inputs):
+        return tuple(g.clone() for g in gradients)
+
+    @staticmethod
+    def backward(ctx, *dy):
+        raise RuntimeError("second derivatives (create_graph=True) have no counterpart in libgnn")
 
 
 # ---- modules that cannot be traced as a whole ----
@@ -840,6 +880,9 @@ class Compiled(torch.nn.Module):
         except AttributeError:
             return getattr(self.__dict__["wrapped"], name)
 
+    def __prepare_scriptable__(self):
+        raise Untraceable("torch.jit.script reads no run of libgnn; libgnn.onnx.export writes a file")
+
     def __reduce__(self):
         return Compiled, (self.wrapped, self.fallback, self.threads)
 
@@ -868,7 +911,7 @@ class Compiled(torch.nn.Module):
     def planned(self, call, args, kwargs, modes):
         self.materialise(args, kwargs)
         try:
-            with torch.inference_mode(False), torch.enable_grad():  # gradients are compared, too
+            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"), floats():  # gradients are compared, too
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
         except (Untraceable, TypeError) as problem:
@@ -906,9 +949,11 @@ class Compiled(torch.nn.Module):
     def forward(self, *args, **kwargs):
         if torch.jit.is_tracing():
             raise Untraceable("torch.jit.trace records no run of libgnn; libgnn.onnx.export writes a file")
-        if torch.is_autocast_cpu_enabled():
+        if is_autocast():
             return self.in_float32(args, kwargs)
         try:
+            if transform() is not None or forward_ad._current_level >= 0:
+                raise Untraceable("torch.func and forward-mode derivatives: a run of libgnn has the derivatives of backward()")
             training, modes = self.modes()
         except Untraceable as problem:
             if not self.fallback:
@@ -916,7 +961,7 @@ class Compiled(torch.nn.Module):
             plan = self.plans.get("hooks") or self.kept("hooks", self.layered(problem))
             return plan(*args, **kwargs)
         if not kwargs:
-            form = tuple([value.dim() if type(value) is torch.Tensor and value.layout is torch.strided else None for value in args])
+            form = tuple([value.dim() if type(value) is torch.Tensor and value.layout is torch.strided and not value.is_neg() else None for value in args])
             known = self.known.get(form)
             if known is not None:
                 call = known.like(dict(zip(self.arguments, args)))
@@ -990,7 +1035,7 @@ class Compiled(torch.nn.Module):
             slots.size = output_size(plan, slots, tensors)
             slots.last = [(x.shape, x.stride(), *((named[k], "ids") if x.dtype is torch.int32 else (named[k], "sparse") if type(x) is MostlyZero else (rows[k], "data"))) for k, x in enumerate(tensors)]
             slots.arguments, slots.parts = ctypes.byref(slots.made), (rows, named)
-        y = torch.empty(slots.size)
+        y = torch.empty(slots.size, **FLOATS)
         out = Tensor(y.data_ptr(), slots.size[0], slots.size[1], slots.size[1])
         code = lib.gnn_model_forward(plan.model, context(plan.threads)._at, slots.arguments, ctypes.byref(out))
         if code:
