@@ -4,7 +4,8 @@
     GNN_CHECKPOINTS=FOLDER build/tests/test_pretrained
 
 A folder each: config.json and model.safetensors, and expected.npz as the golden checkpoints have it: ids, lengths, hidden, logits, attention
-(layers, sequences, heads, receivers, senders), decoder_ids and decoder_lengths, or pixels. Weights are random and exact in float; values are
+(layers, sequences, heads, receivers, senders), decoder_ids and decoder_lengths, or pixels. gradients.safetensors has the
+gradients of a sum of them (gradients() below), by the names of the weights. Weights are random and exact in float; values are
 computed in double precision, each sequence alone, and rounded once.
 """
 import os
@@ -13,6 +14,7 @@ import sys
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import save_file
 
 
 class Types:
@@ -72,13 +74,16 @@ def in_double(net):
     return net.double().eval()
 
 
+def array(x):
+    return x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+
+
 def packed(parts, axis=0):
-    return np.concatenate([np.asarray(p) for p in parts], axis)
+    return np.concatenate([array(p) for p in parts], axis)
 
 
 def run(net, inputs):
-    with torch.no_grad():
-        r = net(**inputs, output_hidden_states=True, output_attentions=True, return_dict=True)
+    r = net(**inputs, output_hidden_states=True, output_attentions=True, return_dict=True)
     if hasattr(r, "last_hidden_state"):
         hidden = r.last_hidden_state
     else:
@@ -102,6 +107,7 @@ def texts(net, rng, c):
         lengths = [7, 12, 5, 9]
     if getattr(config, "use_chunking", False):
         lengths = [8, 12, 3, 4]
+    lengths = c["lengths"] or lengths
     seqs = [rng.integers(3, VOCAB, n) for n in lengths]
     others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
     for s, o in zip(seqs, others):
@@ -125,6 +131,7 @@ def texts(net, rng, c):
     for name in ("hidden", "logits"):
         if rows[name]:
             a[name] = packed(rows[name])
+            ROOTS[:] = rows[name]  # of the logits, where there are some
     if rows["attention"]:
         a["attention"] = packed([m[k].reshape(-1) for k in range(len(rows["attention"][0])) for m in rows["attention"]])
     return a
@@ -132,23 +139,31 @@ def texts(net, rng, c):
 
 def images(net, rng, shape):
     x = rng.standard_normal(shape).astype(np.float32)
-    with torch.no_grad():
-        r = net(pixel_values=torch.from_numpy(x).double(), output_hidden_states=True, return_dict=True)
+    r = net(pixel_values=torch.from_numpy(x).double(), output_hidden_states=True, return_dict=True)
     a = dict(pixels=x)
     for name in ("last_hidden_state", "logits"):
         if getattr(r, name, None) is not None:
             x = getattr(r, name)
-            a["hidden" if name != "logits" else name] = np.asarray(x.flatten(2).transpose(1, 2) if x.dim() == 4 else x)  # rows of cells
+            ROOTS[:] = [x.flatten(2).transpose(1, 2).flatten(0, 1) if x.dim() == 4 else x.flatten(0, -2)]  # rows of cells
+            a["hidden" if name != "logits" else name] = array(x.flatten(2).transpose(1, 2) if x.dim() == 4 else x)
     return a
 
 
-ALL = []
+ALL, ROOTS = [], []
 
 
-def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=True):
+def gradients(net):
+    """Of the sum of the values of the last run, logits or else hidden states, each times the cosine of its index."""
+    rows = torch.cat([r.reshape(-1) for r in ROOTS])
+    net.zero_grad()
+    (rows * torch.cos(torch.arange(rows.numel(), dtype=rows.dtype))).sum().backward()
+    return {name: p.grad.float().contiguous() for name, p in net.named_parameters() if p.grad is not None}
+
+
+def case(name, cls, config, decoder=False, pixels=None, hidden=True, attention=True, lengths=None):
     if config is None:
         return
-    ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden, attention=attention))
+    ALL.append(dict(name=name, cls=cls, config=config, decoder=decoder, pixels=pixels, hidden=hidden, attention=attention, lengths=lengths))
 
 
 def values(net, c, rng=None):
@@ -171,9 +186,17 @@ def make(out, c):
     torch.manual_seed(len(name) + 7)
     folder = os.path.join(out, name)
     net = build(folder, c["cls"], c["config"])
+    if c["lengths"] and net.config.model_type == "reformer":  # its backward wants a model in training
+        for m in net.train().modules():
+            if hasattr(m, "dropout"):
+                m.dropout = 0.0
     a = values(net, c)
     single = {k: np.asarray(v).astype(np.float32) if np.asarray(v).dtype == np.float64 else np.asarray(v) for k, v in a.items()}
     np.savez_compressed(os.path.join(folder, "expected.npz"), **single)
+    try:
+        save_file(gradients(net), os.path.join(folder, "gradients.safetensors"))
+    except (RuntimeError, AttributeError, AssertionError, TypeError) as e:  # some models have no backward in evaluation
+        print(name, "has no gradients:", str(e)[:80])
     print(name, {k: v.shape for k, v in single.items()})
 
 
@@ -383,6 +406,8 @@ case("mega_chunked", "MegaForTokenClassification", T.MegaConfig(**mega, use_chun
 # Hashes of rows, chunks that read their neighbours.
 reformer = dict(vocab_size=VOCAB, hidden_size=16, attention_head_size=6, num_attention_heads=2, feed_forward_size=24, axial_pos_shape=[4, 8], axial_pos_embds_dim=[6, 10],
                 max_position_embeddings=30, hash_seed=5, local_attn_chunk_length=3, lsh_attn_chunk_length=2)
+case("reformer_trained", "ReformerModelWithLMHead", T.ReformerConfig(**{**reformer, "axial_pos_shape": [4, 6]}, attn_layers=["local", "lsh"], is_decoder=True,
+                                                                     num_buckets=4), hidden=False, attention=False, lengths=[24, 24])
 case("reformer_next", "ReformerModelWithLMHead", T.ReformerConfig(**reformer, attn_layers=["local", "lsh", "lsh"], is_decoder=True, num_buckets=4, num_hashes=3),
      hidden=False, attention=False)
 case("reformer_masked", "ReformerForMaskedLM", T.ReformerConfig(**reformer, attn_layers=["lsh", "local"], num_buckets=[2, 4], num_hashes=2, lsh_num_chunks_after=1,
