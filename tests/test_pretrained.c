@@ -397,6 +397,105 @@ START_TEST(outputs_match_transformers)
 }
 END_TEST
 
+/* ---- BigBird in training, whose blocks are drawn per layer and head ---- */
+
+enum { BIRD_LAYERS = 2, BIRD_HEADS = 2, BLOCK = 4, BIRD_ROWS = 48, BLOCKS = BIRD_ROWS / BLOCK };
+
+typedef struct pairs {
+    int32_t src[BIRD_ROWS * BIRD_ROWS], dst[BIRD_ROWS * BIRD_ROWS];
+    gnn_real_t bias[BIRD_ROWS * BIRD_ROWS * BIRD_HEADS];
+    int64_t m;
+} pairs_t;
+
+/* Row i receives from a block: all heads, or one of them. */
+static void add_block(pairs_t *p, int64_t i, int64_t block, int head)
+{
+    for (int64_t k = 0; k < BLOCK; k++, p->m++) {
+        p->dst[p->m] = (int32_t)i;
+        p->src[p->m] = (int32_t)(block * BLOCK + k);
+        for (int a = 0; a < BIRD_HEADS; a++)
+            p->bias[p->m * BIRD_HEADS + a] = head < 0 || a == head ? 0 : (gnn_real_t)-1e9;
+    }
+}
+
+/* Zaheer et al. 2020: the first and the last block receive from all; the others from these two,
+ * from their neighbours, and from a drawn one, which may count a block again. */
+static void draw_pairs(pairs_t *p, const gnn_array_t *drawn, int64_t layer)
+{
+    p->m = 0;
+    for (int64_t i = 0; i < BIRD_ROWS; i++) {
+        const int64_t own = i / BLOCK, inner = BLOCKS - 2;
+        const bool all = own == 0 || own == BLOCKS - 1;
+        for (int64_t b = 0; b < BLOCKS; b++)
+            if (all || b == 0 || b == BLOCKS - 1 || llabs(b - own) <= 1)
+                add_block(p, i, b, -1);
+        for (int a = 0; !all && a < BIRD_HEADS; a++)
+            add_block(p, i,
+                      (int64_t)gnn_array_get(drawn, (layer * BIRD_HEADS + a) * inner + own - 1), a);
+    }
+}
+
+/* The steps of the opened model, whose layers get a graph and biases each. */
+START_TEST(drawn_blocks_of_big_bird)
+{
+    enum { MOST_STEPS = 16, MOST = 8 };
+    static pairs_t pairs[BIRD_LAYERS];
+    static const char *const names[] = {"layer.0", "layer.1"}, *const biases[] = {"bias.0", "bias.1"};
+    trial_t t;
+    gnn_step_t steps[MOST_STEPS];
+    gnn_named_t values[MOST];
+    gnn_tensor_t dense[BIRD_LAYERS];
+    gnn_graph_t *drawn[BIRD_LAYERS];
+    const gnn_graph_t *graphs[MOST];
+    gnn_model_t *model;
+    int64_t length, same;
+    if (!trial_open(&t, "zoo/models/bigbird"))
+        return;
+    trial_batch(&t);
+    const gnn_model_t *opened = gnn_pretrained_model(t.p);
+    const gnn_model_inputs_t *given = gnn_pretrained_batch_inputs(t.batch);
+    const int64_t n = gnn_model_step_count(opened);
+    const int slot = (int)given->n_graphs;
+    ck_assert_int_le(n, MOST_STEPS);
+    ck_assert_int_le(given->n_values + BIRD_LAYERS, MOST);
+    for (int64_t k = 0; k < n; k++)
+        steps[k] = *gnn_model_step(opened, k);
+    memcpy(values, given->values, (size_t)given->n_values * sizeof *values);
+    memcpy(graphs, given->graphs, (size_t)given->n_graphs * sizeof *graphs);
+    for (int l = 0; l < BIRD_LAYERS; l++) {
+        gnn_step_t *step = &steps[gnn_model_find(opened, names[l])];
+        draw_pairs(&pairs[l], array(&t, "random_blocks"), l);
+        ck_ok(gnn_graph_from_edges(&drawn[l], BIRD_ROWS, BIRD_ROWS, pairs[l].m,
+                                   gnn_ints(pairs[l].src), gnn_ints(pairs[l].dst)));
+        dense[l] = gnn_tensor(pairs[l].bias, pairs[l].m, BIRD_HEADS);
+        values[given->n_values + l] = (gnn_named_t){.name = biases[l], .dense = &dense[l]};
+        graphs[slot + l] = drawn[l];
+        step->graph = slot + l;
+        step->edge_bias = biases[l];
+    }
+    ck_ok(gnn_model_from_steps(&model, t.context, n, steps));
+    const gnn_real_t *weights = gnn_parameters_block(gnn_model_parameters(opened), 0, &length);
+    gnn_real_t *block = gnn_parameters_block(gnn_model_parameters(model), 0, &same);
+    ck_assert_int_eq(same, length);
+    memcpy(block, weights, (size_t)length * sizeof *weights);
+    for (int l = 0; l < BIRD_LAYERS; l++)
+        ck_ok(gnn_model_prepare(model, slot + l, drawn[l], GNN_OFF));
+    const gnn_model_inputs_t inputs = {graphs, slot + BIRD_LAYERS, values,
+                                       given->n_values + BIRD_LAYERS};
+    const gnn_array_t *hidden = array(&t, "hidden");
+    gnn_real_t *ours = keep(&t, malloc((size_t)hidden->count * sizeof *ours)),
+               *theirs = keep(&t, malloc((size_t)hidden->count * sizeof *theirs));
+    const gnn_tensor_t out = gnn_tensor(ours, BIRD_ROWS, hidden->count / BIRD_ROWS);
+    gnn_array_reals(hidden, theirs);
+    ck_ok(gnn_model_value(model, t.context, &inputs, "hidden", &out));
+    ck_assert_double_le(test_error(ours, theirs, hidden->count), GOLDEN_BOUND);
+    gnn_model_free(model);
+    for (int l = 0; l < BIRD_LAYERS; l++)
+        gnn_graph_free(drawn[l]);
+    trial_close(&t);
+}
+END_TEST
+
 /* ---- gradients ---- */
 
 static const char *const trained[] = {
@@ -822,6 +921,7 @@ int main(void)
                         sizeof checkpoints / sizeof *checkpoints);
     tcase_add_loop_test(models, incremental_logits_equal_the_forward_pass, 0,
                         sizeof writers / sizeof *writers);
+    tcase_add_test(models, drawn_blocks_of_big_bird);
     tcase_add_loop_test(models, gradients_match_transformers, 0, sizeof trained / sizeof *trained);
     tcase_add_loop_test(models, gradients_match_differences, 0, sizeof differed / sizeof *differed);
     tcase_add_test(models, only_named_tokens_are_global);
