@@ -1,18 +1,23 @@
 /* One rank of a job over MPI, for the suite ranks_mpi and for measurements by hand:
  *
- *     ranks_job draw FOLDER NODES DEGREE PARTS      writes a drawn set as a partition folder
+ *     ranks_job draw FOLDER NODES DEGREE PARTS [SHARE]
+ *
+ * writes a drawn set as a partition folder; SHARE of its nodes are for training [20 per class].
+ *
  *     mpirun -n 4 ranks_job train NAME=VALUE ...
  *
  * NAME: folder, own (1: own rows), samples (1), epochs, hidden, layers, checkpoint, every,
  * accumulate, batch, fan_out, threads, overlap (0: rows arrive before any is computed).
  *
  * Rank 0 prints a hash of the weights, and each rank its process, its peak of memory, its traffic,
- * the rows that it computed while messages travelled, and the seconds of its training. */
+ * the rows that it computed while messages travelled, and the seconds of its training, by the clock
+ * and of a processor, in all and in the transport. */
 #include "support.h"
 
 #include <gnn/mpi.h>
 #include <gnn/partition.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FEATURES = 64, CLASSES = 16 };
@@ -42,7 +47,7 @@ static void draw_links(int64_t n, int64_t m, int32_t *src, int32_t *dst)
     }
 }
 
-static void draw(const char *folder, int64_t n, int64_t degree, int64_t parts)
+static void draw(const char *folder, int64_t n, int64_t degree, int64_t parts, double share)
 {
     const int64_t m = n * degree / 2;
     int32_t *src = malloc((size_t)m * sizeof *src), *dst = malloc((size_t)m * sizeof *dst),
@@ -69,6 +74,9 @@ static void draw(const char *folder, int64_t n, int64_t degree, int64_t parts)
                                                   .classes = CLASSES}));
     free(src);
     free(dst);
+    if (share > 0)
+        must(gnn_data_split_draw(
+            data, &(gnn_split_rule_t){.splits = 1, .train_share = share, .validation_share = 0.01}));
     must(gnn_partition_new(&partition, data,
                            &(gnn_partition_config_t){.parts = parts, .method = "range"}));
     must(gnn_partition_write(partition, data, folder));
@@ -143,13 +151,85 @@ static uint64_t hash_weights(const gnn_model_t *model)
     return h;
 }
 
-static void report(const gnn_transport_t *t, double seconds, const gnn_model_t *model)
+/* ---- time in the transport ---- */
+
+/* Seconds by the clock, and of a processor. */
+typedef struct {
+    double wall, processor;
+} spent_t;
+
+static double read_clock(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static spent_t now(void)
+{
+    return (spent_t){read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+static void add_since(spent_t *sum, spent_t before)
+{
+    const spent_t after = now();
+    sum->wall += after.wall - before.wall;
+    sum->processor += after.processor - before.processor;
+}
+
+/* The functions of the transport, which those below time, and the sum of their seconds. */
+static gnn_transport_t timed;
+static spent_t inside;
+
+static int exchange_timed(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    const spent_t before = now();
+    const int rc = timed.exchange(t, send, receive);
+    add_since(&inside, before);
+    return rc;
+}
+
+static int start_timed(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    const spent_t before = now();
+    const int rc = timed.start(t, send, receive);
+    add_since(&inside, before);
+    return rc;
+}
+
+static int advance_timed(gnn_transport_t *t)
+{
+    const spent_t before = now();
+    const int rc = timed.advance(t);
+    add_since(&inside, before);
+    return rc;
+}
+
+static int finish_timed(gnn_transport_t *t)
+{
+    const spent_t before = now();
+    const int rc = timed.finish(t);
+    add_since(&inside, before);
+    return rc;
+}
+
+static void time_transport(gnn_transport_t *t)
+{
+    timed = *t;
+    t->exchange = exchange_timed;
+    t->start = start_timed;
+    t->advance = advance_timed;
+    t->finish = finish_timed;
+}
+
+static void report(const gnn_transport_t *t, spent_t spent, const gnn_model_t *model)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("rank %d of %d: peak %ld KiB, sent %lld bytes in %lld messages, %lld early rows, %.3f s\n",
+    printf("rank %d of %d: peak %ld KiB, sent %lld bytes in %lld messages, %lld early rows, %.3f s "
+           "(processor %.3f), of which in the transport %.3f s (processor %.3f)\n",
            t->rank, t->ranks, usage.ru_maxrss, (long long)t->bytes, (long long)t->messages,
-           (long long)t->early_rows, seconds);
+           (long long)t->early_rows, spent.wall, spent.processor, inside.wall, inside.processor);
     if (t->rank == 0)
         printf("hash %016llx\n", (unsigned long long)hash_weights(model));
     fflush(stdout);
@@ -161,7 +241,7 @@ static void train(const job_t *job)
     gnn_transport_t *transport;
     gnn_context_t *context;
     gnn_data_t *data;
-    gnn_train_result_t result;
+    spent_t spent = {0};
     for (int k = 0; k < 8; k++)
         fan_outs[k] = job->fan_out;
     const gnn_sampling_t sampling = {
@@ -175,6 +255,7 @@ static void train(const job_t *job)
                                        .checkpoint_every = job->every,
                                        .resume = job->checkpoint ? GNN_ON : GNN_OFF};
     must(gnn_transport_mpi(&transport));
+    time_transport(transport);
     if (!job->overlap)
         transport->start = NULL;
     printf("process %ld\n", (long)getpid());
@@ -184,8 +265,11 @@ static void train(const job_t *job)
     must(job->own ? gnn_data_open_rank(&data, context, job->folder)
                   : gnn_data_open(&data, job->folder));
     gnn_model_t *model = make_model(job, context);
-    must(gnn_train(model, context, data, &config, &result));
-    report(transport, result.seconds, model);
+    inside = (spent_t){0};
+    const spent_t before = now();
+    must(gnn_train(model, context, data, &config, NULL));
+    add_since(&spent, before);
+    report(transport, spent, model);
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
@@ -202,9 +286,9 @@ int main(int argc, char **argv)
                  .fan_out = 10,
                  .threads = 1,
                  .overlap = 1};
-    if (argc == 6 && strcmp(argv[1], "draw") == 0) {
+    if ((argc == 6 || argc == 7) && strcmp(argv[1], "draw") == 0) {
         draw(argv[2], strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10),
-             strtoll(argv[5], NULL, 10));
+             strtoll(argv[5], NULL, 10), argc == 7 ? strtod(argv[6], NULL) : 0);
         return 0;
     }
     if (argc < 3 || strcmp(argv[1], "train") != 0)

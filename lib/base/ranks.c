@@ -1,6 +1,6 @@
 /* Collective calls and sums over slices. Each call begins with a meeting, in which ranks exchange a
- * name of the call and an error code: a rank with an error meets the others at whatever call they
- * have reached, and all end with its error. */
+ * name of the call, an error code and a value: a rank with an error meets the others at whatever
+ * call they have reached, and all end with its error. */
 #include <lib/base/ranks.h>
 
 enum { MESSAGE = 512 };
@@ -113,7 +113,8 @@ int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
 
 typedef struct {
     int64_t code;
-    char call[24];
+    char call[16];
+    int64_t value; /* of calls that need no other message */
 } hello_t;
 
 static int transport_failed(gnn__ranks_t *ranks, int rc)
@@ -149,11 +150,11 @@ static int calls_differ(gnn__ranks_t *ranks, const hello_t *own, const hello_t *
     if (is_leaving(own))
         return GNN_OK;
     if (!is_leaving(other))
-        return gnn__error(GNN_EINVALID, "ranks differ: rank %d is at \"%.24s\", rank %d at \"%.24s\"",
+        return gnn__error(GNN_EINVALID, "ranks differ: rank %d is at \"%.16s\", rank %d at \"%.16s\"",
                           ranks->transport->rank, own->call, r, other->call);
     return gnn__error(GNN_EINVALID,
                       "ranks: rank %d has freed its context, perhaps after an error of its own, "
-                      "while rank %d is at \"%.24s\"",
+                      "while rank %d is at \"%.16s\"",
                       r, ranks->transport->rank, own->call);
 }
 
@@ -173,10 +174,12 @@ static int end_all(gnn__ranks_t *ranks, const hello_t *hellos, int rank)
     return gnn__error(code, "rank %d: %s", rank, all + (size_t)rank * MESSAGE);
 }
 
-static int meet(gnn__ranks_t *ranks, const char *call, int rc)
+/* *values = those of all ranks, until the next collective call. */
+static int meet_with(gnn__ranks_t *ranks, const char *call, int rc, int64_t value,
+                     const hello_t **values)
 {
     const int size = ranks->transport->ranks;
-    hello_t own = {.code = rc}, *all;
+    hello_t own = {.code = rc, .value = value}, *all;
     char *memory;
     if (ranks->broken)
         return gnn__error(GNN_EINVALID, "ranks: a rank has left, or the transport has failed");
@@ -192,7 +195,14 @@ static int meet(gnn__ranks_t *ranks, const char *call, int rc)
     for (int r = 0; r < size; r++)
         if (strncmp(all[r].call, own.call, sizeof own.call) != 0)
             return calls_differ(ranks, &own, &all[r], r);
+    *values = all;
     return GNN_OK;
+}
+
+static int meet(gnn__ranks_t *ranks, const char *call, int rc)
+{
+    const hello_t *values;
+    return meet_with(ranks, call, rc, 0, &values);
 }
 
 /* A last meeting: ranks that are still at a call get an error there, where they would wait for
@@ -393,13 +403,12 @@ int gnn__ranks_start(gnn__ranks_t *ranks, const char *call, gnn__flight_t *fligh
     return GNN_OK;
 }
 
-int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,
-                      void *all)
+/* gnn__ranks_gather after the meeting. */
+static int gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes, void *all)
 {
     const int size = ranks->transport->ranks;
     gnn_bytes_t *send = ranks->messages, *receive = send + size;
     char *at = all;
-    GNN_TRY(meet(ranks, "gather", GNN_OK));
     for (int r = 0; r < size; r++) {
         union {
             const void *from;
@@ -413,28 +422,29 @@ int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts
     return rc == GNN_OK ? rc : transport_failed(ranks, rc);
 }
 
+int gnn__ranks_gather(gnn__ranks_t *ranks, const void *own, const size_t *counts, size_t bytes,
+                      void *all)
+{
+    GNN_TRY(meet(ranks, "gather", GNN_OK));
+    return gather(ranks, own, counts, bytes, all);
+}
+
 int gnn__ranks_total(gnn__ranks_t *ranks, int64_t *value)
 {
-    char *memory;
-    GNN_TRY(meet(ranks, "total", GNN_OK));
-    GNN_TRY(gnn__ranks_packed(ranks, (size_t)ranks->transport->ranks * sizeof *value, &memory));
-    int64_t own = *value, *all = (int64_t *)(void *)memory;
-    GNN_TRY(all_to_all(ranks, &own, sizeof own, all));
+    const hello_t *all;
+    GNN_TRY(meet_with(ranks, "total", GNN_OK, *value, &all));
     *value = 0;
     for (int r = 0; r < ranks->transport->ranks; r++)
-        *value += all[r];
+        *value += all[r].value;
     return GNN_OK;
 }
 
 int gnn__ranks_same(gnn__ranks_t *ranks, const char *what, uint64_t value)
 {
-    char *memory;
-    GNN_TRY(meet(ranks, "same", GNN_OK));
-    GNN_TRY(gnn__ranks_packed(ranks, (size_t)ranks->transport->ranks * sizeof value, &memory));
-    uint64_t *all = (uint64_t *)(void *)memory;
-    GNN_TRY(all_to_all(ranks, &value, sizeof value, all));
+    const hello_t *all;
+    GNN_TRY(meet_with(ranks, "same", GNN_OK, (int64_t)value, &all));
     for (int r = 0; r < ranks->transport->ranks; r++)
-        if (all[r] != all[0]) {
+        if (all[r].value != all[0].value) {
             ranks->ended = true;
             return gnn__error(GNN_EINVALID, "ranks 0 and %d have different %s", r, what);
         }
@@ -578,20 +588,22 @@ static int gather_blocks(gnn__slice_sums_t *sums, char **all, int64_t *blocks)
     gnn__ranks_t *ranks = sums->ranks;
     const int size = ranks->transport->ranks;
     const size_t block = sizeof(place_t) + sizeof(double) * (size_t)sums->count;
-    size_t own = (size_t)sums->depth * block, *sizes, total = 0;
+    const size_t own = (size_t)sums->depth * block;
+    const hello_t *depths;
+    size_t *sizes;
     char *memory;
     int rc;
     GNN_TRY(gnn__new(&sizes, size, sizeof *sizes, "sizes of messages"));
-    GNN_CHECK(gnn__ranks_gather(ranks, &own, NULL, sizeof own, sizes));
-    for (int r = 0; r < size; r++)
-        total += sizes[r];
-    /* hellos of the meeting are in the same memory: the blocks follow them */
-    const size_t before = (size_t)size * MESSAGE;
-    GNN_CHECK(gnn__ranks_packed(ranks, before + own + total, &memory));
-    pack(sums, memory + before);
-    *all = memory + before + own;
-    *blocks = (int64_t)(total / block);
-    rc = gnn__ranks_gather(ranks, memory + before, sizes, 1, *all);
+    GNN_CHECK(meet_with(ranks, "sums", GNN_OK, sums->depth, &depths));
+    *blocks = 0;
+    for (int r = 0; r < size; r++) {
+        sizes[r] = (size_t)depths[r].value * block;
+        *blocks += depths[r].value;
+    }
+    GNN_CHECK(gnn__ranks_packed(ranks, own + (size_t)*blocks * block, &memory));
+    pack(sums, memory);
+    *all = memory + own;
+    rc = gather(ranks, memory, sizes, 1, *all);
 done:
     gnn_free(sizes);
     return rc;

@@ -1,34 +1,41 @@
 /* The hash by which ranks compare their sets. It is kept, since it reads all of a set, until the
  * set changes. */
 #include <graphs/graph.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/data/data.h>
+
+/* By words: a large set is read whole. */
+static void add(uint64_t *sum, const void *data, size_t bytes)
+{
+    *sum = gnn__hash_words(gnn__hash_start(*sum, bytes), data, bytes);
+}
 
 static void hash_graph(uint64_t *sum, const gnn_graph_t *graph)
 {
     const int64_t sizes[] = {graph->n_dst, graph->n_src, graph->base.n_parts};
-    gnn__hash_add(sum, sizes, sizeof sizes);
+    add(sum, sizes, sizeof sizes);
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
         const gnn__pairs_t *pairs = &graph->base.parts[p].pairs;
         if (gnn__pairs_form(pairs) != GNN__EDGES)
             continue;
-        gnn__hash_add(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
-        gnn__hash_add(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
+        add(sum, pairs->indptr, (size_t)(pairs->n_rows + 1) * sizeof *pairs->indptr);
+        add(sum, pairs->indices, (size_t)pairs->count * sizeof *pairs->indices);
     }
 }
 
 static void hash_rows(uint64_t *sum, const gnn_tensor_t *rows)
 {
     for (int64_t r = 0; rows->data && r < rows->rows; r++)
-        gnn__hash_add(sum, gnn__row(rows, r), (size_t)rows->cols * sizeof *rows->data);
+        add(sum, gnn__row(rows, r), (size_t)rows->cols * sizeof *rows->data);
 }
 
 static void hash_sparse(uint64_t *sum, const gnn_sparse_t *x)
 {
     const size_t stored = (size_t)x->indptr[x->rows];
-    gnn__hash_add(sum, x->indptr, (size_t)(x->rows + 1) * sizeof *x->indptr);
-    gnn__hash_add(sum, x->indices, stored * sizeof *x->indices);
+    add(sum, x->indptr, (size_t)(x->rows + 1) * sizeof *x->indptr);
+    add(sum, x->indices, stored * sizeof *x->indices);
     if (x->values)
-        gnn__hash_add(sum, x->values, stored * sizeof *x->values);
+        add(sum, x->values, stored * sizeof *x->values);
 }
 
 static uint64_t compute(const gnn_data_t *data)
@@ -44,7 +51,7 @@ static uint64_t compute(const gnn_data_t *data)
         const gnn__data_array_t *a = &data->arrays[k];
         if (!a->rows.data)
             continue;
-        gnn__hash_add(&sum, a->array.name, strlen(a->array.name));
+        add(&sum, a->array.name, strlen(a->array.name));
         hash_rows(&sum, &a->rows);
     }
     return sum ? sum : 1;
