@@ -30,7 +30,7 @@ int facts_of(facts_t *facts, const gnn_data_t *data, int64_t split);
 
 typedef struct recipe recipe_t;
 
-/* Makes the network of a recipe for a set. */
+/* Builds the network of a recipe for a data set. */
 typedef int build_t(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
                     const gnn_data_t *data);
 
@@ -71,14 +71,14 @@ const char *recipe_name(size_t index);
 
 /* ---- training ---- */
 
-/* A recipe with the scale of the features. */
+/* A recipe (network and training settings), and how features are scaled. */
 typedef struct {
     recipe_t recipe;
     scale_t scale;
 } choice_t;
 
-/* Settings in place of the recipe's; 0, or a negative value where 0 is valid: the recipe's.
- */
+/* Settings from the command line that replace the recipe's. 0 keeps the recipe's value; where 0
+ * is a valid setting, a negative value does. */
 typedef struct {
     int64_t hidden, heads, layers, epochs, patience;
     double dropout, lr, weight_decay;
@@ -112,7 +112,7 @@ typedef struct {
     choice_t chosen; /* and the settings chosen by them, */
     const char *why; /* their description */
     int papers;      /* the settings are those of a paper */
-    int64_t trial;   /* epochs of the short training of each candidate; 0: no trial */
+    int64_t trial;   /* epochs of the short run of each candidate; 0: no trial */
     /* candidates compared with `chosen`, if there are any */
     int has_form, has_scale;
     choice_t other_form;
@@ -189,13 +189,14 @@ typedef struct {
     gnn_train_result_t result;
 } outcome_t;
 
-/* The history of a training: epoch, training loss, validation loss, validation metric per row. */
+/* The history of a training run: epoch, training loss, validation loss, validation metric per
+ * row. */
 typedef struct {
     double *columns[4];
     int64_t count, room;
 } history_t;
 
-/* The outcomes of all trainings, and model and history of the one with the best validation
+/* The outcomes of all training runs, and model and history of the one with the best validation
  * metric. */
 typedef struct {
     outcome_t *outcomes;
@@ -212,18 +213,18 @@ typedef struct {
     const outcome_t *outcome;
     history_t history;
     FILE *log;
-    const char *trial; /* the candidate of a short training; NULL: a training of the study */
+    const char *trial; /* the candidate of a short run; NULL: a training run of the study */
     int terminal;
     double told; /* time of the last plain line in seconds */
 } watcher_t;
 
-/* The callback of a training; its user is a watcher_t. */
+/* The callback of a training run; its user is a watcher_t. */
 int watch_epoch(void *user, const gnn_progress_t *now);
 /* Opens the log if requested; a resumed training appends to it. */
 int open_log(FILE **log, const options_t *options);
 void free_history(history_t *history);
 
-/* Replaces `chosen` of the options by the rival that is better in a short training, and prints it.
+/* Replaces `chosen` of the options by the alternative that is better in a short run, and prints it.
  * Split and seed are those of `at`. */
 int trial_choose(options_t *options, gnn_context_t *context, sets_t *sets, const outcome_t *at);
 

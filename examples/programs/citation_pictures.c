@@ -1,4 +1,4 @@
-/* Pictures of citation: scatter plot of the nodes, curves of a training, confusion matrix. */
+/* Pictures of citation: scatter plot of the nodes, curves of a training run, confusion matrix. */
 #include "citation.h"
 #include "program.h"
 

@@ -150,16 +150,16 @@ static void take_blocks(recipe_t *r)
     r->watch = GNN_WATCH_METRIC;
 }
 
-/* Are blocks worth a trial? They want labels, and of words that tell classes they make less than
- * plain layers do. */
+/* Are residual blocks worth a short run? They need many labels, and on bags of words that predict
+ * the classes plain layers are more accurate. */
 static int may_suit_blocks(const options_t *o)
 {
     const facts_t *f = &o->facts;
     return o->kind == GNN_LABELS_CLASSES ? f->labelled >= 400 && !has_words(f) : f->labelled >= 100;
 }
 
-/* Do the facts ask for blocks, or the network? Sums over many neighbours grow beyond what layers
- * without norms can learn from: a plain GIN stays at chance on Amazon Photo. */
+/* Does the data set or the layer need residual blocks, which have norms? Sums over many neighbours
+ * grow too large for layers without norms: a plain GIN stays at chance on Amazon Photo. */
 static int asks_for_blocks(const options_t *o)
 {
     const facts_t *f = &o->facts;
@@ -179,7 +179,8 @@ static const char *why_blocks(const options_t *o)
                : "many labelled nodes, no classes: residual blocks";
 }
 
-/* Settings by the properties of the set, and why; the other form of the network is the rival. */
+/* Settings by the properties of the data set, and the reason. `other_form` is the alternative
+ * that a short run compares with them: residual blocks instead of plain layers, or the reverse. */
 static void choose_general(recipe_t *r, options_t *o)
 {
     const facts_t *f = &o->facts;
@@ -203,7 +204,8 @@ static void choose_general(recipe_t *r, options_t *o)
     }
 }
 
-/* The scale by the properties of the features, and its rival: unscaled. */
+/* Chooses the scaling of features by their properties. Where it scales, `other_scale` is the
+ * alternative that a short run compares with it: unscaled features. */
 static int scale_of(options_t *o, const gnn_data_t *data, scale_t *scale)
 {
     *scale = (scale_t)o->scale;

@@ -144,8 +144,8 @@ static void checkpoint_name(char *name, size_t size, const options_t *o, const o
              o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
 }
 
-/* The choice for the runs of a split: that of the checkpoint that is resumed, which short trainings
- * made before it; else by short trainings. */
+/* The choice for the runs of a split: that of the checkpoint that is resumed, which short runs
+ * made before it; else by short runs. */
 static int choose(options_t *o, gnn_context_t *context, sets_t *sets, const outcome_t *out,
                   int64_t runs)
 {

@@ -1,4 +1,4 @@
-/* Settings chosen by validation: short trainings on one split compare the recipe with the other
+/* Settings chosen by validation: short runs on one split compare the recipe with the other
  * form of the network and with unscaled features. Test nodes are not used. */
 #include "citation.h"
 #include "program.h"
@@ -58,13 +58,13 @@ static int64_t trial_epochs(const options_t *o, const recipe_t *r)
     return o->trial < half || options_gave("trial") ? o->trial : half;
 }
 
-/* F1 of several labels needs a threshold that short trainings do not reach. */
+/* F1 of several labels needs a threshold that short runs do not reach. */
 static gnn_metric_t trial_metric(const options_t *o)
 {
     return o->kind == GNN_LABELS_SEVERAL ? GNN_METRIC_MEAN_AUC : o->metric;
 }
 
-/* The validation metric of a short training; NaN where its loss is not finite. */
+/* The validation metric of a short run; NaN where its loss is not finite. */
 static int try_choice(double *value, const options_t *o, gnn_context_t *context, sets_t *sets,
                       const outcome_t *at, const choice_t *choice, const char *what)
 {
@@ -134,7 +134,7 @@ static void add_text(trial_t *t, const char *before, const char *what, double va
              metric_text(trial_metric(t->options), value, room), end);
 }
 
-/* The rival, or the choice so far. */
+/* The alternative if it is better, else the choice so far. */
 static int challenge(trial_t *t, const choice_t *rival, const char *what)
 {
     options_t *o = t->options;

@@ -1,4 +1,4 @@
-/* Progress of a training: a bar or lines, the log, and the history for the curve. */
+/* Progress of a training run: a bar or lines, the log, and the history for the curve. */
 #include "citation.h"
 #include "program.h"
 #include "ranks.h"

@@ -189,7 +189,8 @@ static int rerank(const options_t *o, const gnn_pretrained_t *p, gnn_context_t *
     return rc;
 }
 
-/* Opens the cross-encoder, and scores the query with itself. */
+/* Opens the cross-encoder. Scores the query with itself, so that a folder without a head for
+ * pairs is an error before the texts are read. */
 static int open_judge(gnn_pretrained_t **judge, const options_t *o, gnn_context_t *context)
 {
     const gnn_texts_t query = {1, (const char *[]){o->query}, NULL};

@@ -1,4 +1,5 @@
-/* Explanations of many nodes: fidelity on test nodes, and AUC of the houses' links. */
+/* Explanations of many nodes: fidelity on test nodes, and on BA-Shapes, whose classes depend on
+ * attached houses, the AUC of the houses' links. */
 #include "explain.h"
 #include "program.h"
 
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TREE = 300, HOUSE = 5 }; /* nodes of a generated set before the houses, and per house */
+enum { TREE = 300, HOUSE = 5 }; /* nodes of BA-Shapes before the houses, and nodes per house */
 
 static void add(gnn_fidelity_t *sum, const gnn_fidelity_t *f)
 {

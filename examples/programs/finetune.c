@@ -100,7 +100,7 @@ static int train(run_t *r)
     source.get = get_batch;
     source.user = r;
     r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
-    /* at least one step of decay, for a training of one step */
+    /* at least one step of decay, for a training run of one step */
     const int64_t all = o->epochs * r->steps, most = all > 0 ? all - 1 : 0,
                   rising = (int64_t)ceil(o->warmup_share * (double)all),
                   warmup = rising < most ? rising : most;

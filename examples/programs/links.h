@@ -1,5 +1,5 @@
 /* Shared by the files of links: links.c (options), links_model.c (encoder and decoder),
- * links_train.c (trainings over seeds) and links_report.c (JSON, CSV, the curve). */
+ * links_train.c (training runs over seeds) and links_report.c (JSON, CSV, the curve). */
 #ifndef LINKS_H
 #define LINKS_H
 

@@ -1,4 +1,5 @@
-/* Trainings of links over seeds, each with its own split, initial weights and negative pairs. */
+/* Training runs of links over seeds, each with its own split, initial weights and negative
+ * pairs. */
 #include "links.h"
 #include "program.h"
 #include "scale.h"

@@ -83,8 +83,8 @@ typedef struct {
 int program_run(const program_run_t *program, int64_t threads);
 
 /* After program_catch_interrupt, Ctrl-C (or SIGTERM) sets program_stopped, the `.stop` of
- * trainings; a second one exits at once with 130. After program_let_interrupt it ends the program
- * again. */
+ * training runs; a second one exits at once with 130. After program_let_interrupt it ends the
+ * program again. */
 extern volatile int program_stopped;
 void program_catch_interrupt(void);
 void program_let_interrupt(void);

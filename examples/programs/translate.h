@@ -41,7 +41,7 @@ typedef struct {
 
 int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o,
                    const pairs_t *train);
-/* PATH, and PATH.tokenizer.json beside it. */
+/* PATH, and PATH.tokenizer.json next to it. */
 int translator_save(const translator_t *t, const char *path);
 int translator_load(translator_t *t, gnn_context_t *context, const char *path);
 /* A published encoder-decoder. */

@@ -1,5 +1,5 @@
-/* Inspection of one sentence: its translation, and the cross-attention from source words to each
- * translated word. Words of both sides are nodes of one graph, with the encoder's self-attention
+/* Inspection of one sentence: its translation, and the cross-attention from source tokens to each
+ * translated token. Tokens of both sides are nodes of one graph, with the encoder's self-attention
  * and the decoder's cross-attention as edges. */
 #include "translate.h"
 

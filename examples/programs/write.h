@@ -21,7 +21,7 @@ typedef struct {
 
 int language_model_new(language_model_t *m, gnn_context_t *context, const write_t *o,
                        const char *text, int64_t bytes);
-/* PATH, and PATH.tokenizer.json beside it. */
+/* PATH, and PATH.tokenizer.json next to it. */
 int language_model_save(const language_model_t *m, const char *path);
 int language_model_load(language_model_t *m, gnn_context_t *context, const char *path);
 void language_model_free(language_model_t *m);

@@ -105,8 +105,8 @@ static void draw_senders(gnn_sample_t *s, int64_t hop, int64_t draws)
     }
 }
 
-/* Count of a node's edges from sampled senders; `places` and `senders` (both or neither) receive
- * them. */
+/* Count of a node's edges from sampled senders; `places` receives their offsets in the graph's
+ * pairs, `senders` their senders (both NULL: neither is written). */
 static int64_t sampled_edges(const gnn_sample_t *s, int64_t r, bool all, int64_t *places,
                              int32_t *senders)
 {
@@ -125,7 +125,8 @@ static int64_t sampled_edges(const gnn_sample_t *s, int64_t r, bool all, int64_t
     return count;
 }
 
-/* Block l: the edges from sampled senders. */
+/* Fills block l with the edges from sampled senders; all edges of a receiver with `all`, else those
+ * of positive weight. */
 static int make_block(gnn_sample_t *s, int64_t l, bool all)
 {
     const int64_t n = s->drawn.count;
@@ -242,8 +243,9 @@ static gnn_real_t ratio(int64_t numerator, int64_t denominator)
            (gnn_real_t)(denominator > 0 ? denominator : 1);
 }
 
-/* Visits the edges of node r in the order of gnn__sample_induce: counts them, or writes their
- * scales from scale[at] on. */
+/* Visits the edges of node r in the order of gnn__sample_induce. With `scale` NULL counts the
+ * samples that have each; else writes their factors, an estimate of P(node sampled) / P(edge
+ * sampled), to scale[at], ... Returns the offset after the last edge. */
 static int64_t each_pair(const gnn_sample_t *s, int64_t r, int64_t at, const counts_t *c,
                          gnn_real_t *scale)
 {

@@ -165,10 +165,10 @@ typedef struct gnn_aggregate {
      * overwritten */
     gnn_real_t *segment_weights_out;
     /**
-     * Linear attention that goes on: the sums over earlier rows of each segment, which the graph
+     * Incremental linear attention: the sums over earlier rows of each segment, which the graph
      * does not contain; caller's, zeros at first, read and then extended by the call's rows. Per
      * segment and head (of keys; of queries where there are priors) d_k' x d_v values, d_k' the
-     * width behind the map, with one more column for the weigher ratio. Forward only. NULL: there
+     * width after the map, with one more column for the weigher ratio. Forward only. NULL: there
      * are none.
      */
     gnn_real_t *running;
@@ -205,10 +205,10 @@ enum {
 };
 
 /**
- * The name of an input in error messages, such as "src_message"; NULL if there is none. Constant
- * memory.
+ * The name of an input of the op `aggregate` in error messages, such as "src_message".
  *
- * @param[in] input  GNN_AGGREGATE_SRC_MESSAGE and the constants after it
+ * @param[in] input  GNN_AGGREGATE_SRC_MESSAGE or a constant after it
+ * @return a static string; NULL if no input has this index
  */
 GNN_API const char *gnn_aggregate_input_name(int input);
 

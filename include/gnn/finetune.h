@@ -48,10 +48,10 @@ GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_conte
                                         const char *folder, const gnn_classes_config_t *classes);
 
 /**
- * Writes a model as a folder that gnn_pretrained_open reads: the current weights in fp32 (those
- * that are kept in 16 bits as they are), with the names and layout of the folder that the model was
- * opened from (so that other programs can read the Transformer), a new classification head in the
- * subfolder 1_classes; config.json, generation_config.json, the tokenizer's files, modules.json.
+ * Writes a model as a folder that gnn_pretrained_open reads, with names and layout of the folder it
+ * was opened from, so that other programs can read the Transformer. Weights are fp32; those kept as
+ * fp16 or bf16 are written as they are. A new classification head is in the subfolder 1_classes.
+ * Also written: config.json, generation_config.json, the tokenizer's files, modules.json.
  *
  * @param[in] folder  created if missing; existing files of these names are replaced
  * @return GNN_OK; GNN_EIO: a file cannot be written, or the folder of the model no longer exists;

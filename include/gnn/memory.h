@@ -1,4 +1,4 @@
-/** An estimate of the memory that a training will use. */
+/** An estimate of the memory that a training run will use. */
 #ifndef GNN_MEMORY_H
 #define GNN_MEMORY_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/** Bytes of a training, in addition to the data set, the model's weights and the process itself. */
+/** Bytes of a training run, in addition to the data set, the model's weights and the process. */
 typedef struct gnn_train_memory_s {
     size_t weights;     /**< gradients, the optimiser's moments, the best weights so far */
     size_t activations; /**< of training and validation steps, and scratch of one op */

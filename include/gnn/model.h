@@ -559,8 +559,8 @@ GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tap
  *
  * @param[in] segments  0 or 1: values are kept; else at most as many as there are steps. The square
  *                      root of the count of layers needs the least memory for layers of equal size
- * @return GNN_OK; GNN_EINVALID (NULL, `segments`); GNN_EMEMORY. Over ranks a training on the whole
- *         graph is then GNN_EUNSUPPORTED
+ * @return GNN_OK; GNN_EINVALID (NULL, `segments`); GNN_EMEMORY. Over ranks a training run on the
+ *         whole graph is then GNN_EUNSUPPORTED
  *
  * Cost: one more forward of all segments but the last. Paper: Chen et al. 2016.
  */

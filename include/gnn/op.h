@@ -50,7 +50,7 @@ typedef struct gnn_operand {
 /** One application of an op. */
 typedef struct gnn_op_call {
     gnn_context_t *context;
-    int threads;            /**< maximum threads of this call; 0: all of the context */
+    int threads;            /**< maximum threads of this call; 0: all threads of the context */
     const void *attributes; /**< the op's own settings, copied onto the tape; 16-byte aligned */
     int n_in, n_out;
     gnn_operand_t *in; /**< (n_in) owned by the tape */

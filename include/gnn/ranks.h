@@ -65,8 +65,8 @@ typedef struct gnn_transport {
     int64_t early_rows;
 } gnn_transport_t;
 
-/** A transport of one rank. A training with it has the same bits as on any count of ranks. Errors:
- * GNN_EMEMORY. */
+/** A transport of one rank. A training run with it has the same bits as on any count of ranks.
+ * Errors: GNN_EMEMORY. */
 GNN_API int gnn_transport_one(gnn_transport_t **transport);
 /**
  * Transports of ranks that are threads of this process, for tests and simulations: rank r uses

@@ -60,7 +60,7 @@ typedef struct gnn_score {
 
 /* ---- maps ---- */
 
-/** Most values of a head behind a map. */
+/** Most values of a head after a map. */
 #define GNN_MAP_WIDEST 4096
 
 /** A function of a row of queries or keys, applied head by head. */
@@ -81,7 +81,7 @@ typedef struct gnn_map {
     /** d_x += the derivatives of d_y. */
     void (*apply_grad)(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *d_x);
-    /** Values of a head behind the map, 1 to GNN_MAP_WIDEST: the score compares rows of heads *
+    /** Values of a head after the map, 1 to GNN_MAP_WIDEST: the score compares rows of heads *
      * width(shape) values. NULL: d_k. */
     int64_t (*width)(const gnn_aggregate_shape_t *shape);
     /** NULL: the entry owns no parameters. */

@@ -2,8 +2,8 @@
  * Splits of rows into training, validation and test. Rows may be nodes, edges with classes, graphs
  * of a set of many, or anything else with a class.
  *
- * Data sets, batches, trainings and metrics take splits as a gnn_split_t, which holds one or more
- * splits over the same rows. It is made in one of these ways:
+ * Data sets, batches, training runs and metrics take splits as a gnn_split_t, which holds one or
+ * more splits over the same rows. It is made in one of these ways:
  *
  *     gnn_split_from_masks(&split, n, 1, train_mask, val_mask, test_mask);       PyG, DGL
  *     gnn_split_new(&split, n, 1);                                               OGB

@@ -187,7 +187,7 @@ GNN_API int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labe
 
 /* ---- the loop ---- */
 
-/** The state of a training after an epoch, for the callback. */
+/** The state of a training run after an epoch, for the callback. */
 typedef struct gnn_progress {
     int64_t epoch, epochs;
     double train_loss, validation_loss, validation_metric;
@@ -264,7 +264,7 @@ typedef struct gnn_loss_term {
     gnn_real_t weight;
 } gnn_loss_term_t;
 
-/** Settings of a training. Zero means the default in brackets. */
+/** Settings of a training run. Zero means the default in brackets. */
 typedef struct gnn_train_config {
     int64_t epochs; /**< [200] */
     gnn_optimizer_config_t optimizer;
@@ -325,7 +325,7 @@ typedef struct gnn_train_config {
     int64_t n_terms;
 } gnn_train_config_t;
 
-/** The result of a training, also of one that was stopped; all 0 if it did not start. */
+/** The result of a training run, also of one that was stopped; all 0 if it did not start. */
 typedef struct gnn_train_result {
     int64_t epochs, best_epoch;
     double train_loss, validation_loss, validation_metric, seconds;
@@ -337,7 +337,7 @@ typedef struct gnn_train_result {
  *
  * @param[in]  data    its graph keeps the prepared views
  * @param[in]  config  NULL: all defaults
- * @param[out] result  also of a training that stopped early; may be NULL
+ * @param[out] result  also of a training run that stopped early; may be NULL
  * @return GNN_OK; GNN_EINVALID (a NULL, a setting, no such split, no training nodes);
  *         GNN_EUNSUPPORTED: settings that exclude each other; GNN_ESHAPE; GNN_ENUMERIC: the loss is
  *         not finite, with the first tensor that is not; GNN_ESTOPPED: by config->stop; GNN_EIO: a
@@ -351,7 +351,7 @@ GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *da
  * `label_smoothing`) are refused, except with a source of gnn_source_of_data, which has read them.
  *
  * @param[in]  config  NULL: all defaults
- * @param[out] result  also of a training that stopped early; may be NULL
+ * @param[out] result  also of a training run that stopped early; may be NULL
  * @return GNN_OK; GNN_EINVALID (a NULL, a field that describes batches of a data set); else as
  *         gnn_train
  */
@@ -406,8 +406,8 @@ GNN_API int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context,
 
 /* ---- checkpoints ---- */
 
-/** The state of a training, in addition to weights, buffers and the optimiser's moments. For loops
- * of your own; gnn_train handles it itself. */
+/** The state of a training run, in addition to weights, buffers and the optimiser's moments. For
+ * loops of your own; gnn_train handles it itself. */
 typedef struct gnn_checkpoint {
     int64_t epoch;              /**< current epoch, from 1 */
     int64_t batch;              /**< batches of it that are done */

@@ -1,6 +1,6 @@
 /* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). Whatever
- * depends on the entries of the tables or on the graph is behind the plan: aggregate_plan.c
- * makes it and picks the strategy that runs it. */
+ * depends on the entries of the tables or on the graph is in the plan: aggregate_plan.c makes it
+ * and picks the strategy that runs it. */
 #include <graphs/halo.h>
 #include <lib/aggregate/strategies.h>
 #include <lib/aggregate/tables.h>

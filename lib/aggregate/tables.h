@@ -33,7 +33,7 @@ int gnn__check_score(const gnn_score_t *score);
 int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score,
                    const gnn_aggregate_shape_t *shape);
 
-/* Values of a head behind the map. The map was checked. */
+/* Values of a head after the map. The map was checked. */
 static inline int64_t gnn__map_width(const gnn_map_t *map, const gnn_aggregate_shape_t *shape)
 {
     return map && map->apply && map->width ? map->width(shape) : shape->d_k;

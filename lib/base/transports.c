@@ -141,7 +141,7 @@ static int start_threads(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_
 {
     seat_t *seat = t->user;
     hall_t *hall = seat->hall;
-    if (seat->started - seat->finished >= ROUNDS / 2) /* others may be as many rounds behind */
+    if (seat->started - seat->finished >= ROUNDS / 2) /* others may be as many rounds late */
         GNN_TRY(finish_threads(t));
     const int64_t round = seat->started++;
     sleep_a_little(seat);

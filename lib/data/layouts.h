@@ -33,9 +33,10 @@ int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_
 const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays);
 /* The error for a file without features. */
 int gnn__layout_no_features(const gnn_arrays_t *arrays);
-/* Rows of the features, read or not. */
+/* Count of the features' rows, also for features that are not loaded yet. */
 int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
-/* Labels, which determine the count of nodes (without any, the features do): read first. */
+/* Reads the labels. Called before the other readers, since labels determine the count of nodes
+ * (without labels the features do). */
 int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph and its edge arrays. */
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);

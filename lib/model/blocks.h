@@ -44,7 +44,8 @@ typedef struct gnn__part_name {
 /* BEFORE, the index, AFTER: "lins.3". */
 gnn__part_name_t gnn__numbered(const char *before, int64_t index, const char *after);
 
-/* The functions below append one step, or few, and return the last one's name. */
+/* The functions below append one step, or few, of block b and return the last one's name. `part` is
+ * the step's name after that of the block (gnn__block_add); inputs are names of values. */
 
 const char *gnn__append_linear(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                                const char *input, int64_t in, int64_t out, gnn_flag_t bias);
@@ -66,10 +67,10 @@ const char *gnn__append_alias(gnn_steps_t *steps, const gnn_block_t *b, const ch
                               const char *input);
 const char *gnn__append_multiply(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                                  const char *input, const char *second);
-/* A step of this kind with up to eight inputs. */
+/* A step of a kind that has only inputs, up to eight. */
 const char *gnn__append_inputs(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                                gnn_step_kind_t kind, const char *const in[8]);
-/* Concatenated by columns; one value alone stays as it is. */
+/* Concatenates up to eight values by columns; a single value needs no step. */
 const char *gnn__append_concat(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                                const char *const in[8]);
 const char *gnn__append_columns(gnn_steps_t *steps, const gnn_block_t *b, const char *part,

@@ -1,5 +1,5 @@
-/* Segments of a model's steps whose values training computes again in backward. A border between
- * two segments is near the place that equal counts of steps give, where the fewest values cross. */
+/* Segments of a model's steps whose values training computes again in backward. Segments
+ * have about equally many steps; a border is where the fewest values cross. */
 #include <lib/model/model.h>
 
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static int64_t best_border(const int64_t *cross, int64_t from, int64_t to, int64
     return best;
 }
 
-/* Each border is within half a segment of its place, so that they are in order. */
+/* borders[s - 1], the first step of segment s: the step near s n / segments that the fewest values
+ * cross. It differs from that by less than half a segment, so borders ascend. */
 static void find_borders(const gnn_model_t *model, const int64_t *cross, int64_t segments,
                          int64_t *borders)
 {

@@ -131,7 +131,8 @@ int gnn__step_expect(const gnn_model_t *model, const gnn__model_step_t *s, const
 int gnn__step_same_widths(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in);
 /* The value of the step's parameter of a field; GNN_NONE: none. */
 gnn_var_t gnn__step_value(const gnn__recording_t *r, const gnn__model_step_t *s, const char *field);
-/* The options of a hop of the current step over this graph. */
+/* The optional arguments for recording the current step's hop over this graph: where to write
+ * attention weights, running sums, the edge mask. */
 gnn__hop_extras_t gnn__step_extras(const gnn__recording_t *r, const gnn_graph_t *graph);
 /* The graph of the step's slot; NULL after failing the tape. */
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s);

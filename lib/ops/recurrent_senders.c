@@ -25,14 +25,16 @@ typedef struct cell {
     bool passes;           /* h enters the next state directly too, not only through U */
     /* Step t of receivers first .. first + rows - 1: from state t to state t + 1. */
     int (*step)(const run_t *run, int64_t first, int64_t rows, int64_t t);
-    /* Writes the gradients of row r's gates at step t, and adds them to those of bias and sender.
-     * If the cell passes h on, d_h becomes the gradient by that path. */
+    /* Writes the gradients of row r's gates (before their activations) at step t, and adds them
+     * to the gradients of the bias and of the sender's x W. If `passes`, replaces d_h of the row
+     * by the part that does not go through U. */
     void (*row_grad)(const run_t *run, int64_t first, int64_t r, int64_t t);
-    /* (rows x g) the gradients of the gates that h U entered at step t */
+    /* (rows x g) the gradients of h U at step t */
     gnn_real_t *(*d_gates)(const run_t *run, int64_t t);
 } cell_t;
 
-/* Workspace. Forward keeps one step and two states, backward those of all steps. */
+/* Workspace. Forward keeps the gates of one step and two states, backward the gates and states of
+ * all steps. */
 struct run {
     const cell_t *cell;
     const gnn_op_call_t *call;

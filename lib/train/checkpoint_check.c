@@ -80,7 +80,7 @@ static int check_steps(const char *steps, const gnn__identity_t *identity, const
                                          "steps are not");
 }
 
-/* Version 0.1 did not write which data a training reads. */
+/* Version 0.1 did not write which data a training run reads. */
 static bool same_settings(const char *had, const char *now)
 {
     const char *rest = strstr(now, "watch ");

@@ -1,4 +1,4 @@
-/* The identity of a data set for resumed trainings: a hash. */
+/* The identity of a data set for resumed training: a hash. */
 #include <graphs/graph.h>
 #include <lib/data/data.h>
 #include <lib/train/train.h>

@@ -3,7 +3,7 @@
 #include <gnn/links.h>
 #include <lib/train/train.h>
 
-/* ---- by the settings of a training ---- */
+/* ---- by the settings of a training run ---- */
 
 /* Settings that only full-batch training, or node classification, supports. */
 static int check_alone(const gnn_train_config_t *c)
@@ -113,7 +113,7 @@ static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     gnn_source_t *source;
     GNN_TRY(gnn__batches_of_data(&source, model, context, data, config));
     int rc = gnn__train_loop(model, context, source, config, result);
-    /* Trainings with other settings would otherwise go apart without notice. */
+    /* Training runs with other settings would otherwise go apart without notice. */
     if (rc == GNN_OK && context->ranks)
         rc = gnn__ranks_same_weights(context->ranks, context, model);
     gnn_source_free(source);

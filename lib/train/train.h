@@ -127,17 +127,20 @@ typedef struct gnn__step_sums {
 
 int gnn__step_sums_open(gnn__step_sums_t *sums, gnn__ranks_t *ranks, const gnn_model_t *model);
 void gnn__step_sums_close(gnn__step_sums_t *sums);
-/* Begins a step; `gradients`: of a training. */
+/* Begins a step; with `gradients` one of training, else one of validation. */
 void gnn__step_sums_begin(gnn__step_sums_t *sums, bool gradients);
-/* Before a batch of this rank: gradients 0, statistics from before the step. */
+/* Begins a batch of this rank: sets gradients to 0 and running statistics to those from before the
+ * step. */
 void gnn__step_sums_before(gnn__step_sums_t *sums);
-/* After it: adds batch `index`, in ascending order. */
+/* Ends the batch: adds its loss, rows, gradients and statistics to the sums. Calls come in
+ * ascending order of `index`, the batch's index in the step. */
 int gnn__step_sums_add(gnn__step_sums_t *sums, int64_t index, double loss, double rows);
-/* Gradients and statistics of all ranks; *loss += sum of loss x rows, *rows += sum of rows. A
- * collective call. */
+/* Ends a step of `batches` batches: gradients and running statistics become those of all ranks;
+ * *loss += sum of loss x rows, *rows += sum of rows. A collective call. */
 int gnn__step_sums_end(gnn__step_sums_t *sums, int64_t batches, double *loss, double *rows);
 
-/* The rank that computes batch `index`: runs of the batches of a step, or of the validation. */
+/* The rank that computes batch `index` of an epoch: each rank has consecutive batches of a step of
+ * `accumulate` batches, or of all `count` validation batches. */
 static inline int gnn__rank_of_batch(const gnn__ranks_t *ranks, int64_t accumulate, int64_t count,
                                      int part, int64_t index)
 {
@@ -211,7 +214,7 @@ int gnn__batches_of_samples(gnn_source_t **source, const gnn_model_t *model, gnn
 int gnn__batches_of_types(gnn_source_t **source, const gnn_model_t *model, gnn_context_t *context,
                           gnn__training_set_t *set, const gnn_train_config_t *config);
 
-/* The identity of a set for resumed trainings: sizes, labels, masks, class weights and sampling
+/* The identity of a set for resumed training: sizes, labels, masks, class weights and sampling
  * settings. Not the features, which may have been scaled on another machine. A collective call for
  * a set of one rank's rows, which has the identity of the whole set in the order of its folder. */
 int gnn__identify_data(uint64_t *identity, const gnn__training_set_t *set,

@@ -1,5 +1,5 @@
-/* Estimate of the memory of a training: its batches are made as in training, and the tape of each
- * is planned but not run. */
+/* Estimate of the memory of a training run: its batches are made as in training, and the tape of
+ * each is planned but not run. */
 #include <gnn/memory.h>
 #include <graphs/graph.h>
 #include <lib/tape/tape.h>

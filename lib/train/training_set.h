@@ -63,9 +63,9 @@ const gnn__data_input_t *gnn__training_set_input(const gnn__training_set_t *set,
 /* Finds labels or targets, and the masks of the split. GNN_EINVALID: no such array or split, or
  * classes of nodes that the metric cannot tell apart. */
 int gnn__training_set_truth(gnn__training_set_t *set, const gnn__learnt_t *learnt);
-/* The same for a training. GNN_EINVALID: nothing to learn from, a class weight that is negative or
- * not finite; GNN_EUNSUPPORTED: targets that the loss does not read. A collective call for a set of
- * one rank's rows, as is gnn__training_set_any. */
+/* The same for a training run. GNN_EINVALID: nothing to learn from, a class weight that is
+ * negative or not finite; GNN_EUNSUPPORTED: targets that the loss does not read. A collective
+ * call for a set of one rank's rows, as is gnn__training_set_any. */
 int gnn__training_set_learn(gnn__training_set_t *set, const gnn__learnt_t *learnt);
 
 /* Does a row count in a part? */

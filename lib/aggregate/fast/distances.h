@@ -21,24 +21,25 @@ typedef struct gnn__distance_prior {
 } gnn__distance_prior_t;
 
 /* True if the values of all distances, and their sums by chunks, are few compared with nodes and
- * pairs, or if distances add nothing. */
+ * pairs, or if no prior depends on distances. */
 bool gnn__distance_prior_fits(const gnn__plan_t *plan);
-/* True if the distance is a value of the row plus the place, by receiver and by sender: not
- * where nodes are permuted, or a run crosses the border of a segment. */
+/* True if the distance of a pair is a value of its row plus its offset in the row's span, by
+ * receiver and by sender: not if nodes are permuted, or a span crosses the border of a segment. */
 bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p);
-/* Returns the places of a head, for values or keys of all distances; *first and *count are as in
- * gnn__distance_prior_t. */
+/* The stride of a head in arrays of all distances (gnn__distance_prior_t), with *first and
+ * *count. */
 int64_t gnn__distance_places(const gnn__plan_t *plan, int64_t *first, int64_t *count);
 
-/* Memory; none where distances add nothing: the functions below then do nothing. `chunks`: the
- * most of any part. */
+/* Lays out the memory of `prior`; `chunks` is the largest count of chunks of a part. If no prior
+ * depends on distances, there is none, and the functions below do nothing. */
 void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, bool backward,
                                int64_t chunks, gnn__distance_prior_t *prior);
 /* Fills the values of all distances; in backward also zeroes their sums. */
 void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__distance_prior_t *prior);
 /* Sets a->prior for the current part, in tiles or row by row. */
 void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gnn__attention_t *a);
-/* sums += the sums of the chunks of a part, in order; those of tiles are reversed. */
+/* Adds the sums of a part's chunks, in order, to `sums`. Tiles store theirs with the longest
+ * distance first. */
 void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
                              int64_t chunks, bool tiles);
 /* Adds the gradients that follow from the sums to those of slopes and tables. */

@@ -15,10 +15,10 @@
  * that is cheaper.
  *
  * With factors M is the sum of exp(y_c - Y) b_c c_c', Y the largest y of its columns, so that
- * nothing in it overflows, and what is lost in it is small beside another column in every row; a_r
- * is multiplied by exp(x_r + Y), the largest factor of the row. Masked products take exp(x_r + y_c)
- * pair by pair. Sums are made in double: running sums of gates grow large, their differences do
- * not.
+ * nothing in it overflows, and what is lost in it is small next to another column in every row;
+ * a_r is multiplied by exp(x_r + Y), the largest factor of the row. Masked products take
+ * exp(x_r + y_c) pair by pair. Sums are made in double: running sums of gates grow large, their
+ * differences do not.
  *
  * Katharopoulos et al. 2020; chunks as in Hua et al. 2022 (FLASH). */
 #include <lib/aggregate/fast/linear_terms.h>

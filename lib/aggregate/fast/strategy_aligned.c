@@ -170,7 +170,7 @@ static gnn_real_t node_term(const gnn__plan_t *plan, gnn__prior_kind_t kind, int
     return sum;
 }
 
-/* The columns behind a head's own. */
+/* The columns after a head's own. */
 static void fill_node_columns(const gnn__plan_t *plan, int copy, int64_t node, int64_t head,
                               gnn_real_t *columns)
 {

@@ -23,9 +23,9 @@ int gnn__json_parse(json_t **root, const char *text, int64_t size, int flags, in
  * (JSON_COMPACT ...). GNN_EMEMORY, also if `json` is NULL. */
 int gnn__json_write(char **text, const json_t *json, size_t flags);
 
-/* Is `word` in the blank-separated `list`? */
+/* Is `word` in the space-separated `list`? */
 bool gnn__list_has(const char *list, const char *word);
-/* Checks that every key is in `keys` (blank-separated); GNN_EUNSUPPORTED names the first other
+/* Checks that every key is in `keys` (space-separated); GNN_EUNSUPPORTED names the first other
  * one. */
 int gnn__json_closed(const json_t *object, const char *keys);
 

@@ -9,14 +9,14 @@
 typedef struct gnn__text {
     char *data; /* NUL-terminated, without other NULs */
     int64_t size, start, at;
-    int64_t packed;       /* size on disk, which bounds memory */
+    int64_t packed;       /* size on disk (compressed, if gzipped), which bounds memory */
     int64_t line, column; /* position of the last field, both from 1 */
     int64_t blank;        /* blank lines skipped before this one */
-    int64_t hidden;       /* a column that gnn__text_field passes over, from 1; 0: none */
-    bool headed;          /* the first line is known to hold the names of columns */
-    bool headless;        /* it is known to hold values */
-    char *cursor, *end;   /* the rest of the line; cursor NULL: no field is left */
-    char delimiter;       /* ' ' means any run of blanks and tabs */
+    int64_t hidden;       /* a column that gnn__text_field skips, from 1; 0: none */
+    bool headed;          /* the first line is known to be a header, the names of columns */
+    bool headless;        /* the first line is known to hold values; neither: to be detected */
+    char *cursor, *end;   /* the unread part of the line; cursor NULL: no field is left */
+    char delimiter;       /* ' ' means any run of spaces and tabs */
     const char *comments; /* lines that start with one of these are skipped */
     const char *name;
     locale_t numbers;
@@ -44,12 +44,13 @@ typedef enum {
 int gnn__text_open(gnn__text_t *text, const char *path);
 int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
 void gnn__text_free(gnn__text_t *text);
-/* Non-blank lines, including comments, for allocations. Blank lines do not count: a few packed
- * kilobytes of them must not allocate gigabytes. */
+/* Count of lines with text, comments included: an upper bound by which readers allocate. Lines
+ * without text do not count, since a few compressed kilobytes of them must not allocate gigabytes.
+ */
 int64_t gnn__text_count_lines(const gnn__text_t *text);
 void gnn__text_rewind(gnn__text_t *text);
 
-/* The next line that is neither blank nor a comment; false at the end. */
+/* The next line with text that is not a comment; false at the end. */
 bool gnn__text_line(gnn__text_t *text);
 /* Sets the delimiter to the first of the characters found in the current line outside quotes, else
  * `otherwise`. */

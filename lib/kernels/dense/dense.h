@@ -213,15 +213,17 @@ const gnn__csr_kernels_t *gnn__csr_kernels(void);
 
 /* ---- tall GEMM by oneDNN's serial sgemm (gemm_tall.c) ---- */
 
-/* In fp32, in pieces that threads take one by one: docs/decisions/005-two-dense-providers.md.
- * Bit-identical for any thread count that gnn__gemm_tall_fits accepts. */
+/* In fp32. Threads claim blocks of rows one after another and multiply each by a serial sgemm:
+ * docs/decisions/005-two-dense-providers.md. Bit-identical for any thread count that
+ * gnn__gemm_tall_fits accepts. */
 
-/* True if pieces are faster with this count of threads. */
+/* True if this is faster than one threaded product, with this count of threads. */
 bool gnn__gemm_tall_fits(const gnn__product_t *product, int threads);
-/* The whole product by sgemm, with OpenMP's current thread count; false: oneDNN refused. */
+/* The whole product by sgemm, with OpenMP's current thread count; false: oneDNN returned an
+ * error. */
 bool gnn__sgemm(const gnn__product_t *product);
 /* Called outside of parallel regions, with OpenMP's thread count set to `threads`. GNN_EUNSUPPORTED
- * (no message is set): oneDNN refused. */
+ * (no message is set): oneDNN returned an error. */
 int gnn__gemm_tall(const gnn__product_t *product, int threads, gnn__arena_t *arena);
 
 /* ---- small blocks, inside of a parallel region; gemm_block.kernel.c ---- */

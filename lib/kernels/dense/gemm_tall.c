@@ -15,7 +15,7 @@
  * any cache. */
 enum { ROWS = 960, SLICE = 512, STREAMS = 8 << 20 };
 
-/* dW = x' dy: groups with a sum of their own, of at most so many elements; pieces per thread that
+/* dW = x' dy: groups with a sum of their own, of at most this many elements; pieces per thread that
  * keep it busy until the others are done. */
 enum { GROUPS = 16, MOST_ELEMENTS = 1 << 18, A_THREAD = 8 };
 

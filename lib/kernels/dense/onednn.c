@@ -208,8 +208,8 @@ static void *prepacked_add(gnn__prepacked_t *prepacked, const prepacked_key_t *k
 /* Copies of an operand along the inner dimension at `high`. */
 enum { BF16_PARTS = 3 };
 
-/* One operand of a product. Its parts are concatenated along the product's inner dimension: beside,
- * as columns; else as rows. */
+/* One operand of a product. Its parts are concatenated along the product's inner dimension: with
+ * `beside` as columns, else as rows. */
 typedef struct {
     const gnn_real_t *x;
     int64_t rows, cols, stride;

@@ -33,7 +33,7 @@ static inline gnn_real_t gnn__delta_dot(const gnn_real_t *restrict a, const gnn_
 
 /* A form that computes the rows of a segment chunk by chunk. */
 typedef struct gnn__delta_form {
-    /* Values of one thread's scratch for segments of at most `rows` rows; false: overflow. */
+    /* Count of scratch elements per thread for segments of at most `rows` rows; false: overflow. */
     bool (*values)(const gnn__delta_t *s, int64_t rows, bool backward, int64_t *count);
     /* Rows row0 .. row1 - 1 are one segment. */
     void (*forward)(const gnn__delta_unit_t *unit, int64_t row0, int64_t row1, gnn_real_t *scratch);

@@ -220,11 +220,11 @@ static void load(gnn__work_t *work, const char *text, int64_t bytes)
     work->raw = made;
 }
 
-/* Offsets exclude blanks at the ends of tokens; the blank added at the start of the text has no
+/* Offsets exclude spaces at the ends of tokens; the space added at the start of the text has no
  * offset. */
 static void trim(gnn__work_t *work, int64_t first)
 {
-    static const char blank[] = "\xc4\xa0"; /* a blank in GPT-2's alphabet */
+    static const char blank[] = "\xc4\xa0"; /* a space in GPT-2's alphabet */
     const gnn_tokenizer_t *t = work->tokenizer;
     for (int64_t k = first; k < work->tokens.n; k++) {
         gnn__token_t *token = &work->tokens.at[k];

@@ -73,7 +73,7 @@ bool gnn__is_number(int32_t c); /* N */
 bool gnn__is_mark(int32_t c);   /* M */
 bool gnn__is_mark_nonspacing(int32_t c);
 bool gnn__is_other(int32_t c); /* Cc, Cf, Co, Cs */
-/* P, and ASCII's that are neither letters, digits, blanks nor control characters. */
+/* P, and ASCII's that are neither letters, digits, whitespace nor control characters. */
 bool gnn__is_punctuation(int32_t c);
 bool gnn__is_word(int32_t c); /* \w of regular expressions */
 /* Chinese characters as BERT separates them: CJK ideographs without kana and hangul.

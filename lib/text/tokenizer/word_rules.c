@@ -1,13 +1,13 @@
 /* Pre-tokenizers of GPT-2 and its successors, hand-coded instead of a regular expression. All use
- * four kinds of characters: blanks, letters, digits, others. */
+ * four kinds of characters: whitespace, letters, digits, others. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 struct gnn__word_rules {
     const char *regex;
     bool any_case;  /* 'S ends a word as 's does */
-    bool any_lead;  /* any mark may precede letters, else only a blank */
-    int64_t digits; /* maximum run of digits, without a blank before; 0: any, a blank may precede */
-    bool newlines;  /* line ends belong to the marks or blanks before them */
+    bool any_lead;  /* any mark may precede letters, else only a space */
+    int64_t digits; /* maximum run of digits, no space before; 0: any, one space may precede */
+    bool newlines;  /* line ends belong to the marks or whitespace before them */
 };
 
 #define ENDINGS "'s|'t|'re|'ve|'m|'ll|'d"
@@ -75,7 +75,7 @@ static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int
     return k;
 }
 
-/* Blanks up to the last line end among them; else all but the last, which belongs to the next
+/* Whitespace up to the last line end among them; else all but the last, which belongs to the next
  * word. */
 static int64_t blanks(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
 {

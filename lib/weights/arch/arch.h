@@ -16,7 +16,7 @@
  *                                       file then has ("": none)
  *   GNN_SET(name, "formula")            names a value
  *   GNN_IF("formula") ... GNN_END       entries that exist only if the formula is true
- *   GNN_REPEAT("formula") ... GNN_END   entries repeated so many times; # is the index, from 0
+ *   GNN_REPEAT("formula") ... GNN_END   entries repeated that many times; # is the index, from 0
  *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def, blocks.def
  *                                       and grids.def
  *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,

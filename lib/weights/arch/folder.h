@@ -30,7 +30,7 @@ void gnn__folder_close(gnn__folder_t *f);
 /* For a folder without supported weights: GNN_EUNSUPPORTED names the format and how to convert it
  * in Python. GNN_OK: there are no weights. */
 int gnn__folder_explain(const char *folder);
-/* Detects the prefix of the names, out of a blank-separated list. */
+/* Detects the prefix of the names, out of a space-separated list. */
 void gnn__folder_prefix(gnn__folder_t *f, const char *list);
 /* The array of a name, with or without the prefix; NULL if there is none. */
 gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);

@@ -30,7 +30,7 @@ GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t id)
 }
 
 /* Prefetches logits (or features) of the pairs one block after those of elements x .. x + LANES -
- * 1, early enough to hide the latency behind this block's arithmetic. */
+ * 1, early enough for the latency to overlap with this block's arithmetic. */
 GNN__INLINE void prefetch_pairs(const gnn__matrix_t *source, const lane_block_t *b, int x, int width)
 {
     const int e = x / width, pairs = (LANES + width - 1) / width;

@@ -282,7 +282,7 @@ void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, const edges_t 
 enum { AT_ONCE = 8, REDUCED = LANES < AT_ONCE ? LANES : AT_ONCE };
 
 /* Pairs of a tile, and registers of their rows: sums, weights and features fit the register file.
- * FEWEST: every row is a multiple of so many registers. */
+ * FEWEST: every row is a multiple of this many registers. */
 #if defined(__AVX512F__)
 enum { TILE_PAIRS = 4 };
 #else

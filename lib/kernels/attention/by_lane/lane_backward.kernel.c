@@ -436,7 +436,7 @@ static __attribute__((noinline)) void both_ends_8x8(const gnn__lanes_t *l, const
                                                     const gnn_real_t *own, const gnn_real_t *dy,
                                                     gnn_real_t *d_senders)
 {
-    /* registers of a row at a time: five arrays of so many fit the register file */
+    /* registers of a row at a time: five arrays of this length fit the register file */
     enum { SOME = LANES > HEADS ? 4 : 2 };
     const lane_block_t b = *block;
     const gnn__matrix_t keys = l->k, senders = {d_senders, l->sender_numbers};

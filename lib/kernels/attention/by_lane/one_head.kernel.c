@@ -127,7 +127,8 @@ static void load_features(const gnn__lanes_t *l, const lane_block_t *b)
     collect_rows(b->features, padded(b->n), l->a->d_e, feature_columns(l, b));
 }
 
-/* keys (queries, where rows are senders) += W e. */
+/* Adds W e, the projected features of each pair's edge, to its key (to its query where the rows of
+ * the call are senders). */
 static __attribute__((noinline)) void add_features(const gnn__lanes_t *l, const lane_block_t *b)
 {
     const gnn_real_t *features = feature_columns(l, b);
@@ -158,7 +159,9 @@ void column_load(const gnn__lanes_t *l, const lane_block_t *b)
         collect_all(b, &l->v, d_v, b->columns + (2 + d_k) * BLOCK_PAIRS);
 }
 
-/* out = scale own . x per pair; with `a`: a . leaky(own + x). */
+/* Scores of the block's pairs: out = scale (own . c), `own` the receiver's row and c the
+ * sender's, whose elements are the pair's lane of `columns`; with `a` (additive): out = scale (a
+ * . leaky(own + c)). */
 static __attribute__((noinline)) void products(const lane_block_t *b, const gnn_real_t *own,
                                                const gnn_real_t *columns, int64_t d,
                                                gnn_real_t scale, const gnn_real_t *a,

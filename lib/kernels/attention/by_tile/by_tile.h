@@ -78,14 +78,14 @@ const gnn__attention_tiles_t *gnn__attention_tiles(void);
 
 /* ---- backward ---- */
 
-/* Sums that a call adds to gradients of other threads' rows, per head of the call; overwritten.
- * NULL: not wanted. */
+/* Sums of a call of `send` for rows that other threads own, per head of the call; overwritten. The
+ * caller adds them to the gradients. NULL: not wanted. */
 typedef struct gnn__tile_sums {
-    /* Columns lo[row0] .. hi[row1 - 1] - 1, rows of gnn__tile_row(d_k) elements: of queries, and of
-     * what keys by distance multiply, which may be the queries. */
+    /* Rows of gnn__tile_row(d_k) elements, one per receiver lo[row0] .. hi[row1 - 1] - 1: gradients
+     * of queries, and of the rows that keys by distance multiply, which may be the queries. */
     gnn_real_t *d_q, *d_key_q;
-    gnn_real_t *d_prior; /* a->prior.stride elements, in reverse as those of the prior are */
-    gnn_real_t *d_keys;  /* a->prior.stride rows of a->keys.width elements */
+    gnn_real_t *d_prior; /* a->prior.stride elements, the longest distance first, as in a->prior */
+    gnn_real_t *d_keys;  /* a->prior.stride rows of a->keys.width elements, by distance */
 } gnn__tile_sums_t;
 
 /* Runs on the transposed part: rows are senders. */

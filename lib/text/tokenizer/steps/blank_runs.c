@@ -1,5 +1,5 @@
-/* Words begin where a blank follows a non-blank. Equivalent for a model without tokens across such
- * a boundary, and words can be cached, unlike whole texts. */
+/* Words begin where a space follows another character. Equivalent for a model without tokens
+ * across such a boundary, and words can be cached, unlike whole texts. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static bool is_blank(const gnn__string_t *blank, const char *at, int64_t n)

@@ -1,4 +1,4 @@
-/* GPT-2's pre-tokenizer, optionally with a blank before the text. Its byte alphabet is decoded when
+/* GPT-2's pre-tokenizer, optionally with a space before the text. Its byte alphabet is decoded when
  * the vocabulary is read. Radford et al. 2019. */
 #include <lib/text/tokenizer/tokenizer.h>
 

@@ -1,4 +1,4 @@
-/* SentencePiece's blanks: replaces each with U+2581, prepends one to the text, and begins words at
+/* SentencePiece's spaces: replaces each with U+2581, prepends one to the text, and begins words at
  * them. */
 #include <lib/text/tokenizer/tokenizer.h>
 

@@ -1,10 +1,10 @@
-/* Replaces matches of a string or pattern. Runs of blanks, the most common pattern, are matched
+/* Replaces matches of a string or pattern. Runs of spaces, the most common pattern, are matched
  * without PCRE2. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
     gnn__string_t from, to;
-    int64_t blanks; /* > 0: minimum length of a run of blanks, for the patterns " {2,}" and " +" */
+    int64_t blanks; /* > 0: minimum length of a run of spaces, for the patterns " {2,}" and " +" */
     gnn__regex_t *regex; /* any other pattern; NULL: none */
 } options_t;
 

@@ -1,4 +1,4 @@
-/* SentencePiece's normaliser: the longest match of its table at every position, then blanks. Kudo
+/* SentencePiece's normaliser: the longest match of its table at every position, then spaces. Kudo
  * and Richardson 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -47,7 +47,7 @@ static void put_blank(const gnn__sentencepiece_options_t *o, gnn__work_t *work, 
     gnn__put_bytes(work, blank, (int64_t)strlen(blank), origin);
 }
 
-/* Appends a part; *blank: the output ends in a blank, so a further one is dropped. */
+/* Appends a part; `*blank`: the output ends in a space, so a further one is dropped. */
 static void put_part(const gnn__sentencepiece_options_t *o, gnn__work_t *work, gnn__string_t part,
                      gnn__span_t origin, bool *blank)
 {

@@ -1,5 +1,5 @@
-/* Splits into runs of letters, digits and marks, and runs of any other non-blank characters: the
- * pattern \w+|[^\w\s]+. */
+/* Splits into runs of letters, digits and marks, and runs of any other non-whitespace
+ * characters: the pattern \w+|[^\w\s]+. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
