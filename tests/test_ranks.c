@@ -455,6 +455,61 @@ START_TEST(a_rank_that_leaves_early_ends_the_others)
 }
 END_TEST
 
+/* The first message of one rank has the version of another library. */
+typedef struct {
+    gnn_transport_t transport, *inner;
+    const trial_case_t *c;
+    bool other, sent;
+    trial_result_t result;
+} versioned_t;
+
+static int exchange_versioned(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
+{
+    versioned_t *v = t->user;
+    uint8_t *version = (uint8_t *)send[0].data + 4;
+    if (v->other && !v->sent)
+        *version ^= 1;
+    v->sent = true;
+    return v->inner->exchange(v->inner, send, receive);
+}
+
+static void *run_versioned(void *user)
+{
+    versioned_t *v = user;
+    v->result = trial_run(v->c, &v->transport, 1);
+    return NULL;
+}
+
+START_TEST(another_version_on_one_rank_ends_all)
+{
+    enum { RANKS = 3 };
+    const trial_case_t c = {GCN, .nodes = 1100, .train = few};
+    gnn_transport_t *transports[RANKS];
+    versioned_t ranks[RANKS];
+    pthread_t running[RANKS];
+    ck_ok(gnn_transport_threads(transports, RANKS, 3));
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r] = (versioned_t){.inner = transports[r], .c = &c, .other = r == 1};
+        ranks[r].transport = (gnn_transport_t){.name = "versioned",
+                                               .rank = r,
+                                               .ranks = RANKS,
+                                               .exchange = exchange_versioned,
+                                               .user = &ranks[r]};
+        ck_assert_int_eq(pthread_create(&running[r], NULL, run_versioned, &ranks[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        const trial_result_t *result = &ranks[r].result;
+        pthread_join(running[r], NULL);
+        gnn_transport_free(transports[r]);
+        ck_assert_msg(result->rc == GNN_EINVALID &&
+                          strstr(result->message,
+                                 "ranks 0 and 1 run different versions of libgnn: " GNN_VERSION),
+                      "rank %d: %d, %s", r, result->rc, result->message);
+        trial_free(&ranks[r].result);
+    }
+}
+END_TEST
+
 /* ---- calls of programs ---- */
 
 typedef struct {
@@ -798,6 +853,7 @@ int main(void)
     tcase_add_test(tests, ranks_that_differ_all_end_with_an_error);
     tcase_add_test(tests, a_loss_that_is_not_finite_is_blamed_on_all_ranks);
     tcase_add_test(tests, a_rank_that_leaves_early_ends_the_others);
+    tcase_add_test(tests, another_version_on_one_rank_ends_all);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -111,11 +111,27 @@ int gnn__ranks_split_rows(gnn__ranks_t *ranks, int64_t n, const int64_t *degree)
 
 /* ---- meetings ---- */
 
+/* The same 32 bytes in every version of the library. */
 typedef struct {
-    int64_t code;
+    int32_t code;
+    uint32_t version;
     char call[16];
     int64_t value; /* of calls that need no other message */
 } hello_t;
+
+/* Precision, major, minor, patch: 2, 10, 10, 10 bits. */
+static uint32_t own_version(void)
+{
+    return (uint32_t)(GNN_DOUBLE + 1) << 30 | GNN_VERSION_MAJOR << 20 | GNN_VERSION_MINOR << 10 |
+           GNN_VERSION_PATCH;
+}
+
+static void version_text(char text[60], uint32_t version)
+{
+    static const char *const precisions[] = {"an older version", "float", "double", "unknown"};
+    snprintf(text, 60, "%u.%u.%u (%s)", version >> 20 & 1023, version >> 10 & 1023, version & 1023,
+             precisions[version >> 30]);
+}
 
 static int transport_failed(gnn__ranks_t *ranks, int rc)
 {
@@ -158,12 +174,28 @@ static int calls_differ(gnn__ranks_t *ranks, const hello_t *own, const hello_t *
                       r, ranks->transport->rank, own->call);
 }
 
+/* Ends all calls if a rank runs another library, which may send other messages. */
+static int check_versions(gnn__ranks_t *ranks, const hello_t *hellos)
+{
+    for (int r = 1; r < ranks->transport->ranks; r++)
+        if (hellos[r].version != hellos[0].version) {
+            char first[60], other[60];
+            version_text(first, hellos[0].version);
+            version_text(other, hellos[r].version);
+            ranks->ended = ranks->broken = true;
+            return gnn__error(GNN_EINVALID,
+                              "ranks 0 and %d run different versions of libgnn: %s and %s", r,
+                              first, other);
+        }
+    return GNN_OK;
+}
+
 /* Ends the call on all ranks with the error of the lowest rank that has one. */
 static int end_all(gnn__ranks_t *ranks, const hello_t *hellos, int rank)
 {
     const int size = ranks->transport->ranks, own = ranks->transport->rank;
     char text[MESSAGE] = "", *all;
-    const int code = (int)hellos[rank].code;
+    const int code = hellos[rank].code;
     if (hellos[own].code != GNN_OK)
         snprintf(text, sizeof text, "%s", gnn_error_message());
     GNN_TRY(gnn__ranks_packed(ranks, (size_t)size * MESSAGE, &all));
@@ -179,7 +211,7 @@ static int meet_with(gnn__ranks_t *ranks, const char *call, int rc, int64_t valu
                      const hello_t **values)
 {
     const int size = ranks->transport->ranks;
-    hello_t own = {.code = rc, .value = value}, *all;
+    hello_t own = {.code = rc, .version = own_version(), .value = value}, *all;
     char *memory;
     if (ranks->broken)
         return gnn__error(GNN_EINVALID, "ranks: a rank has left, or the transport has failed");
@@ -187,6 +219,7 @@ static int meet_with(gnn__ranks_t *ranks, const char *call, int rc, int64_t valu
     GNN_TRY(gnn__ranks_packed(ranks, (size_t)size * gnn__max(sizeof own, MESSAGE), &memory));
     all = (hello_t *)(void *)memory;
     GNN_TRY(all_to_all(ranks, &own, sizeof own, all));
+    GNN_TRY(check_versions(ranks, all));
     for (int r = 0; r < size; r++)
         ranks->broken |= is_leaving(&all[r]) && !is_leaving(&own);
     for (int r = 0; r < size; r++)
