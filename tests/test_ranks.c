@@ -455,6 +455,42 @@ START_TEST(a_rank_that_leaves_early_ends_the_others)
 }
 END_TEST
 
+/* The folder of checkpoints goes away after the first epoch. */
+static int remove_folder_once(void *user, const gnn_progress_t *progress)
+{
+    (void)progress;
+    rmdir(user);
+    return 0;
+}
+
+START_TEST(checkpoints_that_fail_or_differ_end_all)
+{
+    char folder[] = "/tmp/gnn_ranks_XXXXXX", path[60], missing[60];
+    trial_case_t a = {GCN, .nodes = 1100, .train = few}, b;
+    trial_case_t *cases[] = {&a, &a, &a}, *others[] = {&a, &a, &b};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint", folder);
+    snprintf(missing, sizeof missing, "%s/missing", folder);
+    a.train.checkpoint = "/nowhere/checkpoint";
+    check_all_end(cases, 3, "/nowhere/checkpoint");
+    a.train.checkpoint = path;
+    a.train.epochs = 2;
+    trial_result_t half = run_all(&a, 3);
+    trial_free(&half);
+    a.train.epochs = 4;
+    a.train.resume = GNN_ON;
+    b = a;
+    b.train.checkpoint = missing; /* of this rank's machine */
+    check_all_end(others, 3, "ranks 0 and 2 have different checkpoints");
+    remove(path);
+    a.train.resume = GNN_OFF;
+    a.train.checkpoint_every = 1;
+    a.train.callback = remove_folder_once;
+    a.train.user = folder;
+    check_all_end(cases, 3, path);
+}
+END_TEST
+
 /* The first message of one rank has the version of another library. */
 typedef struct {
     gnn_transport_t transport, *inner;
@@ -854,6 +890,7 @@ int main(void)
     tcase_add_test(tests, a_loss_that_is_not_finite_is_blamed_on_all_ranks);
     tcase_add_test(tests, a_rank_that_leaves_early_ends_the_others);
     tcase_add_test(tests, another_version_on_one_rank_ends_all);
+    tcase_add_test(tests, checkpoints_that_fail_or_differ_end_all);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -378,21 +378,11 @@ static int try_checkpoint(const char *path)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "the checkpoint");
 }
 
-static int resume(loop_t *l)
+static int read_checkpoint(loop_t *l)
 {
     gnn_checkpoint_t state = state_of(l);
     const char *path = l->config.checkpoint;
     bool there;
-    if (!path)
-        return l->config.resume == GNN_ON
-                   ? gnn__error(GNN_EINVALID,
-                                "training: resume is on, but there is no checkpoint's name")
-                   : GNN_OK;
-    if (writes(l))
-        gnn__temporaries_sweep(path);
-    GNN_TRY(share(l, writes(l) ? try_checkpoint(path) : GNN_OK));
-    if (l->config.resume != GNN_ON)
-        return GNN_OK;
     GNN_TRY(gnn__file_there(&there, path));
     if (!there)
         return GNN_OK;
@@ -416,6 +406,35 @@ static int resume(loop_t *l)
     l->best.tie_loss = state.tie_loss;
     l->kept = state.kept;
     return GNN_OK;
+}
+
+/* All ranks resume from the same epoch: a folder may be another one on another machine. */
+static int compare_checkpoints(const loop_t *l)
+{
+    const int64_t at[] = {l->now.epoch, l->batch, l->step};
+    uint64_t sum = GNN__HASH_START;
+    if (!l->ranks)
+        return GNN_OK;
+    gnn__hash_add(&sum, at, sizeof at);
+    GNN_TRY(gnn__ranks_same(l->ranks, "checkpoints", sum));
+    return gnn__ranks_same_weights(l->ranks, l->context, l->model);
+}
+
+static int resume(loop_t *l)
+{
+    const char *path = l->config.checkpoint;
+    if (!path)
+        return l->config.resume == GNN_ON
+                   ? gnn__error(GNN_EINVALID,
+                                "training: resume is on, but there is no checkpoint's name")
+                   : GNN_OK;
+    if (writes(l))
+        gnn__temporaries_sweep(path);
+    GNN_TRY(share(l, writes(l) ? try_checkpoint(path) : GNN_OK));
+    if (l->config.resume != GNN_ON)
+        return GNN_OK;
+    GNN_TRY(read_checkpoint(l));
+    return compare_checkpoints(l);
 }
 
 /* Runs from the current epoch to the last, or until patience is exhausted. Checkpoints are written
