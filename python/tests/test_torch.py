@@ -90,6 +90,15 @@ class Net(nn.Module):
         return self.out(G.global_mean_pool(x, batch))
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_the_library_are_used(name):
+    """No entry gives way to the steps of forward(), which cost many times as much."""
+    from libgnn.torch import pyg_modules, pyg_trace
+    module = LAYERS[name]().eval()
+    found = pyg_trace.trace(module, ("x", "edge_index"), {"x": 8 if name == "Gated" else IN})
+    assert not found.reasons and (type(module) not in pyg_modules.ROWS or found.entries == {"module"})
+
+
 def test_a_batch_of_graphs_and_optional_inputs():
     torch.manual_seed(0)
     net = Net().eval()

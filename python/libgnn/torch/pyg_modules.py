@@ -209,7 +209,7 @@ def settings(cls):
 def aggregation_default(cls):
     """The aggregation that a convolution has where its constructor is told none."""
     for base in cls.__mro__:
-        if "__init__" in vars(base):
+        if "__init__" in vars(base) and base is not object:
             p = inspect.signature(base.__init__).parameters.get("aggr")
             if p is not None and p.default is not p.empty and p.default is not None and base.__name__ != "MessagePassing":
                 return p.default
