@@ -101,6 +101,9 @@ void *gnn__aligned(size_t bytes);
 /* Zeroes memory of gnn__aligned. Its whole pages are returned to the system, so that they take no
  * memory until they are written. */
 void gnn__zero_pages(void *memory, size_t bytes);
+/* Whether a part of such memory may be in huge pages. One that stays empty may not: the first byte
+ * that is written next to it would take 2 MB. */
+void gnn__huge_pages(void *memory, size_t bytes, bool may);
 /* Grows *inout from `old` to `count` elements: contents are kept, new elements zeroed. On failure
  * *inout is unchanged. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);

@@ -48,6 +48,21 @@ void *gnn__aligned(size_t bytes)
     return memory;
 }
 
+void gnn__huge_pages(void *memory, size_t bytes, bool may)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+                    first = ((uintptr_t)memory + page - 1) / page * page,
+                    last = ((uintptr_t)memory + bytes) / page * page;
+    if (first < last) /* advice: an error changes nothing */
+        madvise((void *)first, last - first, may ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+    (void)may;
+#endif
+}
+
 void gnn__zero_pages(void *memory, size_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)memory,

@@ -200,6 +200,8 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
                               transposed ? p->rows : p->cols, bf16, transposed};
     /* optimisers read whole blocks */
     const size_t bytes = sizeof(gnn_real_t) * (size_t)(p->rows * p->cols);
+    gnn__huge_pages(parameters->values + p->offset, bytes, false);
+    gnn__huge_pages(parameters->gradients + p->offset, bytes, false);
     gnn__zero_pages(parameters->values + p->offset, bytes);
     gnn__zero_pages(parameters->gradients + p->offset, bytes);
     p->zero = false;
@@ -209,6 +211,9 @@ int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bo
 void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id)
 {
     parameter_t *p = &parameters->list[id];
+    const size_t bytes = sizeof(gnn_real_t) * (size_t)(p->rows * p->cols);
+    gnn__huge_pages(parameters->values + p->offset, bytes, true);
+    gnn__huge_pages(parameters->gradients + p->offset, bytes, true);
     gnn__fp16_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
     p->halves.at = NULL;
     gnn__zero_pages(parameters->halves + p->offset,
