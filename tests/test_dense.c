@@ -1,10 +1,11 @@
 /* Dense products by either provider: against plain loops in double, biases, levels of precision,
  * primitives that are kept. */
-#include "support.h"
+#include "peak.h"
 
 #include <lib/kernels/dense/dense.h>
 #if HAS_ONEDNN
 #include <dnnl.h>
+#include <sys/resource.h>
 #endif
 
 /* A product with operands of its own, rows apart, NaN in C where it is overwritten. */
@@ -319,6 +320,34 @@ static void multiply(gnn_context_t *context, const gnn__product_t *p, gnn_real_t
     ck_ok(direct ? gnn__onednn(context, &own, GNN_PRECISION_HIGHEST, 1) : gnn__dense(context, &own));
 }
 
+/* oneDNN's code is written to address space that it does not check for. */
+START_TEST(products_without_address_space)
+{
+    enum { N = 90, K = 100, LARGEST = 400, STEP = 256 << 10, LEFT = 6 << 20 };
+    gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, true);
+    gnn_real_t *a = test_reals(LARGEST * K, 1), *b = test_reals(K * N, 2),
+               *c = calloc(LARGEST * N, sizeof *c), *d = calloc(LARGEST * N, sizeof *d);
+    for (int64_t left = 0, m = 100; left < LEFT && MEASURABLE && !test_small(); left += STEP, m += 8) {
+        const gnn__product_t p = {
+            .m = m, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N, .alpha = 1, .a = a, .b = b, .c = c};
+        const rlim_t limit = (rlim_t)(status_bytes("VmSize:") + (size_t)left);
+        gnn__product_t own = p;
+        setrlimit(RLIMIT_AS, &(struct rlimit){limit, RLIM_INFINITY});
+        const int rc = gnn__onednn(context, &own, GNN_PRECISION_HIGHEST, 1);
+        setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+        ck_assert_msg(rc == GNN_EUNSUPPORTED || rc == GNN_EMEMORY || rc == GNN_OK, "%d", rc);
+        own = p;
+        own.c = d;
+        ck_ok(gnn__dense(context, &own));
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+    gnn_context_free(context);
+}
+END_TEST
+
 /* The same bits as from oneDNN, others than from OpenBLAS, which alone runs in deterministic
  * contexts: both add K products in order, but in blocks of their own. */
 START_TEST(onednn_takes_products_with_avx2)
@@ -431,6 +460,7 @@ int main(void)
                         GNN_PRECISION_MEDIUM + 1);
 #if HAS_ONEDNN
     tcase_add_test(tc, onednn_takes_products_with_avx2);
+    tcase_add_test(tc, products_without_address_space);
     tcase_add_test(tc, bf16_rounds_to_nearest);
 #endif
     tcase_add_test(tc, providers_are_named);

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #if defined(__linux__)
 #include <sched.h>
@@ -286,6 +287,17 @@ bool gnn__memory_is_limited(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool gnn__has_room(size_t bytes)
+{
+    if (!gnn__memory_is_limited())
+        return true;
+    void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return false;
+    munmap(room, bytes);
+    return true;
 }
 
 /* ---- workers ---- */

@@ -7,7 +7,6 @@
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
-#include <sys/mman.h>
 
 /* Values of openblas_get_parallel; OTHER_BLAS: not OpenBLAS, whose calls are assumed to be serial
  * and safe from several threads at once. */
@@ -192,16 +191,13 @@ static int provide_buffers(gnn_context_t *context, int threads)
     if (missing == 0 || !gnn__memory_is_limited() || provider_build() == OTHER_BLAS ||
         !(SHARED_RUNTIME || threads == 1))
         return GNN_OK;
-    const size_t bytes = (size_t)missing * BUFFER + (size_t)(threads - 1) * ARENA;
-    void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
+    if (!gnn__has_room((size_t)missing * BUFFER + (size_t)(threads - 1) * ARENA)) {
         gnn__buffers_return(context, missing);
         return gnn__error(GNN_EMEMORY,
                           "no address space for the buffers of OpenBLAS, %d MB for each of %d "
                           "threads: raise the limit (ulimit -v)%s",
                           BUFFER >> 20, threads, threads > 1 ? ", or use fewer threads" : "");
     }
-    munmap(room, bytes);
     const int rc = first_products(threads);
     if (rc != GNN_OK)
         gnn__buffers_return(context, missing);

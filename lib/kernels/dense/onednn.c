@@ -451,11 +451,14 @@ static bool packing_make(primitive_t *p, const_dnnl_primitive_desc_t product, dn
     return fine;
 }
 
-/* Leaves p->primitive NULL where oneDNN has nothing fast. */
+/* Address space for the code that oneDNN writes, which it does not check for. */
+enum { CODE = 32 << 20 };
+
+/* Leaves p->primitive NULL where oneDNN has nothing fast, or no address space (ulimit -v). */
 static void primitive_make(primitive_t *p, dnnl_engine_t engine)
 {
     dnnl_primitive_desc_t d;
-    if (!make_descriptor(&p->shape, engine, &d))
+    if (!gnn__has_room(CODE) || !make_descriptor(&p->shape, engine, &d))
         return;
     bool fine = is_fast(d) && make_memory(&p->a, d, dnnl_query_src_md, 0, engine) &&
                 make_memory(&p->b, d, dnnl_query_weights_md, 0, engine) &&
