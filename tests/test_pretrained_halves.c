@@ -384,8 +384,8 @@ static int64_t write_large(void)
     return bytes;
 }
 
-/* Pages of the mapped file are released once they are copied: the model is there once. Parameters in
- * full precision between those in 16 bits take their own bytes, not huge pages. */
+/* Pages of the mapped file are released once they are copied: the model is there once. Parameters
+ * in full precision between those in 16 bits take their own bytes, not huge pages. */
 START_TEST(opening_reads_the_file_once)
 {
     gnn_pretrained_t *p;
