@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool begun;
+
 static void name_of(const char *name)
 {
-    static bool begun;
     printf("%s\"%s\": ", begun ? ", " : "{", name);
     begun = true;
 }
@@ -76,4 +77,5 @@ void bench_print(const bench_t *b)
     part_of_info("openblas_core", "core ");
     bench_text("version", gnn_version());
     puts("}");
+    begun = false;
 }

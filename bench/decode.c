@@ -1,9 +1,10 @@
 /* Incremental decoding with a KV cache: tokens per second, and the time per token at several
  * lengths. bench/peers/random_model.py makes folders of random weights.
  *
- *     decode --model FOLDER [--sequences 1] [--prompt 16] [--words 64] [--keep-16-bits]
+ *     decode --model FOLDER [--sequences 1] [--prompt 16] [--words 64] [--keep-16-bits] [--onward]
  *
- * A run prefills a prompt of random ids, which is not timed, and then decodes greedily. */
+ * A run prefills a prompt of random ids, which is not timed, and then decodes greedily. --onward:
+ * each run continues the one before; recurrent models have no way back. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 typedef struct {
     const char *model;
     int64_t sequences, prompt, words;
-    bool keep;
+    bool keep, onward;
+    int64_t runs; /* with the warm-up */
 } settings_t;
 
 typedef struct {
@@ -54,19 +56,20 @@ static int prepare(task_t *t)
     for (int64_t k = 0; k < rows; k++)
         t->first[k] = (int32_t)(bench_random(7, (uint64_t)k) % (uint64_t)t->logits.cols);
     GNN_TRY(gnn_pretrained_state(&t->state, t->model, t->context,
-                                 &(gnn_sequences_t){.count = s->sequences}, s->prompt + s->words));
+                                 &(gnn_sequences_t){.count = s->sequences},
+                                 s->prompt + s->words * (s->onward ? s->runs : 1)));
     for (int64_t k = 0; k < s->sequences; k++)
         t->counts[k] = s->prompt;
     return gnn_pretrained_advance(t->model, t->context, t->state, t->counts, t->first, &t->logits);
 }
 
-/* Restarts after the prompt. */
+/* Restarts after the prompt, unless --onward. */
 static int step(void *user)
 {
     task_t *t = user;
     const settings_t *s = t->settings;
     const gnn_tensor_t rows = gnn_tensor(t->logits.data, s->sequences, t->logits.cols);
-    for (int64_t k = 0; k < s->sequences; k++) {
+    for (int64_t k = 0; !s->onward && k < s->sequences; k++) {
         GNN_TRY(gnn_state_truncate(t->state, k, s->prompt));
         t->next[k] = t->first[k];
     }
@@ -101,8 +104,10 @@ int main(int argc, char **argv)
                                   {"prompt", BENCH_NUMBER, &s.prompt},
                                   {"words", BENCH_NUMBER, &s.words},
                                   {"keep-16-bits", BENCH_FLAG, &s.keep},
+                                  {"onward", BENCH_FLAG, &s.onward},
                                   {0}});
     task_t task = {.settings = &s, .context = bench.context};
+    s.runs = bench.repeat + (bench.warm < 0 ? 1 : bench.warm);
     int rc = s.model && s.sequences > 0 && s.prompt > 0 && s.words > 0 ? GNN_OK : GNN_EINVALID;
     bench_begin(&bench);
     if (rc == GNN_OK)

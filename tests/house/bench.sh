@@ -55,6 +55,10 @@ expect "attention, the first runs" reports_first_runs 0 32
 expect "attention, the first runs of a warm-up" reports_first_runs 20 12
 expect "attention, causal, backward" runs "causal=true backward=true" attention --n 50 --heads 2 --width 8 --causal --backward
 expect "attention, window" runs "window=5 precision=medium" attention --n 50 --heads 2 --width 8 --window 5 --backward --precision medium
+expect "scores" runs "choice=rope n=20 most=3.0" scores --n 20 --heads 2 --width 8 --only rope
+expect "scores, a graph per head" runs "n=20" scores --n 20 --heads 2 --width 8 --only "a graph per head"
+expect "sweeps" runs "cell=lstm mode=train" sweeps --cell lstm --sequences 2 --length 5 --width 4
+expect "sweeps, trees" runs "cell=tree mode=infer" sweeps --cell tree --mode infer --sequences 2 --length 5 --width 4
 expect "dropout" runs "rows=9 width=13 rate=60" dropout --rows 9 --width 13
 expect "encoder" runs "words=12 layers=2" encoder --batch 3 --words 4 --layers 2 --d 8 --heads 2 --ffn 16
 expect "encoder, training, ragged" runs "ragged=true mode=train" encoder --mode train --ragged --batch 3 --layers 1 --d 8 --heads 2 --ffn 16
@@ -64,6 +68,7 @@ expect "epochs" runs "epochs=2" epochs --data $data --epochs 2
 python3 bench/peers/random_model.py --shape gpt2 --layers 1 --width 24 --vocabulary 50 --positions 4 --dtype BF16 --out "$work/model" 2>/dev/null
 if [ -f "$work/model/model.safetensors" ]; then # NumPy was there
     expect "decode" runs "words=2 sequences=2 keep_16_bits=false" decode --model "$work/model" --sequences 2 --prompt 1 --words 2
+    expect "decode onward" runs "words=1" decode --model "$work/model" --prompt 1 --words 1 --onward
     expect "decode in 16 bits" runs "keep_16_bits=true" decode --model "$work/model" --prompt 1 --words 2 --keep-16-bits
 fi
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
