@@ -16,13 +16,19 @@ MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3,
 KEPT = ("SERVES", "KEY", "HARMLESS", "EXPECT", "NEED", "HEAD")
 HEAD = """# Keys of published models' files
 
-`docs/keys.py --write` makes this page of the entries in `lib/weights/arch`; `tests/house/keys.sh`
-compares. Every key of a file is read, harmless or expected at a value; any other key is an error
-that names file, key and value ([pretrained](pretrained.md)). A key that is read and that the file
-leaves out has the value after `=`, a formula (`lib/weights/arch/formula.h`) in which `$name` is
-another key or a value that entries have named. A `config.json` may have the keys of
-`generation_config.json`; generation obeys them in a folder without that file, and refuses them
-where the section below does.
+`docs/keys.py --write` makes this page from the entries in `lib/weights/arch`; `tests/house/keys.sh`
+compares. Each key of a file is one of three: *read*; *harmless*, that is known and ignored; or
+*expected* to have one value. Any other key or value is an error that names file, key and value
+([pretrained](pretrained.md)).
+
+A value after `=` is the default of a key that the file leaves out: a constant, or a formula
+(`lib/weights/arch/formula.h`) in which `$name` is another key, or a variable that the architecture's
+entries set (`lib/weights/arch/NAME.def`), such as `$plbart`, 1 for that `model_type`. `$nothing` is
+an absent value, `a ?? b` is b where a is absent, and 1 and 0 are also `true` and `false`. In a
+description `{name}` stands for the value of a variable, which the error has in its place.
+
+A `config.json` may have the keys of `generation_config.json` too (its section is below). In a folder
+without `generation_config.json` generation reads them from there, with the same expectations.
 """
 
 
@@ -67,9 +73,9 @@ def section(title, rows, common):
         out.append(f"Read of `{key}`: " + ", ".join(f"`{k.split('.', 1)[1]}`" for k in read if k.startswith(key + ".")) + ".\n")
     asked = {k: v for k, v in needs.items() if k not in common}
     if expected or asked:
-        out += ["| expected | at |", "| --- | --- |"]
+        out += ["| key | expected |", "| --- | --- |"]
         out += [f"| `{k}` | `{cell(v)}` |" for k, v in expected.items() if k not in common]
-        out += [f"| `{k}` | {cell('; '.join(dict.fromkeys(v)))} |" for k, v in asked.items()]
+        out += [f"| `{k}` | {cell('; '.join(dict.fromkeys(t.rstrip(',') for t in v)))} |" for k, v in asked.items()]
         out.append("")
     if harmless:
         out.append("Harmless: " + ", ".join(f"`{k}`" for k in sorted(harmless)) + ".\n")

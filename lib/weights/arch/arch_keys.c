@@ -117,8 +117,8 @@ static bool is_any(const json_t *v)
 static const struct {
     const char *name, *expected;
     bool (*is)(const json_t *v);
-} kinds[] = {{"count", "a whole number of at least 1", is_count},
-             {"size", "a whole number of at least 0", is_size},
+} kinds[] = {{"count", "an integer of at least 1", is_count},
+             {"size", "an integer of at least 0", is_size},
              {"number", "a number", is_number},
              {"positive", "a number above 0", is_positive},
              {"flag", "true or false", is_flag},

@@ -38,7 +38,7 @@ static inline int read_row(const matrix_t *m, int64_t row, gnn_real_t *out)
             out[k] = (gnn_real_t)gnn_array_get(m->array, at + k);
     for (int64_t k = 0; k < m->cols; k++)
         if (!isfinite(out[k]))
-            return gnn__error(GNN_ENUMERIC, "array %s: number %lld is %g", m->array->name,
+            return gnn__error(GNN_ENUMERIC, "array %s: element %lld is %g", m->array->name,
                               (long long)(at + k), (double)out[k]);
     return GNN_OK;
 }

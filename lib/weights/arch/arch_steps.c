@@ -94,7 +94,8 @@ static int list_value(const gnn__scope_t *scope, char *text, json_t **json)
         if (at)
             GNN_TRY(gnn__formula_number(scope, at + strspn(at, " "), &x));
         if (!isfinite(x))
-            return gnn__error(GNN_EFORMAT, "%s: number %d of a list is %g", scope->config_name, k, x);
+            return gnn__error(GNN_EFORMAT, "%s: element %d of a list is %g", scope->config_name, k,
+                              x);
         if (json_array_append_new(*json, json_real(x)) != 0)
             return no_memory();
         at = next;

@@ -46,6 +46,7 @@ static int read_place(const filler_t *f, const char *text, place_t *place)
 {
     gnn__setting_t s;
     char value[MOST_NAME];
+    const char *const whole = text;
     *place = (place_t){.times = 1};
     while (gnn__setting_next(&text, &s)) {
         if (is_name(&s, "through") || is_name(&s, "scaled"))
@@ -56,7 +57,8 @@ static int read_place(const filler_t *f, const char *text, place_t *place)
                          place_fields[k].name[s.key_length]))
             k++;
         if (k == n)
-            return gnn__error(GNN_EINVALID, "a place has no \"%.*s\"", s.key_length, s.key);
+            return gnn__error(GNN_EINVALID, "\"%s\": the setting \"%.*s\" is not known", whole,
+                              s.key_length, s.key);
         snprintf(value, sizeof value, "%.*s", s.value_length, s.value);
         GNN_TRY(gnn__formula_number(f->scope, value,
                                     (double *)((char *)place + place_fields[k].offset)));
@@ -170,7 +172,7 @@ static int find_target(target_t *target, const gnn_array_t *array, layout_t layo
                   count = p->rows > 0 ? (int64_t)p->rows : all - at;
     *target = (target_t){matrix_for(array, layout, to), at, count};
     if (gnn__element(array->dtype)->integer)
-        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating numbers are expected",
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating-point values are expected",
                           array->name, gnn__element(array->dtype)->name);
     if (at < 0 || count < 0 || count > all - at)
         return gnn__error(GNN_ESHAPE, "%s has no %s %lld to %lld", field,
@@ -435,7 +437,8 @@ static int choose_rows(const filler_t *f, const gnn_array_t *array, const gnn_ar
     GNN_TRY(check_chosen(through, true, to.rows, field));
     GNN_TRY(check_chosen(scaled, false, to.rows, field));
     if (gnn__element(array->dtype)->integer || m.cols != to.cols || (!through && m.rows != to.rows))
-        return gnn__error(GNN_ESHAPE, "array %s is %s of %s, %s needs rows of %lld floating numbers",
+        return gnn__error(GNN_ESHAPE,
+                          "array %s is %s of %s, %s needs rows of %lld floating-point values",
                           array->name, gnn__shape_words(array->ndim, array->shape),
                           gnn__element(array->dtype)->name, field, (long long)to.cols);
     if (scaled && array->dtype != GNN_DTYPE_FLOAT32 && array->dtype != GNN_DTYPE_FLOAT64)
@@ -450,7 +453,7 @@ static int choose_rows(const filler_t *f, const gnn_array_t *array, const gnn_ar
             return gnn__error(GNN_EFORMAT, "array %s: value %lld is %g, %s has rows 0 to %lld",
                               through->name, (long long)r, from, array->name, (long long)m.rows - 1);
         if (!isfinite(factor))
-            return gnn__error(GNN_ENUMERIC, "array %s: number %lld is %g", scaled->name,
+            return gnn__error(GNN_ENUMERIC, "array %s: element %lld is %g", scaled->name,
                               (long long)r, factor);
         GNN_TRY(read_row(&m, (int64_t)from, gnn__row(&to, r)));
         for (int64_t c = 0; scaled && c < to.cols; c++)
@@ -634,7 +637,7 @@ static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *ar
     for (int64_t k = 0; rc == GNN_OK && k < m.rows * m.cols; k++)
         if (!(fabs(gnn_array_get(m.array, k) - (double)numbers[k]) <= rounded))
             rc = gnn__error(GNN_EUNSUPPORTED,
-                            "array %s: number %lld is %g, only a table of %s is known here, with %g",
+                            "array %s: element %lld is %g, only a table of %s is known here, with %g",
                             m.array->name, (long long)k, gnn_array_get(m.array, k), row->second,
                             (double)numbers[k]);
     gnn_free(numbers);

@@ -136,7 +136,7 @@ static int shard(gnn__folder_t *c, const char *folder, json_t *opened, const jso
 {
     const char *text = json_string_value(name);
     if (!text || !*text || strchr(text, '/') || strstr(text, ".."))
-        return gnn__error(GNN_EFORMAT, INDEX ": \"%.80s\" is no name of a file in this folder",
+        return gnn__error(GNN_EFORMAT, INDEX ": \"%.80s\" is not the name of a file in this folder",
                           text ? text : "(no text)");
     const json_t *known = json_object_get(opened, text);
     if (known) {

@@ -458,7 +458,7 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     double x;
     GNN_TRY(gnn__formula_number(scope, formula, &x));
     if (x != floor(x) || x < (double)low || x > (double)high)
-        return gnn__error(GNN_EFORMAT, "%s: %s is %g, a whole number from %lld to %lld is expected",
+        return gnn__error(GNN_EFORMAT, "%s: %s is %g, an integer from %lld to %lld is expected",
                           scope->config_name, formula, x, (long long)low, (long long)high);
     *count = (int64_t)x;
     return GNN_OK;
@@ -478,7 +478,7 @@ static int expansion(const gnn__scope_t *scope, const char *at, size_t length, c
     put(name, sizeof name, at + 1, (size_t)(end - at) - 1);
     const char *text = json_string_value(json_object_get(scope->names, name));
     if (!text)
-        return gnn__error(GNN_EINVALID, "{%s} is no text that has been named", name);
+        return gnn__error(GNN_EINVALID, "{%s} is not a text that was named before", name);
     put(out, GNN__FORMULA_TEXT, text, strlen(text));
     return GNN_OK;
 }

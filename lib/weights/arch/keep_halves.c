@@ -57,7 +57,7 @@ static int check_finite(const gnn_array_t *a, const uint16_t *row, int64_t n)
     const unsigned exponent = a->dtype == GNN_DTYPE_BFLOAT16 ? 0x7f80u : 0x7c00u;
     for (int64_t k = 0; k < n; k++)
         if ((row[k] & exponent) == exponent)
-            return gnn__error(GNN_ENUMERIC, "array %s: number %lld is not finite", a->name,
+            return gnn__error(GNN_ENUMERIC, "array %s: element %lld is not finite", a->name,
                               (long long)(row + k - (const uint16_t *)a->data));
     return GNN_OK;
 }
