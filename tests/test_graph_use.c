@@ -1,4 +1,5 @@
-/* Use of graphs: unions, segments, chunks, errors of wrong use, validation, failing allocations. */
+/* Use of graphs: unions, segments, chunks, derived graphs, errors of wrong use, validation, failing
+ * allocations. */
 #include "graph_zoo.h"
 
 static void edge_numbers(const gnn_graph_t *g, int64_t *src, int64_t *dst)
@@ -129,7 +130,7 @@ START_TEST(distances_follow_segments_and_starts)
     ck_assert_int_eq(gnn__graph_distance(g, 1, 3), 2);
     ck_ok(gnn_graph_set_start(g, 0, 10, 3));
     ck_assert_int_eq(gnn__graph_distance(g, 1, 3), (3 + 3) - (1 + 10));
-    ck_fails(gnn_graph_set_start(g, 4, 0, 0), GNN_EINVALID, "got segment 4, the graph has 4");
+    ck_fails(gnn_graph_set_start(g, 4, 0, 0), GNN_EINVALID, "expected a segment 0 to 3, got 4");
     ck_fails(gnn_graph_set_start(g, 0, INT64_MAX, 0), GNN_EINVALID, "below 2^31");
     gnn_graph_free(g);
     ck_ok(make_edges(&g));
@@ -162,6 +163,66 @@ START_TEST(chunks_cover_all_rows_and_are_full)
             }
             gnn_graph_free(g);
         }
+}
+END_TEST
+
+START_TEST(incidence_leads_to_receivers)
+{
+    const int64_t src[] = {2, 0, 1, 2}, dst[] = {0, 1, 0, 2};
+    gnn_graph_t *graph = NULL, *spans = NULL, *edges = NULL;
+    int64_t from[4], to[4];
+    ck_ok(gnn_graph_complete(&spans, 1, (const int64_t[]){3}));
+    ck_ok(gnn_graph_from_edges(&graph, 3, 3, 4, src, dst));
+    ck_ok(gnn_graph_incidence(&edges, graph));
+    ck_assert(gnn_graph_n_src(edges) == 4 && gnn_graph_n_dst(edges) == 3);
+    ck_ok(gnn_graph_pairs(edges, from, to, NULL));
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_eq(to[k], dst[from[k]]);
+    ck_fails(gnn_graph_incidence(&edges, spans), GNN_EUNSUPPORTED, "stores spans");
+    gnn_graph_free(edges);
+    gnn_graph_free(graph);
+    gnn_graph_free(spans);
+}
+END_TEST
+
+START_TEST(parts_are_extracted)
+{
+    const int64_t src[2][2] = {{2, 0}, {1, 2}}, dst[2][2] = {{0, 1}, {0, 2}};
+    gnn_graph_t *one[2] = {NULL}, *both = NULL, *part = NULL;
+    int64_t from[2], to[2];
+    for (int p = 0; p < 2; p++)
+        ck_ok(gnn_graph_from_edges(&one[p], 3, 3, 2, src[p], dst[p]));
+    ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const *)one));
+    for (int p = 0; p < 2; p++) {
+        ck_ok(gnn_graph_part(&part, both, p));
+        ck_ok(gnn_graph_pairs(part, from, to, NULL));
+        ck_assert(gnn_graph_n_edges(part) == 2 && gnn_graph_n_parts(part) == 1);
+        for (int k = 0; k < 2; k++)
+            ck_assert(from[k] == src[p][k] && to[k] == dst[p][k]);
+        gnn_graph_free(part);
+        gnn_graph_free(one[p]);
+    }
+    ck_fails(gnn_graph_part(&part, both, 2), GNN_EINVALID, "expected a part 0 to 1, got 2");
+    gnn_graph_free(both);
+}
+END_TEST
+
+START_TEST(nearest_rows_match_brute_force)
+{
+    gnn_real_t at[] = {0, 1, 5, 6, 10, 100, 101};
+    const int64_t lengths[] = {5, 2},
+                  expected[] = {0, 1, 2, 1, 0, 2, 2, 3, 1, 3, 2, 4, 4, 3, 2, 5, 6, 6, 5};
+    const gnn_tensor_t x = gnn_tensor(at, 7, 1);
+    gnn_graph_t *graph = NULL;
+    int64_t src[19], dst[19], edge[19];
+    ck_ok(gnn_graph_nearest(&graph, &x, 2, lengths, 3));
+    ck_assert_int_eq(gnn_graph_n_edges(graph), 19);
+    ck_ok(gnn_graph_pairs(graph, src, dst, edge));
+    for (int k = 0; k < 19; k++)
+        ck_assert_int_eq(src[k], expected[edge[k]]);
+    gnn_graph_free(graph);
+    ck_fails(gnn_graph_nearest(&graph, &x, 2, lengths, 0), GNN_EINVALID, "k = 0");
+    ck_fails(gnn_graph_nearest(&graph, &x, 1, lengths, 3), GNN_ESHAPE, "5 rows, the tensor has 7");
 }
 END_TEST
 
@@ -411,6 +472,9 @@ int main(void)
     tcase_add_test(tests, merge_offsets_edge_ids_by_part);
     tcase_add_test(tests, distances_follow_segments_and_starts);
     tcase_add_test(tests, chunks_cover_all_rows_and_are_full);
+    tcase_add_test(tests, incidence_leads_to_receivers);
+    tcase_add_test(tests, parts_are_extracted);
+    tcase_add_test(tests, nearest_rows_match_brute_force);
     tcase_add_test(tests, wrong_edges_are_named);
     tcase_add_test(tests, wrong_spans_are_named);
     tcase_add_test(tests, wrong_topologies_are_named);
