@@ -56,8 +56,8 @@ int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p)
     list_t list = {.count = 0};
     int rc;
     if (!of || p < 0 || p >= of->base.n_parts)
-        return gnn__error(GNN_EINVALID, "gnn_graph_part: got part %lld, there are %lld",
-                          (long long)p, (long long)(of ? of->base.n_parts : 0));
+        return gnn__error(GNN_EINVALID, "gnn_graph_part: expected a part 0 to %lld, got %lld",
+                          (long long)(of ? of->base.n_parts : 0) - 1, (long long)p);
     const gnn__pairs_t *pairs = &of->base.parts[p].pairs;
     GNN_CHECK(list_new(&list, pairs->count));
     for (int64_t r = 0; r < pairs->n_rows; r++)

@@ -291,10 +291,10 @@ int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, 
     if (!graph)
         return gnn__error(GNN_EINVALID, "the graph is NULL");
     if (graph->n_segments == 0)
-        return gnn__error(GNN_ETOPOLOGY, "set_start: the graph has no segments");
+        return gnn__error(GNN_ETOPOLOGY, "gnn_graph_set_start: the graph has no segments");
     if (segment < 0 || segment >= graph->n_segments)
-        return gnn__error(GNN_EINVALID, "set_start: got segment %lld, the graph has %lld",
-                          (long long)segment, (long long)graph->n_segments);
+        return gnn__error(GNN_EINVALID, "gnn_graph_set_start: expected a segment 0 to %lld, got %lld",
+                          (long long)graph->n_segments - 1, (long long)segment);
     if (dst_start < -most || dst_start > most || src_start < -most || src_start > most)
         return gnn__error(GNN_EINVALID,
                           "starts %lld and %lld of segment %lld: positions must be below 2^31",

@@ -195,8 +195,8 @@ int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t 
 {
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (r < 0 || r >= hetero->n_relations)
-        return gnn__error(GNN_EINVALID, "got relation %lld, there are %lld", (long long)r,
-                          (long long)hetero->n_relations);
+        return gnn__error(GNN_EINVALID, "gnn_graph_relation: expected a relation 0 to %lld, got %lld",
+                          (long long)hetero->n_relations - 1, (long long)r);
     GNN_TRY(check_relation(hetero, r));
     return relation_of(graph, hetero, r);
 }
@@ -208,8 +208,8 @@ int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t t
     gnn_graph_t **relations = NULL;
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (type < 0 || type >= hetero->n_types)
-        return gnn__error(GNN_EINVALID, "got type %lld, there are %lld", (long long)type,
-                          (long long)hetero->n_types);
+        return gnn__error(GNN_EINVALID, "gnn_graph_towards: expected a type 0 to %lld, got %lld",
+                          (long long)hetero->n_types - 1, (long long)type);
     GNN_CHECK(gnn__new(&relations, hetero->n_relations, sizeof *relations, "relations"));
     GNN_CHECK(check_name(hetero, type));
     for (int64_t r = 0; r < hetero->n_relations; r++) {

@@ -53,8 +53,10 @@ int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_
         return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "row" : "graph");
     if (p < 0 || p >= graph->base.n_parts || i < 0 || i >= graph->n_dst)
         return gnn__error(
-            GNN_EINVALID, "got receiver %lld of part %lld, there are %lld receivers and %lld parts",
-            (long long)i, (long long)p, (long long)graph->n_dst, (long long)graph->base.n_parts);
+            GNN_EINVALID,
+            "gnn_graph_row: expected a receiver 0 to %lld of a part 0 to %lld, got %lld of %lld",
+            (long long)graph->n_dst - 1, (long long)graph->base.n_parts - 1, (long long)i,
+            (long long)p);
     const gnn__part_t *part = &graph->base.parts[p];
     const gnn__pairs_t *pairs = &part->pairs;
     const int64_t r = part->row_of ? part->row_of[i] : i, from = gnn__pairs_from(pairs, r);

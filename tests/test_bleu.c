@@ -112,7 +112,7 @@ START_TEST(invalid_utf8_and_faults)
     ck_ok(gnn_bleu(&b, 0, NULL, NULL, GNN_OFF));
     ck_bleu(&b, 0, 1, 0, 0);
     ck_fails(gnn_bleu(NULL, 0, NULL, NULL, GNN_OFF), GNN_EINVALID, "bleu is NULL");
-    ck_fails(gnn_bleu(&b, -1, NULL, NULL, GNN_OFF), GNN_EINVALID, "-1 lines");
+    ck_fails(gnn_bleu(&b, -1, NULL, NULL, GNN_OFF), GNN_EINVALID, "count = -1");
     ck_fails(gnn_bleu(&b, 1, NULL, references, GNN_OFF), GNN_EINVALID, "NULL");
     ck_fails(gnn_bleu(&b, 2, (const char *[]){"a", NULL}, references, GNN_OFF), GNN_EINVALID,
              "line 1 is NULL");

@@ -246,7 +246,7 @@ START_TEST(a_checkpoint_of_another_model_is_refused)
     refuses(HIDDEN, 0.3, GNN_ADAM, 0.03, NULL, GNN_EINVALID, "another optimizer");
     refuses(HIDDEN, 0.3, GNN_ADAM, 0.02, "watch loss", GNN_EINVALID, "now they are watch loss");
     ck_ok(gnn_safetensors_write(in_folder("c"), 0, NULL, 0, NULL));
-    refuses(HIDDEN, 0.3, GNN_ADAM, 0.02, NULL, GNN_EFORMAT, "no checkpoint");
+    refuses(HIDDEN, 0.3, GNN_ADAM, 0.02, NULL, GNN_EFORMAT, "not a checkpoint");
     unlink(in_folder("c"));
     refuses(HIDDEN, 0.3, GNN_ADAM, 0.02, NULL, GNN_EIO, "c: ");
     remove_folder();
@@ -319,11 +319,11 @@ START_TEST(a_forged_file_with_a_valid_checksum_is_refused)
         const char *left_out, *checksum;
         int code;
         const char *words;
-    } cases[] = {{"weights", 5, NAN, "", NULL, GNN_ENUMERIC, "number 5 of \"weights\""},
+    } cases[] = {{"weights", 5, NAN, "", NULL, GNN_ENUMERIC, "element 5 of \"weights\""},
                  {"best", 2, INFINITY, "", NULL, GNN_ENUMERIC, "\"best\""},
                  {"integers", 3, 0, "", NULL, GNN_EFORMAT, "count from 1"},
                  {"integers", 4, -1, "", NULL, GNN_EFORMAT, "is -1"},
-                 {"integers", 5, 9e18, "", NULL, GNN_EFORMAT, "number 5"},
+                 {"integers", 5, 9e18, "", NULL, GNN_EFORMAT, "element 5"},
                  {"", 0, 0, "moments.second", NULL, GNN_EFORMAT, "moments.second"},
                  {"", 0, 0, "integers", NULL, GNN_EFORMAT, "integers"},
                  {"", 0, 0, "", "0123456789abcdef", GNN_EFORMAT, "damaged"}};

@@ -46,12 +46,12 @@ END_TEST
 static const struct {
     const char *text, *words;
 } bad_texts[] = {
-    {"2\n1 0\n0 0\n", "ends where a graph"},
+    {"2\n1 0\n0 0\n", "ends where the count of a graph"},
     {"1\n2 0\n0 1 1\n", "ends where a node"},
-    {"1\n2 0\n0 1 2\n0 0\n", "line 3, column 3: a neighbour's number is 2, expected is 0 to 1"},
+    {"1\n2 0\n0 1 2\n0 0\n", "line 3, column 3: a neighbour id is 2, expected 0 to 1"},
     {"1\n2 0\n0 2 1\n0 0\n", "ends where a neighbour"},
     {"1\n1 0\n0 0\n1 1\n", "a line after the last of 1 graphs"},
-    {"1\n0 0\n", "a number of nodes is 0"},
+    {"1\n0 0\n", "a count of nodes is 0"},
     {"1\n2 0\n0 0 1.5\n0 0\n", "0 attributes, the nodes before have 1"},
     {"1\n2 0\n0 0\n0 0 1.5\n", "the nodes before have 0 attributes"},
     {"1\n1 0 5\n0 0\n", "more than is expected"},
@@ -108,13 +108,13 @@ static const struct {
     {"A", "1, 8\n", "node 8, there are 1 to 7"},
     {"A", "1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n1, 5\n", "leaves the segment"},
     {"A", "1\n", "A: line 1"},
-    {"A", "1, 2, 0.5\n", "A: line 1, column 3: two nodes are expected, \"0.5\" came too"},
-    {"graph_labels", "1, 2\n1, 2\n1, 2\n", "graph_labels: line 1: one number is expected, 2 came"},
-    {"node_labels", "1, 2\n1\n", "node_labels: line 2: 1 numbers, the lines before have 2"},
-    {"graph_indicator", "1\n3\n", "node 2 is of graph 3, expected is 1 or 2"},
+    {"A", "1, 2, 0.5\n", "A: line 1, column 3: two nodes are expected, got \"0.5\" too"},
+    {"graph_labels", "1, 2\n1, 2\n1, 2\n", "graph_labels: line 1: one value is expected, got 2"},
+    {"node_labels", "1, 2\n1\n", "node_labels: line 2: 1 values, the lines before have 2"},
+    {"graph_indicator", "1\n3\n", "node 2 is of graph 3, expected 1 or 2"},
     {"graph_indicator", "0\n1\n", "numbered from 1"},
-    {"graph_labels", "1\n2\n", "graph_labels: 2 lines, expected are 3"},
-    {"node_attributes", "1\n2\n", "node_attributes: 2 lines, expected are 7"},
+    {"graph_labels", "1\n2\n", "graph_labels: 2 lines, expected 3"},
+    {"node_attributes", "1\n2\n", "node_attributes: 2 lines, expected 7"},
 };
 
 START_TEST(wrong_tu_folders_are_refused)
@@ -419,7 +419,7 @@ static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model,
     ck_fails(gnn_source_graph_inputs(source, 0, (int64_t[]){0}, &inputs), GNN_EINVALID,
              "a batch of 0 graphs");
     ck_fails(gnn_source_graph_inputs(source, 2, (int64_t[]){0, 6}, &inputs), GNN_EINVALID,
-             "graph 6, the set has 6");
+             "graph 6, expected 0 to 5");
     ck_fails(gnn_source_graph_inputs(source, 1, NULL, &inputs), GNN_EINVALID, "graphs is NULL");
     gnn_source_free(source);
 }

@@ -88,7 +88,7 @@ START_TEST(wrong_curves_are_refused)
     gnn_curve_t curve = {.y = y, .count = 2, .panel = 1};
     gnn_curves_t all = {.curves = &curve, .n_curves = 1};
     FILE *file = tmpfile();
-    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "has panel 1, there are 1");
+    ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "has panel 1, expected 0 to 0");
     curve.panel = 0;
     curve.x = falling;
     ck_fails(gnn_svg_curves(file, &all), GNN_EINVALID, "expected increasing x");

@@ -94,7 +94,7 @@ START_TEST(sparse_rows_are_normalised)
     const gnn_real_t want[4] = {(gnn_real_t)0.25, (gnn_real_t)0.75, 1, 1};
     ck_assert_mem_eq(gnn_data_sparse(data)->values, want, sizeof want);
     gnn_data_free(data);
-    ck_fails(gnn_data_row_normalise(NULL), GNN_EINVALID, "no data set");
+    ck_fails(gnn_data_row_normalise(NULL), GNN_EINVALID, "data is NULL");
 }
 END_TEST
 
@@ -118,7 +118,7 @@ START_TEST(rows_are_scaled_to_length_one)
     gnn_data_x(data)->data[2] = (gnn_real_t)INFINITY;
     ck_fails(gnn_data_row_unit(data), GNN_ENUMERIC, "the squared features of node 1 add up to inf");
     gnn_data_free(data);
-    ck_fails(gnn_data_row_unit(NULL), GNN_EINVALID, "no data set");
+    ck_fails(gnn_data_row_unit(NULL), GNN_EINVALID, "data is NULL");
 }
 END_TEST
 

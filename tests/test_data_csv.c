@@ -103,8 +103,8 @@ static const struct {
     {"0,1\n1,1\n2,1\n3,1\n4,1\n", GNN_EFORMAT, "the first column counts the lines from 0"},
     {"1,1\n2,1\n3,1\n4,1\n5,1\n", GNN_EFORMAT, "the first column counts the lines from 1"},
     {"id,a\nx,1\ny,1\nz,1\nu,1\nv,1\n", GNN_EFORMAT,
-     "line 2, column 1: column \"id\" holds ids of nodes: the number of a node is expected, as the "
-     "edges name it, \"x\" came"},
+     "line 2, column 1: column \"id\" holds ids of nodes: the id of a node is expected, as the "
+     "edges name it, got \"x\""},
     {"id,a\n0,1\n1,1\n2,1\n2,1\n4,1\n", GNN_EFORMAT, "column \"id\" names node 2 in two lines"},
     {"id,a\n1,1\n2,1\n3,1\n4,1\n5,1\n", GNN_EFORMAT, "of node 5, ids are 0 to 4"},
     {"id,a\n0,1\n1,1\n2,1\n3,1\n", GNN_ESHAPE, "x.csv: 4 nodes, links has 5"},
@@ -114,8 +114,8 @@ static const struct {
     {"a,b,label\n1,1,0\n1,1,0\n1,1,0\n1,1,0\n1,1,0\n", GNN_EFORMAT,
      "a column of features is called \"label\""},
     {"a,b\n0,1,1\n1,1,1\n2,1,1\n3,1,1\n4,1,1\n", GNN_EFORMAT, "the first line names 2 columns"},
-    {"id,a\n", GNN_EFORMAT, "no numbers stand"},
-    {"1,5;2,5\n1,5;2,5\n", GNN_EFORMAT, "a number is expected, \"1,5\" came"},
+    {"id,a\n", GNN_EFORMAT, "no values after"},
+    {"1,5;2,5\n1,5;2,5\n", GNN_EFORMAT, "a number is expected, got \"1,5\""},
     {"id,a\n0,1\n1,1\n2,1\n3,1\n99999999999999999999,1\n", GNN_EFORMAT, "is too large"},
 };
 
@@ -168,7 +168,7 @@ static const struct {
     int code;
     const char *words;
 } bad_labels[] = {
-    {"0 2\n1 1\n2 0\n3 0\n4 1\n", GNN_EFORMAT, "classes stand in one column"},
+    {"0 2\n1 1\n2 0\n3 0\n4 1\n", GNN_EFORMAT, "classes have one column"},
     {"0,2\n1,1\n2,0\n3,0\n4,1\n", GNN_EFORMAT, "the first column counts the lines from 0"},
     {"id,label\n5,1\n0,0\n1,1\n7,0\n-1,0\n", GNN_EFORMAT, "of node -1, ids are 0 to 7"},
     {"id,y\n4,0.5\n0,1.5\n", GNN_ESHAPE, "ids of 2 nodes, 5 are expected"},

@@ -11,9 +11,9 @@ static const struct {
     {INT64("adj_indptr", 5, 0, 3, 1, 3, 5), GNN_EFORMAT, "adj_indptr: falls from 3 to 1 at row 1"},
     {INT64("adj_indptr", 5, 0, 1, 3, 3, 4), GNN_EFORMAT, "adj_indptr: ends at 4, adj_indices holds 5"},
     {INT64("adj_indptr", 5, 0, 1, 3, 3, INT64_MAX), GNN_EFORMAT, "ends at 9223372036854775807"},
-    {INT64("adj_indptr", 4, 0, 1, 3, 5), GNN_EFORMAT, "adj_indptr: 4 numbers, expected 5 for 4 rows"},
+    {INT64("adj_indptr", 4, 0, 1, 3, 5), GNN_EFORMAT, "adj_indptr: 4 values, expected 5 for 4 rows"},
     {FLOAT32("adj_indptr", 5, 0, 1, 3, 3, 5), GNN_EFORMAT,
-     "adj_indptr: whole numbers are expected, its type is float32"},
+     "adj_indptr: integers are expected, its type is float32"},
     {MATRIX("adj_indptr", GNN_DTYPE_INT64, int64_t, 1, 5, 0, 1, 3, 3, 5), GNN_EFORMAT,
      "adj_indptr: 2 dimensions, expected 1"},
     {{.name = "adj_indptr", .ndim = -1}, GNN_EFORMAT, "the array adj_indptr is missing"},
@@ -27,17 +27,17 @@ static const struct {
      "column 9223372036854775807"},
     {INT64("adj_shape", 2, 4, 5), GNN_EFORMAT, "adj_shape: 4 x 5 is not square"},
     {INT64("adj_shape", 2, 5, 5), GNN_EFORMAT, "adj_shape: 5 rows, the set has 4 nodes"},
-    {INT64("adj_shape", 1, 4), GNN_EFORMAT, "adj_shape: 1 numbers, expected 2"},
+    {INT64("adj_shape", 1, 4), GNN_EFORMAT, "adj_shape: 1 values, expected 2"},
     {INT64("adj_shape", 2, 4, (int64_t)1 << 40), GNN_EFORMAT, "adj_shape: 1099511627776 columns"},
     {INT64("adj_shape", 2, -4, 4), GNN_EFORMAT, "adj_shape: -4 rows"},
-    {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 numbers, adj_indices holds 5"},
+    {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 values, adj_indices holds 5"},
     {INT64("attr_indptr", 5, 0, 2, 3, 2, 4), GNN_EFORMAT, "attr_indptr: falls from 3 to 2 at row 2"},
     {INT32("attr_indices", 4, 0, 3, 1, 0), GNN_EFORMAT,
      "attr_indices: column 3 at position 1 (row 0), there are 3 columns"},
     {INT64("attr_shape", 2, 3, 3), GNN_EFORMAT, "attr_shape: 3 rows, the set has 4 nodes"},
     {{.name = "attr_data", .ndim = -1}, GNN_EFORMAT, "the array attr_data is missing"},
     {{.name = "attr_indptr", .ndim = -1}, GNN_EFORMAT, "there are no features"},
-    {FLOAT32("attr_data", 3, 1, 3, -2), GNN_EFORMAT, "attr_data: 3 numbers, attr_indices holds 4"},
+    {FLOAT32("attr_data", 3, 1, 3, -2), GNN_EFORMAT, "attr_data: 3 values, attr_indices holds 4"},
     {FLOAT32("attr_data", 4, 1, 3, NAN, 1), GNN_ENUMERIC, "attr_data: nan at row 1, column 1"},
     {FLOAT32("attr_data", 4, 1, -INFINITY, 2, 1), GNN_ENUMERIC, "attr_data: -inf at row 0, column 2"},
     {INT32("labels", 3, 0, 2, 2), GNN_EFORMAT, "adj_shape: 4 rows, the set has 3 nodes"},
@@ -55,9 +55,9 @@ static const struct {
     {{"val_mask", GNN_DTYPE_BOOL, 2, {0, 4}, 0, NULL}, GNN_EFORMAT, "val_mask: its shape is 0 x 4"},
     {BOOL("test_mask", 4, 0, 0, 0, 1), GNN_EFORMAT,
      "test_mask: split 0 takes node 3, which has no label"},
-    {FLOAT32("test_mask", 4, 0, 0, 1, 0), GNN_EFORMAT, "test_mask: whole numbers"},
+    {FLOAT32("test_mask", 4, 0, 0, 1, 0), GNN_EFORMAT, "test_mask: integers"},
     {INT32("attr_indices", 4, 0, 0, 1, 0), GNN_EFORMAT,
-     "attr_indices: column 0 stands twice in row 0"},
+     "attr_indices: column 0 is given twice in row 0"},
     {INT32("y", 4, 0, 1, 0, 1), GNN_EFORMAT, "labels and y: one of the two is expected"},
     {MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 1, 1, 2, 3, 4), GNN_EFORMAT,
      "x and attr_indptr: one of the two is expected"},
@@ -133,8 +133,8 @@ START_TEST(objects_in_place_of_numbers_are_named)
     put_npy(&npy, 1, "{'descr': '|O', 'fortran_order': False, 'shape': (), }", "pickle", 6);
     put_zip(&b, &(zip_entry_t){.name = "labels.npy", .data = npy.at, .size = npy.n}, 1);
     ck_fails(gnn_data_open(&data, write_bytes("o.npz", b.at, b.n)), GNN_EFORMAT,
-             "o.npz: labels: holds no plain numbers (its type is '|O')");
-    ck_fails(gnn_data_open(NULL, in_folder("o.npz")), GNN_EINVALID, "no place");
+             "o.npz: labels: holds no plain values (its type is '|O')");
+    ck_fails(gnn_data_open(NULL, in_folder("o.npz")), GNN_EINVALID, "data is NULL");
 }
 END_TEST
 

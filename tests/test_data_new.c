@@ -182,11 +182,11 @@ START_TEST(wrong_arrays_are_refused)
     BAD(GNN_ESHAPE, "have 4 rows, the graph has 5", config.x = &shorter);
     BAD(GNN_EINVALID, "both given", config.sparse = &sparse);
     gnn_split_t *bad = split_of(NULL, NULL, unlabelled);
-    BAD(GNN_EINVALID, "the test of split 0 takes node 3, which has no label", config.split = bad);
+    BAD(GNN_EINVALID, "split 0 has node 3, whose label is -1, in its test part", config.split = bad);
     BAD(GNN_EINVALID, "class 1", config.class_names = ((const char *const[]){"a", "", "c"}));
-    ck_fails(gnn_data_new(&data, NULL), GNN_EINVALID, "no config");
+    ck_fails(gnn_data_new(&data, NULL), GNN_EINVALID, "config is NULL");
     const gnn_data_config_t plain = plain_config();
-    ck_fails(gnn_data_new(NULL, &plain), GNN_EINVALID, "no place");
+    ck_fails(gnn_data_new(NULL, &plain), GNN_EINVALID, "data is NULL");
     gnn_split_free(bad);
 }
 END_TEST
@@ -321,11 +321,11 @@ START_TEST(files_that_cannot_be_mapped)
              "a.npy: declares 4 int64 (32 bytes), the file holds 24");
     ck_assert(!owner.release && !array.data);
     ck_fails(gnn_npy_map(&array, &owner, write_text("a.npy", "x")), GNN_EFORMAT,
-             "1 bytes are no .npy");
+             "1 bytes are not a .npy");
     ck_fails(gnn_npy_map(&array, &owner, write_text("a.npy", "not a numpy array")), GNN_EFORMAT,
              "magic");
     ck_fails(gnn_npy_map(&array, &owner, in_folder("nothing.npy")), GNN_EIO, "nothing.npy");
-    ck_fails(gnn_npy_map(&array, NULL, "a"), GNN_EINVALID, "no place for the owner");
+    ck_fails(gnn_npy_map(&array, NULL, "a"), GNN_EINVALID, "owner is NULL");
 #define HEADED(text) "\x93NUMPY\1\0" text
     ck_fails(
         gnn_npy_map(

@@ -239,8 +239,8 @@ static const struct {
     int code;
 } wrong_slots[] = {
     {"edges", "edge_index:loops", "there is no operation \"loops\" on edges", GNN_EFORMAT},
-    {"edges", "edge_index:type=1", "need the types of the edges", GNN_EINVALID},
-    {"carried", "edge_index", "names no operation on edges", GNN_EFORMAT},
+    {"edges", "edge_index:type=1", ".type of the edges is NULL", GNN_EINVALID},
+    {"carried", "edge_index", "expected EDGES:OPERATION", GNN_EFORMAT},
     {"edges", "edges:reverse", "no edges \"edges\" are given", GNN_ENOTFOUND}};
 
 START_TEST(an_unknown_operation_on_edges_is_refused)

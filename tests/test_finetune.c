@@ -147,7 +147,7 @@ START_TEST(pairs_of_texts)
     ck_ok(gnn_pretrained_classify(t.p, t.context, &one, &z));
     ck_assert_mem_ne(pairs, alone, sizeof pairs);
     ck_fails(gnn_pretrained_classify_pairs(t.p, t.context, &one, &few, &out), GNN_EINVALID,
-             "make no pairs");
+             "expected equal counts");
     ck_fails(gnn_pretrained_classify_pairs(t.p, t.context, &one, NULL, &out), GNN_EINVALID, "second");
     gnn_pretrained_batch_free(batch);
     gnn_tokens_free(tokens);
@@ -314,7 +314,7 @@ START_TEST(bad_settings_are_named)
              GNN_EINVALID, "1 classes, from 2");
     ck_fails(gnn_pretrained_open_classes(&p, t.context, test_folder,
                                          &(gnn_classes_config_t){.count = 2, .dropout = 1}),
-             GNN_EINVALID, "dropout is 1");
+             GNN_EINVALID, ".dropout = 1");
     ck_fails(gnn_pretrained_open_classes(
                  &p, t.context, test_folder,
                  &(gnn_classes_config_t){.count = 2, .names = (const char *const[]){"a", NULL}}),
@@ -325,7 +325,7 @@ START_TEST(bad_settings_are_named)
     ck_fails(gnn_source_of_texts(&source, t.p, &(gnn_labelled_texts_t){task.texts, NULL}, NULL, NULL),
              GNN_EINVALID, "without labels");
     ck_assert_ptr_null(source);
-    ck_fails(gnn_pretrained_groups(t.p, 2, 0, &groups, &n), GNN_EINVALID, "decay 2");
+    ck_fails(gnn_pretrained_groups(t.p, 2, 0, &groups, &n), GNN_EINVALID, "decay = 2");
     ck_fails(gnn_pretrained_classify(t.p, t.context, &task.texts, &out), GNN_ESHAPE, "8 x 2");
     ck_fails(gnn_pretrained_save(t.p, "/proc/none/folder"), GNN_EIO, "cannot be made");
     close_tuned(&t);

@@ -381,17 +381,17 @@ START_TEST(invalid_settings_are_refused)
              GNN_EUNSUPPORTED, "no tokenizer");
     ck_fails(gnn_generate(&(gnn_writer_t){0}, context, &prompts, NULL, &w), GNN_EINVALID,
              "neither .pretrained nor .model");
-    ck_fails(refused(&empty, (gnn_generation_t){0}), GNN_EINVALID, "beginning 1 has no tokens");
+    ck_fails(refused(&empty, (gnn_generation_t){0}), GNN_EINVALID, "prompt 1 has no tokens");
     ck_fails(refused(&bare, (gnn_generation_t){0}), GNN_EINVALID, "ids is NULL");
-    ck_fails(refused(&none, (gnn_generation_t){0}), GNN_EINVALID, "0 beginnings");
-    ck_fails(refused(&full, (gnn_generation_t){0}), GNN_ESHAPE, "40 tokens, the model takes 40");
+    ck_fails(refused(&none, (gnn_generation_t){0}), GNN_EINVALID, "0 prompts, expected 1 to");
+    ck_fails(refused(&full, (gnn_generation_t){0}), GNN_ESHAPE, "40 tokens, expected at most 39");
     ck_fails(refused(&prompts, (gnn_generation_t){.length = -1}), GNN_EINVALID, ".length = -1");
     ck_fails(refused(&prompts, (gnn_generation_t){.stop = &stop, .n_stop = 1}), GNN_EINVALID,
              "tokenizer");
     ck_fails(refused(&prompts, (gnn_generation_t){.beams = 2, .temperature = 1}), GNN_EUNSUPPORTED,
              "beam search");
     ck_fails(refused(&prompts, (gnn_generation_t){.beams = 2, .samples = 3}), GNN_EINVALID,
-             ".samples = 3 of 2 beams");
+             ".samples = 3, expected at most .beams = 2");
     gnn_written_free(NULL);
 }
 END_TEST

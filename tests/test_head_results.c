@@ -101,9 +101,9 @@ START_TEST(masked_tokens_match_the_pipeline)
     }
     gnn_fills_free(fills);
     ck_fails(gnn_pretrained_fill(t.p, t.context, &(gnn_texts_t){1, &plain, NULL}, 3, &fills),
-             GNN_EINVALID, "text 0 has no mask");
+             GNN_EINVALID, "text 0 has no mask token");
     ck_assert_ptr_null(fills);
-    ck_fails(gnn_pretrained_fill(t.p, t.context, &t.texts, 0, &fills), GNN_EINVALID, "0 tokens");
+    ck_fails(gnn_pretrained_fill(t.p, t.context, &t.texts, 0, &fills), GNN_EINVALID, "top = 0");
     close_published(&t);
 }
 END_TEST
@@ -127,7 +127,7 @@ START_TEST(answers_match_the_pipeline)
     }
     gnn_answers_free(answers);
     ck_fails(gnn_pretrained_answer(t.p, t.context, &t.texts, &t.texts, 0, 0, &answers),
-             GNN_EINVALID, "0 answers");
+             GNN_EINVALID, "top = 0");
     close_published(&t);
 }
 END_TEST

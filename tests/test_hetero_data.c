@@ -349,7 +349,7 @@ START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
     ck_assert_ptr_eq(gnn_data_graph_at(data, 0), few);
     ck_ok(gnn_data_graphs_set(data, 0, NULL));
     ck_assert_int_eq(gnn_data_graph_count(data), 0);
-    ck_fails(gnn_data_save(data, "never.npz"), GNN_EUNSUPPORTED, "array x.author is on no place");
+    ck_fails(gnn_data_save(data, "never.npz"), GNN_EUNSUPPORTED, "array x.author has rows per type");
     for (int t = 0; t < 2; t++)
         gnn_graph_free(p.graphs[t]);
     gnn_model_free(model);

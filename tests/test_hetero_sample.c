@@ -337,7 +337,7 @@ START_TEST(invalid_draws_are_refused)
     ck_ok(gnn_hetero_sample_new(&s, sampler));
     ck_assert_ptr_null(gnn_hetero_sample_graph(s, 0));
     ck_fails(gnn_hetero_sample_draw(s, NULL, 3, 1, twice, 0, 0), GNN_EINVALID,
-             "got type 3, there are 3");
+             "expected a type 0 to 2, got 3");
     ck_fails(gnn_hetero_sample_draw(s, NULL, 1, 0, twice, 0, 0), GNN_EINVALID,
              "the count of nodes, got 0");
     ck_fails(gnn_hetero_sample_draw(s, NULL, 2, 6, twice, 0, 0), GNN_EINVALID,

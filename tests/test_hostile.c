@@ -247,7 +247,7 @@ START_TEST(columns_need_numbers)
     const gnn_array_t wide = INT64("attr_shape", 2, 4, 1 << 30);
     gnn_data_t *data;
     ck_fails(gnn_data_open(&data, write_tiny(1, &wide)), GNN_EFORMAT,
-             "1073741824 columns for 4 stored numbers");
+             "1073741824 columns for 4 stored values");
 }
 END_TEST
 

@@ -152,7 +152,7 @@ START_TEST(ids_are_dense)
     page_t p = {0};
     say(&p, "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"a\", \"vocab\": {\"a\": 0, "
             "\"b\": 16777215}}}");
-    ck_no_tokenizer("v.json", &p, GNN_EFORMAT, "token \"b\" has the number 16777215");
+    ck_no_tokenizer("v.json", &p, GNN_EFORMAT, "token \"b\" has the id 16777215");
     say(&p, "{\"added_tokens\": [{\"id\": 16777215, \"content\": \"c\"}], " MODEL "}");
     ck_no_tokenizer("v.json", &p, GNN_EUNSUPPORTED, "has the id 16777215, 2 is expected");
     say(&p, "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"a\", \"vocab\": {\"a\": 0, "

@@ -359,7 +359,7 @@ START_TEST(importance_is_the_gradient_of_gates)
         ck_assert_double_eq_tol(found[k], batched[k], GNN_DOUBLE ? 1e-12 : 1e-5);
     }
     int64_t step;
-    ck_fails(gnn_gates_place(gates, 4, &step, NULL), GNN_EINVALID, "head 4 of 4");
+    ck_fails(gnn_gates_place(gates, 4, &step, NULL), GNN_EINVALID, "head 4, expected 0 to 3");
     gnn_gates_free(gates);
     gnn_gates_free(NULL);
     close_small(&o);
@@ -400,9 +400,9 @@ START_TEST(metrics_with_masked_heads_match)
     for (int k = 0; k < LAYERS; k++)
         ck_assert_double_eq_tol(length[k], 1, 1e-6);
     ck_fails(gnn_gates_importance(gates, NULL, GNN_TRAIN, GNN_ON, importance), GNN_EINVALID,
-             "no source");
+             "source is NULL");
     ck_fails(gnn_gates_metric(gates, source, 3, GNN_METRIC_ACCURACY, NULL, &value), GNN_EINVALID,
-             "part 3");
+             "part = 3, expected GNN_TRAIN");
     gnn_source_free(source);
     gnn_gates_free(gates);
     close_small(&o);
@@ -418,7 +418,7 @@ START_TEST(models_without_attention_are_refused)
     ck_ok(gnn_model_new(&model, context, 1, (gnn_layer_config_t[]){GNN_GCN(.in = 3, .out = 2)}));
     ck_fails(gnn_gates_new(&gates, context, model), GNN_EUNSUPPORTED,
              "no layer of the model attends");
-    ck_fails(gnn_gates_new(&gates, context, NULL), GNN_EINVALID, "no model");
+    ck_fails(gnn_gates_new(&gates, context, NULL), GNN_EINVALID, "model is NULL");
     gnn_model_free(model);
     gnn_context_free(context);
 }

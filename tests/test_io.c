@@ -180,7 +180,7 @@ static const struct {
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}",
      "more than 8 dimensions"},
     {"{'descr': '<i4', 'fortran_order': False}", "'shape' is missing"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}", "stands twice"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}", "is given twice"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", "unknown key 'x'"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3)} + 1", "nothing after"},
     {"{'descr': '<i4' 'fortran_order': False, 'shape': (2, 3)}", "',' or '}'"},
@@ -225,8 +225,8 @@ static void refuse_entry(const void *data, size_t n, const char *words)
 
 START_TEST(npz_bad_prefixes)
 {
-    refuse_entry("", 0, "0 bytes are no .npy array");
-    refuse_entry("\x93NUMPY\1\0\0", 9, "9 bytes are no .npy array");
+    refuse_entry("", 0, "0 bytes are not a .npy array");
+    refuse_entry("\x93NUMPY\1\0\0", 9, "9 bytes are not a .npy array");
     refuse_entry("\x93NUMPX\1\0\2\0{}", 12, "magic");
     refuse_entry("PK\3\4........", 12, "magic");
     refuse_entry("\x93NUMPY\4\0\2\0{}", 12, "npy version 4.0");

@@ -290,9 +290,9 @@ START_TEST(values_of_another_kind_are_refused)
 {
     static const struct {
         const char *change, *expected;
-    } refused[] = {{"{\"hidden_size\": 0}", "a whole number of at least 1"},
-                   {"{\"hidden_size\": 16.5}", "a whole number of at least 1"},
-                   {"{\"num_hidden_layers\": -1}", "a whole number of at least 0"},
+    } refused[] = {{"{\"hidden_size\": 0}", "an integer of at least 1"},
+                   {"{\"hidden_size\": 16.5}", "an integer of at least 1"},
+                   {"{\"num_hidden_layers\": -1}", "an integer of at least 0"},
                    {"{\"layer_norm_eps\": 0}", "a number above 0"},
                    {"{\"layer_norm_eps\": \"small\"}", "a number above 0"},
                    {"{\"hidden_act\": 3}", "a text"}};

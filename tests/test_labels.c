@@ -223,7 +223,7 @@ START_TEST(labels_of_texts_that_are_none_of_these)
         int code;
         const char *words;
     } bad[] = {{"1,2\n0,1\n1,0\n1,1\n", GNN_EFORMAT, "2 at row 0, column 1 of integers"},
-               {"1,0\n0,1\n1\n1,1\n", GNN_EFORMAT, "1 numbers, the lines before have 2"},
+               {"1,0\n0,1\n1\n1,1\n", GNN_EFORMAT, "1 values, the lines before have 2"},
                {"0.5\nnan\n1\n2\n", GNN_ENUMERIC, "line 2, column 1"},
                {"0.5,1\n1,2\n", GNN_ESHAPE, "2 "}};
     gnn_data_t *data = opened(write_tiny(0, NULL));
@@ -329,12 +329,13 @@ START_TEST(wrong_matrix_market_is_refused)
         {HEAD "pattern general\n2 2 1\n0 1\n", GNN_EFORMAT, "index 0, 1 to 2 are expected"},
         {HEAD "pattern general\n2 2 1\n1 3\n", GNN_EFORMAT, "index 3"},
         {HEAD "pattern general\n2 2 1\n1 2 5\n", GNN_EFORMAT, "row and column are expected"},
-        {HEAD "pattern general\n2 2 3\n1 2\n", GNN_EFORMAT, "3 entries are said, 1 came"},
+        {HEAD "pattern general\n2 2 3\n1 2\n", GNN_EFORMAT,
+         "expected 3 entries, the count in the line of sizes, got 1"},
         {HEAD "pattern general\n2000000 2000000 1\n1 2\n", GNN_EFORMAT, "2000000 nodes"},
         {HEAD "pattern\n2 2 1\n1 2\n", GNN_EFORMAT, "five words"},
-        {HEAD "pattern general more\n2 2 1\n1 2\n", GNN_EFORMAT, "\"more\" came too"},
+        {HEAD "pattern general more\n2 2 1\n1 2\n", GNN_EFORMAT, "got \"more\" too"},
         {HEAD "integer general\n2 2 1\n1 2 1.5\n", GNN_EFORMAT,
-         "line 3, column 3: an integer is expected, as the first line says, \"1.5\" came"},
+         "line 3, column 3: an integer is expected, as the first line declares, got \"1.5\""},
         {HEAD "real symmetric\n2 2 2\n2 1 1\n1 2 3\n", GNN_EFORMAT,
          "line 4, column 1: entries on one side of the diagonal are expected"},
         {"2 2 1\n1 2\n", GNN_EFORMAT, "bad.mtx: a first line \"%%MatrixMarket"},

@@ -73,7 +73,7 @@ static const struct {
      "train_idx: node 6 at position 0, there are 6 nodes"},
     {3,
      {INDICES("train_idx", 1, 0), INDICES("val_idx", 2, 1, 1), INDICES("test_idx", 1, 2)},
-     "val_idx: node 1 stands twice, at position 1 too"},
+     "val_idx: node 1 is given twice, at position 1 too"},
     {3,
      {MASK("train_idx", 1, 0, 0, 1, 0, 0), INDICES("val_idx", 1, 1), INDICES("test_idx", 1, 2)},
      "train_idx: indices of nodes are expected, its type is bool: a mask is called train_mask"},

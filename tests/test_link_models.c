@@ -214,7 +214,7 @@ START_TEST(links_are_learned)
     ck_assert(metrics.average_precision > 0.7 && metrics.mrr > 0.02 &&
               metrics.hits_100 >= metrics.hits_50);
     ck_fails(gnn_source_measure_links(source, model, context, GNN_TRAIN, &metrics), GNN_EINVALID,
-             "part 0");
+             "part = 0, expected GNN_VALIDATION");
     gnn_source_free(source);
     gnn_links_free(links);
     gnn_model_free(model);
@@ -358,10 +358,10 @@ START_TEST(careless_use_of_links_is_refused)
     gnn_model_t *model = encoder("link_dot", (gnn_block_t){0});
     ck_fails(gnn_source_of_links(&source, model, other, links, NULL), GNN_ESHAPE, "30 nodes");
     ck_fails(gnn_source_of_links(&source, model, data, links, &(gnn_link_source_config_t){.size = -1}),
-             GNN_EINVALID, "batches of -1 links");
+             GNN_EINVALID, ".size = -1");
     ck_ok(gnn_source_of_links(&source, model, data, links, NULL));
     ck_fails(gnn_source_predict_pairs(source, model, context, 2, bad, good, &out), GNN_EINVALID,
-             "pair 1 is of nodes 30 and 2");
+             "pair 1 has the nodes 30 and 2");
     ck_ok(gnn_source_predict_pairs(source, model, context, 2, good, good, &out));
     const gnn_real_t before[] = {scores[0], scores[1]};
     ck_ok(gnn_source_predict_pairs(source, model, context, 2, ((int64_t[]){1, 2}), good, &out));
@@ -420,7 +420,7 @@ START_TEST(classes_of_edges_are_learned)
                   "%g, the more frequent class has %g", result.validation_metric,
                   (double)together / (double)counted);
     ck_fails(gnn_source_measure_links(source, model, context, GNN_TEST, &metrics), GNN_EINVALID,
-             "batches of classes");
+             "links with classes");
     ck_fails(gnn_source_predict_pairs(source, model, context, 1, sources, targets,
                                       &(gnn_tensor_t){score, 1, 2, 2}),
              GNN_EUNSUPPORTED, "pairs.far");

@@ -66,8 +66,7 @@ START_TEST(negatives_are_uniform_over_pairs_without_an_edge)
                 directed ? i != j && !is[i * N + j] : i < j && !is[i * N + j] && !is[j * N + i];
             const double expected = may ? (double)DRAWS / allowed : 0;
             ck_assert_msg(fabs(count[i * N + j] - expected) <= 6 * sqrt(expected),
-                          "pair %d %d came %d times, expected are %g", i, j, count[i * N + j],
-                          expected);
+                          "pair %d %d came %d times, expected %g", i, j, count[i * N + j], expected);
         }
     gnn_negatives_free(negatives);
     gnn_graph_free(graph);
@@ -158,7 +157,8 @@ START_TEST(graphs_without_negatives_are_refused)
     gnn_negatives_t *negatives = (gnn_negatives_t *)1;
     gnn_links_t *links = (gnn_links_t *)1;
     ck_ok(gnn_graph_from_edges(&graph, 2, 2, 2, all_src, all_dst));
-    ck_fails(gnn_negatives_new(&negatives, graph, GNN_OFF), GNN_EINVALID, "every pair of 2 nodes");
+    ck_fails(gnn_negatives_new(&negatives, graph, GNN_OFF), GNN_EINVALID,
+             "every pair of the graph's 2 nodes");
     ck_assert_ptr_null(negatives);
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (const int64_t[]){4}));
@@ -281,7 +281,7 @@ START_TEST(kept_edges_have_their_ids)
     gnn_links_free(links);
     ck_fails(gnn_links_split(&links, graph,
                              &(gnn_link_rule_t){.validation_share = 0.5, .test_share = 0.5}),
-             GNN_EINVALID, "add up to less than 1");
+             GNN_EINVALID, "a sum below 1");
     ck_fails(gnn_links_split(&links, graph, &(gnn_link_rule_t){.test_share = -1}), GNN_EINVALID,
              "-1");
     gnn_graph_free(graph);

@@ -69,7 +69,8 @@ START_TEST(a_model_names_the_layer)
                            (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
                                                   GNN_GAT(.in = 4, .out = 8, .heads = -3)}),
              GNN_EINVALID, "layer 1: config field .heads = -3 lies outside 0..65536");
-    ck_fails(gnn_model_new(&model, context, 0, NULL), GNN_EINVALID, "a model of 0 steps");
+    ck_fails(gnn_model_new(&model, context, 0, NULL), GNN_EINVALID,
+             "a model has 0 steps, expected at least 1");
 }
 END_TEST
 
@@ -85,7 +86,7 @@ START_TEST(steps_that_do_not_fit)
     ck_fails(gnn_model_from_steps(&model, context, 2,
                                   (gnn_step_t[]){{.name = "a", .layer = GNN_GCN(.in = 4)},
                                                  {.name = "a", .layer = GNN_GCN(.in = 4)}}),
-             GNN_EINVALID, "two steps of the name a");
+             GNN_EINVALID, "two steps have the name a");
     ck_fails(gnn_model_from_steps(&model, context, 1,
                                   (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .name = "top", .in = 4}}),
              GNN_EINVALID, "step top: .in = 4 and .out = 0");
@@ -392,7 +393,7 @@ START_TEST(attention_needs_attention_layers)
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(w, 3, 1);
     ck_ok(gnn_layer_new(&layer, context, &GNN_SAGE(.in = 4)));
     ck_fails(gnn_layer_attention(layer, context, g, &(gnn_inputs_t){.x_src = &in}, &out, NULL),
-             GNN_EUNSUPPORTED, "mean has no attention weights");
+             GNN_EUNSUPPORTED, "mean computes no attention weights");
     gnn_layer_free(layer);
     gnn_graph_free(g);
 }

@@ -557,14 +557,13 @@ START_TEST(layers_without_foreign_names_are_refused)
              "PyG has no module for this layer (preset none, message linear");
     ck_fails(import_and_free(layer, GNN_NAMES_PYTORCH, "", faulty(FULL)), GNN_EUNSUPPORTED,
              "PyTorch has no module");
-    ck_fails(import_and_free(layer, (gnn_names_t)99, "", faulty(FULL)), GNN_EINVALID,
-             "convention number 99");
+    ck_fails(import_and_free(layer, (gnn_names_t)99, "", faulty(FULL)), GNN_EINVALID, ".names = 99");
     ck_fails(import_and_free(biased, GNN_NAMES_PYG, "", faulty(FULL)), GNN_EUNSUPPORTED,
              "field value.bias has no name");
     ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.wait", 0, out, 6), GNN_ENOTFOUND,
              "lin.wait");
     ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.weight", 0, out, 5), GNN_ESHAPE,
-             "lin.weight is 2 x 3, the buffer holds 5 numbers");
+             "lin.weight is 2 x 3, the buffer holds 5 values");
     gnn_layer_free(plain);
     gnn_layer_free(layer);
     gnn_layer_free(biased);

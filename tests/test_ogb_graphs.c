@@ -114,7 +114,7 @@ static const struct {
     {"raw/num-node-list.csv.gz", "3\n2\n1\n1\n", GNN_EFORMAT,
      "num-node-list: 7 nodes in all, node-feat has 8 lines"},
     {"raw/num-node-list.csv.gz", "3\n2\n1\n3\n", GNN_EFORMAT,
-     "num-node-list: line 4, column 1: 3 nodes of graph 3 behind 6 of those before, node-feat has 8 "
+     "num-node-list: line 4, column 1: 3 nodes of graph 3 after 6 of those before, node-feat has 8 "
      "lines"},
     {"raw/num-node-list.csv.gz", "3\n0\n3\n2\n", GNN_EFORMAT,
      "num-node-list: line 2, column 1: 0 nodes of graph 1, at least 1 is expected"},
@@ -123,37 +123,37 @@ static const struct {
     {"raw/num-node-list.csv.gz", "3\n2\n3\n", GNN_EFORMAT,
      "num-edge-list: 4 lines, num-node-list has 3"},
     {"raw/num-node-list.csv.gz", "3\nx\n", GNN_EFORMAT,
-     "num-node-list: line 2, column 1: a whole number is expected, \"x\" came"},
+     "num-node-list: line 2, column 1: an integer is expected, got \"x\""},
     {"raw/num-node-list.csv.gz", "\n", GNN_EFORMAT, "num-node-list: 0 nodes in all"},
     {"raw/num-node-list.csv.gz", NULL, GNN_EIO, "num-node-list.csv.gz: No such file"},
     {"raw/num-edge-list.csv.gz", "2\n1\n0\n1\n", GNN_EFORMAT,
      "num-edge-list: 4 edges in all, edge has 5 lines"},
     {"raw/num-edge-list.csv.gz", "2\n4\n0\n0\n", GNN_EFORMAT,
-     "num-edge-list: line 2, column 1: 4 edges of graph 1 behind 2 of those before, edge has 5 "
+     "num-edge-list: line 2, column 1: 4 edges of graph 1 after 2 of those before, edge has 5 "
      "lines"},
     {"raw/num-edge-list.csv.gz", "2\n-1\n0\n4\n", GNN_EFORMAT,
      "num-edge-list: line 2, column 1: -1 edges of graph 1, at least 0 is expected"},
     {"raw/num-edge-list.csv.gz", "2\n1\n2\n", GNN_EFORMAT,
      "num-edge-list: 3 lines, num-node-list has 4"},
-    {"raw/num-edge-list.csv.gz", "2\n1 1\n", GNN_EFORMAT, "line 2, column 1: a whole number"},
+    {"raw/num-edge-list.csv.gz", "2\n1 1\n", GNN_EFORMAT, "line 2, column 1: an integer"},
     {"raw/num-edge-list.csv.gz", NULL, GNN_EIO, "num-edge-list.csv.gz: No such file"},
     {"raw/edge.csv.gz", "0,1\n1,2\n1,2\n0,1\n1,0\n", GNN_EFORMAT,
      "edge: line 3, column 2: node 2, graph 1 has 2 nodes"},
     {"raw/edge.csv.gz", "0,1\n1,2\n1,0\n0,1\n-1,0\n", GNN_EFORMAT,
      "edge: line 5, column 1: node -1, graph 3 has 2 nodes"},
     {"raw/edge.csv.gz", "0,1\n1,2\n1\n0,1\n1,0\n", GNN_EFORMAT,
-     "edge: line 3: two node numbers are expected, one came"},
+     "edge: line 3: two node ids are expected, got one"},
     {"raw/edge.csv.gz", NULL, GNN_EIO, "edge.csv.gz: No such file"},
     {"raw/edge-feat.csv.gz", "1\n2\n3\n4\n", GNN_EFORMAT, "edge-feat: 4 lines, edge has 5"},
     {"raw/edge-feat.csv.gz", "1\n2\n3\nnan\n5\n", GNN_ENUMERIC, "edge-feat: line 4, column 1"},
     {"raw/node-feat.csv.gz", "1\n2\n", GNN_EFORMAT,
-     "num-node-list: line 1, column 1: 3 nodes of graph 0 behind 0 of those before, node-feat has 2 "
+     "num-node-list: line 1, column 1: 3 nodes of graph 0 after 0 of those before, node-feat has 2 "
      "lines"},
     {"raw/graph-label.csv.gz", "1\n0\n0\n", GNN_EFORMAT, "graph-label: 3 lines, num-node-list has 4"},
     {"raw/graph-label.csv.gz", "1,1\n0,0\n0,nan\n1,1\n", GNN_EUNSUPPORTED,
-     "graph-label: line 3, column 2: a number is expected, \"nan\" came"},
+     "graph-label: line 3, column 2: a number is expected, got \"nan\""},
     {"raw/graph-label.csv.gz", "1,1\n0,0\n0,\n1,1\n", GNN_EUNSUPPORTED,
-     "graph-label: line 3, column 2: a number is expected, nothing came"},
+     "graph-label: line 3, column 2: a number is expected, got nothing"},
     {"raw/graph-label.csv.gz", "1\n0\ninf\n0\n", GNN_ENUMERIC, "graph-label: line 3, column 1"},
     {"raw/graph-label.csv.gz", NULL, GNN_EIO, "graph-label.csv.gz: No such file"},
     {"split/scaffold/valid.csv.gz", "4\n", GNN_EFORMAT,
@@ -183,7 +183,7 @@ START_TEST(nodes_without_features_are_bounded_by_the_files)
     write_graphs("raw/node-feat.csv.gz", NULL);
     write_packed("many_ogb/raw/num-node-list.csv.gz", "3\n2\n1\n2000000000\n");
     ck_fails(gnn_data_open(&data, in_folder("many_ogb")), GNN_EFORMAT,
-             "line 4, column 1: 2000000000 nodes of graph 3 behind 6 of those before, edge and "
+             "line 4, column 1: 2000000000 nodes of graph 3 after 6 of those before, edge and "
              "num-node-list tell of 1061 at most");
     ck_assert_ptr_null(data);
     write_packed("many_ogb/raw/num-node-list.csv.gz", "3\n2\n1\n1000\n");

@@ -322,7 +322,7 @@ START_TEST(a_reordered_set_is_saved_in_file_order)
     check_followed(data, file);
     if (gnn_data_sparse(data))
         ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
-    ck_fails(gnn_data_reorder(NULL), GNN_EINVALID, "no data set");
+    ck_fails(gnn_data_reorder(NULL), GNN_EINVALID, "data is NULL");
     gnn_data_free(data);
     gnn_data_free(file);
 }

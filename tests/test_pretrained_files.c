@@ -43,11 +43,11 @@ START_TEST(files_in_pieces)
     write_shards("none.safetensors", NULL);
     ck_bad(GNN_EIO, "none.safetensors");
     write_shards("../b.safetensors", NULL);
-    ck_bad(GNN_EFORMAT, "is no name of a file");
+    ck_bad(GNN_EFORMAT, "is not the name of a file");
     write_text("model.safetensors.index.json", "{\"weight_map\": 3}");
     ck_bad(GNN_EFORMAT, "weight_map");
     write_text("model.safetensors.index.json", "{\"weight_map\": {\"a\": 3}}");
-    ck_bad(GNN_EFORMAT, "is no name of a file");
+    ck_bad(GNN_EFORMAT, "is not the name of a file");
     write_text("model.safetensors.index.json", "{\"weight_map\": ");
     ck_bad(GNN_EFORMAT, "model.safetensors.index.json: line 1");
     remove(in_folder("model.safetensors.index.json"));
@@ -70,18 +70,17 @@ START_TEST(bad_config)
     CK_CONFIG(CONFIG_BUT("\"bert\"", "\"wide\"", "2", "2"), GNN_EUNSUPPORTED,
               "config.json: bert: config.json: \"hidden_size\" is \"wide\"");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "null", "2", "2"), GNN_EUNSUPPORTED, "hidden_size");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "8.5", "2", "2"), GNN_EUNSUPPORTED, "whole number");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8.5", "2", "2"), GNN_EUNSUPPORTED, "an integer");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "-8", "2", "2"), GNN_EUNSUPPORTED, "-8");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "16", "2", "2"), GNN_ESHAPE, "11 x 8");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "1000000000", "2", "2"), GNN_ESHAPE, "parameters");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "3", "2"), GNN_ESHAPE, "3");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "3"), GNN_ENOTFOUND, "encoder.layer.2.");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1"), GNN_EFORMAT, "belongs to nothing");
-    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1e9"), GNN_EUNSUPPORTED,
-              "a whole number of at least 0");
+    CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1e9"), GNN_EUNSUPPORTED, "an integer of at least 0");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "1000000000"), GNN_EFORMAT, "from 0 to 1000");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "2", "[]"), GNN_EUNSUPPORTED,
-              "number of at least 0 is expected");
+              "integer of at least 0 is expected");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8", "0", "2"), GNN_EUNSUPPORTED,
               "\"num_attention_heads\" is 0");
     CK_CONFIG("{\"model_type\": \"bert\", \"model_type\": \"bert\"}", GNN_EFORMAT, "line 1");
@@ -319,7 +318,7 @@ START_TEST(bad_arrays)
     k = find("encoder.layer.0.attention.self.key.weight");
     bert.numbers[k][13] = (float)NAN;
     write_weights();
-    ck_bad(GNN_ENUMERIC, "number 13 is");
+    ck_bad(GNN_ENUMERIC, "element 13 is");
 }
 END_TEST
 

@@ -327,9 +327,9 @@ START_TEST(bad_batches)
     CK_BATCH(GNN_ESHAPE, "id 11", .count = 1, .lengths = &one, .ids = &far);
     ck_assert_ptr_null(batch);
     ck_fails(gnn_pretrained_batch_new(&batch, NULL, NULL), GNN_EINVALID, "pretrained");
-    ck_fails(gnn_pretrained_batch_new(NULL, p, NULL), GNN_EINVALID, "place");
+    ck_fails(gnn_pretrained_batch_new(NULL, p, NULL), GNN_EINVALID, "batch is NULL");
     gnn_pretrained_free(p);
-    ck_fails(gnn_pretrained_open(NULL, context, test_folder), GNN_EINVALID, "place");
+    ck_fails(gnn_pretrained_open(NULL, context, test_folder), GNN_EINVALID, "pretrained is NULL");
     ck_fails(gnn_pretrained_open(&p, context, NULL), GNN_EINVALID, "folder");
     ck_fails(gnn_pretrained_open(&p, NULL, test_folder), GNN_EINVALID, "context");
     ck_fails(gnn_pretrained_open(&p, context, "/nowhere"), GNN_EIO, "/nowhere");

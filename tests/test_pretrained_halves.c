@@ -288,7 +288,7 @@ START_TEST(non_finite_weights)
     write_weights();
     ck_fails(gnn_pretrained_open_with(&p, context, test_folder,
                                       &(gnn_pretrained_config_t){.keep_16_bits = GNN_ON}),
-             GNN_ENUMERIC, "number 5");
+             GNN_ENUMERIC, "element 5");
     ck_assert_ptr_null(p);
 }
 END_TEST

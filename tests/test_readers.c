@@ -234,7 +234,7 @@ START_TEST(a_comma_locale_changes_nothing)
     ck_ok(gnn_data_add_csv(data, write_text("x.csv", "1.5;1\n2.5;2e-1\n"), NULL));
     ck_assert(feature(data, 1, 0) == 2.5 && feature(data, 1, 1) == (double)(gnn_real_t)0.2);
     ck_fails(gnn_data_add_csv(data, write_text("x.csv", "1,5;1\n2,5;2\n3;4\n"), NULL), GNN_EFORMAT,
-             "x.csv: line 1, column 1: a number is expected, \"1,5\" came");
+             "x.csv: line 1, column 1: a number is expected, got \"1,5\"");
     gnn_data_free(data);
     setlocale(LC_NUMERIC, "C");
 }
@@ -279,8 +279,8 @@ START_TEST(standardised_over_training_nodes)
             ck_assert(fabs(feature(data, i, c) - expected[i][c]) < 1e-5);
     memset((uint8_t *)gnn_data_mask(data, GNN_TRAIN, 0), 0, 4);
     ck_fails(gnn_data_standardise(data, 0), GNN_EINVALID, "no training nodes");
-    ck_fails(gnn_data_standardise(data, 1), GNN_EINVALID, "split 1, there are 1");
-    ck_fails(gnn_data_standardise(NULL, 0), GNN_EINVALID, "no data set");
+    ck_fails(gnn_data_standardise(data, 1), GNN_EINVALID, "split 1, expected 0 to 0");
+    ck_fails(gnn_data_standardise(NULL, 0), GNN_EINVALID, "data is NULL");
     gnn_data_free(data);
 }
 END_TEST
@@ -306,8 +306,8 @@ START_TEST(saved_sets_open)
     saved_and_back(three_columns());
     saved_and_back(opened(write_text("a.edges", "0 1\n")));
     gnn_data_t *data = opened(in_folder("a.edges"));
-    ck_fails(gnn_data_save(data, NULL), GNN_EINVALID, "no path");
-    ck_fails(gnn_data_save(NULL, "x"), GNN_EINVALID, "no data set");
+    ck_fails(gnn_data_save(data, NULL), GNN_EINVALID, "path is NULL");
+    ck_fails(gnn_data_save(NULL, "x"), GNN_EINVALID, "data is NULL");
     gnn_data_free(data);
 }
 END_TEST

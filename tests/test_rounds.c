@@ -316,7 +316,7 @@ START_TEST(models_are_refused_by_name)
     ck_assert_ptr_nonnull(strstr(refused(of_input, 2), "\"x\" is an input"));
     ck_assert_ptr_nonnull(strstr(refused(half, 3), "both or neither"));
     ck_assert_ptr_nonnull(strstr(refused(still, 3), "no step before it depends"));
-    ck_assert_ptr_nonnull(strstr(refused(nested, 4), "step inner is a loop inside a loop"));
+    ck_assert_ptr_nonnull(strstr(refused(nested, 4), "has the loop step inner"));
     ck_assert_ptr_nonnull(strstr(refused(wide, 3), "columns of a carried value"));
     ck_assert_ptr_nonnull(strstr(refused(negative, 3), "expected 0 to 1000000"));
 }
@@ -343,9 +343,10 @@ START_TEST(runs_are_refused_by_name)
         {.kind = GNN_STEP_AT, .name = "part", .graph = 1},
         {.kind = GNN_STEP_VIEW, .name = "two of three", .rows = 2},
         {.kind = GNN_STEP_REPEAT, .name = "y", .graph = 1, .each_segment = GNN_ON}};
-    fails_to_run(few, 2, GNN_ESHAPE, "3 rounds of 1 rows, the longest segment has 5");
+    fails_to_run(few, 2, GNN_ESHAPE,
+                 ".rows = 3 rounds with 1 rows per segment each, expected at least the 5 rows");
     fails_to_run(whole, 2, GNN_ETOPOLOGY, "slot 2 has no segments");
-    fails_to_run(uneven, 3, GNN_ESHAPE, "a round has 2 rows for 3 segments");
+    fails_to_run(uneven, 3, GNN_ESHAPE, "a round has 2 rows, expected a multiple of the 3 segments");
 }
 END_TEST
 

@@ -75,8 +75,8 @@ static const struct {
     {TENSOR("\"shape\":[6],\"data_offsets\":[0]}"), "data_offsets is missing or no list of two"},
     {TENSOR("\"shape\":[6],\"data_offsets\":[0,24,24]}"), "no list of two"},
     {TENSOR("\"shape\":[6],\"data_offsets\":[0,24],\"x\":1}"), "keys other than"},
-    {TENSOR("\"shape\":[6.0],\"data_offsets\":[0,24]}"), "shape: a whole number"},
-    {TENSOR("\"shape\":[-6],\"data_offsets\":[0,24]}"), "shape: a whole number"},
+    {TENSOR("\"shape\":[6.0],\"data_offsets\":[0,24]}"), "shape: an integer"},
+    {TENSOR("\"shape\":[-6],\"data_offsets\":[0,24]}"), "shape: an integer"},
     {TENSOR("\"shape\":[9223372036854775808],\"data_offsets\":[0,24]}"), "header"},
     {TENSOR("\"shape\":[4294967296,4294967296],\"data_offsets\":[0,24]}"), "does not fit"},
     {TENSOR("\"shape\":[0,4294967296,4294967296],\"data_offsets\":[0,0]}"), "does not fit"},
@@ -97,7 +97,7 @@ static const struct {
      "duplicate"},
     {TENSOR("\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"), "duplicate"},
     {"{\"__metadata__\":7}", "__metadata__: an object"},
-    {"{\"__metadata__\":{\"k\":7}}", "the value of \"k\" is no string"},
+    {"{\"__metadata__\":{\"k\":7}}", "the value of \"k\" is not a string"},
     {"{\"__metadata__\":{\"k\":\"\\u0000\"}}", "header"},
     {"{\"__metadata__\":{\"k\":\"\\ud800\"}}", "header"},
     {"{\"__metadata__\":{\"k\":\"\xff\"}}", "header"},
@@ -128,7 +128,7 @@ START_TEST(safetensors_bad_headers)
         refused(gnn_safetensors_read, &b, NULL, GNN_EFORMAT, lengths[k].words);
     }
     refused(gnn_safetensors_read, &(bytes_t){.at = "1234567", .n = 7}, NULL, GNN_EFORMAT,
-            "begins with 8");
+            "expected at least 8");
 }
 END_TEST
 

@@ -361,7 +361,7 @@ START_TEST(invalid_batches_are_refused)
     ck_ok(gnn_source_of_data(&source, m.model, m.context, data, &config));
     ck_assert_int_eq(source->count[GNN_TRAIN], 2);
     ck_assert_int_eq(source->count[GNN_VALIDATION], 2);
-    ck_fails(source->get(source->user, GNN_TRAIN, 1, 2, &batch), GNN_EINVALID, "no batch 2");
+    ck_fails(source->get(source->user, GNN_TRAIN, 1, 2, &batch), GNN_EINVALID, "got batch 2");
     ck_ok(source->get(source->user, GNN_VALIDATION, 1, 1, &batch));
     ck_assert_int_eq(batch.inputs.n_graphs, 2);
     gnn_source_free(source);

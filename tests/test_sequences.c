@@ -425,19 +425,19 @@ START_TEST(faults)
     ck_fails(gnn_source_of_tokens(&source, NULL, &s, NULL, NULL), GNN_EINVALID, "model is NULL");
     ck_fails(gnn_source_of_tokens(&source, model, NULL, NULL, NULL), GNN_EINVALID, "train is NULL");
     ck_fails(gnn_source_of_tokens(&source, model, &s, NULL, NULL), GNN_EINVALID,
-             "to write: lengths or ids are NULL");
+             "lengths or ids of the decoder");
     ck_fails(gnn_source_of_tokens(&source, language, &s, NULL, NULL), GNN_EINVALID,
-             "sequence 1 has 1 tokens to write, expected at least 2");
+             "sequence 1 of the decoder has 1 tokens, expected at least 2");
     ck_fails(gnn_source_of_tokens(&source, language, &s, NULL,
                                   &(gnn_token_source_config_t){.tokens = -1}),
-             GNN_EINVALID, "batches of -1 tokens");
+             GNN_EINVALID, ".tokens = -1");
     ck_fails(gnn_source_of_tokens(&source, language, &s, NULL,
                                   &(gnn_token_source_config_t){.label_smoothing = 1}),
-             GNN_EINVALID, "label smoothing 1");
+             GNN_EINVALID, ".label_smoothing = 1");
     s.decoder_lengths = lengths;
     s.decoder_ids = ids;
     ck_fails(gnn_source_of_tokens(&source, model, &s, NULL, &(gnn_token_source_config_t){.window = 3}),
-             GNN_EINVALID, "pieces of 3 tokens are for a language model");
+             GNN_EINVALID, ".window = 3, expected 0");
     s.count = 0;
     ck_fails(gnn_source_of_tokens(&source, language, &s, NULL, NULL), GNN_EINVALID, "0 sequences");
     ck_fails(gnn_source_of_tokens(&source, language,

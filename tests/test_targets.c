@@ -205,7 +205,7 @@ START_TEST(edges_are_dropped_in_both_directions)
         total += drop.count;
     }
     const double share = (double)total / (20.0 * 4 * N), expected = _i ? 0.64 : 0.7;
-    ck_assert_msg(fabs(share - expected) < 0.04, "%g of the edges stay, expected are %g", share,
+    ck_assert_msg(fabs(share - expected) < 0.04, "%g of the edges stay, expected %g", share,
                   expected);
     gnn__drop_close(&drop);
     gnn__drop_close(&again);

@@ -30,7 +30,7 @@ START_TEST(words_follow_the_rules)
     ck_words("\x01tab\ttab\x7f!\r\n", "tab|tab|!");
     ck_words(" \t ", "");
     ck_words("", "");
-    ck_fails(gnn_words_split(NULL, "a"), GNN_EINVALID, "place");
+    ck_fails(gnn_words_split(NULL, "a"), GNN_EINVALID, "words is NULL");
 }
 END_TEST
 
@@ -107,14 +107,14 @@ START_TEST(corpus_bad_files)
     CK_BAD("a\x02\tx\n", "line 1: a control character in the label");
     CK_BAD(
         "0 fine\n2 what\n",
-        "bad.tsv: line 2: \"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, \"2 what\" came");
+        "bad.tsv: line 2: \"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, got \"2 what\"");
     CK_BAD("0 fine\n1\n", "line 2: ");
     CK_BAD("0 fine\n1what\n", "line 2: ");
     CK_BAD("just words\n", "line 1: ");
     gnn_corpus_t *corpus = NULL;
     ck_fails(gnn_corpus_read(&corpus, in_folder("none.tsv"), NULL), GNN_EIO, "none.tsv");
     ck_fails(gnn_corpus_read(&corpus, test_folder, NULL), GNN_EIO, "a folder");
-    ck_fails(gnn_corpus_read(NULL, "x", NULL), GNN_EINVALID, "place");
+    ck_fails(gnn_corpus_read(NULL, "x", NULL), GNN_EINVALID, "corpus is NULL");
 }
 END_TEST
 
@@ -282,7 +282,7 @@ START_TEST(packs_hold_every_sentence_once)
         gnn_packs_free(p);
     }
     ck_fails(gnn_packs_new(&p, c, v, &(gnn_packing_t){.sentences = -1}), GNN_EINVALID,
-             "-1 sentences");
+             ".sentences = -1");
     gnn_vocabulary_free(v);
     gnn_corpus_free(c);
 }

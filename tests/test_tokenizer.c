@@ -222,7 +222,7 @@ START_TEST(steps_after_byte_level_read_its_characters)
                                    "{\"type\": \"ByteLevel\"}, {\"type\": \"Metaspace\"}]}";
     const char *json = byte_pairs_json(rewrites, merges, "");
     ck_fails(gnn_tokenizer_open(&t, write_file("tokenizer.json", json, strlen(json))),
-             GNN_EUNSUPPORTED, "\"Metaspace\" stands after ByteLevel");
+             GNN_EUNSUPPORTED, "\"Metaspace\" is given after ByteLevel");
 }
 END_TEST
 
@@ -245,7 +245,7 @@ START_TEST(incomplete_characters_are_held_back)
         ck_ok(gnn_decoder_finish(d, &text, NULL));
         ck_assert_str_eq(text, "\xef\xbf\xbd");
     }
-    ck_fails(gnn_decoder_push(d, 5000, &text, NULL), GNN_EINVALID, "no token has the number 5000");
+    ck_fails(gnn_decoder_push(d, 5000, &text, NULL), GNN_EINVALID, "no token has the id 5000");
     gnn_decoder_free(d);
     gnn_tokenizer_free(t);
 }
@@ -551,7 +551,7 @@ START_TEST(trained_merges_survive_saving)
     gnn_tokenizer_free(t);
     ck_fails(gnn_tokenizer_learn(&t, &(gnn_texts_t){2, texts, NULL}, &(gnn_learning_t){.size = 100}),
              GNN_EINVALID, "100 tokens");
-    ck_fails(gnn_tokenizer_learn(&t, NULL, NULL), GNN_EINVALID, "no texts");
+    ck_fails(gnn_tokenizer_learn(&t, NULL, NULL), GNN_EINVALID, "texts is NULL");
 }
 END_TEST
 

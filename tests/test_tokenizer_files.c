@@ -16,13 +16,13 @@ START_TEST(bad_arguments_and_offsets)
     gnn_tokens_t *tokens;
     const char *text = "a", *none = NULL;
     const int64_t negative = -1, huge = (int64_t)1 << 40;
-    ck_fails(gnn_tokenizer_open(NULL, "x"), GNN_EINVALID, "place");
+    ck_fails(gnn_tokenizer_open(NULL, "x"), GNN_EINVALID, "tokenizer is NULL");
     ck_fails(gnn_tokenizer_open(&t, NULL), GNN_EINVALID, "path");
     ck_fails(gnn_tokenizer_open(&t, in_folder("none")), GNN_EIO, "none");
     t = open_text("v.txt", "[UNK]\na\n");
     ck_fails(gnn_tokenizer_encode(NULL, &(gnn_texts_t){1, &text, NULL}, NULL, NULL, &tokens),
              GNN_EINVALID, "tokenizer");
-    ck_fails(gnn_tokenizer_encode(t, NULL, NULL, NULL, &tokens), GNN_EINVALID, "texts");
+    ck_fails(gnn_tokenizer_encode(t, NULL, NULL, NULL, &tokens), GNN_EINVALID, "first is NULL");
     ck_fails(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &none, NULL}, NULL, NULL, &tokens),
              GNN_EINVALID, "text 0 is NULL");
     ck_fails(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &text, &negative}, NULL, NULL, &tokens),
@@ -31,7 +31,7 @@ START_TEST(bad_arguments_and_offsets)
              GNN_EOVERFLOW, "bytes");
     ck_fails(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &text, NULL}, &(gnn_texts_t){0, NULL, NULL},
                                   NULL, &tokens),
-             GNN_EINVALID, "no pairs");
+             GNN_EINVALID, "expected equal counts");
     ck_fails(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &text, NULL}, NULL,
                                   &(gnn_encoding_t){.max_length = -1}, &tokens),
              GNN_EINVALID, "max_length");
@@ -52,14 +52,13 @@ START_TEST(bad_json)
     CK_BAD("a.json", "{\"model\": {\"type\": \"WordPiece\"}}", "model: \"vocab\" is nothing");
     CK_BAD("a.json", "{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}}",
            "no token for unknown words");
-    CK_BAD("a.json", "{\"model\": {\"type\": \"WordLevel\", \"vocab\": {\"a\": -1}}}",
-           "the number -1");
+    CK_BAD("a.json", "{\"model\": {\"type\": \"WordLevel\", \"vocab\": {\"a\": -1}}}", "the id -1");
     CK_BAD("a.json", "{\"model\": {\"type\": \"WordLevel\", \"vocab\": {\"a\": 1, \"b\": 1}}}",
-           "the same number 1");
+           "the same id 1");
     CK_BAD("a.json", "{\"model\": {\"type\": \"WordLevel\", \"vocab\": {\"a\": 99999999999}}}",
            "99999999999");
     CK_BAD("a.json", "{\"model\": {\"type\": \"WordLevel\", \"vocab\": {\"a\": \"x\"}}}",
-           "a string, a number is expected");
+           "a string, an id is expected");
     CK_BAD("a.json", "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a b\"]}}",
            "merge 0: the right token of \"a b\"");
     CK_BAD("a.json", "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}",
@@ -80,7 +79,7 @@ START_TEST(bad_json)
     CK_BAD("a.json", WITH("\"normalizer\": 5"), "\"type\" is nothing");
     CK_BAD("a.json",
            WITH("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AA%A\"}"),
-           "no base64");
+           "not base64");
     CK_BAD("a.json",
            WITH("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"),
            "the table of characters");
@@ -90,8 +89,7 @@ START_TEST(bad_json)
         "Split: the pattern \"x(\"");
     CK_BAD("a.json", WITH("\"added_tokens\": [{\"id\": 0}]"),
            "added token 0: \"content\" is nothing");
-    CK_BAD("a.json", WITH("\"added_tokens\": [{\"id\": 1, \"content\": \"z\"}]"),
-           "the same number 1");
+    CK_BAD("a.json", WITH("\"added_tokens\": [{\"id\": 1, \"content\": \"z\"}]"), "the same id 1");
     CK_BAD(
         "a.json",
         WITH("\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"x\"}}], \"pair\": []}"),
@@ -108,17 +106,17 @@ END_TEST
 START_TEST(bad_text_files)
 {
     CK_BAD("v.txt", "a\nb\n", "has 2 lines, and none is [UNK]");
-    CK_BAD("v.txt", "[UNK]\n\xff\n", "v.txt: line 2: is no UTF-8");
+    CK_BAD("v.txt", "[UNK]\n\xff\n", "v.txt: line 2: is not UTF-8");
     CK_BAD("v.txt", "[UNK]\na\0b\n", "v.txt: line 2");
     write_file("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}", 25);
     CK_BAD("merges.txt", "#version: 0.2\na b\na c\n", "merge 1: the right token of \"a c\"");
-    CK_BAD("merges.txt", "#version: 0.2\na b\n\xff a\n", "line 3: is no UTF-8");
+    CK_BAD("merges.txt", "#version: 0.2\na b\n\xff a\n", "line 3: is not UTF-8");
     CK_BAD("merges.txt", "#version: 0.2\na b c\n", "merge 0");
     write_file("vocab.json", "{\"a\": 0", 7);
     CK_BAD("merges.txt", "#version: 0.2\na b\n", "vocab.json: line 1");
     unlink(in_folder("vocab.json"));
     ck_bad("merges.txt", "#version: 0.2\na b\n", 18, GNN_EIO,
-           "is no other tokenizer, and merges.txt needs vocab.json beside it");
+           "is not another tokenizer, and merges.txt needs vocab.json next to it");
 }
 END_TEST
 
@@ -144,7 +142,7 @@ START_TEST(bad_models)
     ck_bad("m.model", b.at, b.n, GNN_EFORMAT, "m.model: piece 3 is a second unknown one");
     b = model();
     put_piece(&b, "\xff", -1, 1);
-    ck_bad("m.model", b.at, b.n, GNN_EFORMAT, "piece 3 is no UTF-8");
+    ck_bad("m.model", b.at, b.n, GNN_EFORMAT, "piece 3 is not UTF-8");
     b = model();
     put_piece(&b, "x", NAN, 1);
     ck_bad("m.model", b.at, b.n, GNN_EFORMAT, "not finite");

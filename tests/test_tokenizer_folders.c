@@ -236,7 +236,7 @@ START_TEST(a_folder_without_a_tokenizer)
     gnn_tokenizer_t *t = NULL;
     clear_folder();
     write_file("config.json", "{\"model_type\": \"bert\"}", 22);
-    ck_fails(gnn_tokenizer_open(&t, test_folder), GNN_ENOTFOUND, "no file of a tokenizer");
+    ck_fails(gnn_tokenizer_open(&t, test_folder), GNN_ENOTFOUND, "expected the files of a tokenizer");
     write_file("spiece.model", "\n", 1);
     ck_fails(gnn_tokenizer_open(&t, test_folder), GNN_EUNSUPPORTED, "spiece.model without");
 }

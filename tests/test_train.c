@@ -126,14 +126,14 @@ START_TEST(nan_losses_are_named_and_the_best_weights_kept)
             GNN_DOUBLE ? (gnn_real_t)1e308 : (gnn_real_t)3e38;
     }
     bad_loss(s, "epoch 1, step 1: the training loss is");
-    bad_loss(s, "the first tensor that went bad is what \"0\" (");
+    bad_loss(s, "the first tensor that is not finite is the output of step \"0\" (");
     for (int64_t k = 0; k < table.rows * table.cols; k++)
         gnn__row(&table, k / table.cols)[k % table.cols] = kept[k];
     free(kept);
     s->loss = GNN_LOSS_MEAN_SQUARED;
     for (int k = 0; k < ROWS * CLASSES; k++)
         s->target_numbers[k] = GNN_DOUBLE ? (gnn_real_t)1e200 : (gnn_real_t)1e30;
-    bad_loss(s, "the first tensor that went bad is the loss");
+    bad_loss(s, "the first tensor that is not finite is the loss");
     small_free(s);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(invalid_settings_of_the_loop_are_refused)
     const gnn_train_config_t stepless = {.schedule = {.kind = GNN_SCHEDULE_STEP}};
     const gnn_train_config_t watching = {.watch = GNN_WATCH_METRIC};
     ck_fails(gnn_train_batches(s->model, context, &blind, &patient, NULL), GNN_EINVALID,
-             "no validation part");
+             "needs validation batches");
     ck_fails(gnn_train_batches(s->model, context, &source, &backward, NULL), GNN_EINVALID,
              "epochs is -1");
     ck_fails(gnn_train_batches(s->model, context, &source, &stepless, NULL), GNN_EINVALID, "period");

@@ -42,11 +42,11 @@ START_TEST(treebanks_are_refused)
         {ROW("2", "a", "X", "0"), "word 1 of the sentence is expected"},
         {ROW("1", "a", "X", "0") ROW("3", "b", "X", "1"), "word 2 of the sentence is expected"},
         {ROW("1", "a", "X", "0") "\n" ROW("2", "b", "X", "1"), "after a blank line"},
-        {ROW("1", "a", "X", "x"), "column 7 is no number"},
-        {ROW("1", "a", "X", "9999999999"), "column 7 is no number"},
-        {ROW("1", "a", "X", "2"), "word 1 has head 2, of 1 words"},
-        {ROW("1", "a", "X", "1"), "go in a circle"},
-        {ROW("1", "a", "X", "2") ROW("2", "b", "X", "1"), "go in a circle"},
+        {ROW("1", "a", "X", "x"), "column 7 is not the id"},
+        {ROW("1", "a", "X", "9999999999"), "column 7 is not the id"},
+        {ROW("1", "a", "X", "2"), "word 1 has head 2, expected 0 to 1"},
+        {ROW("1", "a", "X", "1"), "form a cycle"},
+        {ROW("1", "a", "X", "2") ROW("2", "b", "X", "1"), "form a cycle"},
         {ROW("1", "\xff", "X", "0"), "not UTF-8"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -54,7 +54,7 @@ START_TEST(treebanks_are_refused)
         ck_fails(read_bank(&bank, cases[k].text), GNN_EFORMAT, cases[k].words);
         ck_assert_ptr_null(bank);
     }
-    ck_fails(gnn_treebank_read(NULL, "x"), GNN_EINVALID, "no place");
+    ck_fails(gnn_treebank_read(NULL, "x"), GNN_EINVALID, "treebank is NULL");
     remove(in_folder("bank.conllu"));
 }
 END_TEST

@@ -146,7 +146,7 @@ START_TEST(an_incomplete_aggregator_is_refused)
         "aggregator scaled_sum has no function .accumulate_grad",
         "aggregator without a name",
         "aggregator scaled_sum: .n_options is 1 and .options NULL",
-        "aggregator scaled_sum: a row declares 9 pieces, at most 8",
+        "aggregator scaled_sum: a row declares 9 pieces, expected at most 8",
     };
     gnn_context_t *context;
     gnn_layer_t *layer;
@@ -335,7 +335,7 @@ START_TEST(a_score_that_lacks_something_is_refused)
         static const char *const words[] = {
             "score distance has no function .score", "score distance has no function .score_grad",
             "score distance: .width is 7, expected a gnn_score_width_t",
-            "score distance: a row declares 9 pieces, at most 8"};
+            "score distance: a row declares 9 pieces, expected at most 8"};
         gnn_score_t row = distance;
         row.score = k == 0 ? NULL : row.score;
         row.score_grad = k == 1 ? NULL : row.score_grad;

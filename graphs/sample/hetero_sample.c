@@ -372,8 +372,8 @@ static int draw_relation(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t
 static int add_seeds(gnn_hetero_sample_t *s, int64_t type, int64_t count, const int32_t *seeds)
 {
     if (type < 0 || type >= s->sampler->n_types)
-        return gnn__error(GNN_EINVALID, "got type %lld, there are %lld", (long long)type,
-                          (long long)s->sampler->n_types);
+        return gnn__error(GNN_EINVALID, "gnn_hetero_sample_draw: expected a type 0 to %lld, got %lld",
+                          (long long)s->sampler->n_types - 1, (long long)type);
     const int rc = gnn__drawn_seeds(&s->nodes[type].drawn, count, seeds);
     return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, "type %lld", (long long)type);
 }

@@ -1,7 +1,7 @@
 /**
- * Ranks: one graph on several processes or machines. Each rank owns a run of rows of the graph; a
- * transport moves rows between them. A program differs from the one for a single process in three
- * lines (here with MPI, <gnn/mpi.h>):
+ * Ranks: one graph on several processes or machines. Each rank owns consecutive rows of the
+ * graph; a transport moves rows between them. A program differs from the one for a
+ * single process in three lines (here with MPI, <gnn/mpi.h>):
  *
  *     gnn_transport_t *transport;
  *     GNN_TRY(gnn_transport_mpi(&transport));

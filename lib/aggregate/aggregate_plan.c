@@ -106,8 +106,10 @@ static int check_scored(const gnn__plan_t *plan)
     for (size_t k = 0; k < sizeof score_inputs / sizeof *score_inputs; k++)
         GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, name));
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
-        return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
-                          name);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "aggregate: %s computes no attention weights for .edge_weights_out or .segment_weights_out, expected an aggregator with scores",
+            name);
     const char *const what = plan->how->score          ? "score"
                              : plan->has_priors        ? "prior"
                              : plan->map               ? "map"
@@ -507,7 +509,7 @@ static int resolve_shape(const gnn__plan_t *plan, const char *name, const gnn_op
     return GNN_OK;
 }
 
-/* From here on d_k is the width behind the map. */
+/* From here on d_k is the width after the map. */
 static int resolve_map(gnn__plan_t *plan)
 {
     const gnn_map_t *map = plan->map;

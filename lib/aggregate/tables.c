@@ -163,7 +163,7 @@ int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *
     const size_t n = declare ? declare(shape, pieces) : 0;
     int64_t sum = 0;
     if (n > GNN_ROW_PIECES)
-        return gnn__error(GNN_EINVALID, "a row declares %zu pieces, at most %d are taken", n,
+        return gnn__error(GNN_EINVALID, "a row declares %zu pieces, expected at most %d", n,
                           GNN_ROW_PIECES);
     *rows = n == 1 ? pieces[0].rows : n > 0;
     *cols = n == 1 ? pieces[0].cols : 0;

@@ -260,7 +260,7 @@ int gnn__team_size(const gnn_context_t *context);
 int gnn__team_start(gnn_context_t *context);
 /* True if the address space is limited (ulimit -v). */
 bool gnn__memory_is_limited(void);
-/* True unless the address space is limited and has less than so many bytes left. */
+/* True unless the address space is limited and has fewer than `bytes` bytes left. */
 bool gnn__has_room(size_t bytes);
 
 /* Threads worth using for `work` elementary operations (multiply-adds, exps); 1 below a few

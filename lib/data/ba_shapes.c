@@ -160,10 +160,10 @@ static int check(gnn_ba_shapes_t *c)
     c->houses = c->houses == 0 ? 80 : c->houses;
     c->extra = c->extra == 0 ? 0.1 : c->extra < 0 ? 0 : c->extra;
     if (c->nodes <= TIES || c->nodes > MOST || c->houses < 1 || c->houses > MOST || !(c->extra <= 1))
-        return gnn__error(GNN_EINVALID,
-                          "BA-Shapes of %lld nodes, %lld houses and %g extra links a node: expected %d "
-                          "to %d, 1 to %d, at most 1",
-                          (long long)c->nodes, (long long)c->houses, c->extra, TIES + 1, MOST, MOST);
+        return gnn__error(
+            GNN_EINVALID,
+            "BA-Shapes: .nodes = %lld, expected %d to %d; .houses = %lld, expected 1 to %d; .extra = %g, expected at most 1 link per node",
+            (long long)c->nodes, TIES + 1, MOST, (long long)c->houses, MOST, c->extra);
     return GNN_OK;
 }
 

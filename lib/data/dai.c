@@ -12,8 +12,8 @@ static int integer(gnn__text_t *text, const char *what, int64_t low, int64_t hig
         return gnn__text_error(text, NULL, GNN_EFORMAT, "the line ends where %s is expected", what);
     GNN_TRY(gnn__text_integer(text, &field, what, out));
     if (*out < low || *out > high)
-        return gnn__text_error(text, &field, GNN_EFORMAT, "%s is %lld, expected is %lld to %lld",
-                               what, (long long)*out, (long long)low, (long long)high);
+        return gnn__text_error(text, &field, GNN_EFORMAT, "%s is %lld, expected %lld to %lld", what,
+                               (long long)*out, (long long)low, (long long)high);
     return GNN_OK;
 }
 
@@ -38,7 +38,7 @@ static int read_neighbours(gnn__many_t *m, gnn__text_t *text, int64_t first, int
     int64_t degree, other;
     GNN_TRY(integer(text, "a degree", 0, text->size, &degree));
     for (int64_t k = 0; k < degree; k++) {
-        GNN_TRY(integer(text, "a neighbour's number", 0, nodes - 1, &other));
+        GNN_TRY(integer(text, "a neighbour id", 0, nodes - 1, &other));
         GNN_TRY(gnn__room(&m->a, m->links, &m->room_a, sizeof *m->a, "links"));
         GNN_TRY(gnn__room(&m->b, m->links, &m->room_b, sizeof *m->b, "links"));
         m->a[m->links] = (int32_t)m->nodes;
@@ -76,8 +76,8 @@ static int read_graph(gnn__many_t *m, gnn__text_t *text)
 {
     const int64_t first = m->nodes, most = gnn__min(text->size, INT32_MAX - first);
     int64_t nodes, label, tag;
-    GNN_TRY(next_line(text, "a graph's number of nodes and its class"));
-    GNN_TRY(integer(text, "a number of nodes", 1, most, &nodes));
+    GNN_TRY(next_line(text, "the count of a graph's nodes and its class"));
+    GNN_TRY(integer(text, "a count of nodes", 1, most, &nodes));
     GNN_TRY(integer(text, "a class", INT32_MIN, INT32_MAX, &label));
     GNN_TRY(no_more(text));
     GNN_TRY(gnn__room(&m->lengths, m->graphs, &m->room_lengths, sizeof *m->lengths, "graphs"));
@@ -99,8 +99,8 @@ static int read_graph(gnn__many_t *m, gnn__text_t *text)
 static int read_all(gnn__many_t *m, gnn__text_t *text)
 {
     int64_t graphs;
-    GNN_TRY(next_line(text, "a number of graphs"));
-    GNN_TRY(integer(text, "a number of graphs", 1, text->size, &graphs));
+    GNN_TRY(next_line(text, "a count of graphs"));
+    GNN_TRY(integer(text, "a count of graphs", 1, text->size, &graphs));
     GNN_TRY(no_more(text));
     while (m->graphs < graphs)
         GNN_TRY(read_graph(m, text));

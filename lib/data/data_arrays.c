@@ -76,9 +76,10 @@ static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array
 {
     int64_t bytes;
     if (!data || !array)
-        return gnn__error(GNN_EINVALID, "no %s", data ? "array" : "data set");
+        return gnn__error(GNN_EINVALID, "%s is NULL", data ? "array" : "data");
     if ((unsigned)place > GNN_ON_TYPES)
-        return gnn__error(GNN_EINVALID, "there is no place number %d for an array", (int)place);
+        return gnn__error(GNN_EINVALID, "place = %d, expected a gnn_data_place_t, 0 to %d",
+                          (int)place, (int)GNN_ON_TYPES);
     GNN_TRY(gnn__array_check(array, &bytes));
     if (place == GNN_ON_NODES && (strcmp(array->name, "x") == 0 || strcmp(array->name, "labels") == 0))
         return gnn__error(GNN_EINVALID, "\"%s\" on nodes is the set's own array", array->name);

@@ -103,7 +103,7 @@ int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__
                                       gnn__field_shown(&words[k])));
         if (!gnn__is_name(words[k].at, words[k].length))
             GNN_CHECK(gnn__text_error(text, &words[k], GNN_EFORMAT,
-                                      "a class in UTF-8 is expected, %s came",
+                                      "a class in UTF-8 is expected, got %s",
                                       gnn__field_shown(&words[k])));
         order[used++] = (word_t){&words[k], k};
     }
@@ -150,7 +150,7 @@ static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets, co
         return gnn__error(GNN_EFORMAT, "%s: %s in %d dimensions, uint8 in 1 is expected",
                           names->name, gnn__element(names->dtype)->name, names->ndim);
     if (!gnn__element(offsets->dtype)->integer || offsets->ndim != 1 || offsets->count < 1)
-        return gnn__error(GNN_EFORMAT, "%s: %s, shape %s, whole numbers in 1 dimension are expected",
+        return gnn__error(GNN_EFORMAT, "%s: %s, shape %s, integers in 1 dimension are expected",
                           offsets->name, gnn__element(offsets->dtype)->name,
                           gnn__shape_words(offsets->ndim, offsets->shape));
     const int64_t count = offsets->count - 1;

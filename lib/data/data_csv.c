@@ -147,7 +147,7 @@ static int read_lines(lines_t *lines, gnn__text_t *text)
         GNN_TRY(gnn__text_field(text, &more));
         if (more.at)
             return gnn__text_error(text, &more, GNN_EFORMAT,
-                                   "one class a line is expected, %s came too",
+                                   "one class per line is expected, got %s too",
                                    gnn__field_shown(&more));
         gnn__field_unquote(field);
         lines->count++;
@@ -229,7 +229,7 @@ static int refuse_missing(const gnn__text_t *text, const gnn__text_field_t *fiel
     for (int64_t k = 0; k < count; k++)
         if (!fields[k].quoted && gnn__field_missing(&fields[k]))
             return gnn__text_error(text, &fields[k], GNN_EFORMAT,
-                                   "a class is expected, %s came (in quotes it is one; \"\" is "
+                                   "a class is expected, got %s (in quotes it is one; \"\" is "
                                    "none)",
                                    gnn__field_shown(&fields[k]));
     return GNN_OK;
@@ -475,8 +475,11 @@ static void commit(gnn_data_t *data, gnn_data_t *made)
 int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels)
 {
     gnn_data_t *made;
-    if (!data || (!features && !labels))
-        return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
+    GNN__NEED(data);
+    if (!features && !labels)
+        return gnn__error(
+            GNN_EINVALID,
+            "gnn_data_add_csv: features and labels are NULL, expected the path of one or both");
     GNN_TRY(gnn__data_whole(data, "given the rows of a file"));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a data set"));
     int rc = read_made(made, data, features, labels);

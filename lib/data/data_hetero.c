@@ -59,7 +59,7 @@ static int add_labels(const gnn_node_type_t *type, int64_t node, rows_t *r)
     for (int64_t k = 0; k < type->count; k++, node++) {
         const int64_t label = type->labels.data ? gnn__int(type->labels, k) : -1;
         if (label > INT32_MAX)
-            return gnn__error(GNN_EINVALID, "type %.40s: labels[%lld] = %lld is no class",
+            return gnn__error(GNN_EINVALID, "type %.40s: labels[%lld] = %lld is not a class",
                               type->name, (long long)k, (long long)label);
         r->labels[node] = label < 0 ? -1 : (int32_t)label;
         for (int part = 0; type->split && part < 3; part++)

@@ -99,8 +99,8 @@ static int refuse_word(const gnn__text_t *text, const gnn__text_field_t *field, 
     char shown[64];
     snprintf(shown, sizeof shown, "%s", gnn__field_shown(field));
     return gnn__text_error(text, field, GNN_EFORMAT,
-                           "column %s holds ids of nodes: the number of a node is expected, as "
-                           "the edges name it, %s came; a feature needs another name",
+                           "column %s holds ids of nodes: the id of a node is expected, as "
+                           "the edges name it, got %s; a feature needs another name",
                            gnn__field_shown(&n->id), shown);
 }
 

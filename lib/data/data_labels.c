@@ -114,7 +114,7 @@ static int refuse(const gnn_array_t *labels, const look_t *l, bool integer)
         GNN_EFORMAT,
         "%s: %.17g at row %lld, column %lld of %s: several labels of a "
         "node are 0 or 1 each, real values of a floating type, and "
-        "classes stand in one column",
+        "classes have one column",
         labels->name, gnn_array_get(labels, k), (long long)(k / l->cols), (long long)(k % l->cols),
         gnn__element(labels->dtype)->integer ? gnn__element(labels->dtype)->name : "integers");
 }

@@ -27,7 +27,7 @@ static int check_distinct(const gnn__layout_csr_t *csr)
         for (int64_t k = csr->indptr[r]; k < csr->indptr[r + 1] && rc == GNN_OK; k++) {
             if (last[csr->indices[k]] == r + 1)
                 rc = gnn__error(GNN_EFORMAT,
-                                "attr_indices: column %d stands twice in row %lld (scipy's "
+                                "attr_indices: column %d is given twice in row %lld (scipy's "
                                 "sum_duplicates adds the values)",
                                 (int)csr->indices[k], (long long)r);
             last[csr->indices[k]] = r + 1;
@@ -45,7 +45,7 @@ static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
     GNN_CHECK(gnn__layout_csr(&csr, &numbers, arrays, "attr", data->n));
     if (csr.cols > MOST_COLUMNS && csr.cols / MOST_COLUMNS_EACH > csr.nnz)
         GNN_CHECK(gnn__error(
-            GNN_EFORMAT, "%s: %lld columns for %lld stored numbers, at most %d or %d a number",
+            GNN_EFORMAT, "%s: %lld columns for %lld stored values, at most %d or %d per value",
             "attr_shape", (long long)csr.cols, (long long)csr.nnz, MOST_COLUMNS, MOST_COLUMNS_EACH));
     GNN_CHECK(check_distinct(&csr));
     if (!numbers)

@@ -26,13 +26,15 @@ static int make_graph(gnn_data_t *data, const gnn_data_config_t *c)
 {
     int64_t m;
     if (c->nodes < 1)
-        return gnn__error(GNN_EINVALID, "neither a graph nor nodes: .nodes is %lld",
+        return gnn__error(GNN_EINVALID,
+                          ".graph is NULL and .nodes is %lld, expected a graph or at least 1 node",
                           (long long)c->nodes);
     data->n = c->nodes;
     if (c->both_ways != GNN_ON)
         return gnn_graph_from_edges(&data->graph, c->nodes, c->nodes, c->edges, c->src, c->dst);
     if (c->edges < 0 || (c->edges > 0 && (!c->src.data || !c->dst.data)))
-        return gnn__error(GNN_EINVALID, "%lld edges, .src and .dst must be given",
+        return gnn__error(GNN_EINVALID,
+                          ".edges is %lld, expected at least 0, with .src and .dst where it is not 0",
                           (long long)c->edges);
     GNN_TRY(gnn__ints_check(".src", c->src, c->edges));
     GNN_TRY(gnn__ints_check(".dst", c->dst, c->edges));
@@ -47,11 +49,13 @@ static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
         return make_graph(data, c);
     data->n = gnn_graph_n_dst(c->graph);
     if (gnn_graph_n_src(c->graph) != data->n || data->n < 1)
-        return gnn__error(GNN_ETOPOLOGY,
-                          "a set's nodes hear and are heard, the graph has %lld and %lld",
-                          (long long)data->n, (long long)gnn_graph_n_src(c->graph));
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "expected a graph whose receivers are its senders, got %lld receivers and %lld senders",
+            (long long)data->n, (long long)gnn_graph_n_src(c->graph));
     if (c->src.data || c->dst.data || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n))
-        return gnn__error(GNN_EINVALID, "a graph of %lld nodes and edges beside it: one is expected",
+        return gnn__error(GNN_EINVALID,
+                          "expected either .graph (of %lld nodes) or .nodes, .src and .dst, got both",
                           (long long)data->n);
     data->graph = c->graph;
     return GNN_OK;
@@ -235,9 +239,11 @@ int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split)
         for (int64_t s = 0; s < split->count; s++)
             for (int64_t i = 0; i < data->n; i++)
                 if (gnn__split_marks(split, part, s)[i] && data->labels[i] < 0)
-                    return gnn__error(GNN_EINVALID,
-                                      "the %s of split %lld takes node %lld, which has no label",
-                                      names[part], (long long)s, (long long)i);
+                    return gnn__error(
+                        GNN_EINVALID,
+                        "split %lld has node %lld, whose label is %d, in its %s part; expected a class, 0 to %lld",
+                        (long long)s, (long long)i, (int)data->labels[i], names[part],
+                        (long long)data->classes - 1);
     return GNN_OK;
 }
 
@@ -284,11 +290,9 @@ int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
 {
     gnn_data_config_t own = config ? *config : (gnn_data_config_t){0};
     gnn_data_t *d;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no place for the data set");
+    GNN__NEED(data);
     *data = NULL;
-    if (!config)
-        return gnn__error(GNN_EINVALID, "no config of the data set");
+    GNN__NEED(config);
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
     int rc = fill(d, &own);
     if (rc == GNN_OK) {

@@ -57,12 +57,12 @@ static const struct {
     {".ttl", "RDF", "@prefix", as_arrays},
     {".tar", "an archive", NULL, unpacked},
     {".tgz", "an archive", NULL, unpacked},
-    {".bz2", "a packed file", "BZh", unpacked},
-    {".xz", "a packed file",
+    {".bz2", "a compressed file", "BZh", unpacked},
+    {".xz", "a compressed file",
      "\xfd"
      "7zXZ",
      unpacked},
-    {".zst", "a packed file", "\x28\xb5\x2f\xfd", unpacked},
+    {".zst", "a compressed file", "\x28\xb5\x2f\xfd", unpacked},
     {".7z", "an archive", "7z\xbc\xaf", unpacked},
     {".rar", "an archive", "Rar!", unpacked},
     {".adjlist", "an adjacency list", NULL, "save it as an edge list (networkx.write_edgelist)"},
@@ -241,11 +241,9 @@ int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_
     gnn_data_t *d = NULL;
     read_t read;
     int rc;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no place for the data set");
+    GNN__NEED(data);
     *data = NULL;
-    if (!path)
-        return gnn__error(GNN_EINVALID, "no path");
+    GNN__NEED(path);
     GNN_TRY(choose(&read, path));
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
     d->limits = own.limits;

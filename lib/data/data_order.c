@@ -126,8 +126,7 @@ int gnn_data_reorder(gnn_data_t *data)
     int64_t *order, *edges = NULL;
     gnn_data_t made = {0}, before;
     int rc;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no data set");
+    GNN__NEED(data);
     GNN_TRY(gnn__data_one_graph(data, "reordered"));
     /* CSV files read since then appended nodes without neighbours */
     if (data->order)

@@ -264,13 +264,15 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
 {
     gnn_data_t file;
     int64_t *rank;
-    if (!data || !path)
-        return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
+    GNN__NEED(data);
+    GNN__NEED(path);
     GNN_TRY(gnn__data_one_graph(data, "saved"));
     for (int64_t k = 0; k < data->n_arrays; k++)
         if (data->arrays[k].place == GNN_ON_TYPES)
-            return gnn__error(GNN_EUNSUPPORTED, "array %.80s is on no place that a file has",
-                              data->arrays[k].array.name);
+            return gnn__error(
+                GNN_EUNSUPPORTED,
+                "array %.80s has rows per type of nodes, which a file does not store; expected rows per node, edge or graph",
+                data->arrays[k].array.name);
     if (!data->order)
         return save(data, path);
     GNN_TRY(gnn__order_invert(data->n, data->order, &rank));

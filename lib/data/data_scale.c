@@ -23,7 +23,7 @@ static int divide(gnn_real_t *values, int64_t n, bool by_length, int64_t node)
 static int divide_rows(gnn_data_t *data, bool by_length)
 {
     if (!data)
-        return gnn__error(GNN_EINVALID, "no data set");
+        return gnn__error(GNN_EINVALID, "data is NULL");
     gnn__data_changed(data);
     GNN_TRY(gnn__data_own_features(data));
     const gnn_sparse_t *s = &data->sparse;
@@ -123,12 +123,11 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     columns_t columns = {NULL, NULL};
     gnn_data_t dense = {0};
     int rc;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no data set");
+    GNN__NEED(data);
     GNN_TRY(gnn__data_whole(data, "standardised"));
     if (split < -1 || split >= data->split->count)
-        return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
-                          (long long)split, (long long)data->split->count);
+        return gnn__error(GNN_EINVALID, "split %lld, expected 0 to %lld, or -1 for all nodes",
+                          (long long)split, (long long)data->split->count - 1);
     gnn__data_changed(data);
     const int is_sparse = data->sparse.indptr != NULL;
     GNN_CHECK(is_sparse ? dense_rows(&dense, data) : gnn__data_own_features(data));

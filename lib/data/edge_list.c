@@ -162,9 +162,9 @@ static int node(const gnn__text_t *text, const gnn__text_field_t *field, const l
                 int32_t *out)
 {
     int64_t number;
-    GNN_TRY(gnn__text_integer(text, field, "a node's number of an edge list", &number));
+    GNN_TRY(gnn__text_integer(text, field, "a node id of an edge list", &number));
     if (number < 0)
-        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node numbers start at 0",
+        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node ids start at 0",
                                (long long)number);
     if (number >= links->most)
         return gnn__text_error(text, field, GNN_EFORMAT,
@@ -194,7 +194,7 @@ static int check_count(const columns_t *c, const gnn__text_t *text, int fields)
     if (fields == 2 || fields == 3)
         return GNN_OK;
     return gnn__text_error(text, NULL, GNN_EFORMAT,
-                           "two nodes and perhaps a weight are expected, %s came (an edge list "
+                           "two nodes and perhaps a weight are expected, got %s (an edge list "
                            "with %s between its fields, by its first line)",
                            fields < 2 ? "one field" : "four fields or more", delimiter_name(text));
 }

@@ -70,8 +70,7 @@ static int build(gnn_data_t *data)
 int gnn_data_karate(gnn_data_t **data)
 {
     gnn_data_t *d;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no place for the data set");
+    GNN__NEED(data);
     *data = NULL;
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
     int rc = build(d);

@@ -15,7 +15,7 @@ int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name)
 {
     const char *type = gnn__arrays_left_out(arrays, name);
     if (type)
-        return gnn__error(GNN_EFORMAT, "%s: holds no plain numbers (its type is '%s')", name, type);
+        return gnn__error(GNN_EFORMAT, "%s: holds no plain values (its type is '%s')", name, type);
     return gnn__error(GNN_EFORMAT, "the array %s is missing (docs/formats.md has the names)", name);
 }
 
@@ -30,7 +30,7 @@ int gnn__layout_integer(const gnn_array_t *array)
 {
     const gnn__element_t *type = gnn__element(array->dtype);
     return type->integer ? GNN_OK
-                         : gnn__error(GNN_EFORMAT, "%s: whole numbers are expected, its type is %s",
+                         : gnn__error(GNN_EFORMAT, "%s: integers are expected, its type is %s",
                                       array->name, type->name);
 }
 
@@ -82,7 +82,7 @@ static int read_shape(gnn__layout_csr_t *csr, const gnn_arrays_t *arrays, const 
     const gnn_array_t *shape;
     GNN_TRY(need_integers(&shape, arrays, name));
     if (shape->count != 2)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected 2", name, (long long)shape->count);
+        return gnn__error(GNN_EFORMAT, "%s: %lld values, expected 2", name, (long long)shape->count);
     csr->rows = gnn__array_int(shape, 0);
     csr->cols = gnn__array_int(shape, 1);
     if (csr->cols < 0 || csr->cols > INT32_MAX)
@@ -99,7 +99,7 @@ static int read_indptr(gnn__layout_csr_t *csr, const gnn_arrays_t *arrays, const
     const gnn_array_t *indptr;
     GNN_TRY(need_integers(&indptr, arrays, name));
     if (indptr->count != csr->rows + 1)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected %lld for %lld rows", name,
+        return gnn__error(GNN_EFORMAT, "%s: %lld values, expected %lld for %lld rows", name,
                           (long long)indptr->count, (long long)csr->rows + 1, (long long)csr->rows);
     GNN_TRY(gnn__new(&csr->indptr, csr->rows + 1, sizeof *csr->indptr, name));
     for (int64_t r = 0; r <= csr->rows; r++) {
@@ -188,7 +188,7 @@ int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_
     GNN_TRY(read_indices(csr, arrays, indices, indptr));
     *data = gnn_arrays_find(arrays, numbers);
     if (*data && (*data)->count != csr->nnz)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, %s holds %lld", numbers,
+        return gnn__error(GNN_EFORMAT, "%s: %lld values, %s holds %lld", numbers,
                           (long long)(*data)->count, indices, (long long)csr->nnz);
     return GNN_OK;
 }

@@ -91,7 +91,7 @@ static int read_indices(gnn_data_t *data, const gnn_array_t *nodes, int part)
             return gnn__error(GNN_EFORMAT, "%s: node %lld at position %lld, there are %lld nodes",
                               nodes->name, (long long)node, (long long)k, (long long)data->n);
         if (gnn__split_marks(data->split, part, 0)[node])
-            return gnn__error(GNN_EFORMAT, "%s: node %lld stands twice, at position %lld too",
+            return gnn__error(GNN_EFORMAT, "%s: node %lld is given twice, at position %lld too",
                               nodes->name, (long long)node, (long long)k);
         GNN_TRY(mark(data, nodes, part, 0, node));
     }

@@ -37,7 +37,7 @@ static void free_content(content_t *c)
 static int add_word(content_t *c, const gnn__text_field_t *field, int64_t column)
 {
     gnn_real_t value;
-    GNN_TRY(gnn__text_real(&c->text, field, "a word's number", &value));
+    GNN_TRY(gnn__text_real(&c->text, field, "the value of a word", &value));
     if (value == 0)
         return GNN_OK;
     GNN_TRY(gnn__room(&c->indices, c->nnz, &c->indices_room, sizeof *c->indices, "features"));
@@ -55,7 +55,7 @@ static int read_node(content_t *c)
     GNN_TRY(gnn__text_field(&c->text, &field));
     if (!field.at || id.length == 0)
         return gnn__text_error(&c->text, NULL, GNN_EFORMAT,
-                               "a node's id, its words and its class are expected, %s came alone",
+                               "a node's id, its words and its class are expected, got %s alone",
                                gnn__field_shown(&id));
     for (;; column++, field = next) {
         GNN_TRY(gnn__text_field(&c->text, &next));
@@ -129,7 +129,7 @@ static int read_link(const content_t *c, gnn__text_t *text, int32_t ends[2])
     for (int k = 0; k < 3; k++)
         GNN_TRY(gnn__text_field(text, &field[k]));
     if (!field[1].at || field[2].at || field[0].length == 0 || field[1].length == 0)
-        return gnn__text_error(text, NULL, GNN_EFORMAT, "two ids of nodes are expected, %s came",
+        return gnn__text_error(text, NULL, GNN_EFORMAT, "two ids of nodes are expected, got %s",
                                field[2].at ? "more" : "fewer");
     ends[0] = find_node(c, &field[0]);
     ends[1] = find_node(c, &field[1]);

@@ -106,7 +106,9 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
     GNN__NEED(data);
     GNN_TRY(gnn__data_whole(data, "given degrees as features"));
     if (most < 0 || most >= GNN__MOST_CLASSES)
-        return gnn__error(GNN_EINVALID, "degrees up to %lld as features", (long long)most);
+        return gnn__error(GNN_EINVALID,
+                          "degrees up to %lld as features, expected at least 0 and below %d",
+                          (long long)most, GNN__MOST_CLASSES);
     made.n = data->n;
     GNN_TRY(gnn__new(&degree, data->n, sizeof *degree, "degrees"));
     for (int64_t i = 0; i < data->n; i++) {

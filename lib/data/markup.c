@@ -13,7 +13,7 @@ typedef struct elements {
     const char *weight; /* id of the key of the links' weights, not terminated; NULL: none */
     size_t weight_length;
     bool undirected;   /* edgedefault of the graph */
-    const char *other; /* the first edge with the other `directed`; NULL: none */
+    const char *other; /* the first edge whose `directed` contradicts edgedefault, or NULL */
 } elements_t;
 
 static bool is_element(const char *at, const char *name)
@@ -244,7 +244,7 @@ static int check_graphml(const gnn__text_t *text, elements_t *e)
 static int check_declared(const elements_t *e, int64_t nodes)
 {
     if (nodes < e->nodes)
-        return gnn__error(GNN_EFORMAT, "%lld elements <node> have %lld ids: an id stands twice",
+        return gnn__error(GNN_EFORMAT, "%lld elements <node> have %lld ids: an id is given twice",
                           (long long)e->nodes, (long long)nodes);
     return nodes == e->nodes
                ? GNN_OK

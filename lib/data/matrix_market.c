@@ -35,27 +35,27 @@ static int read_head(matrix_t *x, gnn__text_t *text)
         GNN_TRY(gnn__text_field(text, &f[k]));
         if (!f[k].at)
             return gnn__text_error(text, NULL, GNN_EFORMAT,
-                                   "five words of MatrixMarket are expected, %d came", k);
+                                   "five words of MatrixMarket are expected, got %d", k);
     }
     text->comments = "%";
     if (!gnn__field_is(&f[1], "matrix") || !gnn__field_is(&f[2], "coordinate"))
         return gnn__text_error(text, &f[2], GNN_EUNSUPPORTED,
-                               "a matrix in coordinates is expected of MatrixMarket, %s came",
+                               "a matrix in coordinates is expected of MatrixMarket, got %s",
                                gnn__field_shown(gnn__field_is(&f[1], "matrix") ? &f[2] : &f[1]));
     x->valued = !gnn__field_is(&f[3], "pattern");
     if (x->valued && !gnn__field_is(&f[3], "real") && !gnn__field_is(&f[3], "integer"))
         return gnn__text_error(text, &f[3], GNN_EUNSUPPORTED,
-                               "pattern, real or integer is expected of MatrixMarket, %s came",
+                               "pattern, real or integer is expected of MatrixMarket, got %s",
                                gnn__field_shown(&f[3]));
     x->whole = gnn__field_is(&f[3], "integer");
     x->symmetric = gnn__field_is(&f[4], "symmetric");
     if (!x->symmetric && !gnn__field_is(&f[4], "general"))
         return gnn__text_error(text, &f[4], GNN_EUNSUPPORTED,
-                               "general or symmetric is expected of MatrixMarket, %s came",
+                               "general or symmetric is expected of MatrixMarket, got %s",
                                gnn__field_shown(&f[4]));
     GNN_TRY(gnn__text_field(text, &f[0]));
     return f[0].at ? gnn__text_error(text, &f[0], GNN_EFORMAT,
-                                     "five words of MatrixMarket are expected, %s came too",
+                                     "five words of MatrixMarket are expected, got %s too",
                                      gnn__field_shown(&f[0]))
                    : GNN_OK;
 }
@@ -71,7 +71,7 @@ static int read_sizes(matrix_t *x, gnn__text_t *text)
         GNN_TRY(gnn__text_field(text, &f[k]));
         if (!f[k].at)
             return gnn__text_error(text, NULL, GNN_EFORMAT,
-                                   "rows, columns and entries are expected, %d numbers came", k);
+                                   "rows, columns and entries are expected, got %d numbers", k);
         GNN_TRY(gnn__text_integer(text, &f[k], "a size of a matrix", &sizes[k]));
     }
     if (sizes[0] != sizes[1] || sizes[0] < 1)
@@ -111,7 +111,7 @@ static int read_entry(matrix_t *x, gnn__text_t *text, bool directed)
             break;
     }
     if (fields != 2 + x->valued)
-        return gnn__text_error(text, NULL, GNN_EFORMAT, "%s expected of an entry, %d came",
+        return gnn__text_error(text, NULL, GNN_EFORMAT, "%s expected of an entry, got %d",
                                x->valued ? "row, column and value are" : "row and column are",
                                fields);
     for (int k = 0; k < 2; k++) {
@@ -124,7 +124,7 @@ static int read_entry(matrix_t *x, gnn__text_t *text, bool directed)
         GNN_TRY(gnn__text_real(text, &f[2], "a weight", &weight));
     if (x->whole && gnn__field_kind(&f[2]) != GNN__INTEGER)
         return gnn__text_error(text, &f[2], GNN_EFORMAT,
-                               "an integer is expected, as the first line says, %s came",
+                               "an integer is expected, as the first line declares, got %s",
                                gnn__field_shown(&f[2]));
     x->above = x->above || ends[0] < ends[1];
     x->below = x->below || ends[0] > ends[1];
@@ -145,8 +145,9 @@ static int read_matrix(matrix_t *x, gnn__text_t *text, bool directed)
     for (; gnn__text_line(text); entries++)
         GNN_TRY(read_entry(x, text, directed));
     if (entries != x->entries)
-        return gnn__error(GNN_EFORMAT, "%s: %lld entries are said, %lld came", text->name,
-                          (long long)x->entries, (long long)entries);
+        return gnn__error(GNN_EFORMAT,
+                          "%s: expected %lld entries, the count in the line of sizes, got %lld",
+                          text->name, (long long)x->entries, (long long)entries);
     return x->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: there is no entry", text->name);
 }
 

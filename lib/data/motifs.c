@@ -63,8 +63,8 @@ int gnn_data_motifs(gnn_data_t **data, int64_t graphs, uint64_t seed)
     GNN__NEED(data);
     *data = NULL;
     if (graphs < MOTIFS || graphs > MOST)
-        return gnn__error(GNN_EINVALID, "%lld graphs, %d to %d are drawn", (long long)graphs,
-                          MOTIFS, MOST);
+        return gnn__error(GNN_EINVALID, "%lld graphs, expected %d to %d", (long long)graphs, MOTIFS,
+                          MOST);
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
     int rc = fill(d, &many, graphs, seed);
     gnn__many_free(&many);

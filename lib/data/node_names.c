@@ -44,17 +44,17 @@ static bool has_delimiter(const gnn__text_t *text, const gnn__text_field_t *fiel
 static int check_name(const gnn__text_t *text, const gnn__text_field_t *field)
 {
     if (field->length == 0 || (!field->quoted && gnn__field_missing(field)))
-        return gnn__text_error(text, field, GNN_EFORMAT,
-                               "the name of a node is expected, %s came%s", gnn__field_shown(field),
+        return gnn__text_error(text, field, GNN_EFORMAT, "the name of a node is expected, got %s%s",
+                               gnn__field_shown(field),
                                field->length > 0 ? " (in quotes it is a name)" : "");
     if (has_delimiter(text, field))
         return gnn__text_error(text, field, GNN_EFORMAT,
-                               "the name of a node is expected, %s came, which has another "
+                               "the name of a node is expected, got %s, which has another "
                                "delimiter than the first line (in quotes it is a name)",
                                gnn__field_shown(field));
     if (!gnn__is_name(field->at, field->length))
         return gnn__text_error(text, field, GNN_EFORMAT,
-                               "the name of a node in UTF-8 is expected, %s came",
+                               "the name of a node in UTF-8 is expected, got %s",
                                gnn__field_shown(field));
     return GNN_OK;
 }

@@ -10,7 +10,7 @@ static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field
                          int32_t *out)
 {
     int64_t node;
-    GNN_TRY(gnn__text_integer(text, field, "a node's number", &node));
+    GNN_TRY(gnn__text_integer(text, field, "a node id", &node));
     if (node < 0 || node >= n)
         return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, there are %lld nodes",
                                (long long)node, (long long)n);
@@ -33,7 +33,7 @@ static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, i
         return GNN_OK;
     if ((double)label >= (double)most || label != (gnn_real_t)(int64_t)label)
         return gnn__text_error(text, field, GNN_EFORMAT,
-                               "a class is a whole number less than %lld, %s came", (long long)most,
+                               "a class is an integer less than %lld, got %s", (long long)most,
                                gnn__field_shown(field));
     *out = (int32_t)label;
     return GNN_OK;
@@ -75,9 +75,9 @@ static int read_count(gnn_data_t *data, const char *folder, gnn__text_t *text)
     gnn__text_field_t field;
     int64_t n;
     if (!gnn__text_line(text))
-        return gnn__error(GNN_EFORMAT, "%s: no line holds a number of nodes", text->name);
+        return gnn__error(GNN_EFORMAT, "%s: no line holds a count of nodes", text->name);
     GNN_TRY(gnn__ogb_only_field(text, &field));
-    GNN_TRY(gnn__text_integer(text, &field, "a number of nodes", &n));
+    GNN_TRY(gnn__text_integer(text, &field, "a count of nodes", &n));
     if (n != data->n)
         return gnn__text_error(text, &field, GNN_EFORMAT, "%lld nodes, node-label has %lld lines",
                                (long long)n, (long long)data->n);
@@ -183,7 +183,7 @@ static int check_links(const gnn_data_t *data, const char *folder, int64_t m)
     GNN_TRY(gnn__ogb_open_part(&text, folder, "raw/num-edge-list", data->limits));
     int rc = gnn__text_line(&text) ? gnn__ogb_only_field(&text, &field) : GNN_OK;
     if (rc == GNN_OK && field.at)
-        rc = gnn__text_integer(&text, &field, "a number of edges", &count);
+        rc = gnn__text_integer(&text, &field, "a count of edges", &count);
     if (rc == GNN_OK && count != m)
         rc = gnn__text_error(&text, &field, GNN_EFORMAT, "%lld edges, edge has %lld lines",
                              (long long)count, (long long)m);
@@ -250,7 +250,7 @@ static int mark(void *user, int part, gnn__text_t *text)
         if (data->classes > 0 && data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
         if (gnn__split_marks(data->split, part, split->number)[node])
-            return gnn__text_error(text, &field, GNN_EFORMAT, "node %d stands twice", (int)node);
+            return gnn__text_error(text, &field, GNN_EFORMAT, "node %d is given twice", (int)node);
         gnn__split_marks(data->split, part, split->number)[node] = 1;
     }
     return GNN_OK;
@@ -302,7 +302,7 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     GNN_TRY(rc);
     if (!there)
         return gnn__error(GNN_EIO,
-                          "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz, TU "
+                          "%s: is a folder, expected a file, OGB's folder with raw/edge.csv.gz, TU "
                           "Dortmund's with NAME_A.txt or a partition's with partition.json",
                           path);
     GNN_TRY(gnn__data_ogb_is_many(path, data->limits, &many));

@@ -56,14 +56,14 @@ static int read_counts(gnn__text_t *text, const bound_t *bound, int64_t **counts
     GNN_TRY(gnn__new(counts, gnn__text_count_lines(text), sizeof **counts, bound->of));
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_only_field(text, &field));
-        GNN_TRY(gnn__text_integer(text, &field, "a whole number", &count));
+        GNN_TRY(gnn__text_integer(text, &field, "an integer", &count));
         if (count < bound->least)
             return gnn__text_error(
                 text, &field, GNN_EFORMAT, "%lld %s of graph %lld, at least %lld is expected",
                 (long long)count, bound->of, (long long)*graphs, (long long)bound->least);
         if (count > bound->most - *sum)
             return gnn__text_error(
-                text, &field, GNN_EFORMAT, "%lld %s of graph %lld behind %lld of those before, %s",
+                text, &field, GNN_EFORMAT, "%lld %s of graph %lld after %lld of those before, %s",
                 (long long)count, bound->of, (long long)*graphs, (long long)*sum, bound->from);
         (*counts)[(*graphs)++] = count;
         *sum += count;
@@ -135,7 +135,7 @@ static int read_end(const gnn__many_t *m, const gnn__text_t *text, const gnn__te
                     int64_t graph, int64_t first, int32_t *out)
 {
     int64_t node;
-    GNN_TRY(gnn__text_integer(text, field, "a node's number", &node));
+    GNN_TRY(gnn__text_integer(text, field, "a node id", &node));
     if (node < 0 || node >= m->lengths[graph])
         return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, graph %lld has %lld nodes",
                                (long long)node, (long long)graph, (long long)m->lengths[graph]);
@@ -198,7 +198,7 @@ static int refuse_missing(gnn__text_t *text)
                 break;
             if (is_missing(&field))
                 return gnn__text_error(text, &field, GNN_EUNSUPPORTED,
-                                       "a number is expected, %s came: labels that are missing are "
+                                       "a number is expected, got %s: labels that are missing are "
                                        "not read",
                                        gnn__field_shown(&field));
         }
@@ -251,7 +251,7 @@ static int mark(void *user, int part, gnn__text_t *text)
     int64_t graph;
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_only_field(text, &field));
-        GNN_TRY(gnn__text_integer(text, &field, "a graph's number", &graph));
+        GNN_TRY(gnn__text_integer(text, &field, "a graph id", &graph));
         if (graph < 0 || graph >= parts->graphs)
             return gnn__text_error(text, &field, GNN_EFORMAT, "graph %lld, there are %lld graphs",
                                    (long long)graph, (long long)parts->graphs);

@@ -61,7 +61,7 @@ int gnn__ogb_only_field(gnn__text_t *text, gnn__text_field_t *field)
     GNN_TRY(gnn__text_field(text, field));
     GNN_TRY(gnn__text_field(text, &next));
     return next.at ? gnn__text_error(text, &next, GNN_EFORMAT,
-                                     "one number a line is expected, %s came too",
+                                     "one value per line is expected, got %s too",
                                      gnn__field_shown(&next))
                    : GNN_OK;
 }
@@ -73,7 +73,7 @@ int gnn__ogb_two_fields(gnn__text_t *text, gnn__text_field_t field[2])
     GNN_TRY(gnn__text_field(text, &field[1]));
     GNN_TRY(gnn__text_field(text, &next));
     return !field[1].at || next.at
-               ? gnn__text_error(text, NULL, GNN_EFORMAT, "two node numbers are expected, %s came",
+               ? gnn__text_error(text, NULL, GNN_EFORMAT, "two node ids are expected, got %s",
                                  next.at ? "more" : "one")
                : GNN_OK;
 }

@@ -297,8 +297,10 @@ static int write_named(writer_t *w, int64_t index)
                   size = a->array.count * (int64_t)gnn__element(a->array.dtype)->size;
     char key[40];
     if (a->place == GNN_ON_TYPES)
-        return gnn__error(GNN_EUNSUPPORTED, "array %.80s is on no place that a folder has",
-                          a->array.name);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "array %.80s has rows per type of nodes, which a folder does not store; expected rows per node, edge or graph",
+            a->array.name);
     const bool rowwise = a->place != GNN_ON_GRAPHS;
     const int64_t bytes = rowwise ? size / gnn__max(n, 1) : size;
     const rows_t rows = {a->array.data, bytes, bytes};

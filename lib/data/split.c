@@ -7,8 +7,8 @@ static int check_place(const gnn_split_t *split, int part, int64_t index)
 {
     GNN__NEED(split);
     if (part < GNN_TRAIN || part > GNN_TEST)
-        return gnn__error(GNN_EINVALID, "there is no part %d: GNN_TRAIN to GNN_TEST are expected",
-                          part);
+        return gnn__error(GNN_EINVALID, "part = %d, expected GNN_TRAIN (%d) to GNN_TEST (%d)", part,
+                          GNN_TRAIN, GNN_TEST);
     if (index < 0 || index >= split->count)
         return gnn__error(GNN_EINVALID, "there is no split %lld of %lld", (long long)index,
                           (long long)split->count);
@@ -22,7 +22,8 @@ int gnn_split_new(gnn_split_t **split, int64_t rows, int64_t count)
     GNN__NEED(split);
     *split = NULL;
     if (rows < 0 || count < 1)
-        return gnn__error(GNN_EINVALID, "%lld splits of %lld rows: at least one split is expected",
+        return gnn__error(GNN_EINVALID,
+                          "count = %lld splits, expected at least 1; rows = %lld, expected at least 0",
                           (long long)count, (long long)rows);
     if (!gnn__mul(rows, count, &bytes))
         return gnn__error(GNN_EOVERFLOW, "%lld splits of %lld rows do not fit", (long long)count,
@@ -82,7 +83,7 @@ int gnn_split_from_parts(gnn_split_t **split, int64_t rows, int64_t count, const
         }
         gnn_split_free(*split);
         *split = NULL;
-        return gnn__error(GNN_EINVALID, "row %lld of split %lld is in part %d, expected is -1 to %d",
+        return gnn__error(GNN_EINVALID, "row %lld of split %lld is in part %d, expected -1 to %d",
                           (long long)(k % rows), (long long)(k / rows), parts[k], GNN_TEST);
     }
     return GNN_OK;
@@ -105,13 +106,14 @@ int(gnn_split_set_indices)(gnn_split_t *split, int part, int64_t index, int64_t 
 {
     GNN_TRY(check_place(split, part, index));
     if (count < 0)
-        return gnn__error(GNN_EINVALID, "%lld rows of the %s", (long long)count, part_names[part]);
+        return gnn__error(GNN_EINVALID, "%lld rows of the %s, expected at least 0",
+                          (long long)count, part_names[part]);
     GNN_TRY(gnn__ints_check("rows", rows, count));
     for (int64_t k = 0; k < count; k++)
         if (gnn__int(rows, k) < 0 || gnn__int(rows, k) >= split->rows)
-            return gnn__error(GNN_EINVALID, "rows[%lld] = %lld of the %s, but there are %lld rows",
+            return gnn__error(GNN_EINVALID, "rows[%lld] = %lld of the %s, expected 0 to %lld",
                               (long long)k, (long long)gnn__int(rows, k), part_names[part],
-                              (long long)split->rows);
+                              (long long)split->rows - 1);
     uint8_t *marks = gnn__split_marks(split, part, index);
     if (split->rows > 0)
         memset(marks, 0, (size_t)split->rows);
@@ -146,8 +148,8 @@ int gnn__type_split_fits(const gnn_node_type_t *type)
 int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, int64_t index)
 {
     if (split->rows != rows)
-        return gnn__error(GNN_ESHAPE, "a split of %lld rows for %lld %s", (long long)split->rows,
-                          (long long)rows, what);
+        return gnn__error(GNN_ESHAPE, "a split of %lld rows for %lld %s, expected equal counts",
+                          (long long)split->rows, (long long)rows, what);
     if (index < 0 || index >= split->count)
         return gnn__error(GNN_EINVALID, "there is no split %lld of %lld", (long long)index,
                           (long long)split->count);

@@ -30,7 +30,7 @@ static int check_rows(gnn_ints_t labels, int64_t n, int64_t *classes)
     if (labels.data)
         GNN_TRY(gnn__ints_check("labels", labels, n));
     if (n < 0 || n > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "%lld rows to split", (long long)n);
+        return gnn__error(GNN_EINVALID, "%lld rows to split, expected 0 to 2^31 - 1", (long long)n);
     for (int64_t i = 0; labels.data && i < n; i++) {
         const int64_t label = gnn__int(labels, i);
         if (label >= most)
@@ -66,14 +66,15 @@ static int check_rule(const gnn_split_rule_t *r)
         r->test < 0)
         return gnn__error(
             GNN_EINVALID,
-            "a split of %lld and %lld rows a class, %lld and %lld in all: numbers from 0 are expected",
+            ".train_each = %lld, .validation_each = %lld, .validation = %lld, .test = %lld, expected at least 0 each (.splits too)",
             (long long)r->train_each, (long long)r->validation_each, (long long)r->validation,
             (long long)r->test);
     if (!(r->train_share >= 0 && r->validation_share >= 0 &&
           r->train_share + r->validation_share <= 1))
-        return gnn__error(GNN_EINVALID,
-                          "shares of %g and %g: numbers from 0 are expected that add up to 1 at most",
-                          r->train_share, r->validation_share);
+        return gnn__error(
+            GNN_EINVALID,
+            ".train_share = %g and .validation_share = %g, expected at least 0 each and a sum of at most 1",
+            r->train_share, r->validation_share);
     return GNN_OK;
 }
 
@@ -216,8 +217,8 @@ int(gnn_split_folds)(gnn_split_t **split, gnn_ints_t labels, int64_t n, int64_t 
     GNN__NEED(split);
     *split = NULL;
     if (folds < 2 || folds > n)
-        return gnn__error(GNN_EINVALID, "%lld folds of %lld rows: from 2 folds to %lld are possible",
-                          (long long)folds, (long long)n, (long long)n);
+        return gnn__error(GNN_EINVALID, "folds = %lld, expected 2 to %lld, the count of rows",
+                          (long long)folds, (long long)n);
     int rc = open_draw(&d, labels, n, seed);
     if (rc == GNN_OK)
         rc = gnn_split_new(split, n, folds);

@@ -61,13 +61,13 @@ static int read_fields(gnn__text_t *text, int64_t line, int64_t **out, int64_t *
             break;
         const int64_t at = line * gnn__max(*cols, 1) + count;
         GNN_TRY(gnn__room(out, at, room, sizeof **out, text->name));
-        GNN_TRY(gnn__text_integer(text, &field, "a whole number", &(*out)[at]));
+        GNN_TRY(gnn__text_integer(text, &field, "an integer", &(*out)[at]));
     }
     if (line == 0)
         *cols = count;
     return count == *cols
                ? GNN_OK
-               : gnn__text_error(text, NULL, GNN_EFORMAT, "%lld numbers, the lines before have %lld",
+               : gnn__text_error(text, NULL, GNN_EFORMAT, "%lld values, the lines before have %lld",
                                  (long long)count, (long long)*cols);
 }
 
@@ -85,11 +85,11 @@ static int read_integers(int64_t **out, int64_t *rows, int64_t *cols, const char
     for (; gnn__text_line(&text); n++) {
         GNN_CHECK(read_fields(&text, n, out, &room, &found));
         if (!cols && found != 1)
-            GNN_CHECK(gnn__text_error(&text, NULL, GNN_EFORMAT, "one number is expected, %lld came",
+            GNN_CHECK(gnn__text_error(&text, NULL, GNN_EFORMAT, "one value is expected, got %lld",
                                       (long long)found));
     }
     if (*rows >= 0 && n != *rows)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: %lld lines, expected are %lld", part, (long long)n,
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: %lld lines, expected %lld", part, (long long)n,
                              (long long)*rows));
     GNN_CHECK(n > 0 ? GNN_OK : gnn__new(out, 0, sizeof **out, part));
     *rows = n;
@@ -112,7 +112,7 @@ static int read_reals(gnn_real_t **out, int64_t *cols, int64_t rows, const char 
     int rc = gnn__text_matrix(&text, false, out, &found, cols);
     gnn__text_free(&text);
     if (rc == GNN_OK && found != rows)
-        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, expected are %lld", part, (long long)found,
+        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, expected %lld", part, (long long)found,
                         (long long)rows);
     return rc;
 }
@@ -130,10 +130,10 @@ static int read_nodes(gnn__many_t *m, const char *prefix, const gnn_limits_t *li
     GNN_CHECK(gnn__new(&m->lengths, m->nodes, sizeof *m->lengths, "graphs"));
     for (int64_t i = 0; i < m->nodes; i++) {
         if (graph[i] != m->graphs && graph[i] != m->graphs + 1)
-            GNN_CHECK(gnn__error(
-                GNN_EFORMAT, "graph_indicator: node %lld is of graph %lld, expected is %lld or %lld",
-                (long long)i + 1, (long long)graph[i], (long long)m->graphs,
-                (long long)m->graphs + 1));
+            GNN_CHECK(gnn__error(GNN_EFORMAT,
+                                 "graph_indicator: node %lld is of graph %lld, expected %lld or %lld",
+                                 (long long)i + 1, (long long)graph[i], (long long)m->graphs,
+                                 (long long)m->graphs + 1));
         m->graphs = graph[i];
         if (m->graphs < 1)
             GNN_CHECK(gnn__error(GNN_EFORMAT, "graph_indicator: graphs are numbered from 1"));
@@ -149,7 +149,7 @@ static int read_end(const gnn__many_t *m, gnn__text_t *text, int32_t *out)
     gnn__text_field_t field;
     int64_t node;
     GNN_TRY(gnn__text_field(text, &field));
-    GNN_TRY(gnn__text_integer(text, &field, "a node's number", &node));
+    GNN_TRY(gnn__text_integer(text, &field, "a node id", &node));
     if (node < 1 || node > m->nodes)
         return gnn__text_error(text, &field, GNN_EFORMAT, "node %lld, there are 1 to %lld",
                                (long long)node, (long long)m->nodes);
@@ -172,7 +172,7 @@ static int read_links(gnn__many_t *m, const char *prefix, const gnn_limits_t *li
         GNN_CHECK(gnn__text_field(&text, &more));
         if (more.at)
             GNN_CHECK(gnn__text_error(&text, &more, GNN_EFORMAT,
-                                      "two nodes are expected, %s came too: what links have stands "
+                                      "two nodes are expected, got %s too: what links have is given "
                                       "in edge_attributes",
                                       gnn__field_shown(&more)));
         m->links++;

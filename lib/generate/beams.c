@@ -215,7 +215,7 @@ static int make(beams_t *b)
     int64_t all, places, numbers;
     if (!gnn__mul(count, b->wide, &all) || !gnn__mul(3 * all, room, &places) ||
         !gnn__mul(all, b->author->words, &numbers))
-        return gnn__error(GNN_EOVERFLOW, "%lld beams for each of %lld beginnings do not fit",
+        return gnn__error(GNN_EOVERFLOW, "%lld beams for each of %lld prompts do not fit",
                           (long long)b->wide, (long long)count);
     GNN_TRY(gnn__new(&b->searches, count, sizeof *b->searches, "beams"));
     GNN_TRY(gnn__new(&b->beams, 3 * all, sizeof *b->beams, "beams"));

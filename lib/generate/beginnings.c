@@ -19,19 +19,23 @@ static int check_prompts(const gnn__author_t *a, const gnn_sequences_t *prompts)
 {
     const int32_t *ids = a->reads ? prompts->decoder_ids : prompts->ids;
     if (prompts->count < 1 || prompts->count > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "%lld beginnings", (long long)prompts->count);
+        return gnn__error(GNN_EINVALID, "%lld prompts, expected 1 to %d", (long long)prompts->count,
+                          INT32_MAX);
     for (int64_t k = 0; k < prompts->count; k++) {
         const int64_t n = given(a, prompts, k);
         if (n < 0 || (n > 0 && !ids))
-            return gnn__error(GNN_EINVALID, "beginning %lld has %lld tokens%s", (long long)k,
-                              (long long)n, n < 0 ? "" : ", and ids is NULL");
+            return gnn__error(GNN_EINVALID, "prompt %lld has %lld tokens, %s", (long long)k,
+                              (long long)n, n < 0 ? "expected at least 0" : "and ids is NULL");
         if (n == 0 && a->start < 0)
-            return gnn__error(GNN_EINVALID,
-                              "beginning %lld has no tokens, and no token is known to begin with",
-                              (long long)k);
+            return gnn__error(
+                GNN_EINVALID,
+                "prompt %lld has no tokens, expected at least one: the model names no token to start with (bos_token_id)",
+                (long long)k);
         if (a->max_length > 0 && n >= a->max_length)
-            return gnn__error(GNN_ESHAPE, "beginning %lld has %lld tokens, the model takes %lld",
-                              (long long)k, (long long)n, (long long)a->max_length);
+            return gnn__error(
+                GNN_ESHAPE,
+                "prompt %lld has %lld tokens, expected at most %lld: one fewer than the model's positions",
+                (long long)k, (long long)n, (long long)a->max_length - 1);
     }
     return GNN_OK;
 }
@@ -50,7 +54,7 @@ static int copy_prompts(gnn__beginnings_t *b, const gnn__author_t *a, const gnn_
             b->most[k] = gnn__min(b->most[k], a->max_length - b->lengths[k]);
         b->capacity = gnn__max(b->capacity, b->lengths[k] + b->most[k]);
         if (!gnn__add(rows, b->lengths[k], &rows))
-            return gnn__error(GNN_EOVERFLOW, "the beginnings do not fit");
+            return gnn__error(GNN_EOVERFLOW, "the prompts do not fit");
     }
     GNN_TRY(gnn__new(&b->ids, rows, sizeof *b->ids, "ids"));
     for (int64_t k = 0; k < b->count; k++) {

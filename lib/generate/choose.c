@@ -20,14 +20,17 @@ int gnn__generation_check(const gnn_generation_t *how)
 {
     const double top_p = gnn__setting(how->top_p, 1), repetition = gnn__setting(how->repetition, 1);
     if (!(gnn__setting(how->temperature, 0) >= 0 && isfinite(how->temperature)))
-        return gnn__error(GNN_EINVALID, ".temperature = %g", (double)how->temperature);
+        return gnn__error(GNN_EINVALID, ".temperature = %g, expected a finite value of at least 0",
+                          (double)how->temperature);
     if (!(top_p >= 0 && top_p <= 1))
-        return gnn__error(GNN_EINVALID, ".top_p = %g is not between 0 and 1", top_p);
+        return gnn__error(GNN_EINVALID, ".top_p = %g, expected [0, 1]", top_p);
     if (!(repetition > 0 && isfinite(repetition)))
-        return gnn__error(GNN_EINVALID, ".repetition = %g is not positive", repetition);
+        return gnn__error(GNN_EINVALID, ".repetition = %g, expected a finite value above 0",
+                          repetition);
     if (how->top_k < 0 || how->n_never < 0 || (how->n_never > 0 && !how->never))
-        return gnn__error(GNN_EINVALID, ".top_k = %lld, .n_never = %lld", (long long)how->top_k,
-                          (long long)how->n_never);
+        return gnn__error(GNN_EINVALID, ".top_k = %lld and .n_never = %lld, expected at least 0%s",
+                          (long long)how->top_k, (long long)how->n_never,
+                          how->n_never > 0 && !how->never ? "; .never is NULL" : "");
     return GNN_OK;
 }
 
@@ -214,8 +217,10 @@ static int check(const gnn_generation_t *how, const int32_t *history, int64_t n,
 {
     GNN_TRY(gnn__generation_check(how));
     if (n < 1 || n > INT32_MAX || n_history < 0 || (n_history > 0 && !history))
-        return gnn__error(GNN_EINVALID, "%lld logits and a history of %lld tokens%s", (long long)n,
-                          (long long)n_history, n_history > 0 && !history ? ", which is NULL" : "");
+        return gnn__error(
+            GNN_EINVALID,
+            "%lld logits, expected 1 to 2^31 - 1; a history of %lld tokens, expected at least 0%s",
+            (long long)n, (long long)n_history, n_history > 0 && !history ? ", which is NULL" : "");
     return GNN_OK;
 }
 

@@ -111,7 +111,7 @@ static int make_texts(writing_t *w)
     const int32_t *ids = b->ids;
     int64_t numbers;
     if (!gnn__mul(b->count, samples, &w->n) || !gnn__mul(w->n, w->author.words, &numbers))
-        return gnn__error(GNN_EOVERFLOW, "%lld texts for each of %lld beginnings do not fit",
+        return gnn__error(GNN_EOVERFLOW, "%lld texts for each of %lld prompts do not fit",
                           (long long)samples, (long long)b->count);
     GNN_TRY(gnn__new(&w->texts, w->n, sizeof *w->texts, "texts"));
     for (int64_t k = 0; k < w->n; k++) {

@@ -127,8 +127,10 @@ static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_ge
     if (p->language)
         a->constraints.forced_first = p->language_id;
     if (gnn_model_find(a->model, "logits") != gnn_model_step_count(a->model) - 1)
-        return gnn__error(GNN_EUNSUPPORTED, "%s: the folder's model puts out no logits of next words",
-                          gnn_pretrained_architecture(p));
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "%s: the last step of the folder's model is not the logits of next tokens, expected a causal model or an encoder-decoder",
+            gnn_pretrained_architecture(p));
     if (!how->end)
         GNN_TRY(take_ends(a, named(p, "eos_token_id")));
     return take_never(a, how);
@@ -142,17 +144,18 @@ static int check(const gnn_generation_t *h)
     if (h->length < 0 || h->samples < 0 || h->beams < 0 || h->n_end < 0 || h->n_stop < 0)
         return gnn__error(
             GNN_EINVALID,
-            ".length = %lld, .samples = %lld, .beams = %lld, .n_end = %lld, .n_stop = %lld",
+            ".length = %lld, .samples = %lld, .beams = %lld, .n_end = %lld, .n_stop = %lld, expected at least 0 each",
             (long long)h->length, (long long)h->samples, (long long)h->beams, (long long)h->n_end,
             (long long)h->n_stop);
     for (int64_t k = 0; k < h->n_stop; k++)
         if (!h->stop || !h->stop[k] || !*h->stop[k])
-            return gnn__error(GNN_EINVALID, ".stop[%lld] is no text", (long long)k);
+            return gnn__error(GNN_EINVALID, ".stop[%lld] is NULL or \"\", expected text",
+                              (long long)k);
     if (h->beams > 1 && (h->n_stop > 0 || gnn__setting(h->temperature, 0) > 0 || h->top_k > 0))
         return gnn__error(GNN_EUNSUPPORTED, "a beam search takes no .stop, .temperature and .top_k");
     if (h->beams > 1 && h->samples > h->beams)
-        return gnn__error(GNN_EINVALID, ".samples = %lld of %lld beams", (long long)h->samples,
-                          (long long)h->beams);
+        return gnn__error(GNN_EINVALID, ".samples = %lld, expected at most .beams = %lld",
+                          (long long)h->samples, (long long)h->beams);
     return GNN_OK;
 }
 
@@ -186,7 +189,7 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
     if (author->words < 1)
         return gnn__error(GNN_EUNSUPPORTED, "the width of the model's last step is not known");
     if (how->n_stop > 0 && !author->tokenizer)
-        return gnn__error(GNN_EINVALID, ".stop needs a tokenizer, which the writer has not");
+        return gnn__error(GNN_EINVALID, ".stop is given, but the writer has no tokenizer");
     return GNN_OK;
 }
 

@@ -182,8 +182,10 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN__NEED(inputs);
     gnn_tape_t *tape;
     if (!gnn__scored(layer->config))
-        return gnn__error(GNN_EUNSUPPORTED, "aggregator %s has no attention weights",
-                          layer->config->aggregator->name);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "gnn_layer_attention: aggregator %s computes no attention weights, expected one with scores, such as attention",
+            layer->config->aggregator->name);
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);

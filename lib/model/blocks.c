@@ -47,7 +47,8 @@ void gnn__steps_limit(gnn_steps_t *steps, int64_t most)
 static int append(gnn_steps_t *steps, const gnn_step_t *step)
 {
     if (steps->most > 0 && steps->count == steps->most)
-        return gnn__error(GNN_EFORMAT, "more than %lld steps", (long long)steps->most);
+        return gnn__error(GNN_EFORMAT, "expected at most %lld steps, got more",
+                          (long long)steps->most);
     GNN_TRY(gnn__room(&steps->list, steps->count, &steps->room, sizeof *steps->list,
                       "a list of steps"));
     gnn_step_t *copy = &steps->list[steps->count];

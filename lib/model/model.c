@@ -109,7 +109,8 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
     const gnn_step_t *t = &s->step;
     s->row = gnn__step_row(t->kind);
     if (!s->row)
-        return gnn__error(GNN_EINVALID, "%s: unknown kind %d", s->where, (int)t->kind);
+        return gnn__error(GNN_EINVALID, "%s: .kind = %d, expected a gnn_step_kind_t", s->where,
+                          (int)t->kind);
     if (t->in < 0 || t->out < 0)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
@@ -125,7 +126,8 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
 static int make_step(gnn_model_t *model, gnn__model_step_t *s)
 {
     if (gnn_model_find(model, s->name) >= 0)
-        return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
+        return gnn__error(GNN_EINVALID, "two steps have the name %s, expected different names",
+                          s->name);
     GNN_TRY(check_step(model, s));
     if (s->row->declare)
         GNN_TRY(s->row->declare(model, s));
@@ -174,7 +176,7 @@ static int make(gnn_model_t **model, gnn_context_t *context, const source_t *fro
 {
     gnn_model_t *made;
     if (from->count < 1 || from->count > 100000)
-        return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed",
+        return gnn__error(GNN_EINVALID, "a model has %lld steps, expected at least 1",
                           (long long)from->count);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a model"));
     made->most = most;

@@ -226,7 +226,10 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
     const gnn__model_step_t *s = step >= 0 && step < model->n_steps ? &model->steps[step] : NULL;
     const gnn_layer_config_t *c = s ? &s->step.layer : NULL;
     if (!s || !s->row->attends || !gnn__scored(c))
-        return gnn__error(GNN_EUNSUPPORTED, "step %lld has no attention", (long long)step);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "step %lld (%s) computes no attention weights, expected a layer or an aggregation with scores",
+            (long long)step, s ? s->where : "not in the model");
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn__model_record_to(
         model, tape, inputs, NULL, NULL,

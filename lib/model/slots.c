@@ -113,7 +113,8 @@ done:
 static int of_type(derived_t *made, const derived_t *before, int64_t type)
 {
     if (!before->type)
-        return gnn__error(GNN_EINVALID, "edges of type %lld need the types of the edges",
+        return gnn__error(GNN_EINVALID,
+                          "edges of type %lld: .type of the edges is NULL, expected a type per edge",
                           (long long)type);
     GNN_TRY(allocate_edges(made, before->n_edges, 0, true));
     for (int64_t k = 0; k < before->n_edges; k++)
@@ -239,7 +240,8 @@ static int make_relation(gnn_graph_t **graph, const parts_t *p)
     const gnn_edge_list_t *e = p->edges;
     int64_t *ends = NULL, count = 0;
     if (!e->type.data)
-        return gnn__error(GNN_EINVALID, "relation %lld needs the types of the edges",
+        return gnn__error(GNN_EINVALID,
+                          "relation %lld: .type of the edges is NULL, expected a type per edge",
                           (long long)p->number);
     GNN_TRY(gnn__ints_check("type", e->type, e->n_edges));
     GNN_TRY(gnn__ints_check("src", e->src, e->n_edges));
@@ -300,8 +302,10 @@ static int make_whole(gnn_graph_t **graph, const parts_t *p)
     int64_t nodes = 0;
     for (int64_t k = 0; k < p->graphs; k++)
         if (p->nodes[k] < 0 || !gnn__add(nodes, p->nodes[k], &nodes))
-            return gnn__error(GNN_EINVALID, "graph %lld has %lld nodes", (long long)k,
-                              (long long)p->nodes[k]);
+            return gnn__error(
+                GNN_EINVALID,
+                "graph %lld has %lld nodes, expected at least 0 each and at most 2^63 - 1 in all",
+                (long long)k, (long long)p->nodes[k]);
     return gnn_graph_bipartite(graph, 1, &one, &nodes);
 }
 
@@ -472,7 +476,7 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
     }
     p->derived = &derived;
     if (rc == GNN_OK && !derived.from && (s->row->make == make_carried || s->row->make == make_loops))
-        rc = gnn__error(GNN_EFORMAT, "source \"%s\" names no operation on edges",
+        rc = gnn__error(GNN_EFORMAT, "source \"%s\": expected EDGES:OPERATION",
                         s->source ? s->source : "");
     if (rc == GNN_OK)
         rc = s->row->make(graph, p);

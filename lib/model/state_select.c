@@ -197,7 +197,7 @@ static int gather_step(const gnn_state_t *state, int64_t count, const int64_t *f
     const int64_t *lengths = state->slots[state->model->steps[k].step.graph].lengths;
     int64_t *begin = NULL;
     int rc;
-    GNN_CHECK(gnn__new(&begin, state->segments + 1, sizeof *begin, "beginnings of segments"));
+    GNN_CHECK(gnn__new(&begin, state->segments + 1, sizeof *begin, "first rows of segments"));
     for (int64_t s = 0; s < state->segments; s++)
         begin[s + 1] = begin[s] + lengths[s];
     for (int w = 0; w < GNN__SENT; w++)

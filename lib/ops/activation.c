@@ -23,7 +23,8 @@ static int activation_shape(gnn_op_call_t *call)
     const gnn__activation_settings_t how = activation_settings(call);
     GNN_TRY(gnn__op_dense(call, "activation", 0, 0, 1));
     if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind >= GNN_ACTIVATION_COUNT)
-        return gnn_op_fail(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
+        return gnn_op_fail(call, GNN_EINVALID, "activation %d, expected a gnn_activation_t",
+                           (int)how.kind);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     if (!call->in[0].wants_grad || how.kind <= GNN_IDENTITY)
         return GNN_OK;

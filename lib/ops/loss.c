@@ -40,7 +40,7 @@ static int check_settings(const gnn_op_call_t *call)
     const gnn_loss_t *how = settings(call);
     const gnn_operand_t *x = &call->in[0];
     if (how->kind < GNN_LOSS_CROSS_ENTROPY || how->kind > GNN_LOSS_MEAN_SQUARED)
-        return gnn_op_fail(call, GNN_EINVALID, "there is no loss %d", (int)how->kind);
+        return gnn_op_fail(call, GNN_EINVALID, "loss %d, expected a gnn_loss_kind_t", (int)how->kind);
     if (how->classes && how->classes != x->cols)
         return gnn_op_fail(call, GNN_ESHAPE,
                            "the loss expects a column of logits per class, %lld, got %lld",

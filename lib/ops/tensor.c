@@ -6,7 +6,7 @@
 int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name)
 {
     if (!tensor)
-        return gnn__error(GNN_ESHAPE, "%s: there is no tensor", name);
+        return gnn__error(GNN_ESHAPE, "%s: the tensor is NULL", name);
     const long long rows = tensor->rows, cols = tensor->cols, stride = tensor->stride;
     int64_t last, count;
     if (rows < 0 || cols < 0)
@@ -54,14 +54,14 @@ static int validate_row(const gnn_sparse_t *sparse, int64_t r, const char *name)
 int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
 {
     if (!sparse)
-        return gnn__error(GNN_ESHAPE, "%s: there is no matrix", name);
+        return gnn__error(GNN_ESHAPE, "%s: the matrix is NULL", name);
     if (sparse->rows < 0 || sparse->cols < 0)
         return gnn__error(GNN_ESHAPE, "%s: expected a shape >= 0, got %lld x %lld", name,
                           (long long)sparse->rows, (long long)sparse->cols);
     if (!sparse->indptr)
         return gnn__error(GNN_ESHAPE, "%s: indptr is NULL", name);
     if (sparse->indptr[0] != 0)
-        return gnn__error(GNN_ESHAPE, "%s: indptr starts at %lld, not at 0", name,
+        return gnn__error(GNN_ESHAPE, "%s: indptr[0] = %lld, expected 0", name,
                           (long long)sparse->indptr[0]);
     for (int64_t r = 0; r < sparse->rows; r++)
         if (sparse->indptr[r + 1] < sparse->indptr[r])
@@ -101,8 +101,9 @@ int(gnn_sparse_from_csr)(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows,
     *owner = (gnn_owner_t){0};
     *sparse = (gnn_sparse_t){.rows = rows, .cols = cols, .values = values};
     if (rows < 0 || !gnn__add(rows, 1, &most) || !indptr.data)
-        return gnn__error(indptr.data ? GNN_ESHAPE : GNN_EINVALID, "%lld rows and %s indptr",
-                          (long long)rows, indptr.data ? "an" : "no");
+        return gnn__error(indptr.data ? GNN_ESHAPE : GNN_EINVALID,
+                          "gnn_sparse_from_csr: rows = %lld, expected at least 0%s",
+                          (long long)rows, indptr.data ? "" : "; indptr is NULL");
     GNN_TRY(gnn__new(&copy, 1, sizeof *copy, "a sparse matrix"));
     GNN_CHECK(gnn__ints_64("indptr", indptr, rows + 1, &sparse->indptr, &copy->indptr));
     most = 0;

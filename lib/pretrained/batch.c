@@ -491,11 +491,10 @@ int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch, const gnn_pret
                                   const gnn_pretrained_batch_config_t *config)
 {
     gnn_pretrained_batch_config_t own = config ? *config : (gnn_pretrained_batch_config_t){0};
-    if (!batch)
-        return gnn__error(GNN_EINVALID, "no place for the batch");
+    GNN__NEED(batch);
     *batch = NULL;
-    if (!pretrained || !sequences)
-        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "sequences" : "pretrained model");
+    GNN__NEED(pretrained);
+    GNN__NEED(sequences);
     return gnn__pretrained_batch_make(batch, pretrained, sequences, own.global, 0);
 }
 

@@ -12,10 +12,10 @@ static int check_head(const gnn_classes_config_t *c)
         return gnn__error(GNN_EINVALID, "%lld classes, from 2 to %d are expected",
                           (long long)c->count, 1 << 20);
     if (!(c->dropout > -1 && c->dropout < 1))
-        return gnn__error(GNN_EINVALID, "dropout is %g, a rate below 1 is expected",
+        return gnn__error(GNN_EINVALID, ".dropout = %g, expected a rate in [0, 1)",
                           (double)c->dropout);
     if (c->frozen_16_bits < 0)
-        return gnn__error(GNN_EINVALID, "%lld depths in 16 bits, at least 0 are expected",
+        return gnn__error(GNN_EINVALID, ".frozen_16_bits = %lld, expected at least 0",
                           (long long)c->frozen_16_bits);
     for (int64_t k = 0; c->names && k < c->count; k++) {
         if (!c->names[k] || !*c->names[k])
@@ -102,14 +102,11 @@ int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *co
                                 const char *folder, const gnn_classes_config_t *classes)
 {
     gnn_classes_config_t full = classes ? *classes : (gnn_classes_config_t){0};
-    if (!pretrained)
-        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
+    GNN__NEED(pretrained);
     *pretrained = NULL;
-    if (!context || !folder || !classes)
-        return gnn__error(GNN_EINVALID, "no %s",
-                          !context ? "context"
-                          : folder ? "classes"
-                                   : "folder");
+    GNN__NEED(context);
+    GNN__NEED(folder);
+    GNN__NEED(classes);
     GNN_TRY(check_head(&full));
     json_t *head = head_of(&full);
     if (!head)
@@ -131,14 +128,14 @@ static bool has_fields(const gnn_model_t *model, const char *prefix)
 int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t frozen,
                           const gnn_parameter_group_t **groups, int64_t *n_groups)
 {
-    if (!pretrained || !groups || !n_groups)
-        return gnn__error(GNN_EINVALID, "no %s",
-                          !pretrained ? "pretrained model"
-                          : groups    ? "n_groups"
-                                      : "groups");
+    GNN__NEED(pretrained);
+    GNN__NEED(groups);
+    GNN__NEED(n_groups);
     if (!(decay > 0 && decay <= 1) || frozen < 0)
-        return gnn__error(GNN_EINVALID, "decay %g and %lld frozen depths: 0 < decay <= 1 is expected",
-                          decay, (long long)frozen);
+        return gnn__error(
+            GNN_EINVALID,
+            "decay = %g, expected above 0 and up to 1; frozen = %lld, expected at least 0", decay,
+            (long long)frozen);
     const gnn_model_t *model = pretrained->made.model;
     const int64_t steps = gnn_model_step_count(model), top = layers_before(model, steps) + 1;
     gnn_free(pretrained->groups);
@@ -171,8 +168,8 @@ static int classify(const gnn_pretrained_t *p, gnn_context_t *context, const gnn
                     const gnn_texts_t *second, const gnn_tensor_t *out)
 {
     if (!p || !context || !texts)
-        return gnn__error(GNN_EINVALID, "no %s",
-                          !p        ? "pretrained model"
+        return gnn__error(GNN_EINVALID, "%s is NULL",
+                          !p        ? "pretrained"
                           : context ? "texts"
                                     : "context");
     const bool own = gnn_model_find(p->made.model, "classes") >= 0;
@@ -191,6 +188,6 @@ int gnn_pretrained_classify_pairs(const gnn_pretrained_t *pretrained, gnn_contex
                                   const gnn_texts_t *first, const gnn_texts_t *second,
                                   const gnn_tensor_t *out)
 {
-    return second ? classify(pretrained, context, first, second, out)
-                  : gnn__error(GNN_EINVALID, "no second texts");
+    GNN__NEED(second);
+    return classify(pretrained, context, first, second, out);
 }

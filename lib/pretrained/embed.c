@@ -102,9 +102,9 @@ static int check(wanted_t *w, const gnn_texts_t *texts)
         return gnn__error(GNN_EUNSUPPORTED, "the model has no step %s", w->step);
     GNN_TRY(gnn_tensor_check(out, "out"));
     if (out->rows != texts->count || out->cols != width)
-        return gnn__error(GNN_ESHAPE, "out is %lld x %lld, %lld texts give %lld x %lld",
+        return gnn__error(GNN_ESHAPE, "out is %lld x %lld, expected %lld x %lld: a row per text",
                           (long long)out->rows, (long long)out->cols, (long long)texts->count,
-                          (long long)texts->count, (long long)width);
+                          (long long)width);
     return embeds ? gnn__prompts_skipped(p, &w->skipped) : GNN_OK;
 }
 
@@ -126,11 +126,9 @@ int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, con
 int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                          const gnn_texts_t *texts, const gnn_tensor_t *out)
 {
-    if (!pretrained || !context || !texts)
-        return gnn__error(GNN_EINVALID, "no %s",
-                          !pretrained ? "pretrained model"
-                          : context   ? "texts"
-                                      : "context");
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(texts);
     if (pretrained->tokenizer && gnn_pretrained_embedding_width(pretrained) < 0)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json that "
                                             "says how sentences become vectors");

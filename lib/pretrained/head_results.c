@@ -236,7 +236,8 @@ static int fill_text(void *user, const piece_t *piece)
         if (piece->tokens->ids[piece->row + k] == f->mask)
             GNN_TRY(fill_mask(f, piece, k, masks++));
     return masks > 0 ? GNN_OK
-                     : gnn__error(GNN_EINVALID, "text %lld has no mask", (long long)piece->text);
+                     : gnn__error(GNN_EINVALID, "text %lld has no mask token, expected at least one",
+                                  (long long)piece->text);
 }
 
 /* The mask token, by one of its usual names. */
@@ -261,7 +262,8 @@ int gnn_pretrained_fill(const gnn_pretrained_t *pretrained, gnn_context_t *conte
     GNN__NEED(context);
     GNN__NEED(texts);
     if (top < 1)
-        return gnn__error(GNN_EINVALID, "%lld tokens for each mask", (long long)top);
+        return gnn__error(GNN_EINVALID, "top = %lld, expected at least 1 token per mask",
+                          (long long)top);
     GNN_TRY(check_head(pretrained, "ForMaskedLM ForPreTraining", "masks", &width));
     GNN_TRY(find_mask(pretrained, &mask));
     filler_t f = {.mask = mask, .top = top};
@@ -510,15 +512,19 @@ int gnn_pretrained_answer(const gnn_pretrained_t *pretrained, gnn_context_t *con
     GNN__NEED(questions);
     GNN__NEED(contexts);
     if (top < 1 || longest < 0)
-        return gnn__error(GNN_EINVALID, "%lld answers of at most %lld tokens", (long long)top,
-                          (long long)longest);
+        return gnn__error(
+            GNN_EINVALID,
+            "top = %lld, expected at least 1 answer; longest = %lld tokens, expected at least 0",
+            (long long)top, (long long)longest);
     GNN_TRY(check_head(pretrained, "ForQuestionAnswering", "answers", &width));
     finder_t f = {.top = top, .longest = longest ? longest : 15};
     windows_t windows = {.most = gnn__pretrained_most(pretrained)};
     gnn_tokens_t *tokens = NULL;
     int rc = width == 2
                  ? GNN_OK
-                 : gnn__error(GNN_ESHAPE, "%lld logits of a token, 2 are expected", (long long)width);
+                 : gnn__error(GNN_ESHAPE,
+                              "the head puts out %lld logits per token, expected 2: start and end",
+                              (long long)width);
     GNN_CHECK(rc);
     GNN_CHECK(gnn_tokenizer_encode(pretrained->tokenizer, questions, contexts,
                                    &(gnn_encoding_t){.places = GNN_ON}, &tokens));

@@ -144,11 +144,10 @@ int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *conte
                              const char *folder, const gnn_pretrained_config_t *config)
 {
     gnn_pretrained_config_t own = config ? *config : (gnn_pretrained_config_t){0};
-    if (!pretrained)
-        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
+    GNN__NEED(pretrained);
     *pretrained = NULL;
-    if (!context || !folder)
-        return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
+    GNN__NEED(context);
+    GNN__NEED(folder);
     return gnn__pretrained_take(pretrained, context, folder, NULL, &own);
 }
 

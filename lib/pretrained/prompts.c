@@ -37,7 +37,7 @@ static int check_prompts(const json_t *prompts)
         value) if (!json_is_string(value) &&
                    !json_is_null(value)) return gnn__error(GNN_EUNSUPPORTED,
                                                            PROMPTS
-                                                           ": \"prompts\": \"%.80s\" is no text",
+                                                           ": \"prompts\": \"%.80s\" is not text",
                                                            key);
     return GNN_OK;
 }
@@ -101,8 +101,7 @@ int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name)
     const char *key, *text;
     char known[512] = "";
     json_t *value;
-    if (!pretrained)
-        return gnn__error(GNN_EINVALID, "no pretrained model");
+    GNN__NEED(pretrained);
     value = name ? json_object_get(pretrained->prompts, name) : NULL;
     text = !name || json_is_null(value) ? "" : json_string_value(value);
     if (text) {
@@ -145,9 +144,9 @@ int gnn__prompted_make(gnn__prompted_t *made, const gnn_pretrained_t *p, const g
     GNN_TRY(gnn__texts_check(texts, "prompted"));
     for (int64_t k = 0; k < texts->count; k++)
         room += before + gnn__texts_bytes(texts, k);
-    GNN_TRY(gnn__new(&made->at, texts->count, sizeof *made->at, "texts behind a prompt"));
-    GNN_TRY(gnn__new(&made->bytes, texts->count, sizeof *made->bytes, "texts behind a prompt"));
-    GNN_TRY(gnn__new(&made->letters, room, 1, "texts behind a prompt"));
+    GNN_TRY(gnn__new(&made->at, texts->count, sizeof *made->at, "texts with a prompt"));
+    GNN_TRY(gnn__new(&made->bytes, texts->count, sizeof *made->bytes, "texts with a prompt"));
+    GNN_TRY(gnn__new(&made->letters, room, 1, "texts with a prompt"));
     for (int64_t k = 0, from = 0; k < texts->count; from += made->bytes[k++]) {
         const int64_t n = gnn__texts_bytes(texts, k);
         made->at[k] = made->letters + from;

@@ -155,8 +155,10 @@ int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *folder)
     gnn__parts_t parts = {.count = 0};
     json_t *list = NULL;
     int rc;
-    if (!pretrained || !folder || !*folder)
-        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "folder" : "pretrained model");
+    GNN__NEED(pretrained);
+    GNN__NEED(folder);
+    if (!*folder)
+        return gnn__error(GNN_EINVALID, "gnn_pretrained_save: folder is \"\", expected a path");
     GNN_CHECK(gnn__parts_open(&parts, pretrained->folder, pretrained->head));
     list = json_array();
     GNN_CHECK(list ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for modules.json"));

@@ -132,7 +132,8 @@ static int fill(texts_t *s, const gnn_labelled_texts_t *train,
     if (!s->of->tokenizer)
         return gnn__pretrained_no_tokenizer();
     if (s->config.sentences < 0 || s->config.max_length < 0)
-        return gnn__error(GNN_EINVALID, "%lld sentences of at most %lld tokens in a batch",
+        return gnn__error(GNN_EINVALID,
+                          ".sentences = %lld and .max_length = %lld, expected at least 0",
                           (long long)s->config.sentences, (long long)s->config.max_length);
     s->config.sentences = s->config.sentences ? s->config.sentences : 32;
     s->config.seed = s->config.seed ? s->config.seed : 1;

@@ -13,9 +13,10 @@ static int find_windows(const gnn_pretrained_t *p, int64_t *windows)
         const gnn__arch_hears_t hears = graph->kind->hears;
         if ((hears == GNN__ARCH_HEARS_NOTHING && !encodes) ||
             (hears == GNN__ARCH_HEARS_WINDOW && graph->width < 1))
-            return gnn__error(GNN_EUNSUPPORTED,
-                              "%s does not go on token by token: rows hear others by a graph \"%s\"",
-                              p->arch->name, graph->kind->name);
+            return gnn__error(
+                GNN_EUNSUPPORTED,
+                "%s cannot decode incrementally: its rows aggregate over a graph \"%s\", expected a causal one",
+                p->arch->name, graph->kind->name);
         windows[k] = hears == GNN__ARCH_HEARS_WINDOW ? graph->width : 0;
     }
     return GNN_OK;
@@ -69,10 +70,13 @@ int gnn_pretrained_state(gnn_state_t **state, const gnn_pretrained_t *pretrained
     const int64_t most = pretrained->max_length;
     *state = NULL;
     if (sequences->count < 1 || sequences->count > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "a state of %lld sequences", (long long)sequences->count);
+        return gnn__error(GNN_EINVALID, "a state of %lld sequences, expected 1 to %d",
+                          (long long)sequences->count, INT32_MAX);
     if (most > 0 && capacity > most)
-        return gnn__error(GNN_ESHAPE, "a state of %lld tokens a sequence, the model takes %lld",
-                          (long long)capacity, (long long)most);
+        return gnn__error(
+            GNN_ESHAPE,
+            "a state of %lld tokens per sequence, expected at most %lld, the model's positions",
+            (long long)capacity, (long long)most);
     GNN_TRY(find_windows(pretrained, windows));
     gnn_state_config_t config = {.segments = sequences->count,
                                  .capacity = capacity,
@@ -102,8 +106,8 @@ static int count_rows(const gnn_state_t *state, const int64_t *counts, int64_t *
     *rows = 0;
     for (int64_t s = 0; s < state->segments; s++)
         if (count_of(counts, s) < 0 || !gnn__add(*rows, count_of(counts, s), rows))
-            return gnn__error(GNN_EINVALID, "sequence %lld goes on by %lld tokens", (long long)s,
-                              (long long)count_of(counts, s));
+            return gnn__error(GNN_EINVALID, "sequence %lld grows by %lld tokens, expected at least 0",
+                              (long long)s, (long long)count_of(counts, s));
     return *rows <= INT32_MAX ? GNN_OK
                               : gnn__error(GNN_EOVERFLOW, "more than %d tokens at once", INT32_MAX);
 }
@@ -141,7 +145,8 @@ static int fill(const gnn_pretrained_t *p, const rows_t *r, gnn_named_t *values,
         if (!grows(name, encodes))
             continue;
         if (!numbers_of(r, name) && r->rows > 0)
-            return gnn__error(GNN_EUNSUPPORTED, "input %s does not go on token by token", name);
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "the model cannot decode incrementally: it reads the input %s", name);
         if (*n == GNN__STEP_INPUTS)
             return gnn__error(GNN_EUNSUPPORTED, "the model has more inputs than %d",
                               GNN__STEP_INPUTS);

@@ -59,8 +59,8 @@ static int check(const gnn_curves_t *chart, int64_t n_panels)
             return gnn__error(GNN_EINVALID, "curves: curve %lld has %lld points, y is NULL",
                               (long long)k, (long long)c->count);
         if (c->panel < 0 || c->panel >= n_panels)
-            return gnn__error(GNN_EINVALID, "curves: curve %lld has panel %lld, there are %lld",
-                              (long long)k, (long long)c->panel, (long long)n_panels);
+            return gnn__error(GNN_EINVALID, "curves: curve %lld has panel %lld, expected 0 to %lld",
+                              (long long)k, (long long)c->panel, (long long)n_panels - 1);
         for (int64_t i = 1; c->x && i < c->count; i++)
             if (!(c->x[i] > c->x[i - 1]))
                 return gnn__error(GNN_EINVALID,

@@ -145,8 +145,8 @@ int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2
 {
     pca_t p = {.x = x};
     int rc;
-    if (!x || !points)
-        return gnn__error(GNN_EINVALID, "principal components: x or points is NULL");
+    GNN__NEED(x);
+    GNN__NEED(points);
     GNN_TRY(gnn_tensor_check_finite(x, "principal components: x"));
     GNN_TRY(gnn_tensor_check(points, "principal components: points"));
     if (points->rows != x->rows || points->cols != 2)

@@ -155,9 +155,13 @@ int gnn_bleu(gnn_bleu_t *bleu, int64_t count, const char *const *translations,
     int rc = GNN_OK;
     GNN__NEED(bleu);
     *bleu = (gnn_bleu_t){0};
-    if (count < 0 || (count > 0 && (!translations || !references)))
-        return gnn__error(GNN_EINVALID, "%lld lines, translations or references are NULL",
+    if (count < 0)
+        return gnn__error(GNN_EINVALID, "gnn_bleu: count = %lld, expected at least 0",
                           (long long)count);
+    if (count > 0) {
+        GNN__NEED(translations);
+        GNN__NEED(references);
+    }
     for (int64_t k = 0; k < count; k++) {
         if (!translations[k] || !references[k]) {
             rc = gnn__error(GNN_EINVALID, "line %lld is NULL", (long long)k);

@@ -209,9 +209,10 @@ int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labe
     char *block = NULL;
     int64_t bytes, at_fault = -1, room;
     int rc;
-    if (!corpus || !sentences || count < 1 || !gnn__mul(count, 2, &room))
-        return gnn__error(GNN_EINVALID,
-                          "a corpus of %lld sentences: at least 1 is needed, and places for them",
+    GNN__NEED(corpus);
+    GNN__NEED(sentences);
+    if (count < 1 || !gnn__mul(count, 2, &room))
+        return gnn__error(GNN_EINVALID, "gnn_corpus_new: count = %lld, expected at least 1",
                           (long long)count);
     GNN_CHECK(check(count, labels, sentences, &bytes));
     GNN_CHECK(gnn__new(&slices, room, sizeof *slices, "sentences"));

@@ -43,7 +43,7 @@ static int split_line(const gnn__text_t *text, lines_t *l)
         if (end - at < 2 || (*at != '0' && *at != '1') || *tab != ' ')
             return gnn__text_error(
                 text, NULL, GNN_EFORMAT,
-                "\"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, %s came",
+                "\"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, got %s",
                 gnn__field_shown(&(gnn__text_field_t){.at = text->cursor, .length = end - at}));
     }
     l->labels[l->count] = trim(at, tab);
@@ -109,8 +109,7 @@ int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabular
 {
     gnn__text_t text;
     lines_t l = {.count = 0};
-    if (!corpus)
-        return gnn__error(GNN_EINVALID, "reading a corpus: the place for it is NULL");
+    GNN__NEED(corpus);
     GNN_TRY(gnn__text_open(&text, path));
     int rc = read(corpus, &text, &l, like);
     gnn__text_free(&text);

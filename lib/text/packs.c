@@ -103,10 +103,9 @@ static int resolve(gnn_packing_t *how, const gnn_corpus_t *corpus)
     if (how->max_words == 0)
         how->max_words = 256;
     if (how->sentences < 1 || how->max_words < 1 || how->max_words > GNN__MAX_LINE)
-        return gnn__error(
-            GNN_EINVALID,
-            "packs of %lld sentences of at most %lld words: 1 or more, and words up to %d",
-            (long long)how->sentences, (long long)how->max_words, GNN__MAX_LINE);
+        return gnn__error(GNN_EINVALID,
+                          ".sentences = %lld, expected at least 1; .max_words = %lld, expected 1 to %d",
+                          (long long)how->sentences, (long long)how->max_words, GNN__MAX_LINE);
     if (corpus->count > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "%lld sentences do not fit", (long long)corpus->count);
     return GNN_OK;
@@ -130,8 +129,9 @@ int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
     packs_t *p = NULL;
     int32_t *numbers = NULL;
     int rc;
-    if (!packs || !corpus || !vocabulary)
-        return gnn__error(GNN_EINVALID, "packs need a corpus, a vocabulary and a place");
+    GNN__NEED(packs);
+    GNN__NEED(corpus);
+    GNN__NEED(vocabulary);
     GNN_TRY(resolve(&settings, corpus));
     GNN_CHECK(gnn__new(&p, 1, sizeof *p, "packs"));
     p->public.count = (corpus->count - 1) / settings.sentences + 1;

@@ -5,8 +5,8 @@
 
 int gnn_positions_sinusoidal(const gnn_tensor_t *table)
 {
-    if (!table || !table->data)
-        return gnn__error(GNN_EINVALID, "sinusoidal positions: the table is NULL");
+    GNN__NEED(table);
+    GNN__NEED(table->data);
     for (int64_t p = 0; p < table->rows; p++)
         for (int64_t c = 0; c < table->cols; c++) {
             double angle = (double)p * pow(10000, -(double)(c - c % 2) / (double)table->cols);

@@ -4,6 +4,8 @@
 #include <lib/data/data.h>
 #include <lib/train/train.h>
 
+/* Sides of a pair: READ by the encoder, WRITTEN by the decoder, which alone exists in a language
+ * model. */
 enum { READ = 0, WRITTEN = 1, SIDES = 2, PARTS = 2, SLOTS = 3, INPUTS = 4 };
 
 /* The sequences of training or validation. */
@@ -14,7 +16,7 @@ typedef struct {
     int64_t *lengths[SIDES]; /* (count) its tokens */
     int64_t tokens, batches; /* `tokens` of WRITTEN */
     int32_t *order;          /* (count) of the running epoch */
-    int64_t *first;          /* (batches + 1) places in `order` */
+    int64_t *first;          /* (batches + 1) offsets in `order` */
     int64_t epoch, shift;    /* the epoch of `order`, and the offset of its windows */
 } part_t;
 
@@ -40,8 +42,9 @@ static int64_t rows_of(const part_t *p, int64_t k)
     return (p->lengths[READ] ? p->lengths[READ][k] : 0) + p->lengths[WRITTEN][k] - 1;
 }
 
-/* A sequence belongs to the batch in whose equal share of all rows it starts. No share is shorter
- * than a sequence, so no batch is empty. */
+/* Divides all rows of an epoch, in its order, equally among the batches; a sequence belongs to the
+ * batch that has its first row. A batch's share is at least as long as the longest sequence, so no
+ * batch is empty. */
 static void cut_batches(part_t *p)
 {
     int64_t rows = 0, batch = 0;
@@ -82,8 +85,8 @@ static void count_up(int32_t *positions, int64_t n)
         positions[k] = (int32_t)k;
 }
 
-/* Copies rows of one side of the sequences first .. first + count - 1 of the order; returns their
- * count. */
+/* Copies the tokens of one side of the sequences first .. first + count - 1 of the order;
+ * returns their count. */
 static int64_t gather(tokens_t *s, const part_t *p, int side, int64_t first, int64_t count)
 {
     int64_t row = 0;
@@ -169,14 +172,14 @@ static int take_side(part_t *p, int side, const int64_t *lengths, const int32_t 
 {
     int64_t total = 0;
     if (!lengths || !ids)
-        return gnn__error(GNN_EINVALID, "sequences %s: lengths or ids are NULL",
-                          side == READ ? "to read" : "to write");
+        return gnn__error(GNN_EINVALID, "the lengths or ids of the %s's sequences are NULL",
+                          side == READ ? "encoder" : "decoder");
     for (int64_t k = 0; k < p->count; k++) {
         if (lengths[k] < least || lengths[k] > INT32_MAX)
             return gnn__error(GNN_EINVALID,
-                              "sequence %lld has %lld tokens %s, expected at least %lld",
-                              (long long)k, (long long)lengths[k],
-                              side == READ ? "to read" : "to write", (long long)least);
+                              "sequence %lld of the %s has %lld tokens, expected at least %lld",
+                              (long long)k, side == READ ? "encoder" : "decoder",
+                              (long long)lengths[k], (long long)least);
         if (!gnn__add(total, lengths[k], &total))
             return gnn__error(GNN_EOVERFLOW, "the tokens of the sequences do not fit");
     }
@@ -262,20 +265,24 @@ static int check(tokens_t *s)
 {
     gnn_token_source_config_t *c = &s->config;
     if (c->tokens < 0 || c->window < 0 || !(c->label_smoothing >= 0 && c->label_smoothing < 1))
-        return gnn__error(GNN_EINVALID, "batches of %lld tokens, windows of %lld, label smoothing %g",
-                          (long long)c->tokens, (long long)c->window, (double)c->label_smoothing);
+        return gnn__error(
+            GNN_EINVALID,
+            ".tokens = %lld and .window = %lld, expected at least 0; .label_smoothing = %g, expected [0, 1)",
+            (long long)c->tokens, (long long)c->window, (double)c->label_smoothing);
     c->tokens = c->tokens ? c->tokens : 4096;
     c->seed = c->seed ? c->seed : 1;
     for (int64_t k = 0; k < gnn_model_input_count(s->model); k++)
         s->is_pairs = s->is_pairs || strcmp(gnn_model_input_name(s->model, k), "decoder_ids") == 0;
     s->slots = gnn_model_graph_count(s->model);
     if (s->slots > (s->is_pairs ? SLOTS : 1))
-        return gnn__error(GNN_EUNSUPPORTED, "the model runs on %d graphs, %s on %d", s->slots,
-                          s->is_pairs ? "an encoder-decoder" : "a language model",
+        return gnn__error(GNN_EUNSUPPORTED, "the model has %d graph slots; %s has at most %d",
+                          s->slots, s->is_pairs ? "an encoder-decoder" : "a language model",
                           s->is_pairs ? SLOTS : 1);
     if (s->is_pairs && c->window > 0)
-        return gnn__error(GNN_EINVALID, "pieces of %lld tokens are for a language model",
-                          (long long)c->window);
+        return gnn__error(
+            GNN_EINVALID,
+            ".window = %lld, expected 0 for an encoder-decoder: windows are for language models",
+            (long long)c->window);
     return GNN_OK;
 }
 

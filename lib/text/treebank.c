@@ -83,15 +83,14 @@ static int check_tree(const gnn__text_t *text, const int64_t *heads, uint8_t *ma
         if (heads[k] >= n)
             return gnn__error(
                 GNN_EFORMAT,
-                "%s: the sentence before line %lld: word %lld has head %lld, of %lld words",
+                "%s: the sentence before line %lld: word %lld has head %lld, expected 0 to %lld",
                 text->name, (long long)text->line, (long long)k + 1, (long long)heads[k] + 1,
                 (long long)n);
     for (int64_t k = 0; k < n; k++)
         if (!reaches_root(heads, marks, n, k))
-            return gnn__error(
-                GNN_EFORMAT,
-                "%s: the sentence before line %lld: the heads of word %lld go in a circle",
-                text->name, (long long)text->line, (long long)k + 1);
+            return gnn__error(GNN_EFORMAT,
+                              "%s: the sentence before line %lld: the heads of word %lld form a cycle",
+                              text->name, (long long)text->line, (long long)k + 1);
     for (int64_t k = 0; k < n; k++)
         marks[k] &= (uint8_t)~REACHES;
     return GNN_OK;
@@ -130,7 +129,7 @@ static int add_word(treebank_t *t, const gnn__text_t *text, const column_t colum
     const int64_t head = number(&columns[HEAD]), k = t->view.rows;
     GNN_TRY(check_place(t, text, number(&columns[0])));
     if (head < 0)
-        return gnn__text_error(text, NULL, GNN_EFORMAT, "column 7 is no number of a word: %.*s",
+        return gnn__text_error(text, NULL, GNN_EFORMAT, "column 7 is not the id of a word: %.*s",
                                (int)gnn__min(columns[HEAD].length, 40), columns[HEAD].at);
     if (!gnn__is_utf8(columns[FORM].at, columns[FORM].length))
         return gnn__text_error(text, NULL, GNN_EFORMAT, "the word is not UTF-8");
@@ -179,8 +178,7 @@ int gnn_treebank_read(gnn_treebank_t **treebank, const char *path)
 {
     gnn__text_t text;
     treebank_t *t = NULL;
-    if (!treebank)
-        return gnn__error(GNN_EINVALID, "no place for the treebank");
+    GNN__NEED(treebank);
     *treebank = NULL;
     GNN_TRY(gnn__text_open(&text, path));
     int rc = gnn__new(&t, 1, sizeof *t, "a treebank");

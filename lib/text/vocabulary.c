@@ -149,11 +149,11 @@ int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus
     gnn__slice_t *words = NULL, *labels = NULL;
     int64_t kept = 0, at_fault;
     int rc;
-    if (!vocabulary || !corpus || min_count < 1)
-        return gnn__error(
-            GNN_EINVALID,
-            "a vocabulary needs a corpus and a place, and words at least once, not %lld times",
-            (long long)min_count);
+    GNN__NEED(vocabulary);
+    GNN__NEED(corpus);
+    if (min_count < 1)
+        return gnn__error(GNN_EINVALID, "gnn_vocabulary_new: min_count = %lld, expected at least 1",
+                          (long long)min_count);
     GNN_CHECK(gnn__new(&list, corpus->words, sizeof *list, "words"));
     int64_t distinct = count_words(corpus, list);
     while (kept < distinct && list[kept].count >= min_count)

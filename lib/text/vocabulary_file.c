@@ -25,8 +25,7 @@ static int write_all(gnn__output_t *output, const gnn_vocabulary_t *v)
 int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path)
 {
     gnn__output_t output;
-    if (!vocabulary)
-        return gnn__error(GNN_EINVALID, "saving a vocabulary: it is NULL");
+    GNN__NEED(vocabulary);
     int rc = gnn__output_open(&output, path);
     if (rc == GNN_OK)
         rc = write_all(&output, vocabulary);
@@ -52,7 +51,7 @@ static int read_head(gnn__text_t *text, int64_t count[2])
                                (long long)version);
     for (int k = 0; k < 2; k++) {
         GNN_TRY(gnn__text_field(text, &field));
-        GNN_TRY(gnn__text_integer(text, &field, k ? "the number of words" : "the number of labels",
+        GNN_TRY(gnn__text_integer(text, &field, k ? "the count of words" : "the count of labels",
                                   &count[k]));
         if (count[k] < 0 || count[k] > (k ? text->size : GNN__MAX_LABELS))
             return gnn__text_error(text, &field, GNN_EFORMAT, "%lld %s in a file of %lld bytes",
@@ -110,8 +109,7 @@ done:
 int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path)
 {
     gnn__text_t text;
-    if (!vocabulary)
-        return gnn__error(GNN_EINVALID, "loading a vocabulary: the place for it is NULL");
+    GNN__NEED(vocabulary);
     GNN_TRY(gnn__text_open(&text, path));
     int rc = read(vocabulary, &text);
     gnn__text_free(&text);

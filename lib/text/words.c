@@ -73,9 +73,8 @@ int gnn_words_split(gnn_words_t **words, const char *sentence)
 {
     gnn_words_t *made;
     size_t bytes;
-    if (!words || !sentence)
-        return gnn__error(GNN_EINVALID, "splitting words: the %s is NULL",
-                          words ? "sentence" : "place for the words");
+    GNN__NEED(words);
+    GNN__NEED(sentence);
     int64_t length = (int64_t)strlen(sentence), count = gnn__word_count(sentence, length), all;
     GNN_TRY(gnn__bytes(count, sizeof(char *), "words", &bytes));
     if (!gnn__add((int64_t)(bytes + sizeof *made), length + count, &all))

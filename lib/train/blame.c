@@ -25,7 +25,7 @@ static int blame_output(const gnn__blame_t *b, gnn_tape_t *tape, const gnn_var_t
         if (value.data && find_bad(&value, &row, &col))
             return gnn__error(
                 GNN_ENUMERIC,
-                "epoch %lld, step %lld: the %s loss is %g; the first tensor that went bad is what \"%s\" (%s) puts out: %g at row %lld, column %lld",
+                "epoch %lld, step %lld: the %s loss is %g; the first tensor that is not finite is the output of step \"%s\" (%s): %g at row %lld, column %lld",
                 (long long)b->epoch, (long long)b->step, b->part, b->loss, step->name,
                 gnn_step_kind_name(step->kind), (double)gnn__row(&value, row)[col], (long long)row,
                 (long long)col);
@@ -56,7 +56,7 @@ static int blame_steps(const gnn__blame_t *b, const gnn_model_inputs_t *inputs)
     GNN_CHECK(blame_output(b, tape, outputs));
     rc = gnn__error(
         GNN_ENUMERIC,
-        "epoch %lld, step %lld: the first tensor that went bad is the loss: the %s loss is %g, all parameters and outputs are finite",
+        "epoch %lld, step %lld: the first tensor that is not finite is the loss: the %s loss is %g, all parameters and outputs are finite",
         (long long)b->epoch, (long long)b->step, b->part, b->loss);
 done:
     gnn_tape_free(tape);
@@ -73,7 +73,7 @@ int gnn__blame(const gnn__blame_t *b, const gnn_model_inputs_t *inputs)
     if (id >= 0)
         return gnn__error(
             GNN_ENUMERIC,
-            "epoch %lld, step %lld: the %s loss is %g; the first tensor that went bad is parameter \"%s\": %g at row %lld, column %lld",
+            "epoch %lld, step %lld: the %s loss is %g; the first tensor that is not finite is parameter \"%s\": %g at row %lld, column %lld",
             (long long)b->epoch, (long long)b->step, b->part, b->loss,
             gnn_parameters_name(parameters, id), value, (long long)row, (long long)col);
     for (int64_t k = 0; k < inputs->n_values; k++) {

@@ -1,5 +1,6 @@
-/* Checkpoints: the complete state of a training, to resume with the same bits, as one safetensors
- * file. A temporary file and a rename make it complete or absent; a checksum detects corruption. */
+/* Checkpoints: the complete state of a training run, to resume with the same bits, as one
+ * safetensors file. A temporary file and a rename make it complete or absent; a checksum detects
+ * corruption. */
 #include <lib/train/checkpoint.h>
 
 /* The scalars of the state, in the order of the file. */
@@ -83,12 +84,18 @@ static int check_arguments(const char *path, const gnn_model_t *model,
                            const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
 {
     if (!path || !model || !optimizer || !state)
-        return gnn__error(GNN_EINVALID, "checkpoint: path, model, optimizer and state must be given");
+        return gnn__error(GNN_EINVALID, "checkpoint: %s is NULL",
+                          !path        ? "path"
+                          : !model     ? "model"
+                          : !optimizer ? "optimizer"
+                                       : "state");
     if (gnn__optimizer_parameters(optimizer) != gnn_model_parameters(model))
         return gnn__error(GNN_EINVALID, "checkpoint: the optimizer is of another model");
     if ((state->best == NULL) != (state->n_best == 0) || state->n_best < 0)
-        return gnn__error(GNN_EINVALID, "checkpoint: n_best is %lld, best is %s",
-                          (long long)state->n_best, state->best ? "given" : "NULL");
+        return gnn__error(
+            GNN_EINVALID,
+            "checkpoint: .n_best is %lld and .best is %sNULL, expected 0 and NULL, or weights and their count",
+            (long long)state->n_best, state->best ? "not " : "");
     return GNN_OK;
 }
 
@@ -98,7 +105,7 @@ static int check_finite(const gnn_array_t *array)
                    strcmp(array->name, "best") == 0;
     for (int64_t k = 0; weights && k < array->count; k++)
         if (!isfinite(((const gnn_real_t *)array->data)[k]))
-            return gnn__error(GNN_ENUMERIC, "number %lld of \"%s\" is %g", (long long)k,
+            return gnn__error(GNN_ENUMERIC, "element %lld of \"%s\" is %g", (long long)k,
                               array->name, (double)((const gnn_real_t *)array->data)[k]);
     return GNN_OK;
 }
@@ -167,7 +174,7 @@ static int check_array(const gnn_array_t *array, const gnn_array_t *like)
                           "array \"%s\" holds %s, this library computes in %s", like->name,
                           gnn__element(array->dtype)->name, gnn__element(like->dtype)->name);
     if (array->ndim != 1 || array->count != like->count)
-        return gnn__error(GNN_ESHAPE, "array \"%s\" is %s, %lld numbers are expected", like->name,
+        return gnn__error(GNN_ESHAPE, "array \"%s\" is %s, %lld values are expected", like->name,
                           gnn__shape_words(array->ndim, array->shape), (long long)like->count);
     return check_finite(array);
 }
@@ -177,7 +184,7 @@ static int check_integers(const gnn_array_t *array)
     const int64_t *values = array->data;
     for (int64_t k = 0; k < array->count; k++)
         if (k != 1 && (values[k] < 0 || values[k] > INT64_MAX / 4)) /* 1: the seed, any value */
-            return gnn__error(GNN_EFORMAT, "number %lld of \"integers\" is %lld", (long long)k,
+            return gnn__error(GNN_EFORMAT, "element %lld of \"integers\" is %lld", (long long)k,
                               (long long)values[k]);
     if (values[FIRST_INTEGER] < 1)
         return gnn__error(GNN_EFORMAT, "epoch %lld, they count from 1",
@@ -190,7 +197,7 @@ static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkp
 {
     const char *version = gnn_arrays_metadata(file, "gnn.checkpoint");
     if (!version)
-        return gnn__error(GNN_EFORMAT, "this is no checkpoint");
+        return gnn__error(GNN_EFORMAT, "this is not a checkpoint");
     if (strcmp(version, "1") != 0)
         return gnn__error(GNN_EUNSUPPORTED, "checkpoint version %.20s, this library reads 1",
                           version);

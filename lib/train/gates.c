@@ -90,11 +90,10 @@ static int open_heads(gnn_gates_t *h, gnn_context_t *context, const gnn_model_t 
 int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn_model_t *model)
 {
     gnn_gates_t *h = NULL;
-    if (!gates)
-        return gnn__error(GNN_EINVALID, "no place for the heads");
+    GNN__NEED(gates);
     *gates = NULL;
-    if (!context || !model)
-        return gnn__error(GNN_EINVALID, "no %s", context ? "model" : "context");
+    GNN__NEED(context);
+    GNN__NEED(model);
     GNN_TRY(gnn__new(&h, 1, sizeof *h, "heads"));
     const int rc = open_heads(h, context, model);
     if (rc != GNN_OK) {
@@ -140,7 +139,8 @@ int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int6
             *head = index - g->first;
         return GNN_OK;
     }
-    return gnn__error(GNN_EINVALID, "head %lld of %lld", (long long)index, (long long)gates->count);
+    return gnn__error(GNN_EINVALID, "head %lld, expected 0 to %lld", (long long)index,
+                      (long long)gates->count - 1);
 }
 
 /* ---- a batch ---- */
@@ -187,11 +187,14 @@ static int check_source(const gnn_gates_t *gates, const gnn_source_t *source, in
                         const void *out)
 {
     if (!gates || !source || !out)
-        return gnn__error(GNN_EINVALID, "no %s",
+        return gnn__error(GNN_EINVALID, "%s is NULL",
                           !gates   ? "gates"
-                          : source ? "place for the result"
+                          : source ? "the result"
                                    : "source");
-    return part >= 0 && part < 3 ? GNN_OK : gnn__error(GNN_EINVALID, "part %d of a source", part);
+    return part >= 0 && part < 3
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "part = %d, expected GNN_TRAIN (%d) to GNN_TEST (%d)",
+                            part, GNN_TRAIN, GNN_TEST);
 }
 
 /* ---- importance ---- */

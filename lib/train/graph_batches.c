@@ -206,11 +206,12 @@ static int gather_values(graphs_t *b, int64_t count, const int64_t *graphs)
 static int fill_inputs(graphs_t *b, int64_t count, const int64_t *graphs, gnn_model_inputs_t *inputs)
 {
     if (count < 1)
-        return gnn__error(GNN_EINVALID, "a batch of %lld graphs", (long long)count);
+        return gnn__error(GNN_EINVALID, "a batch of %lld graphs, expected at least 1",
+                          (long long)count);
     for (int64_t k = 0; k < count; k++)
         if (graphs[k] < 0 || graphs[k] >= b->graphs)
-            return gnn__error(GNN_EINVALID, "graph %lld, the set has %lld", (long long)graphs[k],
-                              (long long)b->graphs);
+            return gnn__error(GNN_EINVALID, "graph %lld, expected 0 to %lld", (long long)graphs[k],
+                              (long long)b->graphs - 1);
     GNN_TRY(gather_nodes(b, count, graphs));
     GNN_TRY(make_graphs(b, count, graphs));
     GNN_TRY(gather_values(b, count, graphs));
@@ -297,12 +298,14 @@ static int check_set(const graphs_t *b)
 {
     const gnn_graph_source_config_t *c = &b->config;
     if (b->slots > SLOTS)
-        return gnn__error(GNN_EUNSUPPORTED, "the model runs on %d graphs, a batch gives %d",
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "the model has %d graph slots, expected at most the %d of a batch",
                           b->slots, SLOTS);
     if (gnn_graph_n_parts(b->set.graph) != 1 || gnn_graph_part_is_spans(b->set.graph, 0))
-        return gnn__error(GNN_EUNSUPPORTED, "batches are made of sets with one part of edges");
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "expected a data set whose graph is one part of edges (gnn_graph_to_edges)");
     if (c->size < 0 || c->per_epoch < 0)
-        return gnn__error(GNN_EINVALID, "batches of %lld graphs, %lld in an epoch",
+        return gnn__error(GNN_EINVALID, ".size = %lld and .per_epoch = %lld, expected at least 0",
                           (long long)c->size, (long long)c->per_epoch);
     return GNN_OK;
 }
@@ -427,7 +430,7 @@ int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *mod
     graphs_t *b = (graphs_t *)source->state;
     int64_t *chosen;
     if (out->rows != b->graphs)
-        return gnn__error(GNN_ESHAPE, "a row for each of %lld graphs is expected, %lld came",
+        return gnn__error(GNN_ESHAPE, "out: expected %lld rows, one per graph, got %lld",
                           (long long)b->graphs, (long long)out->rows);
     for (int64_t first = 0; first < b->graphs; first += b->config.size) {
         const int64_t count = gnn__min(b->config.size, b->graphs - first);

@@ -218,7 +218,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 static int check_config(const gnn_link_source_config_t *c)
 {
     if (c->size < 0 || c->drawn < 0)
-        return gnn__error(GNN_EINVALID, "batches of %lld links, %lld pairs drawn for each",
+        return gnn__error(GNN_EINVALID, ".size = %lld and .drawn = %lld, expected at least 0",
                           (long long)c->size, (long long)c->drawn);
     return GNN_OK;
 }

@@ -5,11 +5,14 @@ static int check_pairs(const gnn__link_source_t *b, const gnn_node_pairs_t *pair
 {
     const int64_t n = b->set.nodes;
     if (pairs->count < 0 || (pairs->count > 0 && (!pairs->src || !pairs->dst)))
-        return gnn__error(GNN_EINVALID, "%lld pairs without their ends", (long long)pairs->count);
+        return gnn__error(
+            GNN_EINVALID,
+            "pairs: .count = %lld, expected at least 0, with .src and .dst where it is not 0",
+            (long long)pairs->count);
     for (int64_t k = 0; k < pairs->count; k++)
         if (pairs->src[k] < 0 || pairs->src[k] >= n || pairs->dst[k] < 0 || pairs->dst[k] >= n)
-            return gnn__error(GNN_EINVALID, "pair %lld is of nodes %d and %d, the set has %lld",
-                              (long long)k, pairs->src[k], pairs->dst[k], (long long)n);
+            return gnn__error(GNN_EINVALID, "pair %lld has the nodes %d and %d, expected 0 to %lld",
+                              (long long)k, pairs->src[k], pairs->dst[k], (long long)n - 1);
     return GNN_OK;
 }
 
@@ -23,7 +26,7 @@ static int predict(gnn__link_source_t *b, const gnn_model_t *model, gnn_context_
             if (strncmp(gnn_model_input_name(model, k), "pairs.", 6) == 0)
                 return gnn__error(
                     GNN_EUNSUPPORTED,
-                    "the model reads \"%s\", rows of edges, which pairs of the caller's have not",
+                    "the model reads \"%s\", rows of edges; pairs that the caller gives have none",
                     gnn_model_input_name(model, k));
     GNN_TRY(gnn__link_inputs(b, pairs, &inputs));
     inputs.n_values = b->n_whole;
@@ -109,14 +112,16 @@ static int check_part(const gnn__link_source_t *b, const gnn_model_t *model, int
 {
     const int64_t width = gnn_model_width(model, gnn_model_step_count(model) - 1);
     if (!b->links)
-        return gnn__error(GNN_EINVALID, "batches of classes have no pairs that are no links");
+        return gnn__error(GNN_EINVALID,
+                          "the source has links with classes, expected one of links to predict");
     if (part != GNN_VALIDATION && part != GNN_TEST)
-        return gnn__error(GNN_EINVALID, "part %d, expected are %d and %d", part, GNN_VALIDATION,
-                          GNN_TEST);
+        return gnn__error(GNN_EINVALID, "part = %d, expected GNN_VALIDATION (%d) or GNN_TEST (%d)",
+                          part, GNN_VALIDATION, GNN_TEST);
     if (b->links->of[part].count == 0)
         return gnn__error(GNN_EINVALID, "part %d has no links", part);
     if (width > 1)
-        return gnn__error(GNN_ESHAPE, "one score a pair is expected, the model puts out %lld",
+        return gnn__error(GNN_ESHAPE,
+                          "the model puts out %lld columns, expected 1: one score per pair",
                           (long long)width);
     return GNN_OK;
 }

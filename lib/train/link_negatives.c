@@ -101,12 +101,14 @@ static int check_graph(const gnn_graph_t *graph)
                           "links join nodes of one kind, the graph has %lld receivers and %lld senders",
                           (long long)n, (long long)gnn_graph_n_src(graph));
     if (n < 2 || n > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "pairs of %lld nodes, expected are 2 to 2^31 - 1",
+        return gnn__error(GNN_EINVALID, "the graph has %lld nodes, expected 2 to 2^31 - 1",
                           (long long)n);
     for (int64_t p = 0; p < gnn_graph_n_parts(graph); p++)
         if (gnn_graph_part_is_spans(graph, p))
-            return gnn__error(GNN_EUNSUPPORTED,
-                              "part %lld stores spans: every pair of them is an edge", (long long)p);
+            return gnn__error(
+                GNN_EUNSUPPORTED,
+                "part %lld of the graph stores spans, whose pairs are all edges; expected a graph of edges",
+                (long long)p);
     return GNN_OK;
 }
 
@@ -122,7 +124,10 @@ int gnn_negatives_new(gnn_negatives_t **negatives, const gnn_graph_t *graph, gnn
     g->directed = directed == GNN_ON;
     int rc = make_lists(g, graph);
     if (rc == GNN_OK && g->below[g->n] == 0)
-        rc = gnn__error(GNN_EINVALID, "every pair of %lld nodes is an edge", (long long)g->n);
+        rc = gnn__error(
+            GNN_EINVALID,
+            "every pair of the graph's %lld nodes is an edge; expected pairs without one to draw from",
+            (long long)g->n);
     if (rc != GNN_OK) {
         gnn_negatives_free(g);
         return rc;
@@ -244,9 +249,13 @@ int gnn_negatives_draw(const gnn_negatives_t *g, gnn_context_t *context, uint64_
                        uint64_t round, int64_t count, int32_t *src, int32_t *dst)
 {
     GNN__NEED(g);
-    if (count < 0 || (count > 0 && (!src || !dst)))
-        return gnn__error(GNN_EINVALID, "%lld pairs into %s", (long long)count,
-                          src && dst ? "arrays" : "NULL");
+    if (count < 0)
+        return gnn__error(GNN_EINVALID, "gnn_negatives_draw: count = %lld, expected at least 0",
+                          (long long)count);
+    if (count > 0) {
+        GNN__NEED(src);
+        GNN__NEED(dst);
+    }
     const int threads = gnn__threads(context, WORK * count);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++)
         draw_pair(g, seed, round, k, &src[k], &dst[k]);
@@ -258,12 +267,18 @@ int gnn_negatives_of_sources(const gnn_negatives_t *g, gnn_context_t *context, u
                              int32_t *dst)
 {
     GNN__NEED(g);
-    if (count < 0 || each < 1 || (count > 0 && (!src || !dst)))
-        return gnn__error(GNN_EINVALID, "%lld targets for each of %lld sources in %s",
-                          (long long)each, (long long)count, src && dst ? "arrays" : "NULL");
+    if (count < 0 || each < 1)
+        return gnn__error(GNN_EINVALID,
+                          "gnn_negatives_of_sources: count = %lld, expected at least 0; each = %lld, "
+                          "expected at least 1",
+                          (long long)count, (long long)each);
+    if (count > 0) {
+        GNN__NEED(src);
+        GNN__NEED(dst);
+    }
     for (int64_t k = 0; k < count; k++)
         if (src[k] < 0 || src[k] >= g->n)
-            return gnn__error(GNN_EINVALID, "source %lld is node %d, expected is 0 to %lld",
+            return gnn__error(GNN_EINVALID, "source %lld is node %d, expected 0 to %lld",
                               (long long)k, src[k], (long long)g->n - 1);
     const int threads = gnn__threads(context, WORK * count * each);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++) {

@@ -116,7 +116,7 @@ static int check_rule(const gnn_link_rule_t *rule, double shares[3])
           shares[GNN_VALIDATION] + shares[GNN_TEST] < 1))
         return gnn__error(
             GNN_EINVALID,
-            "shares of %g and %g of the links: numbers from 0 are expected that add up to less than 1",
+            ".validation_share = %g and .test_share = %g, expected at least 0 each and a sum below 1",
             shares[GNN_VALIDATION], shares[GNN_TEST]);
     return GNN_OK;
 }
@@ -133,8 +133,10 @@ static int deal_links(const gnn__link_index_t *index, const double shares[3], ui
     count[GNN_TEST] = (int64_t)(shares[GNN_TEST] * (double)index->count + 1e-9);
     count[GNN_TRAIN] = index->count - count[GNN_VALIDATION] - count[GNN_TEST];
     if (count[GNN_TRAIN] < 1)
-        return gnn__error(GNN_EINVALID, "of %lld links none is left for the training",
-                          (long long)index->count);
+        return gnn__error(
+            GNN_EINVALID,
+            "of %lld links none is left for training: smaller shares of validation and test are expected",
+            (long long)index->count);
     GNN_TRY(gnn__new(&order, index->count, sizeof *order, "an order of links"));
     gnn__data_shuffle(order, index->count, seed);
     for (int64_t k = 0; k < index->count; k++)

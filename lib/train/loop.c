@@ -461,16 +461,20 @@ static int run_epochs(loop_t *l)
 static int check_schedule(const gnn_schedule_t *s)
 {
     if (s->kind > GNN_SCHEDULE_LINEAR || (int)s->kind < 0)
-        return gnn__error(GNN_EINVALID, "schedule: kind is %d", (int)s->kind);
+        return gnn__error(GNN_EINVALID, "schedule: kind is %d, expected a gnn_schedule_kind_t",
+                          (int)s->kind);
     const bool falls = s->kind == GNN_SCHEDULE_STEP || s->kind == GNN_SCHEDULE_COSINE ||
                        s->kind == GNN_SCHEDULE_LINEAR;
     if (falls && s->period < 1)
         return gnn__error(GNN_EINVALID, "schedule: period is %lld, expected at least 1",
                           (long long)s->period);
     if (s->warmup < 0 || (s->kind == GNN_SCHEDULE_WARMUP && s->warmup < 1))
-        return gnn__error(GNN_EINVALID, "schedule: warmup is %lld", (long long)s->warmup);
+        return gnn__error(GNN_EINVALID, "schedule: warmup is %lld, expected at least %d",
+                          (long long)s->warmup, s->kind == GNN_SCHEDULE_WARMUP);
     if (!(s->gamma >= 0) || isinf(s->gamma) || !(s->width >= 0))
-        return gnn__error(GNN_EINVALID, "schedule: gamma is %g, width %g", s->gamma, s->width);
+        return gnn__error(GNN_EINVALID,
+                          "schedule: gamma is %g, width %g, expected at least 0, gamma finite",
+                          s->gamma, s->width);
     return GNN_OK;
 }
 
@@ -496,18 +500,20 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
                           (long long)c->epochs, (long long)c->patience);
     if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_R2 ||
         (int)c->metric < 0)
-        return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch,
-                          (int)c->metric);
+        return gnn__error(GNN_EINVALID,
+                          "training: watch is %d, metric %d, expected a gnn_watch_t and a gnn_metric_t",
+                          (int)c->watch, (int)c->metric);
     if (!l->source->get || l->source->count[GNN_TRAIN] < 1 || l->source->count[GNN_VALIDATION] < 0)
         return gnn__error(
             GNN_EINVALID,
-            "training: the source has %lld training and %lld validation batches, expected at least one and none",
+            "training: the source has %lld training and %lld validation batches, expected at least 1 and at least 0",
             (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION]);
     if (l->source->count[GNN_VALIDATION] == 0) {
         if (c->patience > 0 || (c->watch != GNN_WATCH_DEFAULT && c->watch != GNN_WATCH_NONE))
-            return gnn__error(GNN_EINVALID,
-                              "training: there is no validation part to watch (patience %lld)",
-                              (long long)c->patience);
+            return gnn__error(
+                GNN_EINVALID,
+                "training: .watch or .patience (%lld) needs validation batches, the source has none",
+                (long long)c->patience);
         c->watch = GNN_WATCH_NONE;
     }
     return check_schedule(&c->schedule);

@@ -60,10 +60,10 @@ int gnn__loss_terms_check(const gnn_model_t *model, const gnn_context_t *context
                           const gnn_train_config_t *config)
 {
     if (config->n_terms < 0 || (config->n_terms > 0 && !config->terms))
-        return gnn__error(GNN_EINVALID, "training: .n_terms = %lld terms of the loss, .terms is %s",
-                          (long long)config->n_terms, config->terms ? "given" : "NULL");
+        return gnn__error(GNN_EINVALID, "training: .n_terms = %lld, expected at least 0%s",
+                          (long long)config->n_terms, config->terms ? "" : "; .terms is NULL");
     if (config->n_terms > GNN_LOSS_TERMS)
-        return gnn__error(GNN_EINVALID, "training: %lld terms of the loss, at most %d",
+        return gnn__error(GNN_EINVALID, "training: .n_terms = %lld, expected at most %d",
                           (long long)config->n_terms, GNN_LOSS_TERMS);
     if (config->n_terms > 0 && gnn__ranks_split(context))
         return gnn__error(GNN_EUNSUPPORTED, "ranks: terms of the loss are not supported");
@@ -74,8 +74,9 @@ int gnn__loss_terms_check(const gnn_model_t *model, const gnn_context_t *context
                               "training: the model has no step \"%s\", term %lld of the loss",
                               t->step ? t->step : "", (long long)k);
         if (!isfinite((double)t->weight))
-            return gnn__error(GNN_EINVALID, "training: the weight of term \"%s\" is %g", t->step,
-                              (double)t->weight);
+            return gnn__error(GNN_EINVALID,
+                              "training: the weight of term \"%s\" is %g, expected a finite value",
+                              t->step, (double)t->weight);
     }
     return GNN_OK;
 }

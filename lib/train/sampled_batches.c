@@ -64,7 +64,10 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     gnn__sampled_source_t *b = user;
     const gnn__batch_key_t key = {part, part == GNN_TRAIN ? epoch : 0, index};
     if (part < GNN_TRAIN || part > GNN_VALIDATION || index < 0 || index >= b->base.source.count[part])
-        return gnn__error(GNN_EINVALID, "there is no batch %lld of part %d", (long long)index, part);
+        return gnn__error(
+            GNN_EINVALID,
+            "got batch %lld of part %d, expected a batch of GNN_TRAIN (%d) or GNN_VALIDATION (%d) below its count",
+            (long long)index, part, GNN_TRAIN, GNN_VALIDATION);
     if (b->worker) {
         gnn__worker_wait(b->worker);
         b->current = 1 - b->current;
@@ -140,7 +143,7 @@ static int check_slots(const gnn__sampled_source_t *b)
         return GNN_OK;
     return gnn__error(
         GNN_EINVALID,
-        "the model runs on %d graph slots, the sampler draws %lld blocks: a step that hears takes the block of its .graph, 0 for the first",
+        "the model runs on %d graph slots, the sampler draws %lld blocks, expected equal counts: .graph of a step that aggregates is the index of its block",
         slots, (long long)blocks);
 }
 
@@ -164,8 +167,10 @@ static int open_batches(gnn__sampled_source_t *b)
     GNN_TRY(gnn__identify_data(&b->base.source.identity, &b->set, &b->config));
     b->batch = sampling->batch ? sampling->batch : BATCH;
     if (b->batch < 1 || b->batch > INT32_MAX || (unsigned)sampling->prefetch > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "sampling: batch = %lld, prefetch = %d",
-                          (long long)b->batch, (int)sampling->prefetch);
+        return gnn__error(
+            GNN_EINVALID,
+            "sampling: .batch = %lld, expected 0 to 2^31 - 1; .prefetch = %d, expected a flag",
+            (long long)b->batch, (int)sampling->prefetch);
     GNN_TRY(find_inputs(b));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(b, part));

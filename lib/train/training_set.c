@@ -143,8 +143,7 @@ static int check_classes(const gnn__training_set_t *set, gnn_metric_t metric)
 {
     const bool two = metric == GNN_METRIC_ROC_AUC || metric == GNN_METRIC_AVERAGE_PRECISION;
     if (set->classes == 1)
-        return gnn__error(GNN_EINVALID, "\"%s\" has one class, there is nothing to tell apart",
-                          set->name);
+        return gnn__error(GNN_EINVALID, "\"%s\" has one class, expected at least 2", set->name);
     if (two && set->classes != 2)
         return gnn__error(GNN_EINVALID, "%s tells two classes apart, the set has %lld",
                           metric == GNN_METRIC_ROC_AUC ? "ROC AUC" : "average precision",
@@ -188,7 +187,8 @@ static int check_weights(const gnn__training_set_t *set)
     const gnn_real_t *weight = set->loss.class_weight;
     for (int64_t c = 0; weight && c < set->classes; c++)
         if (!(weight[c] >= 0) || !isfinite(weight[c]))
-            return gnn__error(GNN_EINVALID, "class_weight[%lld] is %g, a number from 0 is expected",
+            return gnn__error(GNN_EINVALID,
+                              "class_weight[%lld] is %g, expected a finite value of at least 0",
                               (long long)c, (double)weight[c]);
     return GNN_OK;
 }

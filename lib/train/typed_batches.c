@@ -106,7 +106,8 @@ static int open_typed(typed_t *t)
     GNN_TRY(find_place(t));
     t->batch = t->typed.batch ? t->typed.batch : BATCH;
     if (t->batch < 1 || t->batch > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "typed samples of %lld seeds", (long long)t->batch);
+        return gnn__error(GNN_EINVALID, "typed samples: .batch = %lld, expected 0 to 2^31 - 1",
+                          (long long)t->batch);
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(t, part));
     if (t->n_seeds[GNN_TRAIN] == 0)

@@ -319,7 +319,7 @@ int gnn__json_load(json_t **root, const char *text)
 
 static const char *type_words(const json_t *value)
 {
-    static const char *const words[] = {"an object", "an array", "a string", "a whole number",
+    static const char *const words[] = {"an object", "an array", "a string", "an integer",
                                         "a number",  "true",     "false",    "null"};
     return words[json_typeof(value)];
 }
@@ -332,7 +332,7 @@ static int wrong_type(const char *expected, const json_t *value)
 static int read_integer(int64_t *out, const json_t *value, int64_t low, int64_t high)
 {
     if (!json_is_integer(value))
-        return wrong_type("a whole number", value);
+        return wrong_type("an integer", value);
     if (json_integer_value(value) < low || json_integer_value(value) > high)
         return gnn__error(GNN_EFORMAT, "%lld lies outside %lld..%lld",
                           (long long)json_integer_value(value), (long long)low, (long long)high);
@@ -367,7 +367,7 @@ static int read_word(int *out, const field_t *f, const char *text)
 static int read_options(double *out, const json_t *value)
 {
     if (!json_is_array(value) || json_array_size(value) != 4)
-        return wrong_type("an array of 4 numbers", value);
+        return wrong_type("an array of 4 values", value);
     for (size_t k = 0; k < 4; k++) {
         if (!json_is_number(json_array_get(value, k)))
             return wrong_type("a number", json_array_get(value, k));

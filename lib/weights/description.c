@@ -120,8 +120,9 @@ static int check_slot(const json_t *object)
     if (json_is_string(kind) && (!source || json_is_string(source)) &&
         (!number || json_is_integer(number)) && json_object_size(object) == known)
         return GNN_OK;
-    return gnn__error(GNN_EFORMAT, "an object of strings \"kind\" and \"source\" and a whole number "
-                                   "\"number\" is expected");
+    return gnn__error(GNN_EFORMAT,
+                      "expected an object of \"kind\", a string, and at most \"source\", a string, "
+                      "and \"number\", an integer; got other keys or types");
 }
 
 static int read_slot(gnn_model_t *model, int64_t slot, const json_t *object)

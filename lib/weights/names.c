@@ -100,7 +100,7 @@ static int bind(bindings_t *b, const module_t *of)
 {
     const char *prefix = of->prefix ? of->prefix : "";
     if (!of->layer && !of->model)
-        return gnn__error(GNN_EINVALID, "no layer or model to bind names to");
+        return gnn__error(GNN_EINVALID, ".layer and .model are NULL, expected one of them");
     return of->layer ? bind_layer(b, of->layer, of->names, prefix)
                      : bind_model(b, of->model, of->names, prefix);
 }
@@ -137,7 +137,7 @@ static int check_shape(const gnn_array_t *array, const gnn__place_t *place)
         return GNN_OK;
     snprintf(expected, sizeof expected, "%s", gnn__shape_words(ndim, shape));
     return gnn__error(GNN_ESHAPE, "array %s is %s, the layer expects %s", array->name,
-                      array->ndim ? gnn__shape_words(array->ndim, array->shape) : "a single number",
+                      array->ndim ? gnn__shape_words(array->ndim, array->shape) : "a scalar",
                       expected);
 }
 
@@ -161,7 +161,7 @@ static int check_numbers(const gnn_array_t *array)
 {
     char words[200];
     if (gnn__element(array->dtype)->integer)
-        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating-point numbers are expected",
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating-point values are expected",
                           array->name, gnn__element(array->dtype)->name);
     for (int64_t k = 0; k < array->count; k++)
         if (!isfinite((gnn_real_t)gnn_array_get(array, k)))
@@ -352,7 +352,7 @@ static int copy_out(const gnn__place_t *place, const char *name, gnn_real_t *out
     for (int k = 0; k < ndim; k++)
         size *= shape[k];
     if (size != count)
-        return gnn__error(GNN_ESHAPE, "array %s is %s, the buffer holds %lld numbers", name,
+        return gnn__error(GNN_ESHAPE, "array %s is %s, the buffer holds %lld values", name,
                           gnn__shape_words(ndim, shape), (long long)count);
     for (int64_t r = 0; r < place->field.rows; r++)
         for (int64_t c = 0; c < place->field.cols; c++)

@@ -50,7 +50,7 @@ static int find_module(const gnn__binding_t *b)
 int gnn__names_module(gnn__binding_t *b)
 {
     if (b->names < GNN_NAMES_OWN || b->names > GNN_NAMES_DGL)
-        return gnn__error(GNN_EINVALID, "there is no naming convention number %d", (int)b->names);
+        return gnn__error(GNN_EINVALID, ".names = %d, expected a gnn_names_t", (int)b->names);
     b->module = b->names == GNN_NAMES_OWN ? -1 : find_module(b);
     if (b->names != GNN_NAMES_OWN && b->module < 0) {
         const gnn_layer_config_t *c = b->layer->config;

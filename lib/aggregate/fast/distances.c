@@ -198,7 +198,7 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
 
 /* ---- parts ---- */
 
-/* The distance of row r and place c is c plus a value of the row, or on a transposed part that
+/* The distance of row r and column c is c plus a value of the row, or on a transposed part that
  * value minus c. Its index among the strips, from one end or from the other, is
  * prior->shift[r] + c. A row with an empty run continues the row before. */
 static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_t *a,
@@ -354,7 +354,7 @@ void gnn__distance_keys_carve(const gnn__plan_t *plan, gnn__carve_t *carve, bool
 
 /* ---- which keys ---- */
 
-/* Finds the range of places that pairs of parts in tiles have. */
+/* Finds the range of slots that pairs of parts in tiles have. */
 static void find_reach(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
                        const gnn__distance_keys_t *keys, gnn__keys_t *k)
 {
@@ -386,7 +386,7 @@ static void find_rows(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
         keys->column[p][h] = plan->prior[p]->key_column(&plan->prior_shape[p], h);
 }
 
-/* Tables, with the rows of places from .. to - 1. */
+/* Tables, with the rows of slots from .. to - 1. */
 static void find_tables(const gnn__plan_t *plan, const gnn__distance_keys_t *keys, int64_t from,
                         int64_t to, gnn__keys_t *k)
 {
@@ -411,7 +411,7 @@ static bool share_key(const gnn__keys_t *k, int64_t x, int64_t y)
     return share;
 }
 
-/* Finds the ranges at both ends in which all places have the same keys: up to k->near those of
+/* Finds the ranges at both ends in which all slots have the same keys: up to k->near those of
  * the first, from k->far on those of the last. */
 static void find_ends(gnn__keys_t *k)
 {
@@ -454,7 +454,7 @@ static bool fill_rows(const gnn__attention_t *a, int64_t h, int64_t block, gnn_r
     return nothing == 0;
 }
 
-/* Lays out one block more on either side of the places that differ: kernels multiply whole
+/* Lays out one block more on either side of the slots that differ: kernels multiply whole
  * groups of rows. */
 static void lay_out(const gnn__distance_keys_t *keys, gnn_real_t factor, int threads,
                     gnn__attention_t *a)

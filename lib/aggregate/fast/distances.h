@@ -49,10 +49,10 @@ void gnn__distance_prior_grad(const gnn__plan_t *plan, const gnn__distance_prior
 
 typedef struct gnn__distance_keys {
     int64_t first, count, stride; /* of distances: as in gnn__distance_prior_t */
-    int32_t *row[GNN_PRIORS];     /* of each place, in the table of a prior */
+    int32_t *row[GNN_PRIORS];     /* of each slot, in the table of a prior */
     int64_t *column[GNN_PRIORS];  /* of each head */
     gnn_real_t *rows, *blocks; /* in tiles: heads x stride x width, or once if heads share them */
-    /* Backward, sums of the chunks of one part; NULL: not wanted. In tiles by place, chunks x
+    /* Backward, sums of the chunks of one part; NULL: not wanted. In tiles by slot, chunks x
      * heads x stride x width; row by row of the tables. */
     gnn_real_t *partials, *row_partials;
     int64_t parameters; /* values of all tables */
@@ -81,7 +81,7 @@ void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t
 /* ---- rows that are added to values ---- */
 
 typedef struct gnn__distance_values {
-    int32_t *row;         /* of each place; NULL: values do not depend on distances */
+    int32_t *row;         /* of each slot; NULL: values do not depend on distances */
     int64_t *column;      /* of each value head */
     gnn_real_t *partials; /* chunks x the table; backward, NULL: not wanted */
     int64_t parameters;

@@ -66,20 +66,21 @@ int gnn__array_check_shape(const gnn_array_t *array, int64_t *bytes)
         return gnn__error(GNN_EINVALID, "an array has no name");
     const gnn__element_t *type = gnn__element(array->dtype);
     if (!type)
-        return gnn__error(GNN_EINVALID, "array %.80s: there is no type number %d", array->name,
-                          (int)array->dtype);
+        return gnn__error(GNN_EINVALID, "array %.80s: .dtype = %d, expected a gnn_dtype_t",
+                          array->name, (int)array->dtype);
     if (array->ndim < 0 || array->ndim > GNN__MAX_DIMENSIONS)
-        return gnn__error(GNN_EINVALID, "array %.80s: %d dimensions, 0 to %d are possible",
-                          array->name, array->ndim, GNN__MAX_DIMENSIONS);
+        return gnn__error(GNN_EINVALID, "array %.80s: .ndim = %d, expected 0 to %d", array->name,
+                          array->ndim, GNN__MAX_DIMENSIONS);
     int64_t count;
     if (!gnn__shape_count(array->ndim, array->shape, &count) ||
         !gnn__mul(count, (int64_t)type->size, bytes))
         return gnn__error(GNN_EOVERFLOW, "array %.80s: the shape %s does not fit", array->name,
                           gnn__shape_words(array->ndim, array->shape));
     if (count != array->count)
-        return gnn__error(GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld",
-                          array->name, gnn__shape_words(array->ndim, array->shape),
-                          (long long)count, (long long)array->count);
+        return gnn__error(GNN_ESHAPE,
+                          "array %.80s: .count = %lld, expected %lld: the elements of the shape %s",
+                          array->name, (long long)array->count, (long long)count,
+                          gnn__shape_words(array->ndim, array->shape));
     return GNN_OK;
 }
 
@@ -87,15 +88,15 @@ int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
 {
     GNN_TRY(gnn__array_check_shape(array, bytes));
     if (array->count > 0 && !array->data)
-        return gnn__error(GNN_EINVALID, "array %.80s: no data", array->name);
+        return gnn__error(GNN_EINVALID, "array %.80s: .data is NULL", array->name);
     return GNN_OK;
 }
 
 int gnn__arrays_check(int64_t count, const gnn_array_t *arrays)
 {
     if (count < 0 || (count > 0 && !arrays))
-        return gnn__error(GNN_EINVALID, "%lld arrays to write, and %s", (long long)count,
-                          arrays ? "a list" : "no list");
+        return gnn__error(GNN_EINVALID, "%lld arrays to write, expected at least 0%s",
+                          (long long)count, arrays ? "" : "; the list of arrays is NULL");
     for (int64_t k = 0; k < count; k++) {
         int64_t bytes;
         GNN_TRY(gnn__array_check(&arrays[k], &bytes));

@@ -26,7 +26,7 @@ int gnn__file_open(gnn__file_t *file, const char *path)
     struct stat s;
     *file = (gnn__file_t){.fd = -1};
     if (!path)
-        return gnn__error(GNN_EINVALID, "no path");
+        return gnn__error(GNN_EINVALID, "path is NULL");
     file->name = gnn__file_name(path);
     do
         file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -128,7 +128,7 @@ static int open_temporary(gnn__output_t *output)
         if (why != EEXIST && why != EINTR)
             return gnn__error(GNN_EIO, "%s: %s", output->path, strerror(why));
     }
-    return gnn__error(GNN_EIO, "%s: no free name for a temporary file beside it", output->path);
+    return gnn__error(GNN_EIO, "%s: no free name for a temporary file next to it", output->path);
 }
 
 int gnn__output_open(gnn__output_t *output, const char *path)
@@ -136,7 +136,7 @@ int gnn__output_open(gnn__output_t *output, const char *path)
     struct stat s;
     *output = (gnn__output_t){.path = path, .fd = -1};
     if (!path)
-        return gnn__error(GNN_EINVALID, "no path");
+        return gnn__error(GNN_EINVALID, "path is NULL");
     if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
         return gnn__error(GNN_EIO, "%s: is %s, a regular file would be replaced", path,
                           kind(s.st_mode));

@@ -223,7 +223,7 @@ static int parse_pair(gnn__npy_t *npy, text_t *t, const char *start, bool seen[3
     if (key == 3)
         return gnn__error(GNN_EFORMAT, "header: unknown key '%.*s'", (int)(n < 40 ? n : 40), s);
     if (seen[key])
-        return gnn__error(GNN_EFORMAT, "header: the key '%s' stands twice", keys[key]);
+        return gnn__error(GNN_EFORMAT, "header: the key '%s' is given twice", keys[key]);
     seen[key] = true;
     if (!take(t, ':'))
         return expected(t, start, "':'");

@@ -26,7 +26,7 @@ static int read_header(const gnn__file_t *file, gnn__npy_t *npy, int64_t *data_a
     char text[GNN__NPY_MAX_HEADER];
     int64_t start, length;
     if (file->size < GNN__NPY_PREFIX)
-        return gnn__error(GNN_EFORMAT, "%lld bytes are no .npy array", (long long)file->size);
+        return gnn__error(GNN_EFORMAT, "%lld bytes are not a .npy array", (long long)file->size);
     GNN_TRY(gnn__file_read(file, 0, prefix, GNN__NPY_PREFIX));
     GNN_TRY(gnn__npy_prefix(prefix, &start, &length));
     if (length > file->size - start)
@@ -41,7 +41,7 @@ static int read_header(const gnn__file_t *file, gnn__npy_t *npy, int64_t *data_a
 static int check(const gnn__file_t *file, const gnn__npy_t *npy, int64_t data_at)
 {
     if (npy->left_out)
-        return gnn__error(GNN_EUNSUPPORTED, "holds no plain numbers (its type is '%s')", npy->type);
+        return gnn__error(GNN_EUNSUPPORTED, "holds no plain values (its type is '%s')", npy->type);
     const gnn__element_t *type = gnn__element(npy->like.dtype);
     if (npy->bytes != file->size - data_at)
         return gnn__error(GNN_EFORMAT, "declares %lld %s (%lld bytes), the file holds %lld",
@@ -80,8 +80,8 @@ int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path)
     gnn__npy_t npy = {0};
     mapping_t *mapping = NULL;
     int64_t data_at = 0;
-    if (!array || !owner)
-        return gnn__error(GNN_EINVALID, "no place for the %s", array ? "owner" : "array");
+    GNN__NEED(array);
+    GNN__NEED(owner);
     *array = (gnn_array_t){0};
     *owner = (gnn_owner_t){0};
     GNN_TRY(gnn__file_open(&file, path));

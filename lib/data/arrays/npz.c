@@ -123,12 +123,12 @@ static int check_entry(reader_t *r, const zip_stat_t *s)
     /* Overlapping entries allow bombs of any ratio: the sum of sizes must not exceed the file's. */
     if (s->comp_size > (uint64_t)r->file.size - r->packed)
         return gnn__error(GNN_EFORMAT,
-                          "declares %llu packed bytes, the file of %lld bytes has room for %llu",
+                          "declares %llu compressed bytes, the file of %lld bytes has room for %llu",
                           (unsigned long long)s->comp_size, (long long)r->file.size,
                           (unsigned long long)((uint64_t)r->file.size - r->packed));
     if (s->size / r->limits.max_ratio > s->comp_size || (s->size > 0 && s->comp_size == 0))
         return gnn__error(GNN_EFORMAT,
-                          "declares %llu bytes from %llu packed ones, the limit is %llu to one",
+                          "declares %llu bytes from %llu compressed ones, the limit is %llu to one",
                           (unsigned long long)s->size, (unsigned long long)s->comp_size,
                           (unsigned long long)r->limits.max_ratio);
     if (s->size > r->limits.max_bytes - r->unpacked)
@@ -185,7 +185,7 @@ static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
     int64_t start, length, got;
     GNN_TRY(read_some(e, prefix, GNN__NPY_PREFIX, &got));
     if (got < GNN__NPY_PREFIX)
-        return gnn__error(GNN_EFORMAT, "%lld bytes are no .npy array", (long long)got);
+        return gnn__error(GNN_EFORMAT, "%lld bytes are not a .npy array", (long long)got);
     GNN_TRY(gnn__npy_prefix(prefix, &start, &length));
     if (e->size < start + length)
         return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld",
@@ -264,7 +264,7 @@ static bool ends_with(const char *name, const char *ending)
     return length >= n && strcmp(name + length - n, ending) == 0;
 }
 
-/* Entries that macOS adds to an archive: "__MACOSX/", and "._x.npy" beside x.npy. */
+/* Entries that macOS adds to an archive: "__MACOSX/", and "._x.npy" next to x.npy. */
 static bool is_of_macos(const char *name)
 {
     const char *last = strrchr(name, '/');
@@ -381,7 +381,7 @@ int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limi
 {
     reader_t r = {.limits = gnn__limits_or_defaults(limits), .wanted = wanted};
     if (!arrays)
-        return gnn__error(GNN_EINVALID, "no place for the arrays");
+        return gnn__error(GNN_EINVALID, "arrays is NULL");
     *arrays = NULL;
     GNN_TRY(gnn__file_open(&r.file, path));
     errno = 0;

@@ -35,7 +35,7 @@ static int read_text(reader_t *r, int64_t *length)
     uint64_t n = 0;
     if (r->file.size < 8)
         return gnn__error(GNN_EFORMAT,
-                          "%lld bytes: a safetensors file begins with 8 of its header's length",
+                          "has %lld bytes, expected at least 8: the length of the header",
                           (long long)r->file.size);
     GNN_TRY(gnn__file_read(&r->file, 0, prefix, 8));
     if (memcmp(prefix, "PK\3\4", 4) == 0)
@@ -44,7 +44,7 @@ static int read_text(reader_t *r, int64_t *length)
         n = n << 8 | prefix[k];
     if (n > MAX_HEADER)
         return gnn__error(GNN_EFORMAT,
-                          "is no safetensors file, or damaged: its first 8 bytes declare a header "
+                          "is not a safetensors file, or damaged: its first 8 bytes declare a header "
                           "of %llu bytes, at most %d are allowed",
                           (unsigned long long)n, MAX_HEADER);
     if ((int64_t)n > r->file.size - 8)
@@ -111,7 +111,7 @@ static int parse_dtype(tensor_t *t, const json_t *value)
 static int parse_whole(const json_t *value, const char *what, int64_t *out)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return gnn__error(GNN_EFORMAT, "%s: a whole number from 0 to 2^63 - 1 is expected", what);
+        return gnn__error(GNN_EFORMAT, "%s: an integer from 0 to 2^63 - 1 is expected", what);
     *out = (int64_t)json_integer_value(value);
     return GNN_OK;
 }
@@ -173,7 +173,8 @@ static int parse_metadata(reader_t *r, json_t *metadata)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is no string", key);
+            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is not a string",
+                              key);
         char **pair = r->arrays->metadata[r->arrays->n_metadata++];
         GNN_TRY(gnn__strdup(&pair[0], key));
         GNN_TRY(gnn__strdup(&pair[1], json_string_value(value)));
@@ -301,7 +302,7 @@ static int open_arrays(gnn_arrays_t **arrays, const char *path, const gnn_limits
 {
     reader_t r = {.limits = gnn__limits_or_defaults(limits), .maps = maps};
     if (!arrays)
-        return gnn__error(GNN_EINVALID, "no place for the arrays");
+        return gnn__error(GNN_EINVALID, "arrays is NULL");
     *arrays = NULL;
     GNN_TRY(gnn__file_open(&r.file, path));
     int rc = read_file(&r);

@@ -146,8 +146,8 @@ int gnn__safetensors_stream(const char *path, int64_t n_arrays, const gnn_array_
     json_t *root = json_object();
     int rc = GNN_OK;
     if (n_metadata < 0 || (n_metadata > 0 && !metadata))
-        GNN_CHECK(gnn__error(GNN_EINVALID, "%lld metadata pairs, and %s", (long long)n_metadata,
-                             metadata ? "a list" : "no list"));
+        GNN_CHECK(gnn__error(GNN_EINVALID, "n_metadata = %lld, expected at least 0%s",
+                             (long long)n_metadata, metadata ? "" : "; metadata is NULL"));
     if (!root)
         GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for the header"));
     if (!reader)

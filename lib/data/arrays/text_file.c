@@ -53,7 +53,7 @@ static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used
     if ((uint64_t)text->size > most)
         return gnn__error(
             GNN_EFORMAT,
-            "%s: %lld bytes from %llu packed ones, the limit is %llu (max_growth raises it)",
+            "%s: %lld bytes from %llu compressed ones, the limit is %llu (max_growth raises it)",
             file->name, (long long)text->size, (unsigned long long)used, (unsigned long long)most);
     if (text->size + 1 >= *capacity) {
         int64_t wanted = *capacity ? 2 * *capacity : 4 * file->size + 64;
@@ -307,7 +307,7 @@ static int next_field(gnn__text_t *text, gnn__text_field_t *field)
     else if (*text->cursor == text->delimiter)
         text->cursor++;
     else if (text->delimiter != ' ')
-        return gnn__text_error(text, field, GNN_EFORMAT, "there is more behind the closing quote");
+        return gnn__text_error(text, field, GNN_EFORMAT, "there is more after the closing quote");
     return GNN_OK;
 }
 

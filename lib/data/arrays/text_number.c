@@ -69,7 +69,7 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, c
 {
     int64_t value = 0;
     if (gnn__field_kind(field) != GNN__INTEGER)
-        return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s came", what,
+        return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, got %s", what,
                                gnn__field_shown(field));
     bool negative = field->at[0] == '-';
     for (int64_t k = negative || field->at[0] == '+'; k < field->length; k++)
@@ -88,7 +88,7 @@ int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, cons
         return gnn__text_error(text, field, GNN_ENUMERIC, "%s is expected, %s is not finite", what,
                                gnn__field_shown(field));
     if (kind != GNN__INTEGER && kind != GNN__REAL)
-        return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s came", what,
+        return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, got %s", what,
                                gnn__field_shown(field));
     /* A field is followed by a delimiter, a quote or the end, none of which continues a numeral. */
     *out = (gnn_real_t)strtod_l(field->at, NULL, text->numbers);
@@ -128,7 +128,7 @@ static int look_for_names(gnn__text_t *text, bool *header, int64_t *names)
     return text->headed || !*header || !numeric
                ? GNN_OK
                : gnn__text_error(text, &word, GNN_EFORMAT,
-                                 "a number is expected, %s came (of column names, one begins with a "
+                                 "a number is expected, got %s (of column names, one begins with a "
                                  "letter)",
                                  gnn__field_shown(&word));
 }
@@ -167,16 +167,16 @@ int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_
                               text->name, (long long)(text->line - 1));
         GNN_TRY(read_row(text, values, &count, &capacity));
         if (*rows > 0 && count - before != *cols)
-            return gnn__text_error(text, NULL, GNN_EFORMAT,
-                                   "%lld numbers, the lines before have %lld",
+            return gnn__text_error(text, NULL, GNN_EFORMAT, "%lld values, the lines before have %lld",
                                    (long long)(count - before), (long long)*cols);
         *cols = count - before;
         if (named && *cols != names)
             return gnn__text_error(text, NULL, GNN_EFORMAT,
-                                   "%lld numbers, the first line names %lld columns",
+                                   "%lld values, the first line names %lld columns",
                                    (long long)*cols, (long long)names);
         (*rows)++;
     }
-    return *rows > 0 ? GNN_OK
-                     : gnn__error(GNN_EFORMAT, "%s: no numbers stand behind the header", text->name);
+    return *rows > 0
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: there are no values after the header", text->name);
 }

@@ -104,7 +104,7 @@ typedef struct gnn__keys {
     gnn__matrix_t q, d_q; /* the queries that keys meet; d_q.at NULL: its gradient is not wanted */
     bool apart;           /* q is not a->q */
     /* The rest is for by_tile. */
-    /* Places that pairs have are low .. high. All up to `near` share a key, and all from `far` on,
+    /* Slots that pairs have are low .. high. All up to `near` share a key, and all from `far` on,
      * if they fill a block at least; else near is low - 1, far is high + 1. Only blocks from that
      * of `near` to that of `far` are laid out. Sums of gradients cover slots first .. last. */
     int64_t low, high, near, far, first, last;

@@ -18,9 +18,9 @@ static int linear_check(const gnn_model_t *model, const gnn__model_step_t *s)
                           s->where);
     if (s->step.row < 0 || s->step.rows < 0 || s->step.row > s->step.in ||
         s->step.rows > s->step.in - s->step.row || (s->step.rows == 0 && s->step.row > 0))
-        return gnn__error(GNN_EINVALID, "%s: %lld rows from row %lld on, the matrix has %lld",
-                          s->where, (long long)s->step.rows, (long long)s->step.row,
-                          (long long)s->step.in);
+        return gnn__error(
+            GNN_EINVALID, "%s: .rows = %lld from .row = %lld on, but the matrix has %lld rows",
+            s->where, (long long)s->step.rows, (long long)s->step.row, (long long)s->step.in);
     return GNN_OK;
 }
 

@@ -23,9 +23,9 @@ static gnn_var_t input_record(gnn__recording_t *r, const gnn__model_step_t *s, c
     const int64_t cols = gnn_tape_cols(r->tape, in[0]);
     if (s->width < 0 || s->width == cols)
         return in[0];
-    gnn_tape_fail(r->tape,
-                  gnn__error(GNN_ESHAPE, "%s is declared with %lld columns, the input has %lld",
-                             s->where, (long long)s->width, (long long)cols));
+    gnn_tape_fail(r->tape, gnn__error(GNN_ESHAPE,
+                                      "%s: expected the declared %lld columns, the input has %lld",
+                                      s->where, (long long)s->width, (long long)cols));
     return GNN_NONE;
 }
 
@@ -116,10 +116,12 @@ static gnn_var_t view_record(gnn__recording_t *r, const gnn__model_step_t *s, co
     const gnn_step_t *t = &s->step;
     const int64_t rows = gnn_tape_rows(r->tape, in[0]), cols = gnn_tape_cols(r->tape, in[0]);
     if (t->row > rows || t->column > cols) {
-        gnn_tape_fail(r->tape,
-                      gnn__error(GNN_ESHAPE, "%s begins at row %lld, column %lld of %lld x %lld",
-                                 s->where, (long long)t->row, (long long)t->column, (long long)rows,
-                                 (long long)cols));
+        gnn_tape_fail(
+            r->tape,
+            gnn__error(GNN_ESHAPE,
+                       "%s: .row = %lld and .column = %lld lie outside the input of %lld x %lld",
+                       s->where, (long long)t->row, (long long)t->column, (long long)rows,
+                       (long long)cols));
         return GNN_NONE;
     }
     return gnn_tape_view(r->tape, in[0], t->row, t->rows > 0 ? t->rows : rows - t->row, t->column,

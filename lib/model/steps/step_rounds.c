@@ -313,8 +313,9 @@ static int list_body(const gnn_model_t *model, gnn__model_step_t *s, const unsig
         if (!(marks[j] & NEEDED))
             continue;
         if (model->steps[j].row == &gnn__step_kind_repeat)
-            return gnn__error(GNN_EUNSUPPORTED, "%s: %s is a loop inside a loop", s->where,
-                              model->steps[j].where);
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: its body has the loop %s; expected a body without loops",
+                              s->where, model->steps[j].where);
         s->body[s->n_body++] = j;
     }
     return GNN_OK;
@@ -361,17 +362,20 @@ static int size_loop(const gnn__recording_t *r, const gnn__model_step_t *s, gnn_
                   rows = gnn_tape_rows(r->tape, result);
     loop->width = segments > 0 ? rows / segments : 1;
     if (s->step.each_segment == GNN_ON && (segments < 1 || rows % segments || loop->width < 1))
-        return gnn__error(GNN_ESHAPE, "%s: a round has %lld rows for %lld segments", s->where,
-                          (long long)rows, (long long)segments);
+        return gnn__error(
+            GNN_ESHAPE,
+            "%s: .each_segment: the result of a round has %lld rows, expected a multiple of the %lld segments",
+            s->where, (long long)rows, (long long)segments);
     loop->rounds = s->step.rows > 0
                        ? s->step.rows
                        : (longest(graph) + gnn__max(loop->width, 1) - 1) / gnn__max(loop->width, 1);
     loop->rounds = gnn__max(loop->rounds, 1);
     if (s->step.each_segment == GNN_ON &&
         loop->rounds < (longest(graph) + loop->width - 1) / loop->width)
-        return gnn__error(GNN_ESHAPE, "%s: %lld rounds of %lld rows, the longest segment has %lld",
-                          s->where, (long long)loop->rounds, (long long)loop->width,
-                          (long long)longest(graph));
+        return gnn__error(
+            GNN_ESHAPE,
+            "%s: .rows = %lld rounds with %lld rows per segment each, expected at least the %lld rows of the longest segment in all",
+            s->where, (long long)loop->rounds, (long long)loop->width, (long long)longest(graph));
     GNN_TRY(gnn__new(&loop->first, s->n_body, sizeof *loop->first, "the values of a loop"));
     return gnn__new(&loop->results, loop->rounds, sizeof *loop->results, "the values of a loop");
 }

@@ -172,8 +172,9 @@ static int check_inputs(const sweep_t *w, const gnn_graph_t *g, const gnn__pairs
     GNN_TRY(gnn__op_expect(call, name, MATRIX, w->d, w->sent_cols));
     GNN_TRY(gnn__op_expect(call, name, BIAS, 1, w->g));
     if (w->place_input >= 0 && !gnn__has_input(call, w->place_input))
-        return gnn_op_fail(call, GNN_EINVALID, "%s: %lld places, but no input with those of edges",
-                           name, (long long)w->places);
+        return gnn_op_fail(call, GNN_EINVALID,
+                           "%s: %lld places, but no input with the place of each edge", name,
+                           (long long)w->places);
     if (w->place_input >= 0 && !pairs->indptr)
         return gnn_op_fail(call, GNN_EUNSUPPORTED, "%s: places need a graph of stored edges", name);
     if (w->place_input >= 0)

@@ -87,7 +87,7 @@ static int check_only(const gnn_tokenizer_t *t, int32_t which, const gnn__flow_t
     if (other < 0 || t->added[other].id == t->added[which].id)
         return GNN_OK;
     return gnn__error(
-        GNN_EUNSUPPORTED, "\"%.60s\" is \"%.60s\" behind the normalizers, as is added token %d",
+        GNN_EUNSUPPORTED, "\"%.60s\" is \"%.60s\" after the normalizers, as is added token %d",
         t->added[which].text.at,
         t->added[other].normal ? t->added[other].normal : t->added[other].text.at, (int)other);
 }

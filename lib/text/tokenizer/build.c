@@ -26,7 +26,7 @@ static int enclose_rest(gnn__pipeline_t *p, int64_t k)
     gnn__text_step_t *step;
     for (int64_t later = k + 1; later < p->n; later++)
         if (p->at[later].row->rewrite)
-            return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" stands after ByteLevel",
+            return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" is given after ByteLevel",
                               p->at[later].row->type);
     GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_bytes, &step));
     GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_characters, &step));
@@ -45,7 +45,7 @@ static int check_bytewise(gnn_tokenizer_t *t)
     for (int64_t k = 0; k < p->n; k++)
         if (p->at[k].row == &gnn__text_step_byte_level) {
             if (found >= 0)
-                return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: ByteLevel stands there twice");
+                return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: ByteLevel is given twice");
             found = k;
         }
     if (found < p->n - 1)

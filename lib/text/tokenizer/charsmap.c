@@ -25,7 +25,7 @@ int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n)
         k += gnn__utf8_part((const unsigned char *)map->strings + k, map->n_strings - k, &whole,
                             &open);
     return whole ? GNN_OK
-                 : gnn__error(GNN_EFORMAT, "the strings of the table of characters are no UTF-8");
+                 : gnn__error(GNN_EFORMAT, "the strings of the table of characters are not UTF-8");
 }
 
 static bool has_leaf(uint32_t unit)

@@ -216,7 +216,7 @@ static int push(gnn_decoder_t *d, int32_t id)
 {
     const gnn_tokenizer_t *t = d->t;
     if (id < 0 || id >= t->size || !t->tokens[id].at)
-        return gnn__error(GNN_EINVALID, "no token has the number %d, they go up to %lld", id,
+        return gnn__error(GNN_EINVALID, "no token has the id %d: ids are 0 to %lld", id,
                           (long long)t->size - 1);
     const gnn__string_t text = t->written && t->written[id].at ? t->written[id] : t->tokens[id];
     const bool spoken_unknown = t->speech.unknown && id == t->rules.unknown;
@@ -291,9 +291,8 @@ static void start(gnn_decoder_t *d)
 
 int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer, gnn_flag_t special)
 {
-    if (!decoder || !tokenizer)
-        return gnn__error(GNN_EINVALID, "the %s is NULL",
-                          decoder ? "tokenizer" : "place for the decoder");
+    GNN__NEED(decoder);
+    GNN__NEED(tokenizer);
     gnn_decoder_t *d;
     *decoder = NULL;
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a decoder"));
@@ -317,8 +316,8 @@ void gnn_decoder_free(gnn_decoder_t *decoder)
 
 int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int64_t *bytes)
 {
-    if (!decoder || !text)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", decoder ? "place for the text" : "decoder");
+    GNN__NEED(decoder);
+    GNN__NEED(text);
     decoder->out.n = 0;
     GNN_TRY(append(&decoder->out, "", 0));
     GNN_TRY(push(decoder, id));
@@ -331,8 +330,8 @@ int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int6
 
 int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes)
 {
-    if (!decoder || !text)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", decoder ? "place for the text" : "decoder");
+    GNN__NEED(decoder);
+    GNN__NEED(text);
     decoder->out.n = 0;
     GNN_TRY(finish(decoder));
     start(decoder);
@@ -346,9 +345,12 @@ int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count, const 
                          gnn_flag_t special, char **text, int64_t *bytes)
 {
     gnn_decoder_t *d;
-    if (!text || count < 0 || (count > 0 && !ids))
-        return gnn__error(GNN_EINVALID, "decoding %lld tokens: the %s is NULL", (long long)count,
-                          text ? "list of them" : "place for the text");
+    GNN__NEED(text);
+    if (count < 0)
+        return gnn__error(GNN_EINVALID, "gnn_tokenizer_decode: count = %lld, expected at least 0",
+                          (long long)count);
+    if (count > 0)
+        GNN__NEED(ids);
     *text = NULL;
     GNN_TRY(gnn_decoder_new(&d, tokenizer, special));
     d->hold_runs = tokenizer->speech.whole_runs;

@@ -222,8 +222,8 @@ static int fill(batch_t *b, int64_t sentences, bool places)
 int gnn__texts_check(const gnn_texts_t *texts, const char *which)
 {
     if (texts->count < 0 || (texts->count > 0 && !texts->at))
-        return gnn__error(GNN_EINVALID, "%s texts: %lld of them, and %s", which,
-                          (long long)texts->count, texts->at ? "a list" : "the list is NULL");
+        return gnn__error(GNN_EINVALID, "%s texts: .count = %lld, expected at least 0%s", which,
+                          (long long)texts->count, texts->at ? "" : ", and .at is NULL");
     for (int64_t k = 0; k < texts->count; k++) {
         if (!texts->at[k] && (!texts->bytes || texts->bytes[k] != 0))
             return gnn__error(GNN_EINVALID, "%s text %lld is NULL", which, (long long)k);
@@ -240,17 +240,18 @@ static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                  const gnn_texts_t *second, const gnn_encoding_t *how)
 {
     if (!tokenizer || !first)
-        return gnn__error(GNN_EINVALID, "encoding: the %s is NULL",
-                          tokenizer ? "texts" : "tokenizer");
+        return gnn__error(GNN_EINVALID, "gnn_tokenizer_encode: %s is NULL",
+                          tokenizer ? "first" : "tokenizer");
     if (how->max_length < 0)
-        return gnn__error(GNN_EINVALID, "max_length is %lld, negative", (long long)how->max_length);
+        return gnn__error(GNN_EINVALID, ".max_length = %lld, expected at least 0",
+                          (long long)how->max_length);
     GNN_TRY(gnn__texts_check(first, "first"));
     if (!second)
         return GNN_OK;
     GNN_TRY(gnn__texts_check(second, "second"));
     return first->count == second->count
                ? GNN_OK
-               : gnn__error(GNN_EINVALID, "%lld first texts and %lld second ones make no pairs",
+               : gnn__error(GNN_EINVALID, "%lld first and %lld second texts, expected equal counts",
                             (long long)first->count, (long long)second->count);
 }
 
@@ -262,10 +263,8 @@ int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *fi
     gnn__work_t work;
     batch_t *b = NULL;
     how = how ? how : &plain;
-    if (tokens)
-        *tokens = NULL;
-    else
-        return gnn__error(GNN_EINVALID, "encoding: the place for the tokens is NULL");
+    GNN__NEED(tokens);
+    *tokens = NULL;
     GNN_TRY(check(tokenizer, first, second, how));
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "tokens"));
     GNN_TRY(gnn__work_new(&work, tokenizer, how->places == GNN_ON || tokenizer->needs_origins));

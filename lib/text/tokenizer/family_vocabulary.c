@@ -83,7 +83,7 @@ static int read_lines(json_t *tokens, gnn__tokenizer_file_t *file)
         end = newline ? newline - file->data : file->size;
         const int64_t n = gnn__without_blanks(file->data + k, end - k);
         if (memchr(file->data + k, '\0', (size_t)n) || !gnn__is_utf8(file->data + k, n))
-            return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, a token is expected",
+            return gnn__error(GNN_EFORMAT, "line %lld: is not UTF-8, a token is expected",
                               (long long)row + 1);
         file->data[k + n] = '\0';
         if (json_object_set_new_nocheck(tokens, file->data + k, json_integer(row)) != 0)
@@ -132,7 +132,7 @@ static int read_ids(json_t **tokens, const char *folder, const char *name)
     json_object_foreach(*tokens, key, value)
     {
         if (rc == GNN_OK && !json_is_integer(value))
-            rc = gnn__error(GNN_EFORMAT, "token \"%.40s\" is %s, a number is expected", key,
+            rc = gnn__error(GNN_EFORMAT, "token \"%.40s\" is %s, an id is expected", key,
                             gnn__json_type(value));
     }
     if (rc == GNN_OK && !json_is_object(*tokens))
@@ -389,7 +389,7 @@ static int add_decoder(gnn__family_vocabulary_t *v, const gnn__family_t *f, json
         if (f->source >= GNN__OF_SENTENCEPIECE && !is_plain(token))
             rc = gnn__error(GNN_EUNSUPPORTED,
                             "tokenizer_config.json: added_tokens_decoder: \"%.20s\" is not a special "
-                            "token without further flags and blanks at its ends",
+                            "token without further flags and spaces at its ends",
                             keys[k]);
         if (rc != GNN_OK)
             break;

@@ -246,7 +246,7 @@ static int name_token(vocabulary_t *v, const char *left, const char *right, int3
     *id = (int32_t)v->n;
     v->names[v->n++] = name;
     if (!gnn__is_utf8(name, (int64_t)strlen(name)))
-        return gnn__error(GNN_EFORMAT, "token \"%.40s\" is no UTF-8", name);
+        return gnn__error(GNN_EFORMAT, "token \"%.40s\" is not UTF-8", name);
     return json_object_set_new_nocheck(v->tokens, name, json_integer(*id)) == 0 ? GNN_OK
                                                                                 : no_memory();
 }
@@ -429,8 +429,11 @@ static int learn(learner_t *l, vocabulary_t *v, const gnn_texts_t *texts, const 
 
 static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
 {
-    if (!texts || texts->count < 0 || (texts->count > 0 && !texts->at))
-        return gnn__error(GNN_EINVALID, "learning a tokenizer: there are no texts");
+    if (!texts)
+        return gnn__error(GNN_EINVALID, "gnn_tokenizer_learn: texts is NULL");
+    if (texts->count < 0 || (texts->count > 0 && !texts->at))
+        return gnn__error(GNN_EINVALID, "texts: .count = %lld, expected at least 0%s",
+                          (long long)texts->count, texts->at ? "" : ", and .at is NULL");
     for (int64_t t = 0; t < texts->count; t++)
         if (!texts->at[t])
             return gnn__error(GNN_EINVALID, "text %lld is NULL", (long long)t);
@@ -439,8 +442,9 @@ static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
             return gnn__error(GNN_EINVALID, "special token %lld is NULL or empty", (long long)k);
     if (how->n_special < 0 || how->size < 256 + how->n_special || how->size > MOST_SIZE)
         return gnn__error(GNN_EINVALID,
-                          "%lld tokens: 256 bytes and %lld special ones to %d are expected",
-                          (long long)how->size, (long long)how->n_special, MOST_SIZE);
+                          ".size = %lld tokens, expected %lld (256 bytes and .n_special = %lld) to %d",
+                          (long long)how->size, 256 + (long long)how->n_special,
+                          (long long)how->n_special, MOST_SIZE);
     return GNN_OK;
 }
 
@@ -449,8 +453,7 @@ int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
 {
     gnn_learning_t settings = how ? *how : (gnn_learning_t){0};
     learner_t l = {0};
-    if (!tokenizer)
-        return gnn__error(GNN_EINVALID, "the place for the tokenizer is NULL");
+    GNN__NEED(tokenizer);
     *tokenizer = NULL;
     settings.size = settings.size ? settings.size : 8000;
     settings.min_count = settings.min_count ? settings.min_count : 1;

@@ -149,7 +149,7 @@ static void class(rewriter_t *r, int depth)
         if (*r->at == ']' && !first)
             break;
         if (closed) {
-            refuse(r, "characters behind an intersection of classes");
+            refuse(r, "characters after an intersection of classes");
         } else if (*r->at == '\\') {
             escape(r, true);
         } else if (*r->at == '[' && r->at + 1 < r->end && r->at[1] == ':') {

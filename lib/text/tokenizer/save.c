@@ -53,8 +53,8 @@ static int write(gnn__output_t *output, const char *text)
 int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path)
 {
     gnn__output_t output;
-    if (!tokenizer || !path)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", tokenizer ? "path" : "tokenizer");
+    GNN__NEED(tokenizer);
+    GNN__NEED(path);
     if (!tokenizer->root || tokenizer->cutter)
         return gnn__error(GNN_EUNSUPPORTED,
                           "a tokenizer of SentencePiece or llama2.c is saved by copying its file");

@@ -45,7 +45,7 @@ static int read_replace(gnn__speech_t *s, const json_t *json)
     GNN_TRY(gnn__json_string(json_object_get(json, "pattern"), "String", true, &from));
     GNN_TRY(gnn__json_string(json, "content", true, &to));
     if (strcmp(to.at, " ") != 0 || from.length == 0)
-        return gnn__error(GNN_EUNSUPPORTED, "only a string that becomes a blank is known");
+        return gnn__error(GNN_EUNSUPPORTED, "expected a string that becomes a space");
     s->blank = from.at;
     return GNN_OK;
 }
@@ -66,7 +66,7 @@ static int read_strip(gnn__speech_t *s, const json_t *json)
     GNN_TRY(gnn__json_number(json, "stop", false, &right));
     return strcmp(content.at, " ") == 0 && right == 0
                ? GNN_OK
-               : gnn__error(GNN_EUNSUPPORTED, "only blanks at the start are known");
+               : gnn__error(GNN_EUNSUPPORTED, "expected spaces at the start");
 }
 
 static int read_nothing(gnn__speech_t *s, const json_t *json)
@@ -107,8 +107,7 @@ static int check_order(order_t *order, size_t k)
     const bool fused = order->rank == FUSE, fuses = parts[k].rank == FUSE;
     if (parts[k].rank <= order->rank || (parts[k].rank == STRIP && !fused) ||
         (parts[k].alone && order->rank > 0) || (order->alone && !fuses))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "\"%s\" stands after another step than it is known to follow",
+        return gnn__error(GNN_EUNSUPPORTED, "\"%s\" follows another step than expected",
                           parts[k].type);
     *order = (order_t){parts[k].rank, order->alone || parts[k].alone};
     return GNN_OK;

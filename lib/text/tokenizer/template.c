@@ -34,7 +34,7 @@ static int add_special(gnn_tokenizer_t *t, gnn__template_t *list, const json_t *
         const json_t *id = json_array_get(ids, k);
         const int64_t value = json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
         if (value < 0 || value >= t->size || !t->tokens[value].at)
-            return gnn__error(GNN_EFORMAT, "special token \"%.40s\": no token has the number %lld",
+            return gnn__error(GNN_EFORMAT, "special token \"%.40s\": no token has the id %lld",
                               name.at, (long long)value);
         GNN_TRY(gnn__template_add(list, (gnn__item_t){(int32_t)value, (int32_t)type, 0}));
     }

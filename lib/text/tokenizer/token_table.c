@@ -15,14 +15,14 @@ static int check_token(const gnn_tokenizer_t *t, int64_t id, gnn__string_t text)
 {
     const int64_t tokens = gnn__max(t->count, t->expected);
     if (id < 0 || id >= MOST_TOKENS)
-        return gnn__error(GNN_EFORMAT, "token \"%.40s\" has the number %lld, at most %d is expected",
+        return gnn__error(GNN_EFORMAT, "token \"%.40s\" has the id %lld, at most %d is expected",
                           text.at, (long long)id, MOST_TOKENS - 1);
     if (text.length > GNN__MOST_TOKEN_BYTES)
         return gnn__error(GNN_EFORMAT, "token %lld has %lld bytes, at most %d are read",
                           (long long)id, (long long)text.length, GNN__MOST_TOKEN_BYTES);
     if (id >= 2 * tokens + GNN__SPARE_IDS)
         return gnn__error(GNN_EFORMAT,
-                          "token \"%.40s\" has the number %lld, but there are %lld tokens: ids "
+                          "token \"%.40s\" has the id %lld, but there are %lld tokens: ids "
                           "below %lld are expected",
                           text.at, (long long)id, (long long)tokens,
                           (long long)(2 * tokens + GNN__SPARE_IDS));
@@ -36,7 +36,7 @@ int gnn__token_add(gnn_tokenizer_t *t, int64_t id, gnn__string_t text)
         GNN_TRY(make_room(t, gnn__max(2 * t->room, gnn__max(id + 1, 256))));
     if (t->tokens[id].at && (t->tokens[id].length != text.length ||
                              memcmp(t->tokens[id].at, text.at, (size_t)text.length) != 0))
-        return gnn__error(GNN_EFORMAT, "tokens \"%.40s\" and \"%.40s\" have the same number %lld",
+        return gnn__error(GNN_EFORMAT, "tokens \"%.40s\" and \"%.40s\" have the same id %lld",
                           t->tokens[id].at, text.at, (long long)id);
     t->count += !t->tokens[id].at;
     t->tokens[id] = text;
@@ -60,7 +60,7 @@ static int add_of_object(gnn_tokenizer_t *t, const json_t *vocabulary)
     json_object_foreach((json_t *)(uintptr_t)vocabulary, key, value)
     {
         if (!json_is_integer(value))
-            return gnn__error(GNN_EFORMAT, "token \"%.40s\" is %s, a number is expected", key,
+            return gnn__error(GNN_EFORMAT, "token \"%.40s\" is %s, an id is expected", key,
                               gnn__json_type(value));
         GNN_TRY(gnn__token_add(t, (int64_t)json_integer_value(value),
                                (gnn__string_t){key, (int64_t)strlen(key)}));

@@ -83,10 +83,10 @@ typedef struct gnn__work {
 
 int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool places);
 void gnn__work_free(gnn__work_t *work);
-/* The model's scratch of at least so many bytes, contents undefined; NULL after an error. */
+/* The model's scratch, at least `bytes` long, contents undefined; NULL after an error. */
 void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element);
 
-/* Sets the limits of the steps for a text of so many bytes. */
+/* Sets the limits of the steps for a text of `bytes` bytes. */
 void gnn__work_begin(gnn__work_t *work, int64_t bytes);
 /* Counts the output of a step; GNN_EOVERFLOW past either limit. */
 void gnn__work_count(gnn__work_t *work);
@@ -238,13 +238,14 @@ int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n
 /* Base64 of bytes, as a JSON string. */
 int gnn__to_base64(json_t **out, gnn__string_t bytes);
 
-/* SentencePiece's own normaliser, for steps made without JSON. */
+/* Settings of SentencePiece's normaliser, for readers of files that are not JSON. */
 typedef struct gnn__sentencepiece_options {
     gnn__charsmap_t map;
-    bool prefix, squeeze,
-        escape; /* a blank at the start; single blanks only, none at the ends; blanks are U+2581 */
-    const gnn__trie_t *kept; /* strings that stay unchanged */
-    bool plain[128];         /* ASCII characters that stay unchanged before another one */
+    bool prefix;             /* puts a space before the text */
+    bool squeeze;            /* drops spaces at both ends and all but one of a run */
+    bool escape;             /* replaces each space by U+2581 */
+    const gnn__trie_t *kept; /* strings that are not normalised */
+    bool plain[128];         /* ASCII characters that `map` keeps before another ASCII one */
 } gnn__sentencepiece_options_t;
 
 #define GNN__BLANK "\xe2\x96\x81" /* U+2581 */
@@ -287,18 +288,18 @@ typedef struct gnn__rules {
 /* ---- decoding ---- */
 
 typedef struct gnn__speech {
-    bool spaced;              /* a blank between tokens */
+    bool spaced;              /* a space between tokens */
     bool bytewise;            /* characters of a token are bytes in GPT-2's alphabet */
     bool byte_tokens;         /* <0x0A> is a byte; one of no character is U+FFFD */
     bool whole_runs;          /* all bytes of a run are, unless all are characters */
-    bool bare_first;          /* blanks of the first token are dropped */
-    bool tidy;                /* blanks before punctuation are dropped */
+    bool bare_first;          /* spaces of the first token are dropped */
+    bool tidy;                /* spaces before punctuation are dropped */
     bool tidy_text;           /* the same in the whole text, across tokens */
-    bool bare_ends;           /* blanks at both ends of the text are dropped */
-    bool runs;                /* blanks after a written special token are dropped */
-    bool blank_after_special; /* adds a blank after a written special token */
-    int64_t strip_left;       /* count of blanks dropped at the start of the text */
-    const char *blank;        /* representation of a blank; "": none */
+    bool bare_ends;           /* spaces at both ends of the text are dropped */
+    bool runs;                /* spaces after a written special token are dropped */
+    bool blank_after_special; /* adds a space after a written special token */
+    int64_t strip_left;       /* count of spaces dropped at the start of the text */
+    const char *blank;        /* representation of a space; "": none */
     const char *prefix;       /* prefix of a token that continues a word; "": none */
     const char *suffix;       /* suffix of a token that ends a word; "": none */
     const char *unknown;      /* text of the unknown token; NULL: unchanged */
@@ -350,7 +351,7 @@ struct gnn_tokenizer {
     bool one_type;           /* tokens of the second text have the type of the first */
     bool cuts_start;         /* truncates too long texts at the start, not at the end */
     int64_t max_length;      /* the folder's limit of tokens per text; 0: none */
-    bool trims;              /* offsets exclude blanks at the ends of a token */
+    bool trims;              /* offsets exclude spaces at the ends of a token */
     bool trims_prefix;       /* except one at the start of a text */
     gnn__speech_t speech;
 };
@@ -462,7 +463,7 @@ int gnn__piece_list_open(gnn__piece_list_t *list, const char *path);
 void gnn__piece_list_close(gnn__piece_list_t *list);
 
 /* Merges from rules.scores: every split of a token into two is a merge; larger scores come first.
- * Words then begin at blanks if no token crosses one; `blank` remains the caller's. */
+ * Words then begin at spaces if no token crosses one; `blank` remains the caller's. */
 int gnn__merges_of_scores(gnn_tokenizer_t *tokenizer);
 int gnn__split_at_blanks(gnn_tokenizer_t *tokenizer, const char *blank);
 

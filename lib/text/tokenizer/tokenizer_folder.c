@@ -23,7 +23,7 @@ typedef struct folder {
 
 /* ---- the class of a folder ---- */
 
-/* Classes that read tokenizer.json unchanged. */
+/* Is `class` (tokenizer_class of tokenizer_config.json) one that reads tokenizer.json unchanged? */
 static bool is_general(const char *class)
 {
     return gnn__list_has("PreTrainedTokenizer TokenizersBackend PythonBackend "
@@ -215,7 +215,7 @@ static int check_accents(const folder_t *f, const gnn_tokenizer_t *t, const json
     return disagrees("strip_accents", own, actual ? "true" : "false");
 }
 
-/* With "legacy" false, text after a special token gets no blank before it. */
+/* With "legacy" false, text after a special token gets no space before it. */
 static void obey_legacy(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_t *family)
 {
     if (!family || family->source != GNN__OF_PAIRS || !strstr(family->settings, "'legacy'") ||
@@ -264,11 +264,11 @@ static int obey_around(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_
     }
     if (!family || gnn__family_surrounds(family, t, own))
         return GNN_OK;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "tokenizer.json: \"post_processor\" has other tokens than \"%s\" and \"%s\", "
-                      "which %s puts around a text",
-                      family->single, family->pair,
-                      *f->class ? f->class : (f->type ? f->type : "its class"));
+    return gnn__error(
+        GNN_EUNSUPPORTED,
+        "tokenizer.json: \"post_processor\": expected the special tokens of %s, \"%s\" for one text and \"%s\" for a pair; got others",
+        *f->class ? f->class : (f->type ? f->type : "the folder's class"), family->single,
+        family->pair);
 }
 
 /* BERT's rules beyond the vocabulary are fixed. */
@@ -279,20 +279,22 @@ static int check_wordpieces(const gnn_tokenizer_t *t, const gnn__family_t *famil
     if (!family || family->source != GNN__OF_WORDPIECES || t->kind != &gnn__token_kind_wordpiece)
         return GNN_OK;
     const char *fault =
-        strcmp(t->rules.prefix, "##") != 0 ? "model: \"continuing_subword_prefix\" is not \"##\""
-        : t->rules.longest_word != 100     ? "model: \"max_input_chars_per_word\" is not 100"
+        strcmp(t->rules.prefix, "##") != 0 ? "model: \"continuing_subword_prefix\" must be \"##\""
+        : t->rules.longest_word != 100     ? "model: \"max_input_chars_per_word\" must be 100"
         : !step_of(t, "pre_tokenizer", "BertPreTokenizer")
-            ? "\"pre_tokenizer\" is not BertPreTokenizer"
+            ? "\"pre_tokenizer\" must be BertPreTokenizer"
         : json_is_object(decoder) && (!step_in(decoder, "WordPiece") ||
                                       json_is_false(json_object_get(decoder, "cleanup")) ||
                                       (prefix && strcmp(json_string_value(prefix), "##") != 0))
-            ? "\"decoder\" is not WordPiece with the prefix \"##\" and \"cleanup\""
+            ? "\"decoder\" must be WordPiece with the prefix \"##\" and \"cleanup\""
             : NULL;
-    return fault ? gnn__error(GNN_EUNSUPPORTED, "tokenizer.json: %s, which the class expects", fault)
-                 : GNN_OK;
+    return fault
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "tokenizer.json: %s, as the folder's class of tokenizer expects", fault)
+               : GNN_OK;
 }
 
-/* Llama's and Gemma's steps are fixed, too; where blanks are put follows "legacy". */
+/* Llama's and Gemma's steps are fixed, too; where spaces are put follows "legacy". */
 static int check_pairs(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family)
 {
     if (!family || family->source != GNN__OF_PAIRS)
@@ -304,15 +306,17 @@ static int check_pairs(const folder_t *f, const gnn_tokenizer_t *t, const gnn__f
         strcmp(json_string_value(scheme), "first") == 0)
         return disagrees("legacy", said(f, "legacy"), "false");
     const char *fault =
-        !t->rules.byte_fallback                ? "model: \"byte_fallback\" is not true"
-        : *t->rules.prefix || *t->rules.suffix ? "model: tokens have a prefix or a suffix"
+        !t->rules.byte_fallback                ? "model: \"byte_fallback\" must be true"
+        : *t->rules.prefix || *t->rules.suffix ? "model: tokens must have neither prefix nor suffix"
         : blank && strcmp(json_string_value(blank), GNN__BLANK) != 0
-            ? "\"pre_tokenizer\" writes blanks otherwise than U+2581"
+            ? "\"pre_tokenizer\" must write spaces as U+2581"
         : strcmp(t->speech.blank, GNN__BLANK) != 0 || !t->speech.byte_tokens || t->speech.spaced
-            ? "\"decoder\" is not of Replace (U+2581 by a blank), ByteFallback and Fuse"
+            ? "\"decoder\" must be Replace (U+2581 by a space), ByteFallback and Fuse"
             : NULL;
-    return fault ? gnn__error(GNN_EUNSUPPORTED, "tokenizer.json: %s, which the class expects", fault)
-                 : GNN_OK;
+    return fault
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "tokenizer.json: %s, as the folder's class of tokenizer expects", fault)
+               : GNN_OK;
 }
 
 /* ---- special tokens ---- */
@@ -359,7 +363,7 @@ static int check_token(const folder_t *f, const gnn_tokenizer_t *t, const json_t
         token->id != t->rules.unknown)
         return disagrees(key, own, "the token of what is unknown");
     return token && around && !surrounds(t, token->id)
-               ? disagrees(key, own, "a token that stands around a text")
+               ? disagrees(key, own, "a special token around a text")
                : GNN_OK;
 }
 
@@ -643,15 +647,14 @@ static int open_folder(gnn_tokenizer_t **tokenizer, const char *path)
 {
     int rc = gnn__tokenizer_of_folder(tokenizer, path);
     if (rc == GNN_OK && !*tokenizer)
-        rc = gnn__error(GNN_ENOTFOUND, "there is no file of a tokenizer");
+        rc = gnn__error(GNN_ENOTFOUND, "expected the files of a tokenizer, found none");
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", path);
 }
 
 int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
 {
-    if (!tokenizer || !path)
-        return gnn__error(GNN_EINVALID, "the %s is NULL",
-                          tokenizer ? "path" : "place for the tokenizer");
+    GNN__NEED(tokenizer);
+    GNN__NEED(path);
     *tokenizer = NULL;
     return is_folder(path) ? open_folder(tokenizer, path) : gnn__tokenizer_open_file(tokenizer, path);
 }

@@ -223,7 +223,7 @@ static void sum_shared(const gnn__attention_t *a, const band_pairs_t *p, int end
     }
 }
 
-/* Places that share a key act as one. */
+/* Slots that share a key act as one. */
 static void shared_key_grads(const gnn__attention_t *a, const band_pairs_t *p, int end,
                              int64_t head, const panel_t *q, gnn_real_t *d_q, gnn_real_t *d_keys)
 {

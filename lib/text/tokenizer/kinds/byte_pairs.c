@@ -235,7 +235,7 @@ static int read_sides(const json_t *merge, gnn__string_t side[2])
     }
     const char *text = json_string_value(merge), *blank = text ? strchr(text, ' ') : NULL;
     if (!blank || strchr(blank + 1, ' '))
-        return gnn__error(GNN_EFORMAT, "%s%.60s: two tokens with a blank between are expected",
+        return gnn__error(GNN_EFORMAT, "%s%.60s: two tokens with a space between them are expected",
                           text ? "" : gnn__json_type(merge), text ? text : "");
     side[0] = (gnn__string_t){text, blank - text};
     side[1] = (gnn__string_t){blank + 1, (int64_t)strlen(blank + 1)};

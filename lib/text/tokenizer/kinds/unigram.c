@@ -145,7 +145,7 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     GNN_TRY(check_bytes(&t->rules));
     return unknown >= 0 || t->rules.byte_fallback
                ? GNN_OK
-               : gnn__error(GNN_EUNSUPPORTED, "\"unk_id\" is %s, the number of a piece is expected",
+               : gnn__error(GNN_EUNSUPPORTED, "\"unk_id\" is %s, the id of a piece is expected",
                             gnn__json_type(json_object_get(model, "unk_id")));
 }
 

@@ -42,7 +42,7 @@ static int read_token(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file, int
     file->data[*next] = '\0';
     if (value != value || memchr(text.at, '\0', (size_t)n) || !gnn__is_utf8(text.at, n))
         return gnn__error(GNN_EFORMAT, "token %lld: %s", (long long)id,
-                          value != value ? "the score is not a number" : "its text is no UTF-8");
+                          value != value ? "the score is not a number" : "its text is not UTF-8");
     t->rules.scores[id] = (double)value;
     GNN_TRY(gnn__token_add(t, id, text));
     return id >= FIRST_PIECE && n > 0 ? gnn__piece_add(t, (int32_t)id) : GNN_OK;

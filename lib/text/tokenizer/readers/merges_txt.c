@@ -26,7 +26,7 @@ int gnn__merges_of_text(json_t *merges, const gnn__tokenizer_file_t *file)
         if (n == 0 || (row == 1 && strncmp(line, "#version", 8) == 0))
             continue;
         if (memchr(line, '\0', (size_t)n) || !gnn__is_utf8(line, n))
-            return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, two tokens are expected",
+            return gnn__error(GNN_EFORMAT, "line %lld: is not UTF-8, two tokens are expected",
                               (long long)row);
         if (json_array_append_new(merges, json_stringn_nocheck(line, (size_t)n)) != 0)
             return gnn__error(GNN_EMEMORY, "no memory for merges");
@@ -44,7 +44,7 @@ static int read_vocabulary(gnn_tokenizer_t *t, const char *path, json_t **vocabu
     int rc = gnn__bytes_of_file(beside, &data, &size);
     gnn_free(beside);
     if (rc == GNN_EIO) /* fallback for any text of no other format */
-        return gnn__error_prefix(rc, "is no other tokenizer, and merges.txt needs vocab.json beside "
+        return gnn__error_prefix(rc, "is not another tokenizer, and merges.txt needs vocab.json next to "
                                      "it");
     GNN_TRY(rc);
     rc = gnn__root_of(t, data, size);

@@ -142,7 +142,7 @@ static int read_outline(model_t *model, message_t m)
         return gnn__error(GNN_EFORMAT, "has no pieces");
     if (model->suffix || model->kind < UNIGRAM || model->kind > CHARACTER)
         return gnn__error(GNN_EUNSUPPORTED, "%s",
-                          model->suffix ? "blanks that end words (treat_whitespace_as_suffix)"
+                          model->suffix ? "spaces that end words (treat_whitespace_as_suffix)"
                                         : "a model that is neither unigram, bpe, word nor char");
     return GNN_OK;
 }
@@ -162,7 +162,7 @@ static int check_piece(const model_t *model, int64_t id, message_t text, int64_t
     const int64_t n = text.end - text.at;
     const char *fault = n > LONGEST                              ? "is longer than 4096 bytes"
                         : n == 0                                 ? "is empty"
-                        : !is_text(text.at, n)                   ? "is no UTF-8"
+                        : !is_text(text.at, n)                   ? "is not UTF-8"
                         : !isfinite(score)                       ? "has a score that is not finite"
                         : type < NORMAL || type > BYTE           ? "has an unknown type"
                         : type == UNKNOWN && model->unknown >= 0 ? "is a second unknown one"
@@ -354,7 +354,7 @@ int gnn__piece_list_open(gnn__piece_list_t *list, const char *path)
     GNN_TRY(gnn__bytes_of_file(path, &file.data, &file.size));
     list->data = file.data;
     const int rc = is(&file) ? list_pieces(list, &file)
-                             : gnn__error(GNN_EFORMAT, "is no model of SentencePiece");
+                             : gnn__error(GNN_EFORMAT, "is not a model of SentencePiece");
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
 }
 

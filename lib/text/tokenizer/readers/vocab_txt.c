@@ -27,7 +27,7 @@ static int read_lines(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
         const char *line = file->data + k, *newline = memchr(line, '\n', (size_t)(file->size - k));
         end = newline ? newline - file->data : file->size;
         if (memchr(line, '\0', (size_t)(end - k)) || !gnn__is_utf8(line, end - k))
-            return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, a token is expected",
+            return gnn__error(GNN_EFORMAT, "line %lld: is not UTF-8, a token is expected",
                               (long long)row + 1);
         const int64_t n = gnn__without_blanks(line, end - k);
         file->data[k + n] = '\0';
@@ -88,7 +88,7 @@ static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
     if (gnn_tokenizer_find(t, "[UNK]") < 0)
         return gnn__error(GNN_EFORMAT,
                           "has %lld lines, and none is [UNK]: a vocabulary of BERT is expected, "
-                          "a token a line",
+                          "one token per line",
                           (long long)t->size);
     GNN_TRY(describe(t));
     return gnn__tokenizer_build(t);

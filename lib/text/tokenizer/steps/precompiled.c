@@ -62,7 +62,7 @@ static int read(gnn__text_step_t *step, const json_t *json)
     map = step->options;
     const int64_t n = from_base64(text, (char *)(map + 1));
     if (n < 0)
-        return gnn__error(GNN_EFORMAT, "\"precompiled_charsmap\" is no base64");
+        return gnn__error(GNN_EFORMAT, "\"precompiled_charsmap\" is not base64");
     return gnn__charsmap_read(map, (const char *)(map + 1), n);
 }
 
