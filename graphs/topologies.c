@@ -1,6 +1,7 @@
 /* Topologies: graphs over a list of segment lengths, as constructors and as a table with options
  * in text. */
 #include <graphs/build.h>
+#include <lib/base/flags.h>
 
 /* ---- options: "width=3,dilation=2" ---- */
 
@@ -216,8 +217,7 @@ int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengt
         GNN_CHECK(gnn__error(GNN_EINVALID, "width: expected >= 0, got %lld", (long long)width));
     if (dilation < 1)
         GNN_CHECK(gnn__error(GNN_EINVALID, "dilation: expected >= 1, got %lld", (long long)dilation));
-    if (causal != GNN_FLAG_DEFAULT && causal != GNN_ON && causal != GNN_OFF)
-        GNN_CHECK(gnn__error(GNN_EINVALID, "causal = %d is not a flag", (int)causal));
+    GNN_CHECK(gnn__check_flag(causal, "causal"));
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
     GNN_CHECK(window_fill(g, &g->base.parts[0].pairs, &w));
 done:

@@ -5,6 +5,7 @@
  * added self-loops the parts are the base's, and a part is transposed only once. */
 #include <graphs/build.h>
 
+#include <lib/base/flags.h>
 #include <lib/base/room.h>
 #include <math.h>
 
@@ -303,11 +304,8 @@ static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
 {
     if (!graph || !view)
         return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "view" : "graph");
-    if ((unsigned)view->self_loops > GNN_OFF || (unsigned)view->backward > GNN_OFF)
-        return gnn__error(
-            GNN_EINVALID, "%s = %d is not a flag",
-            (unsigned)view->self_loops > GNN_OFF ? "self_loops" : "backward",
-            (int)((unsigned)view->self_loops > GNN_OFF ? view->self_loops : view->backward));
+    GNN_TRY(gnn__check_flag(view->self_loops, "self_loops"));
+    GNN_TRY(gnn__check_flag(view->backward, "backward"));
     if ((unsigned)view->norm > GNN_GRAPH_NORM_ROW)
         return gnn__error(GNN_EINVALID, "norm: expected 0 to %d, got %d", GNN_GRAPH_NORM_ROW,
                           (int)view->norm);

@@ -147,6 +147,35 @@ START_TEST(a_context_uses_its_allocator)
     ck_fails(gnn_context_new(&context,
                              &(gnn_context_config_t){.allocator = {.allocate = counting_allocate}}),
              GNN_EINVALID, "both allocate and release");
+    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.deterministic = (gnn_flag_t)3}),
+             GNN_EINVALID, "deterministic = 3 is not a flag");
+}
+END_TEST
+
+START_TEST(an_environment_variable_outside_its_range_is_refused)
+{
+    static const struct {
+        const char *name, *value, *words;
+    } cases[] = {{"GNN_ISA", "V3", "GNN_ISA: expected "},
+                 {"GNN_ISA", "avx2", "amx, got \"avx2\""},
+                 {"GNN_GRAIN", "2k", "integer from 1, got \"2k\""},
+                 {"GNN_GRAIN", "0", "integer from 1, got \"0\""},
+                 {"GNN_PROFILE", "off", "expected 0 or 1, got \"off\""}};
+    gnn_context_t *context;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *before = getenv(cases[k].name);
+        char *kept = before ? strdup(before) : NULL;
+        ck_assert_int_eq(setenv(cases[k].name, cases[k].value, 1), 0);
+        ck_fails(gnn_context_new(&context, NULL), GNN_EINVALID, cases[k].words);
+        setenv(cases[k].name, "", 1);
+        ck_ok(gnn_context_new(&context, NULL));
+        gnn_context_free(context);
+        if (kept)
+            setenv(cases[k].name, kept, 1);
+        else
+            unsetenv(cases[k].name);
+        free(kept);
+    }
 }
 END_TEST
 
@@ -268,6 +297,7 @@ int main(void)
     tcase_add_test(c, memory_is_aligned_zeroed_and_grows);
     tcase_add_test(c, arenas_hand_out_aligned_memory_once);
     tcase_add_test(c, a_context_uses_its_allocator);
+    tcase_add_test(c, an_environment_variable_outside_its_range_is_refused);
     tcase_add_test(c, messages_are_per_thread);
     tcase_add_test(c, a_region_for_two_threads_runs_on_two);
     tcase_add_test(c, shares_cover_each_index_once);

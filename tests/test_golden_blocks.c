@@ -77,7 +77,7 @@ START_TEST(appnp)
     zoo_t z;
     if (!open_nodes(&z, "appnp"))
         return;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.hops = 5;
     b.factor = (gnn_real_t)0.1;
     zoo_block(&z, "appnp", b);
@@ -137,7 +137,7 @@ START_TEST(gcn2)
         return;
     zoo_input(&z, "x0");
     z.values[1].wants_grad = 0; /* the file has no gradient of it */
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.memory = "x0";
     b.factor = (gnn_real_t)0.1;
     b.theta = (gnn_real_t)log(0.5 / 2 + 1);
@@ -153,7 +153,7 @@ START_TEST(agnn)
     zoo_t z;
     if (!open_nodes(&z, "agnn"))
         return;
-    zoo_block(&z, "agnn", zoo_sized(&z));
+    zoo_block(&z, "agnn", zoo_wide(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -249,7 +249,9 @@ START_TEST(cg)
     zoo_t z;
     if (!open_nodes(&z, "cg"))
         return;
-    zoo_block(&z, "cg", edge_sized(&z));
+    gnn_block_t b = edge_sized(&z);
+    b.out = 0;
+    zoo_block(&z, "cg", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -332,7 +334,7 @@ START_TEST(lg)
     zoo_t z;
     if (!open_nodes(&z, "pyg/lg"))
         return;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.hops = 3;
     zoo_block(&z, "lg", b);
     zoo_run(&z, NULL, 0);
@@ -354,7 +356,7 @@ START_TEST(deep_gcn)
     zoo_t z;
     if (!open_nodes(&z, "pyg/deep_gcn"))
         return;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.hidden = golden_array(&z.g, "w.conv.mlp.0.weight")->shape[0];
     zoo_block(&z, "deep_gcn", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");

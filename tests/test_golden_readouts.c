@@ -67,7 +67,7 @@ START_TEST(blocks_over_a_batch)
     zoo_t z;
     if (!open_batch(&z, named_blocks[_i].file))
         return;
-    zoo_block(&z, named_blocks[_i].block, zoo_sized(&z));
+    zoo_block(&z, named_blocks[_i].block, zoo_wide(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(layer_norm_over_graphs)
     zoo_t z;
     if (!open_batch(&z, _i == 0 ? "pyg/layer_norm_graphs" : "pyg/layer_norm_whole"))
         return;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.factor = (gnn_real_t)1e-3;
     b.theta = (gnn_real_t)_i;
     zoo_block(&z, "graph_layer_norm", b);
@@ -109,7 +109,7 @@ START_TEST(readout_set2set)
     zoo_t z;
     if (!open_batch(&z, "readout_set2set"))
         return;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.hops = 3;
     zoo_block(&z, "set2set", b);
     zoo_run(&z, places, 4);
@@ -135,7 +135,7 @@ static void add_set_graphs(zoo_t *z, int64_t rows)
 
 static void set_transformer(zoo_t *z, int64_t heads)
 {
-    gnn_block_t b = zoo_sized(z);
+    gnn_block_t b = zoo_wide(z);
     b.rows = zoo_cols(z, "y") / b.width;
     b.heads = heads;
     b.layer.norm = golden_has(&z->g, "w.pma.mab.layer_norm1.weight") ? GNN_NORM_LAYER : GNN_NORM_NONE;
@@ -178,7 +178,7 @@ START_TEST(norm_message)
         return;
     zoo_input(&z, "msg");
     z.values[1].wants_grad = 0;
-    gnn_block_t b = zoo_sized(&z);
+    gnn_block_t b = zoo_wide(&z);
     b.memory = "msg";
     b.input = "x";
     zoo_block(&z, "message_norm", b);

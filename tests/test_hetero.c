@@ -268,7 +268,7 @@ START_TEST(hetero_conv_matches_pyg)
         ck_ok(gnn_graph_relation(&z.graphs[z.n_graphs++], &all, r));
     zoo_block(&z, "hetero_conv",
               (gnn_block_t){.out = zoo_cols(&z, "y"),
-                            .layer = GNN_SAGE(.in = 1),
+                            .layer = {.preset = GNN_PRESET_SAGE},
                             .aggregators = {sums[_i].how},
                             .types = TYPES,
                             .relations = RELATIONS});

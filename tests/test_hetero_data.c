@@ -150,8 +150,10 @@ static gnn_model_t *typed_model(gnn_context_t *context, const char *block)
         ck_ok(gnn_steps_add(
             steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "in", .in = 4, .out = 8}));
     } else {
-        b.heads = 2;
-        b.layer = GNN_SAGE(.in = 1);
+        if (strcmp(block, "hgt") == 0)
+            b.heads = 2;
+        else
+            b.layer = (gnn_layer_config_t){.preset = GNN_PRESET_SAGE};
         b.types = strcmp(block, "hgt") == 0 ? "author paper" : "author:8 paper:8";
         b.relations = ALONG;
         ck_ok(gnn_steps_block(steps, "hetero_linear",

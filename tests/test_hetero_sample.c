@@ -180,8 +180,10 @@ static gnn_model_t *two_hops(gnn_context_t *context, const char *block)
         ck_ok(gnn_steps_add(
             steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "in", .in = 3, .out = WIDTH}));
     } else {
-        b.heads = 2;
-        b.layer = GNN_SAGE(.in = 1);
+        if (strcmp(block, "hgt") == 0)
+            b.heads = 2;
+        else
+            b.layer = (gnn_layer_config_t){.preset = GNN_PRESET_SAGE};
         b.types = strcmp(block, "hgt") == 0 ? "author paper venue" : "author:6 paper:6 venue:6";
         b.relations = RELATIONS;
         ck_ok(gnn_steps_block(steps, "hetero_linear",

@@ -329,12 +329,11 @@ START_TEST(samples_of_links_that_cannot_be_drawn)
     gnn_links_t *links;
     ck_ok(gnn_links_split(&links, gnn_data_graph(data), NULL));
     gnn_model_t *model = encoder("link_dot", (gnn_block_t){0});
-    gnn_sampling_t sampling = {.sampler = {.method = "walk", .hops = 2, .fan_outs = all}};
+    gnn_sampling_t sampling = {.sampler = {.method = "walk"}};
     gnn_train_config_t config = {.links = links, .sampling = &sampling};
     ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EUNSUPPORTED,
              "method \"neighbours\" or \"around\", not \"walk\"");
-    sampling.sampler.method = "neighbours";
-    sampling.sampler.hops = 3;
+    sampling.sampler = (gnn_sampler_config_t){.hops = 3, .fan_outs = all};
     ck_fails(gnn_train(model, context, data, &config, NULL), GNN_EINVALID,
              "the model runs on 1 graph slots, the sampler draws 3 blocks");
     config.targets = "x";

@@ -249,6 +249,15 @@ START_TEST(optimizer_refuses_what_is_out_of_range)
     const gnn_parameter_group_t unknown = {"7.", 0, 0}, negative = {"1.", -1, 0};
     ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.lr = -1}), GNN_EINVALID,
              "lr is -1");
+    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.momentum = (gnn_real_t)0.5}),
+             GNN_EINVALID, "Adam reads no momentum");
+    ck_fails(gnn_optimizer_new(&o, context, p,
+                               &(gnn_optimizer_config_t){.kind = GNN_SGD, .beta1 = (gnn_real_t)0.5}),
+             GNN_EINVALID, "SGD reads no beta1");
+    ck_fails(
+        gnn_optimizer_new(&o, context, p,
+                          &(gnn_optimizer_config_t){.kind = GNN_RMSPROP, .beta1 = (gnn_real_t)0.5}),
+        GNN_EINVALID, "RMSprop reads no beta1");
     ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.beta2 = 1}), GNN_EINVALID,
              "beta2");
     ck_fails(gnn_optimizer_new(&o, context, p,

@@ -116,14 +116,18 @@ static gnn_sampling_t sampling_of(const char *method, gnn_flag_t prefetch)
     static int32_t cluster_of[NODES];
     for (int32_t i = 0; i < NODES; i++)
         cluster_of[i] = i / 12;
-    return (gnn_sampling_t){.sampler = {.method = method,
-                                        .hops = 2,
-                                        .fan_outs = fan_outs,
-                                        .cluster_of = cluster_of,
-                                        .rounds = 5,
-                                        .seed = 3},
-                            .batch = strcmp(method, "cluster") == 0 ? 6 : 30,
-                            .prefetch = prefetch};
+    gnn_sampling_t sampling = {.sampler = {.method = method, .seed = 3},
+                               .batch = strcmp(method, "cluster") == 0 ? 6 : 30,
+                               .prefetch = prefetch};
+    if (strcmp(method, "cluster") == 0) {
+        sampling.sampler.cluster_of = cluster_of;
+    } else if (strcmp(method, "walk") == 0) {
+        sampling.sampler.rounds = 5;
+    } else {
+        sampling.sampler.hops = 2;
+        sampling.sampler.fan_outs = fan_outs;
+    }
+    return sampling;
 }
 
 static bool makes_blocks(const char *method)
@@ -356,7 +360,7 @@ START_TEST(invalid_batches_are_refused)
              "1 graph slots, the sampler draws 2 blocks");
     sampling.batch = -1;
     ck_fails(gnn_source_of_data(&source, m.model, m.context, data, &config), GNN_EINVALID,
-             "batch = -1");
+             "batch: expected 1 to 2^31 - 1, got -1");
     sampling.batch = 50;
     ck_ok(gnn_source_of_data(&source, m.model, m.context, data, &config));
     ck_assert_int_eq(source->count[GNN_TRAIN], 2);

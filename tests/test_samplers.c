@@ -314,6 +314,12 @@ START_TEST(settings_are_checked)
     ck_fails(gnn_sampler_new(&made, t.graph,
                              &(gnn_sampler_config_t){.method = "cluster", .cluster_of = cluster_of}),
              GNN_EINVALID, "cluster_of[1] = 24");
+    ck_fails(gnn_sampler_new(&made, t.graph,
+                             &(gnn_sampler_config_t){.method = "walk", .replace = GNN_ON}),
+             GNN_EINVALID, "sampler \"walk\" reads no replace");
+    ck_fails(gnn_sampler_new(&made, t.graph,
+                             &(gnn_sampler_config_t){.method = "cluster", .walk_length = 3}),
+             GNN_EINVALID, "sampler \"cluster\" reads no walk_length");
     ck_fails(gnn_sampler_new(&made, t.graph, &(gnn_sampler_config_t){.method = "cluster"}),
              GNN_EINVALID, "the count of nodes, got 0");
     ck_fails(gnn_sampler_new(&made, t.graph,
@@ -341,13 +347,10 @@ END_TEST
 
 START_TEST(failed_allocations)
 {
-    const char *method = (const char *[]){"layerwise", "walk", "cluster"}[_i];
-    const gnn_sampler_config_t config = {.method = method,
-                                         .hops = 2,
-                                         .fan_outs = (int64_t[]){3, 2},
-                                         .rounds = 3,
-                                         .batch = 4,
-                                         .cluster_of = (int32_t[NODES]){0, 1, 1}};
+    const gnn_sampler_config_t configs[] = {
+        {.method = "layerwise", .hops = 2, .fan_outs = (int64_t[]){3, 2}},
+        {.method = "walk", .rounds = 3, .batch = 4},
+        {.method = "cluster", .cluster_of = (int32_t[NODES]){0, 1, 1}}};
     town_t t;
     open_town(&t);
     int rc = GNN_EMEMORY;
@@ -355,7 +358,7 @@ START_TEST(failed_allocations)
         gnn_sampler_t *sampler = NULL;
         gnn_sample_t *sample = NULL;
         gnn__fail_allocation(n);
-        rc = gnn_sampler_new(&sampler, t.graph, &config);
+        rc = gnn_sampler_new(&sampler, t.graph, &configs[_i]);
         if (rc == GNN_OK)
             rc = gnn_sample_new(&sample, sampler);
         if (rc == GNN_OK)

@@ -291,6 +291,11 @@ void zoo_block(zoo_t *z, const char *name, gnn_block_t settings)
     ck_ok(gnn_steps_block(z->steps, name, &settings));
 }
 
+gnn_block_t zoo_wide(zoo_t *z)
+{
+    return (gnn_block_t){.width = zoo_cols(z, "x")};
+}
+
 gnn_block_t zoo_sized(zoo_t *z)
 {
     return (gnn_block_t){.width = zoo_cols(z, "x"), .out = zoo_cols(z, "y")};

@@ -53,6 +53,8 @@ void zoo_readout(zoo_t *z);
 void zoo_lengths(zoo_t *z, const char *dst, const char *src);
 /* A block, called "w" unless the settings have a name. */
 void zoo_block(zoo_t *z, const char *name, gnn_block_t settings);
+/* Width as the file has it. */
+gnn_block_t zoo_wide(zoo_t *z);
 /* Width and output columns as the file has them. */
 gnn_block_t zoo_sized(zoo_t *z);
 void zoo_add(zoo_t *z, gnn_step_t step);

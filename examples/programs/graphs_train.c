@@ -104,7 +104,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_source_t *sourc
         .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
         .schedule = {.kind = o->period ? GNN_SCHEDULE_STEP : GNN_SCHEDULE_CONSTANT,
                      .period = o->period * source->count[GNN_TRAIN],
-                     .gamma = 0.5},
+                     .gamma = o->period ? 0.5 : 0},
         .watch = o->watch == GRAPHS_WATCH_LOSS ? GNN_WATCH_LOSS : GNN_WATCH_METRIC,
         .callback = watch,
         .user = w,

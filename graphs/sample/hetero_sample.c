@@ -3,6 +3,7 @@
 #include <gnn/hetero_sample.h>
 #include <graphs/hetero.h>
 #include <graphs/sample/sample.h>
+#include <lib/base/flags.h>
 
 enum { ROWS_AT_ONCE = 64, MOST_DRAWS = 1 << 30 };
 
@@ -147,8 +148,7 @@ static int take_fan_outs(gnn_hetero_sampler_t *s, const gnn_hetero_sampler_confi
     if (c->hops < 1 || !c->fan_outs)
         return gnn__error(GNN_EINVALID, "hops: expected at least 1 and fan_outs, got %lld%s",
                           (long long)c->hops, c->fan_outs ? "" : ", fan_outs is NULL");
-    if ((unsigned)c->replace > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "replace = %d is not a flag", (int)c->replace);
+    GNN_TRY(gnn__check_flag(c->replace, "replace"));
     if (!gnn__mul(c->hops, s->n_relations, &count) || count > MOST_DRAWS)
         return gnn__error(GNN_EOVERFLOW, "the count of %lld hops x %lld relations overflows",
                           (long long)c->hops, (long long)s->n_relations);

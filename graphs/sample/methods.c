@@ -18,7 +18,10 @@ static int neighbours_draw(gnn_sample_t *s)
 }
 
 const gnn__sampling_method_t gnn__sampler_neighbours = {
-    .blocks = true, .needs_hops = true, .draw = neighbours_draw};
+    .reads = GNN__SAMPLES_HOPS | GNN__SAMPLES_REPLACE | GNN__SAMPLES_WEIGHT,
+    .blocks = true,
+    .needs_hops = true,
+    .draw = neighbours_draw};
 
 /* ---- around ---- */
 
@@ -33,7 +36,10 @@ static int around_draw(gnn_sample_t *s)
     return gnn__sample_induce(s);
 }
 
-const gnn__sampling_method_t gnn__sampler_around = {.needs_hops = true, .draw = around_draw};
+const gnn__sampling_method_t gnn__sampler_around = {
+    .reads = GNN__SAMPLES_HOPS | GNN__SAMPLES_REPLACE | GNN__SAMPLES_WEIGHT,
+    .needs_hops = true,
+    .draw = around_draw};
 
 /* ---- layerwise ---- */
 
@@ -178,8 +184,12 @@ static int layerwise_draw(gnn_sample_t *s)
     return GNN_OK;
 }
 
-const gnn__sampling_method_t gnn__sampler_layerwise = {
-    .blocks = true, .needs_hops = true, .scores_nodes = true, .draw = layerwise_draw};
+const gnn__sampling_method_t gnn__sampler_layerwise = {.reads =
+                                                           GNN__SAMPLES_HOPS | GNN__SAMPLES_WEIGHT,
+                                                       .blocks = true,
+                                                       .needs_hops = true,
+                                                       .scores_nodes = true,
+                                                       .draw = layerwise_draw};
 
 /* ---- walk ---- */
 
@@ -365,8 +375,10 @@ static int walk_draw(gnn_sample_t *s)
     return s->counting ? GNN_OK : scale_sample(s, s->sampler->own[1]);
 }
 
-const gnn__sampling_method_t gnn__sampler_walk = {
-    .all_learn = true, .open = open_walk, .draw = walk_draw};
+const gnn__sampling_method_t gnn__sampler_walk = {.reads = GNN__SAMPLES_WEIGHT | GNN__SAMPLES_WALKS,
+                                                  .all_learn = true,
+                                                  .open = open_walk,
+                                                  .draw = walk_draw};
 
 /* ---- cluster ---- */
 
@@ -458,4 +470,4 @@ static int cluster_draw(gnn_sample_t *s)
 }
 
 const gnn__sampling_method_t gnn__sampler_cluster = {
-    .all_learn = true, .open = open_clusters, .draw = cluster_draw};
+    .reads = GNN__SAMPLES_CLUSTERS, .all_learn = true, .open = open_clusters, .draw = cluster_draw};

@@ -6,7 +6,17 @@
 #include <gnn/sample.h>
 #include <graphs/build.h>
 
+/* Settings of a sampler that only some methods read. */
+enum {
+    GNN__SAMPLES_HOPS = 1,     /* hops, fan_outs */
+    GNN__SAMPLES_REPLACE = 2,  /* replace */
+    GNN__SAMPLES_WEIGHT = 4,   /* weight */
+    GNN__SAMPLES_WALKS = 8,    /* walk_length, rounds */
+    GNN__SAMPLES_CLUSTERS = 16 /* cluster_of, clusters */
+};
+
 typedef struct gnn__sampling_method {
+    unsigned reads;    /* bits of GNN__SAMPLES_... */
     bool blocks;       /* one graph per hop; false: one for all */
     bool needs_hops;   /* fan-outs must be given */
     bool scores_nodes; /* a draw has a score for each node */

@@ -1,5 +1,6 @@
 /* Samplers: configuration, and the table of methods. */
 #include <graphs/sample/sample.h>
+#include <lib/base/flags.h>
 
 #include <math.h>
 
@@ -65,9 +66,32 @@ static int check_weight(const gnn_real_t *weight, int64_t m)
     return GNN_OK;
 }
 
+/* Settings that only other methods read must be 0, so that none is silently ignored. */
+static int check_unread(const gnn_sampler_t *s)
+{
+    const gnn_sampler_config_t *c = &s->config;
+    const struct {
+        const char *name;
+        bool set;
+        unsigned by;
+    } all[] = {{"hops", c->hops != 0, GNN__SAMPLES_HOPS},
+               {"replace", c->replace == GNN_ON, GNN__SAMPLES_REPLACE},
+               {"weight", c->weight != NULL, GNN__SAMPLES_WEIGHT},
+               {"walk_length", c->walk_length != 0, GNN__SAMPLES_WALKS},
+               {"rounds", c->rounds != 0, GNN__SAMPLES_WALKS},
+               {"cluster_of", c->cluster_of != NULL, GNN__SAMPLES_CLUSTERS},
+               {"clusters", c->clusters != 0, GNN__SAMPLES_CLUSTERS}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].set && !(s->row->reads & all[k].by))
+            return gnn__error(GNN_EINVALID, "sampler \"%s\" reads no %s", s->method->name,
+                              all[k].name);
+    return GNN_OK;
+}
+
 static int check_config(const gnn_sampler_t *s)
 {
     const gnn_sampler_config_t *c = &s->config;
+    GNN_TRY(check_unread(s));
     if (c->hops < 0 || (c->hops > 0 && !c->fan_outs) || (c->hops == 0 && s->row->needs_hops))
         return gnn__error(
             GNN_EINVALID, "sampler \"%s\": hops: expected at least 1 and fan_outs, got %lld%s",
@@ -76,8 +100,7 @@ static int check_config(const gnn_sampler_t *s)
         if (c->fan_outs[h] < -1 || c->fan_outs[h] > INT32_MAX)
             return gnn__error(GNN_EINVALID, "fan_outs[%lld] = %lld, expected -1 (all) to 2^31 - 1",
                               (long long)h, (long long)c->fan_outs[h]);
-    if ((unsigned)c->replace > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "replace = %d is not a flag", (int)c->replace);
+    GNN_TRY(gnn__check_flag(c->replace, "replace"));
     if (c->walk_length < 0 || c->rounds < 0 || c->clusters < 0)
         return gnn__error(GNN_EINVALID,
                           "walk_length, rounds, clusters: expected >= 0, got %lld, %lld and %lld",

@@ -85,7 +85,12 @@ typedef struct gnn_context_config {
 } gnn_context_config_t;
 
 /** Makes a context. In a child of fork() all contexts use one thread, since the worker threads
- *  exist in the parent only. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY.
+ *  exist in the parent only. Errors: GNN_EINVALID (a setting or an environment variable is outside
+ *  its range), GNN_EMEMORY.
+ *
+ *  Environment: GNN_ISA=baseline|v3|v4|amx (on ARM neon for baseline), the best instruction set of
+ *  the library's own kernels [that of the processor], read by the first context of a process;
+ *  GNN_PROFILE=1, see gnn_profile_write [0].
  *
  *  @param[out] context  the caller's, for gnn_context_free
  *  @param[in] config    NULL: all defaults */

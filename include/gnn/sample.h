@@ -47,9 +47,8 @@ typedef struct gnn_sampler_config {
      * them, if the library was built with it. A seed selects its whole cluster */
     const int32_t *cluster_of;
     int64_t clusters; /**< "cluster": count of the clusters for METIS */
-    /** of the draws; 0 is valid */ int64_t batch; /**< "walk": seeds per batch drawn in advance
-     * [1024, at most all roots] */
-    uint64_t seed;
+    int64_t batch;    /**< "walk": seeds per batch drawn in advance [1024, at most all roots] */
+    uint64_t seed;    /**< of the draws; 0 is valid */
     /** "walk": (n_roots) distinct nodes, the seeds of the batches drawn in advance; read by
      * gnn_sampler_new only; NULL: all nodes. gnn_train sets both fields */
     const int32_t *roots;

@@ -1,4 +1,5 @@
 /* The context: threads, determinism, precision, allocator, workspace. */
+#include <lib/base/flags.h>
 #include <lib/base/ranks.h>
 #include <lib/base/room.h>
 
@@ -18,11 +19,19 @@ static int count_threads(int wanted)
 /* Work that is worth one more thread: less than a microsecond, the cost of a region. It is that
  * small because rows in the caches of several cores are cheaper to process there than to move.
  * GNN_GRAIN reduces it, so that tests reach every loop with several threads. */
-static int64_t work_per_thread(void)
+static int read_grain(int64_t *grain)
 {
     const char *wish = getenv("GNN_GRAIN");
-    long long grain = wish ? strtoll(wish, NULL, 10) : 0;
-    return grain > 0 ? grain : GRAIN;
+    char *end;
+    *grain = GRAIN;
+    if (!wish || !*wish)
+        return GNN_OK;
+    *grain = strtoll(wish, &end, 10);
+    return *grain > 0 && !*end ? GNN_OK
+                               : gnn__error(GNN_EINVALID,
+                                            "the environment variable GNN_GRAIN: expected an "
+                                            "integer from 1, got \"%.40s\"",
+                                            wish);
 }
 
 int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
@@ -35,13 +44,17 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
     if (c.precision < GNN_PRECISION_DEFAULT || c.precision > GNN_PRECISION_MEDIUM)
         return gnn__error(GNN_EINVALID, "a context's config: expected a known precision, got %d",
                           (int)c.precision);
+    GNN_TRY(gnn__check_flag(c.deterministic, "a context's config: deterministic"));
     if (!c.allocator.allocate != !c.allocator.release)
         return gnn__error(GNN_EINVALID,
                           "a context's config: allocator: expected both allocate and release");
     gnn_context_t *made;
+    int64_t grain;
+    GNN_TRY(gnn__isa_check());
+    GNN_TRY(read_grain(&grain));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
     made->threads = count_threads(c.threads);
-    made->grain = work_per_thread();
+    made->grain = grain;
     made->deterministic = c.deterministic == GNN_ON;
     made->precision = c.precision ? c.precision : GNN_PRECISION_HIGHEST;
     made->seed = c.seed;

@@ -91,14 +91,35 @@ bool gnn__amx_granted(void)
     return answer == YES;
 }
 
+/* GNN_ISA: the best instruction set that may be used; false: it is no name of one. */
+static bool read_wish(gnn__isa_t *most)
+{
+    const char *wish = getenv("GNN_ISA");
+    *most = GNN__ISA_AMX;
+    if (!wish || !*wish)
+        return true;
+    for (*most = GNN__ISA_BASELINE; *most < GNN__ISA_AMX; (*most)++)
+        if (strcmp(wish, gnn__isa_name(*most)) == 0)
+            return true;
+    return strcmp(wish, gnn__isa_name(*most)) == 0;
+}
+
+int gnn__isa_check(void)
+{
+    gnn__isa_t most;
+    return read_wish(&most)
+               ? GNN_OK
+               : gnn__error(
+                     GNN_EINVALID,
+                     "the environment variable GNN_ISA: expected %s, v3, v4 or amx, got \"%.40s\"",
+                     gnn__isa_name(GNN__ISA_BASELINE), getenv("GNN_ISA"));
+}
+
 static gnn__isa_t choose(void)
 {
-    gnn__isa_t best = processor();
-    const char *wish = getenv("GNN_ISA");
-    for (gnn__isa_t isa = GNN__ISA_BASELINE; wish && isa < best; isa++)
-        if (strcmp(wish, gnn__isa_name(isa)) == 0)
-            return isa;
-    return best;
+    const gnn__isa_t best = processor();
+    gnn__isa_t most;
+    return read_wish(&most) && most < best ? most : best;
 }
 
 gnn__isa_t gnn__isa(void)

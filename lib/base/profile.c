@@ -17,6 +17,10 @@ int gnn__profile_new(gnn__profile_t **profile)
     *profile = NULL;
     if (!wish || !*wish || strcmp(wish, "0") == 0)
         return GNN_OK;
+    if (strcmp(wish, "1") != 0)
+        return gnn__error(GNN_EINVALID,
+                          "the environment variable GNN_PROFILE: expected 0 or 1, got \"%.40s\"",
+                          wish);
     GNN_TRY(gnn__new(profile, 1, sizeof **profile, "a profile"));
     (*profile)->start = gnn__seconds();
     return GNN_OK;

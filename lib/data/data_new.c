@@ -1,4 +1,5 @@
 /* Data sets from a program's arrays. */
+#include <lib/base/flags.h>
 #include <lib/data/data.h>
 
 #include <gnn/graph.h>
@@ -293,6 +294,7 @@ int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
     GNN__NEED(data);
     *data = NULL;
     GNN__NEED(config);
+    GNN_TRY(gnn__check_flag(own.both_ways, "a data set's config: both_ways"));
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
     int rc = fill(d, &own);
     if (rc == GNN_OK) {

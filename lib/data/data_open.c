@@ -1,5 +1,6 @@
 /* Selects the reader of a path: by the file's type (folder), then its extension, then its first
  * bytes. */
+#include <lib/base/flags.h>
 #include <lib/data/many.h>
 
 #include <lib/data/arrays/arrays.h>
@@ -244,6 +245,7 @@ int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_
     GNN__NEED(data);
     *data = NULL;
     GNN__NEED(path);
+    GNN_TRY(gnn__check_flag(own.directed, "directed"));
     GNN_TRY(choose(&read, path));
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
     d->limits = own.limits;

@@ -1,4 +1,5 @@
 /* The writer: its model, and the folder's generation settings and special tokens. */
+#include <lib/base/flags.h>
 #include <lib/generate/generate.h>
 
 #include <lib/base/room.h>
@@ -141,6 +142,7 @@ static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_ge
 static int check(const gnn_generation_t *h)
 {
     GNN_TRY(gnn__generation_check(h));
+    GNN_TRY(gnn__check_flag(h->early_stopping, ".early_stopping"));
     if (h->length < 0 || h->samples < 0 || h->beams < 0 || h->n_end < 0 || h->n_stop < 0)
         return gnn__error(
             GNN_EINVALID,

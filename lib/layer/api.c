@@ -1,5 +1,6 @@
 /* The calls of a layer: making one, preparing graphs, running it whole or in halves, attention
  * weights. */
+#include <lib/base/flags.h>
 #include <lib/layer/score_config.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
@@ -76,6 +77,7 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
 {
     GNN__NEED(layer);
     GNN__NEED(graph);
+    GNN_TRY(gnn__check_flag(backward, "backward"));
     return gnn__scores_prepare(layer->config, graph, backward);
 }
 

@@ -1,6 +1,7 @@
 /* Resolving a config: 0 becomes the preset's value, then the default; then sizes that follow from
  * others, then checks. */
 #include <lib/aggregate/tables.h>
+#include <lib/base/flags.h>
 #include <lib/layer/config_fields.h>
 #include <lib/layer/hop.h>
 #include <lib/layer/score_config.h>
@@ -99,10 +100,9 @@ static int check_fields(const gnn_layer_config_t *c)
     const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         GNN_TRY(gnn__config_check(f, c));
-    if ((int)c->resolved < GNN_FLAG_DEFAULT || c->resolved > GNN_OFF)
-        return gnn__error(GNN_EINVALID, "config field .resolved = %d lies outside 0..%d",
-                          (int)c->resolved, GNN_OFF);
-    return GNN_OK;
+    for (size_t p = 0; p < sizeof c->priors / sizeof *c->priors; p++)
+        GNN_TRY(gnn__check_flag(c->priors[p].given, "config field .priors[].given"));
+    return gnn__check_flag(c->resolved, "config field .resolved");
 }
 
 static int check_shared_heads(const char *what, int64_t heads, int64_t shared)

@@ -108,7 +108,7 @@ const char *gnn__append_op(gnn_steps_t *steps, const gnn_block_t *b, const char 
                            const gnn_op_t *op, const char *const in[3], double option_0,
                            double option_1);
 
-#define GNN_BLOCK(name) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
+#define GNN_BLOCK(name, reads) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
 #include <lib/model/blocks.def>
 #undef GNN_BLOCK
 

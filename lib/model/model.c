@@ -1,5 +1,6 @@
 /* Making a model: steps are copied, configs resolved, layers made, parameters declared in one block
  * and drawn. */
+#include <lib/base/flags.h>
 #include <lib/model/blocks.h>
 #include <lib/tape/tape.h>
 
@@ -114,6 +115,11 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
     if (t->in < 0 || t->out < 0)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
+    int rc = gnn__check_flag(t->bias, ".bias");
+    rc = rc == GNN_OK ? gnn__check_flag(t->transposed, ".transposed") : rc;
+    rc = rc == GNN_OK ? gnn__check_flag(t->each_segment, ".each_segment") : rc;
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "%s", s->where);
     if (s->row->has_config)
         GNN_TRY(resolve_config(s));
     s->uses_graph = s->row->uses_graph;

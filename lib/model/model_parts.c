@@ -1,5 +1,6 @@
 /* The parts of a model that programs see: steps, inputs, views of graphs; parameters by name,
  * "STEP.FIELD", and buffers, "STEP.norm.running". */
+#include <lib/base/flags.h>
 #include <lib/model/steps.h>
 #include <lib/tape/tape.h>
 
@@ -205,6 +206,7 @@ int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gn
 {
     GNN__NEED(model);
     GNN__NEED(graph);
+    GNN_TRY(gnn__check_flag(backward, "backward"));
     for (int64_t k = 0; k < model->n_steps; k++) {
         const gnn__model_step_t *s = &model->steps[k];
         if (s->row->prepare && s->uses_graph && s->step.graph == slot)

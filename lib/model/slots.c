@@ -4,6 +4,7 @@
  * follow. */
 #include <gnn/hetero.h>
 #include <lib/base/base.h>
+#include <lib/base/flags.h>
 #include <lib/model/model.h>
 
 /* ---- operations on edges ---- */
@@ -540,6 +541,7 @@ int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources
     GNN__NEED(model);
     GNN__NEED(sources);
     GNN__NEED(graphs);
+    GNN_TRY(gnn__check_flag(backward, "backward"));
     const int64_t whole = sources->n_edges > 0 ? sources->edges[0].n_src : 0,
                   count = sources->lengths ? sources->n_lengths : 1;
     int64_t *lengths = NULL;

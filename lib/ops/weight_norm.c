@@ -39,6 +39,9 @@ static int check_graph(const gnn_op_call_t *call)
 {
     const gnn_graph_t *graph = settings(call)->graph;
     const gnn_graph_norm_t kind = settings(call)->kind;
+    if ((unsigned)settings(call)->self_loops > GNN_OFF)
+        return gnn_op_fail(call, GNN_EINVALID, "weight_norm: self_loops = %d is not a flag",
+                           (int)settings(call)->self_loops);
     if (kind != GNN_GRAPH_NORM_DEFAULT && kind != GNN_GRAPH_NORM_SYMMETRIC &&
         kind != GNN_GRAPH_NORM_ROW)
         return gnn_op_fail(call, GNN_EINVALID,

@@ -1,4 +1,5 @@
 /* A new classification head on a pretrained encoder, learning rates by depth, and predictions. */
+#include <lib/base/flags.h>
 #include <lib/data/arrays/text_file.h>
 #include <lib/tape/tape.h>
 #include <lib/pretrained/pretrained.h>
@@ -14,6 +15,7 @@ static int check_head(const gnn_classes_config_t *c)
     if (!(c->dropout > -1 && c->dropout < 1))
         return gnn__error(GNN_EINVALID, ".dropout = %g, expected a rate in [0, 1)",
                           (double)c->dropout);
+    GNN_TRY(gnn__check_flag(c->first, "first"));
     if (c->frozen_16_bits < 0)
         return gnn__error(GNN_EINVALID, ".frozen_16_bits = %lld, expected at least 0",
                           (long long)c->frozen_16_bits);

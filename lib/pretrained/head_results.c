@@ -1,6 +1,7 @@
 /* Logits of heads to tags, words, answers and classes, like the pipelines of the package
  * transformers. */
 #include <gnn/heads.h>
+#include <lib/base/flags.h>
 #include <lib/base/room.h>
 #include <lib/pretrained/pretrained.h>
 #include <lib/text/tokenizer/tokenizer.h>
@@ -646,6 +647,7 @@ int gnn_pretrained_zero_shot(const gnn_pretrained_t *pretrained, gnn_context_t *
     GNN__NEED(texts);
     GNN__NEED(classes);
     GNN_TRY(check_classes(pretrained, texts, classes, out));
+    GNN_TRY(gnn__check_flag(own.independent, "independent"));
     const int64_t n = classes->count, width = pretrained->n_labels, pairs = texts->count * n;
     GNN_CHECK(make_shots(&s, texts, classes,
                          own.hypothesis ? own.hypothesis : "This example is {}.", width));

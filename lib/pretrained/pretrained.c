@@ -1,4 +1,5 @@
 /* Opens a folder as a model with its tokenizer. */
+#include <lib/base/flags.h>
 #include <lib/tape/tape.h>
 #include <lib/pretrained/pretrained.h>
 #include <lib/text/tokenizer/families.h>
@@ -148,6 +149,9 @@ int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *conte
     *pretrained = NULL;
     GNN__NEED(context);
     GNN__NEED(folder);
+    GNN_TRY(gnn__check_flag(own.keep_16_bits, ".keep_16_bits"));
+    GNN_TRY(gnn__check_flag(own.keep_packed, ".keep_packed"));
+    GNN_TRY(gnn__check_flag(own.global_first, ".global_first"));
     return gnn__pretrained_take(pretrained, context, folder, NULL, &own);
 }
 

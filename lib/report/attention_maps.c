@@ -1,4 +1,5 @@
 /* Attention of every layer and head on one sentence, with tokens merged into words. */
+#include <lib/base/flags.h>
 #include <lib/layer/layer.h>
 #include <lib/report/attention_maps.h>
 #include <ctype.h>
@@ -297,6 +298,8 @@ int gnn_attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained
     GNN__NEED(pretrained);
     GNN__NEED(context);
     GNN__NEED(text);
+    GNN_TRY(gnn__check_flag(own.whole_words, "whole_words"));
+    GNN_TRY(gnn__check_flag(own.special, "special"));
     if (!gnn_pretrained_tokenizer(pretrained))
         return gnn__error(GNN_EUNSUPPORTED,
                           "attention of a text needs a tokenizer; the model's folder has none");

@@ -1,4 +1,5 @@
 /* BLEU: n-grams that a translation shares with its reference. Papineni et al. 2002. */
+#include <lib/base/flags.h>
 #include <lib/text/bleu.h>
 #include <math.h>
 #include <stdlib.h>
@@ -162,6 +163,7 @@ int gnn_bleu(gnn_bleu_t *bleu, int64_t count, const char *const *translations,
         GNN__NEED(translations);
         GNN__NEED(references);
     }
+    GNN_TRY(gnn__check_flag(lower, "lower"));
     for (int64_t k = 0; k < count; k++) {
         if (!translations[k] || !references[k]) {
             rc = gnn__error(GNN_EINVALID, "line %lld is NULL", (long long)k);

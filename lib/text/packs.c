@@ -1,4 +1,5 @@
 /* Packs: concatenated sentences, the rows of one graph. */
+#include <lib/base/flags.h>
 #include <lib/data/data.h>
 #include <lib/text/corpus.h>
 
@@ -108,7 +109,7 @@ static int resolve(gnn_packing_t *how, const gnn_corpus_t *corpus)
                           (long long)how->sentences, (long long)how->max_words, GNN__MAX_LINE);
     if (corpus->count > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "%lld sentences do not fit", (long long)corpus->count);
-    return GNN_OK;
+    return gnn__check_flag(how->shuffle, "packs: shuffle");
 }
 
 static int allocate(packs_t *p, const gnn_corpus_t *corpus)

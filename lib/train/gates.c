@@ -1,5 +1,6 @@
 /* Gates of attention heads: a copy of a model whose layers read gates, the importance of each head
  * (the gradient of the loss by its gate), and metrics with some heads masked. */
+#include <lib/base/flags.h>
 #include <lib/model/model.h>
 #include <lib/train/train.h>
 
@@ -264,6 +265,7 @@ int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int par
 {
     double rows = 0;
     GNN_TRY(check_source(gates, source, part, importance));
+    GNN_TRY(gnn__check_flag(by_layer, "by_layer"));
     memset(importance, 0, (size_t)gates->count * sizeof *importance);
     for (int64_t k = 0; k < source->count[part]; k++) {
         gnn_batch_t batch = {0};

@@ -2,6 +2,7 @@
  * of readouts. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
+#include <lib/base/flags.h>
 #include <lib/data/data.h>
 #include <lib/train/train.h>
 
@@ -304,6 +305,7 @@ static int check_set(const graphs_t *b)
     if (gnn_graph_n_parts(b->set.graph) != 1 || gnn_graph_part_is_spans(b->set.graph, 0))
         return gnn__error(GNN_EUNSUPPORTED,
                           "expected a data set whose graph is one part of edges (gnn_graph_to_edges)");
+    GNN_TRY(gnn__check_flag(c->shuffle, "batches of graphs: shuffle"));
     if (c->size < 0 || c->per_epoch < 0)
         return gnn__error(GNN_EINVALID, ".size = %lld and .per_epoch = %lld, expected at least 0",
                           (long long)c->size, (long long)c->per_epoch);

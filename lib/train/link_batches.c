@@ -1,5 +1,6 @@
 /* Batches of pairs: links and negative pairs, or edges with classes. All batches have the same
  * message graph. */
+#include <lib/base/flags.h>
 #include <lib/data/data.h>
 #include <lib/train/links.h>
 
@@ -220,7 +221,7 @@ static int check_config(const gnn_link_source_config_t *c)
     if (c->size < 0 || c->drawn < 0)
         return gnn__error(GNN_EINVALID, ".size = %lld and .drawn = %lld, expected at least 0",
                           (long long)c->size, (long long)c->drawn);
-    return GNN_OK;
+    return gnn__check_flag(c->avoid_all, "batches of links: avoid_all");
 }
 
 static int64_t batches_of(const gnn__link_source_t *b, int part)

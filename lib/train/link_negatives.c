@@ -1,5 +1,6 @@
 /* Negative pairs, drawn without rejection: the neighbours of each node are sorted, so that the q-th
  * non-neighbour is found by bisection. */
+#include <lib/base/flags.h>
 #include <lib/train/links.h>
 #include <stdlib.h>
 
@@ -118,6 +119,7 @@ int gnn_negatives_new(gnn_negatives_t **negatives, const gnn_graph_t *graph, gnn
     *negatives = NULL;
     GNN__NEED(graph);
     GNN_TRY(check_graph(graph));
+    GNN_TRY(gnn__check_flag(directed, "directed"));
     gnn_negatives_t *g;
     GNN_TRY(gnn__new(&g, 1, sizeof *g, "pairs without a link"));
     g->n = gnn_graph_n_dst(graph);

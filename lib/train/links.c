@@ -1,4 +1,5 @@
 /* Splits the links of a graph into training, validation and test. */
+#include <lib/base/flags.h>
 #include <lib/data/data.h>
 #include <lib/train/links.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ static double share(double value, double initial)
 
 static int check_rule(const gnn_link_rule_t *rule, double shares[3])
 {
+    GNN_TRY(gnn__check_flag(rule->directed, "a link rule's directed"));
     shares[GNN_VALIDATION] = share(rule->validation_share, 0.05);
     shares[GNN_TEST] = share(rule->test_share, 0.1);
     if (!(shares[GNN_VALIDATION] >= 0 && shares[GNN_TEST] >= 0 &&

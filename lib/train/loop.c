@@ -1,5 +1,6 @@
 /* The training loop: steps over batches, validation after each epoch, the best weights kept.
  * Nothing is allocated after the second epoch. */
+#include <lib/base/flags.h>
 #include <lib/data/arrays/arrays.h>
 #include <lib/train/train.h>
 #include <time.h>
@@ -475,6 +476,12 @@ static int check_schedule(const gnn_schedule_t *s)
         return gnn__error(GNN_EINVALID,
                           "schedule: gamma is %g, width %g, expected at least 0, gamma finite",
                           s->gamma, s->width);
+    if (!falls && (s->period != 0 || s->gamma != 0))
+        return gnn__error(GNN_EINVALID, "schedule: a %s one reads no %s",
+                          s->kind == GNN_SCHEDULE_WARMUP ? "warm-up" : "constant",
+                          s->period != 0 ? "period" : "gamma");
+    if (s->kind != GNN_SCHEDULE_WARMUP && s->width != 0)
+        return gnn__error(GNN_EINVALID, "schedule: only a warm-up one reads width");
     return GNN_OK;
 }
 
@@ -488,6 +495,8 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
         c->checkpoint_every = 10;
     if (c->accumulate == 0)
         c->accumulate = 1;
+    GNN_TRY(gnn__check_flag(c->resume, "training: resume"));
+    GNN_TRY(gnn__check_flag(l->source->fixed, "training: the source's fixed"));
     if (c->accumulate < 0)
         return gnn__error(GNN_EINVALID, "training: accumulate is %lld, expected a number >= 0",
                           (long long)c->accumulate);

@@ -1,5 +1,6 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
  * resolved once, into ranges of the block. */
+#include <lib/base/flags.h>
 #include <lib/tape/tape.h>
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/train/train.h>
@@ -53,6 +54,27 @@ static int check(const gnn_optimizer_t *o)
     if (!(o->clip_norm >= 0))
         return gnn__error(GNN_EINVALID, "optimizer: clip_norm is %g, expected a number >= 0",
                           o->clip_norm);
+    return GNN_OK;
+}
+
+/* Settings that only other kinds read must be 0, so that none is silently ignored. */
+static int check_unread(const gnn_optimizer_t *o, const gnn_optimizer_config_t *c)
+{
+    enum { SGD = 1 << GNN_SGD, ADAM = 1 << GNN_ADAM | 1 << GNN_ADAMW, RMSPROP = 1 << GNN_RMSPROP };
+    static const char *const names[] = {
+        [GNN_SGD] = "SGD", [GNN_ADAM] = "Adam", [GNN_ADAMW] = "AdamW", [GNN_RMSPROP] = "RMSprop"};
+    const struct {
+        const char *name;
+        bool set;
+        unsigned by;
+    } all[] = {{"momentum", o->momentum != 0, SGD},
+               {"nesterov", o->nesterov, SGD},
+               {"beta1", c->beta1 != 0, ADAM},
+               {"beta2", c->beta2 != 0, ADAM | RMSPROP},
+               {"eps", c->eps != 0, ADAM | RMSPROP}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].set && !(1u << o->kind & all[k].by))
+            return gnn__error(GNN_EINVALID, "optimizer: %s reads no %s", names[o->kind], all[k].name);
     return GNN_OK;
 }
 
@@ -166,12 +188,14 @@ int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
     if (config->n_groups < 0 || (config->n_groups > 0 && !config->groups))
         return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
                           (long long)config->n_groups);
+    GNN_TRY(gnn__check_flag(config->nesterov, "optimizer: nesterov"));
     GNN_CHECK(gnn__parameters_check_free(parameters, "optimizer"));
     GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
     o->context = context;
     o->parameters = parameters;
     settings(o, config);
     GNN_CHECK(check(o));
+    GNN_CHECK(check_unread(o, config));
     GNN_CHECK(check_groups(parameters, config));
     GNN_CHECK(check_fp16(parameters, config, o));
     gnn_parameters_block(parameters, 0, &o->length);

@@ -1,6 +1,7 @@
 /* Sampled batches as a source for training. If a processor is free, a prefetch thread fills the
  * next batch while a step runs; else the context's threads fill a batch on request. Contents of a
  * batch depend on its split, epoch and index alone, not on the filling thread. */
+#include <lib/base/flags.h>
 #include <lib/train/sampled.h>
 
 enum { BATCH = 1024, EPOCHS = 200 };
@@ -166,11 +167,10 @@ static int open_batches(gnn__sampled_source_t *b)
     }
     GNN_TRY(gnn__identify_data(&b->base.source.identity, &b->set, &b->config));
     b->batch = sampling->batch ? sampling->batch : BATCH;
-    if (b->batch < 1 || b->batch > INT32_MAX || (unsigned)sampling->prefetch > GNN_OFF)
-        return gnn__error(
-            GNN_EINVALID,
-            "sampling: .batch = %lld, expected 0 to 2^31 - 1; .prefetch = %d, expected a flag",
-            (long long)b->batch, (int)sampling->prefetch);
+    if (b->batch < 1 || b->batch > INT32_MAX)
+        return gnn__error(GNN_EINVALID, "sampling: .batch = %lld, expected 0 to 2^31 - 1",
+                          (long long)b->batch);
+    GNN_TRY(gnn__check_flag(sampling->prefetch, "sampling: .prefetch"));
     GNN_TRY(find_inputs(b));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(b, part));

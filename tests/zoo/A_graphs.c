@@ -223,11 +223,7 @@ ENTRY(sgformer_pyg)
     const int64_t n = COUNT("x");
     zoo_complete_of(z, 1, &n);
     zoo_block(z, "sgformer",
-              (gnn_block_t){.name = "y",
-                            .input = "x",
-                            .width = COLS("x"),
-                            .out = COLS("x") / N("p.heads"),
-                            .heads = N("p.heads")});
+              (gnn_block_t){.name = "y", .input = "x", .width = COLS("x"), .heads = N("p.heads")});
     TURN("y.q.weight", "q"), TURN("y.k.weight", "k"), TURN("y.v.weight", "v");
 }
 

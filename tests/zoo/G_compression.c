@@ -7,8 +7,7 @@
 
 static gnn_block_t set_block(zoo_t *z)
 {
-    return (gnn_block_t){
-        .name = "y", .input = "x", .memory = "mem", .width = COLS("x"), .heads = N("p.heads")};
+    return (gnn_block_t){.name = "y", .input = "x", .width = COLS("x"), .heads = N("p.heads")};
 }
 
 /* The arrays of one MAB: q, k, v, o with their biases. */
@@ -26,8 +25,10 @@ static void bind_mab(zoo_t *z, const char *step, const char *prefix)
  * 2019 */
 ENTRY(mab)
 {
+    gnn_block_t b = set_block(z);
+    b.memory = "mem";
     zoo_across(z);
-    zoo_block(z, "mab", set_block(z));
+    zoo_block(z, "mab", b);
     bind_mab(z, "y.", "");
 }
 

@@ -72,6 +72,7 @@ void gnn__block_gps(gnn_steps_t *steps, const gnn_block_t *b)
                                        .update = &gnn_update_linear,
                                        .residual = GNN_OFF,
                                        .norm = GNN_NORM_NONE};
+    gnn__block_need(steps, b, "layer.in of 0 or .width", b->layer.in == 0 || b->layer.in == width);
     local.norm = GNN_NORM_NONE;
     local.in = width;
     const char *gathered = gnn__block_add(

@@ -47,11 +47,10 @@ static const char *gen_mlp(gnn_steps_t *steps, const gnn_block_t *b, const char 
     if (b->hidden == 0)
         return gnn__append_linear(steps, b, "mlp.0", x, out, out, GNN_OFF);
     gnn__append_linear(steps, b, "mlp.0", x, out, b->hidden, GNN_OFF);
-    gnn__block_add(
-        steps, b, "mlp.1",
-        (gnn_step_t){.kind = GNN_STEP_NORM,
-                     .in = b->hidden,
-                     .norm = b->layer.norm > GNN_NORM_NONE ? b->layer.norm : GNN_NORM_LAYER});
+    gnn__block_add(steps, b, "mlp.1",
+                   (gnn_step_t){.kind = GNN_STEP_NORM,
+                                .in = b->hidden,
+                                .norm = b->layer.norm ? b->layer.norm : GNN_NORM_LAYER});
     x = gnn__append_activation(steps, b, "mlp.2", NULL, GNN_RELU);
     return gnn__append_linear(steps, b, "mlp.4", x, b->hidden, out, GNN_OFF);
 }
@@ -78,6 +77,11 @@ void gnn__block_gen(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t out = b->out > 0 ? b->out : b->width;
     const char *x = gnn__block_input(steps, b), *sent = x;
     gnn__block_need(steps, b, "width", b->width > 0);
+    gnn__block_need(steps, b, "factor or .layer.aggregator, not both",
+                    b->factor == 0 || !b->layer.aggregator);
+    gnn__block_need(steps, b, "hidden where .layer.norm is given",
+                    b->hidden > 0 || b->layer.norm == GNN_NORM_DEFAULT);
+    gnn__block_need(steps, b, "layer.norm other than none", b->layer.norm != GNN_NORM_NONE);
     if (out != b->width) {
         sent = gnn__append_linear(steps, b, "lin_src", x, b->width, out, GNN_OFF);
         x = gnn__append_linear(steps, b, "lin_dst", x, b->width, out, GNN_OFF);
@@ -97,12 +101,11 @@ void gnn__block_deep_gcn(gnn_steps_t *steps, const gnn_block_t *b)
     gnn_block_t conv = *b;
     char name[160];
     gnn__block_need(steps, b, "width", b->width > 0);
-    conv.input = gnn__block_add(
-        steps, b, "norm",
-        (gnn_step_t){.kind = GNN_STEP_NORM,
-                     .inputs = {x},
-                     .in = b->width,
-                     .norm = b->layer.norm > GNN_NORM_NONE ? b->layer.norm : GNN_NORM_LAYER});
+    conv.input = gnn__block_add(steps, b, "norm",
+                                (gnn_step_t){.kind = GNN_STEP_NORM,
+                                             .inputs = {x},
+                                             .in = b->width,
+                                             .norm = b->layer.norm ? b->layer.norm : GNN_NORM_LAYER});
     conv.input = gnn__append_activation(steps, b, "act", conv.input, GNN_RELU);
     if (b->dropout > 0)
         conv.input = gnn__block_add(
@@ -111,6 +114,8 @@ void gnn__block_deep_gcn(gnn_steps_t *steps, const gnn_block_t *b)
     snprintf(name, sizeof name, "%s.conv", b->name);
     conv.name = name;
     conv.out = b->width;
+    if (b->hidden == 0)
+        conv.layer.norm = GNN_NORM_DEFAULT;
     gnn__block_gen(steps, &conv);
     if (steps->status == GNN_OK)
         gnn__append_add(steps, b, "", steps->list[steps->count - 1].name, x, 1);
@@ -327,6 +332,7 @@ void gnn__block_cg(gnn_steps_t *steps, const gnn_block_t *b)
     const int64_t in = b->width;
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", in > 0);
+    gnn__block_need(steps, b, "edges with .edge_width", !b->edges == !b->edge_width);
     const char *gate = pair_linear(steps, b, "lin_f", x), *value = pair_linear(steps, b, "lin_s", x);
     gate = gnn__append_activation(steps, b, "gate", gate, GNN_SIGMOID);
     value = gnn__append_activation(steps, b, "value", value, GNN_SOFTPLUS);

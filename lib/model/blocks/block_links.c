@@ -78,7 +78,7 @@ void gnn__block_link_product(gnn_steps_t *steps, const gnn_block_t *b)
 void gnn__block_link_mlp(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const link_ends_t ends = link_ends(steps, b);
-    gnn__block_need(steps, b, "edge_width", !b->edges || b->edge_width > 0);
+    gnn__block_need(steps, b, "edges with .edge_width", !b->edges == !b->edge_width);
     const char *pair =
         gnn__append_concat(steps, b, "pair", (const char *[8]){ends.source, ends.target, b->edges});
     mlp(steps, b, pair, 2 * b->width + (b->edges ? b->edge_width : 0));

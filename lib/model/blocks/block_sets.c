@@ -152,6 +152,8 @@ void gnn__block_set_transformer(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     const int64_t rows = b->rows > 0 ? b->rows : 1;
     gnn__block_need(steps, b, "width", b->width > 0);
+    gnn__block_need(steps, b, "layer.norm of none or layer",
+                    b->layer.norm <= GNN_NORM_NONE || b->layer.norm == GNN_NORM_LAYER);
     x = set_attention(steps, b, "encoders.0", x, x, b->graph);
     x = gnn__append_linear(steps, b, "pma.lin", x, b->width, b->width, GNN_ON);
     x = gnn__append_activation(steps, b, "pma.relu", x, GNN_RELU);

@@ -219,6 +219,10 @@ static const char *relation_layer(const hetero_t *h, int r)
     const typed_name_t x = type_input(h->b, list->types[from].name),
                        receivers = type_input(h->b, list->types[to].name);
     gnn_step_t step = {.inputs = {x.text}, .graph = h->b->graph + r, .layer = h->b->layer};
+    const int64_t in = h->b->layer.in, in_dst = h->b->layer.in_dst;
+    gnn__block_need(h->steps, h->b, "layer.in and .layer.in_dst of 0 or the types' widths",
+                    (in == 0 || in == list->types[from].width) &&
+                        (in_dst == 0 || in_dst == list->types[to].width));
     step.layer.in = list->types[from].width;
     step.layer.out = h->out;
     if (from != to) {
@@ -259,8 +263,14 @@ void gnn__block_hetero_conv(gnn_steps_t *steps, const gnn_block_t *b)
 {
     type_list_t list;
     const gnn_aggregator_t *how = b->aggregators[0];
-    hetero_t h = {.steps = steps, .b = b, .list = &list, .out = b->out > 0 ? b->out : b->width};
+    hetero_t h = {.steps = steps,
+                  .b = b,
+                  .list = &list,
+                  .out = b->out > 0         ? b->out
+                         : b->layer.out > 0 ? b->layer.out
+                                            : b->width};
     gnn__block_need(steps, b, "out, or .width", h.out > 0);
+    gnn__block_need(steps, b, "layer.out of 0 or .out", b->layer.out == 0 || b->layer.out == h.out);
     gnn__block_need(steps, b, "aggregators of sum, mean or max",
                     !how || how == &gnn_aggregator_sum || how == &gnn_aggregator_mean ||
                         how == &gnn_aggregator_max);
@@ -436,6 +446,7 @@ void gnn__block_rgcn(gnn_steps_t *steps, const gnn_block_t *b)
     gnn__block_need(steps, b, "width", in > 0);
     gnn__block_need(steps, b, "heads that divide .width and .out",
                     b->heads <= 1 || (in % b->heads == 0 && out % b->heads == 0));
+    gnn__block_need(steps, b, "rows or .heads, not both", b->heads <= 1 || b->rows == 0);
     if (steps->status != GNN_OK)
         return;
     if (b->heads > 1) {

@@ -1,4 +1,5 @@
 /* Decodes tokens to text incrementally. Bytes of incomplete characters are held back. */
+#include <lib/base/flags.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct buffer {
@@ -295,6 +296,7 @@ int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer, g
     GNN__NEED(tokenizer);
     gnn_decoder_t *d;
     *decoder = NULL;
+    GNN_TRY(gnn__check_flag(special, "special"));
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a decoder"));
     d->t = tokenizer;
     d->special = special != GNN_OFF;

@@ -1,4 +1,5 @@
 /* Encodes batches of texts: tokens in templates, truncated and concatenated. */
+#include <lib/base/flags.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* MARGIN: tokens past the last one kept, which a later word may still extend. */
@@ -242,6 +243,8 @@ static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
     if (!tokenizer || !first)
         return gnn__error(GNN_EINVALID, "gnn_tokenizer_encode: %s is NULL",
                           tokenizer ? "first" : "tokenizer");
+    GNN_TRY(gnn__check_flag(how->special, "encoding: special"));
+    GNN_TRY(gnn__check_flag(how->places, "encoding: places"));
     if (how->max_length < 0)
         return gnn__error(GNN_EINVALID, ".max_length = %lld, expected at least 0",
                           (long long)how->max_length);

@@ -1,5 +1,6 @@
 /* Trains byte-pair encoding: repeatedly merges the most frequent pair of neighbours into a token.
  * Ties go to the smaller ids, as in the library "tokenizers". Sennrich et al. 2016. */
+#include <lib/base/flags.h>
 #include <lib/data/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
@@ -434,6 +435,7 @@ static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
     if (texts->count < 0 || (texts->count > 0 && !texts->at))
         return gnn__error(GNN_EINVALID, "texts: .count = %lld, expected at least 0%s",
                           (long long)texts->count, texts->at ? "" : ", and .at is NULL");
+    GNN_TRY(gnn__check_flag(how->lower, "learning a tokenizer: lower"));
     for (int64_t t = 0; t < texts->count; t++)
         if (!texts->at[t])
             return gnn__error(GNN_EINVALID, "text %lld is NULL", (long long)t);
