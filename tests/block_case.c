@@ -1,3 +1,4 @@
+/* Settings of every block, as the block itself says which of them it reads. */
 #include "block_case.h"
 
 #include "support.h"

@@ -166,10 +166,14 @@ START_TEST(draws_do_not_depend_on_threads)
     static int32_t cluster_of[NODES];
     for (int32_t i = 0; i < NODES; i++)
         cluster_of[i] = i / 8;
-    trial_t *t = open_trial(
-        &(gnn_sampler_config_t){
-            .method = method, .hops = 2, .fan_outs = (int64_t[]){4, 3}, .cluster_of = cluster_of},
-        false);
+    gnn_sampler_config_t config = {.method = method};
+    if (strcmp(method, "cluster") == 0) {
+        config.cluster_of = cluster_of;
+    } else if (strcmp(method, "walk") != 0) {
+        config.hops = 2;
+        config.fan_outs = (int64_t[]){4, 3};
+    }
+    trial_t *t = open_trial(&config, false);
     gnn_sample_t *other;
     gnn_context_t *two;
     const int64_t graphs = gnn_sampler_graphs(t->sampler);

@@ -409,7 +409,7 @@ typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4, GNN__ISA_AMX } gnn__
 /* The instruction set of the kernels: the processor's best, or less by GNN_ISA=baseline|v3|v4.
  * With AMX they are those of v4, except bf16 products. */
 gnn__isa_t gnn__isa(void);
-/* GNN_EINVALID: GNN_ISA is no name of an instruction set. */
+/* GNN_EINVALID: GNN_ISA names none of the instruction sets. */
 int gnn__isa_check(void);
 /* True if this process may use AMX tiles. Asks the system once, and only if gnn__isa() has them. */
 bool gnn__amx_granted(void);

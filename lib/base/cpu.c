@@ -91,7 +91,7 @@ bool gnn__amx_granted(void)
     return answer == YES;
 }
 
-/* GNN_ISA: the best instruction set that may be used; false: it is no name of one. */
+/* GNN_ISA: the best instruction set that may be used; false: it names none. */
 static bool read_wish(gnn__isa_t *most)
 {
     const char *wish = getenv("GNN_ISA");
