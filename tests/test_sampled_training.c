@@ -360,7 +360,7 @@ START_TEST(invalid_batches_are_refused)
              "1 graph slots, the sampler draws 2 blocks");
     sampling.batch = -1;
     ck_fails(gnn_source_of_data(&source, m.model, m.context, data, &config), GNN_EINVALID,
-             "batch: expected 1 to 2^31 - 1, got -1");
+             "batch = -1");
     sampling.batch = 50;
     ck_ok(gnn_source_of_data(&source, m.model, m.context, data, &config));
     ck_assert_int_eq(source->count[GNN_TRAIN], 2);

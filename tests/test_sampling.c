@@ -163,6 +163,7 @@ static void same_samples(const gnn_sample_t *a, const gnn_sample_t *b, int64_t g
 START_TEST(draws_do_not_depend_on_threads)
 {
     const char *method = gnn_sampler_method_at((size_t)_i)->name;
+    static const int64_t fan_outs[] = {4, 3};
     static int32_t cluster_of[NODES];
     for (int32_t i = 0; i < NODES; i++)
         cluster_of[i] = i / 8;
@@ -171,7 +172,7 @@ START_TEST(draws_do_not_depend_on_threads)
         config.cluster_of = cluster_of;
     } else if (strcmp(method, "walk") != 0) {
         config.hops = 2;
-        config.fan_outs = (int64_t[]){4, 3};
+        config.fan_outs = fan_outs;
     }
     trial_t *t = open_trial(&config, false);
     gnn_sample_t *other;

@@ -9,8 +9,8 @@ static inline int gnn__check_flag(gnn_flag_t flag, const char *name)
 {
     return (unsigned)flag <= GNN_OFF
                ? GNN_OK
-               : gnn__error(GNN_EINVALID, "%s = %d is not a flag, which is GNN_ON, GNN_OFF or 0", name,
-                            (int)flag);
+               : gnn__error(GNN_EINVALID, "%s = %d is not a flag, which is GNN_ON, GNN_OFF or 0",
+                            name, (int)flag);
 }
 
 #endif
