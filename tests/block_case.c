@@ -1,4 +1,4 @@
-/* Settings of every block, as the block itself says which of them it reads. */
+/* Settings of every block, of which it refuses those that it does not read. */
 #include "block_case.h"
 
 #include "support.h"

@@ -1,5 +1,5 @@
-/* Settings of blocks: one that a block reads by the table blocks.def changes its steps, or is refused;
- * one that it does not read is refused by name. */
+/* Settings of blocks: one that a block reads by the table blocks.def changes its steps, or is
+ * refused; one that it does not read is refused by name. */
 #include "block_case.h"
 #include "support.h"
 

@@ -319,8 +319,8 @@ typedef struct gnn_block {
     const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
 /**
- * Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a setting that is missing,
- * or that is set although the block does not read it.
+ * Appends a block. GNN_ENOTFOUND with the list of names; GNN_EINVALID names a setting that is
+ * missing, or that is set although the block does not read it.
  *
  * @param[in] block  name of the block
  */
