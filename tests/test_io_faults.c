@@ -185,9 +185,9 @@ START_TEST(writers_refuse)
     bad.ndim = 9;
     ck_fails(write_file(_i, 1, &bad), GNN_EINVALID, ".ndim = 9");
     bad = (gnn_array_t){"a", GNN_DTYPE_INT32, 2, {INT64_MAX, 2}, 4, data};
-    ck_fails(write_file(_i, 1, &bad), GNN_EOVERFLOW, "does not fit");
+    ck_fails(write_file(_i, 1, &bad), GNN_EOVERFLOW, "overflows");
     bad = (gnn_array_t){"a", GNN_DTYPE_INT32, 1, {-1}, -1, data};
-    ck_fails(write_file(_i, 1, &bad), GNN_EOVERFLOW, "does not fit");
+    ck_fails(write_file(_i, 1, &bad), GNN_EOVERFLOW, "overflows");
     bad = good;
     bad.name = "\xff\xfe";
     ck_fails(write_file(_i, 1, &bad), _i ? GNN_EINVALID : GNN_EIO, "");

@@ -363,9 +363,9 @@ START_TEST(images_of_another_size_are_refused)
         int64_t height, width;
         int code;
         const char *expected;
-    } refused[] = {{0, 0, GNN_EINVALID, "images are 0 x 0: the model has no image_size, height and"},
-                   {16, 0, GNN_EINVALID, "images are 16 x 0"},
-                   {-16, -25, GNN_EINVALID, "images are -16 x -25"},
+    } refused[] = {{0, 0, GNN_EINVALID, "since the model has no image_size, got 0 x 0"},
+                   {16, 0, GNN_EINVALID, "got 16 x 0"},
+                   {-16, -25, GNN_EINVALID, "got -16 x -25"},
                    {1, 5000, GNN_EINVALID, "1 to 4096"},
                    {16, 24, GNN_ESHAPE, "1 images of 3 x 16 x 24 are expected"},
                    {4, 100, GNN_ESHAPE, "images of 4 x 100 pixels are too small"}};

@@ -62,7 +62,7 @@ typedef struct gnn_aggregator {
      * NULL: none */
     gnn_row_declare_t *declare;
     /** Count of the values of state per receiver. The driver zeroes the state and carries it across
-     * parts of the graph; a receiver without messages gets 0. */
+     * parts of the graph; the output row of a receiver without messages is 0. */
     size_t (*state)(const gnn_aggregate_shape_t *shape);
     /** Adds one edge to the state. */
     void (*accumulate)(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge);

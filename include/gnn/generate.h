@@ -102,14 +102,14 @@ typedef struct gnn_written {
  *
  * @param[in]  prompts  lengths and ids of the prompts; for a pretrained encoder-decoder the
  *                      encoder's input, with the decoder's prompts in decoder_lengths and
- *                      decoder_ids (NULL: the start token). An empty prompt becomes the folder's
- *                      start token. Read during this call only
+ *                      decoder_ids (NULL: the start token). An empty prompt becomes the start token
+ *                      of the pretrained model's folder. Read during this call only
  * @param[in]  how      NULL: all defaults
  * @param[out] written  the caller's, for gnn_written_free; NULL after an error
- * @return GNN_OK; GNN_EINVALID: a setting is out of its range, or a prompt is empty; GNN_ESHAPE: a
- *         prompt has the model's maximum length already; GNN_EUNSUPPORTED: the model has no logits,
- *         or cannot decode incrementally; GNN_ENUMERIC: a logit is NaN; GNN_EMEMORY; else as
- *         gnn_pretrained_state and gnn_model_advance
+ * @return GNN_OK; GNN_EINVALID: a setting is out of its range, or a prompt is empty and there is no
+ *         start token; GNN_ESHAPE: a prompt has the model's maximum length already;
+ *         GNN_EUNSUPPORTED: the model has no logits, or cannot decode incrementally; GNN_ENUMERIC:
+ *         a logit is NaN; GNN_EMEMORY; else as gnn_pretrained_state and gnn_model_advance
  *
  * Cost: gnn_model_advance on the prompts, then on one row per text and token; memory of a KV cache
  * of all texts, times `beams`. Papers: Holtzman et al. 2020 (top_p), Fan et al. 2018 (top_k),

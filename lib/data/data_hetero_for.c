@@ -156,8 +156,9 @@ int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const cha
     GNN_TRY(find(&row, block));
     if (row->of_all != (type == NULL))
         return gnn__error(GNN_EINVALID,
-                          row->of_all ? "a set for %s has the nodes of all types: type is NULL"
-                                      : "a set for %s has the nodes of one type, which is NULL",
+                          row->of_all
+                              ? "block %s reads all types of nodes: expected type NULL, got a name"
+                              : "block %s reads one type of nodes: expected its name, got NULL",
                           row->name);
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (type && (t = gnn_hetero_type(hetero, type)) < 0)

@@ -125,8 +125,8 @@ static int check_shape(const gnn_array_t *labels)
         return gnn__error(GNN_EFORMAT, "%s: %d dimensions, 1 or 2 are expected", labels->name,
                           labels->ndim);
     if (labels->count == 0 || labels->shape[0] > INT32_MAX)
-        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, 1 to %d nodes are possible",
-                          labels->name, gnn__shape_words(labels->ndim, labels->shape), INT32_MAX);
+        return gnn__error(GNN_EFORMAT, "%s: expected 1 to %d rows, one per node, got the shape %s",
+                          labels->name, INT32_MAX, gnn__shape_words(labels->ndim, labels->shape));
     return GNN_OK;
 }
 

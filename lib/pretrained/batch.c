@@ -295,9 +295,9 @@ static int check_image_size(const picture_t *p, const gnn_sequences_t *s)
         return gnn__error(GNN_EINVALID, "the model takes no images");
     if (p->height < 1 || p->width < 1 || p->height > MOST || p->width > MOST)
         return gnn__error(GNN_EINVALID,
-                          "images are %lld x %lld: the model has no image_size, height and width of "
-                          "1 to %d are expected",
-                          (long long)p->height, (long long)p->width, MOST);
+                          "images: expected a height and a width of 1 to %d, since the model has no "
+                          "image_size, got %lld x %lld",
+                          MOST, (long long)p->height, (long long)p->width);
     if (p->height % p->patch != 0 || p->width % p->patch != 0)
         return gnn__error(GNN_ESHAPE, "images are %lld x %lld, multiples of %lld are expected",
                           (long long)p->height, (long long)p->width, (long long)p->patch);

@@ -241,7 +241,8 @@ static int make_loss(graphs_t *b, int64_t count, const int64_t *graphs, int part
     if (!gnn__training_set_has_targets(set))
         return GNN_OK;
     if (!gnn__mul(count, columns, &elements))
-        return gnn__error(GNN_EOVERFLOW, "targets of %lld graphs do not fit", (long long)count);
+        return gnn__error(GNN_EOVERFLOW, "the count of targets of %lld graphs overflows",
+                          (long long)count);
     GNN_TRY(reserve(&b->targets, elements, sizeof *targets, "targets", &targets));
     b->target = gnn_tensor(targets, count, columns);
     for (int64_t k = 0; k < count; k++)

@@ -25,8 +25,8 @@ static int gather_edges(gnn__link_source_t *b, int64_t v, const gnn_tensor_t *fr
     return GNN_OK;
 }
 
-/* The set's arrays, except those with the names of the pairs; arrays on edges have the rows of the
- * message graph. */
+/* Lists the arrays of the set, except inputs named as the pairs are ("sources", "targets"). Of
+ * arrays on edges the rows of the message graph's edges are gathered. */
 static int list_whole(gnn__link_source_t *b)
 {
     for (int64_t k = 0; k < b->set.n_inputs; k++) {

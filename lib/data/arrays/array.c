@@ -74,8 +74,8 @@ int gnn__array_check_shape(const gnn_array_t *array, int64_t *bytes)
     int64_t count;
     if (!gnn__shape_count(array->ndim, array->shape, &count) ||
         !gnn__mul(count, (int64_t)type->size, bytes))
-        return gnn__error(GNN_EOVERFLOW, "array %.80s: the shape %s does not fit", array->name,
-                          gnn__shape_words(array->ndim, array->shape));
+        return gnn__error(GNN_EOVERFLOW, "array %.80s: the size of the shape %s overflows",
+                          array->name, gnn__shape_words(array->ndim, array->shape));
     if (count != array->count)
         return gnn__error(GNN_ESHAPE,
                           "array %.80s: .count = %lld, expected %lld: the elements of the shape %s",

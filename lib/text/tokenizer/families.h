@@ -46,7 +46,8 @@ int gnn__family_files(const gnn__family_t *family, const char *folder, const cha
 int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *family,
                      const gnn__folder_words_t *words, const char *const names[3]);
 
-/* Settings of a family with the folder's values, and derived ones. */
+/* Makes the settings of a family: its defaults, replaced by the folder's values where it has them,
+ * and those that follow from other settings. */
 int gnn__family_settings(json_t **settings, const gnn__family_t *family,
                          const gnn__folder_words_t *words);
 /* Replaces the template of a tokenizer by the family's. An absent language is the unknown token. */
