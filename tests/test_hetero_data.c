@@ -311,7 +311,7 @@ START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
     ck_fails(gnn_data_hetero_for(&data, &d.all, "gcn", "paper"), GNN_ENOTFOUND,
              "no block of types is called \"gcn\"; there are rgcn, hetero_conv, hgt");
     ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", NULL), GNN_EINVALID, "one type of nodes");
-    ck_fails(gnn_data_hetero_for(&data, &d.all, "rgcn", "paper"), GNN_EINVALID, "type is NULL");
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "rgcn", "paper"), GNN_EINVALID, "expected type NULL");
     ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "editor"), GNN_ENOTFOUND, "\"editor\"");
     ck_fails(gnn_data_hetero_for(&data, NULL, "hgt", "paper"), GNN_EINVALID, "hetero");
     gnn_split_t *fewer;
