@@ -110,7 +110,7 @@ def tried(call, arguments, name, value):
 
 def default(call, name):
     """True if None stands for the default of the argument."""
-    return call in ("fit", "Graph.draw") and name != "data" and name not in ("progress", "seed", "period") or (call, name) in {
+    return call in ("fit", "Graph.draw") and name != "data" and name not in ("progress", "seed", "period", "schedule") or (call, name) in {
         ("Graph", "num_nodes"), ("Graph", "node_names"), ("GAT", "out_channels"), ("GAT", "heads"), ("GAT", "activation"), ("GAT", "dropout"), ("GAT", "residual"), ("GAT()", "x_dst"), ("GAT()", "edge_weight"),
         ("GAT()", "edge_bias"), ("GAT()", "out"), ("Data", "x"), ("Data", "y"), ("Data", "edge_weight"), ("Data", "edge_attr"), ("Data", "num_nodes")}
 
