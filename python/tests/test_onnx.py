@@ -133,7 +133,9 @@ class Steps(libgnn.Model):
         for name, value in settings.items():
             if name == "layer":
                 preset, fields = value
-                how.layer = config_of(preset, fields.pop("in_"), fields.pop("out", None), fields)
+                how.layer = config_of(preset, fields.pop("in_", 1), fields.pop("out", None), fields)
+                if block == "hetero_conv":  # types have their own widths
+                    setattr(how.layer, "in", 0)
             elif name == "aggregators":
                 for k, word in enumerate(value):
                     how.aggregators[k] = lib.gnn_aggregator_find(word.encode())
@@ -249,7 +251,7 @@ BLOCKS = {
     "graph_norm": (dict(PLAIN), ["readout"]), "instance_norm": (dict(PLAIN), ["readout"]), "graph_layer_norm": (dict(PLAIN), ["readout"]),
     "squeeze_excite": ({"hidden": 3, **PLAIN}, ["readout", "spread"]), "sab": ({"heads": 2, **PLAIN}, ["complete"]), "mab": ({"heads": 2, "memory": "memory", **PLAIN}, ["complete"]),
     "pma": ({"heads": 2, "rows": 2, **PLAIN}, ["seeds=2"]), "message_norm": ({"memory": "memory", **PLAIN}, []),
-    "sgformer": ({"heads": 2, **PLAIN}, ["complete"]), "multi_graph": ({"heads": 2, "hops": 2, **PLAIN}, ["relation=0", "relation=1"]), "deep_gcn": ({"layer": ("GCN", {"in_": D, "norm": "layer"}), **PLAIN}, ["edges"]),
+    "sgformer": ({"heads": 2, **PLAIN}, ["complete"]), "multi_graph": ({"heads": 2, "hops": 2, **PLAIN}, ["relation=0", "relation=1"]), "deep_gcn": ({"hidden": 5, **PLAIN}, ["edges"]),
     "isab": ({"heads": 2, "rows": 3, **PLAIN}, ["seeds=3", "from_seeds=3"]), "set_transformer": ({"heads": 2, "rows": 2, **PLAIN}, ["complete", "seeds=2", "among_seeds=2"]),
     "label_propagation": ({"hops": 3, "factor": 0.7, **PLAIN}, ["edges"]), "exphormer": ({"heads": 2, "edges": "ids_of_edges", "edge_width": 3, **PLAIN}, ["edges", "incidence"]),
     "decoder_layer": ({"layer": ("TRANSFORMER", {"in_": D, "heads": 2}), "memory": "memory"}, ["causal", "complete"]),
@@ -282,7 +284,7 @@ MORE_BLOCKS = {
     "link_dot": (dict(PLAIN), []), "link_bilinear": (dict(PLAIN), []), "link_distance": (dict(PLAIN), []), "link_product": ({"hidden": 5, **PLAIN}, []),
     "link_mlp": ({"hidden": 5, "edges": "pair_rows", "edge_width": 3, **PLAIN}, []),
     "graph_network": ({"edges": "edges", "edge_width": 3, "globals": "globals", "global_width": 2, **PLAIN}, ["edges", "incidence", "spread", "readout", (OF_EDGES, (M, 4))]),
-    "hetero_linear": ({"out": 5, **OF_TYPES}, []), "hetero_conv": ({"layer": ("SAGE", {"in_": D, "out": 5}), "out": 5, **OF_TYPES}, [(TO_B, (NA, NB)), (TO_A, (NB, NA))]),
+    "hetero_linear": ({"out": 5, **OF_TYPES}, []), "hetero_conv": ({"layer": ("SAGE", {"out": 5}), "out": 5, **OF_TYPES}, [(TO_B, (NA, NB)), (TO_A, (NB, NA))]),
     "hgt": ({"heads": 2, "out": 8, **OF_TYPES}, [(TO_A, (NB, NA)), (TO_B, (NA, NB))]),
 }
 
