@@ -136,7 +136,7 @@ START_TEST(invalid_labels_are_refused)
          "labels: nan at row 1, column 0: real values are finite"},
         {{"labels", GNN_DTYPE_INT64, 2, {4, 0}, 0, (const int64_t[]){0}},
          GNN_EFORMAT,
-         "labels: its shape is 4 x 0"},
+         "labels: expected 1 to 2147483647 rows, one per node, got the shape 4 x 0"},
         {{"labels", GNN_DTYPE_INT64, 3, {4, 1, 1}, 4, (const int64_t[]){0, 1, 0, 1}},
          GNN_EFORMAT,
          "labels: 3 dimensions, 1 or 2 are expected"},
