@@ -1,7 +1,7 @@
 /* Topologies: graphs over a list of segment lengths, as constructors and as a table with options
  * in text. */
 #include <graphs/build.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 
 /* ---- options: "width=3,dilation=2" ---- */
 

@@ -5,7 +5,7 @@
  * added self-loops the parts are the base's, and a part is transposed only once. */
 #include <graphs/build.h>
 
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/base/room.h>
 #include <math.h>
 

@@ -81,7 +81,7 @@ static void *load(const char **why)
 static gnn_context_t *joined;
 static gnn_partition_folder_t *folder;
 
-/* PROGRAM_REFUSED, and *why: there is no libgnn-mpi. */
+/* PROGRAM_REFUSED, and *why: libgnn-mpi cannot be loaded. */
 static int join(gnn_context_t *context, gnn_transport_t **transport, const char **why)
 {
     int (*open)(gnn_transport_t **);

@@ -3,7 +3,7 @@
 #include <gnn/hetero_sample.h>
 #include <graphs/hetero.h>
 #include <graphs/sample/sample.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 
 enum { ROWS_AT_ONCE = 64, MOST_DRAWS = 1 << 30 };
 

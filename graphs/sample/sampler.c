@@ -1,6 +1,6 @@
 /* Samplers: configuration, and the table of methods. */
 #include <graphs/sample/sample.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 
 #include <math.h>
 
@@ -70,22 +70,16 @@ static int check_weight(const gnn_real_t *weight, int64_t m)
 static int check_unread(const gnn_sampler_t *s)
 {
     const gnn_sampler_config_t *c = &s->config;
-    const struct {
-        const char *name;
-        bool set;
-        unsigned by;
-    } all[] = {{"hops", c->hops != 0, GNN__SAMPLES_HOPS},
-               {"replace", c->replace == GNN_ON, GNN__SAMPLES_REPLACE},
-               {"weight", c->weight != NULL, GNN__SAMPLES_WEIGHT},
-               {"walk_length", c->walk_length != 0, GNN__SAMPLES_WALKS},
-               {"rounds", c->rounds != 0, GNN__SAMPLES_WALKS},
-               {"cluster_of", c->cluster_of != NULL, GNN__SAMPLES_CLUSTERS},
-               {"clusters", c->clusters != 0, GNN__SAMPLES_CLUSTERS}};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (all[k].set && !(s->row->reads & all[k].by))
-            return gnn__error(GNN_EINVALID, "sampler \"%s\" reads no %s", s->method->name,
-                              all[k].name);
-    return GNN_OK;
+    const gnn__setting_use_t uses[] = {{"hops", c->hops != 0, GNN__SAMPLES_HOPS},
+                                       {"replace", c->replace == GNN_ON, GNN__SAMPLES_REPLACE},
+                                       {"weight", c->weight != NULL, GNN__SAMPLES_WEIGHT},
+                                       {"walk_length", c->walk_length != 0, GNN__SAMPLES_WALKS},
+                                       {"rounds", c->rounds != 0, GNN__SAMPLES_WALKS},
+                                       {"cluster_of", c->cluster_of != NULL, GNN__SAMPLES_CLUSTERS},
+                                       {"clusters", c->clusters != 0, GNN__SAMPLES_CLUSTERS}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, s->row->reads);
+    return unread ? gnn__error(GNN_EINVALID, "sampler \"%s\" reads no %s", s->method->name, unread)
+                  : GNN_OK;
 }
 
 static int check_config(const gnn_sampler_t *s)

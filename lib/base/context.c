@@ -1,5 +1,5 @@
 /* The context: threads, determinism, precision, allocator, workspace. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/base/ranks.h>
 #include <lib/base/room.h>
 

@@ -4,16 +4,24 @@
 #include <gnn/graph.h>
 #include <stdarg.h>
 
-void gnn__data_free_rows(gnn_data_t *data)
+void gnn__data_free_features(gnn_data_t *data)
 {
-    gnn_graph_free(data->graph);
-    gnn__data_free_slots(data);
     if (!data->borrowed_x) {
         gnn_free(data->x.data);
         gnn_free((void *)data->sparse.indptr);
         gnn_free((void *)data->sparse.indices);
         gnn_free((void *)data->sparse.values);
     }
+    data->x = (gnn_tensor_t){0};
+    data->sparse = (gnn_sparse_t){0};
+    data->borrowed_x = false;
+}
+
+void gnn__data_free_rows(gnn_data_t *data)
+{
+    gnn_graph_free(data->graph);
+    gnn__data_free_slots(data);
+    gnn__data_free_features(data);
     if (!data->borrowed_labels)
         gnn_free(data->labels);
     gnn_split_free(data->split);

@@ -209,6 +209,10 @@ int gnn__data_arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64
                              const int64_t *edges);
 /* Copies borrowed features before they are modified. */
 int gnn__data_own_features(gnn_data_t *data);
+/* Frees features unless they are borrowed; the set has none then. */
+void gnn__data_free_features(gnn_data_t *data);
+/* Features (rows x cols), all 0, for gnn_free(x->data). GNN_EOVERFLOW: their count is too large. */
+int gnn__data_new_rows(gnn_tensor_t *x, int64_t rows, int64_t cols);
 /* Frees graph, features, labels, masks and arrays. */
 void gnn__data_free_rows(gnn_data_t *data);
 void gnn__data_free_slots(gnn_data_t *data);

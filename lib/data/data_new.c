@@ -1,5 +1,5 @@
 /* Data sets from a program's arrays. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/data.h>
 
 #include <gnn/graph.h>
@@ -108,17 +108,23 @@ static int copy(void *out, const void *from, int64_t count, size_t element, cons
     return GNN_OK;
 }
 
-static int copy_dense(gnn_data_t *data, const gnn_tensor_t *x)
+int gnn__data_new_rows(gnn_tensor_t *x, int64_t rows, int64_t cols)
 {
     gnn_real_t *values;
     int64_t count;
-    if (!gnn__mul(x->rows, x->cols, &count))
-        return gnn__error(GNN_EOVERFLOW, "%lld x %lld features do not fit", (long long)x->rows,
-                          (long long)x->cols);
+    if (!gnn__mul(rows, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld x %lld features do not fit", (long long)rows,
+                          (long long)cols);
     GNN_TRY(gnn__new(&values, count, sizeof *values, "features"));
-    data->x = gnn_tensor(values, x->rows, x->cols);
+    *x = gnn_tensor(values, rows, cols);
+    return GNN_OK;
+}
+
+static int copy_dense(gnn_data_t *data, const gnn_tensor_t *x)
+{
+    GNN_TRY(gnn__data_new_rows(&data->x, x->rows, x->cols));
     for (int64_t r = 0; r < x->rows && x->cols > 0; r++)
-        memcpy(gnn__row(&data->x, r), gnn__row(x, r), (size_t)x->cols * sizeof *values);
+        memcpy(gnn__row(&data->x, r), gnn__row(x, r), (size_t)x->cols * sizeof *x->data);
     return GNN_OK;
 }
 

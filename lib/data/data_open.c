@@ -1,6 +1,6 @@
 /* Selects the reader of a path: by the file's type (folder), then its extension, then its first
  * bytes. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/many.h>
 
 #include <lib/data/arrays/arrays.h>

@@ -93,28 +93,16 @@ static int measure(const gnn_data_t *data, const uint8_t *mask, const columns_t 
 /* A set with the features alone, as dense rows of its own. */
 static int dense_rows(gnn_data_t *to, const gnn_data_t *data)
 {
-    gnn_real_t *values;
-    int64_t count;
-    if (!gnn__mul(data->n, data->features, &count))
-        return gnn__error(GNN_EOVERFLOW, "%lld x %lld features do not fit", (long long)data->n,
-                          (long long)data->features);
-    GNN_TRY(gnn__new(&values, count, sizeof *values, "dense features"));
     *to = (gnn_data_t){.n = data->n, .features = data->features};
-    to->x = gnn_tensor(values, data->n, data->features);
+    GNN_TRY(gnn__data_new_rows(&to->x, data->n, data->features));
     return gnn_sparse_to_dense(&data->sparse, &to->x);
 }
 
 /* Replaces sparse features by dense ones. */
 static void take_rows(gnn_data_t *data, gnn_data_t *dense)
 {
-    if (!data->borrowed_x) {
-        gnn_free((void *)data->sparse.indptr);
-        gnn_free((void *)data->sparse.indices);
-        gnn_free((void *)data->sparse.values);
-    }
-    data->sparse = (gnn_sparse_t){0};
+    gnn__data_free_features(data);
     data->x = dense->x;
-    data->borrowed_x = false;
     dense->x.data = NULL;
 }
 

@@ -83,19 +83,6 @@ static int beside(gnn_real_t **out, int64_t rows, const gnn_real_t *x, int64_t c
     return GNN_OK;
 }
 
-static void free_features(gnn_data_t *data)
-{
-    if (!data->borrowed_x) {
-        gnn_free(data->x.data);
-        gnn_free((void *)data->sparse.indptr);
-        gnn_free((void *)data->sparse.indices);
-        gnn_free((void *)data->sparse.values);
-    }
-    data->x = (gnn_tensor_t){0};
-    data->sparse = (gnn_sparse_t){0};
-    data->borrowed_x = false;
-}
-
 int gnn_data_degree_features(gnn_data_t *data, int64_t most)
 {
     enum { ENOUGH = 255 };
@@ -129,9 +116,9 @@ int gnn_data_degree_features(gnn_data_t *data, int64_t most)
         data->sparse = made.sparse;
         data->features = made.features;
         data->borrowed_x = false;
-        free_features(&old);
+        gnn__data_free_features(&old);
     } else {
-        free_features(&made);
+        gnn__data_free_features(&made);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /* The writer: its model, and the folder's generation settings and special tokens. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/generate/generate.h>
 
 #include <lib/base/room.h>

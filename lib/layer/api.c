@@ -1,6 +1,6 @@
 /* The calls of a layer: making one, preparing graphs, running it whole or in halves, attention
  * weights. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/layer/score_config.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)

@@ -1,7 +1,7 @@
 /* Resolving a config: 0 becomes the preset's value, then the default; then sizes that follow from
  * others, then checks. */
 #include <lib/aggregate/tables.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/layer/config_fields.h>
 #include <lib/layer/hop.h>
 #include <lib/layer/score_config.h>

@@ -1,7 +1,5 @@
 /* Lists of steps, and the table of blocks. */
-#include <lib/base/flags.h>
 #include <lib/base/room.h>
-#include <lib/layer/config_fields.h>
 #include <lib/model/blocks.h>
 
 /* ---- lists ---- */
@@ -112,70 +110,21 @@ void gnn__block_need(gnn_steps_t *steps, const gnn_block_t *b, const char *field
 
 /* ---- the table ---- */
 
-static const struct block {
+static const struct {
     const char *name;
     void (*append)(gnn_steps_t *steps, const gnn_block_t *b);
-    const size_t *reads; /* offsets of the settings that it reads, END after the last */
+    gnn__offsets_t reads; /* settings besides name and input */
 } blocks[] = {
-/* clang-format off */
-#define END SIZE_MAX
-#define LAYER (SIZE_MAX - 1),
-#define AT(member) offsetof(gnn_block_t, member),
-#define GNN_BLOCK(name, reads) {#name, gnn__block_##name, (const size_t[]){reads END}},
+#define LAYER GNN__WHOLE_LAYER
+#define AT(member) offsetof(gnn_block_t, member)
+#define GNN_BLOCK(name, ...) {#name, gnn__block_##name, GNN__READS(__VA_ARGS__)},
 #include <lib/model/blocks.def>
 #undef GNN_BLOCK
 #undef AT
-    /* clang-format on */
+#undef LAYER
 };
 
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
-
-static const struct {
-    const char *name;
-    size_t offset, size;
-} settings_of_all[] = {
-#define MEMBER(member) \
-    {#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member},
-    MEMBER(memory) MEMBER(edges) MEMBER(globals) MEMBER(graph) MEMBER(graphs) MEMBER(width)
-        MEMBER(edge_width) MEMBER(global_width) MEMBER(heads) MEMBER(hidden) MEMBER(rows)
-            MEMBER(hops) MEMBER(factor) MEMBER(dropout) MEMBER(maximum) MEMBER(out)
-                MEMBER(edge_weight) MEMBER(theta) MEMBER(aggregators) MEMBER(types) MEMBER(relations)
-#undef MEMBER
-};
-
-static bool reads(const struct block *block, size_t offset)
-{
-    for (const size_t *at = block->reads; *at != END; at++)
-        if (*at == offset)
-            return true;
-    return false;
-}
-
-static bool is_set(const gnn_block_t *b, size_t offset, size_t size)
-{
-    const char *bytes = (const char *)b + offset;
-    for (size_t k = 0; k < size; k++)
-        if (bytes[k])
-            return true;
-    return false;
-}
-
-/* Settings that the block does not read must be 0, so that none is silently ignored. */
-static int check_unread(const struct block *block, const gnn_block_t *b)
-{
-    const gnn__field_row_t *f;
-    for (size_t k = 0; k < sizeof settings_of_all / sizeof *settings_of_all; k++)
-        if (!reads(block, settings_of_all[k].offset) &&
-            is_set(b, settings_of_all[k].offset, settings_of_all[k].size))
-            return gnn__error(GNN_EINVALID, "block %s (%s) reads no .%s", b->name, block->name,
-                              settings_of_all[k].name);
-    for (size_t k = 0; !reads(block, SIZE_MAX - 1) && (f = gnn__config_field(k)); k++)
-        if (!reads(block, offsetof(gnn_block_t, layer) + f->offset) &&
-            is_set(b, offsetof(gnn_block_t, layer) + f->offset, f->size))
-            return gnn__error(GNN_EINVALID, "block %s (%s) reads no .layer.%s", b->name,
-                              block->name, f->name);
-    return gnn__check_flag(b->maximum, "a block's .maximum");
-}
 
 const char *gnn_block_name(size_t index)
 {
@@ -199,7 +148,8 @@ int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *se
             if (!settings->name)
                 return gnn__steps_fail(steps,
                                        gnn__error(GNN_EINVALID, "block %s needs .name", block));
-            GNN_TRY(gnn__steps_fail(steps, check_unread(&blocks[k], settings)));
+            GNN_TRY(gnn__steps_fail(
+                steps, gnn__block_check_unread(settings, blocks[k].name, blocks[k].reads)));
             blocks[k].append(steps, settings);
             return steps->status;
         }

@@ -24,6 +24,12 @@ void gnn__steps_limit(gnn_steps_t *steps, int64_t most);
 /* Records the first error of the list; returns rc. */
 int gnn__steps_fail(gnn_steps_t *steps, int rc);
 
+/* In the list of what a block reads: all of .layer, which the steps that have it check. */
+#define GNN__WHOLE_LAYER sizeof(gnn_block_t)
+/* GNN_EINVALID with the first setting of a block of this kind that is set although the list lacks
+ * it. */
+int gnn__block_check_unread(const gnn_block_t *b, const char *kind, gnn__offsets_t reads);
+
 /* ---- for blocks ---- */
 
 /* Appends a step named "NAME.part", or NAME if `part` is "", and returns its name, owned by the
@@ -108,7 +114,7 @@ const char *gnn__append_op(gnn_steps_t *steps, const gnn_block_t *b, const char 
                            const gnn_op_t *op, const char *const in[3], double option_0,
                            double option_1);
 
-#define GNN_BLOCK(name, reads) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
+#define GNN_BLOCK(name, ...) void gnn__block_##name(gnn_steps_t *steps, const gnn_block_t *b);
 #include <lib/model/blocks.def>
 #undef GNN_BLOCK
 

@@ -1,6 +1,6 @@
 /* Making a model: steps are copied, configs resolved, layers made, parameters declared in one block
  * and drawn. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/model/blocks.h>
 #include <lib/tape/tape.h>
 

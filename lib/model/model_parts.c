@@ -1,6 +1,6 @@
 /* The parts of a model that programs see: steps, inputs, views of graphs; parameters by name,
  * "STEP.FIELD", and buffers, "STEP.norm.running". */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/model/steps.h>
 #include <lib/tape/tape.h>
 

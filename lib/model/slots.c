@@ -4,7 +4,7 @@
  * follow. */
 #include <gnn/hetero.h>
 #include <lib/base/base.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/model/model.h>
 
 /* ---- operations on edges ---- */

@@ -1,6 +1,7 @@
 /* The fields of a step: its strings, and those that its kind does not read, which must be 0, so
  * that no setting is silently ignored. Fields of files are not checked: former versions ignored
- * them. */
+ * them. The same for settings that a block does not read. */
+#include <lib/base/settings.h>
 #include <lib/layer/config_fields.h>
 #include <lib/model/blocks.h>
 
@@ -162,4 +163,44 @@ int gnn__step_check_unread(const gnn_step_t *step)
             return not_read(row, "", fields[k].name);
     const bool reads_all = !row || (row->has_config && row->config_reads.count == 0);
     return reads_all ? GNN_OK : check_config(row, &step->layer);
+}
+
+/* ---- unused settings of blocks ---- */
+
+static const struct {
+    const char *name;
+    size_t offset, size;
+} settings[] = {
+#define SETTING(member)                                                             \
+    {                                                                               \
+#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member \
+    }
+    SETTING(memory),      SETTING(edges),   SETTING(globals),     SETTING(graph),
+    SETTING(graphs),      SETTING(width),   SETTING(edge_width),  SETTING(global_width),
+    SETTING(heads),       SETTING(hidden),  SETTING(rows),        SETTING(hops),
+    SETTING(factor),      SETTING(dropout), SETTING(maximum),     SETTING(out),
+    SETTING(edge_weight), SETTING(theta),   SETTING(aggregators), SETTING(types),
+    SETTING(relations)
+#undef SETTING
+};
+
+static int check_setting(const gnn_block_t *b, const char *kind, gnn__offsets_t reads,
+                         size_t offset, size_t size, const char *before, const char *name)
+{
+    return is_listed(reads, offset) || is_zero((const char *)b + offset, size)
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "block %s (%s) reads no .%s%s", b->name, kind, before,
+                            name);
+}
+
+int gnn__block_check_unread(const gnn_block_t *b, const char *kind, gnn__offsets_t reads)
+{
+    const gnn__field_row_t *f;
+    for (size_t k = 0; k < sizeof settings / sizeof *settings; k++)
+        GNN_TRY(check_setting(b, kind, reads, settings[k].offset, settings[k].size, "",
+                              settings[k].name));
+    for (size_t k = 0; !is_listed(reads, GNN__WHOLE_LAYER) && (f = gnn__config_field(k)); k++)
+        GNN_TRY(check_setting(b, kind, reads, offsetof(gnn_block_t, layer) + f->offset, f->size,
+                              "layer.", f->name));
+    return gnn__check_flag(b->maximum, "a block's .maximum");
 }

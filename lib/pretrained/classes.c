@@ -1,5 +1,5 @@
 /* A new classification head on a pretrained encoder, learning rates by depth, and predictions. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/arrays/text_file.h>
 #include <lib/tape/tape.h>
 #include <lib/pretrained/pretrained.h>

@@ -1,7 +1,7 @@
 /* Logits of heads to tags, words, answers and classes, like the pipelines of the package
  * transformers. */
 #include <gnn/heads.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/base/room.h>
 #include <lib/pretrained/pretrained.h>
 #include <lib/text/tokenizer/tokenizer.h>

@@ -1,5 +1,5 @@
 /* Opens a folder as a model with its tokenizer. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/tape/tape.h>
 #include <lib/pretrained/pretrained.h>
 #include <lib/text/tokenizer/families.h>

@@ -1,5 +1,5 @@
 /* Attention of every layer and head on one sentence, with tokens merged into words. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/layer/layer.h>
 #include <lib/report/attention_maps.h>
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* BLEU: n-grams that a translation shares with its reference. Papineni et al. 2002. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/text/bleu.h>
 #include <math.h>
 #include <stdlib.h>

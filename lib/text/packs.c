@@ -1,5 +1,5 @@
 /* Packs: concatenated sentences, the rows of one graph. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/text/corpus.h>
 

@@ -1,6 +1,6 @@
 /* Gates of attention heads: a copy of a model whose layers read gates, the importance of each head
  * (the gradient of the loss by its gate), and metrics with some heads masked. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/model/model.h>
 #include <lib/train/train.h>
 

@@ -2,7 +2,7 @@
  * of readouts. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/train/train.h>
 

@@ -1,6 +1,6 @@
 /* Batches of pairs: links and negative pairs, or edges with classes. All batches have the same
  * message graph. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/train/links.h>
 

@@ -1,6 +1,6 @@
 /* Negative pairs, drawn without rejection: the neighbours of each node are sorted, so that the q-th
  * non-neighbour is found by bisection. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/train/links.h>
 #include <stdlib.h>
 

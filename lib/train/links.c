@@ -1,5 +1,5 @@
 /* Splits the links of a graph into training, validation and test. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/train/links.h>
 #include <stdlib.h>

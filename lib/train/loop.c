@@ -1,6 +1,6 @@
 /* The training loop: steps over batches, validation after each epoch, the best weights kept.
  * Nothing is allocated after the second epoch. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/arrays/arrays.h>
 #include <lib/train/train.h>
 #include <time.h>
@@ -427,7 +427,7 @@ static int resume(loop_t *l)
     if (!path)
         return l->config.resume == GNN_ON
                    ? gnn__error(GNN_EINVALID,
-                                "training: resume is on, but there is no checkpoint's name")
+                                "training: resume is on, expected the name of a checkpoint, got NULL")
                    : GNN_OK;
     if (writes(l))
         gnn__temporaries_sweep(path);

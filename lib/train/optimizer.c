@@ -1,6 +1,6 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
  * resolved once, into ranges of the block. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/tape/tape.h>
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/train/train.h>
@@ -63,19 +63,14 @@ static int check_unread(const gnn_optimizer_t *o, const gnn_optimizer_config_t *
     enum { SGD = 1 << GNN_SGD, ADAM = 1 << GNN_ADAM | 1 << GNN_ADAMW, RMSPROP = 1 << GNN_RMSPROP };
     static const char *const names[] = {
         [GNN_SGD] = "SGD", [GNN_ADAM] = "Adam", [GNN_ADAMW] = "AdamW", [GNN_RMSPROP] = "RMSprop"};
-    const struct {
-        const char *name;
-        bool set;
-        unsigned by;
-    } all[] = {{"momentum", o->momentum != 0, SGD},
-               {"nesterov", o->nesterov, SGD},
-               {"beta1", c->beta1 != 0, ADAM},
-               {"beta2", c->beta2 != 0, ADAM | RMSPROP},
-               {"eps", c->eps != 0, ADAM | RMSPROP}};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (all[k].set && !(1u << o->kind & all[k].by))
-            return gnn__error(GNN_EINVALID, "optimizer: %s reads no %s", names[o->kind], all[k].name);
-    return GNN_OK;
+    const gnn__setting_use_t uses[] = {{"momentum", o->momentum != 0, SGD},
+                                       {"nesterov", o->nesterov, SGD},
+                                       {"beta1", c->beta1 != 0, ADAM},
+                                       {"beta2", c->beta2 != 0, ADAM | RMSPROP},
+                                       {"eps", c->eps != 0, ADAM | RMSPROP}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, 1u << o->kind);
+    return unread ? gnn__error(GNN_EINVALID, "optimizer: %s reads no %s", names[o->kind], unread)
+                  : GNN_OK;
 }
 
 static void settings(gnn_optimizer_t *o, const gnn_optimizer_config_t *config)

@@ -1,7 +1,7 @@
 /* Sampled batches as a source for training. If a processor is free, a prefetch thread fills the
  * next batch while a step runs; else the context's threads fill a batch on request. Contents of a
  * batch depend on its split, epoch and index alone, not on the filling thread. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/train/sampled.h>
 
 enum { BATCH = 1024, EPOCHS = 200 };

@@ -1,5 +1,5 @@
 /* Decodes tokens to text incrementally. Bytes of incomplete characters are held back. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct buffer {

@@ -1,5 +1,5 @@
 /* Encodes batches of texts: tokens in templates, truncated and concatenated. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* MARGIN: tokens past the last one kept, which a later word may still extend. */

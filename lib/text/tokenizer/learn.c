@@ -1,6 +1,6 @@
 /* Trains byte-pair encoding: repeatedly merges the most frequent pair of neighbours into a token.
  * Ties go to the smaller ids, as in the library "tokenizers". Sennrich et al. 2016. */
-#include <lib/base/flags.h>
+#include <lib/base/settings.h>
 #include <lib/data/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
