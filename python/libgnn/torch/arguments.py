@@ -146,7 +146,7 @@ class Sparse:
 
 
 class MostlyZero:
-    """The stored values (CSR) of a matrix of which at least 90% are 0; in the place of a tensor among
+    """The stored values (CSR) of a matrix of which at least 85% are 0; in the place of a tensor among
     the inputs of a model."""
 
     __slots__ = ("at", "kept", "shape")
@@ -170,7 +170,7 @@ class MostlyZero:
 class Features:
     """Finds features that are mostly 0, as bags of words are; those of the last few tensors are kept."""
 
-    KEPT, LEAST, SAMPLE, SHARE = 8, 1 << 15, 2048, 0.1
+    KEPT, LEAST, SAMPLE, SHARE = 8, 1 << 15, 2048, 0.15
 
     def __init__(self):
         self.known = []
@@ -258,7 +258,7 @@ def read(values, defaults, sparse, alone):
             continue
         elif is_sparse(value):
             if is_named(name) and not is_edges(name):
-                raise TypeError(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 90% are 0")
+                raise TypeError(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 85% are 0")
             of_sparse(call, name, value, values, defaults, sparse)
         elif isinstance(value, (tuple, list)) and len(value) == 2 and torch.is_tensor(value[0]) and (value[1] is None or torch.is_tensor(value[1])):
             of_pair(call, name, value, values.get("size"))
