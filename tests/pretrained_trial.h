@@ -41,4 +41,9 @@ static inline const gnn_array_t *array(const trial_t *t, const char *name)
     return a;
 }
 
+/* False, and skipped, where the folder is absent. */
+bool trial_open(trial_t *t, const char *name);
+/* Images, features or tokens of expected.npz. */
+void trial_batch(trial_t *t);
+
 #endif

@@ -1,7 +1,7 @@
 """Makes tiny checkpoints as people publish them, with what transformers computes of them: what no golden folder has.
 
     python tests/transformers/make.py FOLDER [NAME...]        PyTorch 2.15, transformers 5.23
-    GNN_CHECKPOINTS=FOLDER build/tests/test_pretrained
+    GNN_CHECKPOINTS=FOLDER build/tests/test_pretrained    and test_pretrained_gradients
 
 A folder each: config.json and model.safetensors, and expected.npz as the golden checkpoints have it: ids, lengths, hidden, logits, attention
 (layers, sequences, heads, receivers, senders), decoder_ids and decoder_lengths, or pixels. gradients.safetensors has the
