@@ -197,7 +197,7 @@ static void reference_weight_norm(const trial_t *t, double *const in[], double *
         int64_t i = e < EDGES ? graph_dst[e] : e - EDGES, j = e < EDGES ? graph_src[e] : i;
         double w = e < EDGES ? in[0][e] : loop[i],
                by = how->kind == GNN_GRAPH_NORM_ROW ? degree[i] : sqrt(degree[i] * degree[j]);
-        out[e] = degree[i] > 0 && degree[j] > 0 ? w / by : 0;
+        out[e] = by != 0 ? w / by : 0;
     }
 }
 

@@ -67,8 +67,17 @@ static const struct {
      "edge_index and adj_indptr: one of the two is expected"},
     {FLOAT32("edge_weight", 5, 1, 2, 3, 4, 5), GNN_EFORMAT, "edge_weight"},
     {BOOL("train_masks", 4, 0, 1, 0, 0), GNN_EFORMAT, "train_mask and train_masks"},
-    {INT64("num_nodes", 1, 9), GNN_EFORMAT, "num_nodes: 9, labels and features are of 4 nodes"},
+    {INT64("num_nodes", 1, 9), GNN_EFORMAT,
+     "num_nodes: 9, expected 4, the count of rows of labels and features"},
     {INT64("num_nodes", 2, 4, 4), GNN_EFORMAT, "num_nodes: 4 and more values"},
+    {INT64("num_features", 1, 9), GNN_EFORMAT, "num_features: 9, expected 3"},
+    {INT64("num_classes", 1, 1), GNN_EFORMAT, "num_classes: 1, expected 3 or more"},
+    {INT64("num_classes", 1, 65537), GNN_EFORMAT, "num_classes: 65537, expected 3 or more"},
+    {FLOAT32("num_classes", 1, 2.5F), GNN_EFORMAT, "num_classes: 2.5, expected 3 or more"},
+    {INT64("test_mask", 4, 0, 0, 2, 0), GNN_EFORMAT,
+     "test_mask: 2 at node 2 of split 0, a mask holds 0 and 1 (indices of nodes are called "
+     "test_idx)"},
+    {INT64("test_mask", 4, 0, -1, 1, 0), GNN_EFORMAT, "test_mask: -1 at node 1 of split 0"},
 };
 
 START_TEST(wrong_sets_are_named)

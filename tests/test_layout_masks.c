@@ -98,12 +98,14 @@ START_TEST(what_is_not_read_is_described)
 {
     const gnn_array_t more[] = {INDICES("edge_type", LINKS, 0, 1, 0, 1, 0),
                                 INDICES("year", NODES, 1, 2, 3, 4, 5, 6),
-                                INDICES("node_id", NODES, 5, 4, 3, 2, 1, 0), INDICES("seed", 1, 7)};
-    gnn_data_t *data = opened(write_set(4, more));
+                                INDICES("node_id", NODES, 5, 4, 3, 2, 1, 0), INDICES("seed", 1, 7),
+                                INDICES("num_classes", 1, 5)};
+    gnn_data_t *data = opened(write_set(5, more));
+    ck_assert_int_eq(gnn_data_classes(data), 5);
     char text[400];
     gnn_data_describe(data, text, sizeof text);
     const char *end = strstr(text, "; not read: ");
-    ck_assert_msg(end && strcmp(end, "; not read: edge_type, year") == 0, "%s", text);
+    ck_assert_msg(end && strcmp(end, "; not read: edge_type, year, seed") == 0, "%s", text);
     gnn_data_free(data);
 }
 END_TEST

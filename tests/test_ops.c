@@ -260,9 +260,18 @@ START_TEST(weight_norms)
             trial_t t = trial_new(&gnn__op_weight_norm, reference_weight_norm, c, &how, 0);
             gnn_operand_t *w = trial_input(&t, EDGES, 1);
             for (int e = 0; e < EDGES; e++)
-                w->value.data[e] = (gnn_real_t)(0.5 + 0.3 * e);
+                w->value.data[e] =
+                    (gnn_real_t)(kind == GNN_GRAPH_NORM_ROW ? 0.3 * e - 1.7 : 0.5 + 0.3 * e);
             check_trial(&t);
         }
+    trial_t below =
+        trial_new(&gnn__op_weight_norm, NULL, c,
+                  &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_SYMMETRIC, 1}, 0);
+    gnn_operand_t *w = trial_input(&below, EDGES, 1);
+    for (int e = 0; e < EDGES; e++)
+        w->value.data[e] = -1;
+    ck_fails(trial_forward(&below), GNN_EINVALID, "at least 0 is expected");
+    trial_free(&below);
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
     trial_t t = trial_new(&gnn__op_weight_norm, NULL, c,

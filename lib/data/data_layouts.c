@@ -105,19 +105,14 @@ static bool is_of_names(const char *name)
            (length >= 2 && strcmp(name + length - 2, "id") == 0);
 }
 
-/* Arrays with a row per node or stored link that have no part in the set are listed in its
- * description: a type or a time of links would change a model. */
+/* Arrays that have no part in the set are listed in its description: a type or a time of links
+ * would change a model. */
 static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    int64_t unread, links = -1;
+    int64_t unread;
     const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
-    const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index"),
-                      *edges = gnn_arrays_find(arrays, "edges");
-    if (index || edges)
-        links = index ? index->shape[1] : edges->shape[0];
     for (int64_t k = 0; k < unread; k++) {
-        if ((left_out[k].rows != data->n && left_out[k].rows != links) ||
-            is_of_names(left_out[k].name))
+        if (is_of_names(left_out[k].name))
             continue;
         char *longer;
         GNN_TRY(gnn__asprintf(&longer, "%s%s%.40s", data->unread ? data->unread : "",
@@ -130,15 +125,41 @@ static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
     return GNN_OK;
 }
 
-/* PyG's count of nodes, which includes those without edges. */
-static int check_count(const gnn_data_t *data, const gnn_arrays_t *arrays)
+/* An array of one value that repeats what other arrays show: PyG's num_nodes, num_features. */
+static int check_count(const gnn_arrays_t *arrays, const char *name, int64_t least, int64_t most,
+                       const char *what)
 {
-    const gnn_array_t *count = gnn_arrays_find(arrays, "num_nodes");
-    if (!count || (count->count == 1 && gnn_array_get(count, 0) == (double)data->n))
+    const gnn_array_t *count = gnn_arrays_find(arrays, name);
+    if (!count)
         return GNN_OK;
-    return gnn__error(GNN_EFORMAT, "num_nodes: %g%s, labels and features are of %lld nodes",
-                      count->count > 0 ? gnn_array_get(count, 0) : NAN,
-                      count->count == 1 ? "" : " and more values", (long long)data->n);
+    const double value = count->count > 0 ? gnn_array_get(count, 0) : NAN;
+    if (count->count == 1 && value >= (double)least && value <= (double)most && value == floor(value))
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT, "%s: %g%s, expected %lld%s, the count of %s", name, value,
+                      count->count > 1 ? " and more values" : "", (long long)least,
+                      most > least ? " or more" : "", what);
+}
+
+/* A model has a column for each class, also for those without a node. */
+static int read_class_count(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    static const char name[] = "num_classes";
+    const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");
+    switch (gnn_data_label_kind(data)) {
+    case GNN_LABELS_CLASSES:
+        GNN_TRY(check_count(arrays, name, data->classes, GNN__MOST_CLASSES, "classes"));
+        if (gnn_arrays_find(arrays, name))
+            data->classes = (int64_t)gnn_array_get(gnn_arrays_find(arrays, name), 0);
+        return GNN_OK;
+    case GNN_LABELS_SEVERAL:
+        return check_count(arrays, name, targets->cols, targets->cols, "columns of the labels");
+    case GNN_LABELS_REAL:
+        if (gnn_arrays_find(arrays, name))
+            return gnn__error(GNN_EFORMAT,
+                              "%s, and labels that are real values: classes are integers", name);
+        return GNN_OK;
+    default: return GNN_OK;
+    }
 }
 
 /* Names of the same part: each group has one in a file. */
@@ -181,11 +202,15 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     GNN_TRY(check_alternatives(arrays));
     GNN_TRY(gnn__layout_labels(data, arrays));
-    GNN_TRY(check_count(data, arrays));
+    GNN_TRY(check_count(arrays, "num_nodes", data->n, data->n, "rows of labels and features"));
+    GNN_TRY(read_class_count(data, arrays));
     GNN_TRY(gnn__data_read_class_names(data, arrays));
     GNN_TRY(gnn__data_read_node_names(data, arrays));
     GNN_TRY(gnn__layout_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));
+    GNN_TRY(check_count(arrays, "num_features", data->features, data->features, "feature columns"));
+    GNN_TRY(check_count(arrays, "num_node_features", data->features, data->features,
+                        "feature columns"));
     GNN_TRY(gnn__layout_arrays(data, arrays));
     GNN_TRY(gnn__layout_masks(data, arrays));
     return note_unread(data, arrays);
@@ -201,15 +226,27 @@ static bool begins(const char *name, size_t length, const char *with)
 
 static bool wants(const char *name, size_t length)
 {
-    static const char *const whole[] = {"labels",        "node_labels",
-                                        "class_names",   "class_name_offsets",
-                                        "names",         "name_offsets",
-                                        "edges",         "messages",
-                                        "edge_weight",   "edge_weights",
-                                        "edge_attr",     "edge_features",
-                                        "attr_matrix",   "x",
-                                        "node_features", "edge_index",
-                                        "num_nodes",     "y"};
+    static const char *const whole[] = {"labels",
+                                        "node_labels",
+                                        "class_names",
+                                        "class_name_offsets",
+                                        "names",
+                                        "name_offsets",
+                                        "edges",
+                                        "messages",
+                                        "edge_weight",
+                                        "edge_weights",
+                                        "edge_attr",
+                                        "edge_features",
+                                        "attr_matrix",
+                                        "x",
+                                        "node_features",
+                                        "edge_index",
+                                        "num_nodes",
+                                        "num_classes",
+                                        "num_features",
+                                        "num_node_features",
+                                        "y"};
     static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
                                         "node.", "edge.", "graph."};
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)

@@ -39,9 +39,17 @@ static int mark(gnn_data_t *data, const gnn_array_t *from, int part, int64_t spl
 static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int part)
 {
     for (int64_t s = 0; s < data->split->count; s++)
-        for (int64_t i = 0; i < data->n; i++)
-            if (gnn__array_int(mask, s * data->n + i) != 0)
+        for (int64_t i = 0; i < data->n; i++) {
+            const int64_t value = gnn__array_int(mask, s * data->n + i);
+            if (value != 0 && value != 1)
+                return gnn__error(GNN_EFORMAT,
+                                  "%s: %lld at node %lld of split %lld, a mask holds 0 and 1 "
+                                  "(indices of nodes are called %s)",
+                                  mask->name, (long long)value, (long long)i, (long long)s,
+                                  indices[part][0]);
+            if (value == 1)
                 GNN_TRY(mark(data, mask, part, s, i));
+        }
     return GNN_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Normalisation of edge weights: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017) or w_ij
  * / d_i, where d_i is the sum of the weights of i's incoming edges. (m x 1) -> (m + n x 1); without
  * an input every weight is 1. Self-loops that the view adds are the edges m + i and have the weight
- * of the settings. A degree <= 0 gives 0.
+ * of the settings. A degree of 0 gives 0; one below 0 has no root, which is an error.
  *
  * Both are y_e = w_e a_i b_j with a, b powers of the degree (by rows: b = 1). With g = dy:
  *   dw_e = g_e a_i b_j + dd_i
@@ -94,8 +94,8 @@ static gnn_real_t weight_of(const gnn_op_call_t *call, int64_t edge)
 }
 
 /* Per node: the degree, and a = d^-1/2 or 1/d. */
-static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gnn_real_t *degree,
-                    gnn_real_t *a, int threads)
+static int degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gnn_real_t *degree,
+                   gnn_real_t *a, int threads)
 {
     const int64_t n = settings(call)->graph->n_dst;
     GNN__PARALLEL_FOR (threads, int64_t i = 0; i < n; i++) {
@@ -106,8 +106,15 @@ static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gn
                 sum += (double)weight_of(call, gnn__pairs_edge(pairs, at));
         }
         degree[i] = (gnn_real_t)sum;
-        a[i] = sum > 0 ? (gnn_real_t)(symmetric(call) ? 1 / sqrt(sum) : 1 / sum) : 0;
+        a[i] = sum != 0 ? (gnn_real_t)(symmetric(call) ? 1 / sqrt(sum) : 1 / sum) : 0;
     }
+    for (int64_t i = 0; symmetric(call) && i < n; i++)
+        if (degree[i] < 0)
+            return gnn_op_fail(call, GNN_EINVALID,
+                               "symmetric weight_norm: the weights of the edges into node %lld sum "
+                               "to %g, at least 0 is expected",
+                               (long long)i, (double)degree[i]);
+    return GNN_OK;
 }
 
 static int weight_norm_forward(gnn_op_call_t *call)
@@ -119,7 +126,7 @@ static int weight_norm_forward(gnn_op_call_t *call)
         return gnn__error_prefix(GNN_EUNPREPARED, "weight_norm");
     gnn_real_t *degree = call->recording ? call->saved[0] : call->scratch, *a = degree + n;
     const int threads = gnn__op_threads(call, m + n);
-    degrees(call, view, degree, a, threads);
+    GNN_TRY(degrees(call, view, degree, a, threads));
     for (int64_t i = m; i < y->rows; i++)
         *gnn__row(y, i) = 0;
     GNN__PARALLEL_FOR (threads, int64_t i = 0; i < n; i++) {
@@ -153,7 +160,7 @@ static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__built_view_t
 {
     const gnn_real_t *degree = call->saved[0], *a = degree + settings(call)->graph->n_dst;
     const double d = (double)degree[i],
-                 slope = d > 0 ? (symmetric(call) ? -0.5 * (double)a[i] / d : -(double)a[i] / d) : 0;
+                 slope = d != 0 ? (symmetric(call) ? -0.5 * (double)a[i] / d : -(double)a[i] / d) : 0;
     double sum = 0;
     for (int64_t p = 0; p < view->n_parts; p++)
         sum = add_row(call, &view->parts[p].pairs, i, symmetric(call), sum);
