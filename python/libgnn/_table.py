@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import shlex
+import subprocess
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,7 +26,7 @@ def _of_the_headers():
         exec(compile(file.read(), script, "exec"), space)  # noqa: S102 (a file of this repository)
     try:
         reader = space["read"](shlex.split(os.environ.get("CC", "cc")), [os.path.dirname(os.path.dirname(built[0])), os.path.join(root, "include")])
-    except Exception as problem:
+    except (space["Unreadable"], OSError, subprocess.SubprocessError) as problem:
         raise ImportError(f"the headers of libgnn cannot be read: {problem}") from problem
     made = {}
     exec(space["table"](reader, space["completed"](reader)), made)  # noqa: S102 (made by the script)
@@ -34,7 +35,9 @@ def _of_the_headers():
 
 try:
     from . import _abi as abi
-except ImportError:
+except ImportError as problem:
+    if problem.name not in (__package__, f"{__package__}._abi"):  # "no _abi.py", and none of its own errors
+        raise
     abi = _of_the_headers()
 C = abi.CONSTANTS
 REAL = next(code for member, code, _ in abi.STRUCTS["gnn_train_config_t"] if member == "drop_edge")  # "f" or "d"

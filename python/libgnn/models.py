@@ -511,7 +511,9 @@ def _bar(progress, settings):
         return lambda state: None
     try:
         from tqdm.auto import tqdm
-    except ImportError:
+    except ModuleNotFoundError as problem:
+        if problem.name != "tqdm":
+            raise
         raise ImportError("progress=True needs tqdm: pip install tqdm") from None
     bar = tqdm(total=settings.get("epochs") or 200, unit="epoch")
 

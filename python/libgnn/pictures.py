@@ -178,7 +178,7 @@ class Attention(Handle):
             from IPython import get_ipython
             from IPython.display import display
             inside = get_ipython() is not None and hasattr(get_ipython(), "kernel")
-        except ImportError:
+        except ModuleNotFoundError:
             inside = False
         if inside:
             display(self)

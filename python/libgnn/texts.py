@@ -8,9 +8,12 @@ import threading
 import numpy as np
 
 from ._table import abi as _abi
-from ._arrays import REAL, array_of, flag, member, path_of, reals, short, strings, tensor, text, whole
+from ._arrays import REAL, array_of, choice, flag, member, path_of, reals, short, strings, tensor, text, whole
 from ._library import C, callback, check, lib, struct
 from ._objects import Gate, Handle, context
+
+
+PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 
 def _texts(values, name, first=0):
@@ -110,8 +113,9 @@ class SentenceEncoder(Pretrained):
         """Columns of the vectors."""
         return lib.gnn_pretrained_embedding_width(self._at)
 
-    def encode(self, sentences, prompt_name=None, prompt=None, batch_size=None, show_progress_bar=None, output_value="sentence_embedding",
-               precision="float32", convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False, truncate_dim=None):
+    def encode(self, sentences=None, prompt_name=None, prompt=None, batch_size=None, show_progress_bar=None, output_value="sentence_embedding",
+               precision="float32", convert_to_numpy=True, convert_to_tensor=False, device=None, normalize_embeddings=False, truncate_dim=None,
+               pool=None, chunk_size=None, *, inputs=None):
         """The vectors of sentences; the arguments are those of SentenceTransformer.encode.
 
         Parameters
@@ -120,28 +124,45 @@ class SentenceEncoder(Pretrained):
         prompt_name : str, optional
             A prompt of the folder (`prompts`) that is put before each sentence.
         prompt : str, optional
-            The prompt itself.
+            The prompt itself, in place of `prompt_name`.
         batch_size : int, optional
             Sentences that one call of the library takes, which batches by tokens itself: the
             vectors do not depend on it. Default: all.
         show_progress_bar : bool, optional
             Draws a bar by tqdm, for batches of `batch_size` or 1024.
-        output_value, precision, device : str, optional
-            "sentence_embedding", "float32" and "cpu"; others are refused.
+        output_value, device : str, optional
+            "sentence_embedding" and "cpu"; others are refused.
+        precision : str
+            "float32", or "binary" and "ubinary" (a bit for each column that is above 0, eight in a
+            byte), or "int8" and "uint8": 256 steps from the least to the largest element of each
+            column, of at least two sentences.
         convert_to_numpy, convert_to_tensor : bool
-            The class of the result: array, torch.Tensor, or list of arrays.
+            The class of the result: array, torch.Tensor, or, where both are False, a list of
+            torch.Tensor.
         normalize_embeddings : bool
             True: vectors of length 1.
         truncate_dim : int, optional
             Columns that are kept.
+        pool : None
+            Pools of processes are refused: a call uses all threads.
+        chunk_size : int, optional
+            Changes nothing: it is of pools.
+        inputs : optional
+            Another name of `sentences`.
 
         Returns
         -------
         array (sentences, width), or (width) of one string
         """
-        for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("precision", precision, ("float32",)), ("device", device, (None, "cpu"))):
-            if (value if value is None else str(value)) not in known:
+        if (sentences is None) == (inputs is None):
+            raise TypeError("sentences must be a list of strings, came none" if inputs is None else "sentences and inputs are two names of one argument: both are given")
+        sentences = inputs if sentences is None else sentences
+        for name, value, known in (("output_value", output_value, ("sentence_embedding",)), ("device", device, (None, "cpu")), ("pool", pool, (None,))):
+            if (value if value is None or isinstance(value, (list, dict)) else str(value)) not in known:
                 raise NotImplementedError(f"{name}={short(value)} has no counterpart in libgnn; there is {known[-1]!r}")
+        precision = "float32" if precision is None else choice(precision, "precision", PRECISIONS)
+        if chunk_size is not None:
+            whole(chunk_size, "chunk_size", low=1)
         if prompt and not self._pools_prompts:
             raise NotImplementedError("prompt= with a folder whose pooling leaves prompts out: name one of its own by prompt_name")
         convert_to_numpy, convert_to_tensor, normalize_embeddings = (flag(value, name) for value, name in (
@@ -152,17 +173,26 @@ class SentenceEncoder(Pretrained):
         if prompt is not None:
             text(prompt, "prompt")
             values = [prompt + value for value in values]
+        if precision.endswith("int8") and len(values) == 1:
+            raise ValueError(f"precision={precision!r} has its steps from the least to the largest element of each column, and came one sentence")
         out = self._embed(values, prompt_name if prompt is None else None, truncate_dim, prompt is not None, batch_size, show_progress_bar)
         if normalize_embeddings:
             length = np.linalg.norm(out, axis=1, keepdims=True)
             out /= np.maximum(length, 1e-12)
+        out = _quantised(out, precision)
         made = out[0] if one else out
-        if convert_to_tensor:
+        if convert_to_numpy and not convert_to_tensor:
+            return made
+        try:
             import torch
-            return torch.from_numpy(made)
-        return made if convert_to_numpy else list(made)
+        except ModuleNotFoundError as problem:
+            if problem.name != "torch":
+                raise
+            raise ImportError("convert_to_tensor=True and convert_to_numpy=False give tensors: pip install torch") from None
+        made = torch.from_numpy(made)
+        return made if convert_to_tensor or one else list(made)
 
-    def encode_query(self, sentences, prompt_name=None, prompt=None, **settings):
+    def encode_query(self, sentences=None, prompt_name=None, prompt=None, **settings):
         """The vectors of queries: encode() with the prompt of the folder that is called "query", or none.
 
         Parameters
@@ -175,7 +205,7 @@ class SentenceEncoder(Pretrained):
         """
         return self._encode_as("query", sentences, prompt_name, prompt, settings)
 
-    def encode_document(self, sentences, prompt_name=None, prompt=None, **settings):
+    def encode_document(self, sentences=None, prompt_name=None, prompt=None, **settings):
         """The vectors of documents: encode() with the prompt of the folder that is called
         "document", or none.
 
@@ -196,20 +226,26 @@ class SentenceEncoder(Pretrained):
 
     def _embed(self, values, prompt_name, truncate_dim, without_prompt, batch_size, show):
         with self._gate.changing():
-            default, columns = self._default
-            name = None if without_prompt else default if prompt_name is None else prompt_name
-            check(lib.gnn_pretrained_choose_prompt(self._at, None if name is None else text(name, "prompt_name")))
-            check(lib.gnn_pretrained_choose_width(self._at, columns if truncate_dim is None else whole(truncate_dim, "truncate_dim", low=1)))
-            width = lib.gnn_pretrained_embedding_width(self._at)
-            if width < 0:
-                raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
-            out = np.empty((len(values), width), REAL)
-            step = whole(batch_size, "batch_size", low=1) if batch_size is not None else 1024 if show else max(len(values), 1)
-            for k in _shown(range(0, len(values), step), show):
-                texts, kept = _texts(values[k:k + step], "sentences", k)
-                check(lib.gnn_pretrained_embed(self._at, context()._at, ctypes.byref(texts), ctypes.byref(tensor(out[k:k + step]))))
-                del kept
+            name = None if without_prompt else self._default[0] if prompt_name is None else prompt_name
+            try:
+                self._choose(name, self._default[1] if truncate_dim is None else whole(truncate_dim, "truncate_dim", low=1))
+                width = lib.gnn_pretrained_embedding_width(self._at)
+                if width < 0:
+                    raise NotImplementedError(f"{self.folder} has no modules.json that says how sentences become vectors")
+                out = np.empty((len(values), width), REAL)
+                step = whole(batch_size, "batch_size", low=1) if batch_size is not None else 1024 if show else max(len(values), 1)
+                for k in _shown(range(0, len(values), step), show):
+                    texts, kept = _texts(values[k:k + step], "sentences", k)
+                    check(lib.gnn_pretrained_embed(self._at, context()._at, ctypes.byref(texts), ctypes.byref(tensor(out[k:k + step]))))
+                    del kept
+            finally:
+                self._choose(*self._default)
         return out
+
+    def _choose(self, prompt_name, columns):
+        """Sets the prompt and the columns of the vectors; those of the folder stand between calls."""
+        check(lib.gnn_pretrained_choose_prompt(self._at, None if prompt_name is None else text(prompt_name, "prompt_name")))
+        check(lib.gnn_pretrained_choose_width(self._at, columns))
 
     def similarity(self, first, second):
         """Similarities of vectors, by the function that the folder names.
@@ -226,6 +262,21 @@ class SentenceEncoder(Pretrained):
         out = np.empty((len(a), len(b)), REAL)
         check(lib.gnn_pretrained_similarity(self._at, ctypes.byref(tensor(a)), ctypes.byref(tensor(b)), ctypes.byref(tensor(out))))
         return out
+
+
+def _quantised(v, precision):
+    """Vectors of fewer bits, as the package sentence-transformers has them."""
+    if precision == "float32":
+        return v
+    if precision.endswith("binary"):
+        bits = np.packbits(v > 0, axis=-1)
+        return bits if precision == "ubinary" else (bits ^ 0x80).view(np.int8)
+    if not len(v):
+        return v.astype(precision)
+    low, high = v.min(0), v.max(0)
+    step = (high - low) / 255
+    levels = np.clip(np.floor((v - low) / np.where(step == 0, 1, step)), 0, 255)
+    return (levels if precision == "uint8" else levels - 128).astype(precision)
 
 
 def _shown(steps, show):

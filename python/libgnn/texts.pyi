@@ -26,7 +26,7 @@ class SentenceEncoder(Pretrained):
     @overload
     def encode(
         self,
-        sentences: str | Sequence[str],
+        sentences: str | Sequence[str] | None = None,
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int | None = None,
@@ -38,25 +38,33 @@ class SentenceEncoder(Pretrained):
         device: Literal["cpu"] | None = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
+        *,
+        inputs: str | Sequence[str] | None = None,
     ) -> NDArray[np.float32]: ...
     @overload
     def encode(
         self,
-        sentences: str | Sequence[str],
+        sentences: str | Sequence[str] | None = None,
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
         output_value: Literal["sentence_embedding"] = "sentence_embedding",
-        precision: Literal["float32"] = "float32",
+        precision: Literal["float32", "int8", "uint8", "binary", "ubinary"] | None = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Literal["cpu"] | None = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
+        *,
+        inputs: str | Sequence[str] | None = None,
     ) -> Any: ...
-    def encode_query(self, sentences: str | Sequence[str], prompt_name: str | None = None, prompt: str | None = None, **settings: Any) -> Any: ...
-    def encode_document(self, sentences: str | Sequence[str], prompt_name: str | None = None, prompt: str | None = None, **settings: Any) -> Any: ...
+    def encode_query(self, sentences: str | Sequence[str] | None = None, prompt_name: str | None = None, prompt: str | None = None, **settings: Any) -> Any: ...
+    def encode_document(self, sentences: str | Sequence[str] | None = None, prompt_name: str | None = None, prompt: str | None = None, **settings: Any) -> Any: ...
     def similarity(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float32]: ...
 
 class Generator(Pretrained):

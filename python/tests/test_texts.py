@@ -28,10 +28,17 @@ def test_sentences(minilm):
     assert encoder.encode([]).shape == (0, 384)
     assert encoder.encode(texts, truncate_dim=64).shape == (4, 64) and encoder.encode(texts).shape == (4, 384)
     assert np.allclose(encoder.similarity(v, v).diagonal(), 1, atol=1e-5)
-    assert len(encoder.encode(texts, convert_to_numpy=False)) == 4
-    for wrong in ({"precision": "int8"}, {"output_value": "token_embeddings"}, {"device": "cuda"}):
-        with pytest.raises(NotImplementedError):
+    assert encoder.encode(texts, truncate_dim=64, prompt="a ").shape == (4, 64) and encoder.get_sentence_embedding_dimension() == 384
+    for wrong in ({"output_value": "token_embeddings"}, {"output_value": None}, {"device": "cuda"}, {"device": ["cpu", "cpu"]}, {"pool": {"input": None}}):
+        with pytest.raises(NotImplementedError, match=next(iter(wrong))):
             encoder.encode(texts, **wrong)
+    assert np.array_equal(encoder.encode(inputs=texts, chunk_size=2, precision=None), v)
+    for wrong in ({}, {"sentences": texts, "inputs": texts}, {"sentences": [["a", "b"]]}, {"sentences": texts, "chunk_size": "2"}):
+        with pytest.raises(TypeError, match="sentences|chunk_size"):
+            encoder.encode(**wrong)
+    for wrong in ({"precision": "int4"}, {"precision": "int8", "sentences": "one"}):
+        with pytest.raises(ValueError, match="precision"):
+            encoder.encode(**{"sentences": texts, **wrong})
     with pytest.raises(TypeError, match=r"sentences\[1\]"):
         encoder.encode(["a", None])
     with pytest.raises(TypeError):
@@ -50,6 +57,32 @@ def test_equal_to_sentence_transformers(minilm):
     assert ((ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)).min() >= 0.999999
     prompted = libgnn.SentenceEncoder(minilm).encode(texts, prompt="query: ")
     assert np.allclose(prompted, package.SentenceTransformer(minilm, device="cpu").encode(texts, prompt="query: "), atol=1e-5)
+
+
+def test_arguments_of_sentence_transformers(minilm):
+    """Each is obeyed as in the package."""
+    package, torch = pytest.importorskip("sentence_transformers"), pytest.importorskip("torch")
+    ours, theirs = libgnn.SentenceEncoder(minilm), package.SentenceTransformer(minilm, device="cpu")
+    texts = ["A cat sits on the mat.", "Two dogs run.", "Ein Haus.", "", "the quick brown fox " * 40]
+    for settings in ({"normalize_embeddings": True}, {"truncate_dim": 100}, {"truncate_dim": 100, "normalize_embeddings": True}, {"batch_size": 2}, {"prompt": "query: "}, {"prompt": ""}, {"convert_to_tensor": True},
+                     {"convert_to_numpy": False}, {"convert_to_tensor": True, "convert_to_numpy": False, "truncate_dim": 5}, {"device": "cpu"}, {"show_progress_bar": False}, {"chunk_size": 3}):
+        for given in (texts, texts[0], np.array(texts), tuple(texts)):
+            a, b = ours.encode(given, **settings), theirs.encode(given, **settings)
+            assert type(a) is type(b)
+            if isinstance(a, list):
+                assert len(a) == len(b) and {type(v) for v in a} == {type(v) for v in b}
+                a, b = torch.stack(a), torch.stack(b)
+            assert a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, atol=1e-5), settings
+    for precision in ("int8", "uint8", "binary", "ubinary"):
+        for settings in ({}, {"normalize_embeddings": True, "truncate_dim": 50}, {"convert_to_tensor": True}):
+            for given in (texts, texts[0]) if "binary" in precision else (texts,):
+                a, b = ours.encode(given, precision=precision, **settings), theirs.encode(given, precision=precision, **settings)
+                assert type(a) is type(b) and a.shape == b.shape and a.dtype == b.dtype
+                off = np.abs(np.asarray(a).astype(int) - np.asarray(b).astype(int))
+                assert off.max() <= 1 if "int8" in precision else (off > 0).mean() < 0.01, (precision, settings)
+    a, b = ours.encode(texts), theirs.encode(texts)
+    for first, second in ((a, b), (a[0], b), (list(a), list(b)), (torch.from_numpy(a), torch.from_numpy(b)), (list(torch.from_numpy(a)), a[:2])):
+        assert np.allclose(ours.similarity(first, second), theirs.similarity(first, second), atol=1e-5)
 
 
 def folders_of_sentences(home):

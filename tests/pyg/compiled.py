@@ -21,6 +21,7 @@ import torch  # noqa: E402
 import libgnn  # noqa: E402 (the installed one: settings puts that of the repository first)
 import settings  # noqa: E402
 from libgnn.torch import pyg_draw  # noqa: E402
+from libgnn.torch.pyg_symbols import Fault  # noqa: E402
 from libgnn.torch.pyg_verify import distance  # noqa: E402
 
 WORDS = ("agree", "refused", "wrong", "error")
@@ -78,6 +79,8 @@ def measure(module, inputs):
     widths = {k: v for k, v in settings.widths_of(module).items() if k.split(".")[0] in parameters or "args_dict" in parameters}
     try:
         drawn = pyg_draw.for_module(module, inputs, widths)[0]
+    except Fault as fault:
+        return "error", str(fault)
     except libgnn.torch.Untraceable as refusal:
         return ("not run" if settings.NOT_RUN in str(refusal) else "refused"), str(refusal)
     fast, worst = libgnn.torch.compile(module), 0.0
@@ -92,7 +95,7 @@ def measure(module, inputs):
         try:
             ours = run(fast, module, arguments)
         except (libgnn.torch.Untraceable, libgnn.Error) as refusal:
-            return "refused", str(refusal)
+            return ("error" if isinstance(refusal, Fault) else "refused"), str(refusal)
         except Exception as problem:  # noqa: BLE001 (that is what is counted)
             return "error", f"{kind}: {type(problem).__name__}: {problem}"
         exact = None

@@ -21,7 +21,8 @@ import torch
 
 from .._library import struct
 from .pyg_draw import BATCHES, COUNTS, EDGE_COLUMNS, EDGE_ROWS, EDGES, IDS, TYPES
-from .pyg_symbols import Untraceable
+from .pyg_symbols import Unread, Untraceable
+from .watched import Version
 
 ENDS = ("sender", "receiver")
 RELATION = ("sender", "to", "receiver")
@@ -72,28 +73,6 @@ def names_of(args):
     return names
 
 
-class Version:
-    """The state of a tensor, to see a change of its elements. PyTorch counts changes; those made
-    through an array of NumPy that shares the memory, and those of inference tensors, it does not
-    count: of these a copy is kept."""
-
-    def __init__(self, value):
-        self.at, self.number, self.shape = value.data_ptr(), None if value.is_inference() else value._version, value.shape
-        self.copy = value.clone() if uncounted(value) else None
-
-    def is_of(self, value):
-        if value.data_ptr() != self.at or value.shape != self.shape:
-            return False
-        if uncounted(value):
-            return self.copy is not None and torch.equal(self.copy, value)
-        return value._version == self.number
-
-
-def uncounted(value):
-    """Memory that NumPy shares is not resizable."""
-    return value.is_inference() or not value.untyped_storage().resizable()
-
-
 class Sparse:
     """The edges of sparse matrices (receivers, senders), PyG's adj_t; those of the last few are kept."""
 
@@ -117,14 +96,14 @@ class Sparse:
         if not torch.is_tensor(value):
             return value.coo()
         if value.dim() != 2:
-            raise TypeError(f"{name}: a sparse matrix is expected, came the shape {tuple(value.shape)}")
+            raise Unread(f"{name}: a sparse matrix is expected, came the shape {tuple(value.shape)}")
         if value.layout is torch.sparse_coo:
             return (value._indices(), value._values())
         if value.layout is torch.sparse_csr:
             return (value.crow_indices(), value.col_indices(), value.values())
         if value.layout is torch.sparse_csc:
             return (value.ccol_indices(), value.row_indices(), value.values())
-        raise TypeError(f"{name} has the layout {value.layout}: an adjacency matrix is a sparse_coo, sparse_csr or sparse_csc matrix")
+        raise Unread(f"{name} has the layout {value.layout}: an adjacency matrix is a sparse_coo, sparse_csr or sparse_csc matrix")
 
     @staticmethod
     def read(name, value):
@@ -136,11 +115,11 @@ class Sparse:
             (rows, columns, weight), size = value.coo(), tuple(value.sparse_sizes())
             tracked = weight is not None and weight.requires_grad
         if tracked:
-            raise TypeError(f"{name} requires a gradient: libgnn has one of edge_weight, and none of a sparse matrix")
+            raise Unread(f"{name} requires a gradient: libgnn has one of edge_weight, and none of a sparse matrix")
         if weight is not None and weight.dim() != 1:
-            raise TypeError(f"{name}: a sparse matrix of numbers is expected, came values of the shape {tuple(weight.shape)}")
+            raise Unread(f"{name}: a sparse matrix of numbers is expected, came values of the shape {tuple(weight.shape)}")
         if size[0] == size[1] and bool((rows == columns).any()):
-            raise TypeError(f"{name} has elements on its diagonal, which PyG's layers treat otherwise than self-loops of an edge_index: pass edge_index")
+            raise Unread(f"{name} has elements on its diagonal, which PyG's layers treat otherwise than self-loops of an edge_index: pass edge_index")
         ones = weight is None or bool((weight == 1).all())
         return torch.stack([columns, rows]), None if ones else weight.float(), size
 
@@ -232,11 +211,11 @@ def plain(name, value):
             if hasattr(value, "as_tensor"):
                 value = value.as_tensor()
             elif type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-                raise TypeError(f"{name} is a {type(value).__name__}, whose elements are not in its memory: a torch.Tensor is expected")
+                raise Unread(f"{name} is a {type(value).__name__}, whose elements are not in its memory: a torch.Tensor is expected")
             else:
                 value = value.as_subclass(torch.Tensor)
         if value.is_nested:
-            raise TypeError(f"{name} is a nested tensor: one tensor of all rows, and batch, are expected")
+            raise Unread(f"{name} is a nested tensor: one tensor of all rows, and batch, are expected")
         return value.resolve_neg() if value.is_neg() else value
     if type(value) is dict:
         return {key: plain(f"{name}[{key!r}]", part) for key, part in value.items()}
@@ -258,7 +237,11 @@ def read(values, defaults, sparse, alone):
             continue
         elif is_sparse(value):
             if is_named(name) and not is_edges(name):
+<<<<<<< HEAD
                 raise TypeError(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 85% are 0")
+=======
+                raise Unread(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 90% are 0")
+>>>>>>> c29d7158 (Python: compile() sees what changes after the first call, each except catches what it means, arguments of encode())
             of_sparse(call, name, value, values, defaults, sparse)
         elif isinstance(value, (tuple, list)) and len(value) == 2 and torch.is_tensor(value[0]) and (value[1] is None or torch.is_tensor(value[1])):
             of_pair(call, name, value, values.get("size"))
@@ -272,7 +255,7 @@ def read(values, defaults, sparse, alone):
             call.constants[name] = value
         else:
             expected = "tensors, pairs and dictionaries of tensors, and numbers are expected"
-            raise TypeError(f"{name} must be a tensor, came {'several' if isinstance(value, (tuple, list)) else 'a'} {type(value).__name__}: {expected}")
+            raise Unread(f"{name} must be a tensor, came {'several' if isinstance(value, (tuple, list)) else 'a'} {type(value).__name__}: {expected}")
     of_shapes(call)
     of_pairs(call)
     check_types(call)
@@ -295,7 +278,7 @@ def of_sparse(call, name, value, values, defaults, sparse):
     call.tensors[name], call.forms[name] = edges, "sparse"
     if weight is not None:
         if "edge_weight" not in defaults or values.get("edge_weight") is not None:
-            raise TypeError(f"{name} has values other than 1, and forward() takes no edge_weight for them")
+            raise Unread(f"{name} has values other than 1, and forward() takes no edge_weight for them")
         call.tensors["edge_weight"], call.forms["edge_weight"], call.forms[name] = weight, 1, "sparse with values"
 
 
@@ -309,24 +292,24 @@ def of_types(call, name, values, sparse):
             if is_sparse(value):
                 value, weight, _ = sparse.edges(f"{name}[{key}]", value)
                 if weight is not None:
-                    raise TypeError(f"{name}[{key}] has values other than 1, which dictionaries of edges have no place for")
+                    raise Unread(f"{name}[{key}] has values other than 1, which dictionaries of edges have no place for")
         elif isinstance(key, str):
             flat = f"{name}.{key}"
         else:
-            raise TypeError(f"{name} has the key {key!r}: types of nodes, and triples of types, are expected")
+            raise Unread(f"{name} has the key {key!r}: types of nodes, and triples of types, are expected")
         if not torch.is_tensor(value) or value.layout is not torch.strided:
-            raise TypeError(f"{name}[{key!r}] must be a tensor, came {type(value).__name__}")
+            raise Unread(f"{name}[{key!r}] must be a tensor, came {type(value).__name__}")
         call.tensors[flat] = value
         keys.append(key)
     call.forms[name] = ("dict", tuple(keys))
     if len({isinstance(key, tuple) for key in keys}) != 1:
-        raise TypeError(f"{name} has {'keys of both kinds' if keys else 'no keys'}: types of nodes, or triples of types, are expected")
+        raise Unread(f"{name} has {'keys of both kinds' if keys else 'no keys'}: types of nodes, or triples of types, are expected")
 
 
 def of_data(call, name, value):
     found = {key: plain(key, part) for key, part in value.to_dict().items()}
     if any(isinstance(part, dict) for part in found.values()):
-        raise TypeError(f"{name} is a {type(value).__name__}: pass its x_dict and edge_index_dict")
+        raise Unread(f"{name} is a {type(value).__name__}: pass its x_dict and edge_index_dict")
     call.tensors.update((key, part) for key, part in found.items() if torch.is_tensor(part) and part.layout is torch.strided)
     call.forms[name] = ("data", tuple(sorted(call.tensors)))
 
@@ -365,10 +348,10 @@ def of_pairs(call):
             call.constants.pop(name, None)
         return
     if len(pairs) > 1:
-        raise TypeError(f"{', '.join(pairs)}: one pair of features is expected")
+        raise Unread(f"{', '.join(pairs)}: one pair of features is expected")
     edges = call.edges()
     if len(edges) != 1 or call.tensors[edges[0]].is_floating_point():
-        raise TypeError(f"{pairs[0]} is a pair of features, which belongs to one edge_index; came {', '.join(edges) or 'none'}")
+        raise Unread(f"{pairs[0]} is a pair of features, which belongs to one edge_index; came {', '.join(edges) or 'none'}")
     given = call.sizes.get(edges[0], (None, None))[::-1] if size is None else tuple(size)
     counts = tuple(call.tensors[f"{pairs[0]}.{end}"].shape[0] for end in ENDS)
     if any(one is not None and one != other for one, other in zip(given, counts)):
@@ -391,6 +374,8 @@ def is_dict(form):
 
 class Bound(torch.nn.Module):
     """A module as a trace runs it: its forward() takes tensors, and dictionaries by type."""
+
+    is_bound = True
 
     def __init__(self, module, call, unnamed):
         super().__init__()

@@ -13,12 +13,12 @@ import functools
 import inspect
 import json
 import math
+import operator
 import os
 import tempfile
 import threading
 import warnings
 import weakref
-from operator import is_
 
 import numpy as np
 import torch
@@ -30,8 +30,9 @@ from .._library import C, check, error, lib, struct
 from .._objects import Handle, context, has_locks
 from . import arguments, from_pyg, pyg_draw, pyg_verify
 from .arguments import MostlyZero
-from .pyg_symbols import Untraceable
+from .pyg_symbols import Unread, Untraceable
 from .pyg_trace import Value, flat, trace
+from .watched import Version, Watch, inner
 
 EdgeList, Sources, Named, ModelInputs = (struct(f"gnn_{name}_t") for name in ("edge_list", "slot_sources", "named", "model_inputs"))
 NODES = ("rows", "column", "cube", "ids", "id_rows")
@@ -40,7 +41,9 @@ INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int
 KEPT_GRAPHS, KEPT_PLANS = 8, 32
 FLOATS = {"dtype": torch.float32, "device": "cpu"}  # whatever PyTorch's defaults are
 GRADIENT_TOLERANCE = 1e-3
+SHAPE = operator.attrgetter("shape")
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS_OF_ALL = [getattr(torch.nn.modules.module, f"_global{name}") for name in HOOKS]
 # An autocast of the CPU; levels of torch.func; both have other names in other versions of PyTorch.
 is_autocast = functools.partial(torch.is_autocast_enabled, "cpu") if hasattr(torch, "get_autocast_dtype") else torch.is_autocast_cpu_enabled
 transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
@@ -190,6 +193,8 @@ def traced(module, inputs, given, widths, modes):
 
     The values of the module itself would hide some of its steps: a bias of zeros is not added."""
     first, numbers = numbered(module, 1)
+    if not all(bool(torch.isfinite(v).all()) for v in given.values() if v.is_floating_point()):
+        given = None  # Plan.compare() runs both on these
     with tempfile.TemporaryDirectory() as folder:
         found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path, modes=modes)
     second, others = numbered(module, 2)
@@ -240,12 +245,15 @@ class Plan:
         given = call.tensors
         for name, p in (*module.named_parameters(), *statistics(module).items()):
             if p.dtype != torch.float32 or p.device.type != "cpu":
-                raise TypeError(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
+                raise Unread(f"{name} must be float32 on the CPU, is {p.dtype} on {p.device}")
         for name, x in given.items():
             if x.device.type != "cpu":
-                raise TypeError(f"{name} must be on the CPU, is on {x.device}")
+                raise Unread(f"{name} must be on the CPU, is on {x.device}")
             if x.is_floating_point() and x.dtype != torch.float32:
-                raise TypeError(f"{name} must be float32 as the module's parameters are, came {x.dtype}")
+                raise Unread(f"{name} must be float32 as the module's parameters are, came {x.dtype}")
+        self.watch = Watch(inner(module), [*module.parameters(), *statistics(module).values()])
+        if self.watch.unlisted:
+            raise Untraceable(f"{self.watch.unlisted} requires a gradient, and parameters() of the module does not have it: a parameter or a layer that is an attribute, or in an nn.ModuleList, is expected")
         inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
         found, described = traced(module, inputs, given, widths, modes and [True] * (len(list(module.modules())) - len(modes)) + list(modes))
@@ -258,6 +266,7 @@ class Plan:
         self.loaded = Loaded(found)
         self.model, self.block = self.loaded._at, self.loaded.block
         self.values = [*module.parameters(), *statistics(module).values()]
+        self.value_names, self.value_shapes = [name for name, _ in (*inner(module).named_parameters(), *statistics(inner(module)).items())], list(map(SHAPE, self.values))
         starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
         self.homes = [home for m in module.modules() for home in (m._parameters, m._modules, m._buffers)]
         self.members = [value for home in self.homes for value in home.values()]
@@ -324,10 +333,12 @@ class Plan:
                     raise
                 made = Compiled.infer(self, slots, self.inputs(call.tensors))
             ours = flat(self.shaped(made))
-        off = max(pyg_verify.distance(a.detach().numpy(), b.detach().numpy()) for a, b in zip(ours, flat(theirs)))
+        off = max(apart(a, b) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
         self.compare_gradients(call)
+        if self.watch.changed():
+            raise Untraceable(f"{self.watch.changed()} changes while forward() runs: a run in libgnn leaves it as it is")
 
     def compare_gradients(self, call):
         """That both have the same gradients, on a drawn graph: inputs of a program have ties, of which
@@ -357,10 +368,10 @@ class Plan:
                 raise Untraceable(f"libgnn computes another gradient of {names[k]} than the module: it differs by {off:.2g}")
 
     def unchanged(self):
-        """True if the module has the layers, parameters and buffers that were traced; checked in
-        each call."""
+        """True if the module has the layers, parameters and buffers that were traced, and what else it
+        computes with is as it was; checked in each call."""
         now = [value for home in self.homes if home for value in home.values()]
-        return len(now) == len(self.members) and all(map(is_, now, self.members))
+        return len(now) == len(self.members) and all(map(operator.is_, now, self.members)) and self.watch.holds()
 
     def arrange(self):
         """Sorts the places into those that are one whole parameter, and the rest."""
@@ -379,7 +390,7 @@ class Plan:
                 if k is not None:
                     self.back.append((None, gradient, place.index))
         with torch.no_grad():
-            self.straight = [(to.data_ptr(), value, value.shape, 4 * value.numel()) for to, value in zip(self.whole_to, self.whole_from) if to.is_contiguous() and value.numel()]
+            self.straight = [(to.data_ptr(), value, 4 * value.numel()) for to, value in zip(self.whole_to, self.whole_from) if to.is_contiguous() and value.numel()]
             other = [k for k, to in enumerate(self.whole_to) if not to.is_contiguous()]
             self.whole_to, self.whole_from = [self.whole_to[k] for k in other], [self.whole_from[k] for k in other]
             self.others = self.values if self.rest else self.whole_from
@@ -390,11 +401,12 @@ class Plan:
         """Copies the module's values into the library's memory."""
         for value in self.values:
             if value.dtype is not torch.float32 or not value.is_cpu:
-                name = next(name for name, p in (*self.module.named_parameters(), *statistics(self.module).items()) if p is value)
-                raise TypeError(f"{name} must be float32 on the CPU, is {value.dtype} on {value.device}")
-        for to, value, shape, size in self.straight:
-            if value.shape != shape:
-                raise ValueError(f"a parameter has the shape {tuple(value.shape)}, and had {tuple(shape)}")
+                name = next(name for name, v in zip(self.value_names, self.values) if v is value)
+                raise Unread(f"{name} must be float32 on the CPU, is {value.dtype} on {value.device}")
+        if list(map(SHAPE, self.values)) != self.value_shapes:
+            name, value, shape = next((name, v, shape) for name, v, shape in zip(self.value_names, self.values, self.value_shapes) if v.shape != shape)
+            raise ValueError(f"{name} has the shape {tuple(value.shape)}, and had {tuple(shape)} when the module was traced")
+        for to, value, size in self.straight:
             ctypes.memmove(to, value.data_ptr() if value.is_contiguous() else self.contiguous(value), size)
         if not self.stale and all(value.is_contiguous() and not memcmp(kept.data_ptr(), value.data_ptr(), 4 * value.numel()) for kept, value in zip(self.copies, self.others)):
             return
@@ -459,12 +471,12 @@ class Plan:
         tensors = [values[name] for name in self.indices]
         counts = [values[name].shape[0] for name in self.counted.values()]
         latest = self.latest
-        if latest is not None and counts == latest.counts and (latest.backward or not backward) and call.counts == latest.given and all(map(is_, tensors, latest.kept)):
+        if latest is not None and counts == latest.counts and (latest.backward or not backward) and call.counts == latest.given and all(map(operator.is_, tensors, latest.kept)):
             if all(old.is_of(v) for old, v in zip(latest.versions, tensors)):
                 return latest
         for name, value in zip(self.indices, tensors):
             if value.dtype not in INTEGERS or value.device.type != "cpu":
-                raise TypeError(f"{name} must be int64 or int32 on the CPU, came {value.dtype} on {value.device}")
+                raise Unread(f"{name} must be int64 or int32 on the CPU, came {value.dtype} on {value.device}")
         key = (*counts, *call.counts.values(), *[(v.data_ptr(), v.dtype, v.shape, v.stride()) for v in tensors])
         made = self.graphs.get(key)
         if made is None or backward and not made.backward or not all(old.is_of(v) for old, v in zip(made.versions, tensors)):
@@ -482,11 +494,11 @@ class Plan:
         for base, column, numbers in self.read:
             x = values[base]
             if not x.is_cpu:
-                raise TypeError(f"{base} must be on the CPU, is on {x.device}")
+                raise Unread(f"{base} must be on the CPU, is on {x.device}")
             if not numbers:
                 x = ids_of(base, (x if column is None else x[:, column]).reshape(-1))
             elif x.dtype is not torch.float32:
-                raise TypeError(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
+                raise Unread(f"{base} must be float32 as the module's parameters are, came {x.dtype}")
             elif x.dim() != 2 or not x.is_contiguous():
                 x = x if x.dim() == 2 else x.reshape(x.shape[0], math.prod(x.shape[1:]))
                 x = x if x.stride(-1) == 1 and x.stride(0) >= x.shape[1] or not x.numel() else x.contiguous()
@@ -540,7 +552,7 @@ class Plan:
 def ids_of(name, x):
     """Integers as the library reads them."""
     if x.dtype not in IDS:
-        raise TypeError(f"{name} must be integers, came {x.dtype}")
+        raise Unread(f"{name} must be integers, came {x.dtype}")
     if x.dtype == torch.int64 and x.numel() and not (-1 << 31 <= int(x.min()) and int(x.max()) < 1 << 31):
         raise ValueError(f"{name} has {int(x.max())}: ids are below 2^31")
     return x.to(torch.int32).contiguous()
@@ -560,6 +572,16 @@ def gradients_of(outputs, inputs):
     """The gradients of a weighting of outputs by inputs; zeros where there is none."""
     made = torch.autograd.grad(weighting(outputs), inputs, allow_unused=True)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, made)]
+
+
+def apart(ours, theirs):
+    """The largest difference as a share of the largest element. Where inputs have NaN or infinities both
+    have the same of these."""
+    ours, theirs = ours.detach(), theirs.detach()
+    finite = torch.isfinite(theirs)
+    if ours.shape != theirs.shape or not torch.equal(torch.nan_to_num(ours[~finite]), torch.nan_to_num(theirs[~finite])):
+        return math.inf
+    return pyg_verify.distance(ours[finite].numpy(), theirs[finite].numpy())
 
 
 def weighted(module, drawn, names, dtype):
@@ -618,7 +640,7 @@ class Slots:
         self.backward, self.size, self.last = backward, None, None
         self.counts, self.given = list(counts.values()) if plan.counted else [], call.counts
         self.kept = tensors  # no other tensor takes their address while this is kept
-        self.versions = [arguments.Version(value) for value in tensors]
+        self.versions = [Version(value) for value in tensors]
         self.free = weakref.finalize(self, free_graphs, list(self.at))
 
     @staticmethod
@@ -801,6 +823,9 @@ class Layered:
         return all(home.get(name) is child for home, name, child, _ in self.layers)
 
 
+SHARED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+
+
 class Compiled(torch.nn.Module):
     """A module that computes what another one computes, in libgnn.
 
@@ -826,7 +851,7 @@ class Compiled(torch.nn.Module):
             raise TypeError("module is compiled already")
         fallback, threads = flag(fallback, "fallback"), None if threads is None else whole(threads, "threads", low=1, high=1024)
         super().__init__()
-        for name in ("_parameters", "_buffers", "_modules"):
+        for name in SHARED:
             self.__dict__[name] = module.__dict__[name]
         self.__dict__.update(wrapped=module, fallback=fallback, threads=threads, plans={})
         self.look()
@@ -854,10 +879,12 @@ class Compiled(torch.nn.Module):
     def look(self):
         """Lists the modules, and their hooks."""
         units = list(self.wrapped.modules())
-        self.__dict__.update(units=units, hooks=[getattr(m, name) for m in units for name in HOOKS])
+        self.__dict__.update(units=units, hooks=HOOKS_OF_ALL + [getattr(m, name) for m in units for name in HOOKS])
 
     def check_hooks(self):
         """Refuses hooks that a run in libgnn would not call; those of PyTorch and PyG make parameters."""
+        for hook in (hook for hooks in HOOKS_OF_ALL for hook in hooks.values()):
+            raise Untraceable(f"a hook on all modules is set ({getattr(hook, '__name__', type(hook).__name__)}), which only a run in PyTorch calls for layers")
         for path, m in self.wrapped.named_modules():
             for name in HOOKS:
                 for hook in getattr(m, name).values():
@@ -875,10 +902,38 @@ class Compiled(torch.nn.Module):
         return first, None
 
     def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(self.__dict__["wrapped"], name)
+        return getattr(self.__dict__["wrapped"], name)
+
+    def __setattr__(self, name, value):
+        """Attributes are the module's own: `compiled.dropout = 0.9` is one of `module`."""
+        if name in self.__dict__ or hasattr(type(self), name) or "wrapped" not in self.__dict__:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.__dict__["wrapped"], name, value)
+
+    def __delattr__(self, name):
+        if name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self.__dict__["wrapped"], name)
+
+    def _apply(self, function, recurse=True):
+        self.wrapped._apply(function, *() if recurse else (False,))
+        return self
+
+    def apply(self, function):
+        """Calls a function with each module, the compiled one itself included."""
+        self.wrapped.apply(function)
+        return self
+
+    def state_dict(self, *args, **kwargs):
+        return self.wrapped.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args, **kwargs):
+        return self.wrapped.load_state_dict(*args, **kwargs)
+
+    def _load_from_state_dict(self, *args):
+        self.wrapped._load_from_state_dict(*args)
 
     def __prepare_scriptable__(self):
         raise Untraceable("torch.jit.script reads no run of libgnn; libgnn.onnx.export writes a file")
@@ -914,7 +969,7 @@ class Compiled(torch.nn.Module):
             with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"), floats():  # gradients are compared, too
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
-        except (Untraceable, TypeError) as problem:
+        except (Untraceable, Unread) as problem:
             if not self.fallback:
                 raise
             made = self.layered(problem)
@@ -979,7 +1034,7 @@ class Compiled(torch.nn.Module):
             values[name] = value
         try:
             call = arguments.read(values, self.defaults, self.sparse, len(names) == 1)
-        except (Untraceable, TypeError) as problem:
+        except (Untraceable, Unread) as problem:
             if not self.fallback:
                 raise
             plan = self.unread.setdefault(tuple(values), None) or self.layered(problem)

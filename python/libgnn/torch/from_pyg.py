@@ -98,7 +98,9 @@ def state_dict_of(path):
     except pickle.UnpicklingError:
         sys.exit(f'from_pyg.py: {path} holds more than weights: torch.save(model.state_dict(), "{path}") is expected')
     except OSError as error:
-        sys.exit(f"from_pyg.py: {path}: {error.strerror}")
+        sys.exit(f"from_pyg.py: {path}: {error.strerror or error}")
+    except (RuntimeError, EOFError) as error:
+        sys.exit(f"from_pyg.py: {path} is no file of torch.save, or was cut: {' '.join(str(error).split())[:200] or type(error).__name__}")
     if isinstance(found, dict):
         found = next((found[name] for name in NAMES if isinstance(found.get(name), dict)), found)
     if not isinstance(found, dict):
@@ -161,15 +163,20 @@ def module_of(place, weights):
         sys.exit(f"from_pyg.py: {place}: FILE.py:FUNCTION is expected")
     net = importlib.util.module_from_spec(spec)
     try:
+        with open(file, "rb"):
+            pass
+    except OSError as error:
+        sys.exit(f"from_pyg.py: {file}: {error.strerror or error}")
+    try:
         spec.loader.exec_module(net)
         if not hasattr(net, function):
             sys.exit(f"from_pyg.py: {file} has no function {function}")
         module = getattr(net, function)()
-    except OSError as error:
-        sys.exit(f"from_pyg.py: {file}: {error.strerror}")
     except Exception as error:  # noqa: BLE001 (whatever the user's code raises)
         from .pyg_trace import told
         sys.exit(f"from_pyg.py: {told(error)}")
+    if not hasattr(module, "load_state_dict"):
+        sys.exit(f"from_pyg.py: {place} returns a {type(module).__name__}: a torch.nn.Module is expected")
     try:
         module.load_state_dict(state_dict_of(weights))
     except RuntimeError as error:
@@ -192,7 +199,9 @@ def option(arguments, name):
 def main(arguments):
     try:
         import torch  # noqa: F401
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
         sys.exit("from_pyg.py: PyTorch is not there: pip install torch")
     if ":" in arguments[0]:
         from .pyg_trace import Untraceable
@@ -218,7 +227,8 @@ def command(argv):
     try:
         main(argv[1:])
     except OSError as error:
-        sys.exit(f"from_pyg.py: {argv[3 if traced else 2]}: {error.strerror}")
+        path = argv[3 if traced else 2]
+        sys.exit(f"from_pyg.py: {path if str(error.filename or path).startswith(path) else error.filename}: {error.strerror or error}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ are follows from their names; how wide features are is found out by running the 
 import copy
 import inspect
 import itertools
+import pickle
 
 import numpy as np
 import torch
@@ -387,7 +388,7 @@ def copied(module):
     copied."""
     try:
         made = copy.deepcopy(module)
-    except Exception:  # noqa: BLE001 (whatever its constructor raises)
+    except (TypeError, RuntimeError, copy.Error, pickle.PicklingError):  # a lock or a generator, a tensor with a gradient's history
         return module
     for m in made.modules():
         for name in [key for key in vars(m) if key.startswith("_cached")]:
@@ -402,6 +403,8 @@ def run_once(module, drawn):
         with torch.no_grad():
             copied(module)(**drawn.arguments())
         return None
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 (any failure is a wrong width until none is left)
         return error
 

@@ -154,6 +154,13 @@ def row(*names):
 # ---- what an entry reads of its module ----
 
 
+class Absent(KeyError):
+    """An argument that an entry reads and a call does not give."""
+
+    def __str__(self):
+        return f"a call without {self.args[0]}"
+
+
 class Arguments(collections.abc.Mapping):
     """The arguments of a call, and which of them are read."""
 
@@ -162,6 +169,8 @@ class Arguments(collections.abc.Mapping):
 
     def __getitem__(self, name):
         self.read.add(name)
+        if name not in self.given:
+            raise Absent(name)
         return self.given[name]
 
     def __iter__(self):

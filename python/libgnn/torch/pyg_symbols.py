@@ -19,6 +19,17 @@ class Untraceable(Exception):
     """A module that cannot be exported, with the line of the user's code and the place in the module."""
 
 
+class Fault(Untraceable):
+    """An error in the code of this package while it traced a module: a fault to be reported."""
+
+    def __str__(self):
+        return f"{super().__str__()} (a fault of libgnn.torch: please report it)"
+
+
+class Unread(TypeError):
+    """A tensor, or an argument of another kind, of which a run in libgnn has no form."""
+
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = tuple(os.path.dirname(os.path.abspath(p.__file__)) for p in (torch, __import__("torch_geometric"))) + (HERE, "<")
 

@@ -12,6 +12,7 @@ import inspect
 import itertools
 import json
 import os
+import traceback
 
 import torch
 from torch import nn
@@ -23,7 +24,8 @@ from . import pyg_modules
 from . import pyg_readouts  # noqa: F401 (it adds entries)
 from . import pyg_symbols
 from . import pyg_types
-from .pyg_symbols import TRACES, Batch, Edges, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
+from .pyg_symbols import TRACES, Batch, Edges, Fault, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
+from .watched import Watch, inner
 
 
 class Refused(Untraceable):
@@ -371,8 +373,10 @@ class Trace:
         kept = (len(self.steps), len(self.graphs), len(self.notes), set(self.names), dict(self.arrays), dict(self.uses), dict(self.count), dict(self.constants))
         outer, self.entry, place = self.entry, path, self.place
         try:
-            signature = inspect.signature(m.forward)
-            bound = signature.bind(*args, **kwargs)
+            bound = inspect.signature(m.forward).bind(*args, **kwargs)
+        except TypeError:
+            return NotImplemented  # forward() itself says what is wrong with its arguments
+        try:
             given = {key: self.value_of(value) for key, value in bound.arguments.items()}
             name = self.use(path, m)
             made = self.entered(pyg_modules.ROWS[type(m)], m, name, given)
@@ -384,10 +388,10 @@ class Trace:
             found = self.symbol_of(made, values, syms_in((args, kwargs)), rowwise)
             self.entries.add(path)
             return found
-        except (Refused, AttributeError, TypeError, KeyError, IndexError, StopIteration, ValueError) as error:
+        except (Refused, pyg_modules.Absent) as error:
             steps, graphs, notes, self.names, self.arrays, self.uses, self.count, self.constants = kept
             del self.steps[steps:], self.graphs[graphs:], self.notes[notes:]
-            self.reasons.append(f"{error}" if isinstance(error, Refused) else f"{self.place}: {error}")
+            self.reasons.append(str(error))
             self.place = place
             return NotImplemented
         finally:
@@ -530,6 +534,7 @@ def run(module, drawn, without=(), modes=None):
     for m, training in zip(module.modules(), modes or ()):
         m.training = training
     t = Trace(module, without, modes is not None)
+    watch = Watch(inner(module), [*module.parameters(), *(b for name, b in module.named_buffers() if name.endswith(("running_mean", "running_var")))])
     args, t.inputs, t.sizes = drawn.symbols(t)
     try:
         with tracing(t), torch.enable_grad():
@@ -538,6 +543,8 @@ def run(module, drawn, without=(), modes=None):
             if not out:
                 t.refuse("an output of rows")
             finish(t, out)
+        if module is not original and watch.changed():
+            raise Untraceable(f"forward() changes {watch.changed()}: a run in libgnn leaves it as it is")
         if modes is None:
             check_values(t, original, drawn)
     except Untraceable:
@@ -545,8 +552,19 @@ def run(module, drawn, without=(), modes=None):
     except Exception as error:  # noqa: BLE001 (whatever a module's own code raises is told with its line)
         if os.environ.get("PYG_TRACE_DEBUG"):
             raise
-        raise Untraceable(told(error, t.place)) from error
+        raise of_kind(error)(told(error, t.place)) from error
     return t
+
+
+def of_kind(error):
+    """Untraceable for an error that code of a module raises, or PyTorch for it; Fault for one of this package."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    last = next((frame.f_code.co_filename for frame in reversed(frames) if not frame.f_code.co_filename.startswith(pyg_symbols.PACKAGES[:1])), "")
+    own = os.path.dirname(os.path.abspath(__file__))
+    return Fault if os.path.abspath(last).startswith(own) and isinstance(error, OF_CODE) else Untraceable
+
+
+OF_CODE = (TypeError, AttributeError, KeyError, IndexError, NameError, StopIteration, AssertionError, UnboundLocalError)
 
 
 def check_values(t, module, drawn):
@@ -658,7 +676,7 @@ def trace(module, inputs=(), widths=(), without=(), given=None, relations=(), mo
     except Untraceable:
         raise
     except Exception as error:  # noqa: BLE001 (a module of any kind ends in one class of error)
-        raise Untraceable(told(error)) from error
+        raise of_kind(error)(told(error)) from error
     finally:
         TRACES.clear()
         for m, mode in kept:
