@@ -237,11 +237,7 @@ def read(values, defaults, sparse, alone):
             continue
         elif is_sparse(value):
             if is_named(name) and not is_edges(name):
-<<<<<<< HEAD
-                raise TypeError(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 85% are 0")
-=======
-                raise Unread(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 90% are 0")
->>>>>>> c29d7158 (Python: compile() sees what changes after the first call, each except catches what it means, arguments of encode())
+                raise Unread(f"{name} must be a dense tensor, came a sparse one: x.to_dense(), whose zeros cost nothing where 85% are 0")
             of_sparse(call, name, value, values, defaults, sparse)
         elif isinstance(value, (tuple, list)) and len(value) == 2 and torch.is_tensor(value[0]) and (value[1] is None or torch.is_tensor(value[1])):
             of_pair(call, name, value, values.get("size"))
