@@ -42,7 +42,9 @@ static int check_rank(const gnn_data_t *data, const gnn_context_t *context)
     if (!rank)
         return GNN_OK;
     if (!context || !context->ranks)
-        return gnn__data_whole(data, context ? "used without ranks" : "sampled");
+        return gnn__data_whole(data, context ? "used without ranks"
+                                             : "sampled: gnn_data_open of the folder maps all "
+                                               "rows, and a rank reads those of its batches");
     const gnn_transport_t *t = context->ranks->transport;
     if (t->ranks != rank->ranks || rank->book[t->rank] != rank->lo)
         return gnn__error(GNN_EINVALID,
