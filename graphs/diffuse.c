@@ -7,6 +7,7 @@
  * size of the graph. */
 #include <gnn/diffuse.h>
 #include <graphs/build.h>
+#include <lib/base/settings.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,8 +32,24 @@ static void matrix_free(matrix_t *t)
 
 /* ---- settings ---- */
 
+static int check_unread(const gnn_diffusion_t *d)
+{
+    enum { PAGERANK = 1 << GNN_DIFFUSION_PAGERANK, HEAT = 1 << GNN_DIFFUSION_HEAT };
+    const gnn__setting_use_t uses[] = {{"alpha", d->alpha != 0, PAGERANK},
+                                       {"time", d->time != 0, HEAT}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, 1u << d->kind);
+    return unread ? gnn__error(GNN_EINVALID, "diffusion: %s reads no .%s",
+                               d->kind == GNN_DIFFUSION_HEAT ? "the heat kernel"
+                                                             : "personalised PageRank",
+                               unread)
+                  : GNN_OK;
+}
+
 static int resolve(gnn_diffusion_t *d)
 {
+    if (d->kind != GNN_DIFFUSION_PAGERANK && d->kind != GNN_DIFFUSION_HEAT)
+        return gnn__error(GNN_EINVALID, "diffusion: expected a known kind, got %d", (int)d->kind);
+    GNN_TRY(check_unread(d));
     d->alpha = (gnn_real_t)gnn__setting(d->alpha, 0.15);
     d->time = (gnn_real_t)gnn__setting(d->time, 3);
     d->loop_weight = (gnn_real_t)gnn__setting(d->loop_weight, 1);
@@ -42,8 +59,6 @@ static int resolve(gnn_diffusion_t *d)
         d->norm_in = GNN_GRAPH_NORM_SYMMETRIC;
     if (d->norm_out == GNN_GRAPH_NORM_DEFAULT)
         d->norm_out = GNN_GRAPH_NORM_ROW;
-    if (d->kind != GNN_DIFFUSION_PAGERANK && d->kind != GNN_DIFFUSION_HEAT)
-        return gnn__error(GNN_EINVALID, "diffusion: expected a known kind, got %d", (int)d->kind);
     if (d->norm_in == GNN_GRAPH_NORM_NONE)
         return gnn__error(GNN_EINVALID, "diffusion: expected .norm_in symmetric or row, got none");
     if (!(d->alpha > 0 && d->alpha <= 1) || !(d->time > 0 && d->time <= 100) ||

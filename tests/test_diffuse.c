@@ -174,7 +174,7 @@ static const struct {
     int code;
     const char *words;
 } wrong[] = {{{.alpha = 2}, 1, GNN_EINVALID, ".alpha 2 (0 to 1)"},
-             {{.time = -1}, 1, GNN_EINVALID, ".time -1"},
+             {{.kind = GNN_DIFFUSION_HEAT, .time = -1}, 1, GNN_EINVALID, ".time -1"},
              {{.top = -3}, 1, GNN_EINVALID, ".top -3"},
              {{.average = -2}, 1, GNN_EINVALID, ".average -2 must be at least 0"},
              {{.kind = (gnn_diffusion_kind_t)7}, 1, GNN_EINVALID, "expected a known kind, got 7"},

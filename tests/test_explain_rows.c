@@ -115,7 +115,7 @@ START_TEST(errors_name_the_fault)
     FAILS(0, GNN_EINVALID, "output to explain: expected 1 to 3, or 0, got 4", .output = 4);
     FAILS(0, GNN_EINVALID, "slot to explain: got 1", .slot = 1);
     FAILS(0, GNN_EINVALID, "epochs: expected 1 to 1000000, got -3", .epochs = -3);
-    FAILS(0, GNN_EINVALID, "steps: expected", .steps = 2000000);
+    FAILS(0, GNN_EINVALID, "steps: expected", .method = "integrated_gradients", .steps = 2000000);
     FAILS(0, GNN_EINVALID, "lr: expected", .lr = -1);
     FAILS(0, GNN_EINVALID, "loss: expected 0 to 2, got 9", .loss = (gnn_loss_kind_t)9);
     ck_assert_ptr_null(why);

@@ -388,8 +388,8 @@ START_TEST(invalid_settings_are_refused)
     ck_fails(refused(&prompts, (gnn_generation_t){.length = -1}), GNN_EINVALID, ".length = -1");
     ck_fails(refused(&prompts, (gnn_generation_t){.stop = &stop, .n_stop = 1}), GNN_EINVALID,
              "tokenizer");
-    ck_fails(refused(&prompts, (gnn_generation_t){.beams = 2, .temperature = 1}), GNN_EUNSUPPORTED,
-             "beam search");
+    ck_fails(refused(&prompts, (gnn_generation_t){.beams = 2, .temperature = 1}), GNN_EINVALID,
+             "a beam search (2 beams) reads no .temperature");
     ck_fails(refused(&prompts, (gnn_generation_t){.beams = 2, .samples = 3}), GNN_EINVALID,
              ".samples = 3, expected at most .beams = 2");
     gnn_written_free(NULL);

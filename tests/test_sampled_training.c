@@ -237,6 +237,7 @@ START_TEST(a_stopped_training_resumes_with_the_same_bits)
     ck_assert_int_eq(gnn_train(first.model, first.context, data, &config, NULL), GNN_ESTOPPED);
     config.stop = NULL;
     config.callback = NULL;
+    config.user = NULL;
     config.resume = GNN_ON;
     const gnn_sampling_t other = {.sampler = sampling.sampler, .batch = 31};
     config.sampling = &other;

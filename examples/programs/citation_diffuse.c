@@ -69,8 +69,8 @@ int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *o)
         &graph, &weight, gnn_data_graph(*data), before ? before->data : NULL, context,
         &(gnn_diffusion_t){.kind = d->kind == DIFFUSION_HEAT ? GNN_DIFFUSION_HEAT
                                                              : GNN_DIFFUSION_PAGERANK,
-                           .alpha = (gnn_real_t)d->alpha,
-                           .time = (gnn_real_t)d->time,
+                           .alpha = d->kind == DIFFUSION_HEAT ? 0 : (gnn_real_t)d->alpha,
+                           .time = d->kind == DIFFUSION_HEAT ? (gnn_real_t)d->time : 0,
                            .top = all ? 128 : d->top,
                            .average = d->average,
                            .threshold = (gnn_real_t)d->threshold}));

@@ -172,8 +172,11 @@ void subject_free(subject_t *s)
 int subject_explain(const subject_t *s, const options_t *o, int64_t node, const char *method,
                     gnn_explanation_t **why)
 {
+    const gnn_explain_config_t other = {.method = method ? method : o->method};
+    if (strcmp(other.method, "gnn_explainer") != 0)
+        return gnn_explain(why, s->model, s->context, &s->inputs, node, &other);
     const gnn_explain_config_t config = {
-        .method = method ? method : o->method,
+        .method = other.method,
         .epochs = o->masks,
         .lr = (gnn_real_t)o->mask_lr,
         .edge_size = o->mask_size > 0 ? (gnn_real_t)o->mask_size : GNN_ZERO,

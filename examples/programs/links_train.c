@@ -58,16 +58,16 @@ static int train(const options_t *o, gnn_context_t *context, gnn_source_t *sourc
     static const gnn_watch_t watches[] = {GNN_WATCH_METRIC, GNN_WATCH_METRIC, GNN_WATCH_LOSS,
                                           GNN_WATCH_NONE};
     gnn_train_result_t result;
-    const gnn_train_config_t config = {.epochs = o->epochs,
-                                       .patience = o->patience,
-                                       .optimizer.lr = (gnn_real_t)o->lr,
-                                       .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
-                                       .watch = watches[o->watch],
-                                       .metric = o->watch == WATCH_AP ? GNN_METRIC_AVERAGE_PRECISION
-                                                                      : GNN_METRIC_ROC_AUC,
-                                       .callback = watch,
-                                       .user = w,
-                                       .stop = &program_stopped};
+    const gnn_train_config_t config = {
+        .epochs = o->epochs,
+        .patience = watches[o->watch] == GNN_WATCH_NONE ? 0 : o->patience,
+        .optimizer.lr = (gnn_real_t)o->lr,
+        .optimizer.weight_decay = (gnn_real_t)o->weight_decay,
+        .watch = watches[o->watch],
+        .metric = o->watch == WATCH_AP ? GNN_METRIC_AVERAGE_PRECISION : GNN_METRIC_ROC_AUC,
+        .callback = watch,
+        .user = w,
+        .stop = &program_stopped};
     int rc = gnn_train_batches(model, context, source, &config, &result);
     if (w->terminal)
         fprintf(stderr, "\r\033[K");

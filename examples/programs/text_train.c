@@ -134,7 +134,7 @@ static int run(gnn_model_t *model, gnn_context_t *context, watcher_t *w, const t
         .user = w,
         .stop = &program_stopped,
         .checkpoint = t->checkpoint,
-        .checkpoint_every = 1,
+        .checkpoint_every = t->checkpoint ? 1 : 0,
         .resume = t->resume ? GNN_ON : GNN_OFF};
     return gnn_train_batches(model, context, &source, &how, result);
 }

@@ -308,6 +308,8 @@ static int check(const translate_t *o)
         fprintf(stderr, "--output: has no effect without --test-source\n");
     else if (!translates && options_gave("beams"))
         fprintf(stderr, "--beams: has no effect without --input, --sentence or --test-source\n");
+    else if (o->beams == 1 && options_gave("length-penalty"))
+        fprintf(stderr, "--length-penalty: has no effect with --beams 1\n");
     else if (!tests && !o->input && options_gave("at-once"))
         fprintf(stderr, "--at-once: has no effect without --input or --test-source\n");
     else

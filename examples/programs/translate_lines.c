@@ -106,6 +106,14 @@ static int make_reading(reading_t *r, const translator_t *t, const gnn_sequences
     return GNN_OK;
 }
 
+/* 0, which is the default, where it is not given: greedy decoding reads none. */
+static gnn_real_t penalty(const translate_t *o)
+{
+    if (!options_gave("length-penalty"))
+        return 0;
+    return o->length_penalty > 0 ? (gnn_real_t)o->length_penalty : GNN_ZERO;
+}
+
 /* A KV cache after the encoder has run; each translation starts with the begin token. */
 static int write_batch(const translator_t *t, gnn_context_t *context, const translate_t *o,
                        const reading_t *r, const gnn_sequences_t *s, gnn_written_t **written)
@@ -123,7 +131,7 @@ static int write_batch(const translator_t *t, gnn_context_t *context, const tran
                                  .max_length = t->max_length};
     const gnn_generation_t how = {.length = 2 * r->longest + 10,
                                   .beams = o->beams,
-                                  .length_penalty = (gnn_real_t)o->length_penalty,
+                                  .length_penalty = penalty(o),
                                   .end = &end,
                                   .n_end = 1,
                                   .never = &begin,
@@ -138,10 +146,9 @@ static int write_published(const translator_t *t, gnn_context_t *context, const 
                            int64_t count, const char *const *source, gnn_written_t **written)
 {
     const gnn_writer_t writer = {.pretrained = t->pretrained};
-    const gnn_generation_t how = {
-        .beams = options_gave("beams") ? o->beams : 0,
-        .length_penalty = options_gave("length-penalty") ? (gnn_real_t)o->length_penalty : 0,
-        .temperature = options_gave("beams") ? GNN_ZERO : 0};
+    const gnn_generation_t how = {.beams = options_gave("beams") ? o->beams : 0,
+                                  .length_penalty = penalty(o),
+                                  .temperature = options_gave("beams") ? GNN_ZERO : 0};
     return gnn_generate_texts(&writer, context, &(gnn_texts_t){count, source, NULL}, &how, written);
 }
 

@@ -62,19 +62,30 @@ static int show_piece(void *user, int64_t text, const char *piece, int64_t bytes
     return 0;
 }
 
+/* A folder's setting applies unless the option is given; --top-k 0 is all tokens. */
+static gnn_generation_t settings(const write_t *o)
+{
+    gnn_generation_t how = {.length = o->length, .temperature = GNN_ZERO, .samples = o->samples};
+    if (o->temperature > 0) {
+        how.temperature = (gnn_real_t)o->temperature;
+        how.seed = (uint64_t)o->train.seed;
+        if (options_gave("top-k"))
+            how.top_k = o->top_k > 0 ? o->top_k : INT64_MAX;
+        if (options_gave("top-p"))
+            how.top_p = o->top_p > 0 ? (gnn_real_t)o->top_p : GNN_ZERO;
+    }
+    if (!o->json) {
+        how.on_text = show_piece;
+        how.user = (void *)o;
+    }
+    return how;
+}
+
 static int go_on(const write_run_t *r, const write_t *o)
 {
     const gnn_writer_t writer = {
         .pretrained = r->pretrained, .model = r->own.model, .tokenizer = r->own.tokenizer};
-    const gnn_generation_t how = {.length = o->length,
-                                  .temperature =
-                                      o->temperature > 0 ? (gnn_real_t)o->temperature : GNN_ZERO,
-                                  .top_k = o->top_k,
-                                  .top_p = o->top_p > 0 ? (gnn_real_t)o->top_p : GNN_ZERO,
-                                  .seed = (uint64_t)o->train.seed,
-                                  .samples = o->samples,
-                                  .on_text = o->json ? NULL : show_piece,
-                                  .user = (void *)o};
+    const gnn_generation_t how = settings(o);
     gnn_written_t *written;
     int64_t tokens = 0;
     const double start = text_seconds();
@@ -161,10 +172,15 @@ static int idle(const write_t *o)
                {"top-p", "with --length 0"},
                {"top-k", "with --temperature 0"},
                {"top-p", "with --temperature 0"},
+               {"seed", "without training and sampling"},
                {"window", "without --data, with --load"},
                {"validation-share", "without --data, with --load"}};
-    for (int k = 0; k < 9; k++) {
-        const int off = k < 5 ? o->length == 0 : k < 7 ? o->temperature == 0 : o->load && !o->data;
+    const int silent = o->length == 0, greedy = o->temperature == 0;
+    for (int k = 0; k < 10; k++) {
+        const int off = k < 5   ? silent
+                        : k < 7 ? greedy
+                        : k < 8 ? (o->load || o->pretrained) && (silent || greedy)
+                                : o->load && !o->data;
         if (off && options_gave(all[k].name)) {
             fprintf(stderr, "--%s: has no effect %s\n", all[k].name, all[k].why);
             return 1;
@@ -202,8 +218,12 @@ static int read_options(write_t *o, int argc, char **argv, int *status)
         WHOLE("length", &o->length, "tokens to generate; 0: none", 0, 1000000),
         WHOLE("samples", &o->samples, "texts", 1, 100000),
         REAL("temperature", &o->temperature, "0: greedy", 0, 100),
-        WHOLE("top-k", &o->top_k, "samples from the N most probable tokens; 0: all [0]", 0, 1e9),
-        REAL("top-p", &o->top_p, "nucleus sampling: cumulative probability", 0, 1),
+        WHOLE("top-k", &o->top_k,
+              "samples from the N most probable tokens; 0: all [0, with --model what the folder "
+              "says]",
+              0, 1e9),
+        REAL("top-p", &o->top_p,
+             "nucleus sampling: cumulative probability [1, with --model what the folder says]", 0, 1),
         FLAG("json", &o->json, "results as one JSON object on standard output")};
     const program_t program = {
         .name = "write",
@@ -233,7 +253,6 @@ int write_main(int argc, char **argv)
                  .samples = 1,
                  .validation_share = 0.1,
                  .temperature = 0.8,
-                 .top_p = 1,
                  .train = {.epochs = 8, .tokens = 512, .lr = 0.003, .warmup = 20, .seed = 1}};
     write_run_t r = {.context = NULL};
     int status;

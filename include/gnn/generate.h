@@ -24,43 +24,49 @@ extern "C" {
 
 /** The model of a generation: a pretrained one, or one of your own. */
 typedef struct gnn_writer {
-    const gnn_pretrained_t *pretrained; /**< if set, the other fields are not read */
+    const gnn_pretrained_t *pretrained; /**< if set, the other fields must be 0 */
     /** its last step computes one row of logits per token, for the next token */
     const gnn_model_t *model;
     const char *ids;       /**< name of its input of token ids ["ids"] */
     const char *positions; /**< name of its input of positions 0, 1, ...; NULL: none */
-    /** windows, and fixed inputs with one segment per prompt (an encoder's output); NULL: none */
+    /** windows, and fixed inputs with one segment per prompt (an encoder's output); its segments
+     * and capacity must be 0, as the prompts give them. NULL: none */
     const gnn_state_config_t *state;
     const gnn_tokenizer_t *tokenizer; /**< NULL: token ids only, no texts */
     int64_t max_length;               /**< maximum tokens of a sequence [unlimited] */
 } gnn_writer_t;
 
 /** Settings of a generation. Zero means the value in generation_config.json of a pretrained model's
- * folder, else the default in brackets. */
+ * folder, else the default in brackets.
+ *
+ * A generation is a beam search with `beams` above 1, sampling with a `temperature` above 0, else
+ * greedy. Settings that this way does not read are an error where the caller sets them; those of a
+ * folder are passed over, as in the package transformers. */
 typedef struct gnn_generation {
     int64_t length; /**< maximum new tokens per text [128]; limited by the model's maximum length */
 
     /** logits are divided by it; GNN_ZERO: greedy [0: by the folder's generation_config.json, else
-     * greedy] */
+     * greedy]. A positive one selects sampling where the folder names beams */
     gnn_real_t temperature;
-    int64_t top_k; /**< only the top_k most probable tokens are sampled [all] */
-    /** nucleus sampling: the smallest set of most probable tokens whose probabilities add up to it
-     * [1]. Holtzman et al. 2020 */
+    int64_t top_k; /**< sampling: of the top_k most probable tokens only [all] */
+    /** sampling: of the smallest set of most probable tokens whose probabilities add up to it [1].
+     * Holtzman et al. 2020 (nucleus) */
     gnn_real_t top_p;
     /** repetition penalty: logits of tokens that occur in the text are divided by it if positive,
      * multiplied if negative [1]. Keskar et al. 2019 */
     gnn_real_t repetition;
-    uint64_t seed;
+    uint64_t seed;   /**< sampling: key of all draws [0] */
     int64_t samples; /**< texts per prompt [1]; in beam search the best ones */
 
     int64_t beams; /**< width of the beam search [1: sampling or greedy] */
-    /** the score of a finished text is log p / tokens^length_penalty [1], as in the package
-     * transformers */
+    /** beam search: the score of a finished text is log p / tokens^length_penalty [1], as in the
+     * package transformers */
     gnn_real_t length_penalty;
     /** beam search ends with `beams` finished texts [off: when no better text is possible] */
     gnn_flag_t early_stopping;
 
-    const int32_t *end; /**< (n_end) tokens that end a text; NULL: those of the folder */
+    /** (n_end) tokens that end a text; NULL: those of the folder. With n_end = 0: none */
+    const int32_t *end;
     int64_t n_end;
     /** (n_never) tokens that are never generated, in addition to the folder's */
     const int32_t *never;
@@ -71,10 +77,10 @@ typedef struct gnn_generation {
 
     /** Called with each new piece of text `text`, in whole characters. A suffix that may still
      * become one of `stop` is held back. Beam search calls it with whole texts at its end. Non-zero
-     * ends all texts. This and the next may be NULL. */
+     * ends all texts. Needs a tokenizer. This and the next may be NULL. */
     int (*on_text)(void *user, int64_t text, const char *piece, int64_t bytes);
     int (*on_token)(void *user, int64_t text, int32_t id); /**< the same per token */
-    void *user;
+    void *user; /**< first argument of both; must be NULL without them */
 } gnn_generation_t;
 
 /** The reason for which a text ended. */
@@ -106,8 +112,8 @@ typedef struct gnn_written {
  *                      of the pretrained model's folder. Read during this call only
  * @param[in]  how      NULL: all defaults
  * @param[out] written  the caller's, for gnn_written_free; NULL after an error
- * @return GNN_OK; GNN_EINVALID: a setting is out of its range, or a prompt is empty and there is no
- *         start token; GNN_ESHAPE: a prompt has the model's maximum length already;
+ * @return GNN_OK; GNN_EINVALID: a setting is out of its range or not read, or a prompt is empty and
+ *         there is no start token; GNN_ESHAPE: a prompt has the model's maximum length already;
  *         GNN_EUNSUPPORTED: the model has no logits, or cannot decode incrementally; GNN_ENUMERIC:
  *         a logit is NaN; GNN_EMEMORY; else as gnn_pretrained_state and gnn_model_advance
  *
@@ -132,6 +138,10 @@ GNN_API void gnn_written_free(gnn_written_t *written);
 
 /* ---- single tokens, for loops of your own ---- */
 
+/* They read `temperature`, `top_k`, `top_p`, `repetition`, `never` and `seed`; settings of a beam
+ * search are refused, those of whole texts (length, samples, end, stop, on_text, on_token) are for
+ * the loop. */
+
 /**
  * The distribution of the next token: `never` and repetition penalty, then temperature, top_k and
  * top_p in this order, as in the package transformers. With temperature 0 one token has probability
@@ -142,7 +152,8 @@ GNN_API void gnn_written_free(gnn_written_t *written);
  * @param[in]  history        (n_history) tokens of the text so far; may be NULL
  * @param[in]  n_history      count of these tokens
  * @param[out] probabilities  (n), caller's; overwritten; they add up to 1
- * @return GNN_OK; GNN_EINVALID; GNN_ENUMERIC: a logit is NaN, or none is finite; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID: a setting is out of its range or not read; GNN_ENUMERIC: a logit is
+ *         NaN, or none is finite; GNN_EMEMORY
  *
  * Cost: O(n), plus O(k log n) for k remaining tokens.
  */

@@ -41,9 +41,10 @@ typedef struct gnn_partition_config {
      * node weights, both in O(nodes) memory. With `part_of`: NULL ["metis"] */
     const char *method;
     gnn_ints_t part_of; /**< (nodes) the part of each node, from 0; no array: by `method` */
-    int64_t node_cost;  /**< weight of a node: its in-degree plus this [16] */
-    int64_t split;      /**< split whose training nodes are balanced and counted */
-    uint64_t seed;      /**< of "metis" and "hash" */
+    /** of "metis" and "range": weight of a node: its in-degree plus this [16] */
+    int64_t node_cost;
+    int64_t split; /**< split whose training nodes are balanced and counted */
+    uint64_t seed; /**< of "metis" and "hash" */
 } gnn_partition_config_t;
 
 /**

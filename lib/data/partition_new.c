@@ -1,4 +1,5 @@
 /* Partitions of a set's nodes: a part for each node, borders at slices, sizes of the exchanges. */
+#include <lib/base/settings.h>
 #include <lib/data/partition.h>
 
 #include <graphs/sample/sample.h>
@@ -126,6 +127,20 @@ static int find_method(const gnn_partition_config_t *config, int *method)
         if (strcmp(name, methods[*method].name) == 0)
             return GNN_OK;
     return gnn__unknown_name("method of partition", name, named_at);
+}
+
+static int check_unread(const gnn_partition_config_t *c, int method)
+{
+    enum { METIS = 1, HASH = 2, RANGE = 4 }; /* bits of `methods` */
+    const gnn__setting_use_t uses[] = {{"node_cost", c->node_cost != 0, METIS | RANGE},
+                                       {"seed", c->seed != 0, METIS | HASH}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, 1u << method);
+    if (!unread)
+        return GNN_OK;
+    return method == GIVEN
+               ? gnn__error(GNN_EINVALID, "partition: given parts (part_of) read no %s", unread)
+               : gnn__error(GNN_EINVALID, "partition: method \"%s\" reads no %s",
+                            methods[method].name, unread);
 }
 
 /* ---- borders at slices ---- */
@@ -314,7 +329,8 @@ static int check(maker_t *m, int *method)
                           (long long)gnn_data_splits(m->data) - 1, (long long)c->split);
     if (c->part_of.data)
         GNN_TRY(gnn__ints_check("part_of", c->part_of, m->n));
-    return find_method(c, method);
+    GNN_TRY(find_method(c, method));
+    return check_unread(c, *method);
 }
 
 static int make(gnn_partition_t *p, maker_t *m)

@@ -75,6 +75,11 @@ static int check_rule(const gnn_split_rule_t *r)
             GNN_EINVALID,
             ".train_share = %g and .validation_share = %g, expected at least 0 each and a sum of at most 1",
             r->train_share, r->validation_share);
+    if ((r->train_share > 0 && r->train_each > 0) ||
+        (r->validation_share > 0 && r->validation_each > 0))
+        return gnn__error(GNN_EINVALID, "%s_each and .%s_share are both given, expected one of them",
+                          r->train_share > 0 && r->train_each > 0 ? ".train" : ".validation",
+                          r->train_share > 0 && r->train_each > 0 ? "train" : "validation");
     return GNN_OK;
 }
 
@@ -83,12 +88,11 @@ static void set_quotas(draw_t *d, const gnn_split_rule_t *r)
 {
     for (int64_t c = 0; c < d->classes; c++) {
         const int64_t half = (d->count[c] + 1) / 2;
-        const int64_t train = r->train_share > 1e-30
-                                  ? (int64_t)(r->train_share * (double)d->count[c])
-                                  : gnn__min(r->train_each, half);
+        const int64_t train = r->train_share > 0 ? (int64_t)(r->train_share * (double)d->count[c])
+                                                 : gnn__min(r->train_each, half);
         const int64_t rest = d->count[c] - train;
         d->left[0][c] = train;
-        d->left[1][c] = r->validation_share > 1e-30
+        d->left[1][c] = r->validation_share > 0
                             ? gnn__min((int64_t)(r->validation_share * (double)d->count[c]), rest)
                             : gnn__min(r->validation_each, (rest + 1) / 2);
     }

@@ -1,5 +1,6 @@
 /* Explains a row of a model's output: checks settings, runs the method, maps the result to the
  * caller's ids. */
+#include <lib/base/settings.h>
 #include <lib/explain/explain.h>
 
 #include <math.h>
@@ -58,6 +59,30 @@ static int check_count(const char *name, int64_t *value, int64_t initial)
     if (*value < 1 || *value > MOST)
         return gnn__error(GNN_EINVALID, "explanation: %s: expected 1 to %d, got %lld", name, MOST,
                           (long long)*value);
+    return GNN_OK;
+}
+
+static int check_unread(const gnn_explain_config_t *c, const gnn__explainer_t *explainer,
+                        const char *method)
+{
+    enum { MASKS = 1, PATH = 2 };
+    const unsigned reads = (explainer->masks ? MASKS : 0) | (explainer->path ? PATH : 0);
+    const gnn__setting_use_t uses[] = {{"features", c->features != GNN_EXPLAIN_EACH, MASKS},
+                                       {"epochs", c->epochs != 0, MASKS},
+                                       {"lr", c->lr != 0, MASKS},
+                                       {"edge_size", c->edge_size != 0, MASKS},
+                                       {"edge_entropy", c->edge_entropy != 0, MASKS},
+                                       {"feature_size", c->feature_size != 0, MASKS},
+                                       {"feature_entropy", c->feature_entropy != 0, MASKS},
+                                       {"steps", c->steps != 0, PATH},
+                                       {"seed", c->seed != 0, MASKS}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, reads);
+    if (unread)
+        return gnn__error(GNN_EINVALID, "explanation: method \"%s\" reads no %s", method, unread);
+    if (c->features == GNN_EXPLAIN_NONE && (c->feature_size != 0 || c->feature_entropy != 0))
+        return gnn__error(GNN_EINVALID,
+                          "explanation: feature_size and feature_entropy are given, but no mask of "
+                          "features (features = GNN_EXPLAIN_NONE)");
     return GNN_OK;
 }
 
@@ -140,8 +165,9 @@ static int explain(gnn__explaining_t *e, const gnn_model_t *model, gnn_context_t
                    const gnn_model_inputs_t *inputs)
 {
     const gnn__explainer_t *explainer = NULL;
-    GNN_TRY(resolve(&e->config));
     GNN_TRY(find_method(e, &explainer));
+    GNN_TRY(check_unread(&e->config, explainer, e->found->method));
+    GNN_TRY(resolve(&e->config));
     const gnn__probe_config_t how = {e->found->row, e->config.input, e->config.slot,
                                      explainer->gradients};
     GNN_TRY(gnn__probe_open(&e->probe, model, context, inputs, &how));

@@ -19,6 +19,8 @@ typedef struct gnn__explainer {
     bool gradients;   /* runs backward */
     bool columns;     /* features have one importance per column */
     bool no_features; /* edges only */
+    bool masks;       /* learns masks: reads their settings */
+    bool path;        /* reads the count of steps */
     int (*run)(gnn__explaining_t *e);
 } gnn__explainer_t;
 

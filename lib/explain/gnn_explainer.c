@@ -160,4 +160,4 @@ done:
     return rc;
 }
 
-const gnn__explainer_t gnn__explainer_gnn_explainer = {.gradients = true, .run = run};
+const gnn__explainer_t gnn__explainer_gnn_explainer = {.gradients = true, .masks = true, .run = run};

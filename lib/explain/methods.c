@@ -78,8 +78,8 @@ static int integrated_gradients_run(gnn__explaining_t *e)
     return integrate(e, true, &f->value_without_edges);
 }
 
-const gnn__explainer_t gnn__explainer_integrated_gradients = {.gradients = true,
-                                                              .run = integrated_gradients_run};
+const gnn__explainer_t gnn__explainer_integrated_gradients = {
+    .gradients = true, .path = true, .run = integrated_gradients_run};
 
 /* ---- occlusion ---- */
 

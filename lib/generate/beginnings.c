@@ -1,4 +1,5 @@
 /* Prefill: the KV cache of the prompts, and the logits of their next tokens. */
+#include <lib/base/settings.h>
 #include <lib/generate/generate.h>
 
 #include <lib/ops/support.h>
@@ -15,12 +16,32 @@ static int64_t given(const gnn__author_t *a, const gnn_sequences_t *prompts, int
     return lengths ? lengths[k] : 0;
 }
 
+/* Fields of the prompts that the model does not read. An encoder-decoder's are checked with its
+ * batch. */
+static int check_unread(const gnn__author_t *a, const gnn_sequences_t *s)
+{
+    enum { TOKENS = 1, ENCODER = 2 };
+    const gnn__setting_use_t uses[] = {{"types", s->types, ENCODER},
+                                       {"decoder_lengths", s->decoder_lengths, ENCODER},
+                                       {"decoder_ids", s->decoder_ids, ENCODER},
+                                       {"pixels", s->pixels, ENCODER},
+                                       {"features", s->features, ENCODER},
+                                       {"height", s->height != 0, ENCODER},
+                                       {"width", s->width != 0, ENCODER}};
+    const char *unread =
+        gnn__unread_setting(uses, sizeof uses / sizeof *uses, a->reads ? ENCODER : TOKENS);
+    return unread
+               ? gnn__error(GNN_EINVALID, "prompts: a model without an encoder reads no .%s", unread)
+               : GNN_OK;
+}
+
 static int check_prompts(const gnn__author_t *a, const gnn_sequences_t *prompts)
 {
     const int32_t *ids = a->reads ? prompts->decoder_ids : prompts->ids;
     if (prompts->count < 1 || prompts->count > INT32_MAX)
         return gnn__error(GNN_EINVALID, "%lld prompts, expected 1 to %d", (long long)prompts->count,
                           INT32_MAX);
+    GNN_TRY(check_unread(a, prompts));
     for (int64_t k = 0; k < prompts->count; k++) {
         const int64_t n = given(a, prompts, k);
         if (n < 0 || (n > 0 && !ids))

@@ -1,4 +1,5 @@
 /* The choice of the next token: filters, probabilities, sampling. */
+#include <lib/base/settings.h>
 #include <lib/generate/generate.h>
 
 #include <math.h>
@@ -32,6 +33,36 @@ int gnn__generation_check(const gnn_generation_t *how)
                           (long long)how->top_k, (long long)how->n_never,
                           how->n_never > 0 && !how->never ? "; .never is NULL" : "");
     return GNN_OK;
+}
+
+/* ---- settings that only some ways of generation read ---- */
+
+enum { GREEDY = 1, SAMPLING = 2, BEAMS = 4 };
+
+int gnn__generation_check_unread(const gnn_generation_t *how, const gnn_generation_t *set)
+{
+    const bool draws = gnn__setting(how->temperature, 0) > 0;
+    const unsigned way = how->beams > 1 ? BEAMS : draws ? SAMPLING : GREEDY;
+    const gnn__setting_use_t uses[] = {
+        {"temperature", gnn__setting(set->temperature, 0) > 0, SAMPLING},
+        {"top_k", set->top_k != 0, SAMPLING},
+        {"top_p", set->top_p != 0, SAMPLING},
+        {"seed", set->seed != 0, SAMPLING},
+        {"length_penalty", set->length_penalty != 0, BEAMS},
+        {"early_stopping", set->early_stopping != GNN_FLAG_DEFAULT, BEAMS},
+        {"stop", set->n_stop > 0, GREEDY | SAMPLING}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, way);
+    if (!unread)
+        return GNN_OK;
+    if (way == BEAMS)
+        return gnn__error(GNN_EINVALID,
+                          "a beam search (%lld beams) reads no .%s; .beams = 1 turns it off",
+                          (long long)how->beams, unread);
+    return gnn__error(GNN_EINVALID, "%s reads no .%s; %s", draws ? "sampling" : "greedy decoding",
+                      unread,
+                      strcmp(unread, "length_penalty") == 0 || strcmp(unread, "early_stopping") == 0
+                          ? ".beams above 1 selects a beam search"
+                          : ".temperature above 0 selects sampling");
 }
 
 /* ---- scores ---- */
@@ -216,6 +247,12 @@ int gnn__choose(gnn__choice_t *c, const gnn_generation_t *how, int64_t text, int
 static int check(const gnn_generation_t *how, const int32_t *history, int64_t n, int64_t n_history)
 {
     GNN_TRY(gnn__generation_check(how));
+    GNN_TRY(gnn__check_flag(how->early_stopping, ".early_stopping"));
+    if (how->beams < 0 || how->beams > 1)
+        return gnn__error(GNN_EINVALID,
+                          ".beams = %lld, expected 0 or 1: a beam search chooses whole texts",
+                          (long long)how->beams);
+    GNN_TRY(gnn__generation_check_unread(how, how));
     if (n < 1 || n > INT32_MAX || n_history < 0 || (n_history > 0 && !history))
         return gnn__error(
             GNN_EINVALID,

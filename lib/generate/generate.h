@@ -20,6 +20,9 @@ int gnn__choice_new(gnn__choice_t *choice, int64_t n);
 void gnn__choice_free(gnn__choice_t *choice);
 /* Checks that the settings of the choice are in their ranges. */
 int gnn__generation_check(const gnn_generation_t *how);
+/* Refuses settings that the way of generation that `how` selects does not read. `set` has those
+ * that the caller has set; `how` has defaults of a folder, too. */
+int gnn__generation_check_unread(const gnn_generation_t *how, const gnn_generation_t *set);
 /* Logits, or log-probabilities, after repetition penalty and `never`. */
 int gnn__choice_scores(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
                        bool as_logarithms, const int32_t *history, int64_t n_history);

@@ -61,15 +61,20 @@ static gnn_real_t setting_of(double x)
     return x == 0 ? GNN_ZERO : (gnn_real_t)x;
 }
 
-/* The folder's sampling settings, if the caller sets neither temperature nor beams. */
+/* The folder's sampling settings, where the folder or the caller's temperature selects sampling. */
 static void take_sampling(gnn_generation_t *h, const json_t *config)
 {
-    enum { LIKELIEST = 50 }; /* defaults of transformers */
-    if (h->temperature != 0 || h->beams > 1 || !json_is_true(json_object_get(config, "do_sample")))
+    enum { LIKELIEST = 50 }; /* default of transformers */
+    const bool folder_samples =
+        h->temperature == 0 && h->beams <= 1 && json_is_true(json_object_get(config, "do_sample"));
+    if (folder_samples)
+        h->temperature = (gnn_real_t)number_of(config, "temperature", 1);
+    if (h->beams > 1 || gnn__setting(h->temperature, 0) <= 0)
         return;
-    h->temperature = (gnn_real_t)number_of(config, "temperature", 1);
-    h->top_k = h->top_k ? h->top_k : (int64_t)number_of(config, "top_k", LIKELIEST);
-    h->top_p = h->top_p != 0 ? h->top_p : setting_of(number_of(config, "top_p", 1));
+    if (h->top_k == 0)
+        h->top_k = (int64_t)number_of(config, "top_k", folder_samples ? LIKELIEST : 0);
+    if (h->top_p == 0)
+        h->top_p = setting_of(number_of(config, "top_p", 1));
 }
 
 /* Defaults of counts of tokens, texts and beams. */
@@ -80,7 +85,7 @@ static void take_sizes(gnn__author_t *a, const json_t *config)
         h->length = (int64_t)number_of(config, "max_new_tokens", 0);
         a->whole = h->length ? 0 : (int64_t)number_of(config, "max_length", 0);
     }
-    if (h->beams == 0 && gnn__setting(h->temperature, 0) == 0 && h->top_k == 0 && h->n_stop == 0)
+    if (h->beams == 0 && gnn__setting(h->temperature, 0) == 0)
         h->beams = (int64_t)number_of(config, "num_beams", 0);
     if (h->samples == 0)
         h->samples = (int64_t)number_of(config, "num_return_sequences", 0);
@@ -143,6 +148,10 @@ static int check(const gnn_generation_t *h)
 {
     GNN_TRY(gnn__generation_check(h));
     GNN_TRY(gnn__check_flag(h->early_stopping, ".early_stopping"));
+    if (h->n_end > 0 && !h->end)
+        return gnn__error(GNN_EINVALID, ".n_end = %lld, but .end is NULL", (long long)h->n_end);
+    if (h->user && !h->on_text && !h->on_token)
+        return gnn__error(GNN_EINVALID, ".user is given without .on_text and .on_token, its readers");
     if (h->length < 0 || h->samples < 0 || h->beams < 0 || h->n_end < 0 || h->n_stop < 0)
         return gnn__error(
             GNN_EINVALID,
@@ -153,11 +162,35 @@ static int check(const gnn_generation_t *h)
         if (!h->stop || !h->stop[k] || !*h->stop[k])
             return gnn__error(GNN_EINVALID, ".stop[%lld] is NULL or \"\", expected text",
                               (long long)k);
-    if (h->beams > 1 && (h->n_stop > 0 || gnn__setting(h->temperature, 0) > 0 || h->top_k > 0))
-        return gnn__error(GNN_EUNSUPPORTED, "a beam search takes no .stop, .temperature and .top_k");
     if (h->beams > 1 && h->samples > h->beams)
         return gnn__error(GNN_EINVALID, ".samples = %lld, expected at most .beams = %lld",
                           (long long)h->samples, (long long)h->beams);
+    return GNN_OK;
+}
+
+/* Fields of the writer that its model does not read. */
+static int check_writer(const gnn_writer_t *w)
+{
+    enum { FOLDER = 1, OWN = 2 };
+    const gnn_state_config_t *state = w->state;
+    const gnn__setting_use_t uses[] = {
+        {"model", w->model, OWN},         {"ids", w->ids, OWN},
+        {"positions", w->positions, OWN}, {"state", state, OWN},
+        {"tokenizer", w->tokenizer, OWN}, {"max_length", w->max_length != 0, OWN}};
+    const char *unread =
+        gnn__unread_setting(uses, sizeof uses / sizeof *uses, w->pretrained ? FOLDER : OWN);
+    if (!w->pretrained && !w->model)
+        return gnn__error(GNN_EINVALID, "the writer has neither .pretrained nor .model");
+    if (unread)
+        return gnn__error(GNN_EINVALID, "a writer with .pretrained reads no .%s", unread);
+    if (w->max_length < 0)
+        return gnn__error(GNN_EINVALID, "the writer's .max_length = %lld, expected at least 0",
+                          (long long)w->max_length);
+    if (state && (state->segments != 0 || state->capacity != 0))
+        return gnn__error(GNN_EINVALID,
+                          "the writer's .state has .segments = %lld and .capacity = %lld, expected 0: "
+                          "they are those of the prompts",
+                          (long long)state->segments, (long long)state->capacity);
     return GNN_OK;
 }
 
@@ -176,8 +209,7 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
     *author = (gnn__author_t){.writer = writer, .how = *how, .start = -1, .last = -1};
     author->constraints.forced_first = -1;
     GNN_TRY(check(how));
-    if (!writer->pretrained && !writer->model)
-        return gnn__error(GNN_EINVALID, "the writer has neither .pretrained nor .model");
+    GNN_TRY(check_writer(writer));
     if (writer->pretrained) {
         GNN_TRY(take_folder(author, writer->pretrained, how));
     } else {
@@ -186,12 +218,14 @@ int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn
         author->max_length = writer->max_length;
     }
     GNN_TRY(check(&author->how));
+    GNN_TRY(gnn__generation_check_unread(&author->how, how));
     fill_in(&author->how);
     author->words = gnn_model_width(author->model, gnn_model_step_count(author->model) - 1);
     if (author->words < 1)
         return gnn__error(GNN_EUNSUPPORTED, "the width of the model's last step is not known");
-    if (how->n_stop > 0 && !author->tokenizer)
-        return gnn__error(GNN_EINVALID, ".stop is given, but the writer has no tokenizer");
+    if ((how->n_stop > 0 || how->on_text) && !author->tokenizer)
+        return gnn__error(GNN_EINVALID, ".%s is given, but the writer has no tokenizer",
+                          how->n_stop > 0 ? "stop" : "on_text");
     return GNN_OK;
 }
 

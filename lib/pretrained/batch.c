@@ -422,6 +422,9 @@ static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s
     if (gnn__pretrained_reads(b->of, "decoder_ids") && !s->decoder_lengths && s->count > 0)
         return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
                                         "decoder_lengths, which are not given");
+    if (!gnn__pretrained_reads(b->of, "decoder_ids") && (s->decoder_lengths || s->decoder_ids))
+        return gnn__error(GNN_EINVALID, "the model has no decoder of its own: it reads no %s",
+                          s->decoder_lengths ? "decoder_lengths" : "decoder_ids");
     if (gnn__pretrained_reads(b->of, "patches") != (s->pixels != NULL))
         return gnn__error(GNN_EINVALID, "the model reads %s",
                           s->pixels ? "tokens, no pixels" : "pixels, which are not given");

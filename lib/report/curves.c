@@ -51,6 +51,8 @@ static int check(const gnn_curves_t *chart, int64_t n_panels)
     if (n_panels < 1 || n_panels > PANELS_MOST)
         return gnn__error(GNN_EINVALID, "curves: n_panels: expected 1 to %d, got %lld", PANELS_MOST,
                           (long long)n_panels);
+    if (chart->mark_name && chart->mark == 0)
+        return gnn__error(GNN_EINVALID, "curves: mark_name is given, but mark is 0: none");
     if (!isfinite(chart->mark))
         return gnn__error(GNN_EINVALID, "curves: mark: expected a finite value, got %g", chart->mark);
     for (int64_t k = 0; k < chart->n_curves; k++) {

@@ -43,6 +43,11 @@ static int check(const gnn_scatter_t *plot)
     if (plot->points.cols != 2)
         return gnn__error(GNN_ESHAPE, "scatter: points must be n x 2, got %lld x %lld",
                           (long long)n, (long long)plot->points.cols);
+    if (!plot->classes && (plot->class_names || plot->n_classes != 0))
+        return gnn__error(GNN_EINVALID, "scatter: %s given, but classes is NULL",
+                          plot->class_names ? "class_names are" : "n_classes is");
+    if (plot->line_weight && plot->n_lines == 0)
+        return gnn__error(GNN_EINVALID, "scatter: line_weight is given, but n_lines is 0");
     if (plot->classes && plot->n_classes <= 0)
         return gnn__error(GNN_EINVALID, "scatter: classes: expected n_classes > 0, got %lld",
                           (long long)plot->n_classes);

@@ -109,6 +109,8 @@ static int resolve(gnn_packing_t *how, const gnn_corpus_t *corpus)
                           (long long)how->sentences, (long long)how->max_words, GNN__MAX_LINE);
     if (corpus->count > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "%lld sentences do not fit", (long long)corpus->count);
+    if (how->seed != 0 && how->shuffle != GNN_ON)
+        return gnn__error(GNN_EINVALID, "packs: .seed is read with .shuffle on only");
     return gnn__check_flag(how->shuffle, "packs: shuffle");
 }
 

@@ -216,6 +216,20 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 
 /* ---- opening ---- */
 
+static int check_unread(const gnn__link_source_t *b)
+{
+    enum { LINKS = 1, CLASSES = 2 };
+    const gnn_link_source_config_t *c = &b->config;
+    const gnn__setting_use_t uses[] = {{"drawn", c->drawn != 0, LINKS},
+                                       {"avoid_all", c->avoid_all != GNN_FLAG_DEFAULT, LINKS},
+                                       {"split", c->split != 0, CLASSES}};
+    const char *unread =
+        gnn__unread_setting(uses, sizeof uses / sizeof *uses, b->links ? LINKS : CLASSES);
+    return unread ? gnn__error(GNN_EINVALID, "batches of %s read no .%s",
+                               b->links ? "links" : "classes of edges", unread)
+                  : GNN_OK;
+}
+
 static int check_config(const gnn_link_source_config_t *c)
 {
     if (c->size < 0 || c->drawn < 0)
@@ -255,6 +269,7 @@ static int open_batches(gnn__link_source_t *b, const gnn_link_source_config_t *c
 {
     b->config = *config;
     GNN_TRY(check_config(&b->config));
+    GNN_TRY(check_unread(b));
     if (b->config.drawn == 0)
         b->config.drawn = 1;
     b->ordered = -1;

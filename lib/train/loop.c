@@ -485,6 +485,24 @@ static int check_schedule(const gnn_schedule_t *s)
     return GNN_OK;
 }
 
+/* Settings that are read together with another only. */
+static int check_unread(const gnn_train_config_t *c)
+{
+    enum { WATCHES = 1, CHECKPOINT = 2, CALLBACK = 4 };
+    const unsigned has = (c->watch != GNN_WATCH_NONE ? WATCHES : 0) |
+                         (c->checkpoint ? CHECKPOINT : 0) | (c->callback ? CALLBACK : 0);
+    static const char *const needs[] = {"a .watch other than GNN_WATCH_NONE", "a .checkpoint",
+                                        "a .callback"};
+    const gnn__setting_use_t uses[] = {{"patience", c->patience > 0, WATCHES},
+                                       {"checkpoint_every", c->checkpoint_every > 0, CHECKPOINT},
+                                       {"user", c->user, CALLBACK}};
+    for (size_t k = 0; k < sizeof uses / sizeof *uses; k++)
+        if (gnn__unread_setting(&uses[k], 1, has))
+            return gnn__error(GNN_EINVALID, "training: .%s is read with %s only", uses[k].name,
+                              needs[k]);
+    return GNN_OK;
+}
+
 static int resolve(loop_t *l, const gnn_train_config_t *config)
 {
     gnn_train_config_t *c = &l->config;
@@ -525,6 +543,7 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
                 (long long)c->patience);
         c->watch = GNN_WATCH_NONE;
     }
+    GNN_TRY(check_unread(config));
     return check_schedule(&c->schedule);
 }
 

@@ -18,7 +18,13 @@ static int check_alone(const gnn_train_config_t *c)
     else if (c->links ? c->class_weight != NULL || c->splits != NULL : c->sampling != NULL)
         other = c->links ? "class_weight and splits" : "sampling";
     else if (!c->links && c->loss != GNN_LOSS_CROSS_ENTROPY)
-        other = "a loss other than cross-entropy";
+        other = "loss other than cross-entropy";
+    else if (c->links && c->loss != GNN_LOSS_CROSS_ENTROPY && c->loss != GNN_LOSS_BINARY_CROSS_ENTROPY)
+        other = "loss other than binary cross-entropy";
+    else if (c->links && c->label_smoothing != 0)
+        other = "label_smoothing";
+    else if (c->links && c->split != 0)
+        other = "split: the links are split themselves";
     return other ? gnn__error(GNN_EUNSUPPORTED, "training on %s takes no %s", what, other) : GNN_OK;
 }
 

@@ -3,15 +3,14 @@
 #ifndef GNN_TESTS_FUZZ_H
 #define GNN_TESTS_FUZZ_H
 
+#include "fuzz_memory.h"
+
 #include <gnn/graph.h>
 #include <gnn/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -99,65 +98,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* A path that holds these bytes until the next call. */
 static inline const char *fuzz_path(const uint8_t *data, size_t size)
 {
-    static int fd = -1;
-    static char path[64];
-    if (fd < 0)
-        fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
-        abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return path;
+    return fuzz_memory_set(FUZZ_ROOT "input", data, size, true);
 }
 
-/* Does the file of this slot hold other bytes than when it was last written? Most inputs change one
- * file of a folder, and writing is what takes time. */
-static inline int fuzz_changed(const char *path, const uint8_t *data, size_t size)
-{
-    static struct {
-        char path[256];
-        uint64_t hash;
-    } files[32];
-    uint64_t hash = 14695981039346656037u + size;
-    size_t slot = 0;
-    for (size_t k = 0; k < size; k++)
-        hash = (hash ^ data[k]) * 1099511628211u;
-    while (slot < 31 && *files[slot].path && strcmp(files[slot].path, path) != 0)
-        slot++;
-    const int same = strcmp(files[slot].path, path) == 0 && files[slot].hash == hash;
-    snprintf(files[slot].path, sizeof files[slot].path, "%s", path);
-    files[slot].hash = hash;
-    return !same;
-}
-
-/* A file of this name in a folder of the process's own, which is removed by no one: it is in memory
- * where TMPDIR is. One of no bytes is not there. */
+/* A file of this name in a folder of its own. One of no bytes is not there. */
 static inline const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
-    static char folder[64], path[256];
-    if (!*folder) {
-        snprintf(folder, sizeof folder, "%s/gnn-fuzz-XXXXXX",
-                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-        if (!mkdtemp(folder))
-            abort();
-    }
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (!fuzz_changed(path, data, size))
-        return path;
-    if (size == 0) {
-        unlink(path);
-        return path;
-    }
-    FILE *file = fopen(path, "wb");
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); !file && slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-        file = fopen(path, "wb");
-    }
-    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
-        abort();
-    return path;
+    char path[128];
+    snprintf(path, sizeof path, FUZZ_ROOT "folder/%s", name);
+    return fuzz_memory_set(path, data, size, size > 0);
 }
 
 /* The bytes up to the next 1, which separates the files of one input; *data and *size become the

@@ -12,10 +12,15 @@ build=${2:-$root/build-fuzz}
 ninja -C "$build" libgnn.a libgnn-igraph.a
 # short stacks of allocations, little memory in quarantine, no statistics of features: speed
 export ASAN_OPTIONS="malloc_context_size=2:quarantine_size_mb=8${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+# functions that tests/fuzz/fuzz_memory.h serves
+wrap=
+for name in open64 stat64 lstat64 fstat64 pread64 mmap64 dup close opendir readdir64 closedir; do
+    wrap="$wrap -Wl,--wrap=$name"
+done
 [ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml gml csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer tokenizer_json merges pieces folder config keys index description model graph tape
 for target; do
     # shellcheck disable=SC2046
-    clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
+    clang -g -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $wrap -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn-igraph.a" "$build/libgnn.a" -o "$build/fuzz_$target" \
         $(sed -n 's/^Libs.private: //p' "$build/meson-private/gnn.pc") $(pkg-config --libs igraph) -fopenmp -lm
     mkdir -p "$build/corpus_$target"

@@ -212,6 +212,8 @@ measured() {
 expect "translate learns numbers" measured bleu 50 100 "$gnn" translate --epochs 2 --threads 1 --json --save numbers
 expect "and reads them again" measured bleu 0 100 "$gnn" translate --load numbers --threads 1 --json --beams 3 \
     --test-source one.txt --test-target one.txt
+expect "a penalty of no beams" said "--length-penalty: has no effect with --beams 1" 2 "$gnn" translate --load numbers --beams 1 --length-penalty 2 \
+    --test-source one.txt --test-target one.txt
 expect "a translation looked at" "$gnn" translate --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
 expect "with words on both axes" sh -c 'test -s last && for word in drei $(cat last); do grep -q ">$word</text>" cross.svg || exit 1; done'
 expect "and a page that ends" grep -q '^</html>' cross.html
@@ -226,6 +228,7 @@ expect "translates lines" "$gnn" translate --load numbers --threads 1 --input su
 expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
 expect "write learns a rhyme" measured nats_per_character 0 1 "$gnn" write --epochs 6 --threads 1 --json --save rhyme
 expect "which it did not know" measured nats_per_character 1.2 6 "$gnn" write --epochs 1 --threads 1 --json
+expect "a seed by which nothing is drawn" said "--seed: has no effect without training and sampling" 2 "$gnn" write --load rhyme --temperature 0 --seed 3
 expect "a saved model writes" "$gnn" write --load rhyme --length 20 --threads 1 --temperature 0
 printf 'A node hears a node and a node hears a word, a word hears a word and a word can be heard.\n' >rhyme.txt
 expect "and is measured as before" measured nats_per_character 0 1 "$gnn" write --load rhyme --data rhyme.txt --validation-share 0.9 --threads 1 --json

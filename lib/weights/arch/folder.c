@@ -173,22 +173,6 @@ static int take_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t
 
 /* ---- folders of other programs ---- */
 
-/* A file of the folder with this suffix; NULL if there is none. Release with gnn_free. */
-static int find_ending(char **name, const char *folder, const char *ending)
-{
-    *name = NULL;
-    DIR *open = opendir(folder);
-    int rc = GNN_OK;
-    for (struct dirent *entry; open && rc == GNN_OK && !*name && (entry = readdir(open)) != NULL;) {
-        const size_t length = strlen(entry->d_name), n = strlen(ending);
-        if (length >= n && strcmp(entry->d_name + length - n, ending) == 0)
-            rc = gnn__asprintf(name, "%s", entry->d_name);
-    }
-    if (open)
-        closedir(open);
-    return rc;
-}
-
 /* Unsupported formats of weights, and how to convert them in Python. FOLDER and OTHER are
  * placeholders of paths. */
 static const struct {
@@ -223,13 +207,39 @@ static const struct {
     {".ckpt", "a checkpoint of TensorFlow or Lightning",
      "the same model is mostly published with model.safetensors, too"}};
 
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), n = strlen(ending);
+    return length >= n && strcmp(name + length - n, ending) == 0;
+}
+
+/* The first entry of `others` that a file of the folder matches, and the name of the file, for
+ * gnn_free; NULL and the count of entries if there is none. */
+static int find_other(size_t *found, char **name, const char *folder)
+{
+    DIR *open = opendir(folder);
+    int rc = GNN_OK;
+    *name = NULL;
+    *found = sizeof others / sizeof *others;
+    for (struct dirent *entry; open && rc == GNN_OK && (entry = readdir(open)) != NULL;)
+        for (size_t k = 0; k < *found; k++)
+            if (ends_with(entry->d_name, others[k].ending)) {
+                gnn_free(*name);
+                *name = NULL;
+                *found = k;
+                rc = gnn__asprintf(name, "%s", entry->d_name);
+            }
+    if (open)
+        closedir(open);
+    return rc;
+}
+
 int gnn__folder_explain(const char *folder)
 {
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
-        char *name;
-        GNN_TRY(find_ending(&name, folder, others[k].ending));
-        if (!name)
-            continue;
+    char *name;
+    size_t k;
+    GNN_TRY(find_other(&k, &name, folder));
+    if (name) {
         gnn__set_message("there is no model.safetensors; %.80s holds %s. In Python: %s", name,
                          others[k].is, others[k].python);
         gnn_free(name);
