@@ -111,25 +111,15 @@ END_TEST
 
 /* ---- training ---- */
 
-static int tell(void *user, const gnn_progress_t *now)
-{
-    (void)user, (void)now;
-    return 0;
-}
-
 START_TEST(modes_of_training)
 {
-    int cookie = 0;
     const struct {
         const char *words;
         gnn_train_config_t refused, taken;
     } all[] = {{".patience is read with a .watch other than GNN_WATCH_NONE only",
                 {.watch = GNN_WATCH_NONE, .patience = 3},
                 {.watch = GNN_WATCH_LOSS, .patience = 3}},
-               {".checkpoint_every is read with a .checkpoint only", {.checkpoint_every = 2}, {0}},
-               {".user is read with a .callback only",
-                {.user = &cookie},
-                {.user = &cookie, .callback = tell}}};
+               {".checkpoint_every is read with a .checkpoint only", {.checkpoint_every = 2}, {0}}};
     gnn_context_t *context;
     gnn_model_t *model;
     gnn_data_t *data;

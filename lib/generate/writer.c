@@ -150,8 +150,6 @@ static int check(const gnn_generation_t *h)
     GNN_TRY(gnn__check_flag(h->early_stopping, ".early_stopping"));
     if (h->n_end > 0 && !h->end)
         return gnn__error(GNN_EINVALID, ".n_end = %lld, but .end is NULL", (long long)h->n_end);
-    if (h->user && !h->on_text && !h->on_token)
-        return gnn__error(GNN_EINVALID, ".user is given without .on_text and .on_token, its readers");
     if (h->length < 0 || h->samples < 0 || h->beams < 0 || h->n_end < 0 || h->n_stop < 0)
         return gnn__error(
             GNN_EINVALID,

@@ -488,14 +488,12 @@ static int check_schedule(const gnn_schedule_t *s)
 /* Settings that are read together with another only. */
 static int check_unread(const gnn_train_config_t *c)
 {
-    enum { WATCHES = 1, CHECKPOINT = 2, CALLBACK = 4 };
-    const unsigned has = (c->watch != GNN_WATCH_NONE ? WATCHES : 0) |
-                         (c->checkpoint ? CHECKPOINT : 0) | (c->callback ? CALLBACK : 0);
-    static const char *const needs[] = {"a .watch other than GNN_WATCH_NONE", "a .checkpoint",
-                                        "a .callback"};
+    enum { WATCHES = 1, CHECKPOINT = 2 };
+    const unsigned has =
+        (c->watch != GNN_WATCH_NONE ? WATCHES : 0) | (c->checkpoint ? CHECKPOINT : 0);
+    static const char *const needs[] = {"a .watch other than GNN_WATCH_NONE", "a .checkpoint"};
     const gnn__setting_use_t uses[] = {{"patience", c->patience > 0, WATCHES},
-                                       {"checkpoint_every", c->checkpoint_every > 0, CHECKPOINT},
-                                       {"user", c->user, CALLBACK}};
+                                       {"checkpoint_every", c->checkpoint_every > 0, CHECKPOINT}};
     for (size_t k = 0; k < sizeof uses / sizeof *uses; k++)
         if (gnn__unread_setting(&uses[k], 1, has))
             return gnn__error(GNN_EINVALID, "training: .%s is read with %s only", uses[k].name,
