@@ -1,6 +1,6 @@
 /* Terms added to scores in the kernels that support them: by distance in tiles on spans, row by row
- * on edges and for irregular distances, at every precision; by edge in the by-lane kernels. Checks
- * that the intended implementation ran. */
+ * on edges and for irregular distances, at every precision; by edge in the by-lane kernels; other
+ * weighers and priors in strips. Checks that the intended implementation ran. */
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
@@ -451,6 +451,58 @@ START_TEST(edge_keys_in_lanes)
 }
 END_TEST
 
+/* ---- strips ---- */
+
+/* Entries that meet whole rows of scores: weighers with a kernel and without, each without priors
+ * and with those of nodes, of positions, and of keys of either side. */
+static contract_case_t strip_case(size_t turn, gnn_graph_t *g)
+{
+    static const char *const weighers[] = {"sigmoid",   "best",     "top",   "softmax",
+                                           "sparsemax", "entmax15", "decay", "sigmoid"};
+    static const gnn_prior_use_t terms[] = {{&gnn_prior_place, {9}},
+                                            {&gnn_prior_decay, {0}},
+                                            {&gnn_prior_sender_keys, {7, GNN_BUCKET_CLIP_BACK}},
+                                            {&gnn_prior_sender_keys, {20, GNN_BUCKET_LOG, 40, 1}},
+                                            {&gnn_prior_slope, {0}},
+                                            {&gnn_prior_keys, {11}}};
+    contract_case_t c = contract_case_of("dot", g, "strips", test_seed() + 11 * turn);
+    const bool softmax = turn % 8 == 3, factors = turn % 8 == 6;
+    c.weigher = gnn_weigher_find(weighers[turn % 8]);
+    c.weigher_options[0] = turn % 8 == 1 ? 3 : turn % 8 == 2 ? 12 : turn % 8 == 7;
+    if (softmax || factors)
+        c.priors[0] = terms[factors ? 0 : turn / 8 % 3];
+    else if (turn / 8 % 3 > 0)
+        c.priors[0] = terms[turn / 3 % 6];
+    if (turn / 8 % 3 == 2)
+        c.priors[1] = (gnn_prior_use_t){turn % 2 ? &gnn_prior_sender : &gnn_prior_receiver, {0}};
+    if (turn % 5 == 1)
+        c.priors[2] = (gnn_prior_use_t){&gnn_prior_table, {9, GNN_BUCKET_LOG, 40}};
+    c.prior_query = c.priors[0].row == &gnn_prior_keys && turn % 2;
+    c.heads = 1 << turn % 4;
+    c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
+    c.value_heads = turn % 3 == 0 ? 1 : c.heads;
+    c.d_k = turn % 7 == 0 ? 64 : turn % 2 ? 16 : 5;
+    c.d_v = turn % 6 == 0 ? 64 : turn % 3 ? 7 : 16;
+    c.softcap = turn % 4 == 1 ? 0.8 : 0;
+    c.dropout = turn % 5 == 2 ? 0.3 : 0;
+    c.strided = turn % 7 == 0;
+    ck_ok(gnn_graph_prepare(g, &c.view));
+    return c;
+}
+
+START_TEST(weighers_and_priors_in_strips)
+{
+    static const int64_t sizes[] = {1, 7, 65, 130};
+    for (size_t turn = 0; turn < (test_small() ? 12 : 192); turn++) {
+        gnn_graph_t *g = prior_graph(turn % 3, sizes[turn / 3 % 4]);
+        const contract_case_t c = strip_case(turn, g);
+        check_way(&c, "[by_strip]");
+        gnn_graph_free(g);
+    }
+    contract_assert("weighers and priors in strips");
+}
+END_TEST
+
 TCase *contract_prior_tests(void)
 {
     TCase *t = tcase_create("priors");
@@ -465,6 +517,7 @@ TCase *contract_prior_tests(void)
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_absent_distances);
     tcase_add_test(t, distances_too_many_to_materialise);
+    tcase_add_test(t, weighers_and_priors_in_strips);
     tcase_add_test(t, edge_terms_in_lanes);
     tcase_add_test(t, edge_rows_in_lanes);
     tcase_add_test(t, edge_keys_in_lanes);

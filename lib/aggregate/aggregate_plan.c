@@ -322,6 +322,7 @@ static const gnn__strategy_t *const strategies[] = {
     &gnn__strategy_attention, /* attention by tiles and by rows */
     &gnn__strategy_aligned,   /* the same, on copies that it can read */
     &gnn__strategy_linear,    /* linear attention on spans */
+    &gnn__strategy_by_strip,  /* other weighers and priors on spans */
     &gnn__strategy_reference, /* everything */
 };
 

@@ -26,6 +26,8 @@ static const struct {
     {&gnn_prior_sender, GNN__PRIOR_SENDER},
     {&gnn_prior_decay, GNN__PRIOR_DECAY},
     {&gnn_prior_slope, GNN__PRIOR_SLOPE},
+    {&gnn_prior_place, GNN__PRIOR_PLACE},
+    {&gnn_prior_sender_keys, GNN__PRIOR_SENDER_KEYS},
 };
 
 static int kind_of(const void *entry)

@@ -34,14 +34,16 @@ typedef enum {
     GNN__WEIGHER_RATIO
 } gnn__weigher_kind_t;
 
-/* A prior that is a sum of a term of the receiver and one of the sender. */
+/* A prior; RECEIVER to SLOPE are sums of a term of the receiver and one of the sender. */
 typedef enum {
     GNN__PRIOR_OTHER,
     GNN__PRIOR_NONE,
     GNN__PRIOR_RECEIVER,
     GNN__PRIOR_SENDER,
     GNN__PRIOR_DECAY,
-    GNN__PRIOR_SLOPE
+    GNN__PRIOR_SLOPE,
+    GNN__PRIOR_PLACE,      /* a value per receiver and position of the sender */
+    GNN__PRIOR_SENDER_KEYS /* a key of the distance, which the sender's key multiplies */
 } gnn__prior_kind_t;
 
 typedef struct gnn__hints {
@@ -56,6 +58,11 @@ typedef struct gnn__hints {
 gnn__hints_t gnn__hints_of(const gnn_aggregate_t *how);
 /* The message is the sender's row itself. */
 bool gnn__message_is_sender(const gnn_message_t *message);
+
+/* Of the prior sender_keys: the row of its table for a distance, and the column where a head's d_k
+ * values begin. priors.c */
+int64_t gnn__sender_key_row(const gnn_aggregate_shape_t *shape, int64_t distance);
+int64_t gnn__sender_key_column(const gnn_aggregate_shape_t *shape, int64_t head);
 
 /* Of the message by_distance: the row of its table for a distance, and the column where a
  * value head's d_v values begin. messages.c */

@@ -1,6 +1,7 @@
 /* The priors: terms that the positions of a pair add to its score. One entry after another, in
  * groups that share their tables. */
 #include <lib/aggregate/buckets.h>
+#include <lib/aggregate/hints.h>
 #include <lib/base/base.h>
 
 /* ---- slope: a slope per head times the distance; slope_absolute: minus a slope times its absolute
@@ -207,6 +208,16 @@ static void sender_keys_score_grad(const gnn_aggregate_shape_t *shape, const gnn
 static size_t declare_queries(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
     return declare_by_bucket(shape, "queries", pieces);
+}
+
+int64_t gnn__sender_key_row(const gnn_aggregate_shape_t *shape, int64_t distance)
+{
+    return bucket_row(shape, distance);
+}
+
+int64_t gnn__sender_key_column(const gnn_aggregate_shape_t *shape, int64_t head)
+{
+    return bucket_column(shape, head);
 }
 
 const gnn_prior_t gnn_prior_sender_keys = {

@@ -35,7 +35,8 @@ typedef struct gnn__strategy {
 } gnn__strategy_t;
 
 extern const gnn__strategy_t gnn__strategy_sum, gnn__strategy_extreme, gnn__strategy_by_lane,
-    gnn__strategy_attention, gnn__strategy_aligned, gnn__strategy_linear, gnn__strategy_reference;
+    gnn__strategy_attention, gnn__strategy_aligned, gnn__strategy_linear, gnn__strategy_by_strip,
+    gnn__strategy_reference;
 
 static inline bool gnn__runs_over_ranks(const gnn__strategy_t *strategy, const gnn__plan_t *plan)
 {

@@ -1,6 +1,7 @@
 /* The weighers: from scores to weights. One entry after another: enter, settle, weight and its
  * derivative, the struct. */
-#include <lib/aggregate/tables.h>
+#include <lib/aggregate/weigher_rows.h>
+#include <lib/kernels/attention/by_strip/by_strip.h>
 #include <lib/kernels/simd/real_math.h>
 #include <math.h>
 
@@ -573,3 +574,113 @@ const gnn_weigher_t gnn_weigher_collision = {
     .weight = collision_weight,
     .weight_grad = collision_weight_grad,
 };
+
+/* ---- whole rows of scores ---- */
+
+/* By the functions of an entry, score after score. */
+static void enter_row(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                      gnn_real_t *state)
+{
+    const gnn_weigher_t *w = call->weigher;
+    bool again = w->enter != NULL;
+    memset(state, 0, sizeof *state * GNN_WEIGHER_STATE);
+    while (again) {
+        for (int64_t c = 0; c < n; c++)
+            w->enter(call->shape, call->head, state, s[c]);
+        again = w->again && w->again(call->shape, call->head, state);
+    }
+    if (w->settle)
+        w->settle(call->shape, call->head, state);
+}
+
+static void weigh_each(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                       gnn_real_t *state, gnn_real_t *w)
+{
+    enter_row(call, s, n, state);
+    for (int64_t c = 0; c < n; c++)
+        w[c] = call->weigher->weight(call->shape, call->head, state, s[c]);
+}
+
+static void grad_each(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                      const gnn_real_t *state, gnn_real_t *w, gnn_real_t *d)
+{
+    const gnn_weigher_t *weigher = call->weigher;
+    for (int64_t c = 0; weigher->weight_backward && c < n; c++)
+        w[c] = weigher->weight_backward(call->shape, call->head, state, s[c]);
+    const gnn_real_t delta = gnn__attention_strips()->dot(n, w, d);
+    for (int64_t c = 0; c < n; c++)
+        d[c] = weigher->weight_grad(call->shape, call->head, state, s[c], w[c], d[c], delta);
+}
+
+static void weigh_softmax(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                          gnn_real_t *state, gnn_real_t *w)
+{
+    (void)call;
+    gnn__attention_strips()->softmax(n, s, w, state);
+}
+
+static void grad_softmax(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                         const gnn_real_t *state, gnn_real_t *w, gnn_real_t *d)
+{
+    const gnn__attention_strips_t *kernels = gnn__attention_strips();
+    (void)call, (void)s, (void)state;
+    kernels->softmax_grad(n, w, kernels->dot(n, w, d), d);
+}
+
+static void weigh_sigmoid(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                          gnn_real_t *state, gnn_real_t *w)
+{
+    state[0] = (gnn_real_t)n;
+    sigmoid_settle(call->shape, call->head, state);
+    gnn__attention_strips()->sigmoid(n, state[0], s, w);
+}
+
+static void grad_sigmoid(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                         const gnn_real_t *state, gnn_real_t *w, gnn_real_t *d)
+{
+    (void)call, (void)s, (void)state;
+    gnn__attention_strips()->sigmoid_grad(n, w, d);
+}
+
+/* Softmax of all, then of the few that reach the last of the best; the others become 0. */
+static void weigh_best(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                       gnn_real_t *state, gnn_real_t *w)
+{
+    const largest_t largest = {state + BEST, state + COUNT, state + TIES,
+                               (int64_t)call->shape->options[0]};
+    memset(state, 0, sizeof *state * GNN_WEIGHER_STATE);
+    gnn__attention_strips()->softmax(n, s, w, state);
+    gnn_real_t last = -INFINITY;
+    for (int64_t c = 0; c < n; c++) {
+        if (s[c] < last)
+            continue;
+        hold(&largest, s[c]);
+        last = (int64_t)state[COUNT] == largest.most ? state[BEST + largest.most - 1] : last;
+    }
+    last = state[COUNT] > 0 ? state[BEST + (int64_t)state[COUNT] - 1] : INFINITY;
+    for (int64_t c = 0; c < n; c++)
+        w[c] = s[c] < last ? 0 : best_weight(call->shape, call->head, state, s[c]);
+}
+
+static void grad_best(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
+                      const gnn_real_t *state, gnn_real_t *w, gnn_real_t *d)
+{
+    gnn_real_t all[2];
+    (void)state;
+    weigh_softmax(call, s, n, all, w);
+    grad_softmax(call, s, n, all, w, d);
+}
+
+gnn__weigher_rows_t gnn__weigher_rows_of(const gnn_weigher_t *weigher)
+{
+    static const struct {
+        const gnn_weigher_t *entry;
+        gnn__weigher_rows_t rows;
+    } known[] = {{&gnn_weigher_softmax, {weigh_softmax, grad_softmax}},
+                 {&gnn_weigher_sigmoid, {weigh_sigmoid, grad_sigmoid}},
+                 {&gnn_weigher_best, {weigh_best, grad_best}}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (known[k].entry == weigher)
+            return known[k].rows;
+    return (gnn__weigher_rows_t){weigh_each, grad_each};
+}

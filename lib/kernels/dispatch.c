@@ -1,5 +1,6 @@
 /* Every table of kernels, and the choice among its instruction sets (isa.h). */
 #include <lib/kernels/attention/by_lane/by_lane.h>
+#include <lib/kernels/attention/by_strip/by_strip.h>
 #include <lib/kernels/attention/by_tile/by_tile.h>
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/isa.h>
@@ -7,6 +8,7 @@
 #include <lib/kernels/rowwise/rowwise.h>
 
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
+GNN__DISPATCH(gnn__attention_strips_t, attention_strips)
 GNN__DISPATCH(gnn__attention_tiles_t, attention_tiles)
 GNN__DISPATCH(gnn__attention_tiles_grad_t, attention_tiles_grad)
 GNN__DISPATCH_WIDE(gnn__attention_lanes_t, attention_lanes)

@@ -46,7 +46,7 @@ static bool separates(const gnn__hints_t *hints)
 {
     bool all = true;
     for (int p = 0; p < GNN_PRIORS; p++)
-        all &= hints->prior[p] != GNN__PRIOR_OTHER;
+        all &= hints->prior[p] != GNN__PRIOR_OTHER && hints->prior[p] <= GNN__PRIOR_SLOPE;
     return all;
 }
 

@@ -1,11 +1,12 @@
 /* Attention on one part of a graph: y_i = sum over j of alpha_ij v_j for each head, alpha = softmax
- * over j of score(q_i, k_j) + bias_ij. Four strategies run it; the first that takes a call does
+ * over j of score(q_i, k_j) + bias_ij. Five strategies run it; the first that takes a call does
  * (lib/aggregate/aggregate_plan.c).
  *
  *     strategy  scores             graph           heads             instruction set
  *     by_lane   additive, v2, dot  edges*          <= 8, kv = heads  AVX2, AVX-512, NEON
  *     by_tile   dot                spans           any               any; bf16, AMX
  *     by_row    all three          edges or spans  any               any (reference)
+ *     by_strip  dot                spans, a part   any, kv unlike    any
  *     generic   any table entry    edges or spans  any               any
  *
  *     * additive and v2 also on spans
@@ -15,13 +16,17 @@
  *     by_lane   edge features, of loops that a view adds too; edge bias
  *     by_tile   softcap, priors by distance (scalars and keys), sinks
  *     by_row    the same, edge bias and weight, scales of nodes, values by distance
- *     generic   everything: other weighers, attention weights as an output
+ *     by_strip  any weigher without parameters; all priors of the tables
+ *     generic   everything: entries of a program, attention weights as an output
  *
  * Unlike counts of key and value heads, and priors per node, reach by_tile and by_row on copies of
  * the rows (lib/aggregate/fast/strategy_aligned.c).
  *
  * by_lane takes a graph as a whole. by_tile and by_row are one strategy
  * (lib/aggregate/fast/strategy_attention.c): each part runs by tile where it can, else row by row.
+ * by_strip (lib/aggregate/fast/strategy_by_strip.c) keeps the scores of a strip of receivers with
+ * all of their senders, so that a weigher meets whole rows (lib/aggregate/weigher_rows.h), and adds
+ * priors to them (lib/aggregate/fast/strip_terms.h).
  * generic traverses pair by pair (lib/aggregate/generic) and keeps a state per receiver.
  *
  * Inside by_lane the layout of a row of values is one of these (by_lane.h):

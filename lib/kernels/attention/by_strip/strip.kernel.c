@@ -1,0 +1,194 @@
+/* Passes of attention by strip (by_strip.h): over one row of scores or weights, a register at a
+ * time, the last one in part. Products and packing are by_tile's. */
+#include <lib/kernels/attention/by_strip/by_strip.h>
+#include <lib/kernels/attention/by_tile/tile.h>
+#include <lib/kernels/simd/philox.h>
+
+/* ---- packing ---- */
+
+static bool pack(const gnn__matrix_t *m, const uint32_t *node, int64_t n, int64_t whole,
+                 int64_t first, int64_t count, int64_t ld, gnn_real_t factor, gnn_real_t *rows)
+{
+    return pack_rows(m, node, (int)n, (int)whole, first, count, ld, factor, rows);
+}
+
+static void transpose_tiles(const gnn_real_t *rows, int64_t tiles, int64_t width, gnn_real_t *columns)
+{
+    for (int64_t t = 0; t < tiles; t++) {
+        const panel_t p = {rows + t * COLUMNS * width, width, true};
+        transpose(&p, COLUMNS, width, columns + t * COLUMNS * width);
+    }
+}
+
+/* ---- elementwise ---- */
+
+/* For each register x of a row: loads it, runs the statement, stores y, in part at the end. */
+#define EACH_REGISTER(n, c, count)                                  \
+    for (int64_t c = 0, count = (n) < LANES ? (n) : LANES; c < (n); \
+         c += LANES, count = (n)-c < LANES ? (n)-c : LANES)
+
+GNN__INLINE gnn__vec_t load(const gnn_real_t *x, int64_t count)
+{
+    return count == LANES ? gnn__vec_load(x) : gnn__vec_load_first(x, (int)count);
+}
+
+GNN__INLINE void store(gnn_real_t *y, gnn__vec_t x, int64_t count)
+{
+    if (count == LANES)
+        gnn__vec_store(y, x);
+    else
+        gnn__vec_store_first(y, x, (int)count);
+}
+
+static void cap_row(int64_t n, gnn_real_t cap, gnn_real_t *x)
+{
+    const gnn__vec_t most = gnn__vec_all(cap), inverse = 1 / most;
+    EACH_REGISTER(n, c, count)
+    store(x + c, most * tanh_of(load(x + c, count) * inverse), count);
+}
+
+static void cap_grad(int64_t n, gnn_real_t cap, const gnn_real_t *capped, gnn_real_t *d)
+{
+    const gnn__vec_t inverse = gnn__vec_all(1 / cap);
+    EACH_REGISTER(n, c, count)
+    {
+        const gnn__vec_t t = load(capped + c, count) * inverse, x = load(d + c, count);
+        store(d + c, choose(~(lanes_t)(x == (gnn__vec_t){0}), x * (1 - t * t), 0), count);
+    }
+}
+
+static void exp_row(int64_t n, gnn_real_t *x)
+{
+    EACH_REGISTER(n, c, count)
+    store(x + c, gnn__vec_exp(load(x + c, count)), count);
+}
+
+static void gather(int64_t n, const gnn_real_t *values, const int32_t *index, gnn_real_t *out)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        out[c] += values[index[c]];
+}
+
+static void gather_rows(int64_t n, const gnn_real_t *values, const int32_t *row,
+                        const int32_t *index, gnn_real_t *out)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        out[c] += values[row[index[c]]];
+}
+
+/* ---- dropout ---- */
+
+static void draw(const gnn__dropout_t *d, uint32_t receiver, int64_t n, const uint32_t *sender,
+                 uint32_t block, uint8_t *bits)
+{
+    enum { DRAWN = GNN__STRIP_DRAWN };
+    uint32_t own[DRAWN], other[DRAWN];
+    for (int l = 0; l < DRAWN; l++)
+        own[l] = receiver;
+    for (int64_t c = 0; c < n; c += DRAWN) {
+        for (int64_t l = 0; l < DRAWN; l++)
+            other[l] = sender[c + l < n ? c + l : n - 1];
+        gnn__keep_bytes(d, (int)(n - c < DRAWN ? n - c : DRAWN), own, other, block, bits + c);
+    }
+}
+
+static void drop(int64_t n, const uint8_t *bits, int bit, gnn_real_t scale, gnn_real_t *x)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        x[c] = bits[c] >> bit & 1 ? scale * x[c] : 0;
+}
+
+/* ---- weighers ---- */
+
+static void softmax(int64_t n, const gnn_real_t *s, gnn_real_t *w, gnn_real_t state[2])
+{
+    gnn__vec_t best = gnn__vec_all(-INFINITY), sum = {0};
+    EACH_REGISTER(n, c, count)
+    {
+        gnn__vec_t x = load(s + c, count);
+        if (count < LANES)
+            x = choose(columns_inside(0, 0, (int)count), x, -INFINITY);
+        best = larger(x, best);
+    }
+    const gnn_real_t largest = largest_lane(best);
+    const gnn__vec_t base = gnn__vec_all(largest == -INFINITY ? 0 : largest);
+    EACH_REGISTER(n, c, count)
+    {
+        const gnn__vec_t x = load(s + c, count);
+        gnn__vec_t e = choose(~(lanes_t)(x == -INFINITY), gnn__vec_exp(x - base), 0);
+        if (count < LANES)
+            e = choose(columns_inside(0, 0, (int)count), e, 0);
+        sum += e;
+        store(w + c, e, count);
+    }
+    state[0] = largest;
+    state[1] = sum_of_lanes(sum);
+    const gnn__vec_t scale = gnn__vec_all(state[1] == 0 ? 0 : 1 / state[1]);
+    EACH_REGISTER(n, c, count)
+    store(w + c, load(w + c, count) * scale, count);
+}
+
+static void softmax_grad(int64_t n, const gnn_real_t *w, gnn_real_t delta, gnn_real_t *d)
+{
+    EACH_REGISTER(n, c, count)
+    {
+        const gnn__vec_t x = load(w + c, count), g = x * (load(d + c, count) - delta);
+        store(d + c, choose(~(lanes_t)(x == (gnn__vec_t){0}), g, 0), count);
+    }
+}
+
+static void sigmoid(int64_t n, gnn_real_t shift, const gnn_real_t *s, gnn_real_t *w)
+{
+    EACH_REGISTER(n, c, count)
+    store(w + c, 1 / (1 + gnn__vec_exp(shift - load(s + c, count))), count);
+}
+
+static void sigmoid_grad(int64_t n, const gnn_real_t *w, gnn_real_t *d)
+{
+    EACH_REGISTER(n, c, count)
+    {
+        const gnn__vec_t x = load(w + c, count), g = x * (1 - x) * load(d + c, count);
+        store(d + c, choose(~(lanes_t)(x == (gnn__vec_t){0}), g, 0), count);
+    }
+}
+
+static gnn_real_t dot(int64_t n, const gnn_real_t *w, const gnn_real_t *d)
+{
+    gnn__vec_t sum = {0};
+    EACH_REGISTER(n, c, count)
+    {
+        const gnn__vec_t x = load(w + c, count);
+        sum += choose(~(lanes_t)(x == (gnn__vec_t){0}), x * load(d + c, count), 0);
+    }
+    return sum_of_lanes(sum);
+}
+
+static gnn_real_t sum_row(int64_t n, const gnn_real_t *x)
+{
+    gnn__vec_t sum = {0};
+    EACH_REGISTER(n, c, count)
+    sum += load(x + c, count);
+    return sum_of_lanes(sum);
+}
+
+extern const gnn__attention_strips_t GNN__KERNEL(attention_strips);
+const gnn__attention_strips_t GNN__KERNEL(attention_strips) = {.pack = pack,
+                                                               .to_columns = transpose_tiles,
+                                                               .multiply = product,
+                                                               .put = put_scaled,
+                                                               .cap = cap_row,
+                                                               .cap_grad = cap_grad,
+                                                               .exp = exp_row,
+                                                               .gather = gather,
+                                                               .softmax = softmax,
+                                                               .softmax_grad = softmax_grad,
+                                                               .sigmoid = sigmoid,
+                                                               .sigmoid_grad = sigmoid_grad,
+                                                               .dot = dot,
+                                                               .sum = sum_row,
+                                                               .gather_rows = gather_rows,
+                                                               .draw = draw,
+                                                               .drop = drop};
