@@ -285,15 +285,16 @@ const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph)
     return graph->src_segments;
 }
 
-int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start)
+int gnn__graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start)
 {
     const int64_t most = INT32_MAX;
     if (!graph)
         return gnn__error(GNN_EINVALID, "the graph is NULL");
     if (graph->n_segments == 0)
-        return gnn__error(GNN_ETOPOLOGY, "gnn_graph_set_start: the graph has no segments");
+        return gnn__error(GNN_ETOPOLOGY, "the start of a segment: the graph has no segments");
     if (segment < 0 || segment >= graph->n_segments)
-        return gnn__error(GNN_EINVALID, "gnn_graph_set_start: expected a segment 0 to %lld, got %lld",
+        return gnn__error(GNN_EINVALID,
+                          "the start of a segment: expected a segment 0 to %lld, got %lld",
                           (long long)graph->n_segments - 1, (long long)segment);
     if (dst_start < -most || dst_start > most || src_start < -most || src_start > most)
         return gnn__error(GNN_EINVALID,

@@ -79,4 +79,23 @@ int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j);
 int64_t gnn__pairs_max_chunks(const gnn__pairs_t *pairs, int64_t per);
 int64_t gnn__pairs_chunks(const gnn__pairs_t *pairs, int64_t per, int64_t *bounds);
 
+/* Nodes by descending in-degree: order[r] is the node with the r-th largest in-degree over all
+ * parts, without views; ties are broken by the lower id.
+ *
+ * @param[in] graph   n_dst == n_src == n
+ * @param[out] order  (n), caller's
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n +
+ *         largest degree) time and memory. */
+int gnn__graph_degree_order(const gnn_graph_t *graph, int64_t *order);
+
+/* Sets the start position of a segment's receivers and senders (0 by default): distances are
+ * sender's position minus receiver's.
+ *
+ * @param[in] segment    index of the segment
+ * @param[in] dst_start  position of its first receiver
+ * @param[in] src_start  position of its first sender
+ * @return GNN_OK; GNN_EINVALID (a NULL, no such segment, a start of 2^31 or more); GNN_ETOPOLOGY:
+ *         the graph has no segments */
+int gnn__graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start);
+
 #endif

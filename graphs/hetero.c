@@ -54,7 +54,7 @@ static int unknown(const gnn_hetero_t *h, const char *name)
                       name ? name : "NULL", names);
 }
 
-int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name)
+int64_t gnn__hetero_type(const gnn_hetero_t *hetero, const char *name)
 {
     const int64_t t = hetero && hetero->types ? find_type(hetero, name) : -1;
     if (t < 0 && hetero && hetero->types)

@@ -10,4 +10,8 @@ int gnn__hetero_check_types(const gnn_hetero_t *h);
 /* Type of each node and relation of each edge of gnn_graph_hetero; either may be NULL. */
 void gnn__hetero_classes(const gnn_hetero_t *h, int32_t *node_class, int32_t *edge_class);
 
+/* The index of the type of a name; -1 if there is none, and gnn_error_message() then lists the
+ * names. */
+int64_t gnn__hetero_type(const gnn_hetero_t *hetero, const char *name);
+
 #endif

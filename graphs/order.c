@@ -19,7 +19,7 @@ static int check_graph(const gnn_graph_t *graph, const int64_t *order)
 }
 
 /* Counting sort: position[d] is the next row of a node with degree most - d. */
-int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order)
+int gnn__graph_degree_order(const gnn_graph_t *graph, int64_t *order)
 {
     int64_t most = 0, *position;
     GNN_TRY(check_graph(graph, order));
@@ -365,7 +365,7 @@ static void sort_by_unit(communities_t *t, int64_t *order)
 int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order)
 {
     communities_t communities;
-    GNN_TRY(gnn_graph_degree_order(graph, order));
+    GNN_TRY(gnn__graph_degree_order(graph, order));
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         if (gnn__pairs_form(&graph->base.parts[p].pairs) != GNN__EDGES)
             return GNN_OK;

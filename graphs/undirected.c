@@ -123,8 +123,8 @@ done:
     return rc;
 }
 
-int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
-                            gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count)
+int gnn__graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
+                             gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count)
 {
     if (count)
         *count = 0;
@@ -134,7 +134,7 @@ int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
     GNN_TRY(gnn__undirected_check(graph, weight, "spanning tree"));
     GNN__NEED(count);
     if (graph->n_dst > 1 && (!from || !to))
-        return gnn__error(GNN_EINVALID, "gnn_graph_spanning_tree: %s is NULL", from ? "to" : "from");
+        return gnn__error(GNN_EINVALID, "a spanning tree: %s is NULL", from ? "to" : "from");
     if (both != GNN_BOTH_SUM && both != GNN_BOTH_MAX)
         return gnn__error(GNN_EINVALID,
                           "spanning tree: expected GNN_BOTH_SUM or GNN_BOTH_MAX, got %d", (int)both);

@@ -33,4 +33,16 @@ static inline int64_t gnn__component_root(int64_t *parent, int64_t node)
 /* Merges the components of two nodes; false if they were the same. */
 bool gnn__components_join(int64_t *parent, int64_t a, int64_t b);
 
+/* The maximum spanning tree of the undirected graph; a forest if it has several components.
+ *
+ * @param[in]  weight    one for each pair of gnn_graph_pairs, finite, of either sign
+ * @param[in]  both      how weights of parallel pairs and of both directions are combined
+ * @param[out] from, to  (n - 1 each) the ends of the edges, the smaller one in `from`; caller's
+ * @param[out] count     count of the edges written: n minus the count of components
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY: n_dst != n_src; GNN_ENUMERIC: a weight is not
+ *         finite; GNN_EMEMORY. O(m log m) time, O(n + m) memory. Ties are broken by the smaller
+ *         ends. Paper: Kruskal 1956. */
+int gnn__graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
+                             gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count);
+
 #endif

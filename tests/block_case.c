@@ -48,16 +48,11 @@ static const gnn_block_t values[2] = {{.memory = "m",
                                        .relations = "author__writes__paper paper__knows__author"}};
 
 const block_member_t block_members[BLOCK_MEMBERS] = {
-#define MEMBER(member)                                                              \
-    {                                                                               \
-#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member \
-    }
-    MEMBER(memory),      MEMBER(edges),   MEMBER(globals),     MEMBER(graph),
-    MEMBER(graphs),      MEMBER(width),   MEMBER(edge_width),  MEMBER(global_width),
-    MEMBER(heads),       MEMBER(hidden),  MEMBER(rows),        MEMBER(hops),
-    MEMBER(factor),      MEMBER(dropout), MEMBER(maximum),     MEMBER(out),
-    MEMBER(edge_weight), MEMBER(theta),   MEMBER(aggregators), MEMBER(types),
-    MEMBER(relations)};
+#define GNN_BLOCK_MEMBER(kind, member) \
+    {#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member},
+#include <lib/model/block_fields.def>
+#undef GNN_BLOCK_MEMBER
+};
 
 void block_set(gnn_block_t *b, int m, int which)
 {

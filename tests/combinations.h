@@ -22,11 +22,11 @@ static inline size_t combination_count(void)
 static inline combination_t combination_at(size_t index)
 {
     for (size_t a = 0; a < aggregator_count(); a++) {
-        const gnn_aggregator_t *aggregator = gnn_aggregator_at(a);
+        const gnn_aggregator_t *aggregator = gnn__aggregator_at(a);
         if (!(aggregator->flags & GNN_AGGREGATOR_SCORED) && index-- == 0)
             return (combination_t){aggregator->name, aggregator, NULL};
     }
-    const gnn_score_t *score = gnn_score_at(index);
+    const gnn_score_t *score = gnn__score_at(index);
     ck_assert_ptr_nonnull(score);
     return (combination_t){score->name, &gnn_aggregator_attention, score};
 }

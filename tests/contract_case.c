@@ -40,7 +40,9 @@ gnn_tape_t *contract_tape(void)
 
 const char *contract_input_name(int k)
 {
-    return k < GNN_AGGREGATE_INPUTS ? gnn_aggregate_input_name(k) : "output";
+    static char name[24];
+    snprintf(name, sizeof name, "input %d", k);
+    return k < GNN_AGGREGATE_INPUTS ? name : "output";
 }
 
 /* ---- inputs ---- */
@@ -284,7 +286,7 @@ gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS
     gnn_context_set_seed(context, r->c.seed);
     gnn_tape_reset(tape, r->recording, r->training);
     gnn_tape_set_step(tape, r->c.step);
-    gnn_tape_set_place(tape, r->c.model_step, "contract");
+    gnn__tape_set_place(tape, r->c.model_step, "contract");
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         vars[k] = r->in[k].data && r->alias[k] == k
                       ? gnn_tape_input(tape, &r->in[k], r->wanted >> k & 1)

@@ -1,6 +1,8 @@
 /* The settings of a case: plain ones, and those that are drawn from its seed. */
 #include "contract.h"
 
+#include <lib/aggregate/tables.h>
+
 bool contract_scored(const contract_case_t *c)
 {
     return c->score != NULL;
@@ -27,7 +29,7 @@ static void forget_scores(contract_case_t *c)
 
 static gnn_prior_use_t draw_prior(draw_t *d)
 {
-    gnn_prior_use_t use = {.row = gnn_prior_at((size_t)draw_below(d, (int64_t)prior_count()))};
+    gnn_prior_use_t use = {.row = gnn__prior_at((size_t)draw_below(d, (int64_t)prior_count()))};
     if (use.row->n_options >= 3) {
         use.options[0] = (double)(4 + draw_below(d, 4));
         use.options[1] = (double)draw_below(d, GNN_BUCKETS);
@@ -98,7 +100,7 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
     if (plain)
         return;
     if (draw_once_in(d, 2))
-        c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)weigher_count()));
+        c->weigher = gnn__weigher_at((size_t)draw_below(d, (int64_t)weigher_count()));
     if (c->weigher && c->weigher->n_options > 0)
         c->weigher_options[0] = (double)draw_below(d, c->weigher == &gnn_weigher_top    ? 15
                                                       : c->weigher == &gnn_weigher_best ? 5
@@ -124,7 +126,7 @@ contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *gr
                               const char *name, uint64_t seed)
 {
     const combination_t combination = combination_at(aggregator);
-    contract_case_t c = {.message = gnn_message_at(message),
+    contract_case_t c = {.message = gnn__message_at(message),
                          .aggregator = combination.aggregator,
                          .score = combination.score,
                          .graph = graph,

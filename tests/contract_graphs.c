@@ -1,6 +1,8 @@
 /* Graphs of the contract suite. */
 #include "contract.h"
 
+#include <graphs/graph.h>
+
 draw_t draw_from(uint64_t seed)
 {
     draw_t d = {seed * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u};
@@ -132,7 +134,7 @@ static gnn_graph_t *topology(const gnn_topology_t *t, int64_t n, draw_t *d)
     gnn_graph_t *g = NULL;
     ck_ok(t->build(&g, segments, lengths, options));
     for (int64_t s = 0; s < segments && draw_once_in(d, 2); s++)
-        ck_ok(gnn_graph_set_start(g, s, draw_below(d, 3), draw_below(d, 3)));
+        ck_ok(gnn__graph_set_start(g, s, draw_below(d, 3), draw_below(d, 3)));
     return g;
 }
 

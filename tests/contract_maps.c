@@ -341,15 +341,15 @@ START_TEST(every_map_on_every_topology)
 {
     const gnn_weigher_t *const weighers[] = {NULL, &gnn_weigher_linear};
     contract_open(2);
-    for (size_t k = 0; gnn_map_at(k); k++) {
-        const size_t at = formula_of(gnn_map_at(k)->name);
+    for (size_t k = 0; gnn__map_at(k); k++) {
+        const size_t at = formula_of(gnn__map_at(k)->name);
         for (int n = 0; formulas[at].formula && n < 4; n++) {
             const uint64_t seed = test_seed() + 97 * k + (uint64_t)n;
             contract_case_t c = contract_case_of("dot", contract_graph((size_t)_i, 13, seed),
                                                  contract_graph_name((size_t)_i), seed);
             gnn_graph_t *own = c.graph, *edges = contract_edges_of(own);
             c.graph = n % 2 ? edges : own;
-            c.map = gnn_map_at(k);
+            c.map = gnn__map_at(k);
             memcpy(c.map_options, formulas[at].options, sizeof c.map_options);
             c.weigher = weighers[n / 2];
             c.scale = 0.7;

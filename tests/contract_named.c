@@ -2,6 +2,8 @@
  * attention weights on request. */
 #include "contract.h"
 
+#include <lib/aggregate/tables.h>
+
 static void each_row(void (*check)(size_t message, size_t aggregator))
 {
     for (size_t m = 0; m < message_count(); m++)
@@ -95,7 +97,7 @@ static void deviation_of(double centre, double x, double *out, double *grad)
     size_t std = 0, none = 0;
     while (strcmp(combination_at(std).name, "std") != 0)
         std++;
-    while (strcmp(gnn_message_at(none)->name, "none") != 0)
+    while (strcmp(gnn__message_at(none)->name, "none") != 0)
         none++;
     contract_case_t c = contract_case(none, std, g, "two senders", 1);
     c.d_v = 1;
@@ -129,7 +131,7 @@ END_TEST
 /* Constant columns: all messages are equal, in every storage. */
 static void check_constant(size_t m, size_t a)
 {
-    const bool differs = gnn_message_at(m)->flags & GNN_MESSAGE_READS_DISTANCE;
+    const bool differs = gnn__message_at(m)->flags & GNN_MESSAGE_READS_DISTANCE;
     for (size_t kind = 0; !differs && kind < contract_graph_count(); kind++) {
         contract_case_t c =
             contract_case(m, a, contract_graph(kind, 11, kind + 5), contract_graph_name(kind), kind);

@@ -3,6 +3,7 @@
  * weighers and priors in strips. Checks that the intended implementation ran. */
 #include "contract.h"
 
+#include <graphs/graph.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/kernels/neighbours/neighbours.h>
 #include <lib/tape/tape.h>
@@ -55,7 +56,7 @@ static gnn_graph_t *prior_graph(size_t kind, int64_t n)
         return g;
     }
     for (int64_t s = 0; s < gnn_graph_n_segments(g); s++)
-        ck_ok(gnn_graph_set_start(g, s, 2 * s, 5 * s + 1));
+        ck_ok(gnn__graph_set_start(g, s, 2 * s, 5 * s + 1));
     return g;
 }
 
@@ -343,7 +344,7 @@ START_TEST(distances_too_many_to_materialise)
     const int64_t lengths[] = {9, 6};
     gnn_graph_t *g = NULL;
     ck_ok(gnn_graph_causal(&g, 2, lengths));
-    ck_ok(gnn_graph_set_start(g, 1, 1 << 29, 1 << 29));
+    ck_ok(gnn__graph_set_start(g, 1, 1 << 29, 1 << 29));
     const contract_case_t c = prior_case(1, g);
     check_way(&c, "[generic]");
     gnn_graph_free(g);

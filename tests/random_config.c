@@ -58,7 +58,7 @@ static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
 /* Rows that a layer has the inputs for. */
 static const gnn_prior_t *draw_prior(const gnn_layer_config_t *c, uint64_t *seed)
 {
-    const gnn_prior_t *row = gnn_prior_at((size_t)test_below(seed, (int64_t)prior_count()));
+    const gnn_prior_t *row = gnn__prior_at((size_t)test_below(seed, (int64_t)prior_count()));
     const bool has_query = gnn__scores_keys(c->score);
     const bool fits =
         row->numbers == GNN_PRIOR_SHARED && (has_query || !(row->flags & GNN_PRIOR_READS_QUERY));
@@ -74,7 +74,7 @@ static void draw_scores(gnn_layer_config_t *c, uint64_t *seed)
     first->options[0] = first->prior && first->prior->n_options ? 4 : 0;
     last->options[1] =
         last->prior && last->prior->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
-    c->weigher = gnn_weigher_at((size_t)test_below(seed, 2 * (int64_t)weigher_count()));
+    c->weigher = gnn__weigher_at((size_t)test_below(seed, 2 * (int64_t)weigher_count()));
     c->softcap = test_below(seed, 2) ? (gnn_real_t)0.9 : 0;
     if (gnn__scores_keys(c->score) && c->d_k % 2 == 0 && c->d_k > 0) {
         c->map = &gnn_map_rope;

@@ -3,6 +3,8 @@
 #define GNN_TESTS_TABLE_COUNTS_H
 
 #include <gnn/gnn.h>
+#include <lib/aggregate/tables.h>
+#include <lib/layer/config_fields.h>
 
 #define TABLE_COUNT(table, at)               \
     static inline size_t table##_count(void) \
@@ -12,13 +14,13 @@
             count++;                         \
         return count;                        \
     }
-TABLE_COUNT(aggregator, gnn_aggregator_at)
-TABLE_COUNT(message, gnn_message_at)
-TABLE_COUNT(update, gnn_update_at)
-TABLE_COUNT(map, gnn_map_at)
-TABLE_COUNT(prior, gnn_prior_at)
-TABLE_COUNT(weigher, gnn_weigher_at)
-TABLE_COUNT(score, gnn_score_at)
+TABLE_COUNT(aggregator, gnn__aggregator_at)
+TABLE_COUNT(message, gnn__message_at)
+TABLE_COUNT(update, gnn__update_at)
+TABLE_COUNT(map, gnn__map_at)
+TABLE_COUNT(prior, gnn__prior_at)
+TABLE_COUNT(weigher, gnn__weigher_at)
+TABLE_COUNT(score, gnn__score_at)
 TABLE_COUNT(topology, gnn_topology_at)
 TABLE_COUNT(op, gnn_op_at)
 TABLE_COUNT(block, gnn_block_name)

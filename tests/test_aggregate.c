@@ -3,6 +3,8 @@
  * (test_contract.c). */
 #include "aggregate_run.h"
 
+#include <lib/aggregate/tables.h>
+
 /* ---- tests ---- */
 
 /* Runs `job` on graph g with the row's kernels or without them. */
@@ -81,7 +83,7 @@ START_TEST(spans_equal_edges)
     prepare(edges);
     for (size_t m = 0; m < message_count(); m++)
         for (size_t a = 0; a < combination_count(); a++)
-            check_forms(g, edges, gnn_message_at(m)->name, combination_at(a).name, context);
+            check_forms(g, edges, gnn__message_at(m)->name, combination_at(a).name, context);
     gnn_graph_free(g);
     gnn_graph_free(edges);
     gnn_context_free(context);

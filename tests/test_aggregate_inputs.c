@@ -2,6 +2,8 @@
  * of a program. */
 #include "aggregate_run.h"
 
+#include <lib/aggregate/tables.h>
+
 /* ---- refusals ---- */
 
 typedef struct refusal {
@@ -298,17 +300,17 @@ END_TEST
 START_TEST(tables_find_their_entries)
 {
     for (size_t k = 0; k < aggregator_count(); k++)
-        ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
+        ck_assert_ptr_eq(gnn_aggregator_find(gnn__aggregator_at(k)->name), gnn__aggregator_at(k));
     for (size_t k = 0; k < message_count(); k++)
-        ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
+        ck_assert_ptr_eq(gnn_message_find(gnn__message_at(k)->name), gnn__message_at(k));
     for (size_t k = 0; k < score_count(); k++)
-        ck_assert_ptr_eq(gnn_score_find(gnn_score_at(k)->name), gnn_score_at(k));
+        ck_assert_ptr_eq(gnn_score_find(gnn__score_at(k)->name), gnn__score_at(k));
     for (size_t k = 0; k < prior_count(); k++)
-        ck_assert_ptr_eq(gnn_prior_find(gnn_prior_at(k)->name), gnn_prior_at(k));
+        ck_assert_ptr_eq(gnn_prior_find(gnn__prior_at(k)->name), gnn__prior_at(k));
     for (size_t k = 0; k < weigher_count(); k++)
-        ck_assert_ptr_eq(gnn_weigher_find(gnn_weigher_at(k)->name), gnn_weigher_at(k));
+        ck_assert_ptr_eq(gnn_weigher_find(gnn__weigher_at(k)->name), gnn__weigher_at(k));
     for (size_t k = 0; k < map_count(); k++)
-        ck_assert_ptr_eq(gnn_map_find(gnn_map_at(k)->name), gnn_map_at(k));
+        ck_assert_ptr_eq(gnn_map_find(gnn__map_at(k)->name), gnn__map_at(k));
     ck_assert_ptr_eq(gnn_aggregator_find("max"), &gnn_aggregator_max);
     ck_assert_ptr_null(gnn_aggregator_find("median"));
     ck_assert_ptr_nonnull(
@@ -319,10 +321,10 @@ START_TEST(tables_find_their_entries)
     ck_assert_ptr_nonnull(
         strstr(gnn_error_message(),
                "no score is called \"sum\"; expected dot, additive, additive_v2 or additive_tanh"));
-    ck_assert_ptr_null(gnn_score_at(score_count()));
+    ck_assert_ptr_null(gnn__score_at(score_count()));
     ck_assert_ptr_null(gnn_message_find(NULL));
-    ck_assert_ptr_null(gnn_aggregator_at(aggregator_count()));
-    ck_assert_ptr_null(gnn_message_at(message_count()));
+    ck_assert_ptr_null(gnn__aggregator_at(aggregator_count()));
+    ck_assert_ptr_null(gnn__message_at(message_count()));
 }
 END_TEST
 

@@ -95,11 +95,10 @@ START_TEST(layers_of_every_preset)
 }
 END_TEST
 
-static int halves_body(gnn_context_t *context)
+static int attention_body(gnn_context_t *context)
 {
     gnn_layer_t *layer = NULL;
     gnn_graph_t *graph = NULL;
-    gnn_projection_t *projection = NULL;
     int64_t n = 4;
     gnn_real_t memory[4 * 6] = {1}, y[4 * 6], weights[2 * 16];
     gnn_tensor_t x = gnn_tensor(memory, 4, 6), out = gnn_tensor(y, 4, 6);
@@ -110,27 +109,22 @@ static int halves_body(gnn_context_t *context)
     if (rc == GNN_OK)
         rc = gnn_graph_causal(&graph, 1, &n);
     if (rc == GNN_OK)
-        rc = gnn_projection_new(&projection, layer, 4);
-    if (rc == GNN_OK)
-        rc = gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 0, projection);
-    if (rc == GNN_OK)
-        rc = gnn_layer_aggregate(layer, context, graph, &inputs, projection, projection, &out);
+        rc = gnn_layer_forward(layer, context, graph, &inputs, &out);
     if (rc == GNN_OK)
         rc = gnn_layer_attention(layer, context, graph, &inputs, NULL, weights);
-    gnn_projection_free(projection);
     gnn_layer_free(layer);
     gnn_graph_free(graph);
     return rc;
 }
 
-static int halves_scenario(void)
+static int attention_scenario(void)
 {
-    return in_context(halves_body);
+    return in_context(attention_body);
 }
 
-START_TEST(projections_and_attention)
+START_TEST(attention_weights)
 {
-    ck_assert_int_gt(brutal("halves", halves_scenario), 10);
+    ck_assert_int_gt(brutal("attention", attention_scenario), 10);
 }
 END_TEST
 
@@ -388,7 +382,7 @@ int main(void)
     TCase *c = tcase_create("allocation");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, layers_of_every_preset);
-    tcase_add_test(c, projections_and_attention);
+    tcase_add_test(c, attention_weights);
     tcase_add_test(c, models_and_training);
     tcase_add_test(c, steps_saving_and_loading);
     tcase_add_test(c, blocks_and_states);

@@ -1,6 +1,11 @@
 /* Queries of models, lists of steps, tapes and tables, and a few ops by their formulas. */
 #include "support.h"
 
+#include <lib/layer/config_fields.h>
+#include <lib/model/blocks.h>
+#include <lib/model/steps.h>
+#include <lib/tape/tape.h>
+
 #include <unistd.h>
 
 static gnn_context_t *context;
@@ -20,13 +25,13 @@ START_TEST(a_list_of_steps_keeps_its_steps)
     gnn_steps_t *steps;
     char name[] = "first";
     ck_ok(gnn_steps_new(&steps));
-    ck_assert_int_eq(gnn_steps_count(steps), 0);
+    ck_assert_int_eq(gnn__steps_count(steps), 0);
     ck_ok(gnn_steps_add(steps,
                         &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = name, .in = 3, .out = 5}));
     ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_DROPOUT}));
     name[0] = 'F'; /* strings are copied */
-    ck_assert_int_eq(gnn_steps_count(steps), 2);
-    const gnn_step_t *list = gnn_steps_list(steps);
+    ck_assert_int_eq(gnn__steps_count(steps), 2);
+    const gnn_step_t *list = gnn__steps_list(steps);
     ck_assert_str_eq(list[0].name, "first");
     ck_assert_int_eq(list[0].out, 5);
     ck_assert_int_eq(list[1].kind, GNN_STEP_DROPOUT);
@@ -55,14 +60,14 @@ END_TEST
 
 START_TEST(tables_name_their_entries)
 {
-    ck_assert_str_eq(gnn_step_kind_name(GNN_STEP_LINEAR), "linear");
-    ck_assert_ptr_null(gnn_step_kind_name(GNN_STEP_COUNT));
+    ck_assert_str_eq(gnn__step_kind_name(GNN_STEP_LINEAR), "linear");
+    ck_assert_ptr_null(gnn__step_kind_name(GNN_STEP_COUNT));
     ck_assert_uint_gt(block_count(), 0);
     for (size_t k = 0; k < block_count(); k++)
         ck_assert_uint_gt(strlen(gnn_block_name(k)), 0);
     ck_assert_ptr_null(gnn_block_name(block_count()));
     for (size_t k = 0; k < update_count(); k++)
-        ck_assert_ptr_eq(gnn_update_find(gnn_update_at(k)->name), gnn_update_at(k));
+        ck_assert_ptr_eq(gnn_update_find(gnn__update_at(k)->name), gnn__update_at(k));
     ck_assert_ptr_null(gnn_update_find("mpl"));
     ck_assert_ptr_nonnull(strstr(gnn_error_message(), "mlp")); /* the names that there are */
 }
@@ -148,7 +153,7 @@ START_TEST(a_maximum_and_its_gradient)
         ck_assert_double_eq((double)grad.data[k / 2 * grad.stride + k % 2], gradient[k]);
     }
     ck_assert_uint_gt(gnn_tape_bytes(tape), 0);
-    ck_assert_int_eq(gnn_tape_is_sparse(tape, a), 0);
+    ck_assert_int_eq(gnn__tape_is_sparse(tape, a), 0);
     gnn_tape_free(tape);
 }
 END_TEST
@@ -180,7 +185,7 @@ START_TEST(a_tape_keeps_its_first_error)
     gnn_tape_t *tape = tape_with(x, &a);
     gnn_sparse_t sparse = {.rows = 1, .cols = 1, .indptr = (int64_t[]){0, 0}, .indices = NULL};
     gnn_var_t s = gnn_tape_sparse(tape, &sparse);
-    ck_assert_int_eq(gnn_tape_is_sparse(tape, s), 1);
+    ck_assert_int_eq(gnn__tape_is_sparse(tape, s), 1);
     ck_assert_int_eq(gnn_tape_fail(tape, GNN_OK), GNN_OK);
     ck_assert_int_eq(gnn_tape_fail(tape, GNN_ENUMERIC), GNN_ENUMERIC);
     ck_assert_int_eq(gnn_tape_fail(tape, GNN_EIO), GNN_ENUMERIC);

@@ -1,6 +1,8 @@
 /* Orders of nodes by communities. */
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
+
 /* `towns` of 6 nodes, all connected except one pair; node k is in town k % towns, and the first
  * node of a town is linked to the next town's. */
 static gnn_graph_t *make_towns(int64_t towns)
@@ -80,7 +82,7 @@ START_TEST(without_communities_degrees_descend)
     for (int k = 0; k < 3; k++) {
         const int64_t n = graphs[k]->n_dst;
         int64_t *order = zeros(n, sizeof *order), *falling = zeros(n, sizeof *falling);
-        ck_ok(gnn_graph_degree_order(graphs[k], falling));
+        ck_ok(gnn__graph_degree_order(graphs[k], falling));
         ck_ok(gnn_graph_community_order(graphs[k], order));
         ck_assert_mem_eq(order, falling, (size_t)n * sizeof *order);
         free(order);

@@ -2,6 +2,7 @@
 #include "saved_by_0_1.h"
 #include "support.h"
 
+#include <lib/aggregate/tables.h>
 #include <lib/layer/layer.h>
 #include <unistd.h>
 
@@ -174,9 +175,9 @@ START_TEST(scores_that_were_aggregators_are_set_by_name)
 {
     gnn_layer_config_t c = GNN_CONFIG(.in = 4);
     for (size_t k = 0; k < score_count(); k++) {
-        ck_ok(gnn_layer_config_set(&c, "aggregator", gnn_score_at(k)->name));
+        ck_ok(gnn_layer_config_set(&c, "aggregator", gnn__score_at(k)->name));
         ck_assert_ptr_eq(c.aggregator, &gnn_aggregator_attention);
-        ck_assert_ptr_eq(c.score, gnn_score_at(k));
+        ck_assert_ptr_eq(c.score, gnn__score_at(k));
     }
 }
 END_TEST

@@ -177,11 +177,7 @@ static void compare_calls(const trial_t *t)
 {
     const int64_t width = gnn_layer_width(t->layer), n = NODES * width;
     gnn_real_t *memory = t->spare;
-    const gnn_tensor_t y = gnn_tensor(memory, NODES, width),
-                       z = gnn_tensor(memory + n, NODES, width),
-                       head = gnn_tensor(t->x.data, 7, t->x.cols),
-                       tail = gnn_tensor(gnn__row(&t->x, 7), NODES - 7, t->x.cols);
-    gnn_projection_t *projection;
+    const gnn_tensor_t y = gnn_tensor(memory, NODES, width), z = gnn_tensor(memory + n, NODES, width);
     result_t recorded = run_layer(t->layer, t->tape, t->spans, &(features_t){.x = &t->x});
     /* Batch norm in inference uses running statistics, so it differs from a recorded run. */
     ck_ok(gnn_layer_forward(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x}, &y));
@@ -192,13 +188,6 @@ static void compare_calls(const trial_t *t)
     /* A norm before the layer is of x_i: where senders are others, they come as they are. */
     if (!normed_before(t->layer))
         judge(t, "receivers given and taken", z.data, y.data, n);
-    ck_ok(gnn_projection_new(&projection, t->layer, NODES));
-    ck_ok(gnn_layer_project(t->layer, t->context, &head, GNN_SIDE_BOTH, 0, projection));
-    ck_ok(gnn_layer_project(t->layer, t->context, &tail, GNN_SIDE_BOTH, 7, projection));
-    ck_ok(gnn_layer_aggregate(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x},
-                              projection, projection, &z));
-    judge(t, "halves and the whole", z.data, y.data, n);
-    gnn_projection_free(projection);
     free_result(&recorded);
 }
 

@@ -191,9 +191,11 @@ void splits_take_masks_and_indices()
     refuses(GNN_EINVALID, "rows[0] = 3",
             [] { gnn::split::from_indices(3, std::vector<int64_t>{3}); });
     const std::vector<int64_t> labels{0, 0, 1, 1, 0, 1};
-    HOLD(gnn_split_count(gnn::split::folds(labels, 3)) == 3);
+    const gnn::split folds = gnn::split::folds(labels, 3);
+    HOLD(gnn_split_mask(folds, GNN_TEST, 2) != nullptr &&
+         gnn_split_mask(folds, GNN_TEST, 3) == nullptr);
     const gnn::split drawn = gnn::split::draw(labels, gnn::split_rule().train_each(1).splits(2));
-    HOLD(gnn_split_count(drawn) == 2 && gnn_split_rows(drawn) == 6);
+    HOLD(gnn_split_mask(drawn, GNN_TEST, 2) == nullptr && gnn_split_rows(drawn) == 6);
 }
 
 struct ring {

@@ -2,6 +2,7 @@
 #include "data_tiny.h"
 
 #include <gnn/graph.h>
+#include <lib/base/base.h>
 #include <math.h>
 
 static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
@@ -34,7 +35,7 @@ START_TEST(planetoid_layout)
     ck_assert_int_eq(gnn_data_features(data), 3);
     ck_assert_int_eq(gnn_data_classes(data), 3);
     ck_assert_mem_eq(gnn_data_labels(data), ((const int32_t[]){0, 2, 2, -1}), 16);
-    ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
+    ck_ok(gnn__sparse_validate(gnn_data_sparse(data), "features"));
     ck_assert_int_eq(gnn_data_sparse(data)->indptr[4], 4);
     ck_assert(gnn_data_sparse(data)->values[1] == 3 && gnn_data_sparse(data)->indices[1] == 2 &&
               !gnn_data_x(data));
@@ -410,7 +411,7 @@ START_TEST(karate_club)
         text,
         "karate: 34 nodes, 156 messages, 34 sparse features (34 stored), 2 classes; 1 split: 4 train, 8 validation, 22 test");
     ck_ok(gnn_graph_validate(gnn_data_graph(data)));
-    ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
+    ck_ok(gnn__sparse_validate(gnn_data_sparse(data), "features"));
     check_disjoint(data);
     for (int k = 0; k < 17; k++)
         ck_assert_int_eq(gnn_data_labels(data)[first_club[k] - 1], 0);

@@ -2,6 +2,8 @@
  * is compared with the same model built in another way. */
 #include "support.h"
 
+#include <lib/layer/layer.h>
+
 #include <string.h>
 
 enum { N = 5, HEADS = 4, BUCKETS = 6 };
@@ -209,11 +211,11 @@ START_TEST(a_layer_reads_inputs_of_scores)
                                    .edge_features = GNN_NONE,
                                    .edge_weight = GNN_NONE,
                                    .edge_bias = GNN_NONE};
-    const gnn_score_vars_t scores = {.gate = gnn_tape_input(tape, &two, 0),
-                                     .prior_query = GNN_NONE,
-                                     .prior = {GNN_NONE, GNN_NONE, GNN_NONE}};
-    const gnn_var_t plain = gnn_layer_record_scored(layer, tape, graph, &vars, NULL),
-                    gated = gnn_layer_record_scored(layer, tape, graph, &vars, &scores);
+    const gnn__score_vars_t scores = {.gate = gnn_tape_input(tape, &two, 0),
+                                      .prior_query = GNN_NONE,
+                                      .prior = {GNN_NONE, GNN_NONE, GNN_NONE}};
+    const gnn_var_t plain = gnn_layer_record(layer, tape, graph, &vars),
+                    gated = gnn__layer_record_hop(layer, tape, graph, &vars, &scores, NULL);
     gnn_real_t once[N * HEADS], twice[N * HEADS];
     const gnn_tensor_t of_plain = gnn_tensor(once, N, HEADS), of_gated = gnn_tensor(twice, N, HEADS);
     gnn_tape_bind(tape, plain, &of_plain);

@@ -2,6 +2,8 @@
  * allocations. */
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
+
 static void edge_numbers(const gnn_graph_t *g, int64_t *src, int64_t *dst)
 {
     int64_t m = gnn_graph_n_pairs(g), *a = zeros(3 * m, sizeof *a);
@@ -98,7 +100,7 @@ START_TEST(merge_offsets_edge_ids_by_part)
     gnn_graph_free(merged);
 
     ck_ok(gnn_graph_complete(&a, 2, (int64_t[]){3, 2}));
-    ck_ok(gnn_graph_set_start(a, 1, 4, -2));
+    ck_ok(gnn__graph_set_start(a, 1, 4, -2));
     ck_ok(gnn_graph_from_edges(&b, 5, 5, 1, ((int64_t[]){4}), ((int64_t[]){0})));
     ck_ok(gnn_graph_merge(&merged, 3, (const gnn_graph_t *[]){b, a, b}));
     ck_assert(gnn_graph_n_parts(merged) == 3 && gnn_graph_n_segments(merged) == 2 &&
@@ -128,14 +130,14 @@ START_TEST(distances_follow_segments_and_starts)
     ck_assert(gnn__graph_dst_segment(g, 1) == 0 && gnn__graph_dst_segment(g, 2) == 2 &&
               gnn__graph_src_segment(g, 4) == 1 && gnn__graph_src_segment(g, 5) == 3);
     ck_assert_int_eq(gnn__graph_distance(g, 1, 3), 2);
-    ck_ok(gnn_graph_set_start(g, 0, 10, 3));
+    ck_ok(gnn__graph_set_start(g, 0, 10, 3));
     ck_assert_int_eq(gnn__graph_distance(g, 1, 3), (3 + 3) - (1 + 10));
-    ck_fails(gnn_graph_set_start(g, 4, 0, 0), GNN_EINVALID, "expected a segment 0 to 3, got 4");
-    ck_fails(gnn_graph_set_start(g, 0, INT64_MAX, 0), GNN_EINVALID, "below 2^31");
+    ck_fails(gnn__graph_set_start(g, 4, 0, 0), GNN_EINVALID, "expected a segment 0 to 3, got 4");
+    ck_fails(gnn__graph_set_start(g, 0, INT64_MAX, 0), GNN_EINVALID, "below 2^31");
     gnn_graph_free(g);
     ck_ok(make_edges(&g));
     ck_assert(gnn__graph_dst_segment(g, 1) == -1 && gnn__graph_distance(g, 3, 1) == -2);
-    ck_fails(gnn_graph_set_start(g, 0, 0, 0), GNN_ETOPOLOGY, "no segments");
+    ck_fails(gnn__graph_set_start(g, 0, 0, 0), GNN_ETOPOLOGY, "no segments");
     gnn_graph_free(g);
 }
 END_TEST

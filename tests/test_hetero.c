@@ -1,6 +1,8 @@
 /* Several types of nodes and edges: what graphs and data sets are made of them, and the blocks
  * against PyG (tests/pyg/hetero.py wrote the cases). */
 #include <gnn/hetero.h>
+#include <graphs/hetero.h>
+#include <lib/base/base.h>
 
 #include "zoo_case.h"
 
@@ -73,8 +75,8 @@ START_TEST(one_graph_has_a_part_for_each_relation)
     library_t l;
     gnn_graph_t *graph, *part, *alone;
     library(&l);
-    ck_assert_int_eq(gnn_hetero_type(&l.all, "venue"), 2);
-    ck_assert_int_eq(gnn_hetero_type(&l.all, "editor"), -1);
+    ck_assert_int_eq(gnn__hetero_type(&l.all, "venue"), 2);
+    ck_assert_int_eq(gnn__hetero_type(&l.all, "editor"), -1);
     ck_assert_str_eq(gnn_error_message(),
                      "there is no type \"editor\"; there are author, paper, venue");
     ck_ok(gnn_graph_hetero(&graph, &l.all, node_class, edge_class));
@@ -178,7 +180,7 @@ START_TEST(features_of_types_are_concatenated)
     ck_ok(gnn_data_hetero(&data, &l.all));
     ck_assert_int_eq(gnn_data_nodes(data), 6);
     ck_assert_int_eq(gnn_data_features(data), 6);
-    ck_ok(gnn_sparse_to_dense(gnn_data_sparse(data), &dense));
+    ck_ok(gnn__sparse_to_dense(gnn_data_sparse(data), &dense));
     ck_assert_mem_eq(numbers, expected, sizeof numbers);
     ck_assert_int_eq(gnn_data_labels(data)[1], -1);
     ck_assert_int_eq(gnn_data_labels(data)[3], 1);

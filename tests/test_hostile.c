@@ -87,9 +87,11 @@ START_TEST(gzipped_bombs_are_refused_early)
     if (measured())
         ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
     write_repeated("few.edges.gz", "", "1 2\n", 3 << 20);
-    ck_fails(gnn_data_open_limits(&data, in_folder("few.edges.gz"), &(gnn_limits_t){.max_growth = 1}),
+    ck_fails(gnn_data_open_as(&data, in_folder("few.edges.gz"),
+                              &(gnn_open_config_t){.limits = &(gnn_limits_t){.max_growth = 1}}),
              GNN_EFORMAT, "max_growth raises it");
-    ck_fails(gnn_data_open_limits(&data, in_folder("few.edges.gz"), &(gnn_limits_t){.max_bytes = 99}),
+    ck_fails(gnn_data_open_as(&data, in_folder("few.edges.gz"),
+                              &(gnn_open_config_t){.limits = &(gnn_limits_t){.max_bytes = 99}}),
              GNN_EFORMAT, "at most 99 are read");
 }
 END_TEST

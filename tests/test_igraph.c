@@ -7,6 +7,7 @@
 #if GNN_WITH_IGRAPH
 #include <gnn/igraph.h>
 #include <graphs/igraph/call.h>
+#include <graphs/undirected.h>
 #include <pthread.h>
 
 static igraph_t small(igraph_bool_t directed)
@@ -211,7 +212,7 @@ START_TEST(spanning_trees_are_igraphs)
 #endif
     for (igraph_integer_t k = 0; k < igraph_vector_int_size(&tree); k++)
         expected -= VECTOR(cost)[VECTOR(tree)[k]];
-    ck_ok(gnn_graph_spanning_tree(g, weight, GNN_BOTH_MAX, from, to, &count));
+    ck_ok(gnn__graph_spanning_tree(g, weight, GNN_BOTH_MAX, from, to, &count));
     ck_assert_int_eq(count, igraph_vector_int_size(&tree));
     for (int64_t e = 0; e < count; e++) {
         double most = -INFINITY;

@@ -4,6 +4,8 @@
 #include "svg_check.h"
 #include "treebank_text.h"
 
+#include <graphs/undirected.h>
+
 /* ---- subword tokens and words ---- */
 
 /* The second word is pieces 1 and 2: what is sent to it adds up, what it sends is their mean; rows
@@ -203,19 +205,20 @@ START_TEST(spanning_trees_are_maximal)
     ck_ok(gnn_graph_complete(&graph, 1, &n));
     for (int both = 0; both < 2; both++) {
         int seen = 0;
-        ck_ok(gnn_graph_spanning_tree(graph, w, both ? GNN_BOTH_MAX : GNN_BOTH_SUM, from, to, &edges));
+        ck_ok(gnn__graph_spanning_tree(graph, w, both ? GNN_BOTH_MAX : GNN_BOTH_SUM, from, to,
+                                       &edges));
         ck_assert_int_eq(edges, 2);
         for (int k = 0; k < 2; k++)
             seen |= 1 << (from[k] + to[k]);
         ck_assert_int_eq(seen, both ? 1 << 1 | 1 << 3 : 1 << 1 | 1 << 2);
     }
     w[4] = (gnn_real_t)NAN;
-    ck_fails(gnn_graph_spanning_tree(graph, w, GNN_BOTH_SUM, from, to, &edges), GNN_ENUMERIC,
+    ck_fails(gnn__graph_spanning_tree(graph, w, GNN_BOTH_SUM, from, to, &edges), GNN_ENUMERIC,
              "pair 4");
-    ck_fails(gnn_graph_spanning_tree(graph, NULL, GNN_BOTH_SUM, from, to, &edges), GNN_EINVALID,
+    ck_fails(gnn__graph_spanning_tree(graph, NULL, GNN_BOTH_SUM, from, to, &edges), GNN_EINVALID,
              "weight is NULL");
     w[4] = 0;
-    ck_fails(gnn_graph_spanning_tree(graph, w, (gnn_both_ways_t)7, from, to, &edges), GNN_EINVALID,
+    ck_fails(gnn__graph_spanning_tree(graph, w, (gnn_both_ways_t)7, from, to, &edges), GNN_EINVALID,
              "got 7");
     gnn_graph_free(graph);
 }

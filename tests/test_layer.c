@@ -202,80 +202,6 @@ START_TEST(a_moved_linear_map_changes_nothing)
 }
 END_TEST
 
-START_TEST(project_and_aggregate_equal_forward)
-{
-    const int64_t lengths[] = {4, 7}, n = 11;
-    gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
-    gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12), yb = gnn_tensor(b, n, 12),
-                 head = gnn_tensor(memory, 5, 12), tail = gnn_tensor(memory + 5 * 12, 6, 12);
-    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
-        for (int pre = 0; pre < 2 && p != GNN_PRESET_GINE; pre++) {
-            gnn_graph_t *graph;
-            gnn_layer_t *layer;
-            gnn_projection_t *projection;
-            gnn_layer_config_t c = config_of(p);
-            if (pre) {
-                c.norm = GNN_NORM_LAYER;
-                c.norm_position = GNN_NORM_BEFORE;
-            }
-            ck_ok(gnn_graph_causal(&graph, 2, lengths));
-            ck_ok(gnn_layer_new(&layer, context, &c));
-            ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
-            ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
-            ck_ok(gnn_projection_new(&projection, layer, 20));
-            ck_fails(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x},
-                                         projection, projection, &yb),
-                     GNN_ESHAPE, "the projections hold 0 and 0");
-            ck_ok(gnn_layer_project(layer, context, &head, GNN_SIDE_BOTH, 0, projection));
-            ck_ok(gnn_layer_project(layer, context, &tail, GNN_SIDE_BOTH, 5, projection));
-            ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x},
-                                      projection, projection, &yb));
-            ck_assert_msg(test_error(a, b, n * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(p),
-                          test_error(a, b, n * 12));
-            ck_fails(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 10, projection),
-                     GNN_ESHAPE, "rows 10 to 21");
-            gnn_projection_free(projection);
-            gnn_layer_free(layer);
-            gnn_graph_free(graph);
-        }
-    free(memory);
-}
-END_TEST
-
-/* Receivers' rows hold what the senders' weights make of them, and gates of their own. */
-START_TEST(projections_share_weights_with_gates)
-{
-    const int64_t n = 11;
-    gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
-    const gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12),
-                       yb = gnn_tensor(b, n, 12);
-    gnn_graph_t *graph;
-    ck_ok(gnn_graph_complete(&graph, 1, &n));
-    for (int scored = 0; scored < 2; scored++) {
-        gnn_layer_t *layer;
-        gnn_projection_t *projection;
-        ck_ok(gnn_layer_new(
-            &layer, context,
-            &(gnn_layer_config_t){.in = 12,
-                                  .message = gnn_message_find("gate"),
-                                  .aggregator = gnn_aggregator_find(scored ? "attention" : "sum"),
-                                  .score = scored ? &gnn_score_additive : NULL,
-                                  .share_weights = GNN_ON}));
-        ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
-        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
-        ck_ok(gnn_projection_new(&projection, layer, n));
-        ck_ok(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 0, projection));
-        ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection,
-                                  projection, &yb));
-        ck_assert_double_lt(test_error(b, a, n * 12), TOLERANCE_OUT);
-        gnn_projection_free(projection);
-        gnn_layer_free(layer);
-    }
-    gnn_graph_free(graph);
-    free(memory);
-}
-END_TEST
-
 /* A norm before the layer has width `in`, inside it `out`: running statistics of both are used in
  * inference. */
 START_TEST(batch_norms_have_widths_of_their_own)
@@ -497,8 +423,6 @@ int main(void)
     tcase_add_test(c, threads_change_no_bit);
     tcase_add_test(c, sparse_features_equal_dense_ones);
     tcase_add_test(c, a_moved_linear_map_changes_nothing);
-    tcase_add_test(c, project_and_aggregate_equal_forward);
-    tcase_add_test(c, projections_share_weights_with_gates);
     tcase_add_test(c, batch_norms_have_widths_of_their_own);
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);

@@ -1,6 +1,9 @@
 /* Wrong use: code and message, one test per class. */
 #include "support.h"
 
+#include <lib/base/base.h>
+#include <lib/model/steps.h>
+
 static gnn_context_t *context;
 
 static void set_up(void)
@@ -132,7 +135,7 @@ static void refuses_unread(gnn_step_t step, const char *words)
     char expected[120];
     step.name = "odd";
     snprintf(expected, sizeof expected, "step odd: a step of kind %s reads no .%s",
-             gnn_step_kind_name(step.kind), words);
+             gnn__step_kind_name(step.kind), words);
     ck_fails(gnn_model_from_steps(&model, context, 1, &step), GNN_EINVALID, expected);
     ck_assert_ptr_null(model);
 }
@@ -378,10 +381,10 @@ START_TEST(non_finite_features)
     const int64_t indptr[] = {0, 1, 2};
     const int32_t indices[] = {0, 2};
     gnn_sparse_t s = {2, 3, indptr, indices, x + 3};
-    ck_fails(gnn_tensor_check_finite(&t, "features"), GNN_ENUMERIC, "features");
+    ck_fails(gnn__tensor_check_finite(&t, "features"), GNN_ENUMERIC, "features");
     ck_assert_msg(strstr(gnn_error_message(), "row 1") && strstr(gnn_error_message(), "column 1"),
                   "%s", gnn_error_message());
-    ck_fails(gnn_sparse_validate(&s, "bag of words"), GNN_ENUMERIC, "bag of words");
+    ck_fails(gnn__sparse_validate(&s, "bag of words"), GNN_ENUMERIC, "bag of words");
 }
 END_TEST
 

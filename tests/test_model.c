@@ -2,6 +2,8 @@
  * the user's own in files. */
 #include "support.h"
 
+#include <lib/model/steps.h>
+
 #include <math.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,14 +117,14 @@ static gnn_aggregator_t own_sum(void)
 
 START_TEST(kinds_have_names)
 {
-    ck_assert_str_eq(gnn_step_kind_name(GNN_STEP_LAYER), "layer");
-    ck_assert_str_eq(gnn_step_kind_name(GNN_STEP_OP), "op");
-    ck_assert_ptr_null(gnn_step_kind_name(GNN_STEP_COUNT));
-    ck_assert_ptr_null(gnn_step_kind_name((gnn_step_kind_t)-1));
+    ck_assert_str_eq(gnn__step_kind_name(GNN_STEP_LAYER), "layer");
+    ck_assert_str_eq(gnn__step_kind_name(GNN_STEP_OP), "op");
+    ck_assert_ptr_null(gnn__step_kind_name(GNN_STEP_COUNT));
+    ck_assert_ptr_null(gnn__step_kind_name((gnn_step_kind_t)-1));
     for (int k = 0; k < GNN_STEP_COUNT; k++)
         for (int j = 0; j < k; j++)
-            ck_assert_str_ne(gnn_step_kind_name((gnn_step_kind_t)k),
-                             gnn_step_kind_name((gnn_step_kind_t)j));
+            ck_assert_str_ne(gnn__step_kind_name((gnn_step_kind_t)k),
+                             gnn__step_kind_name((gnn_step_kind_t)j));
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 #include "big_trials.h"
 #include "op_references.h"
 
+#include <lib/base/base.h>
 #include <lib/kernels/rowwise/rowwise.h>
 
 /* ---- every op ---- */
@@ -336,7 +337,7 @@ static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, g
     sparse.call.in[sparse.call.n_in++] =
         (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
     trial_input(&dense, x->rows, x->cols);
-    ck_ok(gnn_sparse_to_dense(x, &dense.call.in[0].value));
+    ck_ok(gnn__sparse_to_dense(x, &dense.call.in[0].value));
     if (rate > 0)
         drop_dense(&dense, x, rate);
     sparse.call.recording = recording;
@@ -424,15 +425,15 @@ START_TEST(error_messages_have_both_sizes)
     trial_free(&t);
     gnn_real_t data[6] = {0, 1, 2, 3, (gnn_real_t)INFINITY, 5};
     gnn_tensor_t tensor = gnn_tensor(data, 2, 3);
-    ck_ok(gnn_tensor_check(&tensor, "x"));
-    ck_fails(gnn_tensor_check_finite(&tensor, "x"), GNN_ENUMERIC, "x: row 1, column 1 is inf");
+    ck_ok(gnn__tensor_check(&tensor, "x"));
+    ck_fails(gnn__tensor_check_finite(&tensor, "x"), GNN_ENUMERIC, "x: row 1, column 1 is inf");
     tensor.stride = 2;
-    ck_fails(gnn_tensor_check(&tensor, "x"), GNN_ESHAPE,
+    ck_fails(gnn__tensor_check(&tensor, "x"), GNN_ESHAPE,
              "expected a stride of at least 3 columns, got 2");
     gnn_sparse_t sparse = {2, 3, (int64_t[]){0, 1, 2}, (int32_t[]){2, 3}, NULL};
-    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "row 1 has column 3");
+    ck_fails(gnn__sparse_validate(&sparse, "x"), GNN_ESHAPE, "row 1 has column 3");
     sparse.indptr = (int64_t[]){0, 2, 1};
-    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "falls from 2 to 1 at row 1");
+    ck_fails(gnn__sparse_validate(&sparse, "x"), GNN_ESHAPE, "falls from 2 to 1 at row 1");
     gnn_context_free(c);
 }
 END_TEST

@@ -1,6 +1,8 @@
 /* Optimisers and schedules against their formulas in double, metrics against brute force. */
 #include "support.h"
 
+#include <lib/tape/tape.h>
+
 enum {
     A = 35,
     B = 7,
@@ -91,7 +93,7 @@ START_TEST(zeroed_gradients_read_as_zero)
             gnn_parameters_zero_gradients(p);
             pass_back(p, uses, view);
             for (int k = 0; k < 4; k++) /* not requested since */
-                ck_assert(block[gnn_parameters_offset(p, 2) + k] == 0);
+                ck_assert(block[gnn__parameters_offset(p, 2) + k] == 0);
             gather(p, 1, got);
             for (int k = 0; k < ALL; k++)
                 ck_assert_double_eq_tol(got[k], (gnn_real_t)uses * once[k], 10 * TOLERANCE_OUT);

@@ -4,6 +4,9 @@
 #include "graph_zoo.h"
 #include "readers.h"
 
+#include <graphs/graph.h>
+#include <lib/base/base.h>
+
 enum { N = 9 };
 
 /* A random order of n nodes, and the new id of each. */
@@ -95,9 +98,9 @@ START_TEST(degree_order_is_descending_and_stable)
         for (int64_t k2 = 0; k2 < n * g->n_src; k2++)
             heard[k2 / g->n_src] += pairs[k2];
         if (g->n_src != n) {
-            ck_fails(gnn_graph_degree_order(g, order), GNN_ETOPOLOGY, "receivers and");
+            ck_fails(gnn__graph_degree_order(g, order), GNN_ETOPOLOGY, "receivers and");
         } else {
-            ck_ok(gnn_graph_degree_order(g, order));
+            ck_ok(gnn__graph_degree_order(g, order));
             for (int64_t r = 0; r < n; r++) {
                 ck_assert(order[r] >= 0 && order[r] < n && !seen[order[r]]++);
                 ck_assert(r == 0 || heard[order[r - 1]] > heard[order[r]] ||
@@ -148,14 +151,14 @@ START_TEST(wrong_orders_are_named)
     ck_fails(gnn_graph_renumber(&new, g, order), GNN_EINVALID, "order[0] = -1 is not a node");
     ck_fails(gnn_graph_renumber(&new, g, NULL), GNN_EINVALID, "the order is NULL");
     ck_fails(gnn_graph_renumber(&new, NULL, order), GNN_EINVALID, "the graph is NULL");
-    ck_fails(gnn_graph_degree_order(g, NULL), GNN_EINVALID, "the order is NULL");
-    ck_fails(gnn_graph_degree_order(NULL, order), GNN_EINVALID, "the graph is NULL");
+    ck_fails(gnn__graph_degree_order(g, NULL), GNN_EINVALID, "the order is NULL");
+    ck_fails(gnn__graph_degree_order(NULL, order), GNN_EINVALID, "the graph is NULL");
     gnn_graph_free(g);
     ck_ok(make_sampled(&g));
     ck_fails(gnn_graph_renumber(&new, g, order), GNN_ETOPOLOGY, "3 receivers and 7 senders");
     gnn_graph_free(g);
     ck_ok(make_window(&g));
-    ck_ok(gnn_graph_degree_order(g, order));
+    ck_ok(gnn__graph_degree_order(g, order));
     ck_fails(gnn_graph_renumber(&new, g, order), GNN_EUNSUPPORTED, "segments");
     gnn_graph_free(g);
 }
@@ -167,9 +170,9 @@ START_TEST(renumbering_survives_any_failing_allocation)
     gnn_graph_t *g, *new;
     ck_ok(make_parts(&g));
     gnn__fail_allocation(1);
-    ck_fails(gnn_graph_degree_order(g, order), GNN_EMEMORY, "offsets of degrees");
+    ck_fails(gnn__graph_degree_order(g, order), GNN_EMEMORY, "offsets of degrees");
     gnn__fail_allocation(0);
-    ck_ok(gnn_graph_degree_order(g, order));
+    ck_ok(gnn__graph_degree_order(g, order));
     for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
         new = g;
         gnn__fail_allocation(n);
@@ -321,7 +324,7 @@ START_TEST(a_reordered_set_is_saved_in_file_order)
     ck_assert(gnn_data_graph(data) == graph);
     check_followed(data, file);
     if (gnn_data_sparse(data))
-        ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
+        ck_ok(gnn__sparse_validate(gnn_data_sparse(data), "features"));
     ck_fails(gnn_data_reorder(NULL), GNN_EINVALID, "data is NULL");
     gnn_data_free(data);
     gnn_data_free(file);

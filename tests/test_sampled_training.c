@@ -3,6 +3,8 @@
  * pass. */
 #include "peak.h"
 
+#include <lib/model/model.h>
+
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -333,11 +335,11 @@ START_TEST(invalid_chunks_are_refused)
     ck_fails(gnn_predict_layers(m.model, NULL, data, 0, &out), GNN_EINVALID, "context is NULL");
     ck_fails(gnn_predict_layers(m.model, m.context, NULL, 0, &out), GNN_EINVALID, "data is NULL");
     ck_fails(gnn_predict_layers(m.model, m.context, data, 0, NULL), GNN_EINVALID, "out is NULL");
-    ck_fails(gnn_model_infer_layers(NULL, m.context, &(gnn_model_inputs_t){0}, 0, &out),
+    ck_fails(gnn__model_infer_layers(NULL, m.context, &(gnn_model_inputs_t){0}, 0, &out),
              GNN_EINVALID, "model is NULL");
-    ck_fails(gnn_model_infer_layers(m.model, m.context, NULL, 0, &out), GNN_EINVALID,
+    ck_fails(gnn__model_infer_layers(m.model, m.context, NULL, 0, &out), GNN_EINVALID,
              "inputs is NULL");
-    ck_fails(gnn_model_infer_layers(m.model, m.context, &(gnn_model_inputs_t){0}, 0, &out),
+    ck_fails(gnn__model_infer_layers(m.model, m.context, &(gnn_model_inputs_t){0}, 0, &out),
              GNN_EINVALID, "graph slot 0");
     gnn_model_free(stacked);
     free_machine(&m);

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <lib/base/base.h>
+#include <lib/tape/tape.h>
 
 enum { D = 8, WORDS = 11, SEQUENCES = 3, TOTAL = 9 + 1 + 6, SOURCES = 5 + 2 + 7, CAPACITY = 12 };
 
@@ -90,6 +91,12 @@ static void neighbours(gnn_steps_t *steps)
     gnn_steps_add(steps, &(gnn_step_t){.layer = GNN_GATV2(.in = D, .heads = 1, .self_loops = GNN_OFF,
                                                           .share_weights = GNN_ON)});
     gnn_steps_add(steps, &(gnn_step_t){.layer = GNN_GAT(.in = D, .heads = 1, .self_loops = GNN_OFF)});
+    /* rows of receivers: projections by the senders' weights, then gates of their own */
+    gnn_steps_add(steps, &(gnn_step_t){.layer = {.in = D,
+                                                 .message = &gnn_message_gate,
+                                                 .aggregator = &gnn_aggregator_attention,
+                                                 .score = &gnn_score_additive,
+                                                 .share_weights = GNN_ON}});
 }
 
 static void given_rows(gnn_steps_t *steps)
@@ -225,7 +232,7 @@ static gnn_model_t *make(void (*body)(gnn_steps_t *))
     for (int32_t id = 0; id < gnn_parameters_count(gnn_model_parameters(model)); id++) {
         const gnn_tensor_t t = gnn_parameters_value(gnn_model_parameters(model), id);
         for (int64_t k = 0; k < t.rows * t.cols; k++)
-            block[gnn_parameters_offset(gnn_model_parameters(model), id) + k] +=
+            block[gnn__parameters_offset(gnn_model_parameters(model), id) + k] +=
                 (gnn_real_t)(0.1 * test_uniform(&state_of_draws));
     }
     return model;

@@ -2,6 +2,8 @@
  * values, errors stick, nothing is allocated after the first run. */
 #include "tape_fixture.h"
 
+#include <lib/tape/tape.h>
+
 /* A program with views (tiling and not), a shared parameter, a value read three times, and a branch
  * that leads nowhere. */
 static gnn_var_t record(fixture_t *f, const gnn_tensor_t *x, gnn_var_t *input, bool keep_all)
@@ -137,7 +139,7 @@ START_TEST(the_first_error_sticks)
     gnn_tensor_t x = gnn_tensor(memory, 7, 6), narrow = gnn_tensor(memory, 7, 5);
     declare(&f);
     gnn_tape_reset(f.tape, 0, 0);
-    gnn_tape_set_place(f.tape, 1, "layer 2");
+    gnn__tape_set_place(f.tape, 1, "layer 2");
     gnn_var_t bad = gnn_tape_linear(f.tape, gnn_tape_input(f.tape, &narrow, 0),
                                     gnn_tape_parameter(f.tape, f.parameters, 0), GNN_NONE);
     ck_assert_int_eq(bad, GNN_NONE);
@@ -300,7 +302,7 @@ START_TEST(a_profile_counts_ops)
         gnn_var_t input;
         declare(&f);
         gnn_tape_reset(f.tape, 1, 0);
-        gnn_tape_set_place(f.tape, 0, "layer 3");
+        gnn__tape_set_place(f.tape, 0, "layer 3");
         gnn_var_t root = record(&f, &x, &input, false);
         for (int k = 0; k < 3; k++)
             ck_ok(gnn_tape_forward(f.tape));

@@ -2,6 +2,8 @@
  * count their work and get settings and threads like the library's. */
 #include "tape_fixture.h"
 
+#include <lib/tape/tape.h>
+
 enum { ROWS = 30, COLS = 7, NUMBERS = ROWS * COLS };
 
 /* ---- an op of a user's: y = a x ---- */
@@ -157,7 +159,7 @@ START_TEST(an_op_fails_with_its_own_message)
 {
     fixture_t f = set_up();
     gnn_tape_reset(f.tape, 0, 0);
-    gnn_tape_set_place(f.tape, 0, "step 4");
+    gnn__tape_set_place(f.tape, 0, "step 4");
     ck_assert_int_eq(gnn_tape_op(f.tape, &half, NULL, 0, NULL, 0), GNN_NONE);
     ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, "step 4: half takes 1 input, got 0");
     tear_down(&f);

@@ -32,8 +32,9 @@ int main(void)
     int code = gnn_context_new(&context, NULL);
     if (code == GNN_OK)
         code = gnn_data_karate(&data);
-    for (size_t k = 0; code == GNN_OK && gnn_aggregator_at(k); k++)
-        code = train(context, data, gnn_aggregator_at(k));
+    const char *name;
+    for (size_t k = 0; code == GNN_OK && (name = gnn_layer_config_choice("aggregator", k)); k++)
+        code = train(context, data, gnn_aggregator_find(name));
     if (code != GNN_OK)
         fprintf(stderr, "aggregators: %s\n", gnn_error_message());
     gnn_data_free(data);

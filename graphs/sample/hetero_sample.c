@@ -170,8 +170,8 @@ static int take_relation(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero, in
 {
     relation_t *relation = &s->relation[r];
     GNN_TRY(gnn_graph_relation(&relation->graph, hetero, r));
-    relation->from = gnn_hetero_type(hetero, hetero->relations[r].from);
-    relation->to = gnn_hetero_type(hetero, hetero->relations[r].to);
+    relation->from = gnn__hetero_type(hetero, hetero->relations[r].from);
+    relation->to = gnn__hetero_type(hetero, hetero->relations[r].to);
     relation->pick.graph = relation->graph;
     relation->pick.pairs = &relation->graph->base.parts[0].pairs;
     relation->pick.config.replace = replace;

@@ -123,14 +123,10 @@ typedef struct gnn_message {
 #include <gnn/tables/messages.def>
 #undef GNN_MESSAGE
 
-/** Entry `index` of the table of aggregators, from 0; NULL past the last. */
-GNN_API const gnn_aggregator_t *gnn_aggregator_at(size_t index);
 /** The aggregator of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice. gnn_layer_config_set sets a field by name
  * and refuses an unknown one. The same holds for the other functions `_find` of tables. */
 GNN_API const gnn_aggregator_t *gnn_aggregator_find(const char *name);
-/** Entry `index` of the table of messages, from 0; NULL past the last. */
-GNN_API const gnn_message_t *gnn_message_at(size_t index);
 /** The message of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_message_t *gnn_message_find(const char *name);
@@ -203,14 +199,6 @@ enum {
     GNN_AGGREGATE_MAP_PARAMETERS, /**< the map's */
     GNN_AGGREGATE_INPUTS
 };
-
-/**
- * The name of an input of the op `aggregate` in error messages, such as "src_message".
- *
- * @param[in] input  GNN_AGGREGATE_SRC_MESSAGE or a constant after it
- * @return a static string; NULL if no input has this index
- */
-GNN_API const char *gnn_aggregate_input_name(int input);
 
 #ifdef __cplusplus
 }

@@ -211,12 +211,6 @@ GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
  * appearance (gnn_data_node_name).
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
-/**
- * gnn_data_open with limits on unpacked data (NULL, and 0 in a field: the default).
- *
- * @return as gnn_data_open
- */
-GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
 /** Settings of gnn_data_open_as. Zero means the default in brackets. */
 typedef struct gnn_open_config {
     const gnn_limits_t *limits; /**< on unpacked data [the defaults of gnn_limits_t] */

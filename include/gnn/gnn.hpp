@@ -137,7 +137,6 @@ GNN_HPP_HANDLE(partition, gnn_partition_t, gnn_partition_free)
 GNN_HPP_HANDLE(partition_folder, gnn_partition_folder_t, gnn_partition_folder_free)
 GNN_HPP_HANDLE(pretrained, gnn_pretrained_t, gnn_pretrained_free)
 GNN_HPP_HANDLE(pretrained_batch, gnn_pretrained_batch_t, gnn_pretrained_batch_free)
-GNN_HPP_HANDLE(projection, gnn_projection_t, gnn_projection_free)
 GNN_HPP_HANDLE(sample, gnn_sample_t, gnn_sample_free)
 GNN_HPP_HANDLE(sampler, gnn_sampler_t, gnn_sampler_free)
 GNN_HPP_HANDLE(source, gnn_source_t, gnn_source_free)
@@ -367,10 +366,6 @@ class step {
 
 /* The fields of other configs, by their structs; tests/house/headers_cpp.sh holds each list against
  * its struct. */
-#define GNN_HPP_FIELDS_gnn_block_t(X)                                                          \
-    X(name) X(input) X(memory) X(edges) X(globals) X(graph) X(graphs) X(width) X(edge_width)   \
-    X(global_width) X(heads) X(hidden) X(rows) X(hops) X(factor) X(dropout) X(maximum)         \
-    X(layer) X(out) X(edge_weight) X(theta) X(aggregators) X(types) X(relations)
 #define GNN_HPP_FIELDS_gnn_context_config_t(X)                                                 \
     X(threads) X(deterministic) X(precision) X(seed) X(allocator)
 #define GNN_HPP_FIELDS_gnn_optimizer_config_t(X)                                               \
@@ -404,7 +399,16 @@ class step {
         GNN_HPP_CHAIN(name, type)                                                              \
         GNN_HPP_FIELDS_##type(GNN_HPP_SETTER)                                                  \
     };
-GNN_HPP_CONFIG(block, gnn_block_t)
+/** A block of steps. */
+class block {
+    GNN_HPP_CHAIN(block, gnn_block_t)
+    GNN_HPP_SETTER(name)
+    GNN_HPP_SETTER(input)
+    GNN_HPP_SETTER(layer)
+#define GNN_BLOCK_MEMBER(kind, field) GNN_HPP_SETTER(field)
+#include <gnn/tables/block_fields.def>
+#undef GNN_BLOCK_MEMBER
+};
 GNN_HPP_CONFIG(context_config, gnn_context_config_t)
 GNN_HPP_CONFIG(optimizer_config, gnn_optimizer_config_t)
 GNN_HPP_CONFIG(schedule, gnn_schedule_t)

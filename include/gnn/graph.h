@@ -212,21 +212,11 @@ GNN_API int gnn_graph_nearest(gnn_graph_t **graph, const gnn_tensor_t *x, int64_
 /* ---- renumbering ---- */
 
 /**
- * Nodes by descending in-degree: order[r] is the node with the r-th largest in-degree over all
- * parts, without views; ties are broken by the lower id.
- *
- * @param[in] graph   n_dst == n_src == n
- * @param[out] order  (n), caller's
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n +
- *         largest degree) time and memory.
- */
-GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
-/**
  * Nodes by community, and by descending in-degree within each: neighbours get close ids, so that a
  * thread, which owns a range of rows, finds its neighbours' rows in its own cache. The community of
  * the node with the largest in-degree comes first; then communities of high and low degree
  * alternate, so that ranges of equal length are nearly equal work. If the modularity is at most
- * 0.6, or the graph has spans, the order is that of gnn_graph_degree_order.
+ * 0.6, or the graph has spans, nodes are ordered by descending in-degree.
  *
  * @param[in] graph   n_dst == n_src == n
  * @param[out] order  (n), caller's
@@ -324,19 +314,6 @@ GNN_API int64_t gnn_graph_n_segments(const gnn_graph_t *graph);
 GNN_API const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph);
 /** segments + 1 offsets into senders, owned by the graph. NULL if the graph has no segments. */
 GNN_API const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph);
-
-/**
- * Sets the start position of a segment's receivers and senders (0 by default): distances are
- * sender's position minus receiver's.
- *
- * @param[in] segment    index of the segment
- * @param[in] dst_start  position of its first receiver
- * @param[in] src_start  position of its first sender
- * @return GNN_OK; GNN_EINVALID (a NULL, no such segment, a start of 2^31 or more); GNN_ETOPOLOGY:
- *         the graph has no segments
- */
-GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
-                                int64_t src_start);
 
 /**
  * Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part, receiver
@@ -440,20 +417,6 @@ GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_
  */
 GNN_API int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t *weight,
                                       uint64_t seed, const gnn_tensor_t *positions);
-
-/**
- * The maximum spanning tree of the undirected graph; a forest if it has several components.
- *
- * @param[in]  weight    one for each pair of gnn_graph_pairs, finite, of either sign
- * @param[in]  both      how weights of parallel pairs and of both directions are combined
- * @param[out] from, to  (n - 1 each) the ends of the edges, the smaller one in `from`; caller's
- * @param[out] count     count of the edges written: n minus the count of components
- * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY: n_dst != n_src; GNN_ENUMERIC: a weight is not
- *         finite; GNN_EMEMORY. O(m log m) time, O(n + m) memory. Ties are broken by the smaller
- *         ends. Paper: Kruskal 1956.
- */
-GNN_API int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
-                                    gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count);
 
 /**
  * Laplacian eigenvectors as positional features: column c is the eigenvector of I - D^-1/2 A D^-1/2

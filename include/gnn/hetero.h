@@ -48,10 +48,6 @@ typedef struct gnn_hetero {
     int64_t n_relations;
 } gnn_hetero_t;
 
-/** The index of the type of a name; -1 if there is none, and gnn_error_message() then lists the
- * names. */
-GNN_API int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name);
-
 /**
  * One graph of all types: nodes of all types concatenated, edges of all relations concatenated;
  * part r is relation r (gnn_graph_part extracts it).

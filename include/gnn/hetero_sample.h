@@ -66,7 +66,7 @@ GNN_API void gnn_hetero_sample_free(gnn_hetero_sample_t *sample);
  * Draws a batch. Pointers into the previous batch become invalid.
  *
  * @param[in] context       its threads draw; NULL: the calling thread alone, with the same result
- * @param[in] type          index of the seeds' type (gnn_hetero_type)
+ * @param[in] type          index of the seeds' type in the list of types
  * @param[in] n_seeds       count of the seeds
  * @param[in] seeds         (n_seeds) different nodes of it, of int32_t or int64_t
  * @param[in] epoch, batch  from 0 to 2^32 - 1: keys of the draw

@@ -41,8 +41,6 @@ typedef struct gnn_update {
 #include <gnn/tables/updates.def>
 #undef GNN_UPDATE
 
-/** Entry `index` of the table of updates, from 0; NULL past the last. */
-GNN_API const gnn_update_t *gnn_update_at(size_t index);
 /** The update of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
@@ -69,7 +67,7 @@ typedef double gnn_options_t[GNN_ROW_OPTIONS];
 typedef struct gnn_layer_prior {
     const gnn_prior_t *prior; /**< an entry of lib/aggregate/priors.def; NULL: none */
     gnn_options_t options;    /**< its options, in its order; 0: their initial values */
-    /** GNN_ON: its values are an input of the layer (gnn_score_vars_t, .priors of a step); GNN_OFF:
+    /** GNN_ON: its values are an input of the layer (.priors of a step); GNN_OFF:
      * they are parameters of the layer */
     gnn_flag_t given;
 } gnn_layer_prior_t;
@@ -143,10 +141,7 @@ typedef struct gnn_config_field {
  */
 GNN_API int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config);
 
-/** Count of the fields of gnn_layer_config_t. */
-GNN_API size_t gnn_layer_config_field_count(void);
-/** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them.
- */
+/** Describes field `index`, from 0; GNN_ENOTFOUND past the last. */
 GNN_API int gnn_layer_config_field(size_t index, gnn_config_field_t *field);
 /**
  * The name of an index among those that a field takes as its value ("relu"; the names of a table's
@@ -229,41 +224,6 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
 
-/* The same in two halves: projections of senders may be kept and reused (a KV cache). */
-/** Projected rows that may be kept and reused: keys, values and queries, or messages. */
-typedef struct gnn_projection gnn_projection_t;
-/**
- * Allocates the projections of up to `capacity` rows, the caller's, for gnn_projection_free.
- * Errors: GNN_EINVALID (a negative capacity), GNN_EOVERFLOW, GNN_EMEMORY.
- *
- * @param[in] capacity  rows, at least 0
- */
-GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
-                               int64_t capacity);
-/** Frees a projection; NULL is fine. */
-GNN_API void gnn_projection_free(gnn_projection_t *projection);
-/**
- * Projects the rows of x (dense) for one or both sides into the projection.
- *
- * @param[in] at  first row of the projection that is written
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ESHAPE (columns of x; rows that the projection does
- *         not have); GNN_EMEMORY
- */
-GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
-                              gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
-/**
- * Aggregates and updates from projected rows. `receivers` and `senders` may be the same projection.
- * The update still reads h_i from inputs->x_src (or x_dst).
- *
- * @param[in]  graph  prepared by gnn_layer_prepare
- * @param[out] out    (n_dst x width), caller's; overwritten
- * @return as gnn_layer_forward; GNN_ESHAPE: a projection has fewer rows than the graph
- */
-GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context,
-                                const gnn_graph_t *graph, const gnn_inputs_t *inputs,
-                                const gnn_projection_t *receivers, const gnn_projection_t *senders,
-                                const gnn_tensor_t *out);
-
 /** Computes the attention weights of a layer on these inputs, after the softmax: per_edge (m x
  * heads) by the user's edge ids and / or per_segment (for each segment heads x receivers x
  * senders, flattened one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer has no
@@ -281,20 +241,6 @@ typedef struct gnn_layer_vars {
  * gnn_tape_status returns. */
 GNN_API gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape,
                                    const gnn_graph_t *graph, const gnn_layer_vars_t *vars);
-
-/** Inputs of the scores of an attention layer in addition to the rows that it projects; GNN_NONE
- * where absent. */
-typedef struct gnn_score_vars {
-    gnn_var_t gate;        /**< (n_dst x heads) multiplies the output of each head */
-    gnn_var_t prior_query; /**< (n_dst x heads*d_k) multiplied by priors in place of the query */
-    /** values of a prior whose .given is on: of the shape that the prior declares, or one row per
-     * receiver or sender (gnn_prior_t) */
-    gnn_var_t prior[GNN_PRIORS];
-} gnn_score_vars_t;
-/** gnn_layer_record with additional inputs of the scores; NULL: none. */
-GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
-                                          const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                          const gnn_score_vars_t *scores);
 
 /* ---- parameters by field: "key.weight", "value.bias", "attention.sender", ... (docs/parameters.md
  * lists them) ---- */

@@ -134,9 +134,6 @@ typedef struct gnn_step {
     double options[4];
 } gnn_step_t;
 
-/** The name of a kind of steps, such as "linear"; NULL for values that are not kinds. */
-GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
-
 /**
  * Makes a model of layers one after another, all on graph slot 0.
  *
@@ -185,10 +182,6 @@ GNN_API void gnn_steps_free(gnn_steps_t *steps);
  * @return GNN_OK; the first error of this list; GNN_EMEMORY
  */
 GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
-/** Count of the steps that a list has so far. */
-GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
-/** The steps, owned by the list, until it grows. */
-GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
 /**
  * Makes the model of a list of steps, as gnn_model_from_steps; the list stays the caller's.
  *
@@ -481,26 +474,6 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
                             const gnn_model_inputs_t *inputs, const char *name,
                             const gnn_tensor_t *out);
 /**
- * Inference layer by layer: each step runs over all its rows, a chunk at a time, before the next
- * step begins. A chunk's receivers aggregate all their senders, so the result is that of
- * gnn_model_forward up to rounding; memory holds the values that later steps read, and one chunk.
- * For models that were trained on samples of a graph too large for one pass.
- *
- * @param[in]  inputs        graphs of one part of edges, which need no preparation, one for each
- *                           slot that is used
- * @param[in]  rows_at_once  rows of a chunk [0: 16,384]
- * @param[out] out           (rows x cols of the last step), caller's; overwritten
- * @return GNN_OK; GNN_EINVALID; GNN_ENOTFOUND, GNN_ESHAPE; GNN_EUNSUPPORTED names a step that
- *         cannot run by chunks of rows (a readout, stacked rows, values on edges), or a graph that
- *         cannot be sampled; GNN_EMEMORY
- *
- * Cost: that of the steps, and for each layer the gathering of each chunk's senders. Threads: as
- * gnn_model_forward. Paper: Hamilton et al. 2017.
- */
-GNN_API int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
-                                   const gnn_model_inputs_t *inputs, int64_t rows_at_once,
-                                   const gnn_tensor_t *out);
-/**
  * Inference in the common case: one graph, features "x".
  *
  * @param[in]  graph   prepared by gnn_model_prepare
@@ -661,8 +634,7 @@ GNN_API int gnn_state_select(gnn_state_t *state, int64_t count, const int64_t *f
  *         fit; after an error the state is as before
  *
  * Cost: that of the steps on the new rows; attention of a new row is O(length). Threads: a state
- * belongs to one thread at a time. Paper: Vaswani et al. 2017, section 3.2.3.   See also:
- * gnn_layer_project
+ * belongs to one thread at a time. Paper: Vaswani et al. 2017, section 3.2.3.
  */
 GNN_API int gnn_model_advance(const gnn_model_t *model, gnn_context_t *context, gnn_state_t *state,
                               const int64_t *counts, const gnn_model_inputs_t *inputs,

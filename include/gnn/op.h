@@ -133,6 +133,7 @@ typedef struct gnn_op {
 
 /** Entry `index` of the table of ops, from 0; NULL past the last. */
 GNN_API const gnn_op_t *gnn_op_at(size_t index);
+
 /** The op of a name; NULL if there is none, and gnn_error_message() then lists the names. */
 GNN_API const gnn_op_t *gnn_op_find(const char *name);
 

@@ -72,8 +72,6 @@ GNN_API void gnn_partition_free(gnn_partition_t *partition);
 GNN_API int64_t gnn_partition_parts(const gnn_partition_t *partition);
 /** The method: a name of gnn_partition_config_t.method, or "given". */
 GNN_API const char *gnn_partition_method(const gnn_partition_t *partition);
-/** (nodes) row r is node order[r] of the set; owned by the partition. */
-GNN_API const int64_t *gnn_partition_order(const gnn_partition_t *partition);
 /** (parts + 1) first row of each part, and the count of nodes; owned by the partition. */
 GNN_API const int64_t *gnn_partition_book(const gnn_partition_t *partition);
 /** Count of the edges whose ends are in two parts. */
@@ -81,8 +79,6 @@ GNN_API int64_t gnn_partition_cut(const gnn_partition_t *partition);
 /** (parts x parts) rows that part r sends to part c before each aggregation, at [r * parts + c];
  * owned by the partition. */
 GNN_API const int64_t *gnn_partition_traffic(const gnn_partition_t *partition);
-/** (parts x parts) rows of gradients that part r sends to part c in the backward pass. */
-GNN_API const int64_t *gnn_partition_traffic_back(const gnn_partition_t *partition);
 
 /** The size of a part, and of its exchanges in one layer. */
 typedef struct gnn_partition_part_s {
@@ -177,11 +173,6 @@ GNN_API gnn_partition_folder_sizes_t gnn_partition_folder_sizes(const gnn_partit
  */
 GNN_API int gnn_partition_folder_book(const gnn_partition_folder_t *folder, int64_t ranks,
                                       int64_t *book);
-/** An array of the folder, whole and mapped: "order", "indptr", "indices", "edges", "labels",
- * "train", "validation", "test", "x" or "x_indptr", "x_indices" and "x_values"; further ones as
- * "node.NAME", "edge.NAME" and "graph.NAME". NULL: there is none of that name. */
-GNN_API const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder_t *folder,
-                                                      const char *name);
 
 /** Rows lo .. hi - 1 of a folder: pointers into the mapped arrays. */
 typedef struct gnn_partition_folder_rows_s {

@@ -249,23 +249,15 @@ typedef struct gnn_weigher {
 #undef GNN_WEIGHER
 /* clang-format on */
 
-/** Entry `index` of the table of scores, from 0; NULL past the last. */
-GNN_API const gnn_score_t *gnn_score_at(size_t index);
 /** The score of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_score_t *gnn_score_find(const char *name);
-/** Entry `index` of the table of maps, from 0; NULL past the last. */
-GNN_API const gnn_map_t *gnn_map_at(size_t index);
 /** The map of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_map_t *gnn_map_find(const char *name);
-/** Entry `index` of the table of priors, from 0; NULL past the last. */
-GNN_API const gnn_prior_t *gnn_prior_at(size_t index);
 /** The prior of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the end of the list (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_prior_t *gnn_prior_find(const char *name);
-/** Entry `index` of the table of weighers, from 0; NULL past the last. */
-GNN_API const gnn_weigher_t *gnn_weigher_at(size_t index);
 /** The weigher of a name; NULL if there is none, and gnn_error_message() then lists the names.
  * Check it: in a config, NULL means the preset's choice (gnn_layer_config_set refuses a name). */
 GNN_API const gnn_weigher_t *gnn_weigher_find(const char *name);

@@ -104,12 +104,6 @@ GNN_API int gnn_split_set_indices(gnn_split_t *split, int part, int64_t index, i
 #define gnn_split_set_indices(split, part, index, count, ...) \
     gnn_split_set_indices(split, part, index, count, gnn_ints(__VA_ARGS__))
 #endif
-/**
- * Copies splits: the copy is the caller's, for gnn_split_free.
- *
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY
- */
-GNN_API int gnn_split_copy(gnn_split_t **split, const gnn_split_t *of);
 /** Frees splits; may be NULL. */
 GNN_API void gnn_split_free(gnn_split_t *split);
 
@@ -117,8 +111,6 @@ GNN_API void gnn_split_free(gnn_split_t *split);
 
 /** Count of the rows that are split. */
 GNN_API int64_t gnn_split_rows(const gnn_split_t *split);
-/** Count of the splits. */
-GNN_API int64_t gnn_split_count(const gnn_split_t *split);
 /** The mask of a part (rows), 1 or 0, for metrics and losses; NULL if there is no such part or
  * split. Owned by the split. */
 GNN_API const uint8_t *gnn_split_mask(const gnn_split_t *split, int part, int64_t index);

@@ -75,8 +75,6 @@ GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters,
  */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
                                          int64_t *length);
-/** Offset of a parameter in the block. */
-GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
 /** Sets all gradients to 0, lazily: the next backward pass, gnn_parameters_gradient and
  * gnn_parameters_block see zeros. Pointers obtained earlier may show old values until one of these
  * has been called. */
@@ -101,13 +99,6 @@ GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
  * @param[in] step  key of dropout
  */
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
-/**
- * Sets the model step of the following ops and a name for error messages.
- *
- * @param[in] model_step  key of dropout
- * @param[in] where       a name such as "layer 2", borrowed until reset; may be NULL
- */
-GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
 /**
  * The first error since the last reset, or GNN_OK. gnn_error_message has its message.
  *
@@ -214,8 +205,6 @@ GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor
 GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
 /** Columns of a value; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
-/** 1 if a value is a sparse input, 0 if not. */
-GNN_API int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
 /** A value after forward, of inputs, kept and bound values and roots; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x);
 /** A gradient after backward, of inputs that want one; data NULL for others. */

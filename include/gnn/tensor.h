@@ -134,26 +134,6 @@ static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t co
     return t;
 }
 
-/** Checks shape and stride, and that data is not NULL. GNN_ESHAPE with both shapes; `name` is used
- * in the message. */
-GNN_API int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name);
-/**
- * Checks that all values are finite. O(rows cols).
- *
- * @param[in] name  of the tensor in messages
- * @return GNN_OK; GNN_ESHAPE as gnn_tensor_check; GNN_ENUMERIC: the first NaN or infinity, with
- *         row, column and value
- */
-GNN_API int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name);
-/**
- * Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
- * finite. O(nnz).
- *
- * @param[in] name  of the matrix in messages
- * @return GNN_OK; GNN_ESHAPE (a NULL, a negative shape, indptr, a column), with the position;
- *         GNN_ENUMERIC: a value is not finite, with its position
- */
-GNN_API int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name);
 /**
  * A view of a CSR matrix whose index arrays have other types than those of gnn_sparse_t, such as
  * SciPy's (int32) or PyG's (int64). Only arrays of another type are copied.
@@ -163,8 +143,9 @@ GNN_API int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name);
  *                     (gnn_data_config_t.owner); its release is NULL if nothing was copied
  * @param[in] indptr   (rows + 1); indices, values: (indptr[rows]); values NULL: all are 1
  * @return GNN_OK; GNN_EINVALID (a NULL, an array of another type); GNN_EOVERFLOW: an index does
- *         not fit in 32 bits; GNN_ESHAPE and GNN_ENUMERIC as gnn_sparse_validate; GNN_EMEMORY.
- *         *sparse is empty then. O(rows + nnz)
+ *         not fit in 32 bits; GNN_ESHAPE: indptr does not start at 0 or decreases, or a column is
+ *         out of range; GNN_ENUMERIC: a value is not finite; GNN_EMEMORY. *sparse is empty then.
+ *         O(rows + nnz)
  */
 GNN_API int gnn_sparse_from_csr(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows, int64_t cols,
                                 gnn_ints_t indptr, gnn_ints_t indices, const gnn_real_t *values);
@@ -172,13 +153,6 @@ GNN_API int gnn_sparse_from_csr(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_
 #define gnn_sparse_from_csr(sparse, owner, rows, cols, indptr, indices, values) \
     gnn_sparse_from_csr(sparse, owner, rows, cols, gnn_ints(indptr), gnn_ints(indices), values)
 #endif
-/**
- * Writes a sparse matrix into a dense one; duplicates add up.
- *
- * @param[out] dense  caller's, of the same shape; overwritten
- * @return as gnn_sparse_validate; GNN_ESHAPE: the shapes differ
- */
-GNN_API int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense);
 
 #ifdef __cplusplus
 }

@@ -395,11 +395,18 @@ GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const 
                         const gnn_tensor_t *out);
 
 /**
- * gnn_predict layer by layer in chunks of rows (gnn_model_infer_layers), for graphs that are too
- * large for one pass. Needs no prepared views.
+ * gnn_predict layer by layer, for models that were trained on samples of a graph too large for one
+ * pass: each step runs over all its rows, a chunk at a time, before the next one begins. A chunk's
+ * receivers aggregate all their senders, so the result is that of gnn_predict up to rounding;
+ * memory holds the values that later steps read, and one chunk. Needs no prepared views.
  *
  * @param[in] rows_at_once  rows of a chunk [0: 16,384]
- * @return GNN_OK; GNN_EINVALID (a NULL, rows_at_once); else as gnn_model_infer_layers
+ * @return GNN_OK; GNN_EINVALID (a NULL, rows_at_once); GNN_ENOTFOUND, GNN_ESHAPE;
+ *         GNN_EUNSUPPORTED names a step that cannot run by chunks of rows (a readout, stacked rows,
+ *         values on edges), or a graph that cannot be sampled; GNN_EMEMORY
+ *
+ * Cost: that of the steps, and for each layer the gathering of each chunk's senders. Paper:
+ * Hamilton et al. 2017.
  */
 GNN_API int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context,
                                const gnn_data_t *data, int64_t rows_at_once, const gnn_tensor_t *out);

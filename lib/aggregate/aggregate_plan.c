@@ -29,11 +29,6 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "gate",
                                                         "map_parameters"};
 
-const char *gnn_aggregate_input_name(int input)
-{
-    return input >= 0 && input < GNN_AGGREGATE_INPUTS ? names[input] : NULL;
-}
-
 /* An input that is given must have this shape. */
 static int expect(const gnn__plan_t *plan, int k, int64_t rows, int64_t cols)
 {

@@ -2,6 +2,7 @@
  * the call, so that no strategy knows of maps. */
 #include <graphs/halo.h>
 #include <lib/aggregate/aggregate.h>
+#include <lib/aggregate/tables.h>
 
 #include <omp.h>
 
@@ -78,8 +79,8 @@ static int table_of(tables_t *t, const gnn__plan_t *plan, int64_t numbers, table
 /* A program's map may change the values that it computes. */
 static bool is_ours(const gnn_map_t *map)
 {
-    for (size_t k = 0; gnn_map_at(k); k++)
-        if (gnn_map_at(k) == map)
+    for (size_t k = 0; gnn__map_at(k); k++)
+        if (gnn__map_at(k) == map)
             return true;
     return false;
 }

@@ -41,15 +41,15 @@ static void not_found(const char *kind, const char *name, size_t count,
                      names);
     for (size_t k = 0;
          name && strcmp(kind, "aggregator") == 0 && k < sizeof scores / sizeof *scores; k++)
-        if (strcmp(gnn_score_at(k)->name, name) == 0)
+        if (strcmp(gnn__score_at(k)->name, name) == 0)
             (void)gnn__error(GNN_ENOTFOUND,
                              "%s is a score: set .aggregator = attention and .score = %s", name,
                              name);
 }
 
-/* The two public functions of one table. */
+/* The functions of one table: by index, and the public one by name. */
 #define TABLE(kind, rows)                                               \
-    const gnn_##kind##_t *gnn_##kind##_at(size_t index)                 \
+    const gnn_##kind##_t *gnn__##kind##_at(size_t index)                \
     {                                                                   \
         return index < sizeof rows / sizeof *rows ? rows[index] : NULL; \
     }                                                                   \

@@ -60,4 +60,12 @@ static inline bool gnn__scores_heads(const gnn_score_t *score)
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
                        int64_t *rows, int64_t *cols);
 
+/* Entry `index` of a table, from 0; NULL past the last. */
+const gnn_aggregator_t *gnn__aggregator_at(size_t index);
+const gnn_message_t *gnn__message_at(size_t index);
+const gnn_score_t *gnn__score_at(size_t index);
+const gnn_map_t *gnn__map_at(size_t index);
+const gnn_prior_t *gnn__prior_at(size_t index);
+const gnn_weigher_t *gnn__weigher_at(size_t index);
+
 #endif

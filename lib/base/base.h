@@ -423,4 +423,29 @@ static inline gnn_real_t *gnn__row(const gnn_tensor_t *t, int64_t r)
     return t->data + r * (t->stride ? t->stride : t->cols);
 }
 
+/* Checks shape and stride, and that data is not NULL. GNN_ESHAPE with both shapes; `name` is used
+ * in the message. */
+int gnn__tensor_check(const gnn_tensor_t *tensor, const char *name);
+
+/* Checks that all values are finite. O(rows cols).
+ *
+ * @param[in] name  of the tensor in messages
+ * @return GNN_OK; GNN_ESHAPE as gnn__tensor_check; GNN_ENUMERIC: the first NaN or infinity, with
+ *         row, column and value */
+int gnn__tensor_check_finite(const gnn_tensor_t *tensor, const char *name);
+
+/* Writes a sparse matrix into a dense one; duplicates add up.
+ *
+ * @param[out] dense  caller's, of the same shape; overwritten
+ * @return as gnn__sparse_validate; GNN_ESHAPE: the shapes differ */
+int gnn__sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense);
+
+/* Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
+ * finite. O(nnz).
+ *
+ * @param[in] name  of the matrix in messages
+ * @return GNN_OK; GNN_ESHAPE (a NULL, a negative shape, indptr, a column), with the position;
+ *         GNN_ENUMERIC: a value is not finite, with its position */
+int gnn__sparse_validate(const gnn_sparse_t *sparse, const char *name);
+
 #endif

@@ -236,4 +236,9 @@ int gnn__data_default_split(gnn_data_t *data, uint64_t seed);
 /* order = 0..n-1 shuffled by `seed`. */
 void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed);
 
+/* Copies splits: the copy is the caller's, for gnn_split_free.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EMEMORY */
+int gnn__split_copy(gnn_split_t **split, const gnn_split_t *of);
+
 #endif

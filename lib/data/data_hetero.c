@@ -23,7 +23,7 @@ static int measure(const gnn_hetero_t *h, int64_t *nodes, int64_t *cols, int64_t
         const gnn_node_type_t *type = &h->types[t];
         int64_t numbers;
         if (type->x)
-            GNN_TRY(gnn_tensor_check(type->x, type->name));
+            GNN_TRY(gnn__tensor_check(type->x, type->name));
         if (type->x && type->x->rows != type->count)
             return gnn__error(GNN_ESHAPE, "type %.40s has %lld nodes, its features %lld rows",
                               type->name, (long long)type->count, (long long)type->x->rows);

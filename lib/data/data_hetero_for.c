@@ -80,7 +80,7 @@ static int add_features(gnn_data_t *data, const gnn_node_type_t *type)
     int64_t count;
     if (!type->x)
         return GNN_OK;
-    GNN_TRY(gnn_tensor_check(type->x, type->name));
+    GNN_TRY(gnn__tensor_check(type->x, type->name));
     if (type->x->rows != type->count)
         return gnn__error(GNN_ESHAPE, "type %.40s has %lld nodes, its features %lld rows",
                           type->name, (long long)type->count, (long long)type->x->rows);
@@ -161,7 +161,7 @@ int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const cha
                               : "block %s reads one type of nodes: expected its name, got NULL",
                           row->name);
     GNN_TRY(gnn__hetero_check_types(hetero));
-    if (type && (t = gnn_hetero_type(hetero, type)) < 0)
+    if (type && (t = gnn__hetero_type(hetero, type)) < 0)
         return GNN_ENOTFOUND;
     int rc = row->of_all ? gnn_data_hetero(data, hetero) : of_type(data, hetero, t);
     if (rc == GNN_OK)

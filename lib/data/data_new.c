@@ -88,7 +88,7 @@ static int take_edge_features(gnn_data_t *data, const gnn_data_config_t *c)
     const int64_t m = gnn_graph_n_edges(data->graph), half = c->both_ways == GNN_ON ? m / 2 : m;
     if (!rows)
         return GNN_OK;
-    GNN_TRY(gnn_tensor_check(rows, ".edge_features"));
+    GNN_TRY(gnn__tensor_check(rows, ".edge_features"));
     if (rows->rows != half || rows->cols < 1)
         return gnn__error(GNN_ESHAPE, ".edge_features is %lld x %lld, there are %lld edges",
                           (long long)rows->rows, (long long)rows->cols, (long long)half);
@@ -130,8 +130,8 @@ static int copy_dense(gnn_data_t *data, const gnn_tensor_t *x)
 
 static int take_dense(gnn_data_t *data, const gnn_tensor_t *x, bool borrow)
 {
-    GNN_TRY(gnn_tensor_check(x, ".x"));
-    GNN_TRY(gnn_tensor_check_finite(x, ".x"));
+    GNN_TRY(gnn__tensor_check(x, ".x"));
+    GNN_TRY(gnn__tensor_check_finite(x, ".x"));
     data->features = x->cols;
     if (!borrow || (x->stride && x->stride != x->cols))
         return copy_dense(data, x);
@@ -159,7 +159,7 @@ static int copy_sparse(gnn_data_t *data, const gnn_sparse_t *s)
 
 static int take_sparse(gnn_data_t *data, const gnn_sparse_t *s, bool borrow)
 {
-    GNN_TRY(gnn_sparse_validate(s, ".sparse"));
+    GNN_TRY(gnn__sparse_validate(s, ".sparse"));
     data->features = s->cols;
     if (!borrow || !s->values)
         return copy_sparse(data, s);
@@ -261,7 +261,7 @@ static int take_split(gnn_data_t *data, const gnn_data_config_t *c)
                               : gnn_split_new(&data->split, data->n, 1);
     GNN_TRY(gnn__split_fits(c->split, data->n, "nodes", 0));
     GNN_TRY(gnn__data_split_labelled(data, c->split));
-    return gnn_split_copy(&data->split, c->split);
+    return gnn__split_copy(&data->split, c->split);
 }
 
 int gnn_data_split_set(gnn_data_t *data, const gnn_split_t *split)
@@ -271,7 +271,7 @@ int gnn_data_split_set(gnn_data_t *data, const gnn_split_t *split)
     GNN__NEED(split);
     GNN_TRY(gnn__split_fits(split, data->n, "nodes", 0));
     GNN_TRY(gnn__data_split_labelled(data, split));
-    GNN_TRY(gnn_split_copy(&own, split));
+    GNN_TRY(gnn__split_copy(&own, split));
     gnn_split_free(data->split);
     data->split = own;
     return GNN_OK;

@@ -231,11 +231,6 @@ int gnn_data_open(gnn_data_t **data, const char *path)
     return gnn_data_open_as(data, path, NULL);
 }
 
-int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits)
-{
-    return gnn_data_open_as(data, path, &(gnn_open_config_t){.limits = limits});
-}
-
 int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_t *config)
 {
     gnn_open_config_t own = config ? *config : (gnn_open_config_t){0};

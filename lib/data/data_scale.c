@@ -95,7 +95,7 @@ static int dense_rows(gnn_data_t *to, const gnn_data_t *data)
 {
     *to = (gnn_data_t){.n = data->n, .features = data->features};
     GNN_TRY(gnn__data_new_rows(&to->x, data->n, data->features));
-    return gnn_sparse_to_dense(&data->sparse, &to->x);
+    return gnn__sparse_to_dense(&data->sparse, &to->x);
 }
 
 /* Replaces sparse features by dense ones. */

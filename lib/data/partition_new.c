@@ -398,11 +398,6 @@ const char *gnn_partition_method(const gnn_partition_t *p)
     return p->method;
 }
 
-const int64_t *gnn_partition_order(const gnn_partition_t *p)
-{
-    return p->order;
-}
-
 const int64_t *gnn_partition_book(const gnn_partition_t *p)
 {
     return p->book;
@@ -416,11 +411,6 @@ int64_t gnn_partition_cut(const gnn_partition_t *p)
 const int64_t *gnn_partition_traffic(const gnn_partition_t *p)
 {
     return p->traffic;
-}
-
-const int64_t *gnn_partition_traffic_back(const gnn_partition_t *p)
-{
-    return p->back;
 }
 
 int gnn_partition_part(const gnn_partition_t *p, int64_t part, gnn_partition_part_t *sizes)

@@ -53,10 +53,10 @@ static int take_features(gnn_data_t *data, gnn_partition_folder_t *f,
         const int64_t first = rows->x_indptr[0];
         data->sparse = (gnn_sparse_t){data->n, data->features, held_indptr(&data->owner),
                                       rows->x_indices + first, rows->x_values + first};
-        rc = gnn_sparse_validate(&data->sparse, "x_indices.npy, x_values.npy");
+        rc = gnn__sparse_validate(&data->sparse, "x_indices.npy, x_values.npy");
     } else {
         data->x = rows->x;
-        rc = gnn_tensor_check_finite(&data->x, "x.npy");
+        rc = gnn__tensor_check_finite(&data->x, "x.npy");
     }
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "rows from %lld on", (long long)rows->lo);
 }

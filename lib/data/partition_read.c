@@ -480,11 +480,6 @@ gnn_partition_folder_sizes_t gnn_partition_folder_sizes(const gnn_partition_fold
     return folder->sizes;
 }
 
-const gnn_array_t *gnn_partition_folder_array(const gnn_partition_folder_t *folder, const char *name)
-{
-    return folder && name ? find(folder, name) : NULL;
-}
-
 /* ---- ranks and their rows ---- */
 
 static int group_slices(const gnn_partition_folder_t *f, int64_t ranks, int64_t *book)
@@ -620,9 +615,9 @@ static int take_rows(gnn_data_t *data, const gnn_partition_folder_t *f,
         data->x = (gnn_tensor_t){0};
         data->sparse =
             (gnn_sparse_t){data->n, data->features, rows->x_indptr, rows->x_indices, rows->x_values};
-        GNN_TRY(gnn_sparse_validate(&data->sparse, "x_indices.npy, x_values.npy"));
+        GNN_TRY(gnn__sparse_validate(&data->sparse, "x_indices.npy, x_values.npy"));
     } else {
-        GNN_TRY(gnn_tensor_check_finite(&data->x, "x.npy"));
+        GNN_TRY(gnn__tensor_check_finite(&data->x, "x.npy"));
     }
     data->labels = (int32_t *)(uintptr_t)rows->labels;
     for (int64_t i = 0; i < data->n; i++)

@@ -51,7 +51,7 @@ void gnn_split_free(gnn_split_t *split)
     gnn_free(split);
 }
 
-int gnn_split_copy(gnn_split_t **split, const gnn_split_t *of)
+int gnn__split_copy(gnn_split_t **split, const gnn_split_t *of)
 {
     GNN__NEED(of);
     GNN_TRY(gnn_split_new(split, of->rows, of->count));
@@ -125,11 +125,6 @@ int(gnn_split_set_indices)(gnn_split_t *split, int part, int64_t index, int64_t 
 int64_t gnn_split_rows(const gnn_split_t *split)
 {
     return split->rows;
-}
-
-int64_t gnn_split_count(const gnn_split_t *split)
-{
-    return split->count;
 }
 
 const uint8_t *gnn_split_mask(const gnn_split_t *split, int part, int64_t index)

@@ -1,5 +1,4 @@
-/* The calls of a layer: making one, preparing graphs, running it whole or in halves, attention
- * weights. */
+/* The calls of a layer: making one, preparing graphs, running it, attention weights. */
 #include <lib/base/settings.h>
 #include <lib/layer/score_config.h>
 
@@ -85,13 +84,6 @@ gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn
                            const gnn_layer_vars_t *vars)
 {
     return gnn__layer_record_hop(layer, tape, graph, vars, NULL, NULL);
-}
-
-gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
-                                  const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                  const gnn_score_vars_t *scores)
-{
-    return gnn__layer_record_hop(layer, tape, graph, vars, scores, NULL);
 }
 
 /* ---- inference ---- */
@@ -193,115 +185,5 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     gnn_layer_vars_t vars = variables(tape, inputs);
     gnn__layer_record_hop(layer, tape, graph, &vars, NULL,
                           &(gnn__hop_extras_t){.per_edge = per_edge, .per_segment = per_segment});
-    return gnn_tape_forward(tape);
-}
-
-/* ---- the two halves ---- */
-
-int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, int64_t capacity)
-{
-    GNN__NEED(projection);
-    GNN__NEED(layer);
-    gnn_projection_t *made;
-    int64_t count;
-    int rc;
-    if (capacity < 0)
-        return gnn__error(GNN_EINVALID, "capacity = %lld, expected at least 0", (long long)capacity);
-    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a projection"));
-    made->capacity = capacity;
-    made->source_cols = gnn__layer_source_cols(layer);
-    made->shared_cols = gnn__layer_shares(layer) ? made->source_cols : 0;
-    made->target_cols = made->shared_cols + gnn__layer_target_cols(layer);
-    rc = GNN_EOVERFLOW;
-    if (!gnn__mul(capacity, made->source_cols + made->target_cols, &count)) {
-        gnn__set_message("a projection of %lld rows does not fit", (long long)capacity);
-        goto done;
-    }
-    GNN_CHECK(gnn__new(&made->source, count, sizeof *made->source, "a projection"));
-    made->target = made->source + capacity * made->source_cols;
-    *projection = made;
-    return GNN_OK;
-done:
-    gnn_projection_free(made);
-    return rc;
-}
-
-void gnn_projection_free(gnn_projection_t *projection)
-{
-    if (!projection)
-        return;
-    gnn_free(projection->source);
-    gnn_free(projection);
-}
-
-/* Binds x to columns `col` .. of the rows of a projection. */
-static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *rows, int64_t cols, int64_t col)
-{
-    gnn_tensor_t place = {rows + col, gnn_tape_rows(tape, x), gnn_tape_cols(tape, x), cols};
-    if (x != GNN_NONE)
-        gnn_tape_bind(tape, x, &place);
-}
-
-int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
-                      gnn_sides_t sides, int64_t at, gnn_projection_t *p)
-{
-    GNN__NEED(layer);
-    GNN__NEED(context);
-    GNN__NEED(x);
-    GNN__NEED(p);
-    gnn_tape_t *tape;
-    bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS;
-    GNN_TRY(check_width("input features", receivers ? layer->config->in_dst : layer->config->in,
-                        x->cols));
-    if (at < 0 || x->rows > p->capacity || at > p->capacity - x->rows)
-        return gnn__error(GNN_ESHAPE, "rows %lld to %lld do not lie in a projection of %lld rows",
-                          (long long)at, (long long)(at + x->rows), (long long)p->capacity);
-    GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_var_t v = gnn_tape_input(tape, x, 0);
-    if (receivers) /* pre-norm does not apply to the features of senders alone */
-        v = gnn__layer_prenorm(layer, tape, v);
-    if (senders) {
-        bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source + at * p->source_cols,
-                  p->source_cols, 0);
-        p->n_src = at + x->rows;
-    }
-    if (receivers) {
-        gnn_real_t *rows = p->target + at * p->target_cols;
-        if (p->shared_cols > 0)
-            bind_rows(tape, gnn__layer_project_source(layer, tape, v), rows, p->target_cols, 0);
-        bind_rows(tape, gnn__layer_project_target(layer, tape, v), rows, p->target_cols,
-                  p->shared_cols);
-        p->n_dst = at + x->rows;
-    }
-    return gnn_tape_forward(tape);
-}
-
-int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
-                        const gnn_inputs_t *inputs, const gnn_projection_t *receivers,
-                        const gnn_projection_t *senders, const gnn_tensor_t *out)
-{
-    GNN__NEED(layer);
-    GNN__NEED(context);
-    GNN__NEED(graph);
-    GNN__NEED(inputs);
-    GNN__NEED(receivers);
-    GNN__NEED(senders);
-    GNN__NEED(out);
-    gnn_tape_t *tape;
-    int64_t n_dst = gnn_graph_n_dst(graph), n_src = gnn_graph_n_src(graph);
-    GNN_TRY(check_inputs(layer, graph, inputs));
-    if (receivers->n_dst < n_dst || senders->n_src < n_src)
-        return gnn__error(
-            GNN_ESHAPE,
-            "the graph has %lld receivers and %lld senders, the projections hold %lld and %lld",
-            (long long)n_dst, (long long)n_src, (long long)receivers->n_dst,
-            (long long)senders->n_src);
-    GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn_tensor_t target = gnn_tensor(receivers->target, n_dst, receivers->target_cols),
-                 source = gnn_tensor(senders->source, n_src, senders->source_cols);
-    gnn__projected_t projected = {target.cols ? gnn_tape_input(tape, &target, 0) : GNN_NONE,
-                                  source.cols ? gnn_tape_input(tape, &source, 0) : GNN_NONE};
-    gnn_tape_bind(tape, gnn__layer_finish(layer, tape, graph, &vars, NULL, projected, NULL), out);
     return gnn_tape_forward(tape);
 }

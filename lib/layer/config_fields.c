@@ -1,6 +1,7 @@
 /* Fields of a layer's config: their kinds, names and ranges; setting and getting by name with
  * values as text, for options of programs and for bindings. And the tables of presets and
  * updates. */
+#include <lib/aggregate/tables.h>
 #include <lib/layer/config_fields.h>
 
 #include <lib/layer/hop.h>
@@ -62,7 +63,7 @@ static const gnn_update_t *const updates[] = {
 
 enum { UPDATES = sizeof updates / sizeof *updates };
 
-const gnn_update_t *gnn_update_at(size_t index)
+const gnn_update_t *gnn__update_at(size_t index)
 {
     return index < UPDATES ? updates[index] : NULL;
 }
@@ -113,37 +114,37 @@ _Static_assert(sizeof(gnn_flag_t) == sizeof(int), "enums are read as int");
 
 static const void *message_row(size_t index)
 {
-    return gnn_message_at(index);
+    return gnn__message_at(index);
 }
 
 static const void *aggregator_row(size_t index)
 {
-    return gnn_aggregator_at(index);
+    return gnn__aggregator_at(index);
 }
 
 static const void *score_row(size_t index)
 {
-    return gnn_score_at(index);
+    return gnn__score_at(index);
 }
 
 static const void *update_row(size_t index)
 {
-    return gnn_update_at(index);
+    return gnn__update_at(index);
 }
 
 static const void *map_row(size_t index)
 {
-    return gnn_map_at(index);
+    return gnn__map_at(index);
 }
 
 static const void *weigher_row(size_t index)
 {
-    return gnn_weigher_at(index);
+    return gnn__weigher_at(index);
 }
 
 static const void *prior_row(size_t index)
 {
-    return gnn_prior_at(index);
+    return gnn__prior_at(index);
 }
 
 /* ---- the kinds ---- */
@@ -279,20 +280,11 @@ int gnn__config_check(const gnn__field_row_t *f, const gnn_layer_config_t *confi
 
 /* ---- descriptions for programs ---- */
 
-size_t gnn_layer_config_field_count(void)
-{
-    size_t count = 0;
-    while (gnn__config_field(count))
-        count++;
-    return count;
-}
-
 int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
 {
     const gnn__field_row_t *f = gnn__config_field(index);
     if (!f)
-        return gnn__error(GNN_ENOTFOUND, "a layer's config has %zu fields, index %zu is past them",
-                          gnn_layer_config_field_count(), index);
+        return gnn__error(GNN_ENOTFOUND, "a layer's config has no field %zu", index);
     *field = (gnn_config_field_t){.name = f->name,
                                   .kind = f->kind->name,
                                   .help = f->help,

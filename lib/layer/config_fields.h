@@ -60,4 +60,7 @@ static inline const void *gnn__field_place(const gnn__field_row_t *field,
     return (const char *)config + field->offset;
 }
 
+/* Entry `index` of the table of updates, from 0; NULL past the last. */
+const gnn_update_t *gnn__update_at(size_t index);
+
 #endif

@@ -106,7 +106,7 @@ static bool senders_late(const gnn__hop_t *hop)
     return sums_rows(c) && c->message->projects && c->edge_dim == 0 &&
            gnn__layer_parameter(hop->layer, "source", ".bias") < 0 &&
            hop->layer->width.own_key == 0 && c->in < hop->layer->width.source_message &&
-           !gnn_tape_is_sparse(hop->tape, hop->vars->x_src);
+           !gnn__tape_is_sparse(hop->tape, hop->vars->x_src);
 }
 
 /* True if the update's product and the self term's can be one: wide products are faster than narrow
@@ -117,7 +117,7 @@ static bool pairs(const gnn__hop_t *hop)
     return c->update->rules->first_is_all && c->self_term == GNN_ON &&
            gnn__layer_parameter(hop->layer, "self", ".bias") < 0 && hop->vars->x_dst == GNN_NONE &&
            gnn_graph_n_dst(hop->graph) == gnn_graph_n_src(hop->graph) &&
-           !gnn_tape_is_sparse(hop->tape, hop->vars->x_src);
+           !gnn__tape_is_sparse(hop->tape, hop->vars->x_src);
 }
 
 static bool update_early(const gnn__hop_t *hop, bool paired)
@@ -129,7 +129,7 @@ static bool update_early(const gnn__hop_t *hop, bool paired)
         return false;
     const int32_t weight = gnn__layer_parameter(hop->layer, first, ".weight");
     const int64_t width = gnn_parameters_value(hop->layer->parameters, weight).cols;
-    return gnn_tape_is_sparse(hop->tape, hop->vars->x_src) || c->in > width ||
+    return gnn__tape_is_sparse(hop->tape, hop->vars->x_src) || c->in > width ||
            (paired && c->in == width);
 }
 

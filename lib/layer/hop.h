@@ -47,7 +47,7 @@ typedef struct gnn__hop {
     gnn_tape_t *tape;
     const gnn_graph_t *graph;
     const gnn_layer_vars_t *vars;
-    const gnn_score_vars_t *scores;  /* inputs of the scores; NULL: none */
+    const gnn__score_vars_t *scores; /* inputs of the scores; NULL: none */
     const gnn__hop_extras_t *extras; /* NULL: none */
     gnn__order_t order;
     const gnn_message_t *message; /* the config's; none where W_source comes after the sum */

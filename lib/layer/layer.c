@@ -66,7 +66,7 @@ static gnn_var_t receivers(const gnn__hop_t *hop, gnn_var_t x)
 {
     const bool fewer =
         hop->vars->x_dst == GNN_NONE && gnn_graph_n_dst(hop->graph) < gnn_graph_n_src(hop->graph);
-    return fewer && x != GNN_NONE && !gnn_tape_is_sparse(hop->tape, x)
+    return fewer && x != GNN_NONE && !gnn__tape_is_sparse(hop->tape, x)
                ? gnn__hop_first_rows(hop, x, gnn_graph_n_dst(hop->graph))
                : x;
 }
@@ -245,7 +245,7 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 /* ---- the whole ---- */
 
 static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                        const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                        const gnn_layer_vars_t *vars, const gnn__score_vars_t *scores,
                         const gnn__hop_extras_t *extras, bool projected)
 {
     gnn__hop_t hop = {.layer = layer,
@@ -265,7 +265,7 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
 
 gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
                                 const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                const gnn_score_vars_t *scores, const gnn__hop_extras_t *extras)
+                                const gnn__score_vars_t *scores, const gnn__hop_extras_t *extras)
 {
     gnn__hop_t hop = begin(layer, tape, graph, vars, scores, extras, false);
     project(&hop);
@@ -276,7 +276,7 @@ gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
 /* The same from projected rows. With shared weights a receiver's row begins with its projection by
  * the senders' weights. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            const gnn_layer_vars_t *vars, const gnn__score_vars_t *scores,
                             gnn__projected_t projected, const gnn__hop_extras_t *extras)
 {
     const bool both = vars->x_dst == GNN_NONE;

@@ -54,12 +54,15 @@ struct gnn_layer {
     int64_t n_matrices, n_fields, n_buffers;
 };
 
-/* With shared weights a receiver's row begins with its projection by the senders' weights. */
-struct gnn_projection {
-    int64_t capacity, n_dst, n_src;
-    int64_t target_cols, source_cols, shared_cols;
-    gnn_real_t *target, *source; /* capacity rows each; one block */
-};
+/* Inputs of the scores of an attention layer in addition to the rows that it projects; GNN_NONE
+ * where absent. */
+typedef struct gnn__score_vars {
+    gnn_var_t gate;        /* (n_dst x heads) multiplies the output of each head */
+    gnn_var_t prior_query; /* (n_dst x heads*d_k) multiplied by priors in place of the query */
+    /* values of a prior whose .given is on: of the shape that the prior declares, or one row per
+     * receiver or sender (gnn_prior_t) */
+    gnn_var_t prior[GNN_PRIORS];
+} gnn__score_vars_t;
 
 /* An entry of presets.def. */
 typedef struct gnn__preset_row {
@@ -105,7 +108,7 @@ typedef struct gnn__hop_extras {
 } gnn__hop_extras_t;
 gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
                                 const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                const gnn_score_vars_t *scores, const gnn__hop_extras_t *extras);
+                                const gnn__score_vars_t *scores, const gnn__hop_extras_t *extras);
 
 /* Projected rows of both sides; either may be GNN_NONE. */
 typedef struct gnn__projected {
@@ -115,7 +118,7 @@ gnn_var_t gnn__layer_project_target(const gnn_layer_t *layer, gnn_tape_t *tape, 
 gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            const gnn_layer_vars_t *vars, const gnn__score_vars_t *scores,
                             gnn__projected_t projected, const gnn__hop_extras_t *extras);
 /* True if receivers are projected by the senders' weights. */
 bool gnn__layer_shares(const gnn_layer_t *layer);

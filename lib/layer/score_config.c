@@ -169,7 +169,7 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
     }
 }
 
-void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS])
+void gnn__scores_given(const gnn__score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS])
 {
     if (!given)
         return;

@@ -33,7 +33,7 @@ typedef gnn_var_t gnn__scores_value_t(const void *from, const char *name);
 void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scores_value_t *value,
                         const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
 /* Sets the inputs of an aggregation that are given to the scores; NULL: none. */
-void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
+void gnn__scores_given(const gnn__score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
 /* Records the op: edge weights are normalised and masked before it, heads averaged after it.
  * `extras` may be NULL. */
 gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,

@@ -186,7 +186,7 @@ static int build_graph(const advance_t *a, int slot)
         GNN_TRY(gnn_graph_bipartite(&graph, state->segments, a->counts, how->lengths));
     state->graphs[slot] = graph;
     for (int64_t s = 0; how->kind == GNN__SLOT_ACROSS && s < state->segments; s++)
-        GNN_TRY(gnn_graph_set_start(graph, s, state->lengths[s], 0));
+        GNN_TRY(gnn__graph_set_start(graph, s, state->lengths[s], 0));
     return GNN_OK;
 }
 
@@ -202,7 +202,7 @@ static int build_fresh(const advance_t *a)
         GNN_TRY(gnn_graph_causal(&graph, state->segments, a->counts));
         state->fresh[slot] = graph;
         for (int64_t s = 0; s < state->segments; s++)
-            GNN_TRY(gnn_graph_set_start(graph, s, state->lengths[s], state->lengths[s]));
+            GNN_TRY(gnn__graph_set_start(graph, s, state->lengths[s], state->lengths[s]));
     }
     return GNN_OK;
 }

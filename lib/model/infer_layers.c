@@ -294,9 +294,9 @@ static void close(inference_t *f)
     gnn_free(f->seeds);
 }
 
-int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
-                           const gnn_model_inputs_t *inputs, int64_t rows_at_once,
-                           const gnn_tensor_t *out)
+int gnn__model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_model_inputs_t *inputs, int64_t rows_at_once,
+                            const gnn_tensor_t *out)
 {
     GNN__NEED(model);
     GNN__NEED(context);

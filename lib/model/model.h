@@ -136,4 +136,10 @@ void gnn__model_free_slots(gnn_model_t *model);
 /* Resolves the inputs of the newest step, and finds its width; GNN_ESHAPE if widths do not fit. */
 int gnn__model_connect(gnn_model_t *model, gnn__model_step_t *s);
 
+/* gnn_predict_layers of any inputs, whose graphs have one part of edges and need no preparation.
+ * rows_at_once 0: 16,384 rows. */
+int gnn__model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_model_inputs_t *inputs, int64_t rows_at_once,
+                            const gnn_tensor_t *out);
+
 #endif

@@ -63,7 +63,7 @@ gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in)
 {
     const gnn__model_step_t *s = &r->model->steps[k];
     const int64_t place = k + 1 + r->round * (r->model->n_steps + 1);
-    gnn_tape_set_place(r->tape, (uint32_t)place, s->where);
+    gnn__tape_set_place(r->tape, (uint32_t)place, s->where);
     return gnn_tape_status(r->tape) == GNN_OK ? s->row->record(r, s, in) : GNN_NONE;
 }
 
@@ -108,7 +108,7 @@ static void record_steps(gnn__recording_t *r, const gnn__record_how_t *how, cons
     }
     if (r->model->n_segments > 0)
         gnn_tape_recompute(r->tape, 0);
-    gnn_tape_set_place(r->tape, (uint32_t)last + 2, "");
+    gnn__tape_set_place(r->tape, (uint32_t)last + 2, "");
 }
 
 gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,

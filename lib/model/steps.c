@@ -14,7 +14,7 @@ const gnn__step_row_t *gnn__step_row(gnn_step_kind_t kind)
     return (int)kind >= 0 && kind < GNN_STEP_COUNT ? kinds[kind] : NULL;
 }
 
-const char *gnn_step_kind_name(gnn_step_kind_t kind)
+const char *gnn__step_kind_name(gnn_step_kind_t kind)
 {
     const gnn__step_row_t *row = gnn__step_row(kind);
     return row ? row->name : NULL;
@@ -149,9 +149,9 @@ int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *fi
     return rc == GNN_OK ? add_own(s, field, id, false) : rc;
 }
 
-gnn_score_vars_t gnn__step_score_vars(const gnn_var_t *in)
+gnn__score_vars_t gnn__step_score_vars(const gnn_var_t *in)
 {
-    gnn_score_vars_t vars = {.gate = in[0], .prior_query = in[1]};
+    gnn__score_vars_t vars = {.gate = in[0], .prior_query = in[1]};
     memcpy(vars.prior, in + 2, sizeof vars.prior);
     return vars;
 }

@@ -137,10 +137,13 @@ gnn__hop_extras_t gnn__step_extras(const gnn__recording_t *r, const gnn_graph_t 
 /* The graph of the step's slot; NULL after failing the tape. */
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s);
 /* GNN__SCORE_INPUTS as a struct; `in` points to the first of them. */
-gnn_score_vars_t gnn__step_score_vars(const gnn_var_t *in);
+gnn__score_vars_t gnn__step_score_vars(const gnn_var_t *in);
 /* Copies the inputs that are given, in order; returns their count. */
 int gnn__step_given(const gnn__step_row_t *row, const gnn_var_t *in, gnn_var_t *given);
 /* GNN_ESHAPE if running statistics of `width` columns have more values than the model's file. */
 int gnn__step_check_running(const gnn_model_t *model, const gnn__model_step_t *s, int64_t width);
+
+/* The name of a kind of steps, such as "linear"; NULL for values that are not kinds. */
+const char *gnn__step_kind_name(gnn_step_kind_t kind);
 
 #endif

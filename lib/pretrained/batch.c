@@ -184,7 +184,7 @@ static int take_features(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t
     gnn_real_t *rows = NULL;
     if (!s->features)
         return gnn__error(GNN_EINVALID, "the model reads features, which are not given");
-    GNN_TRY(gnn_tensor_check(s->features, "features"));
+    GNN_TRY(gnn__tensor_check(s->features, "features"));
     if (s->features->rows != b->rows)
         return gnn__error(GNN_ESHAPE, "features have %lld rows, the lengths have %lld tokens",
                           (long long)s->features->rows, (long long)b->rows);
@@ -307,7 +307,7 @@ static int check_image_size(const picture_t *p, const gnn_sequences_t *s)
 /* An image or a video has one row per patch, after that of its class token. */
 static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
-    GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
+    GNN_TRY(gnn__tensor_check(s->pixels, "pixels"));
     const picture_t p = picture_of(b, s);
     GNN_TRY(check_image_size(&p, s));
     if (s->pixels->rows != b->count || s->pixels->cols != p.frames * p.channels * p.height * p.width)

@@ -100,7 +100,7 @@ static int check(wanted_t *w, const gnn_texts_t *texts)
         return gnn__pretrained_no_tokenizer();
     if (at < 0)
         return gnn__error(GNN_EUNSUPPORTED, "the model has no step %s", w->step);
-    GNN_TRY(gnn_tensor_check(out, "out"));
+    GNN_TRY(gnn__tensor_check(out, "out"));
     if (out->rows != texts->count || out->cols != width)
         return gnn__error(GNN_ESHAPE, "out is %lld x %lld, expected %lld x %lld: a row per text",
                           (long long)out->rows, (long long)out->cols, (long long)texts->count,

@@ -623,7 +623,7 @@ static int check_classes(const gnn_pretrained_t *p, const gnn_texts_t *texts,
     int64_t pairs;
     GNN_TRY(gnn__texts_check(texts, "first"));
     GNN_TRY(gnn__texts_check(classes, "classes"));
-    GNN_TRY(gnn_tensor_check(out, "out"));
+    GNN_TRY(gnn__tensor_check(out, "out"));
     if (p->n_labels < 2)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes of pairs");
     if (out->rows != texts->count || out->cols != classes->count)

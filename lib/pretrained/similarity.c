@@ -64,9 +64,9 @@ int gnn_pretrained_similarity(const gnn_pretrained_t *pretrained, const gnn_tens
 {
     size_t k = 0;
     GNN__NEED(pretrained);
-    GNN_TRY(gnn_tensor_check(first, "first"));
-    GNN_TRY(gnn_tensor_check(second, "second"));
-    GNN_TRY(gnn_tensor_check(out, "out"));
+    GNN_TRY(gnn__tensor_check(first, "first"));
+    GNN_TRY(gnn__tensor_check(second, "second"));
+    GNN_TRY(gnn__tensor_check(out, "out"));
     if (first->cols != second->cols || out->rows != first->rows || out->cols != second->rows)
         return gnn__error(GNN_ESHAPE, "vectors are %lld x %lld and %lld x %lld, out is %lld x %lld",
                           (long long)first->rows, (long long)first->cols, (long long)second->rows,

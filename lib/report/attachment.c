@@ -1,5 +1,6 @@
 /* Attachment scores of attention heads: maximum spanning trees and most attended words, compared
  * with the heads of a treebank. */
+#include <graphs/undirected.h>
 #include <lib/report/attention_maps.h>
 
 enum { BATCH_TOKENS = 2048 }; /* tokens per batch */
@@ -149,7 +150,7 @@ static int score_map(attachment_t *a, const sentence_t *s, const gnn_graph_t *gr
     const gnn_tensor_t from = gnn_tensor((gnn_real_t *)(uintptr_t)tokens, s->tokens, s->tokens),
                        map = gnn_tensor(words, s->words, s->words);
     GNN_TRY(gnn_attention_of_words(&from, s->word, &map));
-    GNN_TRY(gnn_graph_spanning_tree(graph, words, a->both, ends, ends + s->words, &edges));
+    GNN_TRY(gnn__graph_spanning_tree(graph, words, a->both, ends, ends + s->words, &edges));
     a->view.trees.data[cell] += (gnn_real_t)count_tree_edges(s, ends, ends + s->words, edges);
     a->view.most.data[cell] += (gnn_real_t)count_most_attended(s, &map);
     return GNN_OK;

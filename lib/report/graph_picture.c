@@ -21,8 +21,8 @@ static const gnn__type_t word_type = {.size = 13, .anchor = "middle", .fill = "#
 static int check(const gnn_graph_picture_t *p)
 {
     const int64_t n = p->points.rows;
-    GNN_TRY(gnn_tensor_check(&p->points, "points"));
-    GNN_TRY(gnn_tensor_check_finite(&p->points, "points"));
+    GNN_TRY(gnn__tensor_check(&p->points, "points"));
+    GNN_TRY(gnn__tensor_check_finite(&p->points, "points"));
     if (p->points.cols != 2)
         return gnn__error(GNN_ESHAPE, "graph: points must be n x 2, got %lld x %lld", (long long)n,
                           (long long)p->points.cols);

@@ -38,7 +38,7 @@ static double value_at(const gnn_heatmap_t *map, int64_t r, int64_t c)
 
 static int check(const gnn_heatmap_t *map)
 {
-    GNN_TRY(gnn_tensor_check(&map->values, "heat map"));
+    GNN_TRY(gnn__tensor_check(&map->values, "heat map"));
     int64_t rows = map->values.rows, cols = map->values.cols, cells;
     if (!gnn__mul(rows, cols, &cells) || cells > CELLS_MOST)
         return gnn__error(GNN_EINVALID, "heat map: at most %d cells, got %lld x %lld", CELLS_MOST,

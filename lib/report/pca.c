@@ -147,8 +147,8 @@ int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2
     int rc;
     GNN__NEED(x);
     GNN__NEED(points);
-    GNN_TRY(gnn_tensor_check_finite(x, "principal components: x"));
-    GNN_TRY(gnn_tensor_check(points, "principal components: points"));
+    GNN_TRY(gnn__tensor_check_finite(x, "principal components: x"));
+    GNN_TRY(gnn__tensor_check(points, "principal components: points"));
     if (points->rows != x->rows || points->cols != 2)
         return gnn__error(GNN_ESHAPE,
                           "principal components: points: expected %lld x 2, got %lld x %lld",

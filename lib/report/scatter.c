@@ -38,7 +38,7 @@ static bool shown(const gnn_scatter_t *plot, int64_t k)
 
 static int check(const gnn_scatter_t *plot)
 {
-    GNN_TRY(gnn_tensor_check(&plot->points, "scatter points"));
+    GNN_TRY(gnn__tensor_check(&plot->points, "scatter points"));
     int64_t n = plot->points.rows;
     if (plot->points.cols != 2)
         return gnn__error(GNN_ESHAPE, "scatter: points must be n x 2, got %lld x %lld",

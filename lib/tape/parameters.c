@@ -344,7 +344,7 @@ gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradien
     return gradients ? parameters->gradients : parameters->values;
 }
 
-int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id)
+int64_t gnn__parameters_offset(const gnn_parameters_t *parameters, int32_t id)
 {
     return at(parameters, id)->offset;
 }

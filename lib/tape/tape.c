@@ -53,7 +53,7 @@ void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step)
     tape->step = step;
 }
 
-void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where)
+void gnn__tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where)
 {
     tape->model_step = model_step;
     tape->op_number = 0;
@@ -148,7 +148,7 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
 {
     if (!tape || !x)
         return fail_null(tape, __func__, tape ? "x" : "tape");
-    if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn_tensor_check(x, "an input")) != GNN_OK)
+    if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn__tensor_check(x, "an input")) != GNN_OK)
         return GNN_NONE;
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
     if (!v)
@@ -248,7 +248,7 @@ int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x)
     return x >= 0 && x < tape->n_values ? tape->values[x].cols : 0;
 }
 
-int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x)
+int gnn__tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x)
 {
     return x >= 0 && x < tape->n_values && tape->values[x].sparse != NULL;
 }

@@ -200,4 +200,16 @@ int32_t gnn__tape_segment_start(const gnn_tape_t *tape, int32_t k);
 /* A value by id; NULL, with the tape in error, if there is none. */
 gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x);
 
+/* Sets the model step of the following ops and a name for error messages.
+ *
+ * @param[in] model_step  key of dropout
+ * @param[in] where       a name such as "layer 2", borrowed until reset; may be NULL */
+void gnn__tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
+
+/* 1 if a value is a sparse input, 0 if not. */
+int gnn__tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
+
+/* Offset of a parameter in the block. */
+int64_t gnn__parameters_offset(const gnn_parameters_t *parameters, int32_t id);
+
 #endif

@@ -95,7 +95,7 @@ static int check_sparse(const gnn__node_t *node, const gnn__value_t *v, int k)
     if (k >= 32 || !(node->op->sparse_inputs >> k & 1))
         return gnn_op_fail(
             &node->call, GNN_EUNSUPPORTED,
-            "op %s: expected a dense input %d, got a sparse one, which only linear reads: see gnn_sparse_to_dense",
+            "op %s: expected a dense input %d, got a sparse one, which only linear reads: see gnn__sparse_to_dense",
             node->op->name, k);
     if (v->sparse_dropout > 0 && !drops)
         return gnn_op_fail(&node->call, GNN_EUNSUPPORTED,

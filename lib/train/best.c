@@ -57,7 +57,7 @@ static void copy(const gnn__best_t *best, bool keep)
     gnn_real_t *at = best->kept + length;
     for (int32_t id = 0; id < gnn_parameters_count(best->parameters); id++) {
         const gnn_tensor_t t = gnn_parameters_value(best->parameters, id);
-        gnn_real_t *kept = best->kept + gnn_parameters_offset(best->parameters, id);
+        gnn_real_t *kept = best->kept + gnn__parameters_offset(best->parameters, id);
         if (t.data && gnn__parameters_learns(best->parameters, id))
             memcpy(keep ? kept : t.data, keep ? t.data : kept,
                    sizeof *kept * (size_t)(t.rows * t.cols));

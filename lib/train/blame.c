@@ -1,6 +1,7 @@
 /* Report of a non-finite loss: the first tensor that is not finite, and the training step. Checks
  * parameters and inputs first, then runs the model again and checks the output of each step in
  * order. */
+#include <lib/model/steps.h>
 #include <lib/train/train.h>
 
 #include <math.h>
@@ -27,7 +28,7 @@ static int blame_output(const gnn__blame_t *b, gnn_tape_t *tape, const gnn_var_t
                 GNN_ENUMERIC,
                 "epoch %lld, step %lld: the %s loss is %g; the first tensor that is not finite is the output of step \"%s\" (%s): %g at row %lld, column %lld",
                 (long long)b->epoch, (long long)b->step, b->part, b->loss, step->name,
-                gnn_step_kind_name(step->kind), (double)gnn__row(&value, row)[col], (long long)row,
+                gnn__step_kind_name(step->kind), (double)gnn__row(&value, row)[col], (long long)row,
                 (long long)col);
     }
     return GNN_OK;
@@ -78,8 +79,8 @@ int gnn__blame(const gnn__blame_t *b, const gnn_model_inputs_t *inputs)
             gnn_parameters_name(parameters, id), value, (long long)row, (long long)col);
     for (int64_t k = 0; k < inputs->n_values; k++) {
         const gnn_named_t *named = &inputs->values[k];
-        int rc = named->dense    ? gnn_tensor_check_finite(named->dense, named->name)
-                 : named->sparse ? gnn_sparse_validate(named->sparse, named->name)
+        int rc = named->dense    ? gnn__tensor_check_finite(named->dense, named->name)
+                 : named->sparse ? gnn__sparse_validate(named->sparse, named->name)
                                  : GNN_OK;
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "epoch %lld, step %lld: the %s loss is %g; input",

@@ -6,11 +6,11 @@ static int check(const gnn_tensor_t *logits, const int32_t *labels, const uint8_
 {
     if (!logits || !labels)
         return gnn__error(GNN_EINVALID, "metrics per class: logits and labels must be given");
-    GNN_TRY(gnn_tensor_check(logits, "logits"));
+    GNN_TRY(gnn__tensor_check(logits, "logits"));
     if (logits->cols < 1)
         return gnn__error(GNN_EINVALID, "metrics per class: logits of no class");
     if (confusion) {
-        GNN_TRY(gnn_tensor_check(confusion, "confusion"));
+        GNN_TRY(gnn__tensor_check(confusion, "confusion"));
         if (confusion->rows != classes || confusion->cols != classes)
             return gnn__error(
                 GNN_ESHAPE, "metrics per class: confusion is %lld x %lld, there are %lld classes",

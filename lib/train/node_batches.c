@@ -2,6 +2,7 @@
  * evaluation on a part of a split, and prediction. */
 #include <graphs/halo.h>
 #include <lib/data/data.h>
+#include <lib/model/model.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/train.h>
 
@@ -451,7 +452,7 @@ static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_d
         rc = predict_over_ranks(model, context, &nodes, &inputs, out);
     else if (rc == GNN_OK)
         rc = rows_at_once < 0 ? gnn_model_forward(model, context, &inputs, out)
-                              : gnn_model_infer_layers(model, context, &inputs, rows_at_once, out);
+                              : gnn__model_infer_layers(model, context, &inputs, rows_at_once, out);
     rc = gnn__ranks_close(context, &outer, rc);
     free_nodes(&nodes);
     return rc;

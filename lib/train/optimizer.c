@@ -114,7 +114,7 @@ static range_t parameter_range(const gnn_optimizer_t *o, const gnn_optimizer_con
                                int32_t id)
 {
     gnn_tensor_t value = gnn_parameters_value(o->parameters, id);
-    int64_t begin = gnn_parameters_offset(o->parameters, id);
+    int64_t begin = gnn__parameters_offset(o->parameters, id);
     range_t range = {begin, begin + value.rows * value.cols, 1, o->weight_decay};
     const char *name = gnn_parameters_name(o->parameters, id);
     for (int64_t g = 0; g < config->n_groups; g++) {

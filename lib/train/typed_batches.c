@@ -2,6 +2,7 @@
  * senders along each relation, and the rows of each type that the model reads. Schlichtkrull et al.
  * 2018, Hu et al. 2020. */
 #include <gnn/hetero_sample.h>
+#include <graphs/hetero.h>
 #include <lib/data/data.h>
 #include <lib/model/part_rows.h>
 #include <lib/train/train.h>
@@ -43,7 +44,7 @@ static int find_place(typed_t *t)
 {
     const gnn_hetero_t *h = t->typed.hetero;
     int64_t all = 0;
-    t->type = gnn_hetero_type(h, t->typed.type);
+    t->type = gnn__hetero_type(h, t->typed.type);
     if (t->type < 0)
         return GNN_ENOTFOUND;
     for (int64_t k = 0; k < h->n_types; k++) {

@@ -54,7 +54,7 @@ static const char *side_word(size_t number)
 
 static const char *step_word(size_t number)
 {
-    return gnn_step_kind_name((gnn_step_kind_t)number);
+    return gnn__step_kind_name((gnn_step_kind_t)number);
 }
 
 static const void *op_row(size_t index)
@@ -91,47 +91,24 @@ static bool step_field(size_t index, field_t *field)
 }
 
 static const field_t block_fields[] = {
-#define BLOCK(kind, field)                               \
-    {                                                    \
-#field, kind, offsetof(gnn_block_t, field), NULL \
-    }
-#define BLOCK_SLOT(k)                                                  \
-    {                                                                  \
-        "graphs_" #k, NUMBER32, offsetof(gnn_block_t, graphs[k]), NULL \
-    }
-#define BLOCK_ROW(k)                                                                         \
-    {                                                                                        \
-        "aggregators_" #k, ROW, offsetof(gnn_block_t, aggregators[k]), &gnn__kind_aggregator \
-    }
-    BLOCK(TEXT, name),
-    BLOCK(TEXT, input),
-    BLOCK(TEXT, memory),
-    BLOCK(TEXT, edges),
-    BLOCK(TEXT, globals),
-    BLOCK(NUMBER32, graph),
-    BLOCK_SLOT(0),
-    BLOCK_SLOT(1),
-    BLOCK_SLOT(2),
-    BLOCK_SLOT(3),
-    BLOCK(COUNT, width),
-    BLOCK(COUNT, edge_width),
-    BLOCK(COUNT, global_width),
-    BLOCK(COUNT, heads),
-    BLOCK(COUNT, hidden),
-    BLOCK(COUNT, rows),
-    BLOCK(COUNT, hops),
-    BLOCK(PLAIN_REAL, factor),
-    BLOCK(PLAIN_REAL, dropout),
-    {"maximum", WORD, offsetof(gnn_block_t, maximum), &gnn__kind_flag},
-    BLOCK(COUNT, out),
-    BLOCK(TEXT, edge_weight),
-    BLOCK(PLAIN_REAL, theta),
-    BLOCK_ROW(0),
-    BLOCK_ROW(1),
-    BLOCK_ROW(2),
-    BLOCK_ROW(3),
-    BLOCK(TEXT, types),
-    BLOCK(TEXT, relations)};
+#define BLOCK_KEY(key, kind, field, values) {key, kind, offsetof(gnn_block_t, field), values},
+#define BLOCK_TEXT(field) BLOCK_KEY(#field, TEXT, field, NULL)
+#define BLOCK_COUNT(field) BLOCK_KEY(#field, COUNT, field, NULL)
+#define BLOCK_NUMBER32(field) BLOCK_KEY(#field, NUMBER32, field, NULL)
+#define BLOCK_PLAIN_REAL(field) BLOCK_KEY(#field, PLAIN_REAL, field, NULL)
+#define BLOCK_FLAG(field) BLOCK_KEY(#field, WORD, field, &gnn__kind_flag)
+#define BLOCK_FOUR(field, kind, values)            \
+    BLOCK_KEY(#field "_0", kind, field[0], values) \
+    BLOCK_KEY(#field "_1", kind, field[1], values) \
+    BLOCK_KEY(#field "_2", kind, field[2], values) \
+    BLOCK_KEY(#field "_3", kind, field[3], values)
+#define BLOCK_SLOTS(field) BLOCK_FOUR(field, NUMBER32, NULL)
+#define BLOCK_AGGREGATORS(field) BLOCK_FOUR(field, ROW, &gnn__kind_aggregator)
+#define GNN_BLOCK_MEMBER(kind, field) BLOCK_##kind(field)
+    BLOCK_TEXT(name) BLOCK_TEXT(input)
+#include <lib/model/block_fields.def>
+#undef GNN_BLOCK_MEMBER
+};
 
 static bool block_field(size_t index, field_t *field)
 {
@@ -518,7 +495,7 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     json_t *config = json_object_get(object, "layer");
     if (gnn__step_row(step->kind)->has_config != (config != NULL))
         return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer",
-                          gnn_step_kind_name(step->kind), config ? "has" : "lacks");
+                          gnn__step_kind_name(step->kind), config ? "has" : "lacks");
     if (!config)
         return GNN_OK;
     int rc = read_config(&step->layer, config, rows);

@@ -52,7 +52,7 @@ static int pack_all(const gnn_model_t *model, gnn_array_t **arrays, gnn_real_t *
     gnn_tensor_t t = {0};
     for (int64_t k = 0; k < count; k++) {
         const char *name = tensor_at(model, k, &t);
-        GNN_TRY(gnn_tensor_check_finite(&t, name));
+        GNN_TRY(gnn__tensor_check_finite(&t, name));
         total += t.rows * t.cols;
     }
     GNN_TRY(gnn__new(arrays, count, sizeof **arrays, "a list of tensors"));

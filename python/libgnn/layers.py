@@ -24,8 +24,7 @@ _PRESETS = _preset_table()
 
 def _field_table():
     made, field = {}, struct("gnn_config_field_t")()
-    for k in range(lib.gnn_layer_config_field_count()):
-        check(lib.gnn_layer_config_field(k, ctypes.byref(field)))
+    while lib.gnn_layer_config_field(len(made), ctypes.byref(field)) == 0:
         choices = []
         while (word := lib.gnn_layer_config_choice(field.name, len(choices))) is not None:
             choices.append(word.decode())

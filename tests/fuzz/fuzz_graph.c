@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
+#include <graphs/graph.h>
 #include <math.h>
 
 enum { POOL = 5, FEW = 7, NODES = 60, MOST_PARTS = 64, PAIRS = 3000, WIDTH = 3, MOST_STEPS = 16 };
@@ -98,7 +99,7 @@ static int renumber(gnn_graph_t **g, const gnn_graph_t *of, fuzz_bytes_t *b)
 {
     int64_t order[NODES];
     const int rc =
-        fuzz_draw(b, 2) ? gnn_graph_degree_order(of, order) : gnn_graph_community_order(of, order);
+        fuzz_draw(b, 2) ? gnn__graph_degree_order(of, order) : gnn_graph_community_order(of, order);
     return rc == GNN_OK ? gnn_graph_renumber(g, of, order) : rc;
 }
 
@@ -126,7 +127,7 @@ static int make(gnn_graph_t **g, gnn_graph_t *const *pool, fuzz_bytes_t *b)
     case 6: return gnn_graph_to_edges(g, one);
     case 7: return renumber(g, one, b);
     case 8:
-        return gnn_graph_set_start(one, draw_number(b, 2), draw_number(b, 5), draw_number(b, 5));
+        return gnn__graph_set_start(one, draw_number(b, 2), draw_number(b, 5), draw_number(b, 5));
     default: return gnn_graph_prepare(one, &view);
     }
 }

@@ -4,6 +4,8 @@
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
+#include <lib/aggregate/tables.h>
+#include <lib/layer/config_fields.h>
 
 enum { NODES = 7, EDGES = 15, WIDTH = 4, IN_EDGES = 2, STEPS = 5 };
 
@@ -42,9 +44,9 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
         return c;
     const int message = fuzz_draw(b, (int)message_count() + 1),
               aggregator = fuzz_draw(b, (int)aggregator_count() + 1);
-    c.message = message ? gnn_message_at((size_t)message - 1) : NULL;
-    c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
-    c.update = gnn_update_at((size_t)fuzz_draw(b, (int64_t)update_count() + 1));
+    c.message = message ? gnn__message_at((size_t)message - 1) : NULL;
+    c.aggregator = aggregator ? gnn__aggregator_at((size_t)aggregator - 1) : NULL;
+    c.update = gnn__update_at((size_t)fuzz_draw(b, (int64_t)update_count() + 1));
     c.in_dst = fuzz_draw(b, 3) ? 0 : draw_width(b);
     c.key_heads = fuzz_draw(b, 4);
     c.value_heads = fuzz_draw(b, 4);
@@ -64,7 +66,7 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.bias_update = draw_flag(b);
     c.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
     c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT);
-    c.priors[0].prior = gnn_prior_at((size_t)fuzz_draw(b, (int64_t)prior_count() + 1));
+    c.priors[0].prior = gnn__prior_at((size_t)fuzz_draw(b, (int64_t)prior_count() + 1));
     c.priors[0].options[0] = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
     c.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);

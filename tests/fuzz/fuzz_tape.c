@@ -5,6 +5,7 @@
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
+#include <lib/aggregate/tables.h>
 #include <math.h>
 
 enum { NODES = 5, EDGES = 9, WIDTH = 4, VALUES = 40, BOUND = 4, MOST_ROWS = 64, MOST_COLS = 300 };
@@ -99,8 +100,8 @@ static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
 {
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_at((size_t)fuzz_draw(b, (int)aggregator_count())),
-        .message = gnn_message_at((size_t)fuzz_draw(b, (int)message_count())),
+        .aggregator = gnn__aggregator_at((size_t)fuzz_draw(b, (int)aggregator_count())),
+        .message = gnn__message_at((size_t)fuzz_draw(b, (int)message_count())),
         .graph = w->graphs[fuzz_draw(b, 3)],
         .view = {.self_loops = fuzz_draw(b, 8) ? GNN_OFF : GNN_ON,
                  .norm = (gnn_graph_norm_t)(fuzz_draw(b, 8) ? 0 : fuzz_draw(b, 4))},
@@ -114,10 +115,10 @@ static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
         .priors = {{.options = {fuzz_draw(b, 4), fuzz_draw(b, 5)}}},
         .weigher_options = {fuzz_draw(b, 3)},
         .map_options = {0, fuzz_draw(b, 4)}};
-    how.priors[0].row = gnn_prior_at((size_t)fuzz_draw(b, 2 * (int)prior_count()));
-    how.score = gnn_score_at((size_t)fuzz_draw(b, 2 * (int)score_count()));
-    how.weigher = gnn_weigher_at((size_t)fuzz_draw(b, 2 * (int)weigher_count()));
-    how.map = gnn_map_at((size_t)fuzz_draw(b, 2 * (int)map_count()));
+    how.priors[0].row = gnn__prior_at((size_t)fuzz_draw(b, 2 * (int)prior_count()));
+    how.score = gnn__score_at((size_t)fuzz_draw(b, 2 * (int)score_count()));
+    how.weigher = gnn__weigher_at((size_t)fuzz_draw(b, 2 * (int)weigher_count()));
+    how.map = gnn__map_at((size_t)fuzz_draw(b, 2 * (int)map_count()));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = fuzz_draw(b, 3) ? GNN_NONE : draw_var(w, b);
     in[GNN_AGGREGATE_SRC_MESSAGE] = draw_var(w, b);

@@ -55,9 +55,8 @@ static void print_default(const gnn_config_field_t *f)
 
 static int print_fields(void)
 {
-    for (size_t k = 0; k < gnn_layer_config_field_count(); k++) {
-        gnn_config_field_t f;
-        GNN_TRY(gnn_layer_config_field(k, &f));
+    gnn_config_field_t f;
+    for (size_t k = 0; gnn_layer_config_field(k, &f) == GNN_OK; k++) {
         const char *bracket = strrchr(f.help, '[');
         printf("| `%s` | %s | ", f.name, f.kind);
         print_default(&f);

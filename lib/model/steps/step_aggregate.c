@@ -100,7 +100,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     in[GNN_AGGREGATE_EDGE_WEIGHT] = given[EDGE_WEIGHT];
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
     gnn__scores_inputs(c, r->tape, owned_value, &(place_t){r, s}, in);
-    const gnn_score_vars_t scores = gnn__step_score_vars(given + SCORES);
+    const gnn__score_vars_t scores = gnn__step_score_vars(given + SCORES);
     gnn__scores_given(&scores, in);
     return gnn__scores_record(c, r->tape, &how, in, &extras);
 }

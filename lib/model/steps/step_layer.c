@@ -103,7 +103,7 @@ static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gn
 /* Projects the receivers; the senders' projections are those of the state. */
 static gnn_var_t record_continued(const gnn__recording_t *r, const gnn__model_step_t *s,
                                   const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                  const gnn_score_vars_t *scores)
+                                  const gnn__score_vars_t *scores)
 {
     const gnn_var_t x = vars->x_dst != GNN_NONE ? vars->x_dst : vars->x_src,
                     normed = gnn__layer_prenorm(s->layer, r->tape, x);
@@ -128,7 +128,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                                    .edge_features = in[EDGE_FEATURES],
                                    .edge_weight = in[EDGE_WEIGHT],
                                    .edge_bias = in[EDGE_BIAS]};
-    const gnn_score_vars_t scores = gnn__step_score_vars(in + SCORES);
+    const gnn__score_vars_t scores = gnn__step_score_vars(in + SCORES);
     const gnn_graph_t *graph = gnn__step_graph(r, s);
     if (graph && r->sent)
         return record_continued(r, s, graph, &vars, &scores);

@@ -9,6 +9,7 @@
 #include <graphs/graph.h>
 #include <lib/model/steps.h>
 #include <lib/ops/support.h>
+#include <lib/tape/tape.h>
 
 /* ---- the rows of a round, and the rows of all rounds ---- */
 
@@ -416,7 +417,7 @@ static gnn_var_t repeat_record(gnn__recording_t *r, const gnn__model_step_t *s, 
     if (gnn_tape_status(r->tape) == GNN_OK) {
         loop.results[0] = in[RESULT];
         run_rounds(r, s, &loop);
-        gnn_tape_set_place(r->tape, (uint32_t)(s - r->model->steps) + 1, s->where);
+        gnn__tape_set_place(r->tape, (uint32_t)(s - r->model->steps) + 1, s->where);
         y = loop.results[loop.rounds - 1];
     }
     if (gnn_tape_status(r->tape) == GNN_OK && s->step.each_segment == GNN_ON) {

@@ -388,7 +388,7 @@ static int after_memory_causal(gnn_graph_t **graph, const sequences_t *s, int64_
             lo[row] = (int32_t)(at + (last ? p + 1 : 0));
             hi[row] = (int32_t)(at + p + 1 + width);
         }
-        GNN_CHECK(gnn_graph_set_start(g, k, width, 0));
+        GNN_CHECK(gnn__graph_set_start(g, k, width, 0));
     }
     GNN_CHECK(gnn__spans_settle(g, &g->base.parts[0].pairs, lo, hi));
 done:

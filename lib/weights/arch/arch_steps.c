@@ -144,7 +144,7 @@ static int add_field(const builder_t *b, const gnn__scope_t *scope, const gnn__s
 static bool has_config(const char *kind)
 {
     for (int k = 0; k < GNN_STEP_COUNT; k++)
-        if (strcmp(gnn_step_kind_name((gnn_step_kind_t)k), kind) == 0)
+        if (strcmp(gnn__step_kind_name((gnn_step_kind_t)k), kind) == 0)
             return gnn__step_row((gnn_step_kind_t)k)->has_config;
     return false;
 }

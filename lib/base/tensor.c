@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name)
+int gnn__tensor_check(const gnn_tensor_t *tensor, const char *name)
 {
     if (!tensor)
         return gnn__error(GNN_ESHAPE, "%s: the tensor is NULL", name);
@@ -23,9 +23,9 @@ int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name)
     return GNN_OK;
 }
 
-int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name)
+int gnn__tensor_check_finite(const gnn_tensor_t *tensor, const char *name)
 {
-    GNN_TRY(gnn_tensor_check(tensor, name));
+    GNN_TRY(gnn__tensor_check(tensor, name));
     for (int64_t r = 0; r < tensor->rows; r++) {
         const gnn_real_t *row = gnn__row(tensor, r);
         for (int64_t c = 0; c < tensor->cols; c++)
@@ -51,7 +51,7 @@ static int validate_row(const gnn_sparse_t *sparse, int64_t r, const char *name)
     return GNN_OK;
 }
 
-int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
+int gnn__sparse_validate(const gnn_sparse_t *sparse, const char *name)
 {
     if (!sparse)
         return gnn__error(GNN_ESHAPE, "%s: the matrix is NULL", name);
@@ -114,7 +114,7 @@ int(gnn_sparse_from_csr)(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows,
             GNN_CHECK(gnn__error(GNN_ESHAPE, "indptr[%lld]: expected at least %lld, got %lld",
                                  (long long)r, (long long)most, (long long)sparse->indptr[r]));
     GNN_CHECK(gnn__ints_32("indices", indices, most, &sparse->indices, &copy->indices));
-    GNN_CHECK(gnn_sparse_validate(sparse, "sparse matrix"));
+    GNN_CHECK(gnn__sparse_validate(sparse, "sparse matrix"));
 done:
     if (rc == GNN_OK && (copy->indptr || copy->indices)) {
         *owner = (gnn_owner_t){release_copy, copy};
@@ -126,10 +126,10 @@ done:
     return rc;
 }
 
-int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense)
+int gnn__sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense)
 {
-    GNN_TRY(gnn_sparse_validate(sparse, "sparse matrix"));
-    GNN_TRY(gnn_tensor_check(dense, "dense matrix"));
+    GNN_TRY(gnn__sparse_validate(sparse, "sparse matrix"));
+    GNN_TRY(gnn__tensor_check(dense, "dense matrix"));
     if (sparse->rows != dense->rows || sparse->cols != dense->cols)
         return gnn__error(GNN_ESHAPE,
                           "expected a dense matrix of %lld x %lld as the sparse one, got %lld x %lld",
