@@ -11,7 +11,12 @@ typedef struct {
     size_t offset, size;
 } block_member_t;
 
-enum { BLOCK_MEMBERS = 21 };
+enum {
+#define GNN_BLOCK_MEMBER(kind, field) BLOCK_HAS_##field,
+#include <lib/model/block_fields.def>
+#undef GNN_BLOCK_MEMBER
+    BLOCK_MEMBERS
+};
 extern const block_member_t block_members[BLOCK_MEMBERS];
 
 /* Sets member m to its first or second value. */

@@ -171,17 +171,10 @@ static const struct {
     const char *name;
     size_t offset, size;
 } settings[] = {
-#define SETTING(member)                                                             \
-    {                                                                               \
-#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member \
-    }
-    SETTING(memory),      SETTING(edges),   SETTING(globals),     SETTING(graph),
-    SETTING(graphs),      SETTING(width),   SETTING(edge_width),  SETTING(global_width),
-    SETTING(heads),       SETTING(hidden),  SETTING(rows),        SETTING(hops),
-    SETTING(factor),      SETTING(dropout), SETTING(maximum),     SETTING(out),
-    SETTING(edge_weight), SETTING(theta),   SETTING(aggregators), SETTING(types),
-    SETTING(relations)
-#undef SETTING
+#define GNN_BLOCK_MEMBER(kind, member) \
+    {#member, offsetof(gnn_block_t, member), sizeof((gnn_block_t *)NULL)->member},
+#include <lib/model/block_fields.def>
+#undef GNN_BLOCK_MEMBER
 };
 
 static int check_setting(const gnn_block_t *b, const char *kind, gnn__offsets_t reads,

@@ -95,6 +95,12 @@ for name in $(grep -oE 'GNN_HPP_FIELDS_gnn_[a-z_]+' "$root/include/gnn/gnn.hpp" 
     expect "$name has members" test "$(wc -l <"$work/members")" -gt 2
     expect "every member of $name is a function in gnn.hpp" diff "$work/members" "$work/functions"
 done
+fields gnn_block_t >"$work/members"
+{
+    printf '%s\n' name input layer
+    sed -nE 's/^GNN_BLOCK_MEMBER\([A-Z0-9_]+, ([a-z_]+)\)$/\1/p' "$root/lib/model/block_fields.def"
+} | sort >"$work/functions"
+expect "every member of gnn_block_t is in lib/model/block_fields.def" diff "$work/members" "$work/functions"
 cat "$root"/include/gnn/*.h | grep -oE 'void gnn_[a-z_]+_free\(' | sed 's/void \(.*\)(/\1/' | sort -u >"$work/freed"
 missing() {
     while read -r name; do
