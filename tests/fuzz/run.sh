@@ -18,9 +18,16 @@ for name in open64 stat64 lstat64 fstat64 pread64 mmap64 dup close opendir readd
     wrap="$wrap -Wl,--wrap=$name"
 done
 [ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml gml csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer tokenizer_json merges pieces folder config keys index description model graph tape
+# and of the recording of comparisons, for targets whose inputs are choices
+choices=-DFUZZ_CHOICES
+for name in cov_trace_cmp1 cov_trace_cmp2 cov_trace_cmp4 cov_trace_cmp8 cov_trace_const_cmp1 cov_trace_const_cmp2 \
+    cov_trace_const_cmp4 cov_trace_const_cmp8 weak_hook_strcmp weak_hook_memcmp; do
+    choices="$choices -Wl,--wrap=__sanitizer_$name"
+done
 for target; do
+    case $target in keys | model | graph | tape) more=$choices ;; *) more= ;; esac
     # shellcheck disable=SC2046
-    clang -g -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $wrap -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
+    clang -g -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $wrap $more -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn-igraph.a" "$build/libgnn.a" -o "$build/fuzz_$target" \
         $(sed -n 's/^Libs.private: //p' "$build/meson-private/gnn.pc") $(pkg-config --libs igraph) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
