@@ -288,8 +288,7 @@ const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph)
 int gnn__graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start)
 {
     const int64_t most = INT32_MAX;
-    if (!graph)
-        return gnn__error(GNN_EINVALID, "the graph is NULL");
+    GNN__NEED(graph);
     if (graph->n_segments == 0)
         return gnn__error(GNN_ETOPOLOGY, "the start of a segment: the graph has no segments");
     if (segment < 0 || segment >= graph->n_segments)

@@ -124,8 +124,6 @@ static int solve(const adjacency_t *a, int64_t count, double *values, double *ve
 
 static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
 {
-    if (!graph || !positions)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "tensor of positions" : "graph");
     if (graph->n_dst != graph->n_src)
         return gnn__error(
             GNN_ETOPOLOGY,
@@ -171,6 +169,8 @@ int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *
 {
     adjacency_t a;
     double *all = NULL;
+    GNN__NEED(graph);
+    GNN__NEED(positions);
     GNN_TRY(check(graph, positions));
     const int64_t n = graph->n_dst, found = gnn__max(gnn__min(positions->cols, n - 1), 0);
     if (n == 0)
@@ -228,6 +228,8 @@ int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *posit
     adjacency_t a;
     double *both = NULL;
     int64_t room;
+    GNN__NEED(graph);
+    GNN__NEED(positions);
     GNN_TRY(check(graph, positions));
     if (!gnn__mul(2 * STARTS, graph->n_dst, &room))
         return gnn__error(GNN_EOVERFLOW, "walks: the size for %lld nodes overflows",

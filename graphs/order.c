@@ -6,10 +6,8 @@
 /* The same graph under other node indices, and orders of nodes. With nodes of high degree first,
  * the rows that are read most are adjacent, and so are rows of similar length. */
 
-static int check_graph(const gnn_graph_t *graph, const int64_t *order)
+static int check_graph(const gnn_graph_t *graph)
 {
-    if (!graph || !order)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "order" : "graph");
     if (graph->n_dst != graph->n_src)
         return gnn__error(
             GNN_ETOPOLOGY,
@@ -22,7 +20,7 @@ static int check_graph(const gnn_graph_t *graph, const int64_t *order)
 int gnn__graph_degree_order(const gnn_graph_t *graph, int64_t *order)
 {
     int64_t most = 0, *position;
-    GNN_TRY(check_graph(graph, order));
+    GNN_TRY(check_graph(graph));
     const int64_t *degree = graph->base.degree;
     for (int64_t i = 0; i < graph->n_dst; i++)
         most = degree[i] > most ? degree[i] : most;
@@ -126,7 +124,9 @@ int(gnn_graph_renumber)(gnn_graph_t **graph, const gnn_graph_t *of, gnn_ints_t n
     gnn_graph_t *g = NULL;
     const int64_t *order = new_order.data;
     int64_t *rank = NULL, *made = NULL;
-    GNN_CHECK(check_graph(of, order));
+    GNN__NEED(of);
+    GNN__NEED(order);
+    GNN_CHECK(check_graph(of));
     GNN_CHECK(gnn__ints_64("order", new_order, of->n_dst, &order, &made));
     if (of->n_segments > 0)
         GNN_CHECK(gnn__error(GNN_EUNSUPPORTED,
@@ -365,6 +365,8 @@ static void sort_by_unit(communities_t *t, int64_t *order)
 int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order)
 {
     communities_t communities;
+    GNN__NEED(graph);
+    GNN__NEED(order);
     GNN_TRY(gnn__graph_degree_order(graph, order));
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         if (gnn__pairs_form(&graph->base.parts[p].pairs) != GNN__EDGES)

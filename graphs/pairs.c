@@ -32,8 +32,7 @@ static void write_pairs(const gnn__pairs_t *pairs, const int64_t *starts, int64_
 
 int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_t *edge)
 {
-    if (!graph)
-        return gnn__error(GNN_EINVALID, "the graph is NULL");
+    GNN__NEED(graph);
     int64_t *starts, at = 0;
     GNN_TRY(gnn__new(&starts, graph->n_dst + 1, sizeof *starts, "offsets of pairs"));
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
@@ -49,8 +48,8 @@ int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_
 
 int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row)
 {
-    if (!graph || !row)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "row" : "graph");
+    GNN__NEED(graph);
+    GNN__NEED(row);
     if (p < 0 || p >= graph->base.n_parts || i < 0 || i >= graph->n_dst)
         return gnn__error(
             GNN_EINVALID,
@@ -108,8 +107,7 @@ int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
 {
     int rc;
     gnn_graph_t *g = NULL;
-    if (!of)
-        GNN_CHECK(gnn__error(GNN_EINVALID, "the graph is NULL"));
+    GNN__NEED(of);
     GNN_CHECK(gnn__graph_new(&g, of->n_dst, of->n_src, of->base.n_parts));
     GNN_CHECK(gnn__graph_copy_segments(g, of));
     g->n_edges = of->n_edges;

@@ -239,8 +239,7 @@ done:
 
 int gnn_graph_validate(const gnn_graph_t *graph)
 {
-    if (!graph)
-        return gnn__error(GNN_EINVALID, "the graph is NULL");
+    GNN__NEED(graph);
     if (graph->n_segments > 0) {
         GNN_TRY(check_offsets("dst_segments", graph->n_segments, graph->dst_segments, graph->n_dst));
         GNN_TRY(check_offsets("src_segments", graph->n_segments, graph->src_segments, graph->n_src));

@@ -302,8 +302,6 @@ static int build_norm(gnn_graph_t *graph, gnn__built_view_t *view)
 
 static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
 {
-    if (!graph || !view)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "view" : "graph");
     GNN_TRY(gnn__check_flag(view->self_loops, "self_loops"));
     GNN_TRY(gnn__check_flag(view->backward, "backward"));
     if ((unsigned)view->norm > GNN_GRAPH_NORM_ROW)
@@ -323,6 +321,8 @@ static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
 int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
 {
     int rc;
+    GNN__NEED(graph);
+    GNN__NEED(view);
     GNN_TRY(check_view(graph, view));
     if (graph->halo)
         return graph->halo_prepare(graph->halo, view);

@@ -144,8 +144,10 @@ START_TEST(failures_are_named)
 {
     gnn_graph_t *g = make_towns(2);
     int64_t order[12];
-    ck_fails(gnn_graph_community_order(g, NULL), GNN_EINVALID, "the order is NULL");
-    ck_fails(gnn_graph_community_order(NULL, order), GNN_EINVALID, "the graph is NULL");
+    ck_fails(gnn_graph_community_order(g, NULL), GNN_EINVALID,
+             "gnn_graph_community_order: order is NULL");
+    ck_fails(gnn_graph_community_order(NULL, order), GNN_EINVALID,
+             "gnn_graph_community_order: graph is NULL");
     gnn__fail_allocation(2);
     ck_fails(gnn_graph_community_order(g, order), GNN_EMEMORY, "communities");
     gnn__fail_allocation(0);

@@ -28,7 +28,7 @@ START_TEST(rows_match_pairs)
         ck_assert_int_eq(at, m);
         ck_fails(gnn_graph_row(graph, 0, n, &row), GNN_EINVALID, "receiver");
         ck_fails(gnn_graph_row(graph, gnn_graph_n_parts(graph), 0, &row), GNN_EINVALID, "of a part");
-        ck_fails(gnn_graph_row(graph, 0, 0, NULL), GNN_EINVALID, "the row is NULL");
+        ck_fails(gnn_graph_row(graph, 0, 0, NULL), GNN_EINVALID, "gnn_graph_row: row is NULL");
         free(src);
         free(dst);
         free(edge);

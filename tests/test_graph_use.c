@@ -261,7 +261,7 @@ START_TEST(wrong_edges_are_named)
              "dst is NULL for 2 edges");
     ck_fails(gnn_graph_from_edges(NULL, 3, 4, 0, NULL, NULL), GNN_EINVALID,
              "pointer to the new graph is NULL");
-    ck_fails(gnn_graph_to_edges(&g, NULL), GNN_EINVALID, "graph is NULL");
+    ck_fails(gnn_graph_to_edges(&g, NULL), GNN_EINVALID, "gnn_graph_to_edges: of is NULL");
     ck_fails(gnn_graph_pairs(NULL, NULL, NULL, NULL), GNN_EINVALID, "graph is NULL");
     ck_fails(gnn_graph_validate(NULL), GNN_EINVALID, "graph is NULL");
     gnn_graph_free(NULL);
@@ -335,8 +335,8 @@ START_TEST(wrong_views_are_named)
              "norm: expected 0 to 3, got 9");
     ck_fails(gnn_graph_prepare(g, &(gnn_view_t){.backward = (gnn_flag_t)5}), GNN_EINVALID,
              "backward = 5 is not a flag");
-    ck_fails(gnn_graph_prepare(g, NULL), GNN_EINVALID, "the view is NULL");
-    ck_fails(gnn_graph_prepare(NULL, NULL), GNN_EINVALID, "the graph is NULL");
+    ck_fails(gnn_graph_prepare(g, NULL), GNN_EINVALID, "gnn_graph_prepare: view is NULL");
+    ck_fails(gnn_graph_prepare(NULL, NULL), GNN_EINVALID, "gnn_graph_prepare: graph is NULL");
     gnn_graph_free(g);
 }
 END_TEST

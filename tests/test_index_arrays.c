@@ -112,7 +112,7 @@ START_TEST(values_beyond_32_bits_are_refused_with_their_index)
              "src[2] = 4294967297, but there are 4 senders");
     ck_fails(gnn_graph_from_spans(&graph, 2, 2, NULL, NULL, lo, hi), GNN_EOVERFLOW,
              "lo[1] = 4294967296");
-    ck_fails(gnn_graph_renumber(&graph, NULL, far), GNN_EINVALID, "the graph is NULL");
+    ck_fails(gnn_graph_renumber(&graph, NULL, far), GNN_EINVALID, "gnn_graph_renumber: of is NULL");
     ck_fails(gnn_sparse_from_csr(&sparse, &owner, N, N, indptr32, far, NULL), GNN_EOVERFLOW,
              "indices[2]");
     ck_assert(!graph && !sparse.indptr && !owner.release);

@@ -213,8 +213,8 @@ typedef struct gnn_weigher {
     /** The weight of one score, from the settled state. */
     gnn_real_t (*weight)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                          gnn_real_t score);
-    /** The derivative of the loss by one score: d_weight is that by the weight, and delta is the
-     * sum of weight * d_weight over all senders of the receiver. */
+    /** The derivative of the loss with respect to one score: d_weight is that with respect to the
+     * weight, and delta is the sum of weight * d_weight over all senders of the receiver. */
     gnn_real_t (*weight_grad)(const gnn_aggregate_shape_t *shape, int64_t head,
                               const gnn_real_t *state, gnn_real_t score, gnn_real_t weight,
                               gnn_real_t d_weight, gnn_real_t delta);

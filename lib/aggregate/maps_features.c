@@ -31,7 +31,7 @@ static gnn_real_t cosine_of(gnn_real_t x)
 
 /* ---- elu1, relu, exp: value by value ---- */
 
-/* Values of a row at a time whose exponentials a kernel computes. */
+/* Values per call of the kernel that computes exponentials. */
 enum { BLOCK = 256 };
 
 /* to = exp(min(x, 0)) */

@@ -15,7 +15,8 @@ typedef struct gnn__weigher_rows {
     /* w (n) = the weights of the scores s. state: GNN_WEIGHER_STATE values, overwritten. */
     void (*weigh)(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
                   gnn_real_t *state, gnn_real_t *w);
-    /* d (n), derivatives by the weights, become those by the scores. w: weights, overwritten. */
+    /* Turns d (n), derivatives with respect to the weights, into those with respect to the scores.
+     * w: weights, overwritten. */
     void (*grad)(const gnn__weigher_call_t *call, const gnn_real_t *s, int64_t n,
                  const gnn_real_t *state, gnn_real_t *w, gnn_real_t *d);
 } gnn__weigher_rows_t;

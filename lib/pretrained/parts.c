@@ -195,7 +195,7 @@ static int check_names(const json_t *list)
                        *b = json_string_value(json_object_get(json_array_get(list, other), "name"));
             if (a && b && strcmp(a, b) == 0)
                 return gnn__error(GNN_EUNSUPPORTED,
-                                  "modules.json: \"name\" of modules %d and %d is \"%.80s\"",
+                                  "modules.json: modules %d and %d have the same \"name\", \"%.80s\"",
                                   (int)other, (int)k, a);
         }
     return GNN_OK;

@@ -1,5 +1,5 @@
 /* Gates of attention heads: a copy of a model whose layers read gates, the importance of each head
- * (the gradient of the loss by its gate), and metrics with some heads masked. */
+ * (the gradient of the loss with respect to its gate), and metrics with some heads masked. */
 #include <lib/base/settings.h>
 #include <lib/model/model.h>
 #include <lib/train/train.h>
@@ -152,7 +152,8 @@ static int set_gate(gated_t *g, const gnn_graph_t *graph, const gnn_real_t *open
     int64_t numbers;
     const int64_t rows = gnn_graph_n_dst(graph);
     if (!gnn__mul(rows, g->heads, &numbers))
-        return gnn__error(GNN_EOVERFLOW, "gates of %lld rows", (long long)rows);
+        return gnn__error(GNN_EOVERFLOW, "gates: %lld rows of %lld heads overflow", (long long)rows,
+                          (long long)g->heads);
     GNN_TRY(gnn__reserve(&g->numbers, &g->room, numbers, sizeof *g->numbers, "gates"));
     for (int64_t k = 0; k < numbers; k++)
         g->numbers[k] = open ? open[g->first + k % g->heads] : 1;
@@ -200,7 +201,8 @@ static int check_source(const gnn_gates_t *gates, const gnn_source_t *source, in
 
 /* ---- importance ---- */
 
-/* The gradient of a sentence's loss by the gate of one head: the sum over its receivers. */
+/* The gradient of a sentence's loss with respect to the gate of one head: the sum over its
+ * receivers. */
 static double of_segment(const gnn_tensor_t *gradient, int64_t first, int64_t end, int64_t head)
 {
     double sum = 0;

@@ -206,7 +206,7 @@ static void copy_rows(const gnn__plan_t *plan, const gnn__plan_t *aligned, int c
     }
 }
 
-/* The gradient of a copy is wanted: by the input, or by a prior in its columns. */
+/* True if the gradient of a copy is needed: for the input, or for a prior in its columns. */
 static bool wants_copy(const gnn__plan_t *plan, int copy)
 {
     const gnn__prior_kind_t kind = copy == QUERIES ? GNN__PRIOR_RECEIVER : GNN__PRIOR_SENDER;

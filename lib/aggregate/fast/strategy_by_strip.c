@@ -512,8 +512,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 /* ---- backward ---- */
 
-/* own->d: from derivatives by the scores that the weigher saw to those by products; those by terms
- * go to the priors on the way. */
+/* own->d: turns derivatives with respect to the weigher's scores into those with respect to the
+ * products; those with respect to the terms are added to the gradients of the priors. */
 static void terms_grad(const run_t *run, const gnn__strip_t *s, int64_t head, const sums_t *sums,
                        scratch_t *own)
 {

@@ -63,8 +63,8 @@ void gnn__strip_terms_fill(gnn__strip_terms_t *t, const gnn_real_t *k_rows, int 
  * meet, times scale (rows x ldk). */
 void gnn__strip_terms_add(const gnn__strip_terms_t *t, const gnn__strip_t *strip, int64_t head,
                           const gnn_real_t *q, gnn_real_t *scratch, gnn_real_t *out);
-/* d (rows x ld): derivatives by the terms, 0 where not attended. d_q: += those by the queries that
- * keys meet, over scale; NULL: not wanted. */
+/* d (rows x ld): derivatives with respect to the terms, 0 where not attended. d_q: += those with
+ * respect to the queries that are multiplied with keys, divided by scale; may be NULL. */
 void gnn__strip_terms_grad(const gnn__strip_terms_t *t, const gnn__strip_t *strip, int64_t head,
                            const gnn_real_t *q, const gnn_real_t *d, gnn_real_t *d_q,
                            const gnn__strip_sums_t *sums, gnn_real_t *scratch);

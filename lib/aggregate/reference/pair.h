@@ -28,7 +28,8 @@ typedef struct gnn__pair_scratch {
     gnn__waiting_t d_edge, d_key;               /* rows of edge_width and of key_width */
     gnn_real_t *message, *weighted, *d_message; /* message_width */
     gnn_real_t *scores, *d_scores, *capped;     /* heads; capped: before priors were added */
-    /* heads, where priors are logarithms of factors: the factors, derivatives by the logarithms */
+    /* heads, where priors are logarithms of factors: the factors, and derivatives with respect to
+     * the logarithms */
     gnn_real_t *terms, *d_terms;
     /* heads, with scores: the weigher's weights; times dropout and the edge's weight; derivatives
      * by these */

@@ -106,8 +106,8 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
 
 /* ---- straight-through ---- */
 
-/* scratch->d_weights: the derivatives by the weights, which are dY . m; adds to d_message and to
- * `parameters` unless they are NULL. */
+/* scratch->d_weights: the derivatives with respect to the weights, dY . m; adds to d_message and
+ * to `parameters` unless they are NULL. */
 static void weight_grads(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                          const gnn__pair_t *pair, gnn_real_t *d_message, gnn_tensor_t parameters)
 {

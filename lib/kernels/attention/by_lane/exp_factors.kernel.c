@@ -217,8 +217,7 @@ GNN__INLINE gnn__vec_t factor_weights(const gnn__matrix_t *factors, const uint32
     return gnn__vec_max(whole, sloped);
 }
 
-/* Weights of a block from factors. They are relative to a score of 0 instead of the largest
- * score. */
+/* Weights of a block from factors: exp(score - 0) instead of exp(score - running maximum). */
 static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l,
                                                        const lane_block_t *block, own_factors_t own,
                                                        const gnn_real_t *q, lane_state_t *s)

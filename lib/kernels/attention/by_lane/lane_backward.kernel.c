@@ -203,7 +203,7 @@ GNN__INLINE gnn__vec_t others(const gnn__lanes_t *l, const lane_block_t *b, cons
                                        : rows_at(m, b->other, x, width);
 }
 
-/* Replaces scores by alpha f (in `weight`) and dY . v (in `second`) by g; adds up g. */
+/* Replaces scores by alpha f (in `weight`) and dY . v (in `second`) by g; adds g to `sum`. */
 GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const lane_block_t *block, int64_t node,
                              gnn__vec_t *sum, const int width)
 {
@@ -391,7 +391,7 @@ GNN__INLINE void load_pair_weights(const gnn__lanes_t *l, const lane_block_t *bl
     }
 FOR_WIDTHS(PAIR_WEIGHTS)
 
-/* Loads a block and computes its scores, dY . v and weights; adds up g. */
+/* Loads a block and computes its scores, dY . v and weights; adds g to `sum`. */
 static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_block_t *b,
                                                  const ends_t *ends, int64_t row, int64_t node,
                                                  int64_t at, int64_t to, gnn__vec_t *sum)
