@@ -189,8 +189,8 @@ int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_fla
     gnn_view_t view = {c->self_loops, c->graph_norm, backward};
     GNN_TRY(gnn_graph_prepare(graph, &view));
     if (c->graph_norm == GNN_GRAPH_NORM_NONE ||
-        (gnn_graph_n_edges(graph) == 0 && !gnn__weighs_loops(c)))
-        return GNN_OK;
+        (gnn_graph_n_edges(graph) == 0 && gnn_graph_n_pairs(graph) > 0 && !gnn__weighs_loops(c)))
+        return GNN_OK; /* pairs that are no edges have no weights */
     view.norm = GNN_GRAPH_NORM_NONE;
     return gnn_graph_prepare(graph, &view);
 }

@@ -213,7 +213,7 @@ def training(fast, module, arguments):
     return ("agree", "") if off < 6.5 and 0.85 < ratio < 1.15 else ("wrong", f"draws: means differ by {off:.1f} deviations of a mean, deviations are {ratio:.2f} of PyG's")
 
 
-def cases(make, inputs):
+def cases(make, inputs, attributed):
     """(form, word, sentence) of one setting."""
     module = make()
     parameters = settings.inspect.signature(module.forward).parameters
@@ -259,11 +259,16 @@ def cases(make, inputs):
         except Exception:  # noqa: BLE001 (a module without such)
             continue
         yield form, *(judged(again, own, arguments()) or ("", ""))
-    for path, name, value in attributes(module):
-        own, again = fresh()
-        again(**arguments())
-        setattr(own.get_submodule(path), name, value)
-        yield f"{path + '.' if path else ''}{name}={value!r}", *(judged(again, own, arguments(), before=before) or ("", ""))
+    own, again = fresh()
+    again(**arguments())
+    for path, name, value in attributes(module) if attributed else ():
+        home = own.get_submodule(path)
+        kept = getattr(home, name)
+        setattr(home, name, value)
+        theirs = ran(own, own, arguments())
+        if isinstance(theirs, Exception) or same(theirs, before):
+            yield f"{path + '.' if path else ''}{name}={value!r}", *(judged(again, own, arguments(), before=before) or ("", ""))
+        setattr(home, name, kept)
     own, again = fresh()
     yield "training", *(training(again, own, arguments()) or ("", ""))
 
@@ -314,7 +319,7 @@ def main():
                 inputs = settings.inputs_of(make())[-1]
             except Exception:  # noqa: BLE001 (PyG's own refusal of an option)
                 continue
-            found = list(cases(make, ())) + (list(cases(make, inputs)) if inputs else []) + (list(bipartite(cls, options)) if name.startswith("conv") else [])
+            found = list(cases(make, (), True)) + (list(cases(make, inputs, False)) if inputs else []) + (list(bipartite(cls, options)) if name.startswith("conv") else [])
             for form, word, sentence in found:
                 if word:
                     total[word] += 1

@@ -56,6 +56,7 @@ ROWS[nn.Sequential] = sequential
 @row("MLP")
 def mlp(t, m, name, a):
     value, last = first(a), len(m.lins) - 1
+    need(t, len(m.norms) == len(m.lins) - bool(m.plain_last), f"{len(m.norms)} norms of {len(m.lins)} layers")
     for k, lin in enumerate(m.lins):
         value = t.module(f"{name}.lins.{k}", lin, value)
         if k == last and m.plain_last:

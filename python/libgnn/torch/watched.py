@@ -20,6 +20,7 @@ from .pyg_symbols import PACKAGES, Untraceable
 OWN = frozenset(vars(nn.Module()))  # what every module has: its mode, its parameters and layers, its hooks
 ATOMS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.layout, torch.Size)
 NOT_ENTERED = ("torch.", "torch_geometric.nn", "torch_geometric.inspector", "torch_geometric.utils", "inspect", "typing", "numpy", "logging", "threading")
+CACHED = ("_cached", "_use_segment_matmul")  # what PyG's layers keep for their next call
 MOST = 20000  # values that are looked at
 
 
@@ -137,7 +138,7 @@ class Attributes(Home):
 
 
 def attributes_of(values):
-    return [key for key in values if key not in OWN and not key.startswith("_cached") and not key.endswith(("_hooks", "_user_args"))]
+    return [key for key in values if key not in OWN and not key.startswith(CACHED) and not key.endswith(("_hooks", "_user_args"))]
 
 
 class Hooks:
