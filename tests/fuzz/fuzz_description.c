@@ -28,9 +28,12 @@ static void put_string(file_t *f, const char *text)
     char escaped[8];
     put(f, "\"");
     for (; *text; text++) {
-        const bool plain = (unsigned char)*text >= ' ' && *text != '"' && *text != '\\';
-        snprintf(escaped, sizeof escaped, plain ? "%c" : "\\u%04x",
-                 plain ? *text : (unsigned char)*text);
+        if ((unsigned char)*text >= ' ' && *text != '"' && *text != '\\') {
+            if (f->n < ROOM)
+                f->at[f->n++] = (uint8_t)*text;
+            continue;
+        }
+        snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned char)*text);
         put(f, escaped);
     }
     put(f, "\"");
