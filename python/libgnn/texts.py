@@ -307,6 +307,8 @@ class Generator(Pretrained):
             elif name not in codes and name != "stop":
                 raise TypeError(f"generation has no argument {name!r}; there are {', '.join(sorted(codes))}, stop")
             elif value is not None:
+                if name in ("length", "samples", "beams"):
+                    whole(value, name, low=1)  # in the struct 0 is the default
                 setattr(how, name, member(value, name, "gnn_generation_t", name, codes[name]))
         return how, kept
 

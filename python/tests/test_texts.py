@@ -187,6 +187,9 @@ def test_generation(writer):
     for wrong in ({"lenght": 3}, {"max_new_tokens": 3}):
         with pytest.raises(TypeError, match="length"):
             writer.generate("Once", **wrong)
+    for name in ("length", "samples", "beams"):
+        with pytest.raises(ValueError, match=name):
+            writer.generate("Once", **{name: 0})
     with pytest.raises(ValueError):
         writer.generate("Once", temperature=-1)
     with pytest.raises(TypeError):
