@@ -190,7 +190,7 @@ int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_fla
     GNN_TRY(gnn_graph_prepare(graph, &view));
     if (c->graph_norm == GNN_GRAPH_NORM_NONE ||
         (gnn_graph_n_edges(graph) == 0 && gnn_graph_n_pairs(graph) > 0 && !gnn__weighs_loops(c)))
-        return GNN_OK; /* pairs that are no edges have no weights */
+        return GNN_OK; /* pairs of a topology have no edge weights */
     view.norm = GNN_GRAPH_NORM_NONE;
     return gnn_graph_prepare(graph, &view);
 }
