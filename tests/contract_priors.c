@@ -479,6 +479,13 @@ static contract_case_t strip_case(size_t turn, gnn_graph_t *g)
     if (turn % 5 == 1)
         c.priors[2] = (gnn_prior_use_t){&gnn_prior_table, {9, GNN_BUCKET_LOG, 40}};
     c.prior_query = c.priors[0].row == &gnn_prior_keys && turn % 2;
+    const bool keys = c.priors[0].row && (c.priors[0].row == &gnn_prior_keys ||
+                                          c.priors[0].row == &gnn_prior_sender_keys);
+    if (turn % 4 == 0 && !keys) {
+        c.score = &gnn_score_additive_tanh;
+        c.weigher = turn % 16 == 0 ? &gnn_weigher_softmax : c.weigher;
+        c.values = turn % 24 == 8 ? VALUES_WIDE : c.values;
+    }
     c.heads = 1 << turn % 4;
     c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
     c.value_heads = turn % 3 == 0 ? 1 : c.heads;

@@ -17,6 +17,7 @@ static const struct {
     {&gnn_score_dot, GNN__SCORE_DOT},
     {&gnn_score_additive, GNN__SCORE_ADDITIVE},
     {&gnn_score_additive_v2, GNN__SCORE_ADDITIVE_V2},
+    {&gnn_score_additive_tanh, GNN__SCORE_ADDITIVE_TANH},
     {&gnn_weigher_softmax, GNN__WEIGHER_SOFTMAX},
     {&gnn_weigher_softmax_sink, GNN__WEIGHER_SOFTMAX_SINK},
     {&gnn_weigher_linear, GNN__WEIGHER_LINEAR},

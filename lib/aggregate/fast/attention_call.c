@@ -4,8 +4,9 @@
 
 bool gnn__attention_is_fast(const gnn__plan_t *plan)
 {
-    return plan->hints.score != GNN__SCORE_OTHER && gnn__reads_rows(plan) &&
-           plan->view->n_parts > 0 && plan->shape.d_k > 0 && plan->shape.d_v > 0;
+    return plan->hints.score != GNN__SCORE_OTHER && plan->hints.score != GNN__SCORE_ADDITIVE_TANH &&
+           gnn__reads_rows(plan) && plan->view->n_parts > 0 && plan->shape.d_k > 0 &&
+           plan->shape.d_v > 0;
 }
 
 static gnn__matrix_t matrix(const gnn_tensor_t *t)

@@ -58,16 +58,33 @@ static layout_t lay_out(const gnn__pairs_t *pairs)
     return l;
 }
 
+/* Scores are additive_tanh. Keys by distance multiply queries times the scale, which these have
+ * not. */
+static bool scores_are_tanh(const gnn__plan_t *plan)
+{
+    bool keys = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        keys |= plan->hints.prior[p] == GNN__PRIOR_SENDER_KEYS ||
+                (plan->prior[p] && plan->prior[p]->key_row);
+    return plan->hints.score == GNN__SCORE_ADDITIVE_TANH && !keys;
+}
+
+/* Factor of the queries, and of their gradients. */
+static gnn_real_t query_scale(const gnn__plan_t *plan)
+{
+    return plan->hints.score == GNN__SCORE_DOT ? plan->shape.scale : 1;
+}
+
 static bool takes(const gnn__plan_t *plan)
 {
     const gnn__part_t *part = plan->view->n_parts == 1 ? &plan->view->parts[0] : NULL;
     if (!part || !plan->scored || plan->hints.reduction != GNN__REDUCTION_ATTENTION ||
-        plan->hints.score != GNN__SCORE_DOT || plan->hints.message != GNN__MESSAGE_SENDER ||
-        gnn__pairs_form(&part->pairs) != GNN__SPANS || part->scale_row || part->scale_col ||
-        plan->edge_key || plan->edge_width > 0 || plan->has[GNN_AGGREGATE_EDGE_BIAS] ||
-        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->weigher->declare ||
-        plan->how->edge_weights_out || plan->how->segment_weights_out || plan->shape.d_k == 0 ||
-        plan->shape.d_v == 0)
+        (plan->hints.score != GNN__SCORE_DOT && !scores_are_tanh(plan)) ||
+        plan->hints.message != GNN__MESSAGE_SENDER || gnn__pairs_form(&part->pairs) != GNN__SPANS ||
+        part->scale_row || part->scale_col || plan->edge_key || plan->edge_width > 0 ||
+        plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->has[GNN_AGGREGATE_EDGE_WEIGHT] ||
+        plan->weigher->declare || plan->how->edge_weights_out || plan->how->segment_weights_out ||
+        plan->shape.d_k == 0 || plan->shape.d_v == 0)
         return false;
     return gnn__strip_terms_known(plan, lay_out(&part->pairs).columns);
 }
@@ -83,11 +100,13 @@ typedef struct scratch {
     gnn_real_t *kept;                          /* the weights that are left, rows x ld; backward */
     gnn_real_t state[ROWS][GNN_WEIGHER_STATE];
     bool q_finite, y_finite;
+    gnn__strip_tanh_t tanh;
 } scratch_t;
 
 /* Sums of one chunk: heads x columns x ldk or ldv. */
 typedef struct sums {
     gnn_real_t *k, *v;
+    gnn_real_t *vector; /* additive_tanh: heads x ldk */
     gnn__strip_sums_t terms;
 } sums_t;
 
@@ -196,6 +215,7 @@ static void carve_sums(run_t *run, gnn__carve_t *c)
     for (int64_t k = 0; k < run->chunks; k++) {
         run->sums[k].k = carve_cube(c, s->key_heads, run->layout.columns, run->ldk);
         run->sums[k].v = carve_cube(c, s->value_heads, run->layout.columns, run->ldv);
+        run->sums[k].vector = carve_cube(c, s->heads, run->ldk, 1);
         gnn__strip_sums_carve(&run->terms, c, &run->sums[k].terms);
     }
 }
@@ -254,6 +274,7 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 static bool pack_head(const run_t *run, int input, int64_t head, int64_t width, int64_t ld,
                       gnn_real_t *rows)
 {
+    const gnn_real_t factor = input == GNN_AGGREGATE_KEY && scores_are_tanh(run->plan) ? 2 : 1;
     const gnn__attention_strips_t *kernels = gnn__attention_strips();
     const gnn__matrix_t m = matrix(&run->plan->in[input]);
     const gnn__pairs_t *p = run->pairs;
@@ -269,11 +290,23 @@ static bool pack_head(const run_t *run, int input, int64_t head, int64_t width, 
             continue;
         memset(rows + done * ld, 0, sizeof *rows * (size_t)((from - done) * ld));
         finite &= kernels->pack(&m, run->col_node + from, to - from, to - from, head * width, width,
-                                ld, 1, rows + from * ld);
+                                ld, factor, rows + from * ld);
         done = to;
     }
     memset(rows + done * ld, 0, sizeof *rows * (size_t)((run->layout.columns - done) * ld));
     return finite;
+}
+
+/* additive_tanh: e^2k in the transposed tiles, where that is small enough that products of two do
+ * not overflow. */
+enum { MOST_EXPONENT = 40 };
+
+static void raise_keys(const run_t *run, int64_t head)
+{
+    const int64_t count = run->layout.columns * run->ldk;
+    run->k_finite[head] =
+        gnn__attention_strips()->within(count, run->k + head * count, MOST_EXPONENT);
+    gnn__attention_strips()->exp(count, run->k_t + head * count);
 }
 
 static void pack_senders(run_t *run, bool backward, int threads)
@@ -290,6 +323,8 @@ static void pack_senders(run_t *run, bool backward, int threads)
             const int64_t at = h * columns * run->ldk;
             run->k_finite[h] = pack_head(run, GNN_AGGREGATE_KEY, h, s->d_k, run->ldk, run->k + at);
             kernels->to_columns(run->k + at, tiles, run->ldk, run->k_t + at);
+            if (scores_are_tanh(run->plan))
+                raise_keys(run, h);
         } else {
             const int64_t at = v * columns * run->ldv;
             run->v_finite[v] =
@@ -376,7 +411,7 @@ static void load_queries(const run_t *run, const gnn__strip_t *s, int64_t head, 
                         key_q = matrix(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]);
     const int64_t d = plan->shape.d_k;
     own->q_finite = kernels->pack(&q, s->node, s->rows, s->rows, head * d, d, run->ldk,
-                                  plan->shape.scale, own->q);
+                                  scores_are_tanh(plan) ? 2 : plan->shape.scale, own->q);
     if (plan->has[GNN_AGGREGATE_PRIOR_QUERY])
         kernels->pack(&key_q, s->node, s->rows, s->rows, head * d, d, run->ldk, plan->shape.scale,
                       own->key_q);
@@ -411,13 +446,43 @@ static void multiply_factors(const run_t *run, const gnn__strip_t *s, int64_t he
     }
 }
 
+/* Queries become factors where they and the head's keys may. */
+static gnn__strip_tanh_t tanh_operands(const run_t *run, const gnn__strip_t *s, int64_t head,
+                                       const scratch_t *own)
+{
+    const gnn_aggregate_shape_t *shape = &run->plan->shape;
+    const gnn__attention_strips_t *kernels = gnn__attention_strips();
+    const int64_t k = head / (shape->heads / shape->key_heads), count = s->rows * run->ldk,
+                  at = k * run->layout.columns * run->ldk;
+    const bool factors = run->k_finite[k] && kernels->within(count, own->q, MOST_EXPONENT);
+    if (factors)
+        kernels->exp(count, own->q);
+    return (gnn__strip_tanh_t){.rows = s->rows,
+                               .first = s->first,
+                               .width = s->width,
+                               .ld = s->ld,
+                               .ldk = run->ldk,
+                               .d_k = shape->d_k,
+                               .from = s->from,
+                               .to = s->to,
+                               .q = own->q,
+                               .k = (factors ? run->k_t : run->k) + at,
+                               .v = run->plan->score_shape.parameters.data + head * shape->d_k,
+                               .factors = factors};
+}
+
 static void make_scores(const run_t *run, const gnn__strip_t *s, int64_t head, scratch_t *own)
 {
     const gnn__plan_t *plan = run->plan;
     const int64_t kv = head / (plan->shape.heads / plan->shape.key_heads);
     load_queries(run, s, head, own);
-    multiply_tiles(s, own->q, run->ldk, plan->shape.d_k,
-                   run->k_t + kv * run->layout.columns * run->ldk, own->s);
+    if (scores_are_tanh(plan)) {
+        own->tanh = tanh_operands(run, s, head, own);
+        gnn__attention_strips()->tanh_scores(&own->tanh, own->s);
+    } else {
+        multiply_tiles(s, own->q, run->ldk, plan->shape.d_k,
+                       run->k_t + kv * run->layout.columns * run->ldk, own->s);
+    }
     for (int64_t r = 0; r < s->rows; r++) {
         const int64_t at = begin_of(s, r), n = length_of(s, r);
         if (plan->shape.softcap > 0)
@@ -543,7 +608,7 @@ static void put_queries(const run_t *run, const gnn__strip_t *s, int64_t head, i
 {
     const int64_t d = run->plan->shape.d_k;
     for (int64_t r = 0; gnn__wants_gradient(run->plan, input) && r < s->rows; r++)
-        gnn__attention_strips()->put(d_q + r * run->ldk, d, run->plan->shape.scale, true,
+        gnn__attention_strips()->put(d_q + r * run->ldk, d, query_scale(run->plan), true,
                                      gnn__row(&run->plan->d[input], s->node[r]) + head * d);
 }
 
@@ -587,8 +652,14 @@ static void backward_strip(const run_t *run, const gnn__strip_t *s, int64_t head
     }
     memset(own->d_q, 0, sizeof *own->d_q * (size_t)(s->rows * run->ldk));
     terms_grad(run, s, head, sums, own);
-    multiply_rows(s, own->d, run->k + k * columns * run->ldk, run->ldk, run->k_finite[k], own->d_q);
-    add_columns(s, own->d, own->q, run->ldk, own->q_finite, sums->k + k * columns * run->ldk);
+    if (scores_are_tanh(plan)) {
+        kernels->tanh_grad(&own->tanh, own->d, own->d_q, sums->k + k * columns * run->ldk,
+                           sums->vector + head * run->ldk);
+    } else {
+        multiply_rows(s, own->d, run->k + k * columns * run->ldk, run->ldk, run->k_finite[k],
+                      own->d_q);
+        add_columns(s, own->d, own->q, run->ldk, own->q_finite, sums->k + k * columns * run->ldk);
+    }
     put_queries(run, s, head, GNN_AGGREGATE_QUERY, own->d_q);
     if (plan->has[GNN_AGGREGATE_PRIOR_QUERY])
         put_queries(run, s, head, GNN_AGGREGATE_PRIOR_QUERY, own->d_key_q);
@@ -626,6 +697,10 @@ static void backward_unit(const run_t *run, int64_t group, int64_t chunk)
     chunk_columns(run, chunk, &c0, &c1);
     zero_heads(sums->k, group * keys, (group + 1) * keys, columns, run->ldk, c0, c1);
     zero_heads(sums->v, group * values, (group + 1) * values, columns, run->ldv, c0, c1);
+    if (scores_are_tanh(run->plan)) /* whole tiles: they are transposed */
+        zero_heads(sums->k, group * keys, (group + 1) * keys, columns, run->ldk, c0 / TILE * TILE,
+                   gnn__round_up(c1, TILE));
+    memset(sums->vector + head0 * run->ldk, 0, sizeof *sums->vector * (size_t)(heads * run->ldk));
     for (int64_t head = head0; head < head0 + heads; head++)
         gnn__strip_sums_open(&run->terms, &sums->terms, head);
     for (int64_t k = run->begin[chunk]; k < run->begin[chunk + 1]; k++) {
@@ -642,6 +717,23 @@ static void backward_unit(const run_t *run, int64_t group, int64_t chunk)
     }
 }
 
+/* Adds a column of transposed tiles. */
+static void add_transposed(const gnn_real_t *tiles, int64_t c, int64_t width, int64_t ld,
+                           gnn_real_t *to)
+{
+    const gnn_real_t *from = tiles + c / TILE * TILE * ld + c % TILE;
+    for (int64_t x = 0; x < width; x++)
+        to[x] += from[x * TILE];
+}
+
+static void add_vector(const run_t *run, int64_t chunk)
+{
+    const gnn_tensor_t *d = &run->plan->d[GNN_AGGREGATE_SCORE_PARAMETERS];
+    const int64_t d_k = run->plan->shape.d_k;
+    for (int64_t x = 0; d->data && x < run->plan->shape.heads * d_k; x++)
+        d->data[x] += run->sums[chunk].vector[x / d_k * run->ldk + x % d_k];
+}
+
 /* Adds the sums of all chunks for one sender to its gradient, in order. */
 static void add_sender(const run_t *run, int input, int64_t c, int64_t heads, int64_t width,
                        int64_t ld, bool keys)
@@ -651,9 +743,13 @@ static void add_sender(const run_t *run, int input, int64_t c, int64_t heads, in
         int64_t c0, c1;
         chunk_columns(run, k, &c0, &c1);
         const gnn_real_t *from = keys ? run->sums[k].k : run->sums[k].v;
-        for (int64_t h = 0; c0 <= c && c < c1 && h < heads; h++)
-            gnn__attention_strips()->put(from + (h * run->layout.columns + c) * ld, width, 1, true,
-                                         to + h * width);
+        for (int64_t h = 0; c0 <= c && c < c1 && h < heads; h++) {
+            const gnn_real_t *sums = from + h * run->layout.columns * ld;
+            if (keys && scores_are_tanh(run->plan))
+                add_transposed(sums, c, width, ld, to + h * width);
+            else
+                gnn__attention_strips()->put(sums + c * ld, width, 1, true, to + h * width);
+        }
     }
 }
 
@@ -700,8 +796,10 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN__EACH_CHUNK (u, run.groups * run.chunks, threads)
         backward_unit(&run, u / run.chunks, u % run.chunks);
     add_senders(&run, threads);
-    for (int64_t k = 0; k < run.chunks; k++)
+    for (int64_t k = 0; k < run.chunks; k++) {
         gnn__strip_sums_add(&run.terms, &run.sums[k].terms);
+        add_vector(&run, k);
+    }
     return GNN_OK;
 }
 

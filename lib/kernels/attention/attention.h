@@ -6,7 +6,7 @@
  *     by_lane   additive, v2, dot  edges*          <= 8, kv = heads  AVX2, AVX-512, NEON
  *     by_tile   dot                spans           any               any; bf16, AMX
  *     by_row    all three          edges or spans  any               any (reference)
- *     by_strip  dot                spans, a part   any, kv unlike    any
+ *     by_strip  dot, tanh          spans, a part   any, kv unlike    any
  *     generic   any table entry    edges or spans  any               any
  *
  *     * additive and v2 also on spans
@@ -60,7 +60,8 @@ typedef enum {
     GNN__SCORE_OTHER, /* generic only */
     GNN__SCORE_DOT,
     GNN__SCORE_ADDITIVE,
-    GNN__SCORE_ADDITIVE_V2
+    GNN__SCORE_ADDITIVE_V2,
+    GNN__SCORE_ADDITIVE_TANH /* by_strip only */
 } gnn__score_kind_t;
 
 /* A matrix as a pointer and a row stride in elements. */

@@ -17,6 +17,15 @@
 /* Most rows of a strip, columns of a tile, draws that are made together. */
 enum { GNN__STRIP_ROWS = 48, GNN__STRIP_TILE = 64, GNN__STRIP_DRAWN = 32 };
 
+/* Operands of a strip, whose columns are first .. first + width - 1 of tiles. `factors`: q and k
+ * are e^2q (rows x ldk) and e^2key (tiles, transposed); else 2 q and 2 key, both as rows. */
+typedef struct gnn__strip_tanh {
+    int64_t rows, first, width, ld, ldk, d_k;
+    const int64_t *from, *to; /* (rows) columns that each row attends, from `first` on */
+    const gnn_real_t *q, *k, *v;
+    bool factors;
+} gnn__strip_tanh_t;
+
 typedef struct gnn__attention_strips {
     /* rows[r] = factor * elements first .. first + count - 1 of node[r]'s row, padded to ld with
      * zeros, as are the rows from n to `whole`. True if all are finite. */
@@ -35,6 +44,8 @@ typedef struct gnn__attention_strips {
     void (*cap)(int64_t n, gnn_real_t cap, gnn_real_t *x);
     void (*cap_grad)(int64_t n, gnn_real_t cap, const gnn_real_t *capped, gnn_real_t *d);
     void (*exp)(int64_t n, gnn_real_t *x);
+    /* True if no |x| is above `most`, or NaN. */
+    bool (*within)(int64_t n, const gnn_real_t *x, gnn_real_t most);
     /* out[c] += values[index[c]];  with rows: values[row[index[c]]] */
     void (*gather)(int64_t n, const gnn_real_t *values, const int32_t *index, gnn_real_t *out);
     void (*gather_rows)(int64_t n, const gnn_real_t *values, const int32_t *row,
@@ -49,6 +60,12 @@ typedef struct gnn__attention_strips {
     /* sum of w d over elements whose w is not 0 */
     gnn_real_t (*dot)(int64_t n, const gnn_real_t *w, const gnn_real_t *d);
     gnn_real_t (*sum)(int64_t n, const gnn_real_t *x);
+    /* Scores of additive_tanh: sum over k of v_k tanh(q_k + key_k). tanh(x) = 1 - 2 / (1 + e^2q
+     * e^2key), so that a pair needs no exponential; `grad` adds to d_q (rows x ldk), to d_k (in
+     * tiles transposed, as k) and to d_v (ldk). */
+    void (*tanh_scores)(const gnn__strip_tanh_t *t, gnn_real_t *s);
+    void (*tanh_grad)(const gnn__strip_tanh_t *t, const gnn_real_t *d, gnn_real_t *d_q,
+                      gnn_real_t *d_k, gnn_real_t *d_v);
     /* Draws of dropout for one receiver, n senders and eight heads: a byte per sender, whose bits
      * are the heads. bits has room for whole registers of draws. */
     void (*draw)(const gnn__dropout_t *d, uint32_t receiver, int64_t n, const uint32_t *sender,

@@ -78,6 +78,157 @@ static void gather_rows(int64_t n, const gnn_real_t *values, const int32_t *row,
         out[c] += values[row[index[c]]];
 }
 
+static bool within(int64_t n, const gnn_real_t *x, gnn_real_t most)
+{
+    bool all = true;
+#pragma omp simd reduction(& : all)
+    for (int64_t c = 0; c < n; c++)
+        all &= (x[c] <= most) & (x[c] >= -most);
+    return all;
+}
+
+/* ---- additive_tanh ---- */
+
+GNN__INLINE gnn__vec_t reciprocal(gnn__vec_t x)
+{
+#if defined(__AVX512F__) && !GNN_DOUBLE
+    const gnn__vec_t y = (gnn__vec_t)_mm512_rcp14_ps((__m512)x);
+    return y * (2 - x * y);
+#else
+    return 1 / x;
+#endif
+}
+
+/* For values that are too large for factors: pair by pair. */
+static ONE_COPY void tanh_of_pairs(const gnn__strip_tanh_t *t, gnn_real_t *s, const gnn_real_t *d,
+                                   gnn_real_t *d_q, gnn_real_t *d_k, gnn_real_t *d_v)
+{
+    for (int64_t r = 0; r < t->rows; r++)
+        for (int64_t c = t->from[r]; c < t->to[r]; c++) {
+            const gnn_real_t *q = t->q + r * t->ldk, *k = t->k + (t->first + c) * t->ldk;
+            gnn_real_t sum = 0, *to = d ? d_k + (t->first + c) / COLUMNS * COLUMNS * t->ldk : NULL;
+            for (int64_t x = 0; x < t->d_k; x++) {
+                const gnn_real_t y = gnn__tanh((q[x] + k[x]) / 2);
+                sum += t->v[x] * y;
+                if (!d)
+                    continue;
+                const gnn_real_t own = d[r * t->ld + c], g = own * t->v[x] * (1 - y * y);
+                d_q[r * t->ldk + x] += g;
+                to[x * COLUMNS + (t->first + c) % COLUMNS] += g;
+                d_v[x] += own * y;
+            }
+            if (s)
+                s[r * t->ld + c] = sum;
+        }
+}
+
+/* The elements of the transposed tiles that hold column c of the strip. */
+GNN__INLINE int64_t column_at(const gnn__strip_tanh_t *t, int64_t c)
+{
+    const int64_t at = t->first + c;
+    return at / COLUMNS * COLUMNS * t->ldk + at % COLUMNS;
+}
+
+enum { TOGETHER = 4 };
+
+/* Rows r .. r + TOGETHER - 1 and one register of columns. */
+GNN__INLINE void tanh_block(const gnn__strip_tanh_t *t, int64_t r, int64_t c, gnn__vec_t all,
+                            gnn_real_t *s)
+{
+    const gnn_real_t *k = t->k + column_at(t, c), *q[TOGETHER];
+    gnn__vec_t sum[TOGETHER];
+#pragma GCC unroll 4
+    for (int b = 0; b < TOGETHER; b++) {
+        q[b] = t->q + (r + b < t->rows ? r + b : t->rows - 1) * t->ldk;
+        sum[b] = (gnn__vec_t){0};
+    }
+    for (int64_t x = 0; x < t->d_k; x++) {
+        const gnn__vec_t key = gnn__vec_load(k + x * COLUMNS), v = gnn__vec_all(t->v[x]);
+#pragma GCC unroll 4
+        for (int b = 0; b < TOGETHER; b++)
+            sum[b] += v * reciprocal(1 + gnn__vec_all(q[b][x]) * key);
+    }
+#pragma GCC unroll 4
+    for (int b = 0; b < TOGETHER; b++)
+        if (r + b < t->rows)
+            gnn__vec_store(s + (r + b) * t->ld + c, all - 2 * sum[b]);
+}
+
+static void tanh_scores(const gnn__strip_tanh_t *t, gnn_real_t *s)
+{
+    gnn_real_t all = 0;
+    if (!t->factors) {
+        tanh_of_pairs(t, s, NULL, NULL, NULL, NULL);
+        return;
+    }
+    for (int64_t x = 0; x < t->d_k; x++)
+        all += t->v[x];
+    for (int64_t r = 0; r < t->rows; r += TOGETHER)
+        for (int64_t c = 0; c < t->width; c += LANES)
+            tanh_block(t, r, c, gnn__vec_all(all), s);
+}
+
+/* Rows row0 .. row1 - 1 and `registers` registers of columns of one tile. With y = 1 / (1 + e^2x):
+ * tanh' = 4 (y - y^2). */
+GNN__INLINE void tanh_block_grad(const gnn__strip_tanh_t *t, int64_t row0, int64_t row1, int64_t c,
+                                 const int registers, const gnn_real_t *d, gnn_real_t *d_q,
+                                 gnn_real_t *d_k, gnn_real_t *d_v)
+{
+    const int64_t at = column_at(t, c);
+    for (int64_t x = 0; x < t->d_k; x++) {
+        gnn__vec_t key[TOGETHER], sum[TOGETHER], moved = {0};
+        const gnn_real_t v = 4 * t->v[x];
+        gnn_real_t *to = d_k + at + x * COLUMNS;
+#pragma GCC unroll 4
+        for (int b = 0; b < registers; b++) {
+            key[b] = gnn__vec_load(t->k + at + x * COLUMNS + b * LANES);
+            sum[b] = (gnn__vec_t){0};
+        }
+        for (int64_t r = row0; r < row1; r++) {
+            const gnn__vec_t q = gnn__vec_all(t->q[r * t->ldk + x]);
+            gnn__vec_t own = {0};
+#pragma GCC unroll 4
+            for (int b = 0; b < registers; b++) {
+                const gnn__vec_t of = gnn__vec_load(d + r * t->ld + c + b * LANES),
+                                 y = reciprocal(1 + q * key[b]), h = of * y, g = h - h * y;
+                own += g;
+                sum[b] += g;
+                moved += of - 2 * h;
+            }
+            d_q[r * t->ldk + x] += v * sum_of_lanes(own);
+        }
+#pragma GCC unroll 4
+        for (int b = 0; b < registers; b++)
+            gnn__vec_store(to + b * LANES, gnn__vec_load(to + b * LANES) + v * sum[b]);
+        d_v[x] += sum_of_lanes(moved);
+    }
+}
+
+static void tanh_grad(const gnn__strip_tanh_t *t, const gnn_real_t *d, gnn_real_t *d_q,
+                      gnn_real_t *d_k, gnn_real_t *d_v)
+{
+    if (!t->factors) {
+        tanh_of_pairs(t, NULL, d, d_q, d_k, d_v);
+        return;
+    }
+    int64_t row0 = 0;
+    for (int64_t c = 0, step; c < t->width; c += step) {
+        const int64_t left = COLUMNS - (t->first + c) % COLUMNS,
+                      end = c + left < t->width ? c + left : t->width;
+        const bool many = end - c >= TOGETHER * LANES;
+        int64_t row1 = t->rows;
+        step = many ? TOGETHER * LANES : LANES;
+        while (row0 < t->rows && t->to[row0] <= c)
+            row0++;
+        while (row1 > row0 && t->from[row1 - 1] >= c + step)
+            row1--;
+        if (many)
+            tanh_block_grad(t, row0, row1, c, TOGETHER, d, d_q, d_k, d_v);
+        else
+            tanh_block_grad(t, row0, row1, c, 1, d, d_q, d_k, d_v);
+    }
+}
+
 /* ---- dropout ---- */
 
 static void draw(const gnn__dropout_t *d, uint32_t receiver, int64_t n, const uint32_t *sender,
@@ -190,5 +341,8 @@ const gnn__attention_strips_t GNN__KERNEL(attention_strips) = {.pack = pack,
                                                                .dot = dot,
                                                                .sum = sum_row,
                                                                .gather_rows = gather_rows,
+                                                               .within = within,
+                                                               .tanh_scores = tanh_scores,
+                                                               .tanh_grad = tanh_grad,
                                                                .draw = draw,
                                                                .drop = drop};
