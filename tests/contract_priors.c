@@ -481,7 +481,7 @@ static contract_case_t strip_case(size_t turn, gnn_graph_t *g)
     c.prior_query = c.priors[0].row == &gnn_prior_keys && turn % 2;
     const bool keys = c.priors[0].row && (c.priors[0].row == &gnn_prior_keys ||
                                           c.priors[0].row == &gnn_prior_sender_keys);
-    if (turn % 4 == 0 && !keys) {
+    if (turn % 4 == 0 && turn % 3 == 1 && !keys) {
         c.score = &gnn_score_additive_tanh;
         c.weigher = turn % 16 == 0 ? &gnn_weigher_softmax : c.weigher;
         c.values = turn % 24 == 8 ? VALUES_WIDE : c.values;

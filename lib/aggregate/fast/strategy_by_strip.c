@@ -59,14 +59,15 @@ static layout_t lay_out(const gnn__pairs_t *pairs)
 }
 
 /* Scores are additive_tanh. Keys by distance multiply queries times the scale, which these have
- * not. */
+ * not. One segment: a value that is too large changes the last bits of all rows, and must not
+ * change those of another sentence. */
 static bool scores_are_tanh(const gnn__plan_t *plan)
 {
     bool keys = false;
     for (int p = 0; p < GNN_PRIORS; p++)
         keys |= plan->hints.prior[p] == GNN__PRIOR_SENDER_KEYS ||
                 (plan->prior[p] && plan->prior[p]->key_row);
-    return plan->hints.score == GNN__SCORE_ADDITIVE_TANH && !keys;
+    return plan->hints.score == GNN__SCORE_ADDITIVE_TANH && !keys && plan->graph->n_segments <= 1;
 }
 
 /* Factor of the queries, and of their gradients. */
