@@ -252,7 +252,7 @@ static void train(const job_t *job)
                                        .sampling = job->samples ? &sampling : NULL,
                                        .accumulate = job->accumulate,
                                        .checkpoint = job->checkpoint,
-                                       .checkpoint_every = job->every,
+                                       .checkpoint_every = job->checkpoint ? job->every : 0,
                                        .resume = job->checkpoint ? GNN_ON : GNN_OFF};
     must(gnn_transport_mpi(&transport));
     time_transport(transport);

@@ -2,7 +2,6 @@
 #include "support.h"
 
 #include <lib/layer/config_fields.h>
-#include <lib/model/blocks.h>
 #include <lib/model/steps.h>
 #include <lib/tape/tape.h>
 
@@ -25,13 +24,13 @@ START_TEST(a_list_of_steps_keeps_its_steps)
     gnn_steps_t *steps;
     char name[] = "first";
     ck_ok(gnn_steps_new(&steps));
-    ck_assert_int_eq(gnn__steps_count(steps), 0);
+    ck_assert_int_eq(gnn_steps_count(steps), 0);
     ck_ok(gnn_steps_add(steps,
                         &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = name, .in = 3, .out = 5}));
     ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_DROPOUT}));
     name[0] = 'F'; /* strings are copied */
-    ck_assert_int_eq(gnn__steps_count(steps), 2);
-    const gnn_step_t *list = gnn__steps_list(steps);
+    ck_assert_int_eq(gnn_steps_count(steps), 2);
+    const gnn_step_t *list = gnn_steps_list(steps);
     ck_assert_str_eq(list[0].name, "first");
     ck_assert_int_eq(list[0].out, 5);
     ck_assert_int_eq(list[1].kind, GNN_STEP_DROPOUT);

@@ -4,7 +4,6 @@
 #include "support.h"
 
 #include <lib/layer/config_fields.h>
-#include <lib/model/blocks.h>
 
 /* ---- comparing lists of steps ---- */
 
@@ -42,10 +41,10 @@ static bool same_step(const gnn_step_t *a, const gnn_step_t *b)
 
 static bool same_steps(const gnn_steps_t *a, const gnn_steps_t *b)
 {
-    if (gnn__steps_count(a) != gnn__steps_count(b))
+    if (gnn_steps_count(a) != gnn_steps_count(b))
         return false;
-    for (int64_t k = 0; k < gnn__steps_count(a); k++)
-        if (!same_step(&gnn__steps_list(a)[k], &gnn__steps_list(b)[k]))
+    for (int64_t k = 0; k < gnn_steps_count(a); k++)
+        if (!same_step(&gnn_steps_list(a)[k], &gnn_steps_list(b)[k]))
             return false;
     return true;
 }

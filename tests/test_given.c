@@ -265,7 +265,7 @@ START_TEST(edge_weights_are_normalised_on_given_rows)
     gnn_real_t weights[N * N];
     uint64_t state = 3;
     for (int k = 0; k < N * N; k++)
-        weights[k] = (gnn_real_t)test_uniform(&state);
+        weights[k] = (gnn_real_t)fabs(test_uniform(&state));
     const gnn_tensor_t w = gnn_tensor(weights, (int64_t)N * N, 1);
     values[3] = (gnn_named_t){.name = "bias", .dense = &w};
     const gnn_layer_config_t config = {.aggregator = &gnn_aggregator_sum,

@@ -182,6 +182,10 @@ GNN_API void gnn_steps_free(gnn_steps_t *steps);
  * @return GNN_OK; the first error of this list; GNN_EMEMORY
  */
 GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
+/** Count of the steps that a list has so far. */
+GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
+/** The steps, owned by the list, until it grows. */
+GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
 /**
  * Makes the model of a list of steps, as gnn_model_from_steps; the list stays the caller's.
  *

@@ -19,12 +19,12 @@ void gnn_steps_free(gnn_steps_t *steps)
     gnn_free(steps);
 }
 
-int64_t gnn__steps_count(const gnn_steps_t *steps)
+int64_t gnn_steps_count(const gnn_steps_t *steps)
 {
     return steps->count;
 }
 
-const gnn_step_t *gnn__steps_list(const gnn_steps_t *steps)
+const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps)
 {
     return steps->list;
 }

@@ -118,10 +118,4 @@ const char *gnn__append_op(gnn_steps_t *steps, const gnn_block_t *b, const char 
 #include <lib/model/blocks.def>
 #undef GNN_BLOCK
 
-/* Count of the steps that a list has so far. */
-int64_t gnn__steps_count(const gnn_steps_t *steps);
-
-/* The steps, owned by the list, until it grows. */
-const gnn_step_t *gnn__steps_list(const gnn_steps_t *steps);
-
 #endif

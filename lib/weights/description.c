@@ -80,7 +80,7 @@ int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_
     gnn__steps_limit(steps, GNN__MOST_STEPS_READ);
     GNN_CHECK(gnn__json_load(&root, text));
     GNN_CHECK(read_entries(steps, root, rows));
-    GNN_CHECK(gnn__model_make(model, context, gnn__steps_count(steps), gnn__steps_list(steps), most));
+    GNN_CHECK(gnn__model_make(model, context, gnn_steps_count(steps), gnn_steps_list(steps), most));
     for (int32_t id = 0; id < gnn_parameters_count((*model)->parameters); id++)
         gnn__parameters_clear((*model)->parameters, id); /* fields without an array are 0 */
 done:

@@ -1,8 +1,6 @@
 /* Values, graphs and steps of the gallery's entries, by the names of a case's arrays. */
 #include "zoo_run.h"
 
-#include <lib/model/blocks.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -452,8 +450,8 @@ void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count)
 
 bool zoo_step_exists(zoo_t *z, const char *name)
 {
-    const gnn_step_t *list = gnn__steps_list(z->steps);
-    for (int64_t k = 0; k < gnn__steps_count(z->steps); k++)
+    const gnn_step_t *list = gnn_steps_list(z->steps);
+    for (int64_t k = 0; k < gnn_steps_count(z->steps); k++)
         if (list[k].name && strcmp(list[k].name, name) == 0)
             return true;
     return false;

@@ -1,5 +1,4 @@
 /* A model from the rows of its parts: steps first, then weights. */
-#include <lib/model/blocks.h>
 #include <lib/weights/arch/arch.h>
 
 #include <lib/model/model.h>
@@ -103,8 +102,8 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     GNN_CHECK(made->slots && made->names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names"));
     GNN_CHECK(gnn_steps_new(&steps));
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
-    GNN_CHECK(gnn__model_outline(&made->model, context, gnn__steps_count(steps),
-                                 gnn__steps_list(steps), stored + MADE));
+    GNN_CHECK(gnn__model_outline(&made->model, context, gnn_steps_count(steps),
+                                 gnn_steps_list(steps), stored + MADE));
     GNN_CHECK(check_classes(made, &parts[0]));
     GNN_CHECK(allocate(made, context, parts, n_parts, stored));
     GNN_CHECK(weights_of(made, context, parts, n_parts, keep));
