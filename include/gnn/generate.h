@@ -80,7 +80,7 @@ typedef struct gnn_generation {
      * ends all texts. Needs a tokenizer. This and the next may be NULL. */
     int (*on_text)(void *user, int64_t text, const char *piece, int64_t bytes);
     int (*on_token)(void *user, int64_t text, int32_t id); /**< the same per token */
-    void *user; /**< first argument of both */
+    void *user;                                            /**< first argument of both */
 } gnn_generation_t;
 
 /** The reason for which a text ended. */
