@@ -158,6 +158,7 @@ static void take_first(const gnn_generation_t *how)
 {
     gnn_written_t *w = written(how);
     memcpy(first.ids, w->ids, sizeof first.ids);
+    first.stop[0] = '\0';
     for (const char *c = w->texts[0]; *c && !first.stop[0]; c++)
         if ((unsigned char)*c < 0x80)
             first.stop[0] = *c;
