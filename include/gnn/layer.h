@@ -141,7 +141,7 @@ typedef struct gnn_config_field {
  */
 GNN_API int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config);
 
-/** Describes field `index`, from 0; GNN_ENOTFOUND past the last. */
+/** Describes field `index`, from 0. Errors: GNN_ENOTFOUND (past the last field). */
 GNN_API int gnn_layer_config_field(size_t index, gnn_config_field_t *field);
 /**
  * The name of an index among those that a field takes as its value ("relu"; the names of a table's
