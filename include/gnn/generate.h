@@ -113,7 +113,7 @@ typedef struct gnn_written {
  * @param[in]  how      NULL: all defaults
  * @param[out] written  the caller's, for gnn_written_free; NULL after an error
  * @return GNN_OK; GNN_EINVALID: a setting is out of its range or not read, or a prompt is empty and
- *         there is no start token; GNN_ESHAPE: a prompt has the model's maximum length already;
+ *         there is no start token; GNN_ESHAPE: a prompt is as long as the model's maximum length;
  *         GNN_EUNSUPPORTED: the model has no logits, or cannot decode incrementally; GNN_ENUMERIC:
  *         a logit is NaN; GNN_EMEMORY; else as gnn_pretrained_state and gnn_model_advance
  *

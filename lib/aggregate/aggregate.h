@@ -133,6 +133,8 @@ static inline int gnn__carved(const gnn__carve_t *c, size_t *bytes)
  * everything only adds, so inputs may share memory. Those of the inputs in the set `but` are
  * left alone. */
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
+/* True if two gradients share no memory; different columns of one matrix share none. */
+bool gnn__gradients_apart(const gnn_tensor_t *a, const gnn_tensor_t *b);
 /* The inputs among messages, keys and queries whose gradients a kernel may write rather than
  * add to: all of the graph is one part of this form, whose passes reach every row once,
  * nothing is there to be added to, and the rows share no memory with those of another input. */

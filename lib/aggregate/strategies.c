@@ -16,8 +16,7 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
     }
 }
 
-/* True if the two windows share no memory; different columns of one matrix share none. */
-static bool apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
+bool gnn__gradients_apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     if (a->data && b->data && a->stride == b->stride && a->stride > 0) {
         const int64_t shift = (b->data - a->data) % a->stride,
@@ -44,7 +43,7 @@ unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
         bool alone = gnn__wants_gradient(plan, k) && !plan->d_added[k];
         for (int other = 0; alone && other < GNN_AGGREGATE_INPUTS; other++)
             alone = other == k || !gnn__wants_gradient(plan, other) ||
-                    apart(&plan->d[k], &plan->d[other]);
+                    gnn__gradients_apart(&plan->d[k], &plan->d[other]);
         written |= alone ? 1u << k : 0;
     }
     return written;

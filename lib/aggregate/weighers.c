@@ -1,6 +1,6 @@
 /* The weighers: from scores to weights. One entry after another: enter, settle, weight and its
  * derivative, the struct. */
-#include <lib/aggregate/weigher_rows.h>
+#include <lib/aggregate/tables.h>
 #include <lib/kernels/attention/by_strip/by_strip.h>
 #include <lib/kernels/simd/real_math.h>
 #include <math.h>

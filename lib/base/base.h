@@ -180,6 +180,14 @@ static inline void *gnn__carve(gnn__carve_t *c, int64_t count, size_t element)
     return c->base ? c->base + at : NULL;
 }
 
+/* (a x b x c) reals. */
+static inline gnn_real_t *gnn__carve_cube(gnn__carve_t *carve, int64_t a, int64_t b, int64_t c)
+{
+    int64_t count = 0;
+    carve->overflow |= !gnn__mul(a, b, &count) || !gnn__mul(count, c, &count);
+    return gnn__carve(carve, count, sizeof(gnn_real_t));
+}
+
 /* ---- random numbers: Philox 4x32, Salmon et al. 2011 ---- */
 
 /* Ten rounds for weights and samples. Seven, the fewest that pass BigCrush in the paper, for

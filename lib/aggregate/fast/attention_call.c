@@ -9,11 +9,6 @@ bool gnn__attention_is_fast(const gnn__plan_t *plan)
            plan->shape.d_v > 0;
 }
 
-static gnn__matrix_t matrix(const gnn_tensor_t *t)
-{
-    return (gnn__matrix_t){t->data, t->stride};
-}
-
 gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
 {
     gnn__attention_t a = {.score = plan->hints.score,
@@ -27,23 +22,24 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
     a.a = plan->score_shape.parameters.data;
-    a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
-    a.k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
-    a.v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
-    a.y = matrix(&plan->out);
-    a.bias = matrix(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
+    a.q = gnn__matrix_of(&plan->in[GNN_AGGREGATE_QUERY]);
+    a.k = gnn__matrix_of(&plan->in[GNN_AGGREGATE_KEY]);
+    a.v = gnn__matrix_of(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
+    a.y = gnn__matrix_of(&plan->out);
+    a.bias = gnn__matrix_of(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
     a.biases = plan->in[GNN_AGGREGATE_EDGE_BIAS].rows;
     a.bias_cols = plan->in[GNN_AGGREGATE_EDGE_BIAS].cols;
-    a.features = matrix(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
+    a.features = gnn__matrix_of(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
     a.edges = plan->graph->n_edges;
     a.d_e = plan->d_e;
-    a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
+    a.weight = gnn__matrix_of(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
     a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
     for (int p = 0; p < GNN_PRIORS; p++)
         a.keys.count += plan->prior[p] && plan->prior[p]->key_row;
     a.keys.apart = plan->has[GNN_AGGREGATE_PRIOR_QUERY];
-    a.keys.q =
-        plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? matrix(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]) : a.q;
+    a.keys.q = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
+                   ? gnn__matrix_of(&plan->in[GNN_AGGREGATE_PRIOR_QUERY])
+                   : a.q;
     a.dropout = plan->dropping ? &plan->dropout : NULL;
     a.nodes = plan->nodes;
     return a;
@@ -64,17 +60,17 @@ void gnn__attention_part(const gnn__plan_t *plan, int64_t p, gnn__pass_t pass, g
 void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, gnn__attention_t *a)
 {
     a->grad.lse = call->saved[0];
-    a->grad.y = matrix(&plan->d_out);
-    a->grad.q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
+    a->grad.y = gnn__matrix_of(&plan->d_out);
+    a->grad.q = gnn__matrix_of(&plan->d[GNN_AGGREGATE_QUERY]);
     if (a->keys.count > 0)
         a->keys.d_q = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
-                          ? matrix(&plan->d[GNN_AGGREGATE_PRIOR_QUERY])
+                          ? gnn__matrix_of(&plan->d[GNN_AGGREGATE_PRIOR_QUERY])
                           : a->grad.q;
-    a->grad.k = matrix(&plan->d[GNN_AGGREGATE_KEY]);
-    a->grad.v = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
-    a->grad.bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
-    a->grad.weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
-    a->grad.features = matrix(&plan->d[GNN_AGGREGATE_EDGE_FEATURES]);
+    a->grad.k = gnn__matrix_of(&plan->d[GNN_AGGREGATE_KEY]);
+    a->grad.v = gnn__matrix_of(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+    a->grad.bias = gnn__matrix_of(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
+    a->grad.weight = gnn__matrix_of(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
+    a->grad.features = gnn__matrix_of(&plan->d[GNN_AGGREGATE_EDGE_FEATURES]);
 }
 
 void gnn__attention_keep(const gnn__plan_t *plan, gnn_op_call_t *call)

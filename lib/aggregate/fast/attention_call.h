@@ -10,6 +10,11 @@
  * over the transposed part (d_k, d_v). */
 typedef enum { GNN__FORWARD, GNN__RECEIVE, GNN__SEND } gnn__pass_t;
 
+static inline gnn__matrix_t gnn__matrix_of(const gnn_tensor_t *t)
+{
+    return (gnn__matrix_t){t->data, t->stride};
+}
+
 /* True for scores that kernels know, on inputs that they read in place. A graph without parts
  * is left to the reference, and so are keys and values of width 0. */
 bool gnn__attention_is_fast(const gnn__plan_t *plan);

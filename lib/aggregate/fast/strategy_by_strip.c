@@ -11,7 +11,7 @@
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/strip_terms.h>
 #include <lib/aggregate/strategies.h>
-#include <lib/aggregate/weigher_rows.h>
+#include <lib/aggregate/tables.h>
 
 #include <omp.h>
 
@@ -129,33 +129,26 @@ typedef struct run {
     sums_t sums[MOST_CHUNKS];
 } run_t;
 
-static gnn_real_t *carve_cube(gnn__carve_t *carve, int64_t a, int64_t b, int64_t c)
-{
-    int64_t count = 0;
-    carve->overflow |= !gnn__mul(a, b, &count) || !gnn__mul(count, c, &count);
-    return gnn__carve(carve, count, sizeof(gnn_real_t));
-}
-
 /* Memory of one thread. */
 static scratch_t carve_scratch(const run_t *run, gnn__carve_t *c, bool backward)
 {
     const gnn__plan_t *plan = run->plan;
     const int64_t rows = run->layout.rows, ld = run->layout.widest;
     scratch_t s = {0};
-    s.q = carve_cube(c, rows, run->ldk, 1);
-    s.key_q = carve_cube(c, rows, plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? run->ldk : 0, 1);
-    s.y = carve_cube(c, rows, run->ldv, 1);
-    s.s = carve_cube(c, rows, ld, 1);
-    s.w = carve_cube(c, rows, ld, 1);
-    s.factors = carve_cube(c, gnn__multiplies(plan) ? rows : 0, ld, 1);
-    s.capped = carve_cube(c, plan->shape.softcap > 0 && backward ? rows : 0, ld, 1);
-    s.terms = carve_cube(c, gnn__strip_terms_scratch(plan), 1, 1);
+    s.q = gnn__carve_cube(c, rows, run->ldk, 1);
+    s.key_q = gnn__carve_cube(c, rows, plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? run->ldk : 0, 1);
+    s.y = gnn__carve_cube(c, rows, run->ldv, 1);
+    s.s = gnn__carve_cube(c, rows, ld, 1);
+    s.w = gnn__carve_cube(c, rows, ld, 1);
+    s.factors = gnn__carve_cube(c, gnn__multiplies(plan) ? rows : 0, ld, 1);
+    s.capped = gnn__carve_cube(c, plan->shape.softcap > 0 && backward ? rows : 0, ld, 1);
+    s.terms = gnn__carve_cube(c, gnn__strip_terms_scratch(plan), 1, 1);
     s.bits = gnn__carve(c, plan->dropping ? rows * (ld + GNN__STRIP_DRAWN) : 0, 1);
     if (backward) {
-        s.d = carve_cube(c, rows, ld, 1);
-        s.d_q = carve_cube(c, rows, run->ldk, 1);
-        s.kept = carve_cube(c, plan->dropping ? rows : 0, ld, 1);
-        s.d_key_q = carve_cube(c, rows, plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? run->ldk : 0, 1);
+        s.d = gnn__carve_cube(c, rows, ld, 1);
+        s.d_q = gnn__carve_cube(c, rows, run->ldk, 1);
+        s.kept = gnn__carve_cube(c, plan->dropping ? rows : 0, ld, 1);
+        s.d_key_q = gnn__carve_cube(c, rows, plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? run->ldk : 0, 1);
     }
     return s;
 }
@@ -214,9 +207,9 @@ static void carve_sums(run_t *run, gnn__carve_t *c)
 {
     const gnn_aggregate_shape_t *s = &run->plan->shape;
     for (int64_t k = 0; k < run->chunks; k++) {
-        run->sums[k].k = carve_cube(c, s->key_heads, run->layout.columns, run->ldk);
-        run->sums[k].v = carve_cube(c, s->value_heads, run->layout.columns, run->ldv);
-        run->sums[k].vector = carve_cube(c, s->heads, run->ldk, 1);
+        run->sums[k].k = gnn__carve_cube(c, s->key_heads, run->layout.columns, run->ldk);
+        run->sums[k].v = gnn__carve_cube(c, s->value_heads, run->layout.columns, run->ldv);
+        run->sums[k].vector = gnn__carve_cube(c, s->heads, run->ldk, 1);
         gnn__strip_sums_carve(&run->terms, c, &run->sums[k].terms);
     }
 }
@@ -237,10 +230,10 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     cut_chunks(run);
     const int64_t columns = run->layout.columns;
     run->col_node = gnn__carve(&c, columns, sizeof *run->col_node);
-    run->k = carve_cube(&c, s->key_heads, columns, run->ldk);
-    run->k_t = carve_cube(&c, s->key_heads, columns, run->ldk);
-    run->v = carve_cube(&c, s->value_heads, columns, run->ldv);
-    run->v_t = carve_cube(&c, backward ? s->value_heads : 0, columns, run->ldv);
+    run->k = gnn__carve_cube(&c, s->key_heads, columns, run->ldk);
+    run->k_t = gnn__carve_cube(&c, s->key_heads, columns, run->ldk);
+    run->v = gnn__carve_cube(&c, s->value_heads, columns, run->ldv);
+    run->v_t = gnn__carve_cube(&c, backward ? s->value_heads : 0, columns, run->ldv);
     run->k_finite = gnn__carve(&c, s->key_heads, sizeof *run->k_finite);
     run->v_finite = gnn__carve(&c, s->value_heads, sizeof *run->v_finite);
     gnn__strip_terms_carve(plan, &c, columns, run->ldk, &run->terms);
@@ -266,18 +259,13 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 /* ---- packing ---- */
 
-static gnn__matrix_t matrix(const gnn_tensor_t *t)
-{
-    return (gnn__matrix_t){t->data, t->stride};
-}
-
 /* Packs a head of keys or values; columns that no row attends are 0. */
 static bool pack_head(const run_t *run, int input, int64_t head, int64_t width, int64_t ld,
                       gnn_real_t *rows)
 {
     const gnn_real_t factor = input == GNN_AGGREGATE_KEY && scores_are_tanh(run->plan) ? 2 : 1;
     const gnn__attention_strips_t *kernels = gnn__attention_strips();
-    const gnn__matrix_t m = matrix(&run->plan->in[input]);
+    const gnn__matrix_t m = gnn__matrix_of(&run->plan->in[input]);
     const gnn__pairs_t *p = run->pairs;
     const int64_t c0 = run->layout.c0;
     int64_t done = 0;
@@ -408,8 +396,8 @@ static void load_queries(const run_t *run, const gnn__strip_t *s, int64_t head, 
 {
     const gnn__plan_t *plan = run->plan;
     const gnn__attention_strips_t *kernels = gnn__attention_strips();
-    const gnn__matrix_t q = matrix(&plan->in[GNN_AGGREGATE_QUERY]),
-                        key_q = matrix(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]);
+    const gnn__matrix_t q = gnn__matrix_of(&plan->in[GNN_AGGREGATE_QUERY]),
+                        key_q = gnn__matrix_of(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]);
     const int64_t d = plan->shape.d_k;
     own->q_finite = kernels->pack(&q, s->node, s->rows, s->rows, head * d, d, run->ldk,
                                   scores_are_tanh(plan) ? 2 : plan->shape.scale, own->q);
@@ -635,7 +623,7 @@ static void backward_strip(const run_t *run, const gnn__strip_t *s, int64_t head
     const gnn__plan_t *plan = run->plan;
     const gnn__attention_strips_t *kernels = gnn__attention_strips();
     const gnn__weigher_call_t call = {plan->weigher, &plan->weigher_shape, head};
-    const gnn__matrix_t d_out = matrix(&plan->d_out);
+    const gnn__matrix_t d_out = gnn__matrix_of(&plan->d_out);
     const int64_t d_v = plan->shape.d_v, columns = run->layout.columns,
                   k = head / (plan->shape.heads / plan->shape.key_heads),
                   v = head / (plan->shape.heads / plan->shape.value_heads);
@@ -696,11 +684,10 @@ static void backward_unit(const run_t *run, int64_t group, int64_t chunk)
     int64_t c0, c1;
     scratch_t own = own_scratch(run, true);
     chunk_columns(run, chunk, &c0, &c1);
-    zero_heads(sums->k, group * keys, (group + 1) * keys, columns, run->ldk, c0, c1);
+    const bool tiles = scores_are_tanh(run->plan); /* sums of keys are transposed, in whole tiles */
+    zero_heads(sums->k, group * keys, (group + 1) * keys, columns, run->ldk,
+               tiles ? c0 / TILE * TILE : c0, tiles ? gnn__round_up(c1, TILE) : c1);
     zero_heads(sums->v, group * values, (group + 1) * values, columns, run->ldv, c0, c1);
-    if (scores_are_tanh(run->plan)) /* whole tiles: they are transposed */
-        zero_heads(sums->k, group * keys, (group + 1) * keys, columns, run->ldk, c0 / TILE * TILE,
-                   gnn__round_up(c1, TILE));
     memset(sums->vector + head0 * run->ldk, 0, sizeof *sums->vector * (size_t)(heads * run->ldk));
     for (int64_t head = head0; head < head0 + heads; head++)
         gnn__strip_sums_open(&run->terms, &sums->terms, head);
@@ -776,12 +763,8 @@ static bool receivers_overlap(const gnn__plan_t *plan)
     const int count = (int)(sizeof inputs / sizeof *inputs);
     bool overlap = false;
     for (int a = 0; a < count; a++)
-        for (int b = a + 1; b < count; b++) {
-            const gnn_tensor_t *x = &plan->d[inputs[a]], *y = &plan->d[inputs[b]];
-            if (x->data && y->data && x->rows > 0 && y->rows > 0)
-                overlap |= x->data < gnn__row(y, y->rows - 1) + y->cols &&
-                           y->data < gnn__row(x, x->rows - 1) + x->cols;
-        }
+        for (int b = a + 1; b < count; b++)
+            overlap |= !gnn__gradients_apart(&plan->d[inputs[a]], &plan->d[inputs[b]]);
     return overlap;
 }
 

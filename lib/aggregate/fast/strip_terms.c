@@ -82,13 +82,6 @@ bool gnn__strip_terms_known(const gnn__plan_t *plan, int64_t columns)
 
 /* ---- memory ---- */
 
-static gnn_real_t *carve_cube(gnn__carve_t *carve, int64_t a, int64_t b, int64_t c)
-{
-    int64_t count = 0;
-    carve->overflow |= !gnn__mul(a, b, &count) || !gnn__mul(count, c, &count);
-    return gnn__carve(carve, count, sizeof(gnn_real_t));
-}
-
 static bool reads_positions(const gnn__plan_t *plan)
 {
     return has_kind(plan, BY_DISTANCE) || has_kind(plan, QUERY_KEYS) ||
@@ -108,18 +101,18 @@ void gnn__strip_terms_carve(const gnn__plan_t *plan, gnn__carve_t *carve, int64_
         t->place = gnn__carve(carve, columns, sizeof *t->place);
     }
     if (has_kind(plan, BY_DISTANCE))
-        t->by_distance = carve_cube(carve, heads, t->count, 1);
+        t->by_distance = gnn__carve_cube(carve, heads, t->count, 1);
     if (has_kind(plan, NODE))
-        t->column_term = carve_cube(carve, heads, columns, 1);
+        t->column_term = gnn__carve_cube(carve, heads, columns, 1);
     for (int p = 0; p < GNN_PRIORS; p++) {
         if (!is_keys(kind_of(plan, p)))
             continue;
         const int64_t rows = key_rows(plan, p);
         t->row_of[p] = gnn__carve(carve, t->count, sizeof *t->row_of[p]);
-        t->keys[p] = carve_cube(carve, heads, rows, ldk);
-        t->keys_t[p] = carve_cube(carve, heads, rows, ldk);
+        t->keys[p] = gnn__carve_cube(carve, heads, rows, ldk);
+        t->keys_t[p] = gnn__carve_cube(carve, heads, rows, ldk);
         if (kind_of(plan, p) == SENDER_KEYS)
-            t->products[p] = carve_cube(carve, heads, columns, rows);
+            t->products[p] = gnn__carve_cube(carve, heads, columns, rows);
     }
 }
 
@@ -129,15 +122,15 @@ void gnn__strip_sums_carve(const gnn__strip_terms_t *t, gnn__carve_t *carve, gnn
     const int64_t heads = plan->shape.heads;
     *sums = (gnn__strip_sums_t){0};
     if (has_kind(plan, BY_DISTANCE))
-        sums->by_distance = carve_cube(carve, heads, t->count, 1);
+        sums->by_distance = gnn__carve_cube(carve, heads, t->count, 1);
     if (has_kind(plan, NODE))
-        sums->columns = carve_cube(carve, heads, t->columns, 1);
+        sums->columns = gnn__carve_cube(carve, heads, t->columns, 1);
     for (int p = 0; p < GNN_PRIORS; p++) {
         if (!is_keys(kind_of(plan, p)))
             continue;
-        sums->tables[p] = carve_cube(carve, heads, key_rows(plan, p), t->ldk);
+        sums->tables[p] = gnn__carve_cube(carve, heads, key_rows(plan, p), t->ldk);
         if (kind_of(plan, p) == SENDER_KEYS)
-            sums->products[p] = carve_cube(carve, heads, t->columns, key_rows(plan, p));
+            sums->products[p] = gnn__carve_cube(carve, heads, t->columns, key_rows(plan, p));
     }
 }
 

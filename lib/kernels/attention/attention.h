@@ -25,7 +25,7 @@
  * by_lane takes a graph as a whole. by_tile and by_row are one strategy
  * (lib/aggregate/fast/strategy_attention.c): each part runs by tile where it can, else row by row.
  * by_strip (lib/aggregate/fast/strategy_by_strip.c) keeps the scores of a strip of receivers with
- * all of their senders, so that a weigher meets whole rows (lib/aggregate/weigher_rows.h), and adds
+ * all of their senders, so that a weigher meets whole rows (lib/aggregate/tables.h), and adds
  * priors to them (lib/aggregate/fast/strip_terms.h).
  * generic traverses pair by pair (lib/aggregate/generic) and keeps a state per receiver.
  *

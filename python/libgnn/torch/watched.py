@@ -82,8 +82,8 @@ def same(kept, now):
 class Home:
     """Values by key of a dictionary (attributes, globals), or of a list by position."""
 
-    def __init__(self, place, values, keys, name):
-        self.place, self.keys, self.name, self.whole = place, keys, name, isinstance(values, (list, set)) or keys is None
+    def __init__(self, values, keys, name):
+        self.keys, self.name, self.whole = keys, name, isinstance(values, (list, set)) or keys is None
         self.values = values
         if self.whole:
             self.get = (lambda v: [*v, *v.values()]) if isinstance(values, dict) else list
@@ -121,8 +121,8 @@ class Home:
 class Attributes(Home):
     """The attributes of a module, without its mode, layers and hooks, and without what PyG caches."""
 
-    def __init__(self, place, values, keys, name):
-        super().__init__(place, values, keys, name)
+    def __init__(self, values, keys, name):
+        super().__init__(values, keys, name)
         self.all = len(values)
 
     def holds(self):
@@ -248,7 +248,7 @@ class Watch:
             return
         values = vars(m)
         keys = attributes_of(values)
-        self.checks.append(Attributes(m, values, keys, name))
+        self.checks.append(Attributes(values, keys, name))
         for key in keys:
             self.value(values[key], f"{name}{key}")
         if any(key.endswith("_hooks") and key not in OWN for key in values):
@@ -278,7 +278,7 @@ class Watch:
             return
         keys = [key for key, value in vars(cls).items() if not key.startswith("__")]
         if keys:
-            self.checks.append(Home(cls, vars(cls), keys, f"{cls.__name__}."))
+            self.checks.append(Home(vars(cls), keys, f"{cls.__name__}."))
         for key in keys:
             self.value(vars(cls)[key], f"{cls.__name__}.{key}")
 
@@ -296,17 +296,17 @@ class Watch:
             self.checks.append(Array(value, name))
         elif isinstance(value, (list, tuple, set, frozenset)):
             if isinstance(value, (list, set)):
-                self.checks.append(Home(value, value, None, name))
+                self.checks.append(Home(value, None, name))
             for k, part in enumerate(value):
                 self.value(part, f"{name}[{k}]")
         elif isinstance(value, dict):
-            self.checks.append(Home(value, value, None, name))
+            self.checks.append(Home(value, None, name))
             for key, part in value.items():
                 self.value(part, f"{name}[{key!r}]")
         elif isinstance(value, (types.FunctionType, types.MethodType, staticmethod, classmethod, property, functools.partial)):
             self.function(value, name)
         elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, (type, types.ModuleType)) and not type(value).__module__.startswith(NOT_ENTERED):
-            self.checks.append(Home(value, vars(value), None, name))
+            self.checks.append(Home(vars(value), None, name))
             for key, part in vars(value).items():
                 self.value(part, f"{name}.{key}")
 
@@ -337,7 +337,7 @@ class Watch:
         """Variables of a module or class of the program that its code names."""
         keys = [key for key in values if key in named and not isinstance(values[key], types.ModuleType) and not key.startswith("__")]
         if keys:
-            self.checks.append(Home(values, values, keys, name))
+            self.checks.append(Home(values, keys, name))
         for key in keys:
             part = values[key]
             if isinstance(part, type):
@@ -353,6 +353,6 @@ class Watch:
         if not self.known(owner):
             keys = [key for key in values if key in named and not key.startswith("__")]
             if keys:
-                self.checks.append(Home(owner, values, keys, name))
+                self.checks.append(Home(values, keys, name))
             for key in keys:
                 self.value(values[key], f"{name}{key}")
