@@ -24,6 +24,8 @@ def array_of(value, name):
     if getattr(value, "requires_grad", False) is True:
         raise TypeError(f"{name} requires a gradient, which arrays have none of: pass {name}.detach(), or compile the module by libgnn.torch.compile")
     try:
+        if type(value).__module__.partition(".")[0] == "pandas" and hasattr(value, "to_numpy"):
+            return _of_pandas(value)
         if not hasattr(value, "__array__") and not hasattr(value, "__array_interface__") and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         made = np.asarray(value)
@@ -33,10 +35,23 @@ def array_of(value, name):
         kind = ValueError if isinstance(problem, ValueError) else TypeError
         raise kind(f"{name} is no array of numbers: {type(value).__name__}: {problem}") from problem
     if made.dtype == object:
-        kinds = dict(getattr(value, "dtypes", ())) if hasattr(value, "columns") else {}
-        other = next((f", whose column {column!r} is {kind}" for column, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"), "")
-        raise TypeError(f"{name} is no array of numbers: {type(value).__name__}{other}")
+        raise TypeError(f"{name} is no array of numbers: {type(value).__name__}{', a sparse matrix: toarray() gives one' if hasattr(value, 'toarray') else ''}")
     return made
+
+
+def _of_pandas(table):
+    """The values of a DataFrame, a Series or an Index. Columns of numbers and bools, also those with
+    missing values (Int64, boolean), are one matrix of what holds all of them."""
+    kinds = list(zip(table.columns, table.dtypes)) if hasattr(table, "columns") else [(getattr(table, "name", None), table.dtype)]
+    for column, kind in kinds:
+        if getattr(kind, "kind", "O") not in "fiub":
+            raise TypeError(f"{f'column {column!r}' if column is not None else 'it'} is {kind}")
+    if all(isinstance(kind, np.dtype) for _, kind in kinds) and len({kind.kind == "b" for _, kind in kinds}) < 2:
+        return np.asarray(table)
+    missing = bool(table.isna().to_numpy().any())
+    made = [getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for _, kind in kinds]
+    held = np.result_type(*made, *([np.float64] if missing else []))
+    return table.to_numpy(held, na_value=np.nan) if missing else table.to_numpy(held)
 
 
 def converted(a, name):

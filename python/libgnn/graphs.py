@@ -32,19 +32,25 @@ def _of_scipy(matrix):
     if matrix.ndim != 2:
         raise ValueError(f"edge_index must be a sparse matrix of two dimensions, came {matrix.ndim}")
     coo = matrix.tocoo()
+    if not getattr(matrix, "has_canonical_format", True):
+        summed = coo.copy()
+        summed.sum_duplicates()  # an element that is stored in parts is their sum
+        coo = coo if summed.nnz == coo.nnz else summed
     data = np.asarray(coo.data)
-    weight = None if data.dtype == bool or not data.size or (data == 1).all() else column(data, "the elements of edge_index").reshape(-1)
+    weight = None if not data.size or (data == 1).all() else column(data, "the elements of edge_index").reshape(-1)
     return coo.row, coo.col, (matrix.shape[1], matrix.shape[0]), weight
 
 
 def _of_networkx(graph):
     number = {node: k for k, node in enumerate(graph.nodes)}
     pairs = np.array([(number[a], number[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
-    return _both(pairs, graph.is_directed()), len(number)
+    names = list(number)
+    return _both(pairs, graph.is_directed()), len(number), None if names == list(range(len(names))) else names
 
 
 def _of_igraph(graph):
-    return _both(np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2), graph.is_directed()), graph.vcount()
+    names = graph.vs["name"] if "name" in graph.vs.attributes() else None
+    return _both(np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2), graph.is_directed()), graph.vcount(), names
 
 
 def _of_table(table, names):
@@ -55,6 +61,11 @@ def _of_table(table, names):
     if table.isna().to_numpy().any():
         raise ValueError("edge_index has missing values: table.dropna() leaves such edges out")
     columns = [table.iloc[:, k] for k in range(2)]
+    for k, c in enumerate(columns):
+        if names is None and c.dtype.kind == "f":  # as a column of ids that had missing values
+            if (c % 1 != 0).any():
+                raise ValueError(f"edge_index has {c[c % 1 != 0].iloc[0]} in column {table.columns[k]!r}: ids are integers")
+            columns[k] = c.astype(np.int64)
     if names is None and all(c.dtype.kind in "iu" for c in columns):
         return *(indices(c.to_numpy(c.dtype.str if isinstance(c.dtype, np.dtype) else np.int64), "edge_index") for c in columns), None
     from pandas import concat, factorize
@@ -86,10 +97,12 @@ class Graph(Handle):
     ----------
     edge_index : array (2, edges), or a graph of another package
         Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read as
-        they are, and an EdgeIndex of PyG with its size. A SciPy sparse matrix (element (i, j) is the edge i -> j), a networkx or igraph graph
-        is taken too, without its attributes; undirected links become two edges. A pandas DataFrame has
-        two columns, senders and receivers: integers are ids, other values are numbered in the order in
-        which they come, and `node_names` lists them.
+        they are, and an EdgeIndex of PyG with its size. A SciPy sparse matrix is taken too: element
+        (i, j) is the edge i -> j, also where it is stored as 0; one that is stored in parts is their
+        sum. So is a networkx or igraph graph, without its attributes: undirected links become two
+        edges, and the nodes of networkx are numbered in its order, as in the matrices that it makes. A
+        pandas DataFrame has two columns, senders and receivers: integers are ids, other values are
+        numbered in the order in which they come. `node_names` lists the nodes by their ids.
     num_nodes : int or (int, int), optional
         Count of the nodes; (senders, receivers) of a bipartite graph. Default: the largest id + 1.
     node_names : list, optional
@@ -103,7 +116,8 @@ class Graph(Handle):
     edge_weight : array (edges), optional
         The values of a SciPy matrix that are not all 1; layers use it where none is given.
     node_names : list, optional
-        What a DataFrame calls the nodes.
+        What a DataFrame, a networkx graph or the attribute "name" of an igraph graph calls the nodes;
+        None where they are 0, 1, 2, ...
 
     Examples
     --------
@@ -128,7 +142,7 @@ class Graph(Handle):
             src, dst, names = _of_table(edge_index, node_names)
             size = None if names is None else (len(names), len(names))
         elif home in ("networkx", "igraph"):
-            pairs, size = (_of_networkx if home == "networkx" else _of_igraph)(edge_index)
+            pairs, size, names = (_of_networkx if home == "networkx" else _of_igraph)(edge_index)
             (src, dst), size = _of_pairs(pairs), (size, size)
         else:
             (src, dst), size = _of_pairs(edge_index), None

@@ -5,6 +5,7 @@ import os
 import signal
 import tempfile
 import threading
+import warnings
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from .graphs import Graph
 from .layers import Config, Layer, _result, assign, copied
 
 PARTS = {"train": 0, "validation": 1, "test": 2}
+ON_EDGES = {"edge_weight": b"weight", "edge_attr": b"features"}  # the library's names of a set's values on edges
+Step, Named, ModelInputs = (struct(f"gnn_{name}_t") for name in ("step", "named", "model_inputs"))
 
 
 def _mask(value, name, nodes):
@@ -49,9 +52,12 @@ class Data(Handle):
     y : array (nodes), optional
         Classes; negative: no label.
     train_mask, val_mask, test_mask : array (nodes) of bool, optional
-        All three or none; without them a split is drawn.
+        All three or none; without them a split is drawn. Nodes in several of them are used as told,
+        with a warning: a model is too good on nodes that it was trained on.
     edge_weight : array (edges), optional
+        Default: the weights of a Graph of a SciPy matrix.
     edge_attr : array (edges, any), optional
+        A `Model` states whether it reads weights and features of edges.
     num_nodes : int, optional
         Default: the rows of `x` or of `y`.
 
@@ -105,18 +111,22 @@ class Data(Handle):
             check(lib.gnn_data_new(ctypes.byref(made), ctypes.byref(config)))
         finally:
             lib.gnn_split_free(split)
-        self._own(made.value)
+        self._own(made.value, 3)
 
-    def _own(self, pointer):
+    def _own(self, pointer, level):
         self._hold(pointer, lib.gnn_data_free)
         self._gate, self._ready = Gate(), set()
+        parts = [self.mask(part) for part in PARTS] if lib.gnn_data_splits(self._at) else []
+        several = int((sum(mask.astype(np.int8) for mask in parts) > 1).sum()) if parts else 0
+        if several:
+            warnings.warn(f"{several} of {self.num_nodes} nodes are in several of train_mask, val_mask and test_mask: a model is too good on nodes that it was trained on", stacklevel=level)
 
     @classmethod
     def _of(cls, make):
         made = ctypes.c_void_p()
         check(make(ctypes.byref(made)))
         data = cls.__new__(cls)
-        data._own(made.value)
+        data._own(made.value, 4)
         return data
 
     @classmethod
@@ -165,6 +175,21 @@ class Data(Handle):
     def edge_index(self):
         """The edges (2, edges)."""
         return _pairs(lib.gnn_data_graph(self._at))
+
+    @property
+    def edge_weight(self):
+        """The weights of the edges, as a view; None: there are none."""
+        found = self._on_edges("edge_weight")
+        return None if found is None else found[:, 0]
+
+    @property
+    def edge_attr(self):
+        """The features of the edges, as a view; None: there are none."""
+        return self._on_edges("edge_attr")
+
+    def _on_edges(self, name):
+        at = lib.gnn_data_rows(self._at, C["GNN_ON_EDGES"], ON_EDGES[name])
+        return view_of(struct("gnn_tensor_t").from_address(at), self) if at else None
 
     def mask(self, part, split=0):
         """The mask of "train", "validation" or "test", as a view."""
@@ -259,7 +284,14 @@ class Model(Handle):
     Parameters
     ----------
     layers : list of Layer
-        Their parameters are drawn anew, from the seed of `libgnn.set_seed`.
+        Their parameters are drawn anew, from the seed of `libgnn.set_seed`. Those with edge_dim read
+        the edge_attr of a set.
+    edge_weight : bool, optional
+        True: every layer reads the edge_weight of a set; False: it is left out. Default: a set or
+        graph with weights is refused.
+    edge_attr : bool, optional
+        False: the edge_attr of a set is left out where no layer has edge_dim. Default: such a set is
+        refused.
 
     Examples
     --------
@@ -269,7 +301,7 @@ class Model(Handle):
     Model(2 steps, 4 parameters)
     """
 
-    def __init__(self, layers):
+    def __init__(self, layers, *, edge_weight=None, edge_attr=None):
         layers = listed(layers, "layers", "layers such as libgnn.GCN(34, 16)")
         if not layers:
             raise ValueError("layers must have at least one layer, came none")
@@ -278,14 +310,34 @@ class Model(Handle):
                 raise TypeError(f"layers[{k}] must be a layer such as libgnn.GCN(34, 16), came {type(layer).__name__}")
             if layer.closed:
                 raise ValueError(f"layers[{k}] is closed")
-        made, configs = ctypes.c_void_p(), (Config * max(len(layers), 1))(*(layer._config for layer in layers))
-        check(lib.gnn_model_new(ctypes.byref(made), context()._at, len(layers), configs))
-        self._own(made.value, tuple(bytes(layer._config) for layer in layers))
+        told = {name: None if value is None else flag(value, name) for name, value in (("edge_weight", edge_weight), ("edge_attr", edge_attr))}
+        featured = [layer._config.edge_dim > 0 for layer in layers]
+        if told["edge_attr"] is not None and told["edge_attr"] != any(featured):
+            raise TypeError(f"edge_attr={told['edge_attr']}, and {'a' if any(featured) else 'no'} layer has edge_dim")
+        made = ctypes.c_void_p()
+        if told["edge_weight"] or any(featured):
+            weight = ON_EDGES["edge_weight"] if told["edge_weight"] else None
+            steps = (Step * len(layers))(*(Step(kind=C["GNN_STEP_LAYER"], layer=layer._config, edge_weight=weight, edge_features=ON_EDGES["edge_attr"] if features else None) for layer, features in zip(layers, featured)))
+            check(lib.gnn_model_from_steps(ctypes.byref(made), context()._at, len(layers), steps))
+        else:
+            configs = (Config * len(layers))(*(layer._config for layer in layers))
+            check(lib.gnn_model_new(ctypes.byref(made), context()._at, len(layers), configs))
+        self._own(made.value, (bool(told["edge_weight"]), *(bytes(layer._config) for layer in layers)), {name for name, value in told.items() if value is False})
 
-    def _own(self, pointer, form=None):
+    def _own(self, pointer, form=None, left_out=frozenset(ON_EDGES)):
         self._hold(pointer, lib.gnn_model_free)
-        # Models of one form need the same views of a graph.
-        self._gate, self._form = Gate(), self._key if form is None else form
+        # Models of one form need the same views of a graph. A loaded model reads what its file names.
+        self._gate, self._form, self._left_out = Gate(), self._key if form is None else form, left_out
+        self._reads = {lib.gnn_model_input_name(self._at, k) for k in range(lib.gnn_model_input_count(self._at))}
+
+    def _check_edges(self, given):
+        """Refuses values on edges that no step reads, and lacking ones; `given`: which there are."""
+        for name, stored in ON_EDGES.items():
+            if given[name] and stored not in self._reads and name not in self._left_out:
+                reads = "Model(layers, edge_weight=True) reads it" if name == "edge_weight" else "a layer with edge_dim reads it"
+                raise ValueError(f"{name} is given, and no layer of the model reads it: {reads}, Model(layers, {name}=False) leaves it out")
+            if stored in self._reads and not given[name]:
+                raise ValueError(f"{name} is missing, which the model reads")
 
     @classmethod
     def load(cls, path):
@@ -358,6 +410,7 @@ class Model(Handle):
 
     def _prepared(self, data, backward=False):
         """Makes the views of a set's graph that models of this form need, once."""
+        self._check_edges({name: bool(lib.gnn_data_rows(data._at, C["GNN_ON_EDGES"], stored)) for name, stored in ON_EDGES.items()})
         if (self._form, True) in data._ready or (self._form, backward) in data._ready:
             return
         with data._gate.changing():
@@ -366,7 +419,7 @@ class Model(Handle):
                 check(lib.gnn_model_prepare(self._at, slot, graph, C["GNN_ON" if backward else "GNN_OFF"]))
         data._ready.add((self._form, backward))
 
-    def predict(self, data, x=None):
+    def predict(self, data, x=None, edge_weight=None, edge_attr=None):
         """The output for every node: of a Data, or of a Graph and features.
 
         Parameters
@@ -374,10 +427,14 @@ class Model(Handle):
         data : Data or Graph
         x : array (nodes, features)
             With a Graph.
+        edge_weight, edge_attr : array (edges, ...), optional
+            With a Graph, in the order of its edges, where the model reads them. Default: the weights
+            of a SciPy matrix.
         """
         if isinstance(data, Data):
-            if x is not None:
-                raise TypeError("x is given with a Graph; a Data has its own features")
+            for name, value in (("x", x), ("edge_weight", edge_weight), ("edge_attr", edge_attr)):
+                if value is not None:
+                    raise TypeError(f"{name} is given with a Graph; a Data has its own {'features' if name == 'x' else name}")
             self._prepared(data)
             out = np.empty((data.num_nodes, self.width), REAL)
             with self._gate, data._gate:
@@ -389,9 +446,21 @@ class Model(Handle):
             raise TypeError("x is missing, the features that are given with a Graph: predict(graph, x)")
         graph, x = data, reals(x, "x", rows=data.num_senders)
         out = _result(None, graph.num_nodes, self.width)
+        given = {"edge_weight": graph.edge_weight if edge_weight is None else edge_weight, "edge_attr": edge_attr}
+        self._check_edges({name: value is not None for name, value in given.items()})
+        values = [(b"x", x)]
+        for name, value in given.items():
+            if value is not None and ON_EDGES[name] in self._reads:
+                values.append((ON_EDGES[name], column(value, name, 1 if name == "edge_weight" else None)))
+                if len(values[-1][1]) != graph.num_edges:
+                    raise ValueError(f"{name} must have a row for each of {graph.num_edges} edges, came {len(values[-1][1])}")
         graph._prepare(self, lambda: lib.gnn_model_prepare(self._at, 0, graph._at, C["GNN_OFF"]))
+        tensors = [tensor(a) for _, a in values]
+        named = (Named * len(values))(*(Named(name=name, dense=ctypes.addressof(t)) for (name, _), t in zip(values, tensors)))
         with self._gate, graph._gate:
-            check(lib.gnn_model_predict(self._at, context()._at, graph._at, ctypes.byref(tensor(x)), None, ctypes.byref(tensor(out))))
+            graphs = (ctypes.c_void_p * 1)(graph._at.value)
+            inputs = ModelInputs(ctypes.addressof(graphs), 1, ctypes.addressof(named), len(values))
+            check(lib.gnn_model_forward(self._at, context()._at, ctypes.byref(inputs), ctypes.byref(tensor(out))))
         return out
 
     def evaluate(self, data, part="test", metric="accuracy", split=0):
@@ -457,7 +526,7 @@ class Model(Handle):
             path = os.path.join(folder, "model.safetensors")
             self.save(path)
             with open(path, "rb") as file:
-                return _unpickled, (file.read(),)
+                return _unpickled, (file.read(), tuple(self._left_out))
 
     def __deepcopy__(self, memo):
         made = _unpickled(*self.__reduce__()[1])
@@ -497,12 +566,14 @@ def _signals_into(raised):
         signal.signal(signal.SIGINT, previous)
 
 
-def _unpickled(blob):
+def _unpickled(blob, left_out=tuple(ON_EDGES)):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.safetensors")
         with open(path, "wb") as file:
             file.write(blob)
-        return Model.load(path)
+        made = Model.load(path)
+        made._left_out = set(left_out)
+        return made
 
 
 def _bar(progress, settings):

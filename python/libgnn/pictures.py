@@ -62,7 +62,7 @@ def drawing(graph, weight=None, labels=None, title=None, seed=1):
     if weight.shape != (pairs.shape[1],):
         raise ValueError(f"weight must have one element for each of {pairs.shape[1]} edges, came the shape {weight.shape}")
     if labels is None:
-        labels = graph.node_names if graph.node_names is not None else range(n)
+        labels = range(n) if graph.node_names is None else list(map(str, graph.node_names))
     labels = listed(labels, "labels", "one label for each node")
     if len(labels) != n:
         raise ValueError(f"labels must have one element for each of {n} nodes, came {len(labels)}")

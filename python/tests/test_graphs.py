@@ -81,9 +81,37 @@ def test_scipy():
     assert np.allclose(layer(weighted, x), 2 * layer(libgnn.Graph(matrix), x))
 
 
-def test_networkx_and_igraph():
+def test_scipy_elements_stored_in_parts_or_as_zero():
+    """One matrix in any format is one graph."""
+    sparse = pytest.importorskip("scipy.sparse")
+    parts = sparse.coo_matrix(([1.0, 1.0, 2.0, 0.0], ([0, 0, 1, 2], [1, 1, 2, 2])), shape=(3, 3))
+    csr = sparse.csr_matrix((np.array([1.0, 1.0, 2.0, 0.0]), np.array([1, 1, 2, 2]), np.array([0, 2, 3, 4])), shape=(3, 3))
+    summed = csr.copy()
+    summed.sum_duplicates()
+    for matrix in (parts, csr, summed, parts.tocsc()):
+        graph = libgnn.Graph(matrix)
+        assert sorted(zip(*graph.edge_index.tolist(), graph.edge_weight.tolist())) == [(0, 1, 2), (1, 2, 2), (2, 2, 0)]
+    assert parts.nnz == csr.nnz == 4  # they stay as they were
+    flags = sparse.csr_matrix((np.array([True, False]), np.array([1, 2]), np.array([0, 1, 2, 2])), shape=(3, 3))
+    assert libgnn.Graph(flags).edge_weight.tolist() == [1, 0] and libgnn.Graph(flags[:2, :2]).edge_weight is None
+
+
+def test_networkx():
     networkx = pytest.importorskip("networkx")
     graph = libgnn.Graph(networkx.karate_club_graph())
-    assert (graph.num_nodes, graph.num_edges) == (34, 156)
+    assert (graph.num_nodes, graph.num_edges) == (34, 156) and graph.node_names is None
+    named = networkx.MultiDiGraph([("b", "a"), ("b", "a"), ("a", "c"), ("c", "c")])
+    graph = libgnn.Graph(named)
+    assert graph.node_names == ["b", "a", "c"] and sorted(map(tuple, graph.edge_index.T.tolist())) == [(0, 1), (0, 1), (1, 2), (2, 2)]
+    assert pickle.loads(pickle.dumps(graph)).node_names == graph.node_names and ">b<" in graph.draw()
+    grid = libgnn.Graph(networkx.grid_2d_graph(2, 2))
+    assert grid.node_names[0] == (0, 0) and "(0, 1)" in grid.draw() and "svg" in grid._repr_html_()
+    order = networkx.Graph([(3, 1), (0, 2)])
+    assert libgnn.Graph(order).node_names == [3, 1, 0, 2] and libgnn.Graph(order).edge_index.tolist() == [[0, 2, 1, 3], [1, 3, 0, 2]]
+    assert libgnn.Graph(networkx.Graph()).num_nodes == 0
+
+
+def test_igraph():
     igraph = pytest.importorskip("igraph")
     assert libgnn.Graph(igraph.Graph(edges=[(0, 1)], directed=True)).num_edges == 1
+    assert libgnn.Graph(igraph.Graph.TupleList([("x", "y")])).node_names == ["x", "y"]

@@ -134,6 +134,64 @@ def test_data_of_arrays():
         pickle.dumps(data)
 
 
+def test_values_on_edges_of_a_set():
+    """A model reads them, is told to leave them out, or refuses them: none is passed over."""
+    weight, features = np.array([0.5, 2, 1, 3, 0.25]), np.arange(10).reshape(5, 2) / 10
+    masks = dict(zip(("train_mask", "val_mask", "test_mask"), np.eye(4, dtype=bool)[:3]))
+    plain, weighted, featured = (libgnn.Data(EDGES, x=X, y=[0, 1, 0, 1], **masks, **more) for more in ({}, {"edge_weight": weight}, {"edge_attr": features}))
+    assert plain.edge_weight is None and plain.edge_attr is None
+    assert np.array_equal(weighted.edge_weight, weight.astype(np.float32)) and np.allclose(featured.edge_attr, features)
+    layers = [libgnn.GCN(6, 4), libgnn.GCN(4, 2)]
+    net = libgnn.Model(layers, edge_weight=True)
+    graph, one = libgnn.Graph(EDGES), libgnn.GCN(6, 4)
+    one.load_parameters({name[2:]: a for name, a in net.state_dict().items() if name.startswith("0.")})
+    two = libgnn.GCN(4, 2)
+    two.load_parameters({name[2:]: a for name, a in net.state_dict().items() if name.startswith("1.")})
+    want = two(graph, one(graph, X, edge_weight=weight), edge_weight=weight)
+    assert np.allclose(net.predict(weighted), want, atol=1e-6) and np.allclose(net.predict(graph, X, edge_weight=weight), want, atol=1e-6)
+    for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert np.array_equal(copied.predict(weighted), net.predict(weighted))
+    assert not np.allclose(want, two(graph, one(graph, X)), atol=1e-3)
+    net.fit(weighted, epochs=3)
+    edged = libgnn.Model([libgnn.GAT(6, 2, edge_dim=2)])
+    first = edged.predict(featured)
+    assert np.array_equal(first, edged.predict(graph, X, edge_attr=features)) and not np.array_equal(first, edged.predict(graph, X, edge_attr=1 - features))
+    edged.fit(featured, epochs=3)
+    for call in (lambda m, d: m.predict(d), lambda m, d: m.fit(d, epochs=1), lambda m, d: m.evaluate(d)):
+        with pytest.raises(ValueError, match="edge_weight is given.*edge_weight=True"):
+            call(libgnn.Model(layers), weighted)
+        with pytest.raises(ValueError, match="edge_attr is given.*edge_dim"):
+            call(libgnn.Model(layers), featured)
+        with pytest.raises(ValueError, match="edge_weight is missing"):
+            call(net, plain)
+        with pytest.raises(ValueError, match="edge_attr is missing"):
+            call(edged, plain)
+        call(libgnn.Model(layers, edge_weight=False), weighted)
+        call(libgnn.Model(layers, edge_attr=False), featured)
+    left = libgnn.Model(layers, edge_weight=False)
+    assert np.array_equal(left.predict(weighted), left.predict(plain)) and np.array_equal(pickle.loads(pickle.dumps(left)).predict(weighted), left.predict(plain))
+    with pytest.raises(ValueError, match="edge_weight is given"):
+        pickle.loads(pickle.dumps(libgnn.Model(layers))).predict(weighted)
+    for wrong, word in (({"edge_weight": weight[:4]}, "edge_weight must"), ({"edge_weight": features}, "edge_weight must"), ({"edge_weight": weight, "edge_attr": features}, "edge_attr is given"), ({}, "edge_weight is missing")):
+        with pytest.raises(ValueError, match=word):
+            net.predict(graph, X, **wrong)
+    with pytest.raises(TypeError, match="edge_weight is given with a Graph"):
+        net.predict(weighted, edge_weight=weight)
+    with pytest.raises(TypeError, match="edge_attr=True, and no layer"):
+        libgnn.Model(layers, edge_attr=True)
+
+
+def test_nodes_in_several_parts(tmp_path):
+    part = [True, True, False, False]
+    with pytest.warns(UserWarning, match="2 of 4 nodes are in several") as seen:
+        data = libgnn.Data(EDGES, x=X, y=[0, 1, 0, 1], train_mask=part, val_mask=[False, False, True, False], test_mask=part)
+    assert seen[0].filename == __file__
+    data.save(tmp_path / "several.npz")
+    with pytest.warns(UserWarning, match="2 of 4 nodes are in several") as seen:
+        libgnn.Data.open(tmp_path / "several.npz")
+    assert seen[0].filename == __file__
+
+
 def test_views_keep_the_memory():
     data = libgnn.Data.karate()
     y = data.y

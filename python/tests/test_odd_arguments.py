@@ -66,12 +66,13 @@ CALLS = {
     "Data.open": (libgnn.Data.open, {"path": "nosuch.npz", "directed": True}),
     "Data.mask": (lambda **k: data().mask(**k), {"part": "test", "split": 0}),
     "Data.save": (lambda **k: data().save(**k), {"path": "/nowhere/k.npz"}),
-    "Model": (libgnn.Model, {"layers": [libgnn.GCN(6, 2)]}),
+    "Model": (libgnn.Model, {"layers": [libgnn.GCN(6, 2)], "edge_weight": False, "edge_attr": False}),
     "Model.load": (libgnn.Model.load, {"path": "nosuch.safetensors"}),
     "save": (lambda **k: model().save(**k), {"path": "/nowhere/m.safetensors"}),
     "fit": (lambda **k: model().fit(**k), {"data": data(), "epochs": 3, "period": 3, "lr": 0.1, "optimizer": "adam", "schedule": "cosine", "metric": "accuracy", "callback": None, "progress": False, "class_weight": [1.0, 2.0],
                                           "nesterov": False, "checkpoint": None, "label_smoothing": 0.1}),
     "predict": (lambda **k: model().predict(**k), {"data": libgnn.Graph(EDGES), "x": X}),
+    "predict with edges": (lambda **k: libgnn.Model([libgnn.GAT(6, 2, edge_dim=2)], edge_weight=True).predict(**k), {"data": libgnn.Graph(EDGES), "x": X, "edge_weight": np.ones(5), "edge_attr": np.ones((5, 2))}),
     "evaluate": (lambda **k: model().evaluate(**k), {"data": data(), "part": "test", "metric": "accuracy", "split": 0}),
     "load_state_dict": (lambda **k: model().load_state_dict(**k), {"values": model().state_dict()}),
     "set_threads": (libgnn.set_threads, {"count": 2}),
@@ -89,7 +90,7 @@ TAKEN = {
     ("Graph.draw", "title"): {"text", "empty"}, ("Graph.draw", "seed"): NUMBERS, ("Graph.draw", "labels"): {"records"}, ("GAT", "in_channels"): NUMBERS, ("GAT", "out_channels"): NUMBERS, ("GAT", "heads"): NUMBERS,
     ("GAT", "residual"): {"np.False_"}, ("GAT()", "x"): {"NaN"}, ("GAT()", "x_dst"): {"NaN"}, ("Data.save", "path"): {"text", "bytes", "path"}, ("save", "path"): {"text", "bytes", "path"},
     ("fit", "epochs"): {"3", "int16"}, ("fit", "lr"): {"3", "1.5", "float64", "int16", "2**70"}, ("fit", "period"): {"3", "int16"}, ("fit", "progress"): FLAGS, ("fit", "nesterov"): {"np.False_"}, ("fit", "callback"): {"function"},
-    ("fit", "checkpoint"): {"text", "bytes", "path"}, ("fit", "class_weight"): {"bytearray", "ids"}, ("predict", "x"): {"NaN"}, ("set_threads", "count"): NUMBERS, ("set_seed", "seed"): NUMBERS,
+    ("fit", "checkpoint"): {"text", "bytes", "path"}, ("fit", "class_weight"): {"bytearray", "ids"}, ("predict", "x"): {"NaN"}, ("predict with edges", "x"): {"NaN"}, ("Model", "edge_weight"): FLAGS, ("Model", "edge_attr"): {"np.False_"}, ("set_threads", "count"): NUMBERS, ("set_seed", "seed"): NUMBERS,
 }
 # What a message may name in the argument's place.
 OTHER_NAMES = {"num_nodes": ["receivers", "x must", "y must"], "values": ["arrays", "parameters"], "path": ["text", "bytes", "nowhere", "nosuch"], "directed": ["nosuch"], "keep_16_bits": ["folder"],
@@ -112,7 +113,7 @@ def default(call, name):
     """True if None stands for the default of the argument."""
     return call in ("fit", "Graph.draw") and name != "data" and name not in ("progress", "seed", "period", "schedule") or (call, name) in {
         ("Graph", "num_nodes"), ("Graph", "node_names"), ("GAT", "out_channels"), ("GAT", "heads"), ("GAT", "activation"), ("GAT", "dropout"), ("GAT", "residual"), ("GAT()", "x_dst"), ("GAT()", "edge_weight"),
-        ("GAT()", "edge_bias"), ("GAT()", "out"), ("Data", "x"), ("Data", "y"), ("Data", "edge_weight"), ("Data", "edge_attr"), ("Data", "num_nodes")}
+        ("GAT()", "edge_bias"), ("GAT()", "out"), ("Model", "edge_weight"), ("Model", "edge_attr"), ("Data", "x"), ("Data", "y"), ("Data", "edge_weight"), ("Data", "edge_attr"), ("Data", "num_nodes")}
 
 
 @pytest.mark.parametrize("call, name", [(call, name) for call, (_, arguments) in CALLS.items() for name in arguments], ids=lambda v: v)
@@ -254,6 +255,9 @@ def test_tables_of_pandas():
     for made in (ids, ids.convert_dtypes(), ids.astype("uint8")):
         graph = libgnn.Graph(made, 5)
         assert graph.num_nodes == 5 and graph.edge_index.tolist() == [[3, 1], [0, 2]] and graph.node_names is None
+    assert libgnn.Graph(pandas.DataFrame({"a": [3, None, 1], "b": [0, 1, 2]}).dropna()).edge_index.tolist() == [[3, 1], [0, 2]]
+    with pytest.raises(ValueError, match="1.5 in column 'a'"):
+        libgnn.Graph(pandas.DataFrame({"a": [1.5, 1], "b": [0, 2]}))
     people = pandas.DataFrame({"name": ["dee", "eve", "cy", "bob", "ann"], "age": [1.0, 2.0, 3.0, 4.0, 5.0], "team": ["x", "y", "x", "y", None]})
     graph = libgnn.Graph(table[["from", "to"]], node_names=people["name"], undirected=True)
     assert graph.node_names == people["name"].tolist() and graph.num_edges == 6 and graph.num_nodes == 5
@@ -272,6 +276,17 @@ def test_tables_of_pandas():
         libgnn.Graph(table)
     with pytest.raises(ValueError, match="missing"):
         libgnn.Graph(pandas.DataFrame({"a": ["x", None], "b": ["y", "z"]}))
+    mixed = pandas.DataFrame({"age": [3, 1, 4, 1], "paid": [True, False, True, True], "share": [0.5, 0.25, 0.0, 1.0]})
+    for made in (mixed, mixed.convert_dtypes(), mixed.astype({"paid": "boolean", "age": "Int8"})):
+        assert np.array_equal(libgnn.Data(EDGES, x=made).x, mixed.to_numpy(float))
+        assert libgnn.Data(EDGES, x=made, y=made["age"]).y.tolist() == [3, 1, 4, 1]
+    with pytest.raises(TypeError, match="y must be integers.*factorize"):
+        libgnn.Data(EDGES, x=mixed, y=pandas.Series([1, 2, None, 0], dtype="Int64"))
+    with pytest.raises((TypeError, ValueError), match="x"):
+        libgnn.Data(EDGES, x=pandas.DataFrame({"a": pandas.Series([1, 2, None, 0], dtype="Int64")}))
+    for odd in (pandas.to_datetime(["2020-01-01"] * 4), pandas.Categorical(list("abab")), list("abab")):
+        with pytest.raises(TypeError, match="x is .*'odd' is"):
+            libgnn.Data(EDGES, x=mixed.assign(odd=odd))
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     assert np.array_equal(libgnn.GCN(6, 2)(libgnn.Graph(EDGES), frame).shape, (4, 2))
 
