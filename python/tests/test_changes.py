@@ -49,7 +49,7 @@ class Net(Base):
         super().__init__()
         self.conv, self.norm, self.drop = G.GCNConv(IN, 4), nn.BatchNorm1d(4), nn.Dropout(0.3)
         self.two = nn.ModuleList([G.GATConv(4, 4, heads=2, concat=False), G.SAGEConv(4, 4)])
-        self.alpha, self.steps, self.act, self.rates = 0.25, 2, torch.relu, [0.5, 0.25]
+        self.alpha, self.steps, self.act, self.others, self.rates = 0.25, 2, torch.relu, [7.0], [0.5, 0.25]
         self.settings, self.options = types.SimpleNamespace(power=2.0), {"slope": 0.2}
         self.plain, self.array = torch.rand(4), np.array([1.0, -0.5], np.float32)
         self.register_buffer("scale", torch.rand(4))
@@ -84,7 +84,7 @@ def prune(net):
 
 # After each the module computes something else, or it is refused.
 CHANGES = {
-    "number": put("alpha", 0.75), "count": put("steps", 3), "function": put("act", torch.tanh), "list": lambda net: net.rates.__setitem__(1, -1.0), "dictionary": lambda net: net.options.update(slope=0.9),
+    "number": put("alpha", 0.75), "count": put("steps", 3), "function": put("act", torch.tanh), "list": lambda net: net.rates.__setitem__(1, -1.0), "from list to list": lambda net: net.rates.insert(0, net.others.pop()), "dictionary": lambda net: net.options.update(slope=0.9),
     "object": lambda net: setattr(net.settings, "power", 0.5), "tensor in place": lambda net: net.plain.mul_(3), "tensor": put("plain", torch.ones(4)), "array": lambda net: net.array.__setitem__(1, 7.0),
     "buffer in place": lambda net: net.scale.add_(1), "buffer": put("scale", torch.ones(4)), "data of a buffer": lambda net: setattr(net.scale, "data", torch.ones(4)), "hidden buffer": lambda net: net.other.zero_(),
     "load_state_dict": lambda net: net.load_state_dict({k: v + 1 if v.is_floating_point() else v for k, v in net.state_dict().items()}), "assigned": lambda net: net.load_state_dict(Net().state_dict(), assign=True),
@@ -138,7 +138,8 @@ def test_changes(name, mode, restored):
     torch.manual_seed(0)
     net = Net().eval()
     fast = libgnn.torch.compile(net, fallback=mode == "fallback")
-    before = fast(X, EDGES).detach()
+    for _ in range(2):  # the second call knows the form of its arguments
+        before = fast(X, EDGES).detach()
     assert close(before, net(X, EDGES))
     with torch.no_grad():
         CHANGES[name](fast if mode == "compiled" else net)
@@ -317,6 +318,20 @@ def test_wrong_calls_raise_what_the_module_raises():
     fast = libgnn.torch.compile(G.GCNConv(IN, 4), fallback=True)
     with pytest.raises(TypeError, match="takes 3 arguments"):
         fast(X, EDGES, None, None)
+    net = G.GCN(IN, 4, 2, 3)
+    for first in (True, False):
+        fast = libgnn.torch.compile(net)
+        if not first:
+            fast(X, EDGES)
+        for word, call in {"edge_idx": lambda: fast(X, edge_idx=EDGES), "missing.*edge_index": lambda: fast(X), "missing.*'x'": lambda: fast(), "several values of x": lambda: fast(X, EDGES, x=X)}.items():
+            with pytest.raises(TypeError, match=word):
+                call()
+        for x, edges, weight in ((X[0], EDGES, None), (X, EDGES, torch.rand(4)), (X, EDGES - 1, None), (X[:3], EDGES, None), (X[:, :5], EDGES, None), (X, EDGES, torch.ones(EDGES.shape[1]).long())):
+            with pytest.raises(Exception) as theirs:
+                net(x, EDGES if edges is None else edges, weight)
+            with pytest.raises((type(theirs.value), ValueError, TypeError)) as ours:
+                fast(x, edges, weight)
+            assert "please report" not in str(ours.value)
 
 
 @pytest.mark.parametrize("name", ["GCN", "SGC", "TAG", "APPNP"])

@@ -119,9 +119,14 @@ def export(module, path, inputs=(), widths=(), library=None, verify=True, given=
     library the trace has a note that says so. An entry of pyg_modules.py by which it differs is left
     out, and the module's own forward() is followed in its place.
     """
+    from torch.nn import Module
+
     from . import pyg_verify
     from .pyg_trace import Untraceable, trace
 
+    if not isinstance(module, Module):
+        raise TypeError(f"module must be a torch.nn.Module, came a {type(module).__name__}")
+    path, inputs = os.fsdecode(os.fspath(path)), (inputs,) if isinstance(inputs, str) else tuple(inputs)
     try:
         found_library = pyg_verify.find(library) if verify else None
     except OSError as error:

@@ -1,0 +1,168 @@
+"""Memory of the library as tensors, and the places of a module's parameters in it.
+
+Which element goes where is found out by two traces of copies of the module whose parameters are all
+different numbers.
+"""
+import copy
+import ctypes
+import json
+import os
+import tempfile
+
+import numpy as np
+import torch
+
+from .. import _library
+from .._arrays import Tensor
+from .._library import check, lib
+from .._objects import Handle, context
+from . import from_pyg
+from .pyg_symbols import Untraceable
+from .pyg_trace import Value, trace
+
+FLOATS = {"dtype": torch.float32, "device": "cpu"}  # whatever PyTorch's defaults are
+JOINED = "compile:outputs"
+
+
+def memory(t, owner):
+    """The matrix of a struct as a tensor over the same memory."""
+    if not t.rows or not t.cols:
+        return torch.zeros(t.rows, t.cols, **FLOATS)
+    stride = t.stride or t.cols
+    buffer = (ctypes.c_float * ((t.rows - 1) * stride + t.cols)).from_address(t.data)
+    buffer.owner = owner
+    return torch.frombuffer(buffer, dtype=torch.float32).as_strided((t.rows, t.cols), (stride, 1))
+
+
+def statistics(module):
+    """Batch norm's running values by name."""
+    return {name: b for name, b in module.named_buffers() if name.rpartition(".")[2] in ("running_mean", "running_var")}
+
+
+def numbered(module, seed):
+    """A copy of the module whose parameters and statistics are all different numbers, and these in
+    their order."""
+    try:
+        made = copy.deepcopy(module)
+    except Exception as problem:  # noqa: BLE001 (whatever a module's constructor raises)
+        raise Untraceable(f"the module cannot be copied: {type(problem).__name__}: {problem}") from problem
+    values = [*made.parameters(), *statistics(made).values()]
+    count = sum(v.numel() for v in values)
+    if count > 40_000_000:
+        raise Untraceable(f"a module of {count} parameters: places of at most 40,000,000 are found")
+    # Floats from 2^-6 up to 1, each at most once: their bits are consecutive integers.
+    rng = np.random.default_rng(seed)
+    bits = rng.permutation(np.arange(0x3C800000 + 1, 0x3C800001 + count, dtype=np.int64)).astype(np.int32)
+    numbers, at = bits.view(np.float32), 0
+    signed = sum(p.numel() for p in made.parameters())  # statistics stay positive
+    numbers[:signed] *= rng.choice(np.array([-1, 1], np.float32), signed)
+    with torch.no_grad():
+        for v in values:
+            v.copy_(torch.from_numpy(numbers[at:at + v.numel()].copy()).view(v.shape))
+            at += v.numel()
+    return made, numbers
+
+
+class Loaded(Handle):
+    """A model of the library, made of a trace."""
+
+    def __init__(self, found):
+        made = ctypes.c_void_p()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "traced.safetensors")
+            from_pyg.save(found.arrays, path, **found.metadata())
+            check(lib.gnn_model_load(ctypes.byref(made), context()._at, path.encode()))
+        self._hold(made.value, lib.gnn_model_free)
+        self.block = lib.gnn_model_parameters(self._at)
+
+    def parts(self):
+        """All memory that a trace fills, by name: parameters, their gradients, buffers."""
+        made, t = [], Tensor()
+        for k in range(lib.gnn_parameters_count(self.block)):
+            made.append((lib.gnn_parameters_name(self.block, k).decode(), memory(lib.gnn_parameters_value(self.block, k), self), k))
+        for k in range(lib.gnn_model_buffer_count(self._at)):
+            name = lib.gnn_model_buffer_name(self._at, k)
+            check(lib.gnn_model_buffer(self._at, name, ctypes.byref(t)))
+            made.append((name.decode(), memory(t, self), None))
+        return made
+
+
+class Place:
+    """Where the elements of a part of the library's memory come from: `index` into all values of the
+    module one after another, -1 for constants."""
+
+    def __init__(self, name, part, index, starts, values):
+        self.name, self.part, self.index, self.whole = name, part, index, None
+        owners = {k for k in range(len(values)) if bool(((index >= starts[k]) & (index < starts[k + 1])).any())}
+        if len(owners) == 1 and bool((index >= 0).all()):
+            k = min(owners)
+            own = torch.arange(starts[k], starts[k + 1]).view(values[k].shape)
+            if own.numel() == index.numel():
+                if torch.equal(own.reshape(index.shape), index):
+                    self.whole = (k, lambda m, shape=values[k].shape: m.view(shape) if m.is_contiguous() else m.as_strided(shape, m.stride()) if len(shape) == 2 else None)
+                elif own.dim() == 2 and torch.equal(own.t(), index):
+                    self.whole = (k, lambda m: m.t())
+            if self.whole is not None and self.whole[1](part) is None:
+                self.whole = None
+        self.owners = owners if self.whole is None else {self.whole[0]}
+
+
+def join(found):
+    """Several outputs as columns of one value, the last step; the columns of each."""
+    values = [value for value, _ in found.output_values.values()]
+    widths = [int(np.prod(v.shape[1:])) for v in values]
+    outputs = list(found.outputs.items())
+    if len(outputs) > 1:
+        axes = [x.meta.axis for _, x in outputs]
+        if any(x.meta.lone for _, x in outputs) or any(axis is not axes[0] and axis != axes[0] for axis in axes):
+            raise Untraceable(f"forward() returns values of different rows ({', '.join(name for name, _ in outputs)}): values of the same nodes or graphs are expected")
+        found.concat(JOINED, [Value(name, width) for (name, _), width in zip(outputs, widths)])
+    return widths
+
+
+def settings_of(found):
+    """The description of a trace without the first values of what is learned."""
+    description = json.loads(found.metadata()["gnn.description"])
+    for step in description["steps"]:
+        if step.get("layer", {}).get("learn_eps") == "on":
+            step["layer"].pop("eps", None)
+    return description, found.graphs
+
+
+def table_of(found, numbers):
+    """For each part of the memory that a trace fills: where its elements stand among the numbers
+    (-1: nowhere), and the elements."""
+    order, parts, made = np.argsort(numbers, kind="stable"), Loaded(found).parts(), []
+    for _, part, _ in parts:
+        a = part.numpy()
+        if not numbers.size:
+            made.append((np.full(a.shape, -1), a.copy()))
+            continue
+        at = order[np.minimum(np.searchsorted(numbers, a, sorter=order), numbers.size - 1)]
+        made.append((np.where(numbers[at] == a, at, -1), a.copy()))
+    return parts, made
+
+
+def traced(module, inputs, given, widths, modes):
+    """A verified trace of a numbered copy, and the places of all parameters and statistics in it.
+
+    The values of the module itself would hide some of its steps: a bias of zeros is not added."""
+    first, numbers = numbered(module, 1)
+    if not all(bool(torch.isfinite(v).all()) for v in given.values() if v.is_floating_point()):
+        given = None  # Plan.compare() runs both on these
+    with tempfile.TemporaryDirectory() as folder:
+        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path, modes=modes)
+    second, others = numbered(module, 2)
+    again = trace(second, inputs, widths, found.without, modes=modes)
+    join(found), join(again)
+    if settings_of(again) != settings_of(found):
+        raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
+    parts, one = table_of(found, numbers)
+    tables = one, table_of(again, others)[1]
+    made = []
+    for (name, _, k), (first, one), (second, two) in zip(parts, *tables):
+        same = (first == second) & ((first >= 0) | (one == two))
+        if not same.all():
+            raise Untraceable(f"{name} is computed from parameters: its gradient has no counterpart")
+        made.append((name, k, torch.from_numpy(first)))
+    return found, made

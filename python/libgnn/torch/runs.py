@@ -1,0 +1,240 @@
+"""Runs of a traced module in the library: the graphs of its slots, tapes, and the autograd.Function.
+
+Each function here takes the plan (plans.py) of which it runs the model.
+"""
+import ctypes
+import os
+import threading
+import weakref
+
+import torch
+
+from .._arrays import Ints, Tensor
+from .._library import C, check, error, lib, struct
+from .._objects import Handle, context
+from .arguments import MostlyZero, kept_zero
+from .places import FLOATS, memory
+from .watched import Version
+
+EdgeList, Sources = struct("gnn_edge_list_t"), struct("gnn_slot_sources_t")
+
+
+# ---- graphs ----
+
+
+def ints_of(value):
+    """A gnn_ints_t of a contiguous tensor."""
+    return Ints(C["GNN_DTYPE_INT64" if value.dtype == torch.int64 else "GNN_DTYPE_INT32"], value.data_ptr() or ctypes.addressof(kept_zero))
+
+
+class Slots:
+    """The graphs of a model's slots."""
+
+    def __init__(self, plan, call, tensors, counts, backward):
+        first, found = plan.drawn.first_edges(), {}
+        for name, value in zip(plan.indices, tensors):
+            found.setdefault(plan.kinds[name], {})[name] = value.contiguous()
+        edges, types = found.get("edges", {}), next(iter(found.get("types", {}).values()), None)
+        for name, value in edges.items():
+            if value.dim() != 2 or value.shape[0] != 2:
+                raise ValueError(f"{name} must have the shape (2, edges), came {tuple(value.shape)}")
+        if not counts:
+            counts = {None: max((int(v.max()) + 1 for v in edges.values() if v.numel()), default=0)}
+        lists = []
+        for name, pairs in edges.items():
+            m, senders = pairs.shape[1], ints_of(pairs)
+            receivers = Ints(senders.type, senders.data + pairs.element_size() * m)
+            own = Ints(C["GNN_DTYPE_INT64"], None)
+            if types is not None and name == first:
+                if types.numel() != m:
+                    raise ValueError(f"types must have one element for each of {m} edges, came {types.numel()}")
+                own = ints_of(types)
+            n_src, n_dst = (counts[end] for end in plan.ends[name])
+            lists.append(EdgeList(name.encode(), n_dst, n_src, m, senders, receivers, own))
+        array = (EdgeList * max(len(lists), 1))(*lists)
+        whole = torch.tensor([next(iter(counts.values()))], device="cpu")
+        for batch in found.get("batch", {}).values():
+            whole = self.lengths(batch, next(iter(counts.values())), call.counts)
+        sources = Sources(ctypes.addressof(array), len(lists), whole.data_ptr() or None, whole.numel())
+        self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
+        check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
+        self.backward, self.size, self.last = backward, None, None
+        self.counts, self.given = list(counts.values()) if plan.counted else [], call.counts
+        self.kept = tensors  # no other tensor takes their address while this is kept
+        self.versions = [Version(value) for value in tensors]
+        self.free = weakref.finalize(self, free_graphs, list(self.at))
+
+    @staticmethod
+    def lengths(batch, nodes, counts):
+        if batch.dim() != 1 or batch.shape[0] != nodes:
+            raise ValueError(f"batch must have one element for each of {nodes} nodes, came the shape {tuple(batch.shape)}")
+        if batch.numel() and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0):
+            raise ValueError("batch must be sorted and not negative: the nodes of one graph after those of another")
+        made = torch.bincount(batch, minlength=next(iter(counts.values()), 0))
+        for name, count in counts.items():
+            if made.numel() != count:
+                raise ValueError(f"{name} is {count}, and batch has graphs up to {made.numel() - 1}")
+        return made
+
+
+def free_graphs(pointers):
+    for pointer in pointers:
+        lib.gnn_graph_free(pointer)
+
+
+# ---- with gradients ----
+
+
+class Tape(Handle):
+    """A tape of one thread. A run with the memory of the last one runs its program again, which
+    plans nothing."""
+
+    def __init__(self, threads):
+        made, self.context = ctypes.c_void_p(), context(threads)
+        check(lib.gnn_tape_new(ctypes.byref(made), self.context._at))
+        self._hold(made.value, lib.gnn_tape_free)
+        self.thread, self.form, self.kept, self.program = threading.get_ident(), None, None, None
+
+    def record(self, plan, slots, tensors, recording, training):
+        """The output and the inputs of a program of the model over these tensors."""
+        form = (recording, training, *[(x.data_ptr(), x.shape, x.stride(), x.requires_grad) for x in tensors])
+        if self.kept is not None and self.kept[0] is slots and form == self.form:
+            return self.program
+        self.kept = None
+        made, borrowed = plan.record(slots, tensors)
+        variables = (ctypes.c_int32 * max(len(tensors), 1))()
+        lib.gnn_tape_reset(self._at, int(recording), int(training))
+        y = lib.gnn_model_record(plan.model, self._at, ctypes.byref(made), variables)
+        check(lib.gnn_tape_status(self._at))
+        lib.gnn_tape_keep(self._at, y)
+        # What has an address of its own is kept, so that no other takes it; tensors come with each run.
+        self.form, self.kept, self.program = form, (slots, [x for x in tensors if type(x) is MostlyZero]), (y, list(variables[:len(tensors)]))
+        del borrowed
+        return self.program
+
+    def forward(self):
+        """Runs the program; after an error it is recorded anew."""
+        code = lib.gnn_tape_forward(self._at)
+        if code:
+            self.kept = None
+            raise error(code)
+
+
+class Lent:
+    """A tape until its backward pass has run, or cannot run any more."""
+
+    tape = None
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.tape = plan.take_tape()
+
+    def give_back(self):
+        if self.tape is not None and self.plan.pid == os.getpid():
+            self.plan.tapes.append(self.tape)
+        self.tape = None
+
+    __del__ = give_back
+
+
+class Run(torch.autograd.Function):
+    """One run of a plan on a tape."""
+
+    @staticmethod
+    def forward(ctx, plan, slots, training, recording, n, *tensors):
+        inputs, lent = tensors[:n], Lent(plan)
+        tape = lent.tape
+        y, variables = tape.record(plan, slots, inputs, recording, training)
+        if training:
+            lib.gnn_tape_set_step(tape._at, int(torch.randint(1 << 31, (), device="cpu")))
+        tape.forward()
+        out = memory(lib.gnn_tape_value(tape._at, y), tape).clone()
+        if recording:
+            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, variables, (inputs, slots), n
+            ctx.versions = plan.versions()
+        else:
+            lent.give_back()
+        return out
+
+    @staticmethod
+    def backward(ctx, dy):
+        if not torch.is_grad_enabled():
+            return Run.gradients(ctx, dy)
+        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.values[:ctx.plan.n_parameters]) if torch.is_tensor(x) and x.requires_grad] if ctx.kept else []
+        with torch.no_grad():
+            made = Run.gradients(ctx, dy)
+        given = iter(Constant.apply([g for g in made if g is not None], *inputs))
+        return tuple(None if g is None else next(given) for g in made)
+
+    @staticmethod
+    def gradients(ctx, dy):
+        plan, lent = ctx.plan, ctx.lent
+        if lent.tape is None:
+            raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
+        changed = [name for name, now, then in zip(plan.parameter_names, plan.versions(), ctx.versions) if now != then]
+        if changed:
+            raise RuntimeError(f"{changed[0]} was changed in place between this run and its backward pass, which needs the value of the run")
+        with plan.lock:
+            tape, dy = lent.tape._at, dy.float().contiguous()
+            d = Tensor(dy.data_ptr() or None, dy.shape[0], dy.shape[1], dy.shape[1])
+            lib.gnn_parameters_zero_gradients(plan.block)
+            check(lib.gnn_tape_backward(tape, ctx.y, ctypes.byref(d)))
+            wanted = ctx.needs_input_grad[5:]
+            given = [memory(lib.gnn_tape_gradient(tape, v), lent.tape).clone() if wanted[k] else None for k, v in enumerate(ctx.variables)]
+            made = plan.gradients(wanted[ctx.n:])
+            lent.give_back()
+            ctx.kept = None
+        return (None, None, None, None, None, *given, *made)
+
+
+class Constant(torch.autograd.Function):
+    """First derivatives under create_graph=True: a derivative of these is an error. Without a path to
+    what they depend on they would count as constants."""
+
+    @staticmethod
+    def forward(ctx, gradients, *inputs):
+        return tuple(g.clone() for g in gradients)
+
+    @staticmethod
+    def backward(ctx, *dy):
+        raise RuntimeError("second derivatives (create_graph=True) have no counterpart in libgnn")
+
+
+def recorded(plan, slots, tensors, training, recording=True):
+    """A run on a tape, as forward() returns it."""
+    with plan.lock:
+        y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
+        if training:
+            plan.write_back()
+    return plan.shaped(y if recording else y.detach())
+
+
+# ---- without gradients ----
+
+
+def infer(plan, slots, tensors):
+    """A run without a tape. The description of inputs of the last run's shapes is used again."""
+    last = slots.last
+    if last is not None and all(x.shape == shape and (x.dtype is torch.int32 or x.stride() == stride) for x, (shape, stride, _, _) in zip(tensors, last)):
+        for x, (_, _, place, member) in zip(tensors, last):
+            setattr(place, member, x.data_ptr())
+    else:
+        slots.made, (rows, named, _) = plan.record(slots, tensors)
+        slots.size = output_size(plan, slots, tensors)
+        slots.last = [(x.shape, x.stride(), *((named[k], "ids") if x.dtype is torch.int32 else (named[k], "sparse") if type(x) is MostlyZero else (rows[k], "data"))) for k, x in enumerate(tensors)]
+        slots.arguments, slots.parts = ctypes.byref(slots.made), (rows, named)
+    y = torch.empty(slots.size, **FLOATS)
+    out = Tensor(y.data_ptr(), slots.size[0], slots.size[1], slots.size[1])
+    code = lib.gnn_model_forward(plan.model, context(plan.threads)._at, slots.arguments, ctypes.byref(out))
+    if code:
+        raise error(code)
+    return y
+
+
+def output_size(plan, slots, tensors):
+    """Rows and columns of the output, as a tape knows them before it runs."""
+    lent = Lent(plan)
+    y, _ = lent.tape.record(plan, slots, tensors, False, False)
+    size = lib.gnn_tape_rows(lent.tape._at, y), lib.gnn_tape_cols(lent.tape._at, y)
+    lent.give_back()
+    return size
