@@ -3,6 +3,15 @@
 #include <graphs/halo.h>
 #include <lib/base/room.h>
 
+static void forget_inputs(gnn__halo_t *halo)
+{
+    for (int64_t k = 0; k < halo->n_inputs; k++)
+        gnn_free(halo->inputs[k].rows);
+    gnn_free(halo->inputs);
+    halo->inputs = NULL;
+    halo->n_inputs = 0;
+}
+
 static void free_halo(gnn__halo_t *halo)
 {
     if (!halo)
@@ -15,6 +24,7 @@ static void free_halo(gnn__halo_t *halo)
     gnn_free(halo->take_at);
     gnn_free(halo->messages);
     gnn_free(halo->edges_of);
+    forget_inputs(halo);
     gnn_free(halo);
 }
 
@@ -135,7 +145,8 @@ static int ask_owners(gnn__halo_t *halo)
     return GNN_OK;
 }
 
-int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
+/* gnn__halo_start, which writes the halo's rows to `kept` as well, packed, unless it is NULL. */
+static int start_rows(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes, void *kept)
 {
     gnn__ranks_t *ranks = halo->ranks;
     const int size = ranks->transport->ranks;
@@ -150,6 +161,8 @@ int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
     flight->rows = direct ? 0 : n_halo;
     flight->stride = stride;
     flight->bytes = bytes;
+    flight->kept = kept;
+    flight->n_kept = n_halo;
     GNN_TRY(gnn__reserve(&flight->sent, &flight->sent_room, given * (int64_t)bytes, 1,
                          "rows of ranks"));
     GNN_TRY(gnn__reserve(&flight->taken, &flight->taken_room, flight->rows * (int64_t)bytes, 1,
@@ -167,10 +180,61 @@ int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
     return gnn__ranks_start(ranks, "rows", flight);
 }
 
+int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
+{
+    return start_rows(halo, rows, stride, bytes, NULL);
+}
+
 int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes)
 {
     GNN_TRY(gnn__halo_start(halo, rows, stride, bytes));
     return gnn__ranks_arrive(halo->ranks);
+}
+
+/* ---- inputs, whose rows are pulled once ---- */
+
+int gnn__halo_set_inputs(gnn__halo_t *halo, const gnn_tensor_t *const *inputs, int64_t count)
+{
+    forget_inputs(halo);
+    if (count == 0)
+        return GNN_OK;
+    GNN_TRY(gnn__new(&halo->inputs, count, sizeof *halo->inputs, "inputs of ranks"));
+    for (; halo->n_inputs < count; halo->n_inputs++)
+        halo->inputs[halo->n_inputs].data = inputs[halo->n_inputs]->data;
+    return GNN_OK;
+}
+
+static gnn__halo_input_t *find_input(gnn__halo_t *halo, const gnn_tensor_t *own)
+{
+    for (int64_t k = 0; k < halo->n_inputs; k++) {
+        gnn__halo_input_t *input = &halo->inputs[k];
+        if (input->data == own->data && (!input->rows || input->cols == own->cols))
+            return input;
+    }
+    return NULL;
+}
+
+/* Ranks have the same inputs, and pull them in the same order. */
+int gnn__halo_start_rows(gnn__halo_t *halo, const gnn_tensor_t *own, const gnn_tensor_t *wide)
+{
+    const int64_t n_halo = halo->n_wide - halo->n_own,
+                  columns = wide->stride ? wide->stride : wide->cols;
+    const size_t stride = sizeof *wide->data * (size_t)columns,
+                 bytes = sizeof *wide->data * (size_t)wide->cols;
+    gnn__halo_input_t *input = find_input(halo, own);
+    int64_t count;
+    if (input && input->rows) {
+        for (int64_t r = 0; r < n_halo; r++)
+            memcpy(gnn__row(wide, halo->n_own + r), input->rows + r * input->cols, bytes);
+        return GNN_OK;
+    }
+    if (input && !gnn__mul(n_halo, wide->cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of the halo do not fit", (long long)n_halo);
+    if (input) {
+        GNN_TRY(gnn__new(&input->rows, count, sizeof *input->rows, "rows of ranks"));
+        input->cols = wide->cols;
+    }
+    return start_rows(halo, wide->data, stride, bytes, input ? input->rows : NULL);
 }
 
 /* ---- rows of edges ---- */

@@ -5,6 +5,13 @@
 #include <graphs/graph.h>
 #include <lib/base/ranks.h>
 
+/* An input of a call, whose rows do not change while it runs: they are pulled once. */
+typedef struct gnn__halo_input {
+    const gnn_real_t *data; /* of its own rows */
+    gnn_real_t *rows;       /* (n_wide - n_own, cols) the halo's; NULL: not pulled yet */
+    int64_t cols;
+} gnn__halo_input_t;
+
 /* A rank's part of a graph, whose receivers are its senders, made of the edges of own receivers:
  *
  *     own     the graph that models run on: rows lo .. hi - 1, without edges
@@ -31,6 +38,8 @@ typedef struct gnn__halo {
     int32_t *give;
     int64_t *give_at, *take_at; /* (ranks + 1) */
     gnn_bytes_t *messages;      /* (2 ranks) */
+    gnn__halo_input_t *inputs;  /* (n_inputs) */
+    int64_t n_inputs;
 } gnn__halo_t;
 
 /* *own = the graph of this rank, which frees the halo. `rows` is borrowed: the whole graph, or own
@@ -60,6 +69,12 @@ int gnn__halo_pull(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
 /* The same, but rows of the halo are complete after gnn__ranks_arrive alone; until then own rows
  * may be read and the memory stays. A collective call. */
 int gnn__halo_start(gnn__halo_t *halo, void *rows, size_t stride, size_t bytes);
+/* The inputs of the call that begins, `count` matrices of own rows; count 0: those of the last call
+ * are forgotten. */
+int gnn__halo_set_inputs(gnn__halo_t *halo, const gnn_tensor_t *const *inputs, int64_t count);
+/* gnn__halo_start for a copy of `own` in the first rows of `wide`. The halo's rows of an input are
+ * pulled the first time alone, and later copied. A collective call the first time. */
+int gnn__halo_start_rows(gnn__halo_t *halo, const gnn_tensor_t *own, const gnn_tensor_t *wide);
 /* Rows of edges (n_edges or more), of which this rank has those of its receivers: afterwards all
  * ranks have all. A collective call. */
 int gnn__halo_gather_edges(gnn__halo_t *halo, const gnn_tensor_t *rows);

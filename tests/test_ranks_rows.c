@@ -217,32 +217,48 @@ static void run_all_counted(const trial_case_t *c, counted_t *ranks, int count)
     }
 }
 
-/* One step of training per epoch, then two passes forward (evaluation, prediction); the first of
- * the three calls exchanges degrees (8 bytes) and marks of self-loops (1 byte), the others use its
- * graph. */
-START_TEST(bytes_and_messages_are_those_that_a_partition_predicts)
+enum { COUNTED_RANKS = 4 };
+
+/* Runs a case on a folder of COUNTED_RANKS parts by range, whose partition is the result. */
+static gnn_partition_t *run_on_partition(trial_case_t *c, int64_t epochs, counted_t *ranks)
 {
-    enum { RANKS = 4, GRAPHS = 1, PASSES = 2 };
-    const int64_t widths[] = {16, TRIAL_CLASSES}, epochs = 3, w = 16 + TRIAL_CLASSES;
     const trial_case_t whole = {.nodes = NODES};
-    trial_case_t c = {TRIAL("gcn", GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
-                            GNN_GCN(.in = 16, .out = TRIAL_CLASSES)),
-                      .nodes = NODES, .folder = folder, .own_rows = true, .train = few};
     gnn_data_t *data = trial_data(&whole);
     gnn_partition_t *partition;
     gnn_split_t *split;
-    counted_t ranks[RANKS];
     uint8_t *all = malloc(NODES), *none = calloc(NODES, 1);
     memset(all, 1, NODES);
     ck_ok(gnn_split_from_masks(&split, NODES, 1, all, none, none));
     ck_ok(gnn_data_split_set(data, split));
     snprintf(folder, sizeof folder, "%s/counted", test_folder);
     ck_ok(gnn_partition_new(&partition, data,
-                            &(gnn_partition_config_t){.parts = RANKS, .method = "range"}));
+                            &(gnn_partition_config_t){.parts = COUNTED_RANKS, .method = "range"}));
     ck_ok(gnn_partition_write(partition, data, folder));
-    c.train.epochs = epochs;
-    run_all_counted(&c, ranks, RANKS);
-    for (int r = 0; r < RANKS; r++) {
+    c->nodes = NODES;
+    c->folder = folder;
+    c->own_rows = true;
+    c->train = few;
+    c->train.epochs = epochs;
+    run_all_counted(c, ranks, COUNTED_RANKS);
+    gnn_split_free(split);
+    gnn_data_free(data);
+    free(all);
+    free(none);
+    return partition;
+}
+
+/* One step of training per epoch, then two passes forward (evaluation, prediction); the first of
+ * the three calls exchanges degrees (8 bytes) and marks of self-loops (1 byte), the others use its
+ * graph. */
+START_TEST(bytes_and_messages_are_those_that_a_partition_predicts)
+{
+    enum { GRAPHS = 1, PASSES = 2 };
+    const int64_t widths[] = {16, TRIAL_CLASSES}, epochs = 3, w = 16 + TRIAL_CLASSES;
+    trial_case_t c = {TRIAL("gcn", GNN_GCN(.in = TRIAL_IN, .out = 16, .activation = GNN_RELU),
+                            GNN_GCN(.in = 16, .out = TRIAL_CLASSES))};
+    counted_t ranks[COUNTED_RANKS];
+    gnn_partition_t *partition = run_on_partition(&c, epochs, ranks);
+    for (int r = 0; r < COUNTED_RANKS; r++) {
         gnn_partition_step_t step;
         gnn_partition_part_t part;
         ck_ok(gnn_partition_step(partition, r, 2, widths, &step));
@@ -255,10 +271,25 @@ START_TEST(bytes_and_messages_are_those_that_a_partition_predicts)
                                                 GRAPHS * 2 * part.peers);
     }
     gnn_partition_free(partition);
-    gnn_split_free(split);
-    gnn_data_free(data);
-    free(all);
-    free(none);
+}
+END_TEST
+
+/* The layer sums the features before its product: each of three calls pulls their rows once, and
+ * there is nothing to pull in backward. The first call exchanges degrees, too. */
+START_TEST(rows_of_inputs_are_pulled_once_a_call)
+{
+    trial_case_t c = {TRIAL(
+        "sage", GNN_SAGE(.in = TRIAL_IN, .out = TRIAL_CLASSES, .aggregator = &gnn_aggregator_max))};
+    counted_t ranks[COUNTED_RANKS];
+    gnn_partition_t *partition = run_on_partition(&c, 3, ranks);
+    for (int r = 0; r < COUNTED_RANKS; r++) {
+        gnn_partition_part_t part;
+        ck_ok(gnn_partition_part(partition, r, &part));
+        ck_assert_int_gt(part.sent, 0);
+        ck_assert_int_eq(ranks[r].bytes,
+                         (3 * TRIAL_IN * (int64_t)sizeof(gnn_real_t) + 8) * part.sent);
+    }
+    gnn_partition_free(partition);
 }
 END_TEST
 
@@ -431,6 +462,7 @@ int main(void)
     tcase_add_test(tests, own_rows_have_the_bits_of_the_whole_set);
     tcase_add_test(tests, own_rows_of_sparse_features_have_the_bits_of_the_whole_set);
     tcase_add_test(tests, bytes_and_messages_are_those_that_a_partition_predicts);
+    tcase_add_test(tests, rows_of_inputs_are_pulled_once_a_call);
     tcase_add_test(tests, a_set_of_own_rows_refuses_what_needs_all);
     tcase_add_test(tests, damaged_folders_end_all_ranks_with_the_file);
     tcase_add_test(tests, batches_divided_among_ranks_have_the_same_bits);

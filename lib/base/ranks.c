@@ -387,6 +387,9 @@ static void unpack_flight(const gnn__flight_t *flight)
     for (int64_t k = 0; k < flight->rows; k++)
         memcpy(flight->to + (size_t)k * flight->stride, flight->taken + (size_t)k * flight->bytes,
                flight->bytes);
+    for (int64_t k = 0; flight->kept && k < flight->n_kept; k++)
+        memcpy(flight->kept + (size_t)k * flight->bytes, flight->to + (size_t)k * flight->stride,
+               flight->bytes);
 }
 
 int gnn__ranks_arrive(gnn__ranks_t *ranks)

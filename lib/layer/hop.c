@@ -120,6 +120,8 @@ static bool pairs(const gnn__hop_t *hop)
            !gnn__tape_is_sparse(hop->tape, hop->vars->x_src);
 }
 
+/* At equal widths one product of both is faster, unless the rows need no gradient: their aggregation
+ * then has no backward, and over ranks their halo is pulled once. */
 static bool update_early(const gnn__hop_t *hop, bool paired)
 {
     const gnn_layer_config_t *c = hop->layer->config;
@@ -130,7 +132,7 @@ static bool update_early(const gnn__hop_t *hop, bool paired)
     const int32_t weight = gnn__layer_parameter(hop->layer, first, ".weight");
     const int64_t width = gnn_parameters_value(hop->layer->parameters, weight).cols;
     return gnn__tape_is_sparse(hop->tape, hop->vars->x_src) || c->in > width ||
-           (paired && c->in == width);
+           (paired && c->in == width && !gnn__tape_is_constant(hop->tape, hop->vars->x_src));
 }
 
 gnn__order_t gnn__layer_order(const gnn__hop_t *hop, bool projected)

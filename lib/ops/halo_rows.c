@@ -66,7 +66,7 @@ static int halo_forward(gnn_op_call_t *call)
     const gnn_tensor_t *y = &call->out[0].value, own = own_of(y, halo);
     gnn__op_send(call, 1, &call->in[0].value, &own, false);
     if (settings(call)->senders || call->recording)
-        return pull(call, y);
+        return gnn__halo_start_rows(halo_of(call), &call->in[0].value, y);
     const gnn_tensor_t rest = gnn__rows(y, halo->n_own, halo->n_wide - halo->n_own);
     for (int64_t r = 0; r < rest.rows; r++)
         memset(gnn__row(&rest, r), 0, sizeof(gnn_real_t) * (size_t)rest.cols);

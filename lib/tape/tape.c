@@ -253,6 +253,12 @@ int gnn__tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x)
     return x >= 0 && x < tape->n_values && tape->values[x].sparse != NULL;
 }
 
+int gnn__tape_is_constant(const gnn_tape_t *tape, gnn_var_t x)
+{
+    return x >= 0 && x < tape->n_values && tape->values[x].kind == GNN__VALUE_INPUT &&
+           !tape->values[x].leaf_grad;
+}
+
 size_t gnn_tape_bytes(const gnn_tape_t *tape)
 {
     return tape->arena.capacity;

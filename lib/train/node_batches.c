@@ -162,6 +162,27 @@ static int own_graphs(nodes_t *nodes, gnn__ranks_t *ranks)
     return GNN_OK;
 }
 
+/* The halo's rows of the inputs are pulled once in the call. */
+static int keep_inputs(const nodes_t *nodes)
+{
+    const gnn_tensor_t **inputs;
+    int64_t count = 0;
+    int rc = gnn__new(&inputs, nodes->n_values, sizeof *inputs, "inputs");
+    for (int64_t v = 0; v < nodes->n_values && rc == GNN_OK; v++)
+        if (nodes->own_rows[v].data)
+            inputs[count++] = &nodes->own_rows[v];
+    for (int k = 0; k < nodes->halos->count && rc == GNN_OK; k++)
+        rc = gnn__halo_set_inputs(nodes->halos->own[k]->halo, inputs, count);
+    gnn_free(inputs);
+    return rc;
+}
+
+static void forget_inputs(const nodes_t *nodes)
+{
+    for (int k = 0; nodes->halos && k < nodes->halos->count; k++)
+        (void)gnn__halo_set_inputs(nodes->halos->own[k]->halo, NULL, 0);
+}
+
 static int split_inputs(nodes_t *nodes, const gnn_context_t *context)
 {
     gnn__ranks_t *ranks = context->ranks;
@@ -179,7 +200,7 @@ static int split_inputs(nodes_t *nodes, const gnn_context_t *context)
         GNN_TRY(own_input(nodes, ranks, v));
     ranks->own = nodes->own_inputs;
     ranks->n_own = nodes->n_own;
-    return GNN_OK;
+    return keep_inputs(nodes);
 }
 
 /* Prepares the graphs of all slots: this rank's, or the set's. */
@@ -196,6 +217,7 @@ static int prepare(const nodes_t *nodes, gnn_flag_t backward)
 
 static void free_nodes(nodes_t *nodes)
 {
+    forget_inputs(nodes);
     gnn__halos_release(nodes->halos);
     gnn_free(nodes->own_inputs);
     gnn_free(nodes->own_indptr);
