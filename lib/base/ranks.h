@@ -22,7 +22,7 @@ typedef struct gnn__flight {
     char *to;
     int64_t rows;
     size_t stride, bytes;
-    /* `n_kept` rows of `to`, packed, once they have arrived; NULL: nobody keeps them */
+    /* `n_kept` rows of `to`, packed, once they have arrived; NULL: not wanted */
     char *kept;
     int64_t n_kept;
 } gnn__flight_t;

@@ -120,8 +120,8 @@ static bool pairs(const gnn__hop_t *hop)
            !gnn__tape_is_sparse(hop->tape, hop->vars->x_src);
 }
 
-/* At equal widths one product of both is faster, unless the rows need no gradient: their aggregation
- * then has no backward, and over ranks their halo is pulled once. */
+/* At equal widths one product of both is faster, unless the rows need no gradient: their
+ * aggregation then has no backward, and over ranks their halo is pulled once. */
 static bool update_early(const gnn__hop_t *hop, bool paired)
 {
     const gnn_layer_config_t *c = hop->layer->config;

@@ -208,7 +208,7 @@ void gnn__tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *wher
 
 /* 1 if a value is a sparse input, 0 if not. */
 int gnn__tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
-/* 1 if a value is a dense input whose gradient nobody reads, 0 if not. */
+/* 1 if a value is a dense input without a gradient, 0 if not. */
 int gnn__tape_is_constant(const gnn_tape_t *tape, gnn_var_t x);
 
 /* Offset of a parameter in the block. */
