@@ -36,7 +36,7 @@ class Pretrained(Handle):
     def __init__(self, folder, keep_16_bits=False, keep_packed=False):
         folder, keep_16_bits, keep_packed = os.fsdecode(path_of(folder, "folder")), flag(keep_16_bits, "keep_16_bits"), flag(keep_packed, "keep_packed")
         if not os.path.isdir(folder):
-            raise FileNotFoundError(f"folder: there is no {folder}: download the model's files first, for example by `hf download NAME --local-dir {os.path.basename(folder) or 'FOLDER'}`")
+            raise FileNotFoundError(f"folder: there is no folder {folder}: download the model's files first, for example by `hf download NAME --local-dir {os.path.basename(folder) or 'FOLDER'}`")
         made = ctypes.c_void_p()
         config = struct("gnn_pretrained_config_t")(keep_16_bits=C["GNN_ON"] if keep_16_bits else 0, keep_packed=C["GNN_ON"] if keep_packed else 0)
         check(lib.gnn_pretrained_open_with(ctypes.byref(made), context()._at, os.fsencode(folder), ctypes.byref(config)))
@@ -92,22 +92,26 @@ class SentenceEncoder(Pretrained):
 
     def __init__(self, folder, keep_16_bits=False, keep_packed=False):
         super().__init__(folder, keep_16_bits, keep_packed)
-        settings = self._settings("config_sentence_transformers.json")
+        settings = self._settings("config_sentence_transformers.json", dict)
         self._prompts, self._default = settings.get("prompts") or {}, (settings.get("default_prompt_name"), settings.get("truncate_dim") or 0)
-        modules = self._settings("modules.json") or []
-        self._pools_prompts = all(self._settings(os.path.join(m.get("path", ""), "config.json")).get("include_prompt", True) for m in modules)
+        modules = self._settings("modules.json", list)
+        self._pools_prompts = all(self._settings(os.path.join(m.get("path", ""), "config.json"), dict).get("include_prompt", True) for m in modules)
 
     @property
     def prompts(self):
         """The prompts of the folder by name."""
         return dict(self._prompts)
 
-    def _settings(self, name):
+    def _settings(self, name, kind):
+        """What a file of the folder holds; of one that is not there nothing."""
         path = os.path.join(self.folder, name)
         if not os.path.exists(path):
-            return {}
+            return kind()
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
+            made = json.load(file)
+        if not isinstance(made, kind):
+            raise ValueError(f"{path}: {'an object' if kind is dict else 'a list'} is expected, it holds {short(made)}")
+        return made
 
     def get_sentence_embedding_dimension(self):
         """Columns of the vectors."""

@@ -94,6 +94,17 @@ def test_values_on_edges(preset, tmp_path):
         assert close(run(layer, tmp_path, values, values=("edge_weight", "edge_bias")), y)
 
 
+def test_values_on_edges_of_a_model(tmp_path):
+    model, weight = libgnn.Model([libgnn.GAT(D, 4, edge_dim=3), libgnn.GCN(4, 2)], edge_weight=True), np.abs(WEIGHT)
+    values = {"x": X, "edge_index": EDGES, "edge_weight": weight, "edge_attr": E}
+    assert close(run(model, tmp_path, values), model.predict(libgnn.Graph(EDGES, N), X, edge_weight=weight, edge_attr=E))
+    model.save(tmp_path / "model.safetensors")
+    assert close(run(libgnn.Model.load(tmp_path / "model.safetensors"), tmp_path, values), model.predict(libgnn.Graph(EDGES, N), X, edge_weight=weight, edge_attr=E))
+    for output in ("", "x", "edge_index", "edge_weight"):
+        with pytest.raises(ValueError, match="output"):
+            libgnn.onnx.export(model, tmp_path / "m.onnx", output=output)
+
+
 def test_counts_stay_open(tmp_path):
     model = libgnn.Model([libgnn.GAT(D, 4, heads=2, activation="elu"), libgnn.GCN(8, 3)])
     s = session(model, tmp_path)

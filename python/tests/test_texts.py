@@ -17,6 +17,14 @@ def test_folders_that_are_not_there(tmp_path):
         libgnn.Generator(tmp_path)
 
 
+@pytest.mark.parametrize("name, content", [("config_sentence_transformers.json", "[]"), ("config_sentence_transformers.json", "3"), ("modules.json", "{}"), ("1_Pooling/config.json", "[]"), ("2_Normalize/config.json", "[]")])
+def test_files_of_another_kind(name, content, tmp_path):
+    folders.bert(tmp_path)
+    (tmp_path / name).write_text(content)
+    with pytest.raises((ValueError, NotImplementedError), match=name):
+        libgnn.SentenceEncoder(tmp_path).encode("a")
+
+
 def test_sentences(minilm):
     encoder = libgnn.SentenceEncoder(minilm)
     texts = ["A cat sits on the mat.", "", "Ein Haus steht dort. 🙂", "x " * 1000]

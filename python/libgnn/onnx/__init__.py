@@ -48,7 +48,8 @@ def export(model, path, *, graphs=None, nodes=None, values=(), output="y"):
     kind "pairs" reads "edge_index_K" and "size_K", its counts of senders and of receivers; "square" as
     well, with receivers that are the senders. "pairs=segments" and "square=segments" read
     "sender_position_K", "receiver_position_K" and "segments_K", the count of segments, where a step
-    needs positions. Layers with edge features read "edge_attr". "complete:all" and "causal:all" are one graph of all nodes,
+    needs positions. Layers with edge features read "edge_attr", those of Model(layers,
+    edge_weight=True) "edge_weight". "complete:all" and "causal:all" are one graph of all nodes,
     without "batch".
     """
     from .._arrays import path_of, short, strings, text

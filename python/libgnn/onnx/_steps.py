@@ -7,7 +7,7 @@ from onnx import checker
 from .._table import abi as _abi
 from .._library import C, check, lib, struct
 from ..layers import Layer, copied
-from ..models import Model
+from ..models import ON_EDGES, Model
 from . import NotExportable
 from ._layers import ON, Aggregation, LayerRows, Rows, activation_name, name_of, norm_name
 from ._writer import Slot, Writer
@@ -165,8 +165,10 @@ class Exporter:
     def step_layer(self, k, step):
         layer = LayerRows(self.w, step.layer, self.slot(k), lambda name: self.field(k, name), lambda name: self.running(k, name), f"step {self.names[k]}")
         v = self.value
-        features = v(step.edge_features) or (self.on_edges("edge_attr", step.layer.edge_dim) if step.layer.edge_dim > 0 else None)
-        weight, bias = (v(named) or (self.on_edges(name, 1) if name in self.optional else None)
+        own = {name: stored for name, stored in ON_EDGES.items() if stored.decode() not in self.names}  # of a set, by PyG's names
+        features = v(step.edge_features) if step.edge_features != own.get("edge_attr") else None
+        features = features or (self.on_edges("edge_attr", step.layer.edge_dim) if step.layer.edge_dim > 0 else None)
+        weight, bias = (v(named) if named and named != own.get(name) else self.on_edges(name, 1) if named or name in self.optional else None
                         for name, named in (("edge_weight", step.edge_weight), ("edge_bias", step.edge_bias)))
         return layer.run(v(self.input_names(k)[0]), v(step.receivers), features, weight, bias, v(step.gate), v(step.prior_query), [v(p) for p in step.priors])
 
@@ -604,6 +606,8 @@ def exported(model, graphs, nodes, output, values):
     shape = ["rows", f"columns of {output}"]
     if reshape is not None:
         last, shape = writer.w.reshape(last, *reshape), ["rows", *reshape[1:]]
+    if not output or output in writer.w.inputs:
+        raise ValueError(f"output must be another name than that of an input, came {output!r}")
     made = writer.w.model(last, output, shape)
     checker.check_model(made)
     return made
