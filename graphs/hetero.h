@@ -2,7 +2,7 @@
 #ifndef GNN_GRAPHS_HETERO_H
 #define GNN_GRAPHS_HETERO_H
 
-#include <gnn/hetero.h>
+#include <gnn/hetero_sample.h>
 
 /* Checks that types and relations are present and types have names and sizes. O(types): duplicates
  * and relation ends are checked by the callers. */
@@ -13,5 +13,9 @@ void gnn__hetero_classes(const gnn_hetero_t *h, int32_t *node_class, int32_t *ed
 /* The index of the type of a name; -1 if there is none, and gnn_error_message() then lists the
  * names. */
 int64_t gnn__hetero_type(const gnn_hetero_t *hetero, const char *name);
+
+/* GNN_EINVALID: the sampler was made of a description with other counts of nodes or edges, or with
+ * relations between other types. */
+int gnn__hetero_sampler_fits(const gnn_hetero_sampler_t *sampler, const gnn_hetero_t *hetero);
 
 #endif

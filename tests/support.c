@@ -44,6 +44,18 @@ double test_error(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
     return worst == 0 ? 0 : worst / largest;
 }
 
+const char *test_doubled_place(const char *message)
+{
+    for (const char *at = message, *end; (end = strstr(at, ": ")) != NULL; at = end + 2) {
+        const size_t length = (size_t)(end + 2 - at);
+        for (const char *later = end + 2; later;
+             later = (later = strstr(later, ": ")) ? later + 2 : NULL)
+            if (strncmp(later, at, length) == 0)
+                return at;
+    }
+    return NULL;
+}
+
 static const char *find(const char *variable, const char *fallback, const char *file)
 {
     static char path[4096];

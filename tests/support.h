@@ -17,7 +17,9 @@
         int ck_code = (call);                                                                \
         ck_assert_msg(ck_code == GNN_OK, "%s: %d, %s", #call, ck_code, gnn_error_message()); \
     } while (0)
-/* The call fails with this code, and the message contains `words`. */
+/* A place of a message, before a colon, that it names twice; NULL: none. */
+const char *test_doubled_place(const char *message);
+/* The call fails with this code, and the message contains `words` and names no place twice. */
 #define ck_fails(call, expected, words)                                                         \
     do {                                                                                        \
         int ck_code = (call);                                                                   \
@@ -26,6 +28,8 @@
         ck_assert_msg(strstr(gnn_error_message(), words) != NULL,                               \
                       "%s: the message \"%s\" does not say \"%s\"", #call, gnn_error_message(), \
                       words);                                                                   \
+        ck_assert_msg(!test_doubled_place(gnn_error_message()), "\"%s\" names a place twice",   \
+                      gnn_error_message());                                                     \
     } while (0)
 
 /* Tolerances of this build: outputs and gradients against a reference. */

@@ -200,6 +200,29 @@ START_TEST(messages_are_per_thread)
 }
 END_TEST
 
+START_TEST(a_message_names_each_place_once)
+{
+    static const struct {
+        const char *message, *prefix, *made;
+    } all[] = {
+        {"config.json: \"a\" is 3", "config.json: bert", "config.json: bert: \"a\" is 3"},
+        {"bert: config.json: \"a\" is 3", "config.json", "config.json: bert: \"a\" is 3"},
+        {"set.npz: x: a row", "set.npz", "set.npz: x: a row"},
+        {"a.config.json: 3", "config.json", "config.json: a.config.json: 3"},
+        {"config.json", "config.json", "config.json: config.json"},
+        {"the config.json: 3", "config.json", "config.json: the config.json: 3"},
+        {"step 1: step 12: 3", "step 1", "step 1: step 12: 3"},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        gnn__set_message("%s", all[k].message);
+        ck_assert_int_eq(gnn__error_prefix(GNN_EFORMAT, "%s", all[k].prefix), GNN_EFORMAT);
+        ck_assert_str_eq(gnn_error_message(), all[k].made);
+        ck_assert(!test_doubled_place(gnn_error_message()));
+    }
+    ck_assert(test_doubled_place("a.json: b: a.json: 3"));
+}
+END_TEST
+
 START_TEST(a_region_for_two_threads_runs_on_two)
 {
     int ran = 0;
@@ -300,6 +323,7 @@ int main(void)
     tcase_add_test(c, a_context_uses_its_allocator);
     tcase_add_test(c, an_environment_variable_outside_its_range_is_refused);
     tcase_add_test(c, messages_are_per_thread);
+    tcase_add_test(c, a_message_names_each_place_once);
     tcase_add_test(c, a_region_for_two_threads_runs_on_two);
     tcase_add_test(c, shares_cover_each_index_once);
     tcase_add_test(c, build_info_names_libraries);

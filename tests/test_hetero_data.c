@@ -1,6 +1,6 @@
 /* Learning on several types of nodes and edges: batches of one's own, and data sets that gnn_train
  * takes, with a graph for each slot of the model. */
-#include "support.h"
+#include "members.h"
 
 #include <gnn/hetero_sample.h>
 
@@ -297,6 +297,74 @@ START_TEST(gnn_train_runs_typed_samples)
 }
 END_TEST
 
+/* ---- settings of typed samples ---- */
+
+static gnn_data_t *set_of_papers;
+
+static int run_typed(const void *config, uint64_t *sum)
+{
+    gnn_context_t *context;
+    int64_t count;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1, .seed = 3}));
+    gnn_model_t *model = typed_model(context, "hetero_conv");
+    const int rc =
+        gnn_train(model, context, set_of_papers,
+                  &(gnn_train_config_t){.epochs = 2, .watch = GNN_WATCH_NONE, .typed = config}, NULL);
+    const gnn_real_t *block = gnn_parameters_block(gnn_model_parameters(model), 0, &count);
+    digest(sum, block, (size_t)count * sizeof *block);
+    gnn_model_free(model);
+    gnn_context_free(context);
+    return rc;
+}
+
+#define OF(member) MEMBER(gnn_typed_sampling_t, member)
+static const member_t of_typed[] = {OF(hetero), OF(sampler), OF(type), OF(batch), OF(seed)};
+#undef OF
+
+/* A sampler of another description would name nodes that the set does not have. */
+START_TEST(settings_of_typed_samples_are_read)
+{
+    static papers_t p;
+    static described_t d;
+    static const int64_t few[4] = {3, 1, 2, 1}, fewer[4] = {1, 1, 1, 1};
+    gnn_hetero_sampler_t *sampler[2];
+    uint64_t sum;
+    draw(&p);
+    describe(&d, &p);
+    ck_ok(gnn_data_hetero_for(&set_of_papers, &d.all, "hetero_conv", "paper"));
+    for (int k = 0; k < 2; k++)
+        ck_ok(gnn_hetero_sampler_new(&sampler[k], &d.all,
+                                     &(gnn_hetero_sampler_config_t){.block = "hetero_conv",
+                                                                    .hops = 2,
+                                                                    .fan_outs = k ? fewer : few}));
+    gnn_node_type_t types[2] = {d.types[0], d.types[1]};
+    types[0].count++;
+    gnn_hetero_t other_hetero = {types, 2, d.all.relations, d.all.n_relations};
+    const gnn_typed_sampling_t base = {&d.all, sampler[0], "paper", 16, 5},
+                               other = {&other_hetero, sampler[1], "author", 9, 6};
+    ck_members("typed samples", run_typed, &base, &other, of_typed,
+               sizeof of_typed / sizeof *of_typed, sizeof base);
+    gnn_typed_sampling_t wrong = base;
+    wrong.hetero = &other_hetero;
+    ck_fails(run_digested(run_typed, &wrong, &sum), GNN_EINVALID,
+             "type author has 41 nodes in .hetero and 40 in the sampler");
+    other_hetero = (gnn_hetero_t){d.types, 2, d.all.relations, 1};
+    ck_fails(run_digested(run_typed, &wrong, &sum), GNN_EINVALID,
+             "the sampler is of 2 types and 2 relations, .hetero has 2 and 1");
+    gnn_relation_t relations[2] = {d.all.relations[0], d.all.relations[1]};
+    relations[1].edges--;
+    other_hetero = (gnn_hetero_t){d.types, 2, relations, 2};
+    ck_fails(run_digested(run_typed, &wrong, &sum), GNN_EINVALID,
+             "relation 1 has other types or edges in the sampler than in .hetero");
+    for (int k = 0; k < 2; k++)
+        gnn_hetero_sampler_free(sampler[k]);
+    for (int t = 0; t < 2; t++)
+        gnn_graph_free(p.graphs[t]);
+    gnn_data_free(set_of_papers);
+    gnn_split_free(d.split);
+}
+END_TEST
+
 START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
 {
     static papers_t p;
@@ -369,6 +437,7 @@ int main(void)
     tcase_add_test(c, a_heterogeneous_model_learns_from_the_other_type);
     tcase_add_loop_test(c, gnn_train_runs_heterogeneous_sets, 0, 3);
     tcase_add_loop_test(c, gnn_train_runs_typed_samples, 0, 3);
+    tcase_add_test(c, settings_of_typed_samples_are_read);
     tcase_add_test(c, unsupported_calls_on_heterogeneous_sets_are_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);

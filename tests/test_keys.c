@@ -1,6 +1,7 @@
 /* Every key of a published model's files, changed and dropped: results match the packages
  * transformers and sentence-transformers, or the error names the key. tests/transformers/keys.py,
  * generations.py and sentences.py write the tables and document their lines. */
+#include "members.h"
 #include "published.h"
 
 #include <gnn/generate.h>
@@ -347,6 +348,143 @@ static gnn_pretrained_t *open_named(gnn_context_t *context, const char *table, c
     return p;
 }
 
+/* ---- fields of sequences ---- */
+
+static const gnn_pretrained_t *of_sequences;
+
+/* The model's inputs, and its graphs. Images are as many as are counted. */
+static int run_sequences(const void *config, uint64_t *sum)
+{
+    gnn_sequences_t s = *(const gnn_sequences_t *)config;
+    gnn_pretrained_batch_t *batch;
+    gnn_tensor_t pixels;
+    if (s.pixels) {
+        pixels = *s.pixels;
+        pixels.rows = s.count;
+        s.pixels = &pixels;
+    }
+    GNN_TRY(gnn_pretrained_batch_new(&batch, of_sequences, &s));
+    const gnn_model_inputs_t *inputs = gnn_pretrained_batch_inputs(batch);
+    for (int64_t k = 0; k < inputs->n_values; k++) {
+        const gnn_named_t *v = &inputs->values[k];
+        if (v->ids)
+            digest(sum, v->ids, (size_t)v->count * sizeof *v->ids);
+        if (v->dense)
+            digest(sum, v->dense->data,
+                   (size_t)(v->dense->rows * v->dense->cols) * sizeof(gnn_real_t));
+    }
+    for (int64_t k = 0; k < inputs->n_graphs; k++) {
+        const int64_t pairs = gnn_graph_n_pairs(inputs->graphs[k]);
+        digest(sum, &pairs, sizeof pairs);
+    }
+    gnn_pretrained_batch_free(batch);
+    return GNN_OK;
+}
+
+#define OF(member) MEMBER(gnn_sequences_t, member)
+static const member_t of_fields[] = {OF(count),           OF(lengths),     OF(ids),    OF(types),
+                                     OF(decoder_lengths), OF(decoder_ids), OF(pixels), OF(features),
+                                     OF(height),          OF(width)};
+#undef OF
+
+static const int64_t two_and_three[] = {2, 3}, three_and_two[] = {3, 2};
+static const int32_t some_ids[] = {5, 6, 7, 6, 5}, other_ids[] = {6, 6, 7, 5, 6},
+                     some_types[] = {0, 1, 0, 0, 1}, no_types[5];
+
+static const struct {
+    const char *table, *name;
+    bool images, decodes, types;
+} readers[] = {{"keys", "bert_classes", false, false, true},
+               {"keys", "distilbert_classes", false, false, false},
+               {"keys", "gpt2_next", false, false, false},
+               {"keys", "bart", false, true, false},
+               {"systems", "swin_classes", true, false, false}};
+
+/* Fields that a model does not read are refused, not passed over. */
+START_TEST(fields_of_sequences)
+{
+    enum { PIXELS = 3 * 256 };
+    static gnn_real_t data[2 * PIXELS];
+    char table[80];
+    gnn_context_t *context;
+    const gnn_tensor_t pixels = gnn_tensor(data, 2, PIXELS),
+                       brighter = gnn_tensor(data + 1, 1, PIXELS), rows = gnn_tensor(data, 5, 4);
+    const bool images = readers[_i].images, decodes = readers[_i].decodes;
+    for (int k = 0; k < 2 * PIXELS; k++)
+        data[k] = (gnn_real_t)(k % 17);
+    ck_ok(gnn_context_new(&context, NULL));
+    snprintf(table, sizeof table, "tests/golden/%s.jsonl.gz", readers[_i].table);
+    gnn_pretrained_t *p = open_named(context, table, readers[_i].name);
+    of_sequences = p;
+    gnn_sequences_t base = {.count = 2, .lengths = two_and_three, .ids = some_ids},
+                    other = {.count = 1,
+                             .lengths = three_and_two,
+                             .ids = other_ids,
+                             .types = some_types,
+                             .decoder_lengths = three_and_two,
+                             .decoder_ids = other_ids,
+                             .pixels = images ? &brighter : &pixels,
+                             .features = &rows,
+                             .height = 8,
+                             .width = 8};
+    if (decodes) {
+        base.decoder_lengths = two_and_three;
+        base.decoder_ids = some_ids;
+    }
+    if (images)
+        base = (gnn_sequences_t){.count = 2, .pixels = &pixels};
+    ck_members(readers[_i].name, run_sequences, &base, &other, of_fields,
+               sizeof of_fields / sizeof *of_fields, sizeof base);
+    uint64_t before, after;
+    if (!images) { /* types of 0 are those of no types */
+        gnn_sequences_t typed = base;
+        typed.types = no_types;
+        ck_ok(run_digested(run_sequences, &base, &before));
+        ck_ok(run_digested(run_sequences, &typed, &after));
+        ck_assert_uint_eq(before, after);
+        typed.types = some_types;
+        if (!readers[_i].types)
+            ck_fails(run_digested(run_sequences, &typed, &after), GNN_EINVALID,
+                     "reads no .types, expected 0 of each token, token 1 has 1");
+    }
+    gnn_pretrained_free(p);
+    clear_folder(test_folder);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* A state has the encoder's tokens; those of a decoder come later. */
+START_TEST(fields_of_states)
+{
+    gnn_context_t *context;
+    gnn_state_t *state;
+    ck_ok(gnn_context_new(&context, NULL));
+    gnn_pretrained_t *p = open_named(context, "tests/golden/keys.jsonl.gz", "gpt2_next");
+    ck_fails(gnn_pretrained_state(&state, p, context,
+                                  &(gnn_sequences_t){.count = 2, .lengths = two_and_three}, 8),
+             GNN_EINVALID, "reads no .lengths: gnn_pretrained_advance takes tokens");
+    ck_fails(gnn_pretrained_state(&state, p, context,
+                                  &(gnn_sequences_t){.count = 2, .ids = some_ids}, 8),
+             GNN_EINVALID, "reads no .ids");
+    gnn_pretrained_free(p);
+    p = open_named(context, "tests/golden/keys.jsonl.gz", "bart");
+    ck_fails(gnn_pretrained_state(&state, p, context,
+                                  &(gnn_sequences_t){.count = 2,
+                                                     .lengths = two_and_three,
+                                                     .ids = some_ids,
+                                                     .decoder_lengths = two_and_three},
+                                  8),
+             GNN_EINVALID, "reads no .decoder_lengths");
+    ck_ok(gnn_pretrained_state(
+        &state, p, context,
+        &(gnn_sequences_t){.count = 2, .lengths = two_and_three, .ids = some_ids}, 8));
+    gnn_state_free(state);
+    gnn_pretrained_free(p);
+    clear_folder(test_folder);
+    gnn_context_free(context);
+}
+END_TEST
+
 /* Images of a model that takes any size have one that the caller gives; others have image_size.
  * 16 x 25 pixels are as many as 20 x 20. */
 START_TEST(images_of_another_size_are_refused)
@@ -401,6 +539,8 @@ int main(void)
     tcase_add_loop_test(keys, every_key_is_used_harmless_or_refused, 0,
                         sizeof tables / sizeof *tables);
     tcase_add_test(keys, values_of_another_kind_are_refused);
+    tcase_add_loop_test(keys, fields_of_sequences, 0, (int)(sizeof readers / sizeof *readers));
+    tcase_add_test(keys, fields_of_states);
     tcase_add_test(keys, images_of_another_size_are_refused);
     tcase_set_timeout(keys, 900);
     suite_add_tcase(suite, keys);

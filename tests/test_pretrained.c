@@ -505,7 +505,12 @@ START_TEST(incremental_logits_equal_the_forward_pass)
     w.out = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.out));
     const gnn_tensor_t whole = gnn_tensor(w.whole, rows, w.cols);
     ck_ok(gnn_model_forward(model, t.context, gnn_pretrained_batch_inputs(t.batch), &whole));
-    ck_ok(gnn_pretrained_state(&state, t.p, t.context, &t.sequences, longest));
+    gnn_sequences_t read = {.count = t.sequences.count};
+    if (decodes) {
+        read.lengths = t.sequences.lengths;
+        read.ids = t.sequences.ids;
+    }
+    ck_ok(gnn_pretrained_state(&state, t.p, t.context, &read, longest));
     for (int64_t most = 1; write_on(&t, &w, state, most); most++)
         ;
     gnn_state_free(state);

@@ -68,7 +68,7 @@ START_TEST(bad_config)
     CK_CONFIG(CONFIG_BUT("\"magic\"", "8", "2", "2"), GNN_EUNSUPPORTED, "distilbert");
     CK_CONFIG("{\"model_type\": \"bert\"}", GNN_ESHAPE, "the steps have 108891648 parameters");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "\"wide\"", "2", "2"), GNN_EUNSUPPORTED,
-              "config.json: bert: config.json: \"hidden_size\" is \"wide\"");
+              "config.json: bert: \"hidden_size\" is \"wide\"");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "null", "2", "2"), GNN_EUNSUPPORTED, "hidden_size");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "8.5", "2", "2"), GNN_EUNSUPPORTED, "an integer");
     CK_CONFIG(CONFIG_BUT("\"bert\"", "-8", "2", "2"), GNN_EUNSUPPORTED, "-8");
@@ -350,7 +350,8 @@ START_TEST(modules)
     write_text("pool/config.json", "{\"pooling_mode\": \"median\", \"embedding_dimension\": 8}");
     ck_bad(GNN_EUNSUPPORTED, "\"pooling_mode\" is \"median\"");
     unlink(in_folder("pool/config.json"));
-    ck_bad(GNN_EUNSUPPORTED, "pool/config.json (missing): \"embedding_dimension\" is (nothing)");
+    ck_bad(GNN_EUNSUPPORTED,
+           "pool/config.json (missing): pooling: \"embedding_dimension\" is (nothing)");
     write_text("modules.json", "[" MODULE("Transformer", "") ", " MODULE("Magic", "pool") "]");
     ck_bad(GNN_EUNSUPPORTED, "the module \"sentence_transformers.models.Magic\" is not known");
     write_text("modules.json", "[" MODULE("Pooling", "pool") "]");

@@ -15,7 +15,7 @@ int program_open_set(gnn_data_t **data, const char *path, int directed)
     if (strcmp(path, "karate") == 0)
         return gnn_data_karate(data);
     return gnn_data_open_as(data, path,
-                            &(gnn_open_config_t){.directed = directed ? GNN_ON : GNN_OFF});
+                            &(gnn_open_config_t){.directed = directed ? GNN_ON : GNN_FLAG_DEFAULT});
 }
 
 /* ---- kinds of features ---- */

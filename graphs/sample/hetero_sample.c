@@ -225,6 +225,29 @@ void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler)
     gnn_free(sampler);
 }
 
+int gnn__hetero_sampler_fits(const gnn_hetero_sampler_t *s, const gnn_hetero_t *h)
+{
+    GNN_TRY(gnn__hetero_check_types(h));
+    if (s->n_types != h->n_types || s->n_relations != h->n_relations)
+        return gnn__error(GNN_EINVALID,
+                          "the sampler is of %lld types and %lld relations, .hetero has %lld and %lld",
+                          (long long)s->n_types, (long long)s->n_relations, (long long)h->n_types,
+                          (long long)h->n_relations);
+    for (int64_t t = 0; t < h->n_types; t++)
+        if (s->counts[t] != h->types[t].count)
+            return gnn__error(
+                GNN_EINVALID, "type %.40s has %lld nodes in .hetero and %lld in the sampler",
+                h->types[t].name, (long long)h->types[t].count, (long long)s->counts[t]);
+    for (int64_t r = 0; r < h->n_relations; r++)
+        if (s->relation[r].from != gnn__hetero_type(h, h->relations[r].from) ||
+            s->relation[r].to != gnn__hetero_type(h, h->relations[r].to) ||
+            gnn_graph_n_edges(s->relation[r].graph) != h->relations[r].edges)
+            return gnn__error(GNN_EINVALID,
+                              "relation %lld has other types or edges in the sampler than in .hetero",
+                              (long long)r);
+    return GNN_OK;
+}
+
 /* ---- memory of a sample ---- */
 
 static int allocate(gnn_hetero_sample_t *s)

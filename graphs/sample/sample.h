@@ -11,7 +11,7 @@ enum {
     GNN__SAMPLES_HOPS = 1,     /* hops, fan_outs */
     GNN__SAMPLES_REPLACE = 2,  /* replace */
     GNN__SAMPLES_WEIGHT = 4,   /* weight */
-    GNN__SAMPLES_WALKS = 8,    /* walk_length, rounds */
+    GNN__SAMPLES_WALKS = 8,    /* walk_length, rounds, batch, roots */
     GNN__SAMPLES_CLUSTERS = 16 /* cluster_of, clusters */
 };
 
@@ -38,6 +38,9 @@ struct gnn_sampler {
     const int32_t *seeds; /* (n_seeds): seeds of the method's own, as one per cluster; NULL: none */
     int64_t n_seeds;
 };
+
+/* Bits of the settings that a method reads; 0: there is no such method. */
+unsigned gnn__sampler_reads(const char *name);
 
 /* Sampled nodes of a graph of `of` nodes. */
 typedef struct gnn__drawn_nodes {

@@ -42,6 +42,14 @@ static int find_row(gnn_sampler_t *s, const char *name)
     return gnn__unknown_name("sampler", name, name_at);
 }
 
+unsigned gnn__sampler_reads(const char *name)
+{
+    for (size_t k = 0; k < sizeof implementations / sizeof *implementations; k++)
+        if (strcmp(methods[k].name, name ? name : methods[0].name) == 0)
+            return implementations[k]->reads;
+    return 0;
+}
+
 static int check_graph(const gnn_graph_t *graph)
 {
     if (graph->n_dst != graph->n_src)
@@ -71,12 +79,17 @@ static int check_unread(const gnn_sampler_t *s)
 {
     const gnn_sampler_config_t *c = &s->config;
     const gnn__setting_use_t uses[] = {{"hops", c->hops != 0, GNN__SAMPLES_HOPS},
+                                       {"fan_outs", c->fan_outs != NULL, GNN__SAMPLES_HOPS},
                                        {"replace", c->replace == GNN_ON, GNN__SAMPLES_REPLACE},
                                        {"weight", c->weight != NULL, GNN__SAMPLES_WEIGHT},
                                        {"walk_length", c->walk_length != 0, GNN__SAMPLES_WALKS},
                                        {"rounds", c->rounds != 0, GNN__SAMPLES_WALKS},
+                                       {"batch", c->batch != 0, GNN__SAMPLES_WALKS},
+                                       {"roots", c->roots != NULL, GNN__SAMPLES_WALKS},
+                                       {"n_roots without roots", c->n_roots != 0 && !c->roots, 0},
                                        {"cluster_of", c->cluster_of != NULL, GNN__SAMPLES_CLUSTERS},
-                                       {"clusters", c->clusters != 0, GNN__SAMPLES_CLUSTERS}};
+                                       {"clusters", c->clusters != 0, GNN__SAMPLES_CLUSTERS},
+                                       {"clusters with cluster_of", c->clusters && c->cluster_of, 0}};
     const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, s->row->reads);
     return unread ? gnn__error(GNN_EINVALID, "sampler \"%s\" reads no %s", s->method->name, unread)
                   : GNN_OK;

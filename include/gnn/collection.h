@@ -45,7 +45,7 @@ typedef struct gnn_graph_source_config {
     int64_t size;       /**< graphs of a batch [32] */
     int64_t per_epoch;  /**< training batches of an epoch [one pass over the graphs] */
     gnn_flag_t shuffle; /**< shuffle the training graphs in each epoch [on] */
-    uint64_t seed;      /**< of that order */
+    uint64_t seed;      /**< of that order; 0 without one */
     gnn_loss_kind_t loss;
     /** name of an array of reals on graphs, the targets of losses other than cross-entropy; NULL
      * with binary cross-entropy: the classes, one-hot */

@@ -216,7 +216,7 @@ typedef struct gnn_open_config {
     const gnn_limits_t *limits; /**< on unpacked data [the defaults of gnn_limits_t] */
     /** OFF: each stored link becomes two edges, in every format; self-loops and duplicates are
      * removed. ON: link k of the file is edge k, in its direction [off; an array `messages` is
-     * always read as with ON] */
+     * always read as with ON, and so are folders of gnn_partition_write: OFF refuses them] */
     gnn_flag_t directed;
 } gnn_open_config_t;
 /**

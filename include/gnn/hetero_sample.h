@@ -33,9 +33,8 @@ typedef struct gnn_hetero_sampler_config {
     /** (hops x relations) row-major, the seeds' hop first: maximum senders per node and relation;
      * -1: all, 0: none */
     const int64_t *fan_outs;
-    /** ON: with replacement, so that a sender may be drawn twice [off] */ uint64_t seed; /**< of
-     * the draws; 0 is valid */
-    gnn_flag_t replace;
+    uint64_t seed;      /**< of the draws; 0 is valid */
+    gnn_flag_t replace; /**< ON: with replacement, so that a sender may be drawn twice [off] */
 } gnn_hetero_sampler_config_t;
 
 /**

@@ -133,8 +133,8 @@ typedef struct gnn_link_source_config {
     gnn_flag_t avoid_all;
     int64_t split; /**< index of the split, for gnn_source_of_edges [0] */
     /** the model runs on a sample around the pairs of each batch, drawn along training links by
-     * method "neighbours" or "around"; the default of `size` is then its `batch`, in validation too
-     * [NULL: the whole graph] */
+     * method "neighbours" or "around". Its `batch` is `size`, which must be 0 then, in validation
+     * too; its weights are of the set's edges; it has no prefetch [NULL: the whole graph] */
     const gnn_sampling_t *sampling;
 } gnn_link_source_config_t;
 

@@ -100,8 +100,8 @@ GNN_API const char *gnn_pretrained_label(const gnn_pretrained_t *pretrained, int
 
 /* ---- inputs ---- */
 
-/** Token sequences, concatenated without padding; or images. Fields that a model does not read may
- * be NULL. */
+/** Token sequences, concatenated without padding; or images. Fields that a model does not read are
+ * NULL, and types of a model without them may be 0. */
 typedef struct gnn_sequences {
     int64_t count;
     const int64_t *lengths; /**< (count) tokens of each; NULL with images */
@@ -166,7 +166,7 @@ GNN_API void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch);
  *
  * @param[out] state      the caller's, for gnn_state_free
  * @param[in]  sequences  their count; for an encoder-decoder also lengths and ids of the encoder's
- *                        input. Read during this call only
+ *                        input; nothing else. Read during this call only
  * @param[in]  capacity   maximum tokens of each sequence
  * @return GNN_OK; GNN_EUNSUPPORTED: the model is not causal; GNN_ESHAPE: `capacity` exceeds the
  *         model's maximum length; else as gnn_pretrained_batch_new and gnn_state_new

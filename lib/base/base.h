@@ -22,7 +22,8 @@
             return gnn__error(GNN_EINVALID, "%s: %s is NULL", __func__, #argument); \
     } while (0)
 void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Puts "prefix: " before the current message and returns `code`. */
+/* Puts "prefix: " before the current message and returns `code`. Places of the prefix, which colons
+ * separate, are removed where the message names them already. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Appends `name` to a list in `text`, after `between` unless it is the first; truncates. */

@@ -45,9 +45,10 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
         return gnn__error(GNN_EINVALID, "a context's config: expected a known precision, got %d",
                           (int)c.precision);
     GNN_TRY(gnn__check_flag(c.deterministic, "a context's config: deterministic"));
-    if (!c.allocator.allocate != !c.allocator.release)
+    if (!c.allocator.allocate != !c.allocator.release || (c.allocator.user && !c.allocator.allocate))
         return gnn__error(GNN_EINVALID,
-                          "a context's config: allocator: expected both allocate and release");
+                          "a context's config: allocator: expected both allocate and release%s",
+                          c.allocator.user ? " with a user" : "");
     gnn_context_t *made;
     int64_t grain;
     GNN_TRY(gnn__isa_check());

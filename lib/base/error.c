@@ -6,8 +6,6 @@
 
 /* ---- messages ---- */
 
-/* Error messages, per thread, and texts of error codes. */
-
 static _Thread_local char message[1024];
 
 const char *gnn_error_message(void)
@@ -36,6 +34,18 @@ void gnn__set_message(const char *format, ...)
     sanitise();
 }
 
+/* Removes a place of `length` bytes, with its colon, where it is a whole part of a message. */
+static void remove_place(char *text, const char *place, size_t length)
+{
+    for (char *at = text; at; at = (at = strstr(at, ": ")) ? at + 2 : NULL)
+        if (strncmp(at, place, length) == 0 && strncmp(at + length, ": ", 2) == 0) {
+            memmove(at, at + length + 2, strlen(at + length + 2) + 1);
+            return;
+        }
+}
+
+/* Each place is in a message once, the outermost: what reads a file names it, and so does what
+ * called for the file. */
 int gnn__error_prefix(int code, const char *format, ...)
 {
     char prefix[512], rest[sizeof message];
@@ -44,6 +54,11 @@ int gnn__error_prefix(int code, const char *format, ...)
     vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
     memcpy(rest, message, sizeof rest);
+    for (const char *place = prefix, *end; *place; place = *end ? end + 2 : end) {
+        end = strstr(place, ": ");
+        end = end ? end : place + strlen(place);
+        remove_place(rest, place, (size_t)(end - place));
+    }
     snprintf(message, sizeof message, "%s: %.500s", prefix, rest);
     sanitise();
     return code;

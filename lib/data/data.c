@@ -164,17 +164,25 @@ static void say_labels(words_t *w, const gnn_data_t *data)
     }
 }
 
-/* Nodes in more than one part of the first split: measured on them, a model is too good. */
+/* Nodes in more than one part of the first split that has such nodes: measured on them, a model is
+ * too good. */
 static void say_overlap(words_t *w, const gnn_data_t *data)
 {
-    int64_t several = 0;
-    uint8_t *const *masks = data->split->masks;
-    for (int64_t i = 0; i < data->n && data->split->count > 0; i++)
-        several += masks[GNN_TRAIN][i] + masks[GNN_VALIDATION][i] + masks[GNN_TEST][i] > 1;
+    int64_t several = 0, split = -1;
+    while (several == 0 && ++split < data->split->count)
+        for (int64_t i = 0; i < data->n; i++)
+            several += gnn__split_marks(data->split, GNN_TRAIN, split)[i] +
+                           gnn__split_marks(data->split, GNN_VALIDATION, split)[i] +
+                           gnn__split_marks(data->split, GNN_TEST, split)[i] >
+                       1;
     if (several == 0)
         return;
     say(w, " (");
-    say_count(w, several, "node in several of these)", "nodes in several of these)");
+    say_count(w, several, "node", "nodes");
+    if (split > 0)
+        say(w, " in several parts of split %lld)", (long long)split);
+    else
+        say(w, " in several of these)");
 }
 
 static const char *const places[] = {

@@ -68,6 +68,7 @@ struct gnn_data {
     gnn_owner_t owner;
     const gnn_limits_t *limits; /* options while opening; NULL: the defaults */
     bool directed;              /* links of the file keep their direction */
+    bool undirected;            /* ... must not: the caller has set GNN_OFF */
     bool of_links;              /* its graph was made from a file's links */
     /* the names are the nodes' only ids: the order is that of first appearance in an edge list */
     bool by_words;
@@ -95,6 +96,9 @@ typedef struct gnn__data_links {
  * duplicates, senders ascending; or, opened as directed, the links unchanged. O(n + m). Called by
  * every reader of links. */
 int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links);
+/* GNN_EUNSUPPORTED: links that are always read as stored (`what`) were to become edges in both
+ * directions. */
+int gnn__data_as_stored(const gnn_data_t *data, const char *what);
 /* m weights as the array "weight". Weights that are all 1 are dropped. */
 gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m);
 bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);

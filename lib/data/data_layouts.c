@@ -198,24 +198,6 @@ static int check_alternatives(const gnn_arrays_t *arrays)
     return GNN_OK;
 }
 
-int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
-{
-    GNN_TRY(check_alternatives(arrays));
-    GNN_TRY(gnn__layout_labels(data, arrays));
-    GNN_TRY(check_count(arrays, "num_nodes", data->n, data->n, "rows of labels and features"));
-    GNN_TRY(read_class_count(data, arrays));
-    GNN_TRY(gnn__data_read_class_names(data, arrays));
-    GNN_TRY(gnn__data_read_node_names(data, arrays));
-    GNN_TRY(gnn__layout_edges(data, arrays));
-    GNN_TRY(read_features(data, arrays));
-    GNN_TRY(check_count(arrays, "num_features", data->features, data->features, "feature columns"));
-    GNN_TRY(check_count(arrays, "num_node_features", data->features, data->features,
-                        "feature columns"));
-    GNN_TRY(gnn__layout_arrays(data, arrays));
-    GNN_TRY(gnn__layout_masks(data, arrays));
-    return note_unread(data, arrays);
-}
-
 /* ---- which arrays are read ---- */
 
 static bool begins(const char *name, size_t length, const char *with)
@@ -256,6 +238,38 @@ static bool wants(const char *name, size_t length)
         if (begins(name, length, first[k]))
             return true;
     return gnn__layout_wants_split(name, length);
+}
+
+/* A part of a set that holds texts or objects would be missed. Names of nodes and features are read
+ * as bytes with offsets only: other forms have no effect. */
+static int refuse_left_out(const gnn_arrays_t *arrays)
+{
+    int64_t unread;
+    const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
+    for (int64_t k = 0; k < unread; k++)
+        if (wants(left_out[k].name, strlen(left_out[k].name)) && !is_of_names(left_out[k].name) &&
+            !strstr(left_out[k].name, "text"))
+            return gnn__layout_missing(arrays, left_out[k].name);
+    return GNN_OK;
+}
+
+int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    GNN_TRY(check_alternatives(arrays));
+    GNN_TRY(refuse_left_out(arrays));
+    GNN_TRY(gnn__layout_labels(data, arrays));
+    GNN_TRY(check_count(arrays, "num_nodes", data->n, data->n, "rows of labels and features"));
+    GNN_TRY(read_class_count(data, arrays));
+    GNN_TRY(gnn__data_read_class_names(data, arrays));
+    GNN_TRY(gnn__data_read_node_names(data, arrays));
+    GNN_TRY(read_features(data, arrays));
+    GNN_TRY(gnn__layout_edges(data, arrays));
+    GNN_TRY(check_count(arrays, "num_features", data->features, data->features, "feature columns"));
+    GNN_TRY(check_count(arrays, "num_node_features", data->features, data->features,
+                        "feature columns"));
+    GNN_TRY(gnn__layout_arrays(data, arrays));
+    GNN_TRY(gnn__layout_masks(data, arrays));
+    return note_unread(data, arrays);
 }
 
 int gnn__data_read_npz(gnn_data_t *data, const char *path)

@@ -109,6 +109,14 @@ static int as_stored(gnn_data_t *data, const gnn__data_links_t *links)
     return GNN_OK;
 }
 
+int gnn__data_as_stored(const gnn_data_t *data, const char *what)
+{
+    return data->undirected
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "%s: edges are read as stored, and .directed is GNN_OFF", what)
+               : GNN_OK;
+}
+
 int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links)
 {
     csr_t rows = {0}, sorted = {0};

@@ -54,10 +54,12 @@ static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
             GNN_ETOPOLOGY,
             "expected a graph whose receivers are its senders, got %lld receivers and %lld senders",
             (long long)data->n, (long long)gnn_graph_n_src(c->graph));
-    if (c->src.data || c->dst.data || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n))
+    if (c->src.data || c->dst.data || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n) ||
+        (c->edges && c->edges != gnn_graph_n_edges(c->graph)))
         return gnn__error(GNN_EINVALID,
-                          "expected either .graph (of %lld nodes) or .nodes, .src and .dst, got both",
-                          (long long)data->n);
+                          "expected either .graph (of %lld nodes, %lld edges) or .nodes, .edges, .src "
+                          "and .dst, got both",
+                          (long long)data->n, (long long)gnn_graph_n_edges(c->graph));
     data->graph = c->graph;
     return GNN_OK;
 }
@@ -288,6 +290,9 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     GNN_TRY(take_edge_features(data, c));
     GNN_TRY(take_features(data, c));
     GNN_TRY(take_labels(data, c));
+    if (c->class_names && data->classes == 0)
+        return gnn__error(GNN_EINVALID, ".class_names are given, and there are no classes: neither "
+                                        ".labels nor .classes");
     if (c->class_names)
         GNN_TRY(gnn__data_copy_class_names(data, c->class_names));
     return take_split(data, c);

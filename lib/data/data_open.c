@@ -90,10 +90,15 @@ static int refuse_stand_in(const char *path, const char *head)
     return GNN_OK;
 }
 
-/* The entry of a format by the extension, or by the first bytes for other extensions; -1: none. */
-static int find_not_read(const char *path, const char *head)
+/* The entry of a format by first bytes that no text has, by the extension, or by the first bytes of
+ * a text for other extensions; -1: none. */
+static int find_not_read(const char *path, const char *head, const char *any)
 {
     const size_t length = gnn__data_unpacked_length(path);
+    for (int k = 0; k < NOT_READ; k++)
+        if (not_read[k].head && (unsigned char)*not_read[k].head >= 0x80 &&
+            strncmp(any, not_read[k].head, strlen(not_read[k].head)) == 0)
+            return k;
     for (int k = 0; k < NOT_READ; k++)
         if (gnn__data_ends_with(path, length, not_read[k].ending))
             return k;
@@ -166,7 +171,7 @@ static int by_content(read_t *read, const char *path, read_t named)
                    ? GNN_OK
                    : gnn__error(GNN_EFORMAT, "%s: a gzipped .npz: unpack it first (gunzip)",
                                 gnn__file_name(path));
-    const int other = find_not_read(path, named ? NULL : c);
+    const int other = find_not_read(path, named ? NULL : c, head);
     if (other >= 0)
         return refuse(path, other);
     if (strncmp(head, "PK", 2) == 0)
@@ -245,6 +250,7 @@ int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
     d->limits = own.limits;
     d->directed = own.directed == GNN_ON;
+    d->undirected = own.directed == GNN_OFF;
     GNN_CHECK(read(d, path));
     d->limits = NULL;
     GNN_CHECK(set_name(d, path));

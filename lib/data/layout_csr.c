@@ -29,9 +29,10 @@ int gnn__layout_rank(const gnn_array_t *array, int ndim)
 int gnn__layout_integer(const gnn_array_t *array)
 {
     const gnn__element_t *type = gnn__element(array->dtype);
-    return type->integer ? GNN_OK
-                         : gnn__error(GNN_EFORMAT, "%s: integers are expected, its type is %s",
-                                      array->name, type->name);
+    return type->integer && array->dtype != GNN_DTYPE_BOOL
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: integers are expected, its type is %s", array->name,
+                            type->name);
 }
 
 /* ---- features ---- */

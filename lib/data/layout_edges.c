@@ -40,6 +40,19 @@ static int as_reals(gnn_array_t *array, gnn_real_t **values)
 enum { MOST_EDGE_ARRAYS = 32 };
 static const char edge_prefix[] = "edge.", node_prefix[] = "node.", graph_prefix[] = "graph.";
 
+/* Errors name an array as the file does, and its row there. */
+static int check_finite(const gnn_array_t *a)
+{
+    if (gnn__element(a->dtype)->integer || a->ndim < 1 || a->shape[0] < 1)
+        return GNN_OK;
+    const int64_t cols = a->count / a->shape[0];
+    for (int64_t k = 0; k < a->count; k++)
+        if (!isfinite((gnn_real_t)gnn_array_get(a, k)))
+            return gnn__error(GNN_ENUMERIC, "%s: %g at edge %lld, column %lld", a->name,
+                              gnn_array_get(a, k), (long long)(k / cols), (long long)(k % cols));
+    return GNN_OK;
+}
+
 /* Arrays of the file's m edges: the weights `weight`, and "edge.NAME" as NAME. */
 static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, int64_t m,
                        gnn_array_t *to, int64_t *count, gnn_real_t **reals)
@@ -51,6 +64,7 @@ static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, in
     if (*count > 0)
         GNN_TRY(as_reals(&to[0], reals));
     if (of) {
+        GNN_TRY(check_finite(of));
         to[*count] = *of;
         to[(*count)++].name = "features";
     }
@@ -58,6 +72,7 @@ static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, in
         const gnn_array_t *a = gnn_arrays_at(arrays, k);
         if (strncmp(a->name, edge_prefix, sizeof edge_prefix - 1) != 0)
             continue;
+        GNN_TRY(check_finite(a));
         to[*count] = *a;
         to[(*count)++].name = a->name + sizeof edge_prefix - 1;
     }
@@ -146,6 +161,7 @@ done:
 /* Edges unchanged, however the set is opened: row k is edge k. */
 static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages)
 {
+    GNN_TRY(gnn__data_as_stored(data, messages->name));
     data->directed = true;
     return read_pairs(data, arrays, messages, false, NULL);
 }

@@ -34,13 +34,20 @@ static int mark(gnn_data_t *data, const gnn_array_t *from, int part, int64_t spl
     return GNN_OK;
 }
 
-/* ---- masks: (n) or (splits x n) ---- */
+/* ---- masks: (n), (splits x n) or, as PyG has them, (n x splits) ---- */
+
+static bool is_by_node(const gnn_data_t *data, const gnn_array_t *mask)
+{
+    return mask->ndim == 2 && mask->shape[0] == data->n && mask->shape[1] != data->n;
+}
 
 static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int part)
 {
-    for (int64_t s = 0; s < data->split->count; s++)
+    const int64_t splits = data->split->count;
+    const bool by_node = is_by_node(data, mask);
+    for (int64_t s = 0; s < splits; s++)
         for (int64_t i = 0; i < data->n; i++) {
-            const int64_t value = gnn__array_int(mask, s * data->n + i);
+            const int64_t value = gnn__array_int(mask, by_node ? i * splits + s : s * data->n + i);
             if (value != 0 && value != 1)
                 return gnn__error(GNN_EFORMAT,
                                   "%s: %lld at node %lld of split %lld, a mask holds 0 and 1 "
@@ -53,16 +60,30 @@ static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int part)
     return GNN_OK;
 }
 
+/* Only "train_masks" and the like are always (splits x n). */
+static bool is_ambiguous(const gnn_data_t *data, const gnn_array_t *mask)
+{
+    return mask->ndim == 2 && data->n > 1 && mask->shape[0] == data->n &&
+           mask->shape[1] == data->n && mask->name[strlen(mask->name) - 1] != 's';
+}
+
 static int check_mask(const gnn_data_t *data, const gnn_array_t *mask, int64_t *splits)
 {
-    GNN_TRY(gnn__layout_integer(mask));
-    bool plain = mask->ndim == 1;
-    if ((!plain && mask->ndim != 2) || mask->shape[mask->ndim - 1] != data->n ||
-        (!plain && mask->shape[0] == 0))
-        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected %lld or splits x %lld",
+    if (mask->dtype != GNN_DTYPE_BOOL)
+        GNN_TRY(gnn__layout_integer(mask));
+    const bool plain = mask->ndim == 1, by_node = is_by_node(data, mask);
+    if (is_ambiguous(data, mask))
+        return gnn__error(GNN_EFORMAT,
+                          "%s: its shape is %s: rows and columns are nodes, or splits (%ss has a row "
+                          "per split)",
+                          mask->name, gnn__shape_words(2, mask->shape), mask->name);
+    if ((!plain && mask->ndim != 2) || (!by_node && mask->shape[mask->ndim - 1] != data->n) ||
+        (!plain && mask->shape[by_node] == 0))
+        return gnn__error(GNN_EFORMAT,
+                          "%s: its shape is %s, expected %lld, splits x %lld or %lld x splits",
                           mask->name, gnn__shape_words(mask->ndim, mask->shape), (long long)data->n,
-                          (long long)data->n);
-    int64_t here = plain ? 1 : mask->shape[0];
+                          (long long)data->n, (long long)data->n);
+    const int64_t here = plain ? 1 : mask->shape[by_node];
     if (*splits != 0 && here != *splits)
         return gnn__error(GNN_EFORMAT, "%s: %lld splits, train_mask has %lld", mask->name,
                           (long long)here, (long long)*splits);
@@ -86,13 +107,13 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
 
 static int read_indices(gnn_data_t *data, const gnn_array_t *nodes, int part)
 {
-    GNN_TRY(gnn__layout_integer(nodes));
-    GNN_TRY(gnn__layout_rank(nodes, 1));
     if (nodes->dtype == GNN_DTYPE_BOOL)
         return gnn__error(GNN_EFORMAT,
                           "%s: indices of nodes are expected, its type is bool: a mask "
                           "is called %s",
                           nodes->name, masks[part][0]);
+    GNN_TRY(gnn__layout_integer(nodes));
+    GNN_TRY(gnn__layout_rank(nodes, 1));
     for (int64_t k = 0; k < nodes->count; k++) {
         const int64_t node = gnn__array_int(nodes, k);
         if (node < 0 || node >= data->n)

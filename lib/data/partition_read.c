@@ -664,6 +664,7 @@ int gnn__data_read_folder(gnn_data_t *data, const char *path)
     gnn_partition_folder_t *f = NULL;
     gnn_partition_folder_rows_t rows;
     int rc;
+    GNN_CHECK(gnn__data_as_stored(data, "a folder of parts"));
     GNN_CHECK(gnn_partition_folder_open(&f, path, 1));
     GNN_CHECK(gnn_partition_folder_rows(f, 0, f->sizes.nodes, &rows));
     data->borrowed_x = data->borrowed_labels = true;

@@ -3,6 +3,7 @@
 #include <lib/generate/generate.h>
 
 #include <lib/ops/support.h>
+#include <lib/pretrained/pretrained.h>
 
 /* Tokens per chunk, since logits are wide. */
 enum { AT_ONCE = 256 };
@@ -94,7 +95,7 @@ static int make_state(gnn__beginnings_t *b, const gnn__author_t *a, gnn_context_
 {
     const gnn_writer_t *w = a->writer;
     if (w->pretrained)
-        return gnn_pretrained_state(&b->state, w->pretrained, context, prompts, b->capacity);
+        return gnn__pretrained_make_state(&b->state, w->pretrained, context, prompts, b->capacity);
     gnn_state_config_t config = {0};
     if (w->state)
         config = *w->state;

@@ -1,4 +1,5 @@
 /* Batches of sequences: the inputs and graphs of a model. */
+#include <lib/base/settings.h>
 #include <lib/pretrained/pretrained.h>
 
 #include <math.h>
@@ -415,6 +416,33 @@ bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
     return false;
 }
 
+/* Fields of the sequences that the model does not read. */
+static int check_unread(const gnn_pretrained_t *p, const gnn_sequences_t *s)
+{
+    enum { ROWS = 1, IDS = 2 };
+    const unsigned reads = (gnn__pretrained_reads(p, "patches") ? 0 : ROWS) |
+                           (gnn__pretrained_reads(p, "ids") ? IDS : 0);
+    const gnn__setting_use_t uses[] = {
+        {"lengths", s->lengths, ROWS}, {"ids", s->ids, IDS}, {"types", s->types, IDS}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses, reads);
+    return unread ? gnn__error(GNN_EINVALID, "sequences: %s reads no .%s", p->arch->name, unread)
+                  : GNN_OK;
+}
+
+/* Types that are all 0 are those of a model without any. */
+static int check_types(const gnn_pretrained_batch_t *b, const int32_t *types)
+{
+    if (!types || gnn__pretrained_reads(b->of, "types"))
+        return GNN_OK;
+    for (int64_t row = 0; row < b->rows; row++)
+        if (types[row] != 0)
+            return gnn__error(GNN_EINVALID,
+                              "sequences: %s reads no .types, expected 0 of each token, token %lld "
+                              "has %d",
+                              b->of->arch->name, (long long)row, (int)types[row]);
+    return GNN_OK;
+}
+
 /* Checks that the batch has the decoder's sequences of an encoder-decoder, and images where patches
  * are read. */
 static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
@@ -433,7 +461,7 @@ static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s
     if (!s->pixels && (s->height != 0 || s->width != 0))
         return gnn__error(GNN_EINVALID, "height and width are %lld x %lld without pixels",
                           (long long)s->height, (long long)s->width);
-    return GNN_OK;
+    return check_unread(b->of, s);
 }
 
 static int make_graphs(gnn_pretrained_batch_t *b)
@@ -455,6 +483,7 @@ static int fill(gnn_pretrained_batch_t *b, const gnn_sequences_t *s, const int32
     const gnn_model_t *model = b->of->made.model;
     GNN_TRY(check_given(b, s));
     GNN_TRY(take_lengths(b, s));
+    GNN_TRY(check_types(b, s->types));
     GNN_TRY(take_global(b, s, global));
     GNN_TRY(make_graphs(b));
     b->inputs.values = b->values;

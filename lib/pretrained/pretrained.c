@@ -44,14 +44,15 @@ static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
     return GNN_OK;
 }
 
-/* The Transformer's settings of texts override the tokenizer's; for an embedding table, texts are
- * truncated as in tokenizer.json. */
+/* The Transformer's settings of texts override the tokenizer's, and tokens have types where the
+ * model reads them; for an embedding table, texts are truncated as in tokenizer.json. */
 static int set_tokenizer(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     if (!p->tokenizer)
         return GNN_OK;
     if (parts->is_static || json_is_number(json_object_get(parts->transformer, "max_seq_length")))
         p->tokenizer->max_length = 0;
+    p->tokenizer->one_type = p->tokenizer->one_type || !gnn__pretrained_reads(p, "types");
     if (parts->modules && json_is_true(json_object_get(parts->transformer, "do_lower_case")))
         return gnn__tokenizer_lower(p->tokenizer);
     if (parts->is_static)

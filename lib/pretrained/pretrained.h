@@ -89,6 +89,12 @@ int gnn__pretrained_batch_make(gnn_pretrained_batch_t **batch, const gnn_pretrai
                                const gnn_sequences_t *sequences, const int32_t *global,
                                int64_t skipped);
 
+/* gnn_pretrained_state of the prompts of a generation, which may have tokens of the decoder, too;
+ * they are not read. token_by_token.c */
+int gnn__pretrained_make_state(gnn_state_t **state, const gnn_pretrained_t *pretrained,
+                               gnn_context_t *context, const gnn_sequences_t *sequences,
+                               int64_t capacity);
+
 /* The name of a function of similarity.c, NULL if there is none of this name. */
 const char *gnn__similarity_find(const char *name);
 

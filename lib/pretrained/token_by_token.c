@@ -1,4 +1,5 @@
 /* Incremental decoding of pretrained models: states and the inputs of new rows. */
+#include <lib/base/settings.h>
 #include <lib/model/state.h>
 #include <lib/pretrained/pretrained.h>
 
@@ -59,14 +60,41 @@ done:
     return rc;
 }
 
+/* Fields that are of an encoder. The decoder's tokens come later. */
+static int check_unread(const gnn_pretrained_t *p, const gnn_sequences_t *s)
+{
+    enum { ENCODER = 1 };
+    const gnn__setting_use_t uses[] = {
+        {"lengths", s->lengths, ENCODER},   {"ids", s->ids, ENCODER},
+        {"types", s->types, ENCODER},       {"pixels", s->pixels, ENCODER},
+        {"features", s->features, ENCODER}, {"height", s->height != 0, ENCODER},
+        {"width", s->width != 0, ENCODER},  {"decoder_lengths", s->decoder_lengths, 0},
+        {"decoder_ids", s->decoder_ids, 0}};
+    const char *unread = gnn__unread_setting(uses, sizeof uses / sizeof *uses,
+                                             gnn__pretrained_reads(p, "decoder_ids") ? ENCODER : 0);
+    return unread ? gnn__error(GNN_EINVALID,
+                               "a state of %s reads no .%s: gnn_pretrained_advance takes tokens",
+                               p->arch->name, unread)
+                  : GNN_OK;
+}
+
 int gnn_pretrained_state(gnn_state_t **state, const gnn_pretrained_t *pretrained,
                          gnn_context_t *context, const gnn_sequences_t *sequences, int64_t capacity)
 {
-    int64_t windows[GNN__ARCH_GRAPHS];
     GNN__NEED(state);
     GNN__NEED(pretrained);
     GNN__NEED(context);
     GNN__NEED(sequences);
+    *state = NULL;
+    GNN_TRY(check_unread(pretrained, sequences));
+    return gnn__pretrained_make_state(state, pretrained, context, sequences, capacity);
+}
+
+int gnn__pretrained_make_state(gnn_state_t **state, const gnn_pretrained_t *pretrained,
+                               gnn_context_t *context, const gnn_sequences_t *sequences,
+                               int64_t capacity)
+{
+    int64_t windows[GNN__ARCH_GRAPHS];
     const int64_t most = pretrained->max_length;
     *state = NULL;
     if (sequences->count < 1 || sequences->count > INT32_MAX)

@@ -307,6 +307,9 @@ static int check_set(const graphs_t *b)
         return gnn__error(GNN_EUNSUPPORTED,
                           "expected a data set whose graph is one part of edges (gnn_graph_to_edges)");
     GNN_TRY(gnn__check_flag(c->shuffle, "batches of graphs: shuffle"));
+    if (c->shuffle == GNN_OFF && c->seed != 0)
+        return gnn__error(GNN_EINVALID, "batches of graphs: .seed is of the shuffling, and .shuffle "
+                                        "is off");
     if (c->size < 0 || c->per_epoch < 0)
         return gnn__error(GNN_EINVALID, ".size = %lld and .per_epoch = %lld, expected at least 0",
                           (long long)c->size, (long long)c->per_epoch);

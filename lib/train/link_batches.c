@@ -260,8 +260,12 @@ static int open_sampling(gnn__link_source_t *b)
     if (!b->links)
         return gnn__error(GNN_EUNSUPPORTED, "classes of edges are learnt on the whole graph, "
                                             "not on samples");
+    const int64_t batch = b->config.sampling->batch;
+    if (batch < 0 || (batch > 0 && b->config.size > 0))
+        return gnn__error(GNN_EINVALID, "sampling: .batch = %lld, expected %s", (long long)batch,
+                          batch < 0 ? "at least 0" : "0 where batches of links have a .size");
     if (b->config.size == 0)
-        b->config.size = b->config.sampling->batch ? b->config.sampling->batch : SAMPLED;
+        b->config.size = batch > 0 ? batch : SAMPLED;
     return gnn__link_sampling_new(&b->sampling, b, b->config.sampling);
 }
 

@@ -1,12 +1,14 @@
 /* Batches of pairs on samples: the ends of a batch's pairs are the seeds of a sample of the
  * training graph, and the model scores pairs of positions in it. Hamilton et al. 2017. */
 #include <graphs/sample/sample.h>
+#include <lib/base/settings.h>
 #include <lib/model/part_rows.h>
 #include <lib/train/links.h>
 
 struct gnn__link_sampling {
     gnn_sampler_t *sampler;
     gnn_sample_t *sample;
+    gnn_real_t *weight;         /* (edges) of the training graph, for draws; NULL: uniform ones */
     const gnn_graph_t **graphs; /* by slot */
     int32_t *place;             /* (nodes) position among the seeds; -1: not a seed */
     int32_t *seeds;
@@ -45,11 +47,36 @@ static int open_values(gnn__link_sampling_t *s, const gnn__link_source_t *b)
     return gnn__new(&s->rows, s->n_values, sizeof *s->rows, "a model's inputs");
 }
 
+/* Weights are of the set's edges, like its arrays. */
+static int take_weight(gnn__link_sampling_t *s, const gnn__link_source_t *b,
+                       gnn_sampler_config_t *config)
+{
+    const int64_t m = gnn_graph_n_edges(b->graph);
+    if (!config->weight)
+        return GNN_OK;
+    GNN_TRY(gnn__new(&s->weight, m, sizeof *s->weight, "weights of edges"));
+    for (int64_t e = 0; e < m; e++)
+        s->weight[e] = config->weight[b->links->kept[e]];
+    config->weight = s->weight;
+    return GNN_OK;
+}
+
+/* Samples are drawn when a batch is requested. */
+static int check_unread(const gnn_sampling_t *how)
+{
+    GNN_TRY(gnn__check_flag(how->prefetch, "sampling: .prefetch"));
+    return how->prefetch == GNN_ON
+               ? gnn__error(GNN_EINVALID, "sampling: batches of links read no .prefetch")
+               : GNN_OK;
+}
+
 static int open_sampling(gnn__link_sampling_t *s, const gnn__link_source_t *b,
                          const gnn_sampling_t *how)
 {
     const int64_t n = b->set.nodes;
     gnn_sampler_config_t config = how->sampler;
+    GNN_TRY(check_unread(how));
+    GNN_TRY(take_weight(s, b, &config));
     GNN_TRY(gnn_sampler_new(&s->sampler, b->graph, &config));
     GNN_TRY(check_slots(b, s->sampler));
     GNN_TRY(gnn_sample_new(&s->sample, s->sampler));
@@ -83,6 +110,7 @@ void gnn__link_sampling_free(gnn__link_sampling_t *s)
     gnn_sample_free(s->sample);
     gnn_sampler_free(s->sampler);
     gnn__pair_list_free(&s->pairs);
+    gnn_free(s->weight);
     gnn_free(s->graphs);
     gnn_free(s->place);
     gnn_free(s->seeds);

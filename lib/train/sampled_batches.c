@@ -109,9 +109,10 @@ static void take_own_seeds(gnn__sampled_source_t *b)
 static int make_sampler(gnn__sampled_source_t *b)
 {
     gnn_sampler_config_t config = b->config.sampling->sampler;
-    if (config.batch == 0)
+    const bool walks = gnn__sampler_reads(config.method) & GNN__SAMPLES_WALKS;
+    if (walks && config.batch == 0)
         config.batch = b->batch;
-    if (!config.roots) {
+    if (walks && !config.roots && config.n_roots == 0) {
         config.roots = b->seeds[GNN_TRAIN];
         config.n_roots = b->n_seeds[GNN_TRAIN];
     }

@@ -104,6 +104,7 @@ static int find_inputs(typed_t *t)
 
 static int open_typed(typed_t *t)
 {
+    GNN_TRY(gnn__hetero_sampler_fits(t->typed.sampler, t->typed.hetero));
     GNN_TRY(find_place(t));
     t->batch = t->typed.batch ? t->typed.batch : BATCH;
     if (t->batch < 1 || t->batch > INT32_MAX)
@@ -184,12 +185,16 @@ static int take_nodes(typed_t *t, int64_t *count, int64_t *seed)
 
 static int take_graphs(typed_t *t, int part)
 {
-    for (int slot = 0; slot < gnn_model_graph_count(t->model); slot++) {
+    const int slots = gnn_model_graph_count(t->model);
+    if (gnn_hetero_sample_graph(t->sample, slots))
+        return gnn__error(GNN_EINVALID,
+                          "the model runs on %d graph slots, the typed sample has more", slots);
+    for (int slot = 0; slot < slots; slot++) {
         gnn_graph_t *graph = gnn_hetero_sample_graph(t->sample, slot);
         if (!graph)
             return gnn__error(GNN_EINVALID,
-                              "the model runs on %d graph slots, the typed sample has %d",
-                              gnn_model_graph_count(t->model), slot);
+                              "the model runs on %d graph slots, the typed sample has %d", slots,
+                              slot);
         GNN_TRY(gnn_model_prepare(t->model, slot, graph, part == GNN_TRAIN ? GNN_ON : GNN_OFF));
         t->graphs[slot] = graph;
     }

@@ -13,11 +13,19 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
     static const int64_t lengths[] = {2, 1}, ones[] = {1, 1};
     static const int32_t ids[] = {0, 1, 0};
     gnn_pretrained_batch_t *batch = NULL;
+    bool decodes = false;
     gnn_model_t *model = gnn_pretrained_model(p);
     const int64_t hidden = gnn_model_find(model, "hidden"),
                   width = hidden < 0 ? 0 : gnn_model_width(model, hidden);
-    const gnn_sequences_t s = {
+    gnn_sequences_t s = {
         .count = 2, .lengths = lengths, .ids = ids, .decoder_lengths = ones, .decoder_ids = ids};
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        if (strcmp(gnn_model_input_name(model, k), "decoder_ids") == 0)
+            decodes = true;
+    if (!decodes) {
+        s.decoder_lengths = NULL;
+        s.decoder_ids = NULL;
+    }
     if (gnn_pretrained_batch_new(&batch, p, &s) == GNN_OK && width > 0 && width < 1 << 20) {
         gnn_real_t *out = calloc((size_t)(3 * width), sizeof *out);
         const gnn_tensor_t y = gnn_tensor(out, 3, width);

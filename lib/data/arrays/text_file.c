@@ -69,6 +69,16 @@ static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used
     return GNN_OK;
 }
 
+/* The whole of a gzipped text counts as one entry. */
+static int check_ratio(const gnn__text_t *text, const gnn__file_t *file)
+{
+    const uint64_t most = text->limits.max_ratio;
+    return (uint64_t)text->size / most <= (uint64_t)file->size
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: more than %llu bytes per compressed byte (max_ratio)",
+                            file->name, (unsigned long long)most);
+}
+
 /* Unpacks all members of a gzip file in order. */
 static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *z,
                           unsigned char *packed)
@@ -85,6 +95,7 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
         int code = inflate(z, Z_NO_FLUSH);
         done += in - z->avail_in;
         text->size += out - z->avail_out;
+        GNN_TRY(check_ratio(text, file));
         if (memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
             /* not a text: reported later, no need to unpack the rest */
             return GNN_OK;
