@@ -391,6 +391,10 @@ static const struct {
      0},
     {"thousands.csv", "\"1,000\",\"2\"\n", "a node id of an edge list is expected, got \"1,000\"", 0},
     {"again.csv", "source,target\n0,1\nsource,target\n", "line 3, column 1: a node id", 0},
+    {"minus.txt",
+     "\xe2\x88\x92"
+     "1 0\n0 1\n",
+     "line 1, column 1: a node id of an edge list", 0},
     {"missing.csv", "NA,b\nb,c\n", "line 1, column 1: the name of a node is expected, got \"NA\"", 0},
     {"quote.csv", "\"a,b\nb,c\n", "line 1, column 1: the quote does not end in its line", 0},
     {"complex.mtx", "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 1 0\n",
@@ -416,6 +420,70 @@ START_TEST(other_texts_are_refused)
 }
 END_TEST
 
+/* ---- features and labels in texts ---- */
+
+static const struct {
+    const char *links, *text;
+    bool labels;
+    const char *words; /* of the refusal; NULL: read */
+} columns[] = {
+    {"0 1\n1 2\n", "1,2\r\n3,4\r\n5,6\r\n", false, NULL},
+    {"0 1\n1 2\n", "\xef\xbb\xbfid,f\r\n2,2\r\n1,4\r\n0,6\r\n", false, NULL},
+    {"0 1\n1 2\n", "# f g\n1 2\n3 4\n5 6\n", false, NULL},
+    {"0 1\n1 2\n", ",0,1\n0,1,2\n1,3,4\n2,5,6\n", false, NULL},
+    {"0 1\n1 2\n",
+     "gr\xc3\xb6\xc3\x9f"
+     "e,2020\n1,2\n3,4\n5,6\n",
+     false, NULL},
+    {"0 1\n1 2\n",
+     "\xe2\x88\x92"
+     "1,2\n3,4\n5,6\n7,8\n",
+     false, "line 1, column 1: a number is expected"},
+    {"0 1\n1 2\n", "$1,2\n3,4\n5,6\n7,8\n", false,
+     "line 1, column 1: a number is expected, got \"$1\""},
+    {"0 1\n1 2\n", "2,(3)\n3,4\n5,6\n7,8\n", false,
+     "line 1, column 2: a number is expected, got \"(3)\""},
+    {"0 1\n1 2\n", "\xef\xbc\x91,2\n3,4\n5,6\n7,8\n", false, "line 1, column 1: a number is expected"},
+    {"0 1\n1 2\n", "1;2,5\n3;4,5\n5;6,5\n", false,
+     "line 1, column 2: a number is expected, got \"2,5\""},
+    {"0 1\n1 2\n", "1,2,\n3,4,\n5,6,\n", false, "line 1, column 3: a number is expected, got nothing"},
+    {"0 1\n1 2\n", "True,2\nFalse,4\nTrue,6\n", false,
+     "line 2, column 1: a number is expected, got \"False\""},
+    {"0 1\n1 2\n", "id,f\n1,1\n2,3\n3,5\n", false, "line 3 after the column names is of node 3"},
+    {"0 1\n1 2\n", "[[1,2],[3,4]]\n", false, "got "},
+    {"0 1\n1 2\n", "cat\ndog\ncat\n", true, NULL},
+    {"0 1\n1 2\n", "label\n0\n1\n0\n", true, NULL},
+    {"0 1\n1 2\n", "2020-01-01\n2020-01-02\n2020-01-01\n", true, NULL},
+    {"0 1\n1 2\n",
+     "\xe2\x88\x92"
+     "1\n0\n1\n0\n",
+     true, "line 1, column 1: a class is expected, an integer as in other lines"},
+    {"0 1\n1 2\n", "0\n1,0\n0\n", true, "line 2"},
+    {"0 1\n1 2\n", "0\n5%\n0\n", true,
+     "line 2, column 1: a class is expected, an integer as in other lines, got \"5%\""},
+    {"0 1\n1 2\n", "id,label,split\n0,0,train\n1,1,val\n2,0,test\n", true,
+     "one class per line is expected, got \"split\" too"},
+    {"a b\nb c\n", "a,0\nc,1\nd,0\n", true, NULL},
+    {"a b\nb c\n", "id,label\n2,0\n1,1\n0,0\n", true,
+     "line 2, column 1: the name of a node is expected, as the edges name it (a); no line has one, this one has \"2\""},
+    {"a b\nb c\n", "node,f\nx,1\ny,2\nz,3\n", false, "the name of a node is expected"},
+};
+
+START_TEST(columns_of_texts)
+{
+    gnn_data_t *data = opened(write_text("links.txt", columns[_i].links));
+    char path[600];
+    snprintf(path, sizeof path, "%s", write_text("columns.csv", columns[_i].text));
+    const int rc =
+        gnn_data_add_csv(data, columns[_i].labels ? NULL : path, columns[_i].labels ? path : NULL);
+    if (columns[_i].words)
+        ck_fails(rc, GNN_EFORMAT, columns[_i].words);
+    else
+        ck_ok(rc);
+    gnn_data_free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("odd_sets");
@@ -426,6 +494,7 @@ int main(void)
     tcase_add_test(c, what_has_no_effect_is_left_out_or_described);
     tcase_add_loop_test(c, texts_are_read_as_they_are_meant, 0, (int)COUNT(read_texts));
     tcase_add_loop_test(c, other_texts_are_refused, 0, (int)COUNT(refused_texts));
+    tcase_add_loop_test(c, columns_of_texts, 0, (int)COUNT(columns));
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

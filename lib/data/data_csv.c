@@ -202,7 +202,8 @@ static bool has_header(const gnn__text_t *text, const lines_t *lines, const coun
     static const char *const names[] = {"label",  "labels",  "class",    "classes",
                                         "target", "targets", "category", NULL};
     const gnn__text_field_t *first = &lines->fields[0];
-    if (text->headed || text->headless || gnn__field_kind(first) != GNN__WORD)
+    if (text->headed || text->headless || gnn__field_kind(first) != GNN__WORD ||
+        !gnn__field_lettered(first))
         return text->headed;
     return all_numbers(lines->fields + 1, lines->count - 1) ||
            (grows(c) ? gnn__field_is_one_of(first, names) && is_alone(lines)
@@ -235,6 +236,24 @@ static int refuse_missing(const gnn__text_t *text, const gnn__text_field_t *fiel
     return GNN_OK;
 }
 
+/* Integers next to words without a letter: values in another notation, not names of classes. */
+static int refuse_notation(const gnn__text_t *text, const gnn__text_field_t *fields, int64_t count)
+{
+    const gnn__text_field_t *other = NULL;
+    bool integers = false;
+    for (int64_t k = 0; k < count; k++) {
+        integers = integers || gnn__field_kind(&fields[k]) == GNN__INTEGER;
+        if (!other && !fields[k].quoted && gnn__field_kind(&fields[k]) == GNN__WORD &&
+            !gnn__field_lettered(&fields[k]))
+            other = &fields[k];
+    }
+    return !integers || !other
+               ? GNN_OK
+               : gnn__text_error(text, other, GNN_EFORMAT,
+                                 "a class is expected, an integer as in other lines, got %s",
+                                 gnn__field_shown(other));
+}
+
 /* Lines that all differ do not name classes: they are ids, or columns with another delimiter. */
 static int refuse_own_classes(const gnn_data_t *made, const gnn__text_t *text,
                               const gnn__text_field_t *fields)
@@ -258,6 +277,7 @@ static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *
         return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
                           (long long)count, INT32_MAX);
     made->n = count;
+    GNN_TRY(refuse_notation(text, fields, count));
     if (!skip)
         GNN_TRY(refuse_unclear(text, lines, c));
     GNN_TRY(refuse_missing(text, fields, count));

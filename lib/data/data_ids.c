@@ -160,7 +160,7 @@ static int list_fields(gnn__text_field_t *fields, int64_t *count, gnn__text_t *t
 static int check_nodes(const gnn__ids_t *ids, const gnn__text_t *text, const gnn__text_field_t *fields)
 {
     char *const *names = ids->more ? ids->more : ids->names;
-    int64_t *line;
+    int64_t *line, known = 0;
     int rc;
     GNN_TRY(gnn__new(&line, ids->n_names, sizeof *line, "ids of nodes"));
     for (int64_t k = 0; k < ids->count; k++) {
@@ -173,7 +173,13 @@ static int check_nodes(const gnn__ids_t *ids, const gnn__text_t *text, const gnn
                                       "node %.80s is there already, in line %lld",
                                       names[ids->node[k]], (long long)line[ids->node[k]]));
         line[ids->node[k]] = fields[k].line;
+        known += ids->node[k] < ids->known;
     }
+    if (known == 0 && ids->count > 0)
+        GNN_CHECK(gnn__text_error(text, &fields[0], GNN_EFORMAT,
+                                  "the name of a node is expected, as the edges name it (%.40s); no "
+                                  "line has one, this one has %s",
+                                  names[0], gnn__field_shown(&fields[0])));
     rc = GNN_OK;
 done:
     gnn_free(line);

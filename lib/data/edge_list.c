@@ -113,12 +113,13 @@ static int pass_header(columns_t *c, gnn__text_t *text)
     return GNN_OK;
 }
 
-/* Does a field name a node by a word? Next to an integer only one that does not begin with a digit
- * or sign. */
+/* Does a field name a node by a word? Next to an integer only one with a letter that does not begin
+ * with a digit or sign. */
 static bool is_word(const gnn__text_field_t *field, const gnn__text_field_t *other)
 {
     return gnn__field_kind(field) == GNN__WORD &&
-           (gnn__field_kind(other) == GNN__WORD || !strchr("0123456789+-.", field->at[0]));
+           (gnn__field_kind(other) == GNN__WORD ||
+            (!strchr("0123456789+-.", field->at[0]) && gnn__field_lettered(field)));
 }
 
 /* Are the nodes of the current line words, with its fields between these characters? */

@@ -76,6 +76,9 @@ bool gnn__field_is(const gnn__text_field_t *field, const char *word);
 bool gnn__field_is_one_of(const gnn__text_field_t *field, const char *const *words);
 /* Is it a word that stands for a missing value, as "NA"? */
 bool gnn__field_missing(const gnn__text_field_t *field);
+/* Does it have a letter of any script? A word without one is a value in another notation: "$5",
+ * "5%", "2020-01-31", a minus sign of typography. */
+bool gnn__field_lettered(const gnn__text_field_t *field);
 /* GNN_EFORMAT, with `what` as expected: not an integer, or out of range. */
 int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                       int64_t *out);

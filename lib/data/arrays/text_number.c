@@ -107,12 +107,34 @@ bool gnn__field_missing(const gnn__text_field_t *field)
     return gnn__field_is_one_of(field, words);
 }
 
-/* Is the first line one of column names: does it hold a word, other than those for missing values?
- * *names: their count. A line whose fields all begin like numerals is one of damaged values. */
+/* Signs and digits outside ASCII: Latin-1's, those of typography, and wide ones. */
+static bool is_sign(const unsigned char *c, int64_t length)
+{
+    return (length == 2 && c[0] == 0xc2) ||
+           (length == 3 && c[0] == 0xe2 && c[1] >= 0x80 && c[1] < 0xb0) ||
+           (length == 3 && c[0] == 0xef && c[1] == 0xbc && c[2] < 0xa1);
+}
+
+bool gnn__field_lettered(const gnn__text_field_t *field)
+{
+    const unsigned char *c = (const unsigned char *)field->at;
+    for (int64_t k = 0; k < field->length;) {
+        const int64_t length = gnn__max(gnn__utf8_length(c + k, field->length - k), 1);
+        const bool letter = (c[k] >= 'a' && c[k] <= 'z') || (c[k] >= 'A' && c[k] <= 'Z');
+        if (letter || (c[k] >= 0x80 && !is_sign(c + k, length)))
+            return true;
+        k += length;
+    }
+    return false;
+}
+
+/* Is the first line one of column names: does it hold a word, other than for missing values?
+ * *names: their count. A line whose fields all begin like numerals, or without a letter, is one of
+ * damaged values. */
 static int look_for_names(gnn__text_t *text, bool *header, int64_t *names)
 {
     gnn__text_field_t field, word = {0};
-    bool numeric = true;
+    bool numeric = true, lettered = false;
     *header = text->headed;
     for (*names = 0;;) {
         GNN_TRY(gnn__text_field(text, &field));
@@ -123,9 +145,10 @@ static int look_for_names(gnn__text_t *text, bool *header, int64_t *names)
         if (gnn__field_kind(&field) != GNN__WORD || gnn__field_missing(&field))
             continue;
         word = word.at ? word : field;
+        lettered = lettered || gnn__field_lettered(&field) || field.at[0] == '#';
         *header = true;
     }
-    return text->headed || !*header || !numeric
+    return text->headed || !*header || (!numeric && lettered)
                ? GNN_OK
                : gnn__text_error(text, &word, GNN_EFORMAT,
                                  "a number is expected, got %s (of column names, one begins with a "
