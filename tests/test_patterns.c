@@ -46,29 +46,40 @@ static void add_text(texts_t *texts, const char *json)
     json_decref(root);
 }
 
-static unsigned hash_of(const gnn_tokenizer_t *t, const char *text, int64_t n)
+/* Continues a hash of the offsets of tokens. */
+static uint64_t hash_after(const gnn_tokenizer_t *t, const char *text, int64_t n, uint64_t value)
 {
     gnn_tokens_t *tokens =
         encode_bytes(t, text, n, (gnn_encoding_t){.special = GNN_OFF, .places = GNN_ON});
-    uint64_t value = 0;
     for (int64_t k = 0; k < tokens->rows; k++) {
         value = (value * 31 + (uint64_t)tokens->begin[k] + 1) % 65521;
         value = (value * 31 + (uint64_t)tokens->end[k] + 1) % 65521;
     }
     gnn_tokens_free(tokens);
-    return (unsigned)value;
+    return value;
 }
 
-/* Texts that a family cuts elsewhere. Every word is the unknown token. */
-static int count_wrong(const char *name, const char *steps, const char *hashes, const texts_t *texts)
+static unsigned hash_of(const gnn_tokenizer_t *t, const char *text, int64_t n)
+{
+    return (unsigned)hash_after(t, text, n, 0);
+}
+
+/* A file with this pre-tokenizer. Every word is the unknown token. */
+static const char *with_steps(const char *steps)
 {
     static char json[1 << 14];
-    int wrong = 0;
     snprintf(json, sizeof json,
              "{\"pre_tokenizer\": %s, \"model\": {\"type\": \"WordLevel\", \"unk_token\": \"a\", "
              "\"vocab\": {\"a\": 0}}}",
              steps);
-    gnn_tokenizer_t *t = open_text("patterns.json", json);
+    return json;
+}
+
+/* Texts that a family cuts elsewhere. */
+static int count_wrong(const char *name, const char *steps, const char *hashes, const texts_t *texts)
+{
+    int wrong = 0;
+    gnn_tokenizer_t *t = open_text("patterns.json", with_steps(steps));
     ck_assert_uint_eq(strlen(hashes), (size_t)(HEX * texts->n));
     for (int64_t k = 0; k < texts->n; k++) {
         char digits[HEX + 1] = "";
@@ -110,6 +121,50 @@ START_TEST(published_pre_tokenizers_match_the_package)
 }
 END_TEST
 
+/* Forms of patterns on all texts: P has a hash of all offsets, R is refused. */
+static bool is_as_expected(char *line, const texts_t *texts)
+{
+    char *steps = strchr(line, '\t') + 1, *hash = strchr(steps, '\t');
+    if (*line == 'R') {
+        gnn_tokenizer_t *t = NULL;
+        const char *json = with_steps(steps);
+        const int rc = gnn_tokenizer_open(&t, write_file("patterns.json", json, strlen(json)));
+        const bool names = rc == GNN_EUNSUPPORTED && strstr(gnn_error_message(), "pattern");
+        gnn_tokenizer_free(t);
+        return names;
+    }
+    *hash = '\0';
+    gnn_tokenizer_t *t = open_text("patterns.json", with_steps(steps));
+    uint64_t value = 0;
+    for (int64_t k = 0; k < texts->n; k++)
+        value = hash_after(t, texts->at[k], texts->bytes[k], value);
+    gnn_tokenizer_free(t);
+    return value == strtoul(hash + 1, NULL, 16);
+}
+
+START_TEST(forms_of_patterns_mean_what_they_mean_to_oniguruma)
+{
+    static texts_t texts;
+    FILE *file = open_golden();
+    int forms = 0, wrong = 0;
+    char *line;
+    for (; (line = next_line(file)) != NULL; free(line)) {
+        if (*line == 'T' || *line == 'X')
+            add_text(&texts, line + 2);
+        if (*line != 'P' && *line != 'R')
+            continue;
+        forms++;
+        if (!is_as_expected(line, &texts) && ++wrong)
+            printf("%s: %s\n", line, gnn_error_message());
+    }
+    fclose(file);
+    for (int64_t k = 0; k < texts.n; k++)
+        free(texts.at[k]);
+    ck_assert_int_ge(forms, 110);
+    ck_assert_int_eq(wrong, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("patterns");
@@ -117,6 +172,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, published_pre_tokenizers_match_the_package);
+    tcase_add_test(c, forms_of_patterns_mean_what_they_mean_to_oniguruma);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

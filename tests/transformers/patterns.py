@@ -1,9 +1,10 @@
-"""Pre-tokenizers of published families, and how the package tokenizers splits hard texts by them.
+"""Pre-tokenizers of published families, and forms of patterns: how the package tokenizers splits hard texts by them.
 
     python tests/transformers/patterns.py tests/golden/patterns.tsv          tokenizers 0.23
 
 Each family is a fact: the "pre_tokenizer" of the tokenizer.json that the named model is published with (its byte level's letters are left out, so
-that parts of texts are compared). The file has the families, the texts, and for each pair the number of parts and a hash of their lengths.
+that parts of texts are compared). The file has the families, the texts, and for each pair the number of parts and a hash of their lengths; then forms
+of patterns with one hash of all texts, and forms whose meaning PCRE2 has not, which the library refuses.
 """
 import hashlib
 import json
@@ -83,6 +84,18 @@ FAMILIES = {
     "moonshotai/Kimi-K2-Instruct": split(r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+" + I + r"?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*" + I + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
 }
 
+POSIX = "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()
+FORMS = [f"[[:{name}:]]" for name in POSIX] + [f"[[:^{name}:]]" for name in ("alpha", "cntrl", "digit", "lower", "space", "upper")] + [
+    rf"\p{{{name}}}" for name in POSIX + ["Alpha", "Punct", "Letter", "Mark", "Number", "Punctuation", "Symbol", "Separator", "Lowercase_Letter", "^word", "han", "GREEK"]] + [
+    r"[\p{word}-]", r"[\p{Punct}$]", r"[^[:punct:]]", r"[[:punct:][:space:]]+", r"\h+", r"\H", r"[\h]", r"\v", r"[\v]", r"\O", r"[\b]", r"\u00e9", r"[\u4e00-\u9fff]+", r"\x{e9}", r"\é",
+    r"a{,2}", r"a{2}?", r"a{2}+", r"a{1,2}?", r"a{1,2}+", r"a{,2}?", r"a{,}", r"a{x}", r"(?m:.)+", r"(?m).+", r"(?-m:.)+", r"(?i)ab|c", r"a(?i)b|c", r"(a(?i)b|c)+", r"(?i:a(?-i)b|c)",
+    r"(?x) a b # (c\n", r"(?i)[a-z]+", r"(?i:[\p{L}])", r"(?i:[^\p{L}])", r"(?i)k", r"(?i:s+s)", r"(?#(()a", r"(?<ab>a)\k<ab>", r"(?<=\s)[\s-]", r"[a-c&&[^b]]"]
+REFUSED = ["[[:^punct:]]", "[[:nosuch:]]", r"[\W]", r"\B", r"\K", r"\Qa\E", r"\pL", r"\C", r"\cA", r"[\x80-\xff]", "(?i)ss", "(?i:ß)", "(?i:[ß])", "(?i:[à-ﬀ])", "(?i)fi", r"(?i:[\p{Lu}])", "(?i:[[:upper:]])",
+           "[[a]-z]", "[a-[b]]", "(?W:a)", "(?U)a+", "(?|a|b)", "(?R)", "(*FAIL)", "(?~ab)", "[a&&b]"]
+MORE = ["aaa bb\ncab{,3}a{2}a{x} aaaaaa", "Stra\u00dfe STRASSE fluss\ufb03 \ufb01n fi ff \u1e9e ss st \ufb06 k\u212a s\u017f", "abc ABC aBc cC ab AB Ab aa.bb", "\n\na\r\nb\x0bc\x0cd\x85e\u2028",
+        "a-b_c \u3000-x y-z \u4000\u3500 ~}w", "\u00e9\u00ff\u0100\u00b2\u00bd A\u0301 a\u0308 \u0345\u03b9 \u03b1\u03b9 \u1fb3", "deadBEEF 0xff gh", "\u1f88 \u0587 \u0130i\u0307 \u0149 \u02bcn", "$+<=>^`|~ \u00a2\u00a7\u00b1 .,;!",
+        "x\u200dy \u180e z\u00ad \ue000 \u2160\u24d0\u00aa", "aab aabb abab bb ba\n"]
+
 
 def texts():
     base = ["don't I'll WE'RE you've he'd 'S 'ſ", "a1b22c333d4444 12345678901234567890 ١٢٣ Ⅳ½²", "  two   blanks\t\ttabs \n\n\r\nlines \r end ", "你好，世界！日本語 カタカナ ひらがな 한국어 조선말",
@@ -120,8 +133,18 @@ def main():
                     value = (value * 31 + x + 1) % 65521
             hashes.append(f"{value:04x}")
         lines.append("F\t" + name + "\t" + json.dumps(root["pre_tokenizer"], ensure_ascii=False) + "\t" + "".join(hashes))
+    lines += ["X\t" + json.dumps(text) for text in MORE]
+    for pattern in FORMS:
+        t = Tokenizer.from_str(json.dumps({**root, "pre_tokenizer": split(pattern)[0]}))
+        value = 0
+        for text in all_texts + MORE:
+            for _, ends in t.pre_tokenizer.pre_tokenize_str(text):
+                for x in ends:
+                    value = (value * 31 + len(text[:x].encode()) + 1) % 65521
+        lines.append("P\t" + json.dumps(split(pattern)[0], ensure_ascii=False) + f"\t{value:04x}")
+    lines += ["R\t" + json.dumps(split(pattern)[0], ensure_ascii=False) for pattern in REFUSED]
     open(sys.argv[1], "w", encoding="utf-8").write("\n".join(lines) + "\n")
-    print(len(FAMILIES), "families,", len(all_texts), "texts")
+    print(len(FAMILIES), "families,", len(all_texts), "texts,", len(FORMS), "forms,", len(REFUSED), "refused")
 
 
 if __name__ == "__main__":
