@@ -1,6 +1,6 @@
 """PyG's examples trained as they are, and with one line more: model = libgnn.torch.compile(model).
 
-    python training.py [--only gcn,gat] [--seeds 5] [--threads 2]
+    python training.py [--only gcn,gat] [--seeds 5] [--first 0] [--threads 2]
 
 Cora with the settings of PyG's examples and benchmarks: gcn.py and gat.py, benchmark/citation/appnp.py and sgc.py, and SAGE (2 layers of 64) as gcn.py;
 MUTAG in batches of 128: mutag_gin.py, and GPS (3 layers of 32, GINConv and attention) as that. For each seed both are trained in turn from the same
@@ -10,7 +10,7 @@ standard deviations over seeds, and seconds of a training with its evaluations.
 import os
 from common import DATA, load, options
 
-o = options(only="", seeds=5, epochs=0)
+o = options(only="", seeds=5, first=0, epochs=0)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import copy
 import statistics
@@ -155,7 +155,7 @@ def train_graphs(model, graphs, lr, epochs, seed):
 def compare(name):
     accuracy, seconds = {"pyg": [], "libgnn": []}, {"pyg": [], "libgnn": []}
     data = cora() if name in NODES else mutag()
-    for seed in range(o.seeds):
+    for seed in range(o.first, o.first + o.seeds):
         torch.manual_seed(seed)
         own = NODES[name][0](data.x.shape[1], int(data.y.max()) + 1) if name in NODES else GRAPHS[name][0](7, 2)
         for way in ("pyg", "libgnn") if seed % 2 else ("libgnn", "pyg"):

@@ -478,6 +478,7 @@ class Model(Handle):
         Returns
         -------
         float
+            nan where no node of the part has a label.
 
         Examples
         --------

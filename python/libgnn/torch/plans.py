@@ -19,7 +19,7 @@ from .places import FLOATS, Loaded, Place, memory, statistics, traced
 from .pyg_symbols import Unread, Untraceable
 from .pyg_trace import flat
 from .runs import Slots, Tape, infer, recorded
-from .watched import Watch, inner
+from .watched import Watch, inner, memcmp
 
 Named, ModelInputs = struct("gnn_named_t"), struct("gnn_model_inputs_t")
 NODES = ("rows", "column", "cube", "ids", "id_rows")
@@ -28,8 +28,6 @@ INTEGERS, IDS = (torch.int64, torch.int32), (torch.int64, torch.int32, torch.int
 KEPT_GRAPHS = 8
 GRADIENT_TOLERANCE = 1e-3
 SHAPE = operator.attrgetter("shape")
-memcmp = ctypes.CDLL(None).memcmp
-memcmp.argtypes, memcmp.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_int
 
 
 # ---- what forward() returns ----
