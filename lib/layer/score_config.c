@@ -37,6 +37,12 @@ void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
 
 /* ---- the op's settings ---- */
 
+/* A setting of a resolved config, in which 0 is 0, for a struct in which 0 is the default. */
+static gnn_real_t meant(gnn_real_t value)
+{
+    return value != 0 ? value : GNN_ZERO;
+}
+
 gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
                                      const gnn__hop_extras_t *extras)
 {
@@ -57,8 +63,8 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
                                             .value_heads = c->value_heads,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
-                                            .scale = c->scale,
-                                            .slope = c->slope,
+                                            .scale = meant(c->scale),
+                                            .slope = meant(c->slope),
                                             .softcap = c->softcap};
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     memcpy(how.message_options, c->message_options, sizeof how.message_options);

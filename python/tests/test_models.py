@@ -53,6 +53,22 @@ def test_wrong_features(x, kind):
         libgnn.GCN(6, 3)(GRAPH, x)
 
 
+@pytest.mark.parametrize("preset", libgnn.presets())
+def test_zero_is_no_default(preset):
+    """A real setting of 0 is what a setting next to 0 is, and not its default."""
+    def output(**setting):
+        layer = getattr(libgnn, preset)(6, 6, **setting)
+        layer.load_parameters({name: np.resize(np.linspace(-1, 1, 101), a.shape) for name, a in layer.parameters().items()})
+        return layer(GRAPH, X)
+    for name, (kind, _, _) in libgnn.fields().items():
+        if kind == "real" and name != "softcap":  # of which 0 is none
+            try:
+                want = output(**{name: 1e-20})
+            except (libgnn.Error, ValueError):  # out of range, or nothing reads it
+                continue
+            assert np.allclose(output(**{name: 0.0}), want, atol=1e-5, equal_nan=True), name
+
+
 def test_unknown_arguments_are_named():
     with pytest.raises(TypeError, match="haeds"):
         libgnn.GAT(6, 3, haeds=2)
