@@ -79,6 +79,8 @@ contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *graph, con
 /* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and
  * `edge_inputs` is set. */
 void contract_draw_switches(contract_case_t *c, bool edge_inputs);
+/* Receivers are the senders, in the same segments. */
+bool contract_one_side(const gnn_graph_t *g);
 
 /* One case with its inputs and results. */
 typedef struct contract_run {
@@ -142,6 +144,7 @@ TCase *contract_named_tests(
 TCase *contract_kernel_tests(void);
 TCase *contract_prior_tests(void);      /* score priors by distance, way by way */
 TCase *contract_map_tests(void);        /* maps of rows, each against its formula */
+TCase *contract_own_tests(void);        /* entries of a program */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 
 #endif

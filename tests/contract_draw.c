@@ -74,8 +74,7 @@ static void draw_message(contract_case_t *c, draw_t *d)
     c->message_options[3] = (double)draw_below(d, 2);
 }
 
-/* Receivers are the senders, in the same segments. */
-static bool one_side(const gnn_graph_t *g)
+bool contract_one_side(const gnn_graph_t *g)
 {
     bool same = gnn_graph_n_dst(g) == gnn_graph_n_src(g);
     for (int64_t s = 0; same && s < gnn_graph_n_segments(g); s++)
@@ -91,7 +90,7 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
         if (draw_once_in(d, 2)) {
             const gnn_prior_use_t use = draw_prior(d);
             if ((!(use.row->flags & GNN_PRIOR_READS_KEY) || gnn__scores_keys(c->score)) &&
-                (!(use.row->flags & GNN_PRIOR_RUNNING) || one_side(c->graph)))
+                (!(use.row->flags & GNN_PRIOR_RUNNING) || contract_one_side(c->graph)))
                 c->priors[p] = use;
         }
     for (int p = 0; p < GNN_PRIORS; p++)

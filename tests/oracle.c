@@ -28,6 +28,14 @@ static int find(const char *name, const char *const *names, int n)
     return -1;
 }
 
+bool oracle_knows_map(const char *name)
+{
+    bool known = false;
+    for (size_t k = 0; k < sizeof map_names / sizeof *map_names; k++)
+        known |= strcmp(map_names[k], name) == 0;
+    return known;
+}
+
 static void *array(int64_t n, size_t element)
 {
     return calloc((size_t)(n > 0 ? n : 1), element);

@@ -168,6 +168,7 @@ int main(void)
     suite_add_tcase(suite, contract_kernel_tests());
     suite_add_tcase(suite, contract_prior_tests());
     suite_add_tcase(suite, contract_map_tests());
+    suite_add_tcase(suite, contract_own_tests());
     suite_add_tcase(suite, product);
     return test_main(suite);
 }

@@ -1,6 +1,8 @@
 /* Rows of the program's own in a layer: what they declare, the layer learns. */
 #include "layer_run.h"
 
+#include <unistd.h>
+
 enum { N = 9, IN = 4, OUT = 6 };
 
 static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
@@ -376,6 +378,222 @@ START_TEST(another_state_with_scores_is_refused)
 }
 END_TEST
 
+/* ---- entries of every table ---- */
+
+/* One entry per table, of the program's own. */
+typedef struct {
+    gnn_message_t message;
+    gnn_aggregator_t aggregator;
+    gnn_score_t score;
+    gnn_map_t map;
+    gnn_prior_t priors[GNN_PRIORS]; /* by pairs, by strips, by keys */
+    gnn_weigher_t weigher;
+} own_t;
+
+static own_t own_entries(void)
+{
+    own_t own = {.message = gnn_message_linear,
+                 .aggregator = gnn_aggregator_attention,
+                 .score = distance,
+                 .map = gnn_map_l2,
+                 .priors = {gnn_prior_sender_keys, gnn_prior_slope, gnn_prior_keys},
+                 .weigher = gnn_weigher_softmax_sink};
+    own.message.name = "my_message";
+    own.aggregator.name = "my_aggregator";
+    own.score.name = "my_score";
+    own.map.name = "my_map";
+    own.priors[0].name = "my_pairs";
+    own.priors[1].name = "my_strips";
+    own.priors[2].name = "my_keys";
+    own.weigher.name = "my_weigher";
+    return own;
+}
+
+static gnn_layer_config_t own_config(const own_t *own)
+{
+    return (gnn_layer_config_t){
+        .in = IN,
+        .out = OUT,
+        .heads = 2,
+        .message = &own->message,
+        .aggregator = &own->aggregator,
+        .score = &own->score,
+        .map = &own->map,
+        .priors = {{.prior = &own->priors[0]}, {.prior = &own->priors[1]}, {.prior = &own->priors[2]}},
+        .weigher = &own->weigher};
+}
+
+static const char no_option_list[] = "my_map: .n_options is 1 and .options NULL";
+
+static void break_prior(own_t *own, int which, const char **words)
+{
+    gnn_prior_t *pairs = &own->priors[0], *strips = &own->priors[1], *keys = &own->priors[2];
+    switch (which) {
+    case 0: *words = "prior without a name", pairs->name = NULL; break;
+    case 1: *words = "prior my_pairs has no function .declare", pairs->declare = NULL; break;
+    case 2:
+        *words = "prior my_pairs has no function .score", pairs->score = NULL,
+        pairs->score_grad = NULL;
+        break;
+    case 3: *words = "prior my_pairs: expected either .score and", pairs->score_grad = NULL; break;
+    case 4:
+        *words = "prior my_strips: expected either .score and", strips->strip_grad = NULL;
+        break;
+    case 5:
+        *words = "prior my_strips: expected either .score and", strips->score = pairs->score,
+        strips->score_grad = pairs->score_grad;
+        break;
+    case 6:
+        *words = "prior my_strips: .strip needs the flags 0x2, .flags is 0x0", strips->flags = 0;
+        break;
+    case 7:
+        *words = "prior my_keys: .key_row needs the flags 0x3, .flags is 0x2",
+        keys->flags = GNN_PRIOR_READS_DISTANCE;
+        break;
+    case 8:
+        *words = "prior my_strips: .strip reads values that all pairs share",
+        strips->numbers = GNN_PRIOR_PER_SENDER;
+        break;
+    case 9:
+        *words = "prior my_keys: .flags is 0x83, expected bits of 0xf", keys->flags |= 128;
+        break;
+    case 10:
+        *words = "prior my_pairs: .numbers is 9", pairs->numbers = (gnn_prior_numbers_t)9;
+        break;
+    default: *words = "prior my_pairs: a row declares 9 pieces", pairs->declare = too_many; break;
+    }
+}
+enum { PRIOR_FAULTS = 12 };
+
+static void break_other(own_t *own, int which, const char **words)
+{
+    gnn_map_t *map = &own->map;
+    gnn_weigher_t *weigher = &own->weigher;
+    switch (which) {
+    case 0: *words = "map without a name", map->name = ""; break;
+    case 1: *words = "map my_map has no function .apply", map->apply = NULL; break;
+    case 2: *words = "map my_map has no function .apply_grad", map->apply_grad = NULL; break;
+    case 3:
+        *words = "map my_map has no function .prepare", map->numbers = gnn_map_rope.numbers,
+        map->prepare = NULL;
+        break;
+    case 4: *words = no_option_list, map->n_options = 1, map->options = NULL; break;
+    case 5: *words = "weigher without a name", weigher->name = NULL; break;
+    case 6: *words = "weigher my_weigher has no function .weight", weigher->weight = NULL; break;
+    case 7:
+        *words = "weigher my_weigher has no function .weight_grad", weigher->weight_grad = NULL;
+        break;
+    case 8:
+        *words = "weigher my_weigher has no function .settle_grad", weigher->settle_grad = NULL;
+        break;
+    case 9:
+        *words = "weigher my_weigher: .state is 17, expected 0 to 16", weigher->state = 17;
+        break;
+    case 10: *words = "weigher my_weigher: .flags is 0x2", weigher->flags = 2; break;
+    case 11:
+        *words = "weigher my_weigher: a row declares 9 pieces", weigher->declare = too_many;
+        break;
+    case 12:
+        *words = "message my_message: .src_parts, .dst_parts and .edge_parts are 1, -1 and 0",
+        own->message.dst_parts = -1;
+        break;
+    case 13: *words = "message my_message: .flags is 0x4", own->message.flags = 4; break;
+    case 14: *words = "score my_score: .flags is 0x8", own->score.flags = 8; break;
+    default:
+        *words = "aggregator my_aggregator: .flags is 0x41", own->aggregator.flags |= 64;
+        break;
+    }
+}
+enum { OTHER_FAULTS = 16 };
+
+/* An entry that lacks something, or that two strategies would read differently, is refused by name,
+ * by layers and by the op. */
+START_TEST(incomplete_entries_of_every_table_are_refused)
+{
+    own_t own = own_entries();
+    const char *words = NULL;
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    ck_ok(gnn_context_new(&context, NULL));
+    gnn_layer_config_t config = own_config(&own);
+    ck_ok(gnn_layer_new(&layer, context, &config));
+    gnn_layer_free(layer);
+    if (_i < PRIOR_FAULTS)
+        break_prior(&own, _i, &words);
+    else
+        break_other(&own, _i - PRIOR_FAULTS, &words);
+    ck_fails(gnn_layer_new(&layer, context, &config), GNN_EINVALID, words);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* The model's output on a graph. */
+static gnn_real_t *output_of(const gnn_model_t *model, gnn_context_t *context, const gnn_graph_t *g,
+                             const gnn_tensor_t *x)
+{
+    gnn_real_t *out = malloc(sizeof *out * N * 2 * OUT);
+    const gnn_tensor_t y = gnn_tensor(out, N, 2 * OUT);
+    ck_ok(gnn_model_predict(model, context, g, x, NULL, &y));
+    return out;
+}
+
+static gnn_rows_t rows_of(const own_t *own, gnn_row_t list[8])
+{
+    const gnn_row_t all[8] = {{"message", &own->message}, {"aggregator", &own->aggregator},
+                              {"score", &own->score},     {"map", &own->map},
+                              {"prior", &own->priors[0]}, {"prior", &own->priors[1]},
+                              {"prior", &own->priors[2]}, {"weigher", &own->weigher}};
+    memcpy(list, all, sizeof all);
+    return (gnn_rows_t){8, list};
+}
+
+/* A file names them all: it loads with the program's list and by no other, and a copy under the
+ * name of an entry of the library is not written. */
+START_TEST(entries_of_every_table_are_saved_by_name)
+{
+    const int64_t n = N;
+    char path[64];
+    own_t own = own_entries();
+    gnn_row_t list[8];
+    gnn_rows_t rows = rows_of(&own, list);
+    gnn_context_t *context;
+    gnn_graph_t *graph;
+    gnn_model_t *model, *loaded = NULL;
+    gnn_real_t *features = test_reals(N * IN, 3);
+    const gnn_tensor_t x = gnn_tensor(features, N, IN);
+    const gnn_layer_config_t config = own_config(&own);
+    snprintf(path, sizeof path, "/tmp/gnn-own-entries-%d.safetensors", (int)getpid());
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 4}));
+    ck_ok(gnn_graph_causal(&graph, 1, &n));
+    ck_ok(gnn_model_new(&model, context, 1, &config));
+    ck_ok(gnn_model_save(model, path));
+    ck_ok(gnn_model_load_with(&loaded, context, path, &rows));
+    gnn_real_t *before = output_of(model, context, graph, &x),
+               *after = output_of(loaded, context, graph, &x);
+    ck_assert_mem_eq(before, after, sizeof *before * N * 2 * OUT);
+    for (int64_t k = 0; k < rows.count; k++) {
+        gnn_row_t others[8];
+        gnn_rows_t fewer = rows_of(&own, others);
+        others[k] = others[fewer.count - 1];
+        fewer.count--;
+        ck_fails(gnn_model_load_with(&loaded, context, path, &fewer), GNN_EFORMAT,
+                 *(const char *const *)list[k].row);
+    }
+    gnn_model_free(model);
+    own.score.name = "dot";
+    ck_ok(gnn_model_new(&model, context, 1, &config));
+    ck_fails(gnn_model_save(model, path), GNN_EUNSUPPORTED,
+             "score dot is not the library's of that name");
+    gnn_model_free(model);
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(features);
+    free(before);
+    free(after);
+    remove(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("user_rows");
@@ -387,6 +605,9 @@ int main(void)
     tcase_add_test(c, a_score_that_lacks_something_is_refused);
     tcase_add_test(c, an_aggregator_of_the_program_has_scores);
     tcase_add_test(c, another_state_with_scores_is_refused);
+    tcase_add_loop_test(c, incomplete_entries_of_every_table_are_refused, 0,
+                        PRIOR_FAULTS + OTHER_FAULTS);
+    tcase_add_test(c, entries_of_every_table_are_saved_by_name);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -79,7 +79,8 @@ typedef struct gnn_aggregator {
 
 /* ---- messages ---- */
 
-/** Rows that a message reads of one pair; NULL where the entry has no such part. */
+/** Rows that a message reads of one pair; NULL where the entry has no such part, and `edge` also in
+ * a call without edge features and bias. */
 typedef struct gnn_message_rows {
     const gnn_real_t *dst, *src, *edge;
     int64_t distance; /**< with GNN_MESSAGE_READS_DISTANCE: sender's position minus receiver's */

@@ -131,9 +131,10 @@ typedef struct gnn_prior_grad {
 
 /**
  * A term that the positions of a pair add to its score. An entry has either `score` and
- * `score_grad`, or, if distance and head alone decide, `strip` and `strip_grad`, or, if the query
- * times a key of the distance does, `key_row` and `key_column`: fast kernels add strips to whole
- * tiles of scores, and multiply whole tiles of queries with the keys.
+ * `score_grad`, or, if distance and head alone decide, `strip` and `strip_grad`, with the flag
+ * GNN_PRIOR_READS_DISTANCE and values that are SHARED, or, if the query times a key of the distance
+ * does, `key_row` and `key_column`: fast kernels add strips to whole tiles of scores, and multiply
+ * whole tiles of queries with the keys. Others are refused.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;

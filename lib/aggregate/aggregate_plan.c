@@ -166,15 +166,6 @@ static int check_owned(const gnn__plan_t *plan, const char *row, gnn_row_declare
     return expect(plan, input, rows, cols);
 }
 
-/* True if the prior has all functions of one of its three kinds. Keys need both flags. */
-static bool has_scores(const gnn_prior_t *row)
-{
-    const unsigned needed = GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_DISTANCE;
-    if (row->key_row)
-        return row->key_column && (row->flags & needed) == needed && row->numbers == GNN_PRIOR_SHARED;
-    return row->strip ? row->strip_grad != NULL : row->score && row->score_grad;
-}
-
 /* The name in messages of the entry whose rows a prior or a map reads. */
 static const char *name_of(const gnn__plan_t *plan)
 {
@@ -214,11 +205,6 @@ static int check_prior(const gnn__plan_t *plan, int p)
     int64_t rows, cols;
     if (!row)
         return refuse(plan, input, GNN_EINVALID, "an aggregation without this prior");
-    if (!row->declare || !has_scores(row))
-        return gnn__error(GNN_EINVALID,
-                          "aggregate: prior %s needs declare, and score or strip with its gradient, "
-                          "or key_row and key_column",
-                          row->name);
     if ((row->flags & GNN_PRIOR_READS_QUERY) && !plan->has[GNN_AGGREGATE_PRIOR_QUERY] &&
         !gnn__scores_keys(plan->score))
         return gnn__error(
@@ -563,8 +549,7 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     memset(plan, 0, sizeof *plan);
     if (!how || !how->aggregator || !how->message || !how->graph)
         return gnn__error(GNN_EINVALID, "aggregate: needs an aggregator, a message and a graph");
-    GNN_TRY(gnn__check_aggregator(how->aggregator));
-    GNN_TRY(gnn__check_message(how->message));
+    GNN_TRY(gnn__check_entries(how));
     plan->how = how;
     plan->aggregator = how->aggregator;
     plan->message = how->message;
@@ -573,10 +558,8 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     plan->nodes = plan->graph->wide_of ? plan->graph->wide_of->nodes : NULL;
     plan->shape = how->shape;
     plan->scored = (plan->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
-    if (plan->scored) {
+    if (plan->scored)
         plan->score = how->score ? how->score : &gnn_score_dot;
-        GNN_TRY(gnn__check_score(plan->score));
-    }
     plan->context = call->context;
     plan->threads = gnn__most_threads(call->context, call->threads);
     plan->recording = call->recording != 0;

@@ -92,9 +92,11 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     return GNN_OK;
 }
 
-/* Checks the members of every entry; `lacks` is the first function that this one has not. */
-static int check_row(const char *kind, const char *name, const char *lacks,
-                     const gnn_option_t *options, size_t n_options)
+/* ---- members of entries: they may come from a program ---- */
+
+/* Checks what every entry has; `lacks` is the first function that this one has not. */
+static int check_entry(const char *kind, const char *name, const char *lacks,
+                       const gnn_option_t *options, size_t n_options)
 {
     if (!name || !*name)
         return gnn__error(GNN_EINVALID, "%s without a name", kind);
@@ -106,30 +108,138 @@ static int check_row(const char *kind, const char *name, const char *lacks,
     return GNN_OK;
 }
 
-int gnn__check_aggregator(const gnn_aggregator_t *a)
+static int check_flags(const char *kind, const char *name, unsigned flags, unsigned known)
+{
+    return flags & ~known ? gnn__error(GNN_EINVALID, "%s %s: .flags is 0x%x, expected bits of 0x%x",
+                                       kind, name, flags, known)
+                          : GNN_OK;
+}
+
+static int check_aggregator(const gnn_aggregator_t *a)
 {
     const char *lacks = NULL;
     if (!a->state || !a->accumulate || !a->finish)
         lacks = !a->state ? "state" : !a->accumulate ? "accumulate" : "finish";
     else if (!a->finish_grad || !a->accumulate_grad)
         lacks = !a->finish_grad ? "finish_grad" : "accumulate_grad";
-    return check_row("aggregator", a->name, lacks, a->options, a->n_options);
+    GNN_TRY(check_entry("aggregator", a->name, lacks, a->options, a->n_options));
+    return check_flags("aggregator", a->name, a->flags,
+                       GNN_AGGREGATOR_SCORED | GNN_AGGREGATOR_LINEAR);
 }
 
-int gnn__check_message(const gnn_message_t *m)
+static int check_message(const gnn_message_t *m)
 {
     const char *lacks = !m->message ? "message" : !m->message_grad ? "message_grad" : NULL;
-    return check_row("message", m->name, lacks, m->options, m->n_options);
+    GNN_TRY(check_entry("message", m->name, lacks, m->options, m->n_options));
+    if (m->src_parts < 0 || m->dst_parts < 0 || m->edge_parts < 0)
+        return gnn__error(GNN_EINVALID,
+                          "message %s: .src_parts, .dst_parts and .edge_parts are %d, %d and %d, "
+                          "expected 0 or more",
+                          m->name, m->src_parts, m->dst_parts, m->edge_parts);
+    return check_flags("message", m->name, m->flags, GNN_MESSAGE_READS_DISTANCE);
 }
 
-int gnn__check_score(const gnn_score_t *s)
+static int check_score(const gnn_score_t *s)
 {
     const char *lacks = !s->score ? "score" : !s->score_grad ? "score_grad" : NULL;
+    GNN_TRY(check_entry("score", s->name, lacks, s->options, s->n_options));
     if (s->width != GNN_SCORE_PER_KEY && s->width != GNN_SCORE_PER_HEAD)
         return gnn__error(GNN_EINVALID, "score %s: .width is %d, expected a gnn_score_width_t",
-                          s->name ? s->name : "", (int)s->width);
-    return check_row("score", s->name, lacks, s->options, s->n_options);
+                          s->name, (int)s->width);
+    return check_flags("score", s->name, s->flags, GNN_SCORE_KEY_IS_MESSAGE);
 }
+
+/* A map without any function changes nothing. */
+static int check_map_entry(const gnn_map_t *m)
+{
+    const bool none = !m->wrong && !m->numbers && !m->prepare && !m->apply_grad && !m->width &&
+                      !m->declare && !m->parameters_grad;
+    const char *lacks = NULL;
+    if (m->apply || !none)
+        lacks = !m->apply                   ? "apply"
+                : !m->apply_grad            ? "apply_grad"
+                : m->numbers && !m->prepare ? "prepare"
+                                            : NULL;
+    return check_entry("map", m->name, lacks, m->options, m->n_options);
+}
+
+static int check_weigher(const gnn_weigher_t *w)
+{
+    const char *lacks = !w->weight                      ? "weight"
+                        : !w->weight_grad               ? "weight_grad"
+                        : w->declare && !w->settle_grad ? "settle_grad"
+                        : w->again && !w->enter         ? "enter"
+                                                        : NULL;
+    GNN_TRY(check_entry("weigher", w->name, lacks, w->options, w->n_options));
+    if (w->state < 0 || w->state > GNN_WEIGHER_STATE)
+        return gnn__error(GNN_EINVALID, "weigher %s: .state is %lld, expected 0 to %d", w->name,
+                          (long long)w->state, GNN_WEIGHER_STATE);
+    return check_flags("weigher", w->name, w->flags, GNN_WEIGHER_FACTORS);
+}
+
+/* The three forms of a prior: a pair's scores, a strip of distances, keys of distances. */
+enum { OF_PAIRS, OF_STRIPS, OF_KEYS, FORMS };
+
+static int check_form(const gnn_prior_t *p)
+{
+    const bool has[FORMS] = {p->score || p->score_grad, p->strip || p->strip_grad,
+                             p->key_row || p->key_column},
+               whole[FORMS] = {p->score && p->score_grad, p->strip && p->strip_grad,
+                               p->key_row && p->key_column};
+    static const unsigned needed[FORMS] = {0, GNN_PRIOR_READS_DISTANCE,
+                                           GNN_PRIOR_READS_DISTANCE | GNN_PRIOR_READS_QUERY};
+    int form = -1;
+    for (int f = 0; f < FORMS; f++)
+        if (has[f] && (form >= 0 || !whole[f]))
+            return gnn__error(GNN_EINVALID,
+                              "prior %s: expected either .score and .score_grad, or .strip and "
+                              ".strip_grad, or .key_row and .key_column",
+                              p->name);
+        else if (has[f])
+            form = f;
+    if (form < 0)
+        return gnn__error(GNN_EINVALID, "prior %s has no function .score", p->name);
+    if ((p->flags & needed[form]) != needed[form])
+        return gnn__error(GNN_EINVALID, "prior %s: .%s needs the flags 0x%x, .flags is 0x%x",
+                          p->name, form == OF_KEYS ? "key_row" : "strip", needed[form], p->flags);
+    if (form != OF_PAIRS && (p->numbers != GNN_PRIOR_SHARED || (p->flags & GNN_PRIOR_RUNNING)))
+        return gnn__error(GNN_EINVALID,
+                          "prior %s: .%s reads values that all pairs share, expected "
+                          ".numbers GNN_PRIOR_SHARED without GNN_PRIOR_RUNNING",
+                          p->name, form == OF_KEYS ? "key_row" : "strip");
+    return GNN_OK;
+}
+
+static int check_prior(const gnn_prior_t *p)
+{
+    GNN_TRY(check_entry("prior", p->name, p->declare ? NULL : "declare", p->options, p->n_options));
+    if (p->numbers != GNN_PRIOR_SHARED && p->numbers != GNN_PRIOR_PER_RECEIVER &&
+        p->numbers != GNN_PRIOR_PER_SENDER)
+        return gnn__error(GNN_EINVALID, "prior %s: .numbers is %d, expected a gnn_prior_numbers_t",
+                          p->name, (int)p->numbers);
+    GNN_TRY(check_flags("prior", p->name, p->flags,
+                        GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_DISTANCE | GNN_PRIOR_READS_KEY |
+                            GNN_PRIOR_RUNNING));
+    return check_form(p);
+}
+
+int gnn__check_entries(const gnn_aggregate_t *how)
+{
+    GNN_TRY(check_aggregator(how->aggregator));
+    GNN_TRY(check_message(how->message));
+    if (how->score)
+        GNN_TRY(check_score(how->score));
+    if (how->map)
+        GNN_TRY(check_map_entry(how->map));
+    if (how->weigher)
+        GNN_TRY(check_weigher(how->weigher));
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (how->priors[p].row)
+            GNN_TRY(check_prior(how->priors[p].row));
+    return GNN_OK;
+}
+
+/* ---- a map at a place ---- */
 
 int gnn__check_map(const gnn_map_t *map, const gnn_score_t *score, const gnn_aggregate_shape_t *shape)
 {
@@ -165,6 +275,11 @@ int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *
     if (n > GNN_ROW_PIECES)
         return gnn__error(GNN_EINVALID, "a row declares %zu pieces, expected at most %d", n,
                           GNN_ROW_PIECES);
+    for (size_t k = 0; k < n; k++)
+        if (!pieces[k].name || pieces[k].rows < 0 || pieces[k].cols < 0)
+            return gnn__error(GNN_EINVALID, "piece %zu has %s, and %lld x %lld values", k,
+                              pieces[k].name ? "a name" : "no name", (long long)pieces[k].rows,
+                              (long long)pieces[k].cols);
     *rows = n == 1 ? pieces[0].rows : n > 0;
     *cols = n == 1 ? pieces[0].cols : 0;
     for (size_t k = 0; n > 1 && k < n; k++) {

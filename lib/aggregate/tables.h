@@ -21,11 +21,10 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
-/* Entries may come from a program: the message of GNN_EINVALID names the function, name or
- * list of options that is missing. */
-int gnn__check_aggregator(const gnn_aggregator_t *aggregator);
-int gnn__check_message(const gnn_message_t *message);
-int gnn__check_score(const gnn_score_t *score);
+/* Entries may come from a program: the message of GNN_EINVALID names the function, name, flag or
+ * list of options that is missing or wrong in the entries of a call. Of the aggregator and the
+ * message none may be NULL. */
+int gnn__check_entries(const gnn_aggregate_t *how);
 
 /* GNN_EUNSUPPORTED: the score compares no rows of d_k values; GNN_EINVALID: the map's own
  * words for what is wrong with these sizes and options. A map that changes nothing fits

@@ -220,11 +220,9 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     const bool score_given = c->score != NULL;
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
-    GNN_TRY(gnn__check_aggregator(c->aggregator));
     fill_score(c, score_given);
-    if (c->score)
-        GNN_TRY(gnn__check_score(c->score));
-    GNN_TRY(gnn__check_message(c->message));
+    const gnn_aggregate_t how = gnn__scores_settings(c, NULL, NULL);
+    GNN_TRY(gnn__check_entries(&how));
     fill_rows(c);
     GNN_TRY(fill_sizes(c, scaled));
     GNN_TRY(check_combination(c));

@@ -235,11 +235,16 @@ gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_
 
 /* ---- checks ---- */
 
-static int check_options(const char *row, const gnn_option_t *options, size_t n_options,
-                         const double *given)
+/* An entry of the program may declare too many parameters. */
+static int check_declared(const gnn_layer_config_t *c, const char *kind, const char *name,
+                          const gnn_option_t *options, size_t n_options, const double *given,
+                          gnn_row_declare_t *declare)
 {
-    double resolved[GNN_ROW_OPTIONS];
-    return gnn__resolve_options(row, options, n_options, given, resolved);
+    gnn_aggregate_shape_t shape = sizes_of(c);
+    int64_t rows, cols;
+    GNN_TRY(gnn__resolve_options(name, options, n_options, given, shape.options));
+    int rc = gnn__declared_size(declare, &shape, &rows, &cols);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s %s", kind, name);
 }
 
 static int check_prior(const gnn_layer_config_t *c, int p)
@@ -247,7 +252,8 @@ static int check_prior(const gnn_layer_config_t *c, int p)
     const gnn_prior_t *prior = c->priors[p].prior;
     if (!prior)
         return GNN_OK;
-    GNN_TRY(check_options(prior->name, prior->options, prior->n_options, c->priors[p].options));
+    GNN_TRY(check_declared(c, "prior", prior->name, prior->options, prior->n_options,
+                           c->priors[p].options, prior->declare));
     if ((prior->numbers != GNN_PRIOR_SHARED || (prior->flags & GNN_PRIOR_RUNNING)) &&
         c->priors[p].given != GNN_ON)
         return gnn__error(GNN_EINVALID,
@@ -283,19 +289,10 @@ static int check_map(const gnn_layer_config_t *c)
         GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options,
                                      c->map_options, shape.options));
     GNN_TRY(gnn__check_map(c->map, c->score, &shape));
+    if (c->map && c->map->apply)
+        GNN_TRY(check_declared(c, "map", c->map->name, c->map->options, c->map->n_options,
+                               c->map_options, c->map->declare));
     return check_width(c, &shape);
-}
-
-/* An entry of the program may declare too many parameters. */
-static int check_declared(const gnn_layer_config_t *c, const char *kind, const char *name,
-                          const gnn_option_t *options, size_t n_options, const double *given,
-                          gnn_row_declare_t *declare)
-{
-    gnn_aggregate_shape_t shape = sizes_of(c);
-    int64_t rows, cols;
-    GNN_TRY(gnn__resolve_options(name, options, n_options, given, shape.options));
-    int rc = gnn__declared_size(declare, &shape, &rows, &cols);
-    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s %s", kind, name);
 }
 
 /* Settings of scores need an aggregator with scores. */
@@ -320,18 +317,20 @@ static int check_unscored(const gnn_layer_config_t *c)
 int gnn__scores_check(const gnn_layer_config_t *c)
 {
     const gnn_aggregator_t *a = c->aggregator;
+    const gnn_message_t *m = c->message;
     const gnn_score_t *s = c->score;
+    const gnn_weigher_t *w = c->weigher;
     GNN_TRY(
         check_declared(c, "aggregator", a->name, a->options, a->n_options, c->options, a->declare));
-    GNN_TRY(check_options(c->message->name, c->message->options, c->message->n_options,
-                          c->message_options));
+    GNN_TRY(check_declared(c, "message", m->name, m->options, m->n_options, c->message_options,
+                           m->declare));
     if (!gnn__scored(c))
         return check_unscored(c);
     GNN_TRY(check_declared(c, "score", s->name, s->options, s->n_options, c->score_options,
                            s->declare));
-    if (c->weigher)
-        GNN_TRY(check_options(c->weigher->name, c->weigher->options, c->weigher->n_options,
-                              c->weigher_options));
+    if (w)
+        GNN_TRY(check_declared(c, "weigher", w->name, w->options, w->n_options, c->weigher_options,
+                               w->declare));
     for (int p = 0; p < GNN_PRIORS; p++)
         GNN_TRY(check_prior(c, p));
     return check_map(c);
