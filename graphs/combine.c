@@ -62,6 +62,8 @@ static int merge_segments(gnn_graph_t *graph, int64_t count, const gnn_graph_t *
 
 int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(graphs, count);
     int rc;
     gnn_graph_t *g = NULL;
     int64_t n_parts = 0;
@@ -283,6 +285,8 @@ static int concat_segments(gnn_graph_t *graph, const layout_t *l)
 
 int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(graphs, count);
     int rc;
     gnn_graph_t *b = NULL;
     layout_t l = {.count = count, .graphs = graphs};

@@ -28,10 +28,10 @@ static void list_add(list_t *list, int64_t src, int64_t dst)
 
 int gnn_graph_incidence(gnn_graph_t **graph, const gnn_graph_t *of)
 {
+    GNN__NEED(graph);
+    GNN__NEED(of);
     list_t list = {.count = 0};
     int rc;
-    if (!of)
-        return gnn__error(GNN_EINVALID, "gnn_graph_incidence: the graph is NULL");
     for (int64_t p = 0; p < of->base.n_parts; p++)
         if (gnn__pairs_form(&of->base.parts[p].pairs) != GNN__EDGES &&
             of->base.parts[p].pairs.count > 0)
@@ -53,6 +53,8 @@ done:
 
 int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p)
 {
+    GNN__NEED(graph);
+    GNN__NEED(of);
     list_t list = {.count = 0};
     int rc;
     if (!of || p < 0 || p >= of->base.n_parts)
@@ -123,6 +125,9 @@ static int check_nearest(const gnn_tensor_t *x, int64_t segments, const int64_t 
 int gnn_graph_nearest(gnn_graph_t **graph, const gnn_tensor_t *x, int64_t segments,
                       const int64_t *lengths, int64_t k)
 {
+    GNN__NEED(graph);
+    GNN__NEED(x);
+    GNN__NEED_LIST(lengths, segments);
     list_t list = {.count = 0};
     int64_t *rows = NULL, from = 0, room;
     double *distances = NULL;
@@ -195,6 +200,7 @@ static int check_edges(const gnn_graph_t *graph, int64_t p, int64_t begin, int64
 int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *lengths)
 {
     GNN__NEED(graph);
+    GNN__NEED_LIST(lengths, segments);
     GNN_TRY(check_lengths(graph, segments, lengths));
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
         if (gnn_graph_part_is_spans(graph, p))

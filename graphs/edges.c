@@ -82,12 +82,15 @@ done:
 int(gnn_graph_from_csr)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
                         gnn_ints_t indices)
 {
+    GNN__NEED(graph);
+    GNN__NEED_INTS(indptr, 1);
     return from_csr(graph, n_dst, n_src, indptr, indices, false);
 }
 
 int(gnn_graph_borrow_csr)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
                           gnn_ints_t indices, const gnn_owner_t *owner)
 {
+    GNN__NEED(graph);
     GNN_TRY(from_csr(graph, n_dst, n_src, indptr, indices, true));
     if (owner)
         (*graph)->owner = *owner;
@@ -149,6 +152,9 @@ static void sort_by_receiver(int64_t n_dst, int64_t m, gnn_ints_t src, gnn_ints_
 int(gnn_graph_from_edges)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
                           gnn_ints_t src, gnn_ints_t dst)
 {
+    GNN__NEED(graph);
+    GNN__NEED_INTS(src, m);
+    GNN__NEED_INTS(dst, m);
     int rc;
     bool sorted;
     gnn_graph_t *g = NULL;

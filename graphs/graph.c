@@ -238,21 +238,25 @@ done:
 
 int64_t gnn_graph_n_dst(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     return graph->n_dst;
 }
 
 int64_t gnn_graph_n_src(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     return graph->n_src;
 }
 
 int64_t gnn_graph_n_edges(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     return graph->n_edges;
 }
 
 int64_t gnn_graph_n_pairs(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     int64_t pairs = 0;
     for (int64_t p = 0; p < graph->base.n_parts; p++)
         pairs += graph->base.parts[p].pairs.count;
@@ -261,27 +265,32 @@ int64_t gnn_graph_n_pairs(const gnn_graph_t *graph)
 
 int64_t gnn_graph_n_parts(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     return graph->base.n_parts;
 }
 
 int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p)
 {
+    GNN__NEED_OR(graph, 0);
     return p >= 0 && p < graph->base.n_parts &&
            gnn__pairs_form(&graph->base.parts[p].pairs) == GNN__SPANS;
 }
 
 int64_t gnn_graph_n_segments(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, 0);
     return graph->n_segments;
 }
 
 const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, NULL);
     return graph->dst_segments;
 }
 
 const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph)
 {
+    GNN__NEED_OR(graph, NULL);
     return graph->src_segments;
 }
 

@@ -164,6 +164,8 @@ void gnn__hetero_classes(const gnn_hetero_t *h, int32_t *node_class, int32_t *ed
 int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, int32_t *node_class,
                      int32_t *edge_class)
 {
+    GNN__NEED(graph);
+    GNN__NEED(hetero);
     int rc;
     int64_t *first = NULL;
     gnn_graph_t **parts = NULL;
@@ -193,6 +195,8 @@ static int relation_of(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r)
 
 int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r)
 {
+    GNN__NEED(graph);
+    GNN__NEED(hetero);
     GNN_TRY(gnn__hetero_check_types(hetero));
     if (r < 0 || r >= hetero->n_relations)
         return gnn__error(GNN_EINVALID, "gnn_graph_relation: expected a relation 0 to %lld, got %lld",
@@ -203,6 +207,8 @@ int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t 
 
 int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t type)
 {
+    GNN__NEED(graph);
+    GNN__NEED(hetero);
     int rc;
     int64_t count = 0;
     gnn_graph_t **relations = NULL;
@@ -271,6 +277,8 @@ static void take_edges(const gnn_graph_t *graph, int64_t at, int64_t shift, int6
 
 int gnn_graph_beside(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(graphs, count);
     int rc;
     int64_t m = 0, n_src = 0;
     int64_t *src = NULL, *dst = NULL;

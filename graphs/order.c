@@ -120,6 +120,7 @@ static int renumber_spans(gnn_graph_t *graph, const gnn__pairs_t *from, const in
 
 int(gnn_graph_renumber)(gnn_graph_t **graph, const gnn_graph_t *of, gnn_ints_t new_order)
 {
+    GNN__NEED(graph);
     int rc;
     gnn_graph_t *g = NULL;
     const int64_t *order = new_order.data;

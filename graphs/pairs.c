@@ -105,6 +105,7 @@ static int expand_spans(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t ed
 /* Explicit edges keep the user's ids; pairs of spans get ids after them. */
 int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
 {
+    GNN__NEED(graph);
     int rc;
     gnn_graph_t *g = NULL;
     GNN__NEED(of);

@@ -163,6 +163,9 @@ static int take_spans(gnn_graph_t *g, gnn_ints_t dst_order, gnn_ints_t src_order
 int(gnn_graph_from_spans)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t dst_order,
                           gnn_ints_t src_order, gnn_ints_t lo, gnn_ints_t hi)
 {
+    GNN__NEED(graph);
+    GNN__NEED_INTS(lo, n_dst);
+    GNN__NEED_INTS(hi, n_dst);
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_check_size("n_dst", n_dst));

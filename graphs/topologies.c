@@ -78,6 +78,8 @@ int gnn__topology_options(gnn_graph_t **graph, const char *topology, const char 
 
 int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(lengths, segments);
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
@@ -114,6 +116,8 @@ static int causal_fill(gnn_graph_t *g, gnn__pairs_t *pairs)
 
 int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(lengths, segments);
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
@@ -137,6 +141,9 @@ int gnn__topology_causal(gnn_graph_t **graph, int64_t segments, const int64_t *l
 int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
                         const int64_t *src_lengths)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(dst_lengths, segments);
+    GNN__NEED_LIST(src_lengths, segments);
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, dst_lengths, src_lengths, 1));
@@ -210,6 +217,8 @@ static int window_fill(gnn_graph_t *g, gnn__pairs_t *pairs, window_t *w)
 int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, int64_t width,
                      int64_t dilation, gnn_flag_t causal)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(lengths, segments);
     int rc;
     gnn_graph_t *g = NULL;
     window_t w = {.before = width, .after = causal == GNN_ON ? 0 : width, .dilation = dilation};
@@ -326,6 +335,9 @@ static int window_global_fill(gnn_graph_t *g, const pattern_t *pattern, int whic
 int(gnn_graph_window_global)(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                              int64_t width, int64_t m, gnn_ints_t globals)
 {
+    GNN__NEED(graph);
+    GNN__NEED_LIST(lengths, segments);
+    GNN__NEED_INTS(globals, m);
     int rc;
     gnn_graph_t *g = NULL;
     pattern_t pattern = {.width = width};
@@ -446,6 +458,7 @@ static const char *topology_name(size_t index)
 
 const gnn_topology_t *gnn_topology_find(const char *name)
 {
+    GNN__NEED_OR(name, NULL);
     for (size_t t = 0; name && t < TOPOLOGIES; t++)
         if (strcmp(topologies[t].name, name) == 0)
             return &topologies[t];
@@ -456,6 +469,9 @@ const gnn_topology_t *gnn_topology_find(const char *name)
 int gnn_graph_topology(gnn_graph_t **graph, const char *name, int64_t segments,
                        const int64_t *lengths, const char *options)
 {
+    GNN__NEED(graph);
+    GNN__NEED(name);
+    GNN__NEED_LIST(lengths, segments);
     const gnn_topology_t *topology = gnn_topology_find(name);
     if (graph)
         *graph = NULL;

@@ -53,8 +53,9 @@ typedef struct {
     int64_t rows, cols;
 } extent_t;
 
-/* Parameters owned by table entries. */
-static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
+/* Parameters owned by table entries; options that are 0 have their initial values. */
+static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c,
+                         const gnn_option_t *options, size_t n_options, const double *given)
 {
     const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
     gnn_aggregate_shape_t shape = {.width = (contract_scored(c) ? c->heads : 1) * c->d_v,
@@ -63,7 +64,9 @@ static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, c
                                    .d_v = c->d_v,
                                    .message_width = value_heads * c->d_v};
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
-    memcpy(shape.options, options, sizeof shape.options);
+    memcpy(shape.options, given, sizeof shape.options);
+    for (size_t k = 0; k < n_options; k++)
+        shape.options[k] = given[k] == 0 ? options[k].initial : given[k];
     if (declare)
         ck_assert_uint_eq(declare(&shape, pieces), 1);
     return (extent_t){pieces[0].rows, pieces[0].cols};
@@ -72,23 +75,26 @@ static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, c
 static void row_extents(const contract_case_t *c, extent_t *x)
 {
     const double none[GNN_ROW_OPTIONS] = {0};
-    x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
-    x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
-    x[GNN_AGGREGATE_MAP_PARAMETERS] = declared(c->map ? c->map->declare : NULL, c, c->map_options);
-    x[GNN_AGGREGATE_SCORE_PARAMETERS] = declared(c->score ? c->score->declare : NULL, c, none);
-    x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
-        declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
+#define DECLARED(row, given)                                                      \
+    ((row) ? declared((row)->declare, c, (row)->options, (row)->n_options, given) \
+           : (extent_t){0, 0})
+    x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = DECLARED(c->message, c->message_options);
+    x[GNN_AGGREGATE_PARAMETERS] = DECLARED(c->aggregator, none);
+    x[GNN_AGGREGATE_MAP_PARAMETERS] = DECLARED(c->map, c->map_options);
+    x[GNN_AGGREGATE_SCORE_PARAMETERS] = DECLARED(c->score, none);
+    x[GNN_AGGREGATE_WEIGHER_PARAMETERS] = DECLARED(c->weigher, c->weigher_options);
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_prior_t *row = c->priors[p].row;
         if (!row)
             continue;
         extent_t *e = &x[GNN_AGGREGATE_PRIOR_0 + p];
-        *e = declared(row->declare, c, c->priors[p].options);
+        *e = DECLARED(row, c->priors[p].options);
         if (row->numbers == GNN_PRIOR_PER_RECEIVER)
             e->rows = gnn_graph_n_dst(c->graph);
         if (row->numbers == GNN_PRIOR_PER_SENDER || (row->flags & GNN_PRIOR_RUNNING))
             e->rows = gnn_graph_n_src(c->graph);
     }
+#undef DECLARED
     if (c->prior_query)
         x[GNN_AGGREGATE_PRIOR_QUERY] = (extent_t){gnn_graph_n_dst(c->graph), c->heads * c->d_k};
 }

@@ -3,6 +3,9 @@
 #include "support.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The last call failed with GNN_EINVALID and named what is missing. */
 #define MISSING(call, argument)                                                                   \
@@ -109,6 +112,7 @@ START_TEST(tapes)
     MISSING(gnn_parameters_new(NULL), "parameters");
     ck_ok(gnn_parameters_new(&parameters));
     MISSING(gnn_parameters_add(parameters, NULL, 1, 1, GNN_INIT_ZEROS, 0, 0, 0, NULL), "name");
+    MISSING(gnn_op_fail(NULL, GNN_EINVALID, "x"), "gnn_op_fail: call");
     MISSING(gnn_clip_gradients(NULL, 1, NULL), "parameters");
     MISSING(gnn_optimizer_step(NULL, 1), "optimizer");
     gnn_parameters_free(parameters);
@@ -128,6 +132,77 @@ START_TEST(metrics)
 }
 END_TEST
 
+/* ---- every pointer of every function ---- */
+
+typedef struct {
+    const char *function, *argument; /* argument NULL: a function that frees takes NULL */
+    void (*call)(int at);
+    int at;
+} null_call_t;
+
+/* What other pointers point to, zeros: a function sees a NULL before it reads anything. */
+static _Alignas(64) char some[1 << 16];
+static const gnn_ints_t some_ints = {.type = GNN_DTYPE_INT64, .data = some};
+
+#include "null_calls.h"
+
+enum { CALLS = sizeof null_calls / sizeof *null_calls };
+
+/* Of the calls so far; in memory that a child shares. */
+typedef struct {
+    size_t next;
+    int faults;
+} progress_t;
+
+static void make_calls(progress_t *progress)
+{
+    char expected[256];
+    while (progress->next < CALLS) {
+        const null_call_t *c = &null_calls[progress->next++];
+        memset(some, 0, sizeof some);
+        gnn_op_fail(&(gnn_op_call_t){0}, GNN_EINVALID, "no message");
+        c->call(c->at);
+        snprintf(expected, sizeof expected, "%s: %s is NULL", c->function,
+                 c->argument ? c->argument : "");
+        if (c->argument && strstr(gnn_error_message(), expected) != gnn_error_message()) {
+            fprintf(stderr, "expected \"%s\", got \"%s\"\n", expected, gnn_error_message());
+            progress->faults++;
+        }
+    }
+}
+
+/* Where a call of a child ends the child, another one goes on with the next. */
+START_TEST(every_pointer_of_every_function)
+{
+    progress_t *progress =
+        mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(progress != MAP_FAILED);
+    *progress = (progress_t){0};
+    ck_assert_int_gt(FUNCTIONS, 300);
+    while (progress->next < CALLS) {
+        const pid_t child = fork();
+        int status = 0;
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            make_calls(progress);
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        if (status == 0)
+            continue;
+        const null_call_t *c = &null_calls[progress->next - 1];
+        fprintf(stderr, "%s crashes where %s is NULL\n", c->function,
+                c->argument ? c->argument : "its argument");
+        progress->faults++;
+    }
+    const int faults = progress->faults;
+    munmap(progress, sizeof *progress);
+    printf("%d calls of %d functions, %d pointers may be NULL\n", (int)CALLS, (int)FUNCTIONS,
+           (int)PERMITTED);
+    ck_assert_msg(faults == 0, "%d calls with a NULL", faults);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("null");
@@ -137,6 +212,7 @@ int main(void)
     tcase_add_test(c, models);
     tcase_add_test(c, tapes);
     tcase_add_test(c, metrics);
+    tcase_add_test(c, every_pointer_of_every_function);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

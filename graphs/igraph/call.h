@@ -13,6 +13,12 @@
 const gnn__igraph_services_t *gnn__igraph_core(void);
 /* gnn__error and gnn__new in this library. */
 #define gnn__igraph_error(code, ...) (gnn__igraph_core()->set_message(__VA_ARGS__), (code))
+/* GNN__NEED in this library; after gnn_igraph_use. */
+#define GNN__IGRAPH_NEED(argument)                                                         \
+    do {                                                                                   \
+        if (!(argument))                                                                   \
+            return gnn__igraph_error(GNN_EINVALID, "%s: %s is NULL", __func__, #argument); \
+    } while (0)
 #define gnn__igraph_new(out, count, element, what) \
     gnn__igraph_core()->allocate(out, count, element, what)
 

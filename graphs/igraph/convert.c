@@ -62,10 +62,8 @@ int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igr
     if (graph)
         *graph = NULL;
     GNN_TRY(gnn_igraph_use());
-    if (!graph || !igraph)
-        return gnn__igraph_error(GNN_EINVALID, "%s",
-                                 graph ? "the igraph is NULL"
-                                       : "the pointer to the new graph is NULL");
+    GNN__IGRAPH_NEED(graph);
+    GNN__IGRAPH_NEED(igraph);
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, gnn__igraph_to_graph(graph, igraph, igraph_edge));
 }
@@ -77,9 +75,8 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
     if (graph)
         *graph = NULL;
     GNN_TRY(gnn_igraph_use());
-    if (!graph || !name)
-        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
-                                 graph ? "name" : "pointer to the new graph");
+    GNN__IGRAPH_NEED(graph);
+    GNN__IGRAPH_NEED(name);
     gnn__igraph_enter(&call);
     int rc = igraph_famous(&igraph, name);
     if (rc == IGRAPH_SUCCESS) {
@@ -166,20 +163,15 @@ static int read_attribute(const igraph_t *igraph, const char *name, const int64_
     return rc;
 }
 
-static const char *null_argument(const void *igraph, const char *name)
-{
-    if (!igraph)
-        return "igraph";
-    return name ? "pointer to the values" : "attribute's name";
-}
-
 int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_t *igraph_edge,
                               int64_t m, gnn_real_t *values)
 {
     gnn__igraph_call_t call;
     GNN_TRY(gnn_igraph_use());
-    if (!igraph || !name || (m > 0 && !values))
-        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", null_argument(igraph, name));
+    GNN__IGRAPH_NEED(igraph);
+    GNN__IGRAPH_NEED(name);
+    if (m > 0)
+        GNN__IGRAPH_NEED(values);
     if (m < 0)
         return gnn__igraph_error(GNN_EINVALID, "m: expected a count >= 0, got %lld", (long long)m);
     gnn__igraph_enter(&call);
@@ -243,8 +235,8 @@ int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void
 {
     gnn__igraph_call_t call;
     GNN_TRY(gnn_igraph_use());
-    if (!graph || !igraph)
-        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", graph ? "igraph" : "graph");
+    GNN__IGRAPH_NEED(graph);
+    GNN__IGRAPH_NEED(igraph);
     const int64_t n = gnn_graph_n_dst(graph), n_src = gnn_graph_n_src(graph);
     if (n != n_src)
         return gnn__igraph_error(

@@ -434,6 +434,7 @@ static int draw(gnn_hetero_sample_t *s, gnn_context_t *context)
 int(gnn_hetero_sample_draw)(gnn_hetero_sample_t *sample, gnn_context_t *context, int64_t type,
                             int64_t n_seeds, gnn_ints_t seeds, int64_t epoch, int64_t batch)
 {
+    GNN__NEED_INTS(seeds, n_seeds);
     const int32_t *nodes;
     int32_t *made;
     GNN__NEED(sample);
@@ -458,6 +459,7 @@ int(gnn_hetero_sample_draw)(gnn_hetero_sample_t *sample, gnn_context_t *context,
 
 const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type, int64_t *count)
 {
+    GNN__NEED_OR(sample, NULL);
     const bool there = sample && type >= 0 && type < sample->sampler->n_types;
     if (count)
         *count = there ? sample->nodes[type].drawn.count : 0;
@@ -467,6 +469,7 @@ const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_
 const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,
                                        int64_t *count)
 {
+    GNN__NEED_OR(sample, NULL);
     const bool there = sample && relation >= 0 && relation < sample->sampler->n_relations;
     if (count)
         *count = there ? sample->edges[relation].edges : 0;
@@ -475,5 +478,6 @@ const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_
 
 gnn_graph_t *gnn_hetero_sample_graph(const gnn_hetero_sample_t *sample, int64_t slot)
 {
+    GNN__NEED_OR(sample, NULL);
     return sample && slot >= 0 && slot < sample->n_graphs ? sample->graphs[slot] : NULL;
 }

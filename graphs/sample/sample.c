@@ -459,6 +459,7 @@ static int draw(gnn_sample_t *s, int64_t n_seeds, const int32_t *seeds, int64_t 
 int(gnn_sample_draw)(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
                      gnn_ints_t seeds, int64_t epoch, int64_t batch)
 {
+    GNN__NEED_INTS(seeds, n_seeds);
     const int32_t *nodes;
     int32_t *made;
     GNN__NEED(sample);
@@ -486,11 +487,13 @@ static bool has_graph(const gnn_sample_t *s, int64_t l)
 
 gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l)
 {
+    GNN__NEED_OR(sample, NULL);
     return has_graph(sample, l) ? sample->graphs[l] : NULL;
 }
 
 const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count)
 {
+    GNN__NEED_OR(sample, NULL);
     if (count)
         *count = sample ? sample->drawn.count : 0;
     return sample ? sample->drawn.nodes : NULL;
@@ -498,15 +501,18 @@ const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count)
 
 const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l)
 {
+    GNN__NEED_OR(sample, NULL);
     return has_graph(sample, l) ? sample->edges[l].ids : NULL;
 }
 
 const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l)
 {
+    GNN__NEED_OR(sample, NULL);
     return has_graph(sample, l) && sample->edges[l].scaled ? sample->edges[l].scale : NULL;
 }
 
 const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample)
 {
+    GNN__NEED_OR(sample, NULL);
     return sample && sample->scaled ? sample->node_scale : NULL;
 }

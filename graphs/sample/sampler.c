@@ -173,7 +173,6 @@ void gnn_sampler_free(gnn_sampler_t *sampler)
 
 int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler)
 {
-    if (!sampler)
-        return 0;
+    GNN__NEED_OR(sampler, 0);
     return sampler->row->blocks ? sampler->config.hops : 1;
 }

@@ -11,9 +11,10 @@
  * d width, c classes. The gradient of x is d_x; d_k and d_v are widths of keys and values. Matrices
  * are row-major, one row per node; weights are in x out.
  *
- * Pointer arguments must not be NULL unless the function's comment permits it. Functions that make,
- * run, train, load or save return GNN_EINVALID for a NULL and name the argument; getters and
- * functions that are called per row do not check.
+ * Pointer arguments must not be NULL unless the function's comment permits it, and for arrays of 0
+ * elements. For a NULL gnn_error_message() names the function and the argument, and the function
+ * does nothing: it returns GNN_EINVALID, or NULL, 0, NaN, GNN_NONE or an index of -1 if it returns
+ * something else than an error. Functions that free something accept NULL.
  *
  *     #include <gnn/gnn.h>
  *     #include <stdio.h>

@@ -113,7 +113,7 @@ GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_
                                   int64_t n_metadata, const char *const (*metadata)[2]);
 /** Frees arrays with their names and metadata; may be NULL. */
 GNN_API void gnn_arrays_free(gnn_arrays_t *arrays);
-/** Count of the arrays; 0 for NULL. */
+/** Count of the arrays. */
 GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
 /** The array of an index, in the order of the file; NULL past the last. */
 GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);

@@ -224,10 +224,10 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
 
-/** Computes the attention weights of a layer on these inputs, after the softmax: per_edge (m x
- * heads) by the user's edge ids and / or per_segment (for each segment heads x receivers x
- * senders, flattened one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer has no
- * attention. */
+/** Computes the attention weights of a layer on these inputs, after the softmax: `per_edge` (m x
+ * heads) by the user's edge ids and / or `per_segment` (for each segment heads x receivers x
+ * senders, flattened one after another), where NULL means not wanted. GNN_EUNSUPPORTED if the layer
+ * has no attention. */
 GNN_API int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);

@@ -353,7 +353,8 @@ GNN_API int gnn_model_graph_count(const gnn_model_t *model);
 GNN_API int64_t gnn_model_field_count(const gnn_model_t *model);
 /** The name of a field of a model, "STEP.FIELD", owned by the model; NULL past the last. */
 GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index);
-/** Gives views of a field's values and gradients, as gnn_layer_field does; NULL: not wanted.
+/** Gives views of a field's values and gradients, as gnn_layer_field does; `value` and `gradient`
+ * may be NULL.
  * GNN_ENOTFOUND if there is none of that name. */
 GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
@@ -525,7 +526,7 @@ GNN_API int64_t gnn_staged_steps(const gnn_staged_t *run);
 GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                                    const gnn_model_inputs_t *inputs, gnn_var_t *vars);
 /** gnn_model_record, and `outputs` (gnn_model_step_count) receives the value of each step: losses
- * may read several. */
+ * may read several. `vars` and `outputs` may be NULL. */
 GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                        const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                        gnn_var_t *outputs);
@@ -545,7 +546,7 @@ GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tap
 GNN_API int gnn_model_set_recompute(gnn_model_t *model, int64_t segments);
 /**
  * Computes the attention weights of the layer or the aggregation at `step` for these inputs, as
- * gnn_layer_attention.
+ * gnn_layer_attention; `per_edge` and `per_segment` may be NULL.
  *
  * @param[in] step  index of the step
  * @return GNN_OK; GNN_EUNSUPPORTED: the step has no attention; else as gnn_model_forward

@@ -43,7 +43,7 @@ GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
  * @param[in]  init_argument  the constant, or the standard deviation
  * @param[in]  fan_in         0: rows
  * @param[in]  fan_out        0: cols
- * @param[out] id             of the new parameter
+ * @param[out] id             of the new parameter; may be NULL
  * @return GNN_OK; GNN_EINVALID (a NULL, a name twice, values are allocated); GNN_EOVERFLOW;
  *         GNN_EMEMORY
  */
@@ -311,8 +311,8 @@ GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activat
  * result for linear. rate in [0, 1). */
 GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
 /** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none.
- * `running` (2 x cols mean, variance; caller's) for batch norm: updated with `momentum` in
- * training, used otherwise. */
+ * `running` (2 x cols mean, variance), the caller's, is for batch norm, NULL for others: updated
+ * with `momentum` in training, used otherwise. */
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);

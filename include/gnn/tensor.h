@@ -141,7 +141,9 @@ static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t co
  * @param[out] sparse  valid until owner->release(owner->user), and as long as the arrays live
  * @param[out] owner   owner of the copies, which may be passed to a data set that borrows the view
  *                     (gnn_data_config_t.owner); its release is NULL if nothing was copied
- * @param[in] indptr   (rows + 1); indices, values: (indptr[rows]); values NULL: all are 1
+ * @param[in] indptr   (rows + 1)
+ * @param[in] indices  (indptr[rows]); may be NULL if that is 0
+ * @param[in] values   (indptr[rows]); NULL: all are 1
  * @return GNN_OK; GNN_EINVALID (a NULL, an array of another type); GNN_EOVERFLOW: an index does
  *         not fit in 32 bits; GNN_ESHAPE: indptr does not start at 0 or decreases, or a column is
  *         out of range; GNN_ENUMERIC: a value is not finite; GNN_EMEMORY. *sparse is empty then.

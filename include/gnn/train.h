@@ -105,7 +105,8 @@ typedef struct gnn_schedule {
  * The factor of the learning rate at step s = 1, 2, ... Papers: Vaswani et al. 2017, eq. 3
  * (WARMUP); Loshchilov and Hutter 2017 (cosine).
  *
- * @param[in] step  from 1
+ * @param[in] schedule  NULL: 1 at every step
+ * @param[in] step      from 1
  */
 GNN_API double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step);
 

@@ -37,10 +37,8 @@ static void not_found(const char *kind, const char *name, size_t count,
     char names[512] = "";
     for (size_t k = 0; k < count; k++)
         gnn__append_name(names, sizeof names, k + 1 == count ? " or " : ", ", name_at(k));
-    (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name ? name : "",
-                     names);
-    for (size_t k = 0;
-         name && strcmp(kind, "aggregator") == 0 && k < sizeof scores / sizeof *scores; k++)
+    (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name, names);
+    for (size_t k = 0; strcmp(kind, "aggregator") == 0 && k < sizeof scores / sizeof *scores; k++)
         if (strcmp(gnn__score_at(k)->name, name) == 0)
             (void)gnn__error(GNN_ENOTFOUND,
                              "%s is a score: set .aggregator = attention and .score = %s", name,
@@ -60,7 +58,8 @@ static void not_found(const char *kind, const char *name, size_t count,
     const gnn_##kind##_t *gnn_##kind##_find(const char *name)           \
     {                                                                   \
         const size_t count = sizeof rows / sizeof *rows;                \
-        for (size_t k = 0; name && k < count; k++)                      \
+        GNN__NEED_OR(name, NULL);                                       \
+        for (size_t k = 0; k < count; k++)                              \
             if (strcmp(rows[k]->name, name) == 0)                       \
                 return rows[k];                                         \
         not_found(#kind, name, count, kind##_name);                     \

@@ -16,10 +16,22 @@
  * value is not 0. */
 #define gnn__error(code, ...) (gnn__set_message(__VA_ARGS__), (code))
 /* In public functions: GNN_EINVALID unless the pointer `argument` is given. */
-#define GNN__NEED(argument)                                                         \
-    do {                                                                            \
-        if (!(argument))                                                            \
-            return gnn__error(GNN_EINVALID, "%s: %s is NULL", __func__, #argument); \
+#define GNN__NEED(argument) GNN__NEED_OR(argument, GNN_EINVALID)
+/* The same in functions that return something else, `otherwise`; in void functions nothing. */
+#define GNN__NEED_OR(argument, otherwise)                            \
+    do {                                                             \
+        if (!(argument)) {                                           \
+            gnn__set_message("%s: %s is NULL", __func__, #argument); \
+            return otherwise;                                        \
+        }                                                            \
+    } while (0)
+/* In functions that return an error: a list of `count` elements, and one of indices. */
+#define GNN__NEED_LIST(argument, count) GNN__NEED_ELEMENTS(argument, #argument, count)
+#define GNN__NEED_INTS(argument, count) GNN__NEED_ELEMENTS((argument).data, #argument, count)
+#define GNN__NEED_ELEMENTS(pointer, name, count)                               \
+    do {                                                                       \
+        if ((count) > 0 && !(pointer))                                         \
+            return gnn__error(GNN_EINVALID, "%s: %s is NULL", __func__, name); \
     } while (0)
 void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Puts "prefix: " before the current message and returns `code`. Places of the prefix, which colons

@@ -88,16 +88,19 @@ void gnn_context_free(gnn_context_t *context)
 
 int gnn_context_threads(const gnn_context_t *context)
 {
+    GNN__NEED_OR(context, 0);
     return gnn__most_threads(context, 0);
 }
 
 uint64_t gnn_context_seed(const gnn_context_t *context)
 {
+    GNN__NEED_OR(context, 0);
     return context->seed;
 }
 
 void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 {
+    GNN__NEED_OR(context, );
     context->seed = seed;
 }
 

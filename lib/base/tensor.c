@@ -98,12 +98,12 @@ int(gnn_sparse_from_csr)(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows,
     int64_t most = 0;
     GNN__NEED(sparse);
     GNN__NEED(owner);
+    GNN__NEED_INTS(indptr, 1);
     *owner = (gnn_owner_t){0};
     *sparse = (gnn_sparse_t){.rows = rows, .cols = cols, .values = values};
-    if (rows < 0 || !gnn__add(rows, 1, &most) || !indptr.data)
-        return gnn__error(indptr.data ? GNN_ESHAPE : GNN_EINVALID,
-                          "gnn_sparse_from_csr: rows = %lld, expected at least 0%s",
-                          (long long)rows, indptr.data ? "" : "; indptr is NULL");
+    if (rows < 0 || !gnn__add(rows, 1, &most))
+        return gnn__error(GNN_ESHAPE, "gnn_sparse_from_csr: rows = %lld, expected at least 0",
+                          (long long)rows);
     GNN_TRY(gnn__new(&copy, 1, sizeof *copy, "a sparse matrix"));
     GNN_CHECK(gnn__ints_64("indptr", indptr, rows + 1, &sparse->indptr, &copy->indptr));
     most = 0;

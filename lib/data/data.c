@@ -190,6 +190,8 @@ static const char *const places[] = {
 
 void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
 {
+    GNN__NEED_OR(data, );
+    GNN__NEED_OR(text, );
     words_t w = {text, size, 0};
     if (!text || size == 0)
         return;

@@ -46,23 +46,29 @@ static gnn__data_array_t *find(const gnn_data_t *data, gnn_data_place_t place, c
 const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
                                        const char *name)
 {
+    GNN__NEED_OR(data, NULL);
+    GNN__NEED_OR(name, NULL);
     const gnn__data_array_t *found = find(data, place, name);
     return found ? &found->array : NULL;
 }
 
 const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place, const char *name)
 {
+    GNN__NEED_OR(data, NULL);
+    GNN__NEED_OR(name, NULL);
     const gnn__data_array_t *found = find(data, place, name);
     return found && found->rows.data ? &found->rows : NULL;
 }
 
 int64_t gnn_data_array_count(const gnn_data_t *data)
 {
+    GNN__NEED_OR(data, 0);
     return data->n_arrays;
 }
 
 const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_data_place_t *place)
 {
+    GNN__NEED_OR(data, NULL);
     if (index < 0 || index >= data->n_arrays)
         return NULL;
     if (place)
@@ -151,6 +157,8 @@ static int put(gnn_data_t *data, gnn__data_array_t made, int rc)
 
 int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
 {
+    GNN__NEED(data);
+    GNN__NEED(array);
     gnn__data_array_t made = {.place = place};
     GNN_TRY(check(data, place, array));
     const int rc = copy_array(&made, array);

@@ -127,6 +127,7 @@ static int make(gnn_data_t **data, gnn_graph_t *graph, int64_t nodes, int64_t co
 
 int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero)
 {
+    GNN__NEED(hetero);
     int rc;
     int64_t nodes = 0, cols = 0, stored = 0, edges = 0;
     rows_t r = {0};

@@ -285,6 +285,7 @@ static bool all_bits(const gnn_tensor_t *t)
 
 gnn_label_kind_t gnn_data_label_kind(const gnn_data_t *data)
 {
+    GNN__NEED_OR(data, (gnn_label_kind_t)0);
     if (data->classes > 0)
         return GNN_LABELS_CLASSES;
     const gnn_tensor_t *targets = gnn_data_rows(data, GNN_ON_NODES, "targets");

@@ -233,6 +233,8 @@ static int set_name(gnn_data_t *data, const char *path)
 
 int gnn_data_open(gnn_data_t **data, const char *path)
 {
+    GNN__NEED(data);
+    GNN__NEED(path);
     return gnn_data_open_as(data, path, NULL);
 }
 

@@ -40,11 +40,13 @@ static int divide_rows(gnn_data_t *data, bool by_length)
 
 int gnn_data_row_normalise(gnn_data_t *data)
 {
+    GNN__NEED(data);
     return divide_rows(data, false);
 }
 
 int gnn_data_row_unit(gnn_data_t *data)
 {
+    GNN__NEED(data);
     return divide_rows(data, true);
 }
 

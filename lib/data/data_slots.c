@@ -14,6 +14,7 @@ void gnn__data_free_slots(gnn_data_t *data)
 
 int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs)
 {
+    GNN__NEED_LIST(graphs, count);
     gnn_graph_t **slots = NULL;
     GNN__NEED(data);
     GNN_TRY(gnn__data_whole(data, "given graphs for slots"));
@@ -35,11 +36,13 @@ int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *gra
 
 int64_t gnn_data_graph_count(const gnn_data_t *data)
 {
+    GNN__NEED_OR(data, 0);
     return data->n_slots;
 }
 
 gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot)
 {
+    GNN__NEED_OR(data, NULL);
     return slot >= 0 && slot < data->n_slots ? data->slots[slot] : NULL;
 }
 

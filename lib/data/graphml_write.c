@@ -41,6 +41,8 @@ static int check(const gnn_graph_t *graph, const char *const *names, const gnn_r
 int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
                             const gnn_real_t *weight, const char *path)
 {
+    GNN__NEED(graph);
+    GNN__NEED(path);
     const gnn__igraph_functions_t *igraph;
     gnn__output_t output = {.fd = -1};
     char *text = NULL;

@@ -20,11 +20,13 @@ void gnn__many_free(gnn__many_t *m)
 
 int64_t gnn_data_graphs(const gnn_data_t *data)
 {
+    GNN__NEED_OR(data, 0);
     return gnn__data_rows_on(data, GNN_ON_GRAPHS);
 }
 
 const int32_t *gnn_data_graph_labels(const gnn_data_t *data)
 {
+    GNN__NEED_OR(data, NULL);
     const gnn_array_t *labels = gnn_data_array_find(data, GNN_ON_GRAPHS, "labels");
     return labels && labels->dtype == GNN_DTYPE_INT32 && labels->ndim == 1 ? labels->data : NULL;
 }

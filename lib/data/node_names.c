@@ -191,6 +191,7 @@ int gnn__data_read_node_names(gnn_data_t *data, const gnn_arrays_t *arrays)
 
 const char *gnn_data_node_name(const gnn_data_t *data, int64_t row)
 {
+    GNN__NEED_OR(data, NULL);
     if (!data->node_names || row < 0 || row >= data->n)
         return NULL;
     return data->node_names[data->order ? data->order[row] : row];

@@ -388,50 +388,57 @@ void gnn_partition_free(gnn_partition_t *p)
     gnn_free(p);
 }
 
-int64_t gnn_partition_parts(const gnn_partition_t *p)
+int64_t gnn_partition_parts(const gnn_partition_t *partition)
 {
-    return p->parts;
+    GNN__NEED_OR(partition, 0);
+    return partition->parts;
 }
 
-const char *gnn_partition_method(const gnn_partition_t *p)
+const char *gnn_partition_method(const gnn_partition_t *partition)
 {
-    return p->method;
+    GNN__NEED_OR(partition, NULL);
+    return partition->method;
 }
 
-const int64_t *gnn_partition_book(const gnn_partition_t *p)
+const int64_t *gnn_partition_book(const gnn_partition_t *partition)
 {
-    return p->book;
+    GNN__NEED_OR(partition, NULL);
+    return partition->book;
 }
 
-int64_t gnn_partition_cut(const gnn_partition_t *p)
+int64_t gnn_partition_cut(const gnn_partition_t *partition)
 {
-    return p->cut;
+    GNN__NEED_OR(partition, 0);
+    return partition->cut;
 }
 
-const int64_t *gnn_partition_traffic(const gnn_partition_t *p)
+const int64_t *gnn_partition_traffic(const gnn_partition_t *partition)
 {
-    return p->traffic;
+    GNN__NEED_OR(partition, NULL);
+    return partition->traffic;
 }
 
-int gnn_partition_part(const gnn_partition_t *p, int64_t part, gnn_partition_part_t *sizes)
+int gnn_partition_part(const gnn_partition_t *partition, int64_t part, gnn_partition_part_t *sizes)
 {
-    GNN__NEED(p);
+    GNN__NEED(partition);
     GNN__NEED(sizes);
-    if (part < 0 || part >= p->parts)
+    GNN__NEED(partition);
+    if (part < 0 || part >= partition->parts)
         return gnn__error(GNN_EINVALID, "partition: part: expected 0 to %lld, got %lld",
-                          (long long)p->parts - 1, (long long)part);
-    *sizes = p->sizes[part];
+                          (long long)partition->parts - 1, (long long)part);
+    *sizes = partition->sizes[part];
     return GNN_OK;
 }
 
-int gnn_partition_step(const gnn_partition_t *p, int64_t part, int64_t layers,
+int gnn_partition_step(const gnn_partition_t *partition, int64_t part, int64_t layers,
                        const int64_t *widths, gnn_partition_step_t *step)
 {
+    GNN__NEED(partition);
     gnn_partition_part_t s;
     int64_t w = 0, rows;
     GNN__NEED(widths);
     GNN__NEED(step);
-    GNN_TRY(gnn_partition_part(p, part, &s));
+    GNN_TRY(gnn_partition_part(partition, part, &s));
     if (layers < 1)
         return gnn__error(GNN_EINVALID, "partition: layers: expected at least 1, got %lld",
                           (long long)layers);
@@ -443,9 +450,9 @@ int gnn_partition_step(const gnn_partition_t *p, int64_t part, int64_t layers,
         if (!gnn__add(w, widths[l], &w))
             return gnn__error(GNN_EOVERFLOW, "partition: the sum of the widths does not fit");
     }
-    /* p->n x p->parts bounds every count of rows */
-    if (!gnn__mul(w, 4 * (int64_t)sizeof(gnn_real_t), &w) || !gnn__mul(p->n + 1, p->parts, &rows) ||
-        !gnn__mul(w, rows, &rows))
+    /* partition->n x partition->parts bounds every count of rows */
+    if (!gnn__mul(w, 4 * (int64_t)sizeof(gnn_real_t), &w) ||
+        !gnn__mul(partition->n + 1, partition->parts, &rows) || !gnn__mul(w, rows, &rows))
         return gnn__error(GNN_EOVERFLOW, "partition: bytes of a step do not fit");
     w /= 4;
     step->bytes_sent = w * (s.sent + s.sent_back);

@@ -477,6 +477,7 @@ void gnn_partition_folder_free(gnn_partition_folder_t *f)
 
 gnn_partition_folder_sizes_t gnn_partition_folder_sizes(const gnn_partition_folder_t *folder)
 {
+    GNN__NEED_OR(folder, (gnn_partition_folder_sizes_t){0});
     return folder->sizes;
 }
 
@@ -546,31 +547,32 @@ static const void *row_of(const gnn_partition_folder_t *f, const char *name, int
     return a ? (const char *)a->data + row * (int64_t)gnn__element(a->dtype)->size : NULL;
 }
 
-int gnn_partition_folder_rows(const gnn_partition_folder_t *f, int64_t lo, int64_t hi,
+int gnn_partition_folder_rows(const gnn_partition_folder_t *folder, int64_t lo, int64_t hi,
                               gnn_partition_folder_rows_t *rows)
 {
-    GNN__NEED(f);
+    GNN__NEED(folder);
     GNN__NEED(rows);
-    if (lo < 0 || lo > hi || hi > f->sizes.nodes)
+    GNN__NEED(folder);
+    if (lo < 0 || lo > hi || hi > folder->sizes.nodes)
         return gnn__error(GNN_EINVALID, "folder: expected rows 0 <= lo <= hi <= %lld, got %lld, %lld",
-                          (long long)f->sizes.nodes, (long long)lo, (long long)hi);
-    GNN_TRY(check_rows(f, "indptr", "indices", f->sizes.nodes, true, lo, hi));
-    if (find(f, "x_indptr"))
-        GNN_TRY(check_rows(f, "x_indptr", "x_indices", f->sizes.features, false, lo, hi));
+                          (long long)folder->sizes.nodes, (long long)lo, (long long)hi);
+    GNN_TRY(check_rows(folder, "indptr", "indices", folder->sizes.nodes, true, lo, hi));
+    if (find(folder, "x_indptr"))
+        GNN_TRY(check_rows(folder, "x_indptr", "x_indices", folder->sizes.features, false, lo, hi));
     *rows = (gnn_partition_folder_rows_t){.lo = lo,
                                           .hi = hi,
-                                          .indptr = row_of(f, "indptr", lo),
-                                          .indices = row_of(f, "indices", 0),
-                                          .edges = row_of(f, "edges", 0),
-                                          .x_indptr = row_of(f, "x_indptr", lo),
-                                          .x_indices = row_of(f, "x_indices", 0),
-                                          .x_values = row_of(f, "x_values", 0),
-                                          .labels = row_of(f, "labels", lo),
-                                          .train = row_of(f, "train", lo),
-                                          .validation = row_of(f, "validation", lo),
-                                          .test = row_of(f, "test", lo)};
-    rows->x = gnn_tensor((gnn_real_t *)(uintptr_t)row_of(f, "x", lo * f->sizes.features), hi - lo,
-                         f->sizes.features);
+                                          .indptr = row_of(folder, "indptr", lo),
+                                          .indices = row_of(folder, "indices", 0),
+                                          .edges = row_of(folder, "edges", 0),
+                                          .x_indptr = row_of(folder, "x_indptr", lo),
+                                          .x_indices = row_of(folder, "x_indices", 0),
+                                          .x_values = row_of(folder, "x_values", 0),
+                                          .labels = row_of(folder, "labels", lo),
+                                          .train = row_of(folder, "train", lo),
+                                          .validation = row_of(folder, "validation", lo),
+                                          .test = row_of(folder, "test", lo)};
+    rows->x = gnn_tensor((gnn_real_t *)(uintptr_t)row_of(folder, "x", lo * folder->sizes.features),
+                         hi - lo, folder->sizes.features);
     return GNN_OK;
 }
 

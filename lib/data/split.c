@@ -63,6 +63,7 @@ int gnn__split_copy(gnn_split_t **split, const gnn_split_t *of)
 int(gnn_split_from_masks)(gnn_split_t **split, int64_t rows, int64_t count, const uint8_t *train,
                           const uint8_t *validation, const uint8_t *test)
 {
+    GNN__NEED(split);
     const uint8_t *const masks[] = {train, validation, test};
     GNN_TRY(gnn_split_new(split, rows, count));
     for (int part = 0; part < 3; part++)
@@ -74,6 +75,7 @@ int(gnn_split_from_masks)(gnn_split_t **split, int64_t rows, int64_t count, cons
 int gnn_split_from_parts(gnn_split_t **split, int64_t rows, int64_t count, const int8_t *parts)
 {
     GNN__NEED(parts);
+    GNN__NEED(split);
     GNN_TRY(gnn_split_new(split, rows, count));
     for (int64_t k = 0; k < rows * count; k++) {
         if (parts[k] >= -1 && parts[k] <= GNN_TEST) {
@@ -92,6 +94,7 @@ int gnn_split_from_parts(gnn_split_t **split, int64_t rows, int64_t count, const
 int(gnn_split_set_mask)(gnn_split_t *split, int part, int64_t index, const uint8_t *mask,
                         int64_t stride)
 {
+    GNN__NEED(split);
     GNN_TRY(check_place(split, part, index));
     if (mask && stride < 1)
         return gnn__error(GNN_EINVALID, "a mask's stride is %lld, at least 1 is expected",
@@ -104,6 +107,8 @@ int(gnn_split_set_mask)(gnn_split_t *split, int part, int64_t index, const uint8
 
 int(gnn_split_set_indices)(gnn_split_t *split, int part, int64_t index, int64_t count, gnn_ints_t rows)
 {
+    GNN__NEED(split);
+    GNN__NEED_INTS(rows, count);
     GNN_TRY(check_place(split, part, index));
     if (count < 0)
         return gnn__error(GNN_EINVALID, "%lld rows of the %s, expected at least 0",
@@ -124,11 +129,13 @@ int(gnn_split_set_indices)(gnn_split_t *split, int part, int64_t index, int64_t 
 
 int64_t gnn_split_rows(const gnn_split_t *split)
 {
+    GNN__NEED_OR(split, 0);
     return split->rows;
 }
 
 const uint8_t *gnn_split_mask(const gnn_split_t *split, int part, int64_t index)
 {
+    GNN__NEED_OR(split, NULL);
     const bool there =
         split && part >= GNN_TRAIN && part <= GNN_TEST && index >= 0 && index < split->count;
     return there ? gnn__split_marks(split, part, index) : NULL;

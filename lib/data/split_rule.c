@@ -127,6 +127,7 @@ static void deal(draw_t *d, gnn_ints_t labels, const gnn_split_rule_t *r, gnn_sp
 
 int(gnn_split_draw)(gnn_split_t **split, gnn_ints_t labels, int64_t n, const gnn_split_rule_t *rule)
 {
+    GNN__NEED_INTS(labels, n);
     int rc = GNN_OK;
     GNN__NEED(split);
     *split = NULL;

@@ -1,14 +1,17 @@
 /* The calls of a layer: making one, preparing graphs, running it, attention weights. */
 #include <lib/base/settings.h>
 #include <lib/layer/score_config.h>
+#include <lib/ops/ops.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
 {
+    GNN__NEED_OR(layer, NULL);
     return layer->config;
 }
 
 gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
 {
+    GNN__NEED_OR(layer, NULL);
     return layer->parameters;
 }
 
@@ -83,6 +86,10 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
 gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                            const gnn_layer_vars_t *vars)
 {
+    GNN__NEED_ON(tape, layer);
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, graph);
+    GNN__NEED_ON(tape, vars);
     return gnn__layer_record_hop(layer, tape, graph, vars, NULL, NULL);
 }
 

@@ -209,6 +209,7 @@ static int check_combination(const gnn_layer_config_t *c)
 
 int64_t gnn_layer_width(const gnn_layer_t *layer)
 {
+    GNN__NEED_OR(layer, 0);
     return gnn__update_width(layer->config, layer->width.aggregate);
 }
 

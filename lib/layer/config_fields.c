@@ -46,6 +46,7 @@ static const char *preset_at(size_t index)
 
 gnn_preset_t gnn_preset_find(const char *name)
 {
+    GNN__NEED_OR(name, GNN_PRESET_NONE);
     for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
         if (name && strcmp(name, presets[p].name) == 0)
             return p;
@@ -75,6 +76,7 @@ static const char *update_name_at(size_t index)
 
 const gnn_update_t *gnn_update_find(const char *name)
 {
+    GNN__NEED_OR(name, NULL);
     for (size_t k = 0; name && k < UPDATES; k++)
         if (strcmp(updates[k]->name, name) == 0)
             return updates[k];
@@ -282,6 +284,7 @@ int gnn__config_check(const gnn__field_row_t *f, const gnn_layer_config_t *confi
 
 int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
 {
+    GNN__NEED(field);
     const gnn__field_row_t *f = gnn__config_field(index);
     if (!f)
         return gnn__error(GNN_ENOTFOUND, "a layer's config has no field %zu", index);
@@ -296,6 +299,7 @@ int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
 
 const char *gnn_layer_config_choice(const char *field, size_t index)
 {
+    GNN__NEED_OR(field, NULL);
     const gnn__field_row_t *f = gnn__config_find(field);
     if (!f)
         return NULL;
@@ -401,6 +405,8 @@ static int set(const gnn__field_row_t *f, void *place, const char *value)
 
 int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
 {
+    GNN__NEED(name);
+    GNN__NEED(value);
     const gnn__field_row_t *f;
     GNN__NEED(config);
     gnn_layer_config_t changed = *config;
@@ -452,6 +458,8 @@ static int get(const gnn__field_row_t *f, const void *place, char *text, size_t 
 int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name, char *value,
                          size_t length)
 {
+    GNN__NEED(name);
+    GNN__NEED(value);
     const gnn__field_row_t *f;
     char text[256];
     GNN__NEED(config);

@@ -304,11 +304,13 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
 
 int64_t gnn_layer_field_count(const gnn_layer_t *layer)
 {
+    GNN__NEED_OR(layer, 0);
     return layer->n_fields;
 }
 
 const char *gnn_layer_field_name(const gnn_layer_t *layer, int64_t index)
 {
+    GNN__NEED_OR(layer, NULL);
     return index >= 0 && index < layer->n_fields ? layer->fields[index].name : NULL;
 }
 
@@ -320,6 +322,8 @@ static gnn_tensor_t columns(gnn_tensor_t t, const gnn__field_t *f)
 int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
                     gnn_tensor_t *gradient)
 {
+    GNN__NEED(layer);
+    GNN__NEED(name);
     for (int64_t k = 0; k < layer->n_fields; k++) {
         const gnn__field_t *f = &layer->fields[k];
         if (strcmp(f->name, name) != 0)

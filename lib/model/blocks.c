@@ -6,6 +6,7 @@
 
 int gnn_steps_new(gnn_steps_t **steps)
 {
+    GNN__NEED(steps);
     return gnn__new(steps, 1, sizeof **steps, "a list of steps");
 }
 
@@ -21,11 +22,13 @@ void gnn_steps_free(gnn_steps_t *steps)
 
 int64_t gnn_steps_count(const gnn_steps_t *steps)
 {
+    GNN__NEED_OR(steps, 0);
     return steps->count;
 }
 
 const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps)
 {
+    GNN__NEED_OR(steps, NULL);
     return steps->list;
 }
 
@@ -64,6 +67,8 @@ static int append(gnn_steps_t *steps, const gnn_step_t *step)
 
 int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
 {
+    GNN__NEED(steps);
+    GNN__NEED(step);
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
     return gnn__steps_fail(steps, append(steps, step));
@@ -71,6 +76,9 @@ int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(steps);
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
     return gnn_model_from_steps(model, context, steps->count, steps->list);
@@ -141,6 +149,9 @@ static int unknown(const char *name)
 
 int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
 {
+    GNN__NEED(steps);
+    GNN__NEED(block);
+    GNN__NEED(settings);
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
     for (size_t k = 0; k < BLOCKS; k++)

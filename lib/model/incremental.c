@@ -249,6 +249,11 @@ int gnn_model_advance(const gnn_model_t *model, gnn_context_t *context, gnn_stat
                       const int64_t *counts, const gnn_model_inputs_t *inputs,
                       const gnn_tensor_t *out)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(state);
+    GNN__NEED(inputs);
+    GNN__NEED(out);
     int64_t *ones = NULL;
     if (state->model != model)
         return gnn__error(GNN_EINVALID, "the state is that of another model");

@@ -78,11 +78,13 @@ done:
 
 int64_t gnn_model_field_count(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, 0);
     return model->n_fields;
 }
 
 const char *gnn_model_field_name(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, NULL);
     return index >= 0 && index < model->n_fields ? model->fields[index].name : NULL;
 }
 
@@ -121,6 +123,8 @@ static int check_whole(const gnn_model_t *model, const gnn__model_field_t *f)
 int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                     gnn_tensor_t *gradient)
 {
+    GNN__NEED(model);
+    GNN__NEED(name);
     const int64_t k = gnn__name_index_find(&model->field_ids, name);
     if (k < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
@@ -137,16 +141,21 @@ int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *va
 
 int64_t gnn_model_buffer_count(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, 0);
     return model->n_buffers;
 }
 
 const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, NULL);
     return index >= 0 && index < model->n_buffers ? model->buffers[index].name : NULL;
 }
 
 int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value)
 {
+    GNN__NEED(model);
+    GNN__NEED(name);
+    GNN__NEED(value);
     for (int64_t k = 0; k < model->n_buffers; k++)
         if (strcmp(model->buffers[k].name, name) == 0) {
             *value = model->buffers[k].value;
@@ -159,46 +168,56 @@ int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *v
 
 int64_t gnn_model_step_count(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, 0);
     return model->n_steps;
 }
 
 const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, NULL);
     return index >= 0 && index < model->n_steps ? &model->steps[index].step : NULL;
 }
 
 gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, NULL);
     return index >= 0 && index < model->n_steps ? model->steps[index].layer : NULL;
 }
 
 int64_t gnn_model_find(const gnn_model_t *model, const char *name)
 {
+    GNN__NEED_OR(model, -1);
+    GNN__NEED_OR(name, -1);
     return gnn__name_index_find(&model->step_ids, name);
 }
 
 int64_t gnn_model_width(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, 0);
     return index >= 0 && index < model->n_steps ? model->steps[index].width : -1;
 }
 
 int64_t gnn_model_input_count(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, 0);
     return model->n_inputs;
 }
 
 const char *gnn_model_input_name(const gnn_model_t *model, int64_t index)
 {
+    GNN__NEED_OR(model, NULL);
     return index >= 0 && index < model->n_inputs ? model->inputs[index] : NULL;
 }
 
 gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, NULL);
     return model->parameters;
 }
 
 int gnn_model_graph_count(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, 0);
     return model->n_graphs;
 }
 

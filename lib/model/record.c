@@ -149,12 +149,18 @@ done:
 gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                            const gnn_model_inputs_t *inputs, gnn_var_t *vars)
 {
+    GNN__NEED_ON(tape, model);
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, inputs);
     return gnn_model_record_all(model, tape, inputs, vars, NULL);
 }
 
 gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs)
 {
+    GNN__NEED_ON(tape, model);
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, inputs);
     const gnn_var_t y =
         gnn__model_record_to(model, tape, inputs, vars, outputs,
                              &(gnn__record_how_t){.last = model->n_steps - 1, .all = true});
@@ -210,6 +216,10 @@ int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
 int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_graph_t *graph,
                       const gnn_tensor_t *x, const gnn_sparse_t *sparse, const gnn_tensor_t *out)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(graph);
+    GNN__NEED(out);
     gnn_named_t value = {.name = "x", .dense = x, .sparse = sparse};
     gnn_model_inputs_t inputs = {.graphs = &graph, .n_graphs = 1, .values = &value, .n_values = 1};
     return gnn_model_forward(model, context, &inputs, out);

@@ -441,6 +441,7 @@ void gnn__model_free_slots(gnn_model_t *model)
 
 const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source, int64_t *value)
 {
+    GNN__NEED_OR(model, NULL);
     if (!model || slot < 0 || slot >= model->n_slots || !model->slots[slot].row)
         return NULL;
     if (source)

@@ -345,16 +345,19 @@ int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *
 
 int64_t gnn_state_segments(const gnn_state_t *state)
 {
+    GNN__NEED_OR(state, 0);
     return state->segments;
 }
 
 int64_t gnn_state_length(const gnn_state_t *state, int64_t segment)
 {
+    GNN__NEED_OR(state, 0);
     return segment >= 0 && segment < state->segments ? state->lengths[segment] : 0;
 }
 
 int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length)
 {
+    GNN__NEED(state);
     if (segment < 0 || segment >= state->segments || length < 0 || length > state->lengths[segment])
         return gnn__error(GNN_EINVALID, "sequence %lld of %lld cannot be cut to %lld rows",
                           (long long)segment, (long long)state->segments, (long long)length);

@@ -35,6 +35,20 @@
 #include <gnn/tape.h>
 #include <lib/base/base.h>
 
+/* In functions that put values on a tape: it fails unless the pointer `argument` is given. */
+#define GNN__NEED_ON(tape, argument)                             \
+    do {                                                         \
+        if (!(argument))                                         \
+            return gnn__null_on_tape(tape, __func__, #argument); \
+    } while (0)
+static inline gnn_var_t gnn__null_on_tape(gnn_tape_t *tape, const char *function, const char *argument)
+{
+    const int rc = gnn__error(GNN_EINVALID, "%s: %s is NULL", function, argument);
+    if (tape)
+        gnn_tape_fail(tape, rc);
+    return GNN_NONE;
+}
+
 typedef struct {
     gnn_real_t sparse_dropout; /* dropout rate on the stored values of a sparse x; 0: none */
     bool adds;                 /* forward: y += x W instead of y = x W; x dense, no b */

@@ -10,6 +10,8 @@ int gnn_op_fail(const gnn_op_call_t *call, int code, const char *format, ...)
 {
     char text[512];
     va_list arguments;
+    GNN__NEED(call);
+    GNN__NEED(format);
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

@@ -533,11 +533,15 @@ int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch, const gnn_pret
 int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
                              const gnn_sequences_t *sequences)
 {
+    GNN__NEED(batch);
+    GNN__NEED(pretrained);
+    GNN__NEED(sequences);
     return gnn_pretrained_batch_new_with(batch, pretrained, sequences, NULL);
 }
 
 const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch)
 {
+    GNN__NEED_OR(batch, NULL);
     return &batch->inputs;
 }
 

@@ -183,6 +183,10 @@ static int classify(const gnn_pretrained_t *p, gnn_context_t *context, const gnn
 int gnn_pretrained_classify(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                             const gnn_texts_t *texts, const gnn_tensor_t *out)
 {
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(texts);
+    GNN__NEED(out);
     return classify(pretrained, context, texts, NULL, out);
 }
 
@@ -191,5 +195,9 @@ int gnn_pretrained_classify_pairs(const gnn_pretrained_t *pretrained, gnn_contex
                                   const gnn_tensor_t *out)
 {
     GNN__NEED(second);
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(first);
+    GNN__NEED(out);
     return classify(pretrained, context, first, second, out);
 }

@@ -22,6 +22,7 @@ static int64_t full_width(const gnn_pretrained_t *p)
 
 int64_t gnn_pretrained_embedding_width(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, 0);
     const int64_t width = full_width(pretrained);
     return pretrained->columns > 0 ? gnn__min(width, pretrained->columns) : width;
 }
@@ -129,6 +130,7 @@ int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *cont
     GNN__NEED(pretrained);
     GNN__NEED(context);
     GNN__NEED(texts);
+    GNN__NEED(out);
     if (pretrained->tokenizer && gnn_pretrained_embedding_width(pretrained) < 0)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json that "
                                             "says how sentences become vectors");

@@ -639,6 +639,7 @@ int gnn_pretrained_zero_shot(const gnn_pretrained_t *pretrained, gnn_context_t *
                              const gnn_texts_t *texts, const gnn_texts_t *classes,
                              const gnn_zero_shot_config_t *config, const gnn_tensor_t *out)
 {
+    GNN__NEED(out);
     gnn_zero_shot_config_t own = config ? *config : (gnn_zero_shot_config_t){0};
     shots_t s = {.first = NULL};
     int rc;

@@ -158,6 +158,9 @@ int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *conte
 
 int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
 {
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(folder);
     return gnn_pretrained_open_with(pretrained, context, folder, NULL);
 }
 
@@ -183,37 +186,44 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
 
 gnn_model_t *gnn_pretrained_model(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, NULL);
     return pretrained->made.model;
 }
 
 const gnn_tokenizer_t *gnn_pretrained_tokenizer(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, NULL);
     return pretrained->tokenizer;
 }
 
 const char *gnn_pretrained_architecture(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, NULL);
     return pretrained->arch->name;
 }
 
 const char *gnn_pretrained_head(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, NULL);
     const char *task = gnn__pretrained_word(pretrained, "task");
     return task ? task : "";
 }
 
 int64_t gnn_pretrained_max_length(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, 0);
     return pretrained->max_length;
 }
 
 int64_t gnn_pretrained_label_count(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, 0);
     return pretrained->n_labels;
 }
 
 const char *gnn_pretrained_label(const gnn_pretrained_t *pretrained, int64_t index)
 {
+    GNN__NEED_OR(pretrained, NULL);
     return index >= 0 && index < pretrained->n_labels ? json_string_value(label(pretrained, index))
                                                       : NULL;
 }

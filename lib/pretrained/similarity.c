@@ -56,12 +56,16 @@ const char *gnn__similarity_find(const char *name)
 
 const char *gnn_pretrained_similarity_name(const gnn_pretrained_t *pretrained)
 {
+    GNN__NEED_OR(pretrained, NULL);
     return pretrained ? pretrained->similarity : NULL;
 }
 
 int gnn_pretrained_similarity(const gnn_pretrained_t *pretrained, const gnn_tensor_t *first,
                               const gnn_tensor_t *second, const gnn_tensor_t *out)
 {
+    GNN__NEED(first);
+    GNN__NEED(second);
+    GNN__NEED(out);
     size_t k = 0;
     GNN__NEED(pretrained);
     GNN_TRY(gnn__tensor_check(first, "first"));

@@ -188,6 +188,7 @@ int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_context_t *co
                            gnn_state_t *state, const int64_t *counts, const int32_t *ids,
                            const gnn_tensor_t *out)
 {
+    GNN__NEED(ids);
     rows_t rows = {0};
     gnn_named_t values[GNN__STEP_INPUTS];
     int64_t n = 0;

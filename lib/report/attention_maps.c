@@ -166,6 +166,7 @@ int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *word, cons
 {
     GNN__NEED(pieces);
     GNN__NEED(out);
+    GNN__NEED(word);
     const int64_t n = pieces->rows, words = out->rows;
     if (pieces->cols != n || out->cols != words || (n > 0 && !word))
         return gnn__error(

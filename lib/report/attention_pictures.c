@@ -135,10 +135,10 @@ static void draw_grid(gnn__svg_t *svg, const grid_t *page, const char *subtitle)
 
 int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, const char *subtitle)
 {
+    GNN__NEED(file);
+    GNN__NEED(attention);
     grid_t page;
     gnn__svg_t svg;
-    if (!file || !attention)
-        return gnn__error(GNN_EINVALID, "grid of heads: %s is NULL", file ? "attention" : "file");
     const gnn_attention_maps_t *a = attention;
     if (a->layers * a->heads * a->words * a->words > GRID_MOST)
         return gnn__error(
@@ -217,9 +217,9 @@ static void put_data(gnn__svg_t *svg, const gnn_attention_maps_t *a)
 
 int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention, const char *title)
 {
+    GNN__NEED(file);
+    GNN__NEED(attention);
     gnn__svg_t svg;
-    if (!file || !attention)
-        return gnn__error(GNN_EINVALID, "page of attention: %s is NULL", file ? "attention" : "file");
     const gnn_attention_maps_t *a = attention;
     int64_t cells;
     if (!gnn__mul(a->words, a->words, &cells) || cells > PAGE_MOST / (a->layers * a->heads))

@@ -274,8 +274,8 @@ static void draw_legend(gnn__svg_t *svg, const page_t *page)
 
 int gnn_svg_curves(FILE *file, const gnn_curves_t *curves)
 {
-    if (!file || !curves)
-        return gnn__error(GNN_EINVALID, "curves: %s is NULL", file ? "curves" : "file");
+    GNN__NEED(file);
+    GNN__NEED(curves);
     GNN_TRY(check(curves, curves->n_panels ? curves->n_panels : 1));
     page_t page;
     gnn__svg_t svg;

@@ -104,10 +104,10 @@ static void draw_word(gnn__svg_t *svg, const page_t *page, int64_t k)
 
 int gnn_svg_graph(FILE *file, const gnn_graph_picture_t *picture)
 {
+    GNN__NEED(file);
+    GNN__NEED(picture);
     page_t page;
     gnn__svg_t svg;
-    if (!file || !picture)
-        return gnn__error(GNN_EINVALID, "graph: %s is NULL", file ? "picture" : "file");
     GNN_TRY(check(picture));
     layout(&page, picture);
     GNN_TRY(gnn__svg_open(&svg, file, page.width, page.height, picture->title));

@@ -331,8 +331,8 @@ static void draw_mark(gnn__svg_t *svg, const page_t *page)
 
 int gnn_svg_heatmap(FILE *file, const gnn_heatmap_t *map)
 {
-    if (!file || !map)
-        return gnn__error(GNN_EINVALID, "heat map: %s is NULL", file ? "map" : "file");
+    GNN__NEED(file);
+    GNN__NEED(map);
     GNN_TRY(check(map));
     page_t page;
     layout(&page, map);

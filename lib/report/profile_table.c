@@ -91,6 +91,8 @@ static void write_row(FILE *file, widths_t w, const gnn__profile_row_t *row, dou
 
 int gnn_profile_write(gnn_context_t *context, FILE *file)
 {
+    GNN__NEED(context);
+    GNN__NEED(file);
     gnn__profile_t *profile = context->profile;
     double total = 0;
     if (!profile)

@@ -305,8 +305,8 @@ static void draw_legend(gnn__svg_t *svg, const page_t *page)
 
 int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter)
 {
-    if (!file || !scatter)
-        return gnn__error(GNN_EINVALID, "scatter: %s is NULL", file ? "scatter" : "file");
+    GNN__NEED(file);
+    GNN__NEED(scatter);
     GNN_TRY(check(scatter));
     page_t page;
     layout(&page, scatter);

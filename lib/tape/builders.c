@@ -7,6 +7,7 @@
 
 gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     gnn__value_t *input = gnn__tape_at(tape, x);
     if (!input)
         return GNN_NONE;
@@ -22,23 +23,27 @@ gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t 
 
 gnn_var_t gnn_tape_linear_transposed(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3,
                        &(gnn__linear_settings_t){.transposed = true}, sizeof(gnn__linear_settings_t));
 }
 
 gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_settings_t){alpha},
                        sizeof(gnn__add_settings_t));
 }
 
 gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_add_scaled, (gnn_var_t[]){x, z, eps}, 3, NULL, 0);
 }
 
 gnn_var_t gnn_tape_scale(gnn_tape_t *tape, gnn_var_t x, gnn_real_t alpha)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     if (alpha == 1)
         return gnn__tape_at(tape, x) ? x : GNN_NONE;
     return gnn_tape_op(tape, &gnn__op_scale, &x, 1, &(gnn__scale_settings_t){.alpha = alpha},
@@ -47,23 +52,29 @@ gnn_var_t gnn_tape_scale(gnn_tape_t *tape, gnn_var_t x, gnn_real_t alpha)
 
 gnn_var_t gnn_tape_multiply(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_multiply, (gnn_var_t[]){x, z}, 2,
                        &(gnn__multiply_settings_t){0}, sizeof(gnn__multiply_settings_t));
 }
 
 gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t g)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_scale_heads, (gnn_var_t[]){x, g}, 2,
                        &(gnn__multiply_settings_t){0}, sizeof(gnn__multiply_settings_t));
 }
 
 gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int count)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    if (count > 0)
+        GNN__NEED_ON(tape, x);
     return gnn_tape_op(tape, &gnn__op_maximum, x, count, NULL, 0);
 }
 
 gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT)
         return gnn__tape_at(tape, x) ? x : GNN_NONE;
     gnn__activation_settings_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
@@ -120,6 +131,7 @@ static gnn_var_t sparse_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 
 gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     gnn__value_t *v = gnn__tape_at(tape, x);
     if (!v)
         return GNN_NONE;
@@ -140,6 +152,7 @@ gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_
                         gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                         gnn_real_t momentum)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
         return gnn__tape_at(tape, x) ? x : GNN_NONE;
     if (kind == GNN_NORM_L2)
@@ -168,51 +181,66 @@ gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, 
 
 gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    if (count > 0)
+        GNN__NEED_ON(tape, x);
     return gnn_tape_op(tape, &gnn__op_concat, x, count, NULL, 0);
 }
 
 gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    if (count > 0)
+        GNN__NEED_ON(tape, x);
     return gnn_tape_op(tape, &gnn__op_stack, x, count, NULL, 0);
 }
 
 gnn_var_t gnn_tape_repeat_rows(gnn_tape_t *tape, gnn_var_t x, int64_t times)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_repeat_rows, &x, 1, &(gnn__repeat_settings_t){times},
                        sizeof(gnn__repeat_settings_t));
 }
 
 gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph, gnn_sides_t side)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, graph);
     return gnn_tape_op(tape, &gnn__op_edge_rows, &x, 1, &(gnn__edge_rows_settings_t){graph, side},
                        sizeof(gnn__edge_rows_settings_t));
 }
 
 gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn_op_pick_rows, (gnn_var_t[]){table, ids}, 2, NULL, 0);
 }
 
 gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2,
                        &(gnn__heads_settings_t){heads}, sizeof(gnn__heads_settings_t));
 }
 
 gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_head_mean, &x, 1, &(gnn__heads_settings_t){heads},
                        sizeof(gnn__heads_settings_t));
 }
 
 gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     return gnn_tape_op(tape, &gnn__op_gru, (gnn_var_t[]){gates_x, gates_h, h}, 3, NULL, 0);
 }
 
 gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                gnn_flag_t self_loops, gnn_graph_norm_t kind)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, graph);
     return gnn__tape_weigh_edges(tape, weight, graph, self_loops, kind, 1);
 }
 
@@ -262,6 +290,9 @@ static gnn_var_t aggregate_over_ranks(gnn_tape_t *tape, const gnn_aggregate_t *h
 
 gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const gnn_var_t *inputs)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, how);
+    GNN__NEED_ON(tape, inputs);
     if (how && how->graph && how->graph->halo)
         return aggregate_over_ranks(tape, how, inputs);
     return gnn_tape_op(tape, &gnn__op_aggregate, inputs, GNN_AGGREGATE_INPUTS, how, sizeof *how);
@@ -269,5 +300,7 @@ gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const
 
 gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, loss);
     return gnn_tape_op(tape, &gnn__op_loss, &logits, 1, loss, sizeof *loss);
 }

@@ -116,6 +116,8 @@ static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t
 
 int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context)
 {
+    GNN__NEED(parameters);
+    GNN__NEED(context);
     return gnn__parameters_make_room(parameters, context, true);
 }
 
@@ -278,16 +280,20 @@ int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *
 
 int32_t gnn_parameters_count(const gnn_parameters_t *parameters)
 {
+    GNN__NEED_OR(parameters, 0);
     return parameters->count;
 }
 
 const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 {
+    GNN__NEED_OR(parameters, NULL);
     return at(parameters, id)->name;
 }
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
 {
+    GNN__NEED_OR(parameters, -1);
+    GNN__NEED_OR(name, -1);
     return (int32_t)gnn__name_index_find(&parameters->ids, name);
 }
 
@@ -299,6 +305,7 @@ static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_r
 
 gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id)
 {
+    GNN__NEED_OR(parameters, (gnn_tensor_t){0});
     return tensor(parameters, id, at(parameters, id)->halves.at ? NULL : parameters->values);
 }
 
@@ -331,12 +338,14 @@ void gnn__gradients_settle(const gnn_parameters_t *parameters)
 
 gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id)
 {
+    GNN__NEED_OR(parameters, (gnn_tensor_t){0});
     gnn__gradient_settle(parameters, id);
     return gnn__gradient_memory(parameters, id);
 }
 
 gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients, int64_t *length)
 {
+    GNN__NEED_OR(parameters, NULL);
     if (length)
         *length = parameters->length;
     if (gradients)
@@ -351,6 +360,7 @@ int64_t gnn__parameters_offset(const gnn_parameters_t *parameters, int32_t id)
 
 void gnn_parameters_zero_gradients(gnn_parameters_t *parameters)
 {
+    GNN__NEED_OR(parameters, );
     for (int32_t id = 0; parameters->gradients && id < parameters->count; id++)
         parameters->list[id].zero = !parameters->list[id].halves.at;
 }

@@ -264,6 +264,7 @@ int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_ro
 
 gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, (gnn_tensor_t){0});
     gnn_tensor_t none = {NULL, 0, 0, 0};
     return x >= 0 && x < tape->n_values && tape->ran && tape->values[x].data_of == GNN_NONE
                ? tape->values[x].data
@@ -272,6 +273,7 @@ gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x)
 
 gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, (gnn_tensor_t){0});
     gnn_tensor_t none = {NULL, 0, 0, 0};
     return x >= 0 && x < tape->n_values && tape->ran ? tape->values[x].grad : none;
 }

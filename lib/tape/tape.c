@@ -34,8 +34,7 @@ void gnn_tape_free(gnn_tape_t *tape)
 
 void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
 {
-    if (!tape)
-        return;
+    GNN__NEED_OR(tape, );
     tape->recording = recording != 0;
     tape->frozen = tape->recomputes = false;
     tape->segments = 0;
@@ -50,6 +49,7 @@ void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
 
 void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step)
 {
+    GNN__NEED_OR(tape, );
     tape->step = step;
 }
 
@@ -62,8 +62,7 @@ void gnn__tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *wher
 
 void gnn_tape_recompute(gnn_tape_t *tape, int on)
 {
-    if (!tape)
-        return;
+    GNN__NEED_OR(tape, );
     if (on && tape->recording && gnn__ranks_split(tape->context))
         gnn_tape_fail(tape, gnn__error(GNN_EUNSUPPORTED,
                                        "gnn_tape_recompute: values are not recomputed over ranks"));
@@ -74,6 +73,7 @@ void gnn_tape_recompute(gnn_tape_t *tape, int on)
 /* Keeps the first error, with its message. */
 int gnn_tape_fail(gnn_tape_t *tape, int code)
 {
+    GNN__NEED(tape);
     if (tape->status == GNN_OK && code != GNN_OK) {
         tape->status = code;
         snprintf(tape->message, sizeof tape->message, "%s", gnn_error_message());
@@ -83,6 +83,7 @@ int gnn_tape_fail(gnn_tape_t *tape, int code)
 
 int gnn_tape_status(const gnn_tape_t *tape)
 {
+    GNN__NEED(tape);
     if (tape->status != GNN_OK)
         gnn__set_message("%s", tape->message);
     return tape->status;
@@ -129,15 +130,6 @@ static gnn_var_t id_of(const gnn_tape_t *tape, const gnn__value_t *v)
     return v ? (gnn_var_t)(v - tape->values) : GNN_NONE;
 }
 
-/* Reports a NULL argument; the tape, if there is one, fails. */
-static gnn_var_t fail_null(gnn_tape_t *tape, const char *function, const char *argument)
-{
-    const int rc = gnn__error(GNN_EINVALID, "%s: %s is NULL", function, argument);
-    if (tape)
-        gnn_tape_fail(tape, rc);
-    return GNN_NONE;
-}
-
 static gnn__over_t over_of(const gnn_tape_t *tape, const void *input)
 {
     const gnn__ranks_t *ranks = gnn__ranks_split(tape->context);
@@ -146,8 +138,8 @@ static gnn__over_t over_of(const gnn_tape_t *tape, const void *input)
 
 gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
 {
-    if (!tape || !x)
-        return fail_null(tape, __func__, tape ? "x" : "tape");
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, x);
     if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn__tensor_check(x, "an input")) != GNN_OK)
         return GNN_NONE;
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
@@ -163,8 +155,8 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
 
 gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 {
-    if (!tape || !x)
-        return fail_null(tape, __func__, tape ? "x" : "tape");
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, x);
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
     if (v) {
         v->sparse = x;
@@ -175,8 +167,9 @@ gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 
 gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 {
-    if (!tape || !ids)
-        return fail_null(tape, __func__, tape ? "ids" : "tape");
+    GNN__NEED_OR(tape, GNN_NONE);
+    if (count > 0)
+        GNN__NEED_ON(tape, ids);
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
     if (v) {
         v->ids = ids;
@@ -187,8 +180,8 @@ gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 
 gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id)
 {
-    if (!tape || !parameters)
-        return fail_null(tape, __func__, tape ? "parameters" : "tape");
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, parameters);
     gnn_tensor_t value = gnn_parameters_value(parameters, id);
     if (!gnn_parameters_name(parameters, id))
         gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "there is no parameter %d", id));
@@ -208,6 +201,8 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
 
 void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
 {
+    GNN__NEED_OR(tape, );
+    GNN__NEED_OR(memory, );
     gnn__value_t *v = gnn__tape_at(tape, x);
     if (!v)
         return;
@@ -232,6 +227,7 @@ void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
 
 void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, );
     gnn__value_t *v = gnn__tape_at(tape, x);
     if (v)
         tape->values[v->base].kept = true;
@@ -240,11 +236,13 @@ void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x)
 
 int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, 0);
     return x >= 0 && x < tape->n_values ? tape->values[x].rows : 0;
 }
 
 int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, 0);
     return x >= 0 && x < tape->n_values ? tape->values[x].cols : 0;
 }
 
@@ -261,5 +259,6 @@ int gnn__tape_is_constant(const gnn_tape_t *tape, gnn_var_t x)
 
 size_t gnn_tape_bytes(const gnn_tape_t *tape)
 {
+    GNN__NEED_OR(tape, 0);
     return tape->arena.capacity;
 }

@@ -196,6 +196,10 @@ static int add_widened(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *in
 gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                       const void *attributes, size_t bytes)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
+    GNN__NEED_ON(tape, op);
+    if (n_inputs > 0)
+        GNN__NEED_ON(tape, inputs);
     gnn__node_t *node = NULL;
     if (tape->status != GNN_OK ||
         gnn_tape_fail(tape, add_widened(tape, op, inputs, n_inputs, attributes, bytes, &node)) !=
@@ -264,6 +268,7 @@ static gnn_var_t window(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
 gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
                         int64_t cols)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     gnn__value_t *of = gnn__tape_at(tape, x);
     if (!of)
         return GNN_NONE;
@@ -296,6 +301,7 @@ gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
 
 gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x)
 {
+    GNN__NEED_OR(tape, GNN_NONE);
     const gnn__value_t *of = gnn__tape_at(tape, x);
     if (!of)
         return GNN_NONE;

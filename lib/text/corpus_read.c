@@ -107,6 +107,7 @@ static int read(gnn_corpus_t **corpus, gnn__text_t *text, lines_t *l, const gnn_
 
 int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like)
 {
+    GNN__NEED(path);
     gnn__text_t text;
     lines_t l = {.count = 0};
     GNN__NEED(corpus);

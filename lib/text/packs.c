@@ -154,6 +154,8 @@ done:
 void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
                          int32_t *ids)
 {
+    GNN__NEED_OR(pack, );
+    GNN__NEED_OR(ids, );
     enum { STREAM = 0x776f7264 };
     int64_t row = 0;
     for (int64_t s = 0; s < pack->sentences; s++)

@@ -176,6 +176,7 @@ static int read(treebank_t *t, gnn__text_t *text)
 
 int gnn_treebank_read(gnn_treebank_t **treebank, const char *path)
 {
+    GNN__NEED(path);
     gnn__text_t text;
     treebank_t *t = NULL;
     GNN__NEED(treebank);

@@ -176,21 +176,25 @@ done:
 
 int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary)
 {
+    GNN__NEED_OR(vocabulary, 0);
     return vocabulary->n_words;
 }
 
 const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id)
 {
+    GNN__NEED_OR(vocabulary, NULL);
     return id >= 0 && id < vocabulary->n_words ? vocabulary->words[id] : NULL;
 }
 
 int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary)
 {
+    GNN__NEED_OR(vocabulary, 0);
     return vocabulary->n_labels;
 }
 
 const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label)
 {
+    GNN__NEED_OR(vocabulary, NULL);
     return label >= 0 && label < vocabulary->n_labels ? vocabulary->labels[label] : NULL;
 }
 
@@ -213,5 +217,7 @@ int32_t gnn__vocabulary_word_number(const gnn_vocabulary_t *v, gnn__slice_t word
 
 int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word)
 {
+    GNN__NEED_OR(vocabulary, -1);
+    GNN__NEED_OR(word, -1);
     return gnn__vocabulary_word_number(vocabulary, (gnn__slice_t){word, (int64_t)strlen(word)});
 }

@@ -24,6 +24,7 @@ static int write_all(gnn__output_t *output, const gnn_vocabulary_t *v)
 
 int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path)
 {
+    GNN__NEED(path);
     gnn__output_t output;
     GNN__NEED(vocabulary);
     int rc = gnn__output_open(&output, path);
@@ -108,6 +109,7 @@ done:
 
 int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path)
 {
+    GNN__NEED(path);
     gnn__text_t text;
     GNN__NEED(vocabulary);
     GNN_TRY(gnn__text_open(&text, path));

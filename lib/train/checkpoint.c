@@ -146,6 +146,10 @@ static int write_file(const char *path, const body_t *b, const gnn__identity_t *
 int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
                         const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
 {
+    GNN__NEED(path);
+    GNN__NEED(model);
+    GNN__NEED(optimizer);
+    GNN__NEED(state);
     body_t body = {0};
     gnn__identity_t identity = {0};
     int rc;
@@ -234,6 +238,10 @@ static void take(const gnn_arrays_t *file, body_t *b, gnn_checkpoint_t *state)
 int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer,
                         gnn_checkpoint_t *state)
 {
+    GNN__NEED(path);
+    GNN__NEED(model);
+    GNN__NEED(optimizer);
+    GNN__NEED(state);
     const gnn_limits_t limits = {.max_bytes = INT64_MAX}; /* the file's size bounds it */
     gnn_arrays_t *file = NULL;
     body_t body = {0};

@@ -124,6 +124,7 @@ void gnn_gates_free(gnn_gates_t *gates)
 
 int64_t gnn_gates_count(const gnn_gates_t *gates)
 {
+    GNN__NEED_OR(gates, 0);
     return gates->count;
 }
 
@@ -265,6 +266,9 @@ static void normalise(const gnn_gates_t *h, double *importance)
 int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int part,
                          gnn_flag_t by_layer, double *importance)
 {
+    GNN__NEED(gates);
+    GNN__NEED(source);
+    GNN__NEED(importance);
     double rows = 0;
     GNN_TRY(check_source(gates, source, part, importance));
     GNN_TRY(gnn__check_flag(by_layer, "by_layer"));
@@ -304,6 +308,9 @@ static int add_answers(gnn_gates_t *h, const gnn_batch_t *batch, const gnn_real_
 int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part, gnn_metric_t metric,
                      const gnn_real_t *open, double *value)
 {
+    GNN__NEED(gates);
+    GNN__NEED(source);
+    GNN__NEED(value);
     GNN_TRY(check_source(gates, source, part, value));
     *value = NAN;
     gnn__pool_reset(&gates->pool, metric);

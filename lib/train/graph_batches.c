@@ -420,19 +420,21 @@ int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model, const 
 int gnn_source_graph_inputs(const gnn_source_t *source, int64_t count, const int64_t *graphs,
                             gnn_model_inputs_t *inputs)
 {
-    GNN_TRY(gnn__source_is(source, &of_graphs));
+    GNN__NEED(source);
     GNN__NEED(graphs);
     GNN__NEED(inputs);
+    GNN_TRY(gnn__source_is(source, &of_graphs));
     return fill_inputs((graphs_t *)source->state, count, graphs, inputs);
 }
 
 int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *model,
                               gnn_context_t *context, const gnn_tensor_t *out)
 {
-    GNN_TRY(gnn__source_is(source, &of_graphs));
+    GNN__NEED(source);
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(out);
+    GNN_TRY(gnn__source_is(source, &of_graphs));
     graphs_t *b = (graphs_t *)source->state;
     int64_t *chosen;
     if (out->rows != b->graphs)

@@ -410,6 +410,8 @@ int(gnn_source_of_edges)(gnn_source_t **source, const gnn_model_t *model, const 
                          gnn_ints_t labels, const gnn_split_t *splits,
                          const gnn_link_source_config_t *config)
 {
+    GNN__NEED_INTS(labels, 1);
+    GNN__NEED(config);
     const gnn_link_source_config_t own = config ? *config : (gnn_link_source_config_t){0};
     GNN__NEED(source);
     *source = NULL;

@@ -37,13 +37,16 @@ int(gnn_source_predict_pairs)(const gnn_source_t *source, const gnn_model_t *mod
                               gnn_context_t *context, int64_t count, gnn_ints_t src, gnn_ints_t dst,
                               const gnn_tensor_t *out)
 {
+    GNN__NEED(source);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED_INTS(src, count);
+    GNN__NEED_INTS(dst, count);
+    GNN__NEED(out);
     int rc;
     int32_t *made[2] = {NULL, NULL};
     gnn_node_pairs_t pairs = {.count = count};
     GNN_TRY(gnn__source_is(source, &gnn__source_of_pairs));
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(out);
     GNN_CHECK(gnn__ints_32("src", src, count, &pairs.src, &made[0]));
     GNN_CHECK(gnn__ints_32("dst", dst, count, &pairs.dst, &made[1]));
     rc = predict((gnn__link_source_t *)source->state, model, context, &pairs, out);
@@ -129,10 +132,11 @@ static int check_part(const gnn__link_source_t *b, const gnn_model_t *model, int
 int gnn_source_measure_links(const gnn_source_t *source, const gnn_model_t *model,
                              gnn_context_t *context, int part, gnn_link_metrics_t *metrics)
 {
-    GNN_TRY(gnn__source_is(source, &gnn__source_of_pairs));
+    GNN__NEED(source);
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(metrics);
+    GNN_TRY(gnn__source_is(source, &gnn__source_of_pairs));
     gnn__link_source_t *b = (gnn__link_source_t *)source->state;
     trial_t t = {.links = 0};
     int rc;

@@ -247,10 +247,11 @@ int gnn__negatives_different(const gnn_negatives_t *g, uint64_t seed, int64_t co
 
 enum { WORK = 200 }; /* cost of one draw, in elementary operations */
 
-int gnn_negatives_draw(const gnn_negatives_t *g, gnn_context_t *context, uint64_t seed,
+int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *context, uint64_t seed,
                        uint64_t round, int64_t count, int32_t *src, int32_t *dst)
 {
-    GNN__NEED(g);
+    GNN__NEED(negatives);
+    GNN__NEED(negatives);
     if (count < 0)
         return gnn__error(GNN_EINVALID, "gnn_negatives_draw: count = %lld, expected at least 0",
                           (long long)count);
@@ -260,15 +261,17 @@ int gnn_negatives_draw(const gnn_negatives_t *g, gnn_context_t *context, uint64_
     }
     const int threads = gnn__threads(context, WORK * count);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++)
-        draw_pair(g, seed, round, k, &src[k], &dst[k]);
+        draw_pair(negatives, seed, round, k, &src[k], &dst[k]);
     return GNN_OK;
 }
 
-int gnn_negatives_of_sources(const gnn_negatives_t *g, gnn_context_t *context, uint64_t seed,
-                             uint64_t round, int64_t count, const int32_t *src, int64_t each,
-                             int32_t *dst)
+int gnn_negatives_of_sources(const gnn_negatives_t *negatives, gnn_context_t *context,
+                             uint64_t seed, uint64_t round, int64_t count, const int32_t *src,
+                             int64_t each, int32_t *dst)
 {
-    GNN__NEED(g);
+    GNN__NEED(negatives);
+    GNN__NEED(negatives);
+    GNN__NEED(context);
     if (count < 0 || each < 1)
         return gnn__error(GNN_EINVALID,
                           "gnn_negatives_of_sources: count = %lld, expected at least 0; each = %lld, "
@@ -279,17 +282,18 @@ int gnn_negatives_of_sources(const gnn_negatives_t *g, gnn_context_t *context, u
         GNN__NEED(dst);
     }
     for (int64_t k = 0; k < count; k++)
-        if (src[k] < 0 || src[k] >= g->n)
+        if (src[k] < 0 || src[k] >= negatives->n)
             return gnn__error(GNN_EINVALID, "source %lld is node %d, expected 0 to %lld",
-                              (long long)k, src[k], (long long)g->n - 1);
+                              (long long)k, src[k], (long long)negatives->n - 1);
     const int threads = gnn__threads(context, WORK * count * each);
     GNN__PARALLEL_FOR (threads, int64_t k = 0; k < count; k++) {
-        const int64_t begin = g->begin[src[k]], taken = g->begin[src[k] + 1] - begin;
+        const int64_t begin = negatives->begin[src[k]], taken = negatives->begin[src[k] + 1] - begin;
         for (int64_t e = 0; e < each; e++)
             dst[k * each + e] =
-                taken == g->n ? -1
-                              : missing(g->taken + begin, taken, 0,
-                                        below(seed, round, (uint64_t)(k * each + e), g->n - taken));
+                taken == negatives->n
+                    ? -1
+                    : missing(negatives->taken + begin, taken, 0,
+                              below(seed, round, (uint64_t)(k * each + e), negatives->n - taken));
     }
     return GNN_OK;
 }

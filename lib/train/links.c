@@ -273,11 +273,13 @@ void gnn_links_free(gnn_links_t *links)
 
 gnn_graph_t *gnn_links_graph(const gnn_links_t *links)
 {
+    GNN__NEED_OR(links, NULL);
     return links->graph;
 }
 
 const int64_t *gnn_links_edges(const gnn_links_t *links)
 {
+    GNN__NEED_OR(links, NULL);
     return links->kept;
 }
 
@@ -290,11 +292,13 @@ static gnn_node_pairs_t pairs_of(const gnn__pair_list_t lists[3], int part)
 
 gnn_node_pairs_t gnn_links_of(const gnn_links_t *links, int part)
 {
+    GNN__NEED_OR(links, (gnn_node_pairs_t){0});
     return pairs_of(links->of, part);
 }
 
 gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part)
 {
+    GNN__NEED_OR(links, (gnn_node_pairs_t){0});
     return pairs_of(links->without, part);
 }
 
@@ -303,6 +307,7 @@ gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part)
 int(gnn_split_edges)(gnn_split_t **split, const gnn_graph_t *graph, gnn_ints_t labels,
                      const gnn_split_rule_t *rule)
 {
+    GNN__NEED_INTS(labels, 1);
     gnn__link_index_t links;
     int32_t *of_link = NULL;
     gnn_split_t *drawn = NULL;

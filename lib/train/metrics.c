@@ -154,6 +154,8 @@ static double roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const u
 double gnn_metric(gnn_metric_t metric, const gnn_tensor_t *logits, const int32_t *labels,
                   const uint8_t *mask)
 {
+    GNN__NEED_OR(logits, NAN);
+    GNN__NEED_OR(labels, NAN);
     typedef double (*metric_t)(const gnn_tensor_t *, const int32_t *, const uint8_t *);
     static const metric_t of_labels[] = {
         [GNN_METRIC_ACCURACY] = accuracy,

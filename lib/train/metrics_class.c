@@ -47,6 +47,8 @@ static void count(const gnn_tensor_t *logits, const int32_t *labels, const uint8
 int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                          gnn_class_metrics_t *per_class, const gnn_tensor_t *confusion)
 {
+    GNN__NEED(logits);
+    GNN__NEED(labels);
     int64_t classes = !logits ? 0 : logits->cols == 1 ? 2 : logits->cols;
     gnn_class_metrics_t *of;
     GNN_TRY(check(logits, labels, mask, classes, confusion));

@@ -66,6 +66,8 @@ double gnn__metric_average_precision(const gnn_tensor_t *logits, const int32_t *
 
 double gnn_metric_mrr(const gnn_tensor_t *links, const gnn_tensor_t *others)
 {
+    GNN__NEED_OR(links, NAN);
+    GNN__NEED_OR(others, NAN);
     double sum = 0;
     if (!links || !others || links->cols != 1 || links->rows != others->rows || links->rows == 0)
         return NAN;
@@ -103,6 +105,8 @@ done:
 
 double gnn_metric_hits(const gnn_tensor_t *links, const gnn_tensor_t *others, int64_t k)
 {
+    GNN__NEED_OR(links, NAN);
+    GNN__NEED_OR(others, NAN);
     int64_t hits = 0;
     if (!links || !others || links->cols != 1 || others->cols != 1 || links->rows == 0 || k < 1)
         return NAN;

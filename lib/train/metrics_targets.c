@@ -139,6 +139,8 @@ static double mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, 
 double gnn_metric_of_targets(gnn_metric_t metric, const gnn_tensor_t *outputs,
                              const gnn_tensor_t *targets, const uint8_t *mask)
 {
+    GNN__NEED_OR(outputs, NAN);
+    GNN__NEED_OR(targets, NAN);
     typedef double (*metric_t)(const gnn_tensor_t *, const gnn_tensor_t *, const uint8_t *);
     static const metric_t of_targets[] = {
         [GNN_METRIC_MICRO_F1] = micro_f1,

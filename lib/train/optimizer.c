@@ -172,14 +172,14 @@ static int new_moments(const gnn_optimizer_t *o, const char *what, gnn_real_t **
 int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                       gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
 {
+    GNN__NEED(optimizer);
+    GNN__NEED(context);
+    GNN__NEED(parameters);
     gnn_optimizer_t *o = NULL;
     gnn_optimizer_config_t initial = {0};
     int rc;
     if (!config)
         config = &initial;
-    if (!optimizer || !context || !parameters)
-        return gnn__error(GNN_EINVALID,
-                          "gnn_optimizer_new: optimizer, context and parameters must be given");
     if (config->n_groups < 0 || (config->n_groups > 0 && !config->groups))
         return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
                           (long long)config->n_groups);
@@ -218,6 +218,7 @@ void gnn_optimizer_free(gnn_optimizer_t *optimizer)
 
 int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer)
 {
+    GNN__NEED_OR(optimizer, 0);
     return optimizer->steps;
 }
 

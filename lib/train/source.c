@@ -170,6 +170,9 @@ static const char *setting_of_data(const gnn_train_config_t *c)
 int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                       const gnn_train_config_t *config, gnn_train_result_t *result)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(source);
     const gnn_train_config_t own = config ? *config : (gnn_train_config_t){0};
     gnn_train_result_t outcome = {0};
     const char *setting = setting_of_data(&own);

@@ -334,12 +334,18 @@ static int import_into(const module_t *into, const gnn_arrays_t *arrays)
 int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
                      const gnn_arrays_t *arrays)
 {
+    GNN__NEED(layer);
+    GNN__NEED(prefix);
+    GNN__NEED(arrays);
     return import_into(&(module_t){.layer = layer, .names = names, .prefix = prefix}, arrays);
 }
 
 int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix,
                      const gnn_arrays_t *arrays)
 {
+    GNN__NEED(model);
+    GNN__NEED(prefix);
+    GNN__NEED(arrays);
     return import_into(&(module_t){.model = model, .names = names, .prefix = prefix}, arrays);
 }
 
@@ -395,12 +401,19 @@ static int export_from(const module_t *from, const char *name, int gradients, gn
 int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients,
                      gnn_real_t *out, int64_t count)
 {
+    GNN__NEED(layer);
+    GNN__NEED(name);
+    GNN__NEED(out);
     return export_from(&(module_t){.layer = layer, .names = names}, name, gradients, out, count);
 }
 
 int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix,
                      const char *name, int gradients, gnn_real_t *out, int64_t count)
 {
+    GNN__NEED(model);
+    GNN__NEED(prefix);
+    GNN__NEED(name);
+    GNN__NEED(out);
     return export_from(&(module_t){.model = model, .names = names, .prefix = prefix}, name,
                        gradients, out, count);
 }

@@ -80,6 +80,7 @@ int gnn_model_set_note(gnn_model_t *model, const char *note)
 
 const char *gnn_model_note(const gnn_model_t *model)
 {
+    GNN__NEED_OR(model, NULL);
     return model ? model->note : NULL;
 }
 
@@ -247,6 +248,9 @@ static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t 
 int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
                         const gnn_rows_t *rows)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(path);
     gnn_arrays_t *arrays = NULL;
     const gnn_limits_t limits = {.max_bytes = INT64_MAX,
                                  .max_entries = INT32_MAX}; /* the file's size bounds both */
@@ -259,5 +263,8 @@ int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char 
 
 int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(path);
     return gnn_model_load_with(model, context, path, NULL);
 }

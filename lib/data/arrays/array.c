@@ -139,6 +139,7 @@ int64_t gnn__array_int(const gnn_array_t *array, int64_t k)
 
 double gnn_array_get(const gnn_array_t *array, int64_t k)
 {
+    GNN__NEED_OR(array, NAN);
     switch (array->dtype) {
     case GNN_DTYPE_FLOAT32: return (double)AT(float);
     case GNN_DTYPE_FLOAT64: return AT(double);
@@ -151,6 +152,8 @@ double gnn_array_get(const gnn_array_t *array, int64_t k)
 
 void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out)
 {
+    GNN__NEED_OR(array, );
+    GNN__NEED_OR(out, );
     if (array->count > 0 && array->dtype == GNN__REAL_DTYPE) {
         memcpy(out, array->data, (size_t)array->count * sizeof *out);
         return;

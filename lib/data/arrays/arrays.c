@@ -133,16 +133,20 @@ const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name)
 
 int64_t gnn_arrays_count(const gnn_arrays_t *arrays)
 {
-    return arrays ? arrays->count : 0;
+    GNN__NEED_OR(arrays, 0);
+    return arrays->count;
 }
 
 const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index)
 {
+    GNN__NEED_OR(arrays, NULL);
     return arrays && index >= 0 && index < arrays->count ? &arrays->items[index] : NULL;
 }
 
 const gnn_array_t *gnn_arrays_find(const gnn_arrays_t *arrays, const char *name)
 {
+    GNN__NEED_OR(arrays, NULL);
+    GNN__NEED_OR(name, NULL);
     int64_t low = 0, high = arrays && name ? arrays->count : 0;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -159,6 +163,8 @@ const gnn_array_t *gnn_arrays_find(const gnn_arrays_t *arrays, const char *name)
 
 const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *key)
 {
+    GNN__NEED_OR(arrays, NULL);
+    GNN__NEED_OR(key, NULL);
     for (int64_t k = 0; arrays && key && k < arrays->n_metadata; k++)
         if (strcmp(arrays->metadata[k][0], key) == 0)
             return arrays->metadata[k][1];

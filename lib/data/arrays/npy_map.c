@@ -76,6 +76,7 @@ static int map(const gnn__file_t *file, mapping_t **out)
 
 int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path)
 {
+    GNN__NEED(path);
     gnn__file_t file;
     gnn__npy_t npy = {0};
     mapping_t *mapping = NULL;

@@ -373,6 +373,8 @@ static int read_archive(reader_t *r)
 
 int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
 {
+    GNN__NEED(arrays);
+    GNN__NEED(path);
     return gnn__npz_read_wanted(arrays, path, limits, NULL);
 }
 

@@ -80,6 +80,8 @@ static int reopen(gnn__output_t *output, int64_t count)
 
 int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays)
 {
+    GNN__NEED(path);
+    GNN__NEED_LIST(arrays, count);
     gnn__output_t output = {.fd = -1};
     char **headers = NULL;
     int rc;

@@ -331,6 +331,8 @@ void gnn__arrays_release(const gnn_arrays_t *arrays, const gnn_array_t *array)
 
 int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
 {
+    GNN__NEED(arrays);
+    GNN__NEED(path);
     return open_arrays(arrays, path, limits, false);
 }
 

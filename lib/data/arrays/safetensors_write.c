@@ -169,5 +169,7 @@ done:
 int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
                           int64_t n_metadata, const char *const (*metadata)[2])
 {
+    GNN__NEED(path);
+    GNN__NEED_LIST(arrays, n_arrays);
     return gnn__safetensors_stream(path, n_arrays, arrays, n_metadata, metadata, NULL);
 }

@@ -302,6 +302,7 @@ int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
 
 gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
 {
+    GNN__NEED_OR(context, (gnn_precision_t)0);
     const gnn_precision_t wanted = context->precision;
     const bool used = !context->deterministic &&
                       (context->forced ? gnn__onednn_has(wanted) : gnn__onednn_gains(wanted));

@@ -25,6 +25,7 @@ static const char *name_at(size_t index)
 
 const gnn_op_t *gnn_op_find(const char *name)
 {
+    GNN__NEED_OR(name, NULL);
     for (size_t k = 0; name && k < OPS; k++)
         if (strcmp(ops[k]->name, name) == 0)
             return ops[k];

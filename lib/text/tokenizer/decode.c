@@ -346,6 +346,7 @@ int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes
 int gnn_tokenizer_decode(const gnn_tokenizer_t *tokenizer, int64_t count, const int32_t *ids,
                          gnn_flag_t special, char **text, int64_t *bytes)
 {
+    GNN__NEED(tokenizer);
     gnn_decoder_t *d;
     GNN__NEED(text);
     if (count < 0)

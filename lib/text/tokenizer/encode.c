@@ -261,6 +261,8 @@ static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
 int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                          const gnn_texts_t *second, const gnn_encoding_t *how, gnn_tokens_t **tokens)
 {
+    GNN__NEED(tokenizer);
+    GNN__NEED(first);
     const gnn_encoding_t plain = {0};
     const gnn_texts_t *const texts[2] = {first, second};
     gnn__work_t work;

@@ -453,6 +453,7 @@ static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
 int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
                         const gnn_learning_t *how)
 {
+    GNN__NEED(texts);
     gnn_learning_t settings = how ? *how : (gnn_learning_t){0};
     learner_t l = {0};
     GNN__NEED(tokenizer);

@@ -72,21 +72,26 @@ int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)
 
 const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer)
 {
+    GNN__NEED_OR(tokenizer, NULL);
     return tokenizer ? tokenizer->kind->name : "";
 }
 
 int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer)
 {
+    GNN__NEED_OR(tokenizer, 0);
     return tokenizer ? tokenizer->size : 0;
 }
 
 const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id)
 {
+    GNN__NEED_OR(tokenizer, NULL);
     return tokenizer && id >= 0 && id < tokenizer->size ? tokenizer->tokens[id].at : NULL;
 }
 
 int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token)
 {
+    GNN__NEED_OR(tokenizer, -1);
+    GNN__NEED_OR(token, -1);
     const gnn__string_t none = {"", 0};
     return tokenizer && token
                ? gnn__token_find(tokenizer, (gnn__string_t){token, (int64_t)strlen(token)}, none)
