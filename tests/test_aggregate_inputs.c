@@ -228,7 +228,8 @@ START_TEST(keys_without_their_flags)
     broken.flags = GNN_PRIOR_READS_QUERY;
     job.how.priors[0].row = &broken;
     give(&job, GNN_AGGREGATE_PRIOR_0, 2, 4);
-    ck_fails(run_op(&r, &job, context, false, false), GNN_EINVALID, "key_row and key_column");
+    ck_fails(run_op(&r, &job, context, false, false), GNN_EINVALID,
+             ".key_row needs the flags 0x3, .flags is 0x1");
     run_free(&r);
     job_free(&job);
     gnn_graph_free(g);

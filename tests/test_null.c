@@ -140,7 +140,7 @@ typedef struct {
     int at;
 } null_call_t;
 
-/* What other pointers point to, zeros: a function sees a NULL before it reads anything. */
+/* Zeros, to which the other pointers point: a function sees a NULL before it reads anything. */
 static _Alignas(64) char some[1 << 16];
 static const gnn_ints_t some_ints = {.type = GNN_DTYPE_INT64, .data = some};
 
@@ -171,7 +171,7 @@ static void make_calls(progress_t *progress)
     }
 }
 
-/* Where a call of a child ends the child, another one goes on with the next. */
+/* A child makes the calls; if one of them ends it, another child goes on with the next. */
 START_TEST(every_pointer_of_every_function)
 {
     progress_t *progress =
