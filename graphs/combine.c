@@ -5,8 +5,6 @@ static int check_graphs(int64_t count, const gnn_graph_t *const *graphs)
 {
     if (count < 1)
         return gnn__error(GNN_EINVALID, "expected at least one graph, got %lld", (long long)count);
-    if (!graphs)
-        return gnn__error(GNN_EINVALID, "the list of %lld graphs is NULL", (long long)count);
     for (int64_t g = 0; g < count; g++)
         if (!graphs[g])
             return gnn__error(GNN_EINVALID, "graph %lld of %lld is NULL", (long long)g,

@@ -36,8 +36,6 @@ static int take_row_pointers(gnn_graph_t *g, gnn_ints_t indptr, bool borrow)
 {
     gnn__pairs_t *pairs = &g->base.parts[0].pairs;
     int64_t *own;
-    if (!indptr.data)
-        return gnn__error(GNN_EINVALID, "indptr is NULL");
     GNN_TRY(gnn__ints_check("indptr", indptr, g->n_dst + 1));
     pairs->indptr = indptr.data;
     if (!borrow || indptr.type != GNN_DTYPE_INT64) {
@@ -91,6 +89,7 @@ int(gnn_graph_borrow_csr)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn
                           gnn_ints_t indices, const gnn_owner_t *owner)
 {
     GNN__NEED(graph);
+    GNN__NEED_INTS(indptr, 1);
     GNN_TRY(from_csr(graph, n_dst, n_src, indptr, indices, true));
     if (owner)
         (*graph)->owner = *owner;

@@ -191,6 +191,13 @@ static term_t capped(const oracle_t *o, term_t score)
     return c > 0 ? (term_t){c * tanh(score.v / c), score.b} : score;
 }
 
+/* A weight whose derivative by its score is at most `slope` times itself: rounding of a score of
+ * bound B moves it by that much. */
+static term_t weight_of(double weight, term_t score, double slope)
+{
+    return (term_t){weight, weight > 0 ? weight * (1 + slope * score.b) : 0};
+}
+
 /* If all scores are minus infinity the output is 0. The sink is one more score. */
 static void softmax(const oracle_t *o, int64_t n, int64_t a)
 {
@@ -201,7 +208,7 @@ static void softmax(const oracle_t *o, int64_t n, int64_t a)
         largest = fmax(largest, o->row_score[k * o->heads + a].v);
     for (int64_t k = 0; k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
-        *score = term(largest == -INFINITY ? 0 : exp(score->v - largest));
+        *score = weight_of(largest == -INFINITY ? 0 : exp(score->v - largest), *score, 1);
         sum += score->v;
     }
     sum += has_sink ? exp(of_sink - largest) : 0;
@@ -232,7 +239,8 @@ static void choose_best(oracle_t *o, int64_t n, int64_t a)
     for (int64_t k = 0; k < n; k++) {
         const double s = o->row_score[k * o->heads + a].v;
         next = s < last ? fmax(next, s) : next;
-        chosen[k] = term(s < last ? 0 : exp(s - largest) * (s == last ? in / tied : 1));
+        chosen[k] = weight_of(s < last ? 0 : exp(s - largest) * (s == last ? in / tied : 1),
+                              o->row_score[k * o->heads + a], 1);
         sum += chosen[k].v;
     }
     if (n > 0 && next > -INFINITY && b > 0)
@@ -266,9 +274,12 @@ static void above_threshold(oracle_t *o, int64_t n, int64_t a, double factor, do
     }
     for (int64_t k = 0; k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a], *d = &o->row_believed[k * o->heads + a];
-        const double off = factor * (score->v - largest) - low, u = fmax(0, off);
-        *score = term(largest == -INFINITY ? 0 : pow(u, power));
-        *d = term(largest == -INFINITY || u == 0 ? 0 : pow(u, power - 1));
+        const double off = factor * (score->v - largest) - low, u = fmax(0, off),
+                     by = u == 0 ? 0 : pow(u, power - 1), moved = by > 0 ? factor * score->b : 0;
+        *score = (term_t){largest == -INFINITY ? 0 : pow(u, power),
+                          largest == -INFINITY ? 0 : pow(u, power) + power * by * moved};
+        *d = (term_t){largest == -INFINITY ? 0 : by,
+                      largest == -INFINITY ? 0 : by + (power - 1) * moved};
         total += d->v;
         if (largest > -INFINITY && power == 1 && b > 0)
             lower(&o->margin_score[a], fabs(off) / b / 10);
@@ -310,7 +321,7 @@ static void weigh(oracle_t *o, int64_t n, int64_t a)
         collide(o, n, a);
     for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
-        *score = term(sigmoid(score->v - off));
+        *score = weight_of(sigmoid(score->v - off), *score, 1);
     }
     o->total[a] =
         term(o->weigher == ORACLE_RATIO ? oracle__option(o->how.weigher_options[0], 1e-6) : 0);

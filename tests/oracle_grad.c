@@ -170,8 +170,8 @@ static void bias_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, te
 /* d cap(s) / d s = 1 - tanh^2 */
 static term_t uncapped(const oracle_t *o, int64_t k, int64_t a, term_t d)
 {
-    double c = (double)o->how.shape.softcap, t = o->row_capped[k * o->heads + a].v / c;
-    return c > 0 ? scaled(1 - t * t, d) : d;
+    const double c = (double)o->how.shape.softcap, t = o->row_capped[k * o->heads + a].v / c;
+    return c > 0 ? (term_t){(1 - t * t) * d.v, (1 + t * t) * d.b} : d;
 }
 
 /* A row of queries or keys as it is given. */

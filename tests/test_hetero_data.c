@@ -405,7 +405,7 @@ START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
         gnn_train(model, context, data, &(gnn_train_config_t){.drop_edge = (gnn_real_t)0.5}, NULL),
         GNN_EUNSUPPORTED, "dropped edges and nodes on a set");
     ck_fails(gnn_data_graphs_set(data, -1, NULL), GNN_EINVALID, "-1 graphs");
-    ck_fails(gnn_data_graphs_set(data, 1, NULL), GNN_EINVALID, "the list is NULL");
+    ck_fails(gnn_data_graphs_set(data, 1, NULL), GNN_EINVALID, "gnn_data_graphs_set: graphs is NULL");
     ck_fails(gnn_data_graphs_set(data, 1, (gnn_graph_t *[]){NULL}), GNN_EINVALID, "slot 0 is NULL");
     ck_assert_int_eq(gnn_data_graph_count(data), 2);
     gnn_graph_t *three[3];

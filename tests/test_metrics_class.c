@@ -65,8 +65,8 @@ START_TEST(wrong_arguments_are_refused)
     const int32_t beyond[ROWS] = {0, 4};
     gnn_tensor_t t = gnn_tensor(logits, ROWS, CLASSES), small = gnn_tensor(cells, 3, 3);
     gnn_class_metrics_t m[CLASSES];
-    ck_fails(gnn_metric_per_class(NULL, labels, NULL, m, NULL), GNN_EINVALID, "given");
-    ck_fails(gnn_metric_per_class(&t, NULL, NULL, m, NULL), GNN_EINVALID, "given");
+    ck_fails(gnn_metric_per_class(NULL, labels, NULL, m, NULL), GNN_EINVALID, "logits is NULL");
+    ck_fails(gnn_metric_per_class(&t, NULL, NULL, m, NULL), GNN_EINVALID, "labels is NULL");
     ck_fails(gnn_metric_per_class(&t, beyond, NULL, m, NULL), GNN_EINVALID, "label 4 in row 1");
     ck_fails(gnn_metric_per_class(&t, labels, NULL, m, &small), GNN_ESHAPE, "3 x 3");
     gnn__fail_allocation(1);

@@ -67,6 +67,7 @@ GNN_API int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *
  * Draws `each` negative targets per source, uniformly, for reciprocal ranks. In an undirected graph
  * edges of either direction are excluded.
  *
+ * @param[in]  context      NULL: the calling thread alone
  * @param[in]  seed, round  keys of the draw
  * @param[in]  count        count of the sources
  * @param[in]  src          (count) nodes
@@ -164,7 +165,7 @@ GNN_API int gnn_source_of_links(gnn_source_t **source, const gnn_model_t *model,
  *
  * @param[in] labels  (edges) classes by edge id, of int32_t or int64_t; negative: none; copied
  * @param[in] splits  of the edges (gnn_split_edges); read during this call only
- * @param[in] config  `drawn` and `avoid_all` are ignored
+ * @param[in] config  NULL: all defaults; `drawn` and `avoid_all` are ignored
  * @return as gnn_source_of_links; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
 GNN_API int gnn_source_of_edges(gnn_source_t **source, const gnn_model_t *model,

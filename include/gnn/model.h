@@ -481,7 +481,7 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
 /**
  * Inference in the common case: one graph, features "x".
  *
- * @param[in]  graph   prepared by gnn_model_prepare
+ * @param[in]  graph   prepared by gnn_model_prepare; NULL for a model that reads no graph
  * @param[in]  x       dense features; NULL: `sparse` holds them
  * @param[in]  sparse  sparse features; NULL: `x` holds them
  * @param[out] out     (rows x cols of the last step), caller's; overwritten

@@ -81,8 +81,6 @@ const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_
 static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
 {
     int64_t bytes;
-    if (!data || !array)
-        return gnn__error(GNN_EINVALID, "%s is NULL", data ? "array" : "data");
     if ((unsigned)place > GNN_ON_TYPES)
         return gnn__error(GNN_EINVALID, "place = %d, expected a gnn_data_place_t, 0 to %d",
                           (int)place, (int)GNN_ON_TYPES);

@@ -22,8 +22,6 @@ static int divide(gnn_real_t *values, int64_t n, bool by_length, int64_t node)
 
 static int divide_rows(gnn_data_t *data, bool by_length)
 {
-    if (!data)
-        return gnn__error(GNN_EINVALID, "data is NULL");
     gnn__data_changed(data);
     GNN_TRY(gnn__data_own_features(data));
     const gnn_sparse_t *s = &data->sparse;

@@ -14,13 +14,13 @@ void gnn__data_free_slots(gnn_data_t *data)
 
 int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs)
 {
-    GNN__NEED_LIST(graphs, count);
     gnn_graph_t **slots = NULL;
     GNN__NEED(data);
+    GNN__NEED_LIST(graphs, count);
     GNN_TRY(gnn__data_whole(data, "given graphs for slots"));
-    if (count < 0 || (count > 0 && !graphs))
-        return gnn__error(GNN_EINVALID, "%lld graphs for the slots of models%s", (long long)count,
-                          count < 0 ? ", expected at least 0" : ": the list is NULL");
+    if (count < 0)
+        return gnn__error(GNN_EINVALID, "%lld graphs for the slots of models, expected at least 0",
+                          (long long)count);
     for (int64_t k = 0; k < count; k++)
         if (!graphs[k])
             return gnn__error(GNN_EINVALID, "the graph of slot %lld is NULL", (long long)k);

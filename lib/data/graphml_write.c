@@ -19,10 +19,7 @@ static bool is_text(const char *name)
 
 static int check(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight)
 {
-    int64_t n = graph ? gnn_graph_n_dst(graph) : 0,
-            m = graph && weight ? gnn_graph_n_pairs(graph) : 0;
-    if (!graph)
-        return gnn__error(GNN_EINVALID, "the graph is NULL");
+    const int64_t n = gnn_graph_n_dst(graph), m = weight ? gnn_graph_n_pairs(graph) : 0;
     if (n != gnn_graph_n_src(graph))
         return gnn__error(
             GNN_ETOPOLOGY,

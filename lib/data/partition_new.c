@@ -422,7 +422,6 @@ int gnn_partition_part(const gnn_partition_t *partition, int64_t part, gnn_parti
 {
     GNN__NEED(partition);
     GNN__NEED(sizes);
-    GNN__NEED(partition);
     if (part < 0 || part >= partition->parts)
         return gnn__error(GNN_EINVALID, "partition: part: expected 0 to %lld, got %lld",
                           (long long)partition->parts - 1, (long long)part);

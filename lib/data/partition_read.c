@@ -552,7 +552,6 @@ int gnn_partition_folder_rows(const gnn_partition_folder_t *folder, int64_t lo, 
 {
     GNN__NEED(folder);
     GNN__NEED(rows);
-    GNN__NEED(folder);
     if (lo < 0 || lo > hi || hi > folder->sizes.nodes)
         return gnn__error(GNN_EINVALID, "folder: expected rows 0 <= lo <= hi <= %lld, got %lld, %lld",
                           (long long)folder->sizes.nodes, (long long)lo, (long long)hi);

@@ -127,12 +127,10 @@ static void deal(draw_t *d, gnn_ints_t labels, const gnn_split_rule_t *r, gnn_sp
 
 int(gnn_split_draw)(gnn_split_t **split, gnn_ints_t labels, int64_t n, const gnn_split_rule_t *rule)
 {
-    GNN__NEED_INTS(labels, n);
     int rc = GNN_OK;
     GNN__NEED(split);
     *split = NULL;
-    if (!labels.data)
-        return gnn__error(GNN_EINVALID, "gnn_split_draw: labels is NULL");
+    GNN__NEED_INTS(labels, 1);
     GNN__NEED(rule);
     GNN_TRY(check_rule(rule));
     GNN_TRY(gnn_split_new(split, n, rule->splits > 0 ? rule->splits : 1));

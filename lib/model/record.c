@@ -218,7 +218,6 @@ int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context, const gn
 {
     GNN__NEED(model);
     GNN__NEED(context);
-    GNN__NEED(graph);
     GNN__NEED(out);
     gnn_named_t value = {.name = "x", .dense = x, .sparse = sparse};
     gnn_model_inputs_t inputs = {.graphs = &graph, .n_graphs = 1, .values = &value, .n_values = 1};

@@ -169,11 +169,6 @@ int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t fr
 static int classify(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
                     const gnn_texts_t *second, const gnn_tensor_t *out)
 {
-    if (!p || !context || !texts)
-        return gnn__error(GNN_EINVALID, "%s is NULL",
-                          !p        ? "pretrained"
-                          : context ? "texts"
-                                    : "context");
     const bool own = gnn_model_find(p->made.model, "classes") >= 0;
     if (p->n_labels == 0)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes");

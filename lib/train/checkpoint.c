@@ -80,15 +80,9 @@ static int open_body(body_t *b, const gnn_model_t *model, const gnn_optimizer_t 
     return GNN_OK;
 }
 
-static int check_arguments(const char *path, const gnn_model_t *model,
-                           const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
+static int check_arguments(const gnn_model_t *model, const gnn_optimizer_t *optimizer,
+                           const gnn_checkpoint_t *state)
 {
-    if (!path || !model || !optimizer || !state)
-        return gnn__error(GNN_EINVALID, "checkpoint: %s is NULL",
-                          !path        ? "path"
-                          : !model     ? "model"
-                          : !optimizer ? "optimizer"
-                                       : "state");
     if (gnn__optimizer_parameters(optimizer) != gnn_model_parameters(model))
         return gnn__error(GNN_EINVALID, "checkpoint: the optimizer is of another model");
     if ((state->best == NULL) != (state->n_best == 0) || state->n_best < 0)
@@ -153,7 +147,7 @@ int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
     body_t body = {0};
     gnn__identity_t identity = {0};
     int rc;
-    GNN_TRY(check_arguments(path, model, optimizer, state));
+    GNN_TRY(check_arguments(model, optimizer, state));
     GNN_CHECK(open_body(&body, model, optimizer, state));
     for (int64_t k = 0; k < body.count; k++)
         GNN_CHECK(check_finite(&body.arrays[k]));
@@ -247,7 +241,7 @@ int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *o
     body_t body = {0};
     gnn__identity_t identity = {0};
     int rc;
-    GNN_TRY(check_arguments(path, model, optimizer, state));
+    GNN_TRY(check_arguments(model, optimizer, state));
     GNN_TRY(gnn_safetensors_read(&file, path, &limits));
     GNN_CHECK(open_body(&body, model, optimizer, state));
     GNN_CHECK(gnn__identity_open(&identity, model, optimizer));

@@ -186,14 +186,8 @@ static int add_gates(gnn_gates_t *h, const gnn_model_inputs_t *from, const gnn_r
     return GNN_OK;
 }
 
-static int check_source(const gnn_gates_t *gates, const gnn_source_t *source, int part,
-                        const void *out)
+static int check_part(int part)
 {
-    if (!gates || !source || !out)
-        return gnn__error(GNN_EINVALID, "%s is NULL",
-                          !gates   ? "gates"
-                          : source ? "the result"
-                                   : "source");
     return part >= 0 && part < 3
                ? GNN_OK
                : gnn__error(GNN_EINVALID, "part = %d, expected GNN_TRAIN (%d) to GNN_TEST (%d)",
@@ -270,7 +264,7 @@ int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int par
     GNN__NEED(source);
     GNN__NEED(importance);
     double rows = 0;
-    GNN_TRY(check_source(gates, source, part, importance));
+    GNN_TRY(check_part(part));
     GNN_TRY(gnn__check_flag(by_layer, "by_layer"));
     memset(importance, 0, (size_t)gates->count * sizeof *importance);
     for (int64_t k = 0; k < source->count[part]; k++) {
@@ -311,7 +305,7 @@ int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part, g
     GNN__NEED(gates);
     GNN__NEED(source);
     GNN__NEED(value);
-    GNN_TRY(check_source(gates, source, part, value));
+    GNN_TRY(check_part(part));
     *value = NAN;
     gnn__pool_reset(&gates->pool, metric);
     for (int64_t k = 0; k < source->count[part]; k++) {

@@ -411,7 +411,6 @@ int(gnn_source_of_edges)(gnn_source_t **source, const gnn_model_t *model, const 
                          const gnn_link_source_config_t *config)
 {
     GNN__NEED_INTS(labels, 1);
-    GNN__NEED(config);
     const gnn_link_source_config_t own = config ? *config : (gnn_link_source_config_t){0};
     GNN__NEED(source);
     *source = NULL;

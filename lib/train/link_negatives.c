@@ -251,7 +251,6 @@ int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *context,
                        uint64_t round, int64_t count, int32_t *src, int32_t *dst)
 {
     GNN__NEED(negatives);
-    GNN__NEED(negatives);
     if (count < 0)
         return gnn__error(GNN_EINVALID, "gnn_negatives_draw: count = %lld, expected at least 0",
                           (long long)count);
@@ -270,8 +269,6 @@ int gnn_negatives_of_sources(const gnn_negatives_t *negatives, gnn_context_t *co
                              int64_t each, int32_t *dst)
 {
     GNN__NEED(negatives);
-    GNN__NEED(negatives);
-    GNN__NEED(context);
     if (count < 0 || each < 1)
         return gnn__error(GNN_EINVALID,
                           "gnn_negatives_of_sources: count = %lld, expected at least 0; each = %lld, "

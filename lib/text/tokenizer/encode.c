@@ -237,12 +237,8 @@ int gnn__texts_check(const gnn_texts_t *texts, const char *which)
     return GNN_OK;
 }
 
-static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
-                 const gnn_texts_t *second, const gnn_encoding_t *how)
+static int check(const gnn_texts_t *first, const gnn_texts_t *second, const gnn_encoding_t *how)
 {
-    if (!tokenizer || !first)
-        return gnn__error(GNN_EINVALID, "gnn_tokenizer_encode: %s is NULL",
-                          tokenizer ? "first" : "tokenizer");
     GNN_TRY(gnn__check_flag(how->special, "encoding: special"));
     GNN_TRY(gnn__check_flag(how->places, "encoding: places"));
     if (how->max_length < 0)
@@ -270,7 +266,7 @@ int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *fi
     how = how ? how : &plain;
     GNN__NEED(tokens);
     *tokens = NULL;
-    GNN_TRY(check(tokenizer, first, second, how));
+    GNN_TRY(check(first, second, how));
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "tokens"));
     GNN_TRY(gnn__work_new(&work, tokenizer, how->places == GNN_ON || tokenizer->needs_origins));
     int rc = gnn__new(&b->lengths, first->count, sizeof *b->lengths, "lengths of sentences");

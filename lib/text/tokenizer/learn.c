@@ -430,8 +430,6 @@ static int learn(learner_t *l, vocabulary_t *v, const gnn_texts_t *texts, const 
 
 static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
 {
-    if (!texts)
-        return gnn__error(GNN_EINVALID, "gnn_tokenizer_learn: texts is NULL");
     if (texts->count < 0 || (texts->count > 0 && !texts->at))
         return gnn__error(GNN_EINVALID, "texts: .count = %lld, expected at least 0%s",
                           (long long)texts->count, texts->at ? "" : ", and .at is NULL");
