@@ -155,14 +155,28 @@ static int take_option(reader_t *r, int argc, char **argv, int *at)
     return set(o, value);
 }
 
+/* Names the first option that reads a file: where a program takes one by name, users try it
+ * without. */
+static int refuse_operand(const program_t *p, const char *word)
+{
+    fprintf(stderr, "%s: \"%s\" is not an option", p->name, word);
+    for (int k = 0; k < p->n_options; k++)
+        if (p->options[k].kind == OPTION_INPUT) {
+            fprintf(stderr, "; files are given by name, as in --%s %s", p->options[k].name,
+                    p->options[k].argument);
+            break;
+        }
+    fputc('\n', stderr);
+    return 0;
+}
+
 static int take_operand(reader_t *r, const char *word)
 {
     if (*word && r->n_operands < r->program->n_operands) {
         r->program->operands[r->n_operands++] = word;
         return 1;
     }
-    fprintf(stderr, "%s: \"%s\" is not an option\n", r->program->name, word);
-    return 0;
+    return refuse_operand(r->program, word);
 }
 
 /* ---- combinations ---- */
