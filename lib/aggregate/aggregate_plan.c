@@ -301,7 +301,7 @@ static const gnn__strategy_t *const strategies[] = {
     &gnn__strategy_extreme,   /* max and min of senders' rows on one list of edges */
     &gnn__strategy_by_lane,   /* attention with few heads on edges */
     &gnn__strategy_attention, /* attention by tiles and by rows */
-    &gnn__strategy_aligned,   /* the same, on copies that it can read */
+    &gnn__strategy_aligned,   /* the same, on copies of its inputs */
     &gnn__strategy_linear,    /* linear attention on spans */
     &gnn__strategy_by_strip,  /* other weighers and priors on spans */
     &gnn__strategy_reference, /* everything */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tables that the documentation takes from the library: the fields of a layer's config (docs/layer.md) and what each preset learns (docs/parameters.md).
+# The tables that the documentation takes from the library: the fields of a layer's config (docs/layer.md), what each preset learns (docs/parameters.md) and the list of strategies (a picture of docs/architecture.md).
 #
 #   sh tests/house/parameters.sh [--write] [FOLDER]     --write: writes them anew, after a field or a preset was added
 set -u
@@ -128,5 +128,10 @@ table() {
 }
 table fields layer.md
 table presets parameters.md
+if python3 "$root/docs/strategies.py" ${write:+--write}; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+fi
 echo "CHECKS $passed $failed"
 [ "$failed" -eq 0 ]
