@@ -268,8 +268,10 @@ static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int
             return gnn__error(GNN_EINVALID, "%s: sequence %lld has %lld tokens", what, (long long)s,
                               (long long)from[s]);
         if (most > 0 && from[s] > most)
-            return gnn__error(GNN_ESHAPE, "%s: sequence %lld has %lld tokens, the model takes %lld",
-                              what, (long long)s, (long long)from[s], (long long)most);
+            return gnn__error(
+                GNN_ESHAPE, "%s: sequence %lld has %lld tokens, the model takes %lld%s", what,
+                (long long)s, (long long)from[s], (long long)most,
+                b->of->refuses_longer ? ": by config.json, longer ones are rotated otherwise" : "");
         if (exact > 0 && from[s] != exact)
             return gnn__error(GNN_ESHAPE,
                               "%s: sequence %lld has %lld tokens, the model takes exactly %lld",

@@ -26,22 +26,45 @@ static void limit_length(gnn_pretrained_t *p, double most)
         p->max_length = (int64_t)most;
 }
 
-/* The model's own limit, or the lower one of sentence-transformers: from its own file, else from
- * the tokenizer's. */
+/* The model's own limit, or the one of sentence-transformers: from its own file, else from the
+ * tokenizer's. The file's holds above the model's where rotations have no last position. */
 static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     json_t *tokenizer = NULL;
     const double most = json_number_value(json_object_get(parts->transformer, "max_seq_length"));
-    p->max_length = gnn__pretrained_number(p, "max_length", 0);
+    const int64_t own = gnn__pretrained_number(p, "max_length", 0),
+                  turns = gnn__pretrained_number(p, "any_length", -1);
+    const bool above = own > 0 && most > (double)own && turns >= 0;
+    p->max_length = above && turns > 0 ? 0 : own;
     if (most <= 0 && !parts->is_static && (parts->transformer || parts->modules)) {
         GNN_TRY(gnn__json_open_any(&tokenizer, parts->folder, "tokenizer_config.json"));
         limit_length(p, json_number_value(json_object_get(tokenizer, "model_max_length")));
         json_decref(tokenizer);
     }
     limit_length(p, most);
-    p->refuses_longer = gnn__pretrained_number(p, "longer_differs", 0) != 0 &&
-                        p->max_length == gnn__pretrained_number(p, "max_length", 0);
+    p->refuses_longer =
+        (above || gnn__pretrained_number(p, "longer_differs", 0) != 0) && p->max_length == own;
     return GNN_OK;
+}
+
+/* Where types are rows of the table of words, texts of tokens with types are other texts. */
+static int check_types(const gnn_pretrained_t *p)
+{
+    json_t *tokenizer, *name;
+    size_t k;
+    bool typed = false;
+    if (gnn__pretrained_number(p, "types_are_words", 0) == 0)
+        return GNN_OK;
+    GNN_TRY(gnn__json_open_any(&tokenizer, p->model_folder, "tokenizer_config.json"));
+    json_array_foreach(json_object_get(tokenizer, "model_input_names"), k, name) typed =
+        typed || (json_is_string(name) && strcmp(json_string_value(name), "token_type_ids") == 0);
+    json_decref(tokenizer);
+    return typed ? gnn__error(GNN_EUNSUPPORTED,
+                              "%s/tokenizer_config.json: \"model_input_names\" has "
+                              "token_type_ids, which %s adds as words, a list without it is "
+                              "expected",
+                              p->model_folder, p->arch->name)
+                 : GNN_OK;
 }
 
 /* The Transformer's settings of texts override the tokenizer's, and tokens have types where the
@@ -50,6 +73,7 @@ static int set_tokenizer(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
     if (!p->tokenizer)
         return GNN_OK;
+    GNN_TRY(check_types(p));
     if (parts->is_static || json_is_number(json_object_get(parts->transformer, "max_seq_length")))
         p->tokenizer->max_length = 0;
     p->tokenizer->one_type = p->tokenizer->one_type || !gnn__pretrained_reads(p, "types");

@@ -67,8 +67,8 @@ def theirs(folder, sparse):
     return out.numpy() if isinstance(out, torch.Tensor) else np.asarray(out)
 
 
-def bert_arrays(masked=False):
-    net = (T.BertForMaskedLM if masked else T.BertModel)(T.BertConfig(**CONFIG))
+def net_arrays(config, masked=False):
+    net = (T.BertForMaskedLM if masked else getattr(T, config["architectures"][0]))(T.AutoConfig.for_model(**config))
     arrays = {n: list(p.shape) for n, p in net.state_dict().items() if p.is_floating_point()}
     for tied in ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"):
         arrays.pop(tied, None)
@@ -87,7 +87,7 @@ def folder_of(types, configs, arrays=None, more=None, config=CONFIG, masked=Fals
     for k, c in enumerate(configs, 1):
         if c is not None:
             files[f"{k}_{types[k].split('.')[-1]}/config.json"] = c
-    return files, {"model.safetensors": bert_arrays(masked), **(arrays or {})}
+    return files, {"model.safetensors": net_arrays(CONFIG if masked else config, masked), **(arrays or {})}
 
 
 POOL = dict(word_embedding_dimension=16, pooling_mode_cls_token=False, pooling_mode_mean_tokens=True, pooling_mode_max_tokens=False,
@@ -96,6 +96,9 @@ DENSE = dict(in_features=16, out_features=8, bias=True, activation_function="tor
 WIDE = dict(in_features=8, out_features=8, bias=False, activation_function="torch.nn.modules.linear.Identity", use_residual=True)
 SENTENCES = {"model_type": "SentenceTransformer", "__version__": {"sentence_transformers": "5.0.0"}, "prompts": {"query": "query : ", "document": ""},
              "default_prompt_name": "query", "similarity_fn_name": "cosine", "truncate_dim": 6}
+TURNS = dict(architectures=["LlamaModel"], model_type="llama", vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+             intermediate_size=24, max_position_embeddings=8, pad_token_id=0)
+WORDED = dict(architectures=["GPT2Model"], model_type="gpt2", vocab_size=len(WORDS), n_embd=16, n_layer=1, n_head=2, n_positions=24)
 TEXT = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 linear = lambda o, i, bias=True: {"linear.weight": [o, i], **({"linear.bias": [o]} if bias else {})}
 
@@ -143,6 +146,13 @@ FOLDERS = [
      [("1_SpladePooling/config.json", dict(pooling_strategy=s, activation_function=a)) for s in ("max", "sum", "mean") for a in ("relu", "log1p_relu")] +
      [("sentence_bert_config.json", dict(transformer_task="fill-mask")), ("sentence_bert_config.json", dict(transformer_task="feature-extraction")),
       ("config.json", dict(architectures=["BertModel"]))]),
+    ("turns", folder_of([ST + "Transformer", ST + "Pooling"], [dict(embedding_dimension=16, pooling_mode="mean")], {},
+                        {"sentence_bert_config.json": dict(max_seq_length=12)}, TURNS),
+     [("sentence_bert_config.json", dict(max_seq_length=n)) for n in (4, 8, 9, 500, None)] +
+     [("config.json", dict(rope_scaling=dict(rope_type="dynamic", factor=2.0)))]),
+    ("worded", folder_of([ST + "Transformer", ST + "Pooling"], [dict(embedding_dimension=16, pooling_mode="mean")], config=WORDED),
+     [("tokenizer_config.json", dict(model_input_names=names)) for names in
+      (["input_ids", "attention_mask"], ["input_ids", "token_type_ids", "attention_mask"], ["token_type_ids", "input_ids"])]),
     ("static", ({"modules.json": modules(ST + "StaticEmbedding", ST + "Normalize"), "tokenizer.json": tokenizer(), "config.json": {"model_type": "model2vec"}},
                 {"model.safetensors": {"embedding.weight": [len(WORDS), 12]}}),
      [("tokenizer.json", dict(truncation=dict(direction="Right", max_length=3, strategy="LongestFirst", stride=0)))]),
