@@ -41,9 +41,11 @@ static int copy_pairs(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t shif
 static int merge_parts(gnn_graph_t *graph, int64_t count, const gnn_graph_t *const *graphs)
 {
     for (int64_t k = 0, to = 0; k < count; k++) {
-        for (int64_t p = 0; p < graphs[k]->base.n_parts; p++)
-            GNN_TRY(copy_pairs(graph, &graphs[k]->base.parts[p].pairs, graph->n_edges,
-                               &graph->base.parts[to++].pairs));
+        for (int64_t p = 0; p < graphs[k]->base.n_parts; p++, to++) {
+            const gnn__part_t *from = &graphs[k]->base.parts[p];
+            GNN_TRY(copy_pairs(graph, &from->pairs, graph->n_edges, &graph->base.parts[to].pairs));
+            GNN_TRY(gnn__part_set_positions(graph, to, from->dst_position, from->src_position));
+        }
         graph->n_edges += graphs[k]->n_edges;
     }
     return GNN_OK;
@@ -289,6 +291,11 @@ int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const
     gnn_graph_t *b = NULL;
     layout_t l = {.count = count, .graphs = graphs};
     GNN_CHECK(check_graphs(count, graphs));
+    for (int64_t g = 0; g < count; g++)
+        if (gnn__graph_has_positions(graphs[g]))
+            GNN_CHECK(gnn__error(GNN_EUNSUPPORTED,
+                                 "graph %lld has a part with positions of its own: not in a batch",
+                                 (long long)g));
     GNN_CHECK(layout_offsets(&l));
     GNN_CHECK(layout_slots(&l));
     GNN_CHECK(gnn__graph_new(&b, l.dst[count], l.src[count], l.n_slots));

@@ -313,6 +313,23 @@ int gnn__graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
     return GNN_OK;
 }
 
+int gnn__part_set_positions(gnn_graph_t *graph, int64_t p, const int64_t *dst, const int64_t *src)
+{
+    gnn__part_t *part = &graph->base.parts[p];
+    GNN_TRY(gnn__graph_own_copy(graph, &part->dst_position, dst, graph->n_dst, sizeof *dst,
+                                "positions of receivers"));
+    return gnn__graph_own_copy(graph, &part->src_position, src, graph->n_src, sizeof *src,
+                               "positions of senders");
+}
+
+bool gnn__graph_has_positions(const gnn_graph_t *graph)
+{
+    bool has = false;
+    for (int64_t p = 0; p < graph->base.n_parts; p++)
+        has |= graph->base.parts[p].dst_position != NULL;
+    return has;
+}
+
 /* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments are skipped. */
 static int64_t find_segment(const int64_t *offsets, int64_t segments, int64_t at)
 {

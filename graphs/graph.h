@@ -13,6 +13,9 @@ typedef struct gnn__part {
     const gnn_real_t *scale_row, *scale_col; /* per node, not per row; NULL: all 1 */
     /* row of each receiver, for parts of the plain view with a row_order; NULL: its index */
     const int32_t *row_of;
+    /* (n_dst), (n_src): positions of the nodes for the distances of this part's pairs; NULL: those
+     * of the graph. Not of transposed parts. */
+    const int64_t *dst_position, *src_position;
 } gnn__part_t;
 
 /* One prepared view. Edge ids 0 .. n_edges - 1 are the user's; n_edges + i is the self-loop that
@@ -97,5 +100,11 @@ int gnn__graph_degree_order(const gnn_graph_t *graph, int64_t *order);
  * @return GNN_OK; GNN_EINVALID (a NULL, no such segment, a start of 2^31 or more); GNN_ETOPOLOGY:
  *         the graph has no segments */
 int gnn__graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start);
+
+/* Copies positions of receivers (n_dst) and senders (n_src), below 2^31, into part p of a new
+ * graph; a graph that it is merged into keeps them for this part. Both NULL: nothing to copy. */
+int gnn__part_set_positions(gnn_graph_t *graph, int64_t p, const int64_t *dst, const int64_t *src);
+/* The graph has a part with positions of its own. */
+bool gnn__graph_has_positions(const gnn_graph_t *graph);
 
 #endif

@@ -114,6 +114,8 @@ int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
     g->n_edges = of->n_edges;
     for (int64_t p = 0; p < of->base.n_parts; p++) {
         const gnn__pairs_t *from = &of->base.parts[p].pairs;
+        GNN_CHECK(gnn__part_set_positions(g, p, of->base.parts[p].dst_position,
+                                          of->base.parts[p].src_position));
         if (gnn__pairs_form(from) == GNN__EDGES) {
             GNN_CHECK(copy_edges(g, from, &g->base.parts[p].pairs));
             continue;

@@ -188,7 +188,28 @@ gnn_graph_t *contract_random_merge(int64_t n, int64_t parts, uint64_t seed)
 
 /* ---- all kinds ---- */
 
-enum { RANDOM_EDGES, RANDOM_SPANS, RANDOM_MERGE, RANDOM_BIPARTITE, RANDOM_KINDS };
+enum { RANDOM_EDGES, RANDOM_SPANS, RANDOM_MERGE, RANDOM_BIPARTITE, POSITIONS, RANDOM_KINDS };
+
+/* A window, and what reads the same senders by positions that ascend in steps. */
+static gnn_graph_t *with_positions(int64_t n, draw_t *d)
+{
+    const int64_t size = 1 + draw_below(d, 4);
+    gnn_graph_t *parts[2] = {NULL}, *g = NULL;
+    int64_t *positions = calloc((size_t)(2 * n + 1), sizeof *positions);
+    for (int64_t k = 0; k < 2 * n; k++)
+        positions[k] = k % n / size - draw_below(d, 2);
+    ck_ok(gnn_graph_window(&parts[0], 1, &n, 2, 1, GNN_OFF));
+    if (draw_once_in(d, 2))
+        ck_ok(gnn_graph_complete(&parts[1], 1, &n));
+    else
+        parts[1] = contract_random_edges(n, n, 2 * n, (uint64_t)draw_below(d, 1 << 30));
+    ck_ok(gnn__part_set_positions(parts[1], 0, positions, positions + n));
+    ck_ok(gnn_graph_merge(&g, 2, (const gnn_graph_t *const *)parts));
+    gnn_graph_free(parts[0]);
+    gnn_graph_free(parts[1]);
+    free(positions);
+    return g;
+}
 
 size_t contract_graph_count(void)
 {
@@ -198,7 +219,7 @@ size_t contract_graph_count(void)
 const char *contract_graph_name(size_t kind)
 {
     static const char *const names[RANDOM_KINDS] = {"random edges", "random spans", "merge",
-                                                    "unequal segments"};
+                                                    "unequal segments", "positions of a part"};
     return kind < topology_count() ? gnn_topology_at(kind)->name : names[kind - topology_count()];
 }
 
@@ -212,6 +233,7 @@ gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed)
     case RANDOM_EDGES: return contract_random_edges(n, other, 3 * n, seed);
     case RANDOM_SPANS: return contract_random_spans(n, other, seed);
     case RANDOM_MERGE: return contract_random_merge(n, 1 + draw_below(&d, 4), seed);
+    case POSITIONS: return with_positions(n, &d);
     default: return bipartite(n, &d);
     }
 }

@@ -111,18 +111,28 @@ static int64_t list_pairs(oracle_t *o, oracle_pair_t *list)
             *edge = array(m, sizeof *edge);
     char *has_loop = array(o->n_dst, 1);
     ck_ok(gnn_graph_pairs(g, src, dst, edge));
-    for (int64_t k = 0; k < m; k++) {
-        list[k] = (oracle_pair_t){.i = dst[k], .j = src[k], .edge = edge[k]};
+    for (int64_t k = 0, part = 0, end = 0; k < m; k++) {
+        while (k == end)
+            end += g->base.parts[part++].pairs.count;
+        list[k] = (oracle_pair_t){.i = dst[k], .j = src[k], .edge = edge[k], .part = part};
         if (src[k] == dst[k])
             has_loop[dst[k]] = 1;
     }
     for (int64_t i = 0; o->how.view.self_loops == GNN_ON && i < o->n_dst; i++)
         if (!has_loop[i])
-            list[m++] = (oracle_pair_t){.i = i, .j = i, .edge = o->n_edges + i};
+            list[m++] = (oracle_pair_t){.i = i,
+                                        .j = i,
+                                        .edge = o->n_edges + i,
+                                        .part = g->base.n_parts == 1 ? 1 : g->base.n_parts + 1};
     for (int64_t k = 0; k < m; k++) {
         list[k].at_j = position(gnn_graph_src_segments(g), g->src_start, segments, list[k].j);
         list[k].at_i = position(gnn_graph_dst_segments(g), g->dst_start, segments, list[k].i);
-        list[k].distance = list[k].at_j - list[k].at_i;
+        const gnn__part_t *part =
+            list[k].part <= g->base.n_parts ? &g->base.parts[list[k].part - 1] : NULL;
+        const bool apart = part && part->dst_position;
+        list[k].place = apart ? (double)part->src_position[list[k].j] : list[k].at_j;
+        list[k].distance =
+            list[k].place - (apart ? (double)part->dst_position[list[k].i] : list[k].at_i);
     }
     free(src);
     free(dst);

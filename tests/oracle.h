@@ -108,8 +108,10 @@ typedef struct oracle_array {
  * for a pair of a span. */
 typedef struct oracle_pair {
     int64_t i, j, edge;
-    double scale;    /* of the view's norm */
-    double distance; /* position of j minus position of i */
+    double scale; /* of the view's norm */
+    int64_t part; /* of the graph, from 1; self-loops that are added to several are of one more */
+    double distance; /* position of j minus position of i, both in the pair's part */
+    double place;    /* position of j in the pair's part */
     double at_i, at_j;
 } oracle_pair_t;
 
@@ -177,6 +179,12 @@ double *oracle_segment_weights(const oracle_t *o, int64_t *n);
  * receiver i from them. */
 void oracle__row_forward(oracle_t *o, int64_t i);
 void oracle__row_backward(oracle_t *o, int64_t i);
+/* Prior k is there, and is not of another part of the graph than the pair. */
+static inline bool oracle__has_prior(const oracle_t *o, const oracle_pair_t *p, int k)
+{
+    const int64_t part = o->prior[k] == ORACLE_TABLE ? (int64_t)o->how.priors[k].options[3] : 0;
+    return o->how.priors[k].row && (part == 0 || part == p->part);
+}
 /* Edge bias and priors of a pair. */
 term_t oracle__terms(const oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a);
 /* The first row of the segment of a sender. */

@@ -159,7 +159,7 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const 
     case ORACLE_SLOPE: return term(x->value[a] * p->distance);
     case ORACLE_SLOPE_ABSOLUTE: return term(-x->value[a] * fabs(p->distance));
     case ORACLE_TABLE: return term(x->value[a * x->cols + oracle__bucket(options, p->distance)]);
-    case ORACLE_PLACE: return term(x->value[p->i * x->cols + oracle__place(options, p->at_j, a)]);
+    case ORACLE_PLACE: return term(x->value[p->i * x->cols + oracle__place(options, p->place, a)]);
     case ORACLE_RECEIVER: return term(x->value[p->i * x->cols + a]);
     case ORACLE_SENDER: return term(x->value[p->j * x->cols + a]);
     case ORACLE_DECAY_PRIOR: return minus(running(o, x, p->i, a), running(o, x, p->j, a));
@@ -180,7 +180,7 @@ term_t oracle__terms(const oracle_t *o, const oracle_pair_t *p, const term_t *ke
     if (bias->cols && users_edge(o, p))
         add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
     for (int k = 0; k < GNN_PRIORS; k++)
-        if (o->how.priors[k].row)
+        if (oracle__has_prior(o, p, k))
             add_to(&sum, prior(o, p, k, key, a));
     return sum;
 }

@@ -130,7 +130,7 @@ static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a
     if (o->prior[which] == ORACLE_TABLE)
         give(x, a, oracle__bucket(options, p->distance), d);
     if (o->prior[which] == ORACLE_PLACE)
-        give(x, p->i, oracle__place(options, p->at_j, a), d);
+        give(x, p->i, oracle__place(options, p->place, a), d);
     if (o->prior[which] == ORACLE_RECEIVER)
         give(x, p->i, a, d);
     if (o->prior[which] == ORACLE_SENDER)
@@ -161,9 +161,9 @@ static void bias_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, te
     if (p->edge >= 0 && p->edge < o->n_edges)
         give(bias, p->edge, bias->cols == 1 ? 0 : a, d);
     for (int k = 0; k < GNN_PRIORS; k++)
-        if (o->how.priors[k].row && o->prior[k] == ORACLE_SENDER_KEYS)
+        if (oracle__has_prior(o, p, k) && o->prior[k] == ORACLE_SENDER_KEYS)
             sender_keys_grad(o, p, k, key, d_key, a, d);
-        else if (o->how.priors[k].row)
+        else if (oracle__has_prior(o, p, k))
             prior_grad(o, p, k, a, d);
 }
 

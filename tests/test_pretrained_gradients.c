@@ -3,6 +3,8 @@
 #include "pretrained_trial.h"
 #include "published.h"
 
+#include <time.h>
+
 static const char *const trained[] = {
     "bert_masked",      "longt5_global",      "longt5_global_plain", "pegasus_x",
     "pegasus_x_even",   "poolformer_classes", "poolformer_plain",    "poolformer_wide",
@@ -10,8 +12,9 @@ static const char *const trained[] = {
     "funnel_classes",   "funnel_tags",        "funnel_replaced",     "convbert_masked",
     "reformer_trained"};
 
-/* Gradients of the sum of the logits, or else hidden states, each times the cosine of its index. */
-static void run_backward(trial_t *t)
+/* Gradients of the sum of the logits, or else hidden states, each times the cosine of its index.
+ * Returns the bytes of the tape. */
+static size_t run_backward(trial_t *t)
 {
     const gnn_model_t *model = gnn_pretrained_model(t->p);
     const int64_t logits = gnn_model_find(model, "logits"),
@@ -31,7 +34,18 @@ static void run_backward(trial_t *t)
         d[k] = (gnn_real_t)cos((double)k);
     ck_ok(gnn_tape_forward(tape));
     ck_ok(gnn_tape_backward(tape, root, &d_root));
+    const size_t bytes = gnn_tape_bytes(tape);
     gnn_tape_free(tape);
+    return bytes;
+}
+
+/* Prepares the graphs of the batch for gradients. */
+static void prepare_batch(const trial_t *t)
+{
+    const gnn_model_t *model = gnn_pretrained_model(t->p);
+    for (int k = 0; k < gnn_model_graph_count(model); k++)
+        ck_ok(gnn_model_prepare(
+            model, k, (gnn_graph_t *)gnn_pretrained_batch_inputs(t->batch)->graphs[k], GNN_ON));
 }
 
 /* Puts gradients in place of values; with `constants`, not in fields without a gradient. */
@@ -80,10 +94,7 @@ START_TEST(gradients_match_transformers)
     ck_ok(gnn_safetensors_read(&expected, file, NULL));
     ck_assert(trial_open(&t, trained[_i]));
     trial_batch(&t);
-    for (int k = 0; k < gnn_model_graph_count(gnn_pretrained_model(t.p)); k++)
-        ck_ok(gnn_model_prepare(gnn_pretrained_model(t.p), k,
-                                (gnn_graph_t *)gnn_pretrained_batch_inputs(t.batch)->graphs[k],
-                                GNN_ON));
+    prepare_batch(&t);
     run_backward(&t);
     put_gradients(gnn_pretrained_model(t.p), has_constants(trained[_i]));
     make_folder();
@@ -171,9 +182,7 @@ START_TEST(gradients_match_differences)
         return;
     trial_batch(&t);
     const gnn_model_t *model = gnn_pretrained_model(t.p);
-    for (int k = 0; k < gnn_model_graph_count(model); k++)
-        ck_ok(gnn_model_prepare(
-            model, k, (gnn_graph_t *)gnn_pretrained_batch_inputs(t.batch)->graphs[k], GNN_ON));
+    prepare_batch(&t);
     const int64_t logits = gnn_model_find(model, "logits"),
                   cols =
                       gnn_model_width(model, logits >= 0 ? logits : gnn_model_find(model, "hidden")),
@@ -211,12 +220,41 @@ START_TEST(gradients_match_differences)
 }
 END_TEST
 
+/* A window and the sums of blocks, both spans with a table each: no array has a row per pair, of
+ * which four times the tokens have 16 times as many. */
+START_TEST(memory_of_blocks_grows_with_tokens)
+{
+    enum { SIZES = 3, LEAST = 512, VOCABULARY = 41 };
+    double bytes[SIZES];
+    trial_t t;
+    if (!trial_open(&t, "zoo/models/longt5_global"))
+        return;
+    int32_t *ids = keep(&t, malloc(sizeof *ids * (LEAST << SIZES)));
+    for (int k = 0; k < LEAST << SIZES; k++)
+        ids[k] = 2 + 7 * k % (VOCABULARY - 2);
+    for (int k = 0; k < SIZES; k++) {
+        const int64_t length = LEAST << k;
+        gnn_pretrained_batch_free(t.batch);
+        t.sequences = (gnn_sequences_t){.count = 1, .lengths = &length, .ids = ids};
+        ck_ok(gnn_pretrained_batch_new(&t.batch, t.p, &t.sequences));
+        prepare_batch(&t);
+        const clock_t start = clock();
+        bytes[k] = (double)run_backward(&t);
+        printf("longt5_global: %lld tokens, %.0f bytes per token, %.3g s\n", (long long)length,
+               bytes[k] / (double)length, (double)(clock() - start) / CLOCKS_PER_SEC);
+    }
+    ck_assert_double_lt(bytes[SIZES - 1], 4.4 * bytes[0]);
+    trial_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pretrained_gradients");
     TCase *models = tcase_create("models");
     tcase_add_loop_test(models, gradients_match_transformers, 0, sizeof trained / sizeof *trained);
     tcase_add_loop_test(models, gradients_match_differences, 0, sizeof differed / sizeof *differed);
+    tcase_add_test(models, memory_of_blocks_grows_with_tokens);
     tcase_set_timeout(models, 600);
     suite_add_tcase(suite, models);
     return test_main(suite);

@@ -135,6 +135,10 @@ typedef struct gnn_prior_grad {
  * GNN_PRIOR_READS_DISTANCE and values that are SHARED, or, if the query times a key of the distance
  * does, `key_row` and `key_column`: fast kernels add strips to whole tiles of scores, and multiply
  * whole tiles of queries with the keys. Others are refused.
+ *
+ * An option of the name `part` limits the prior to the pairs of one part of the graph (a graph that
+ * was merged has several), counted from 1; 0: all pairs. Self-loops that a view adds to a graph of
+ * several parts are of none.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;

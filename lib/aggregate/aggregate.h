@@ -53,6 +53,7 @@ typedef struct gnn__plan {
         prior_shape[GNN_PRIORS];
     const gnn_map_t *map;                 /* NULL: rows of queries and keys stay as they are */
     const gnn_prior_t *prior[GNN_PRIORS]; /* NULL: none */
+    int64_t prior_part[GNN_PRIORS]; /* the part that the prior is of, from 1; 0: all of them */
     /* Rows of gates of a prior with GNN_PRIOR_RUNNING, whose input becomes their running sums; data
      * NULL for others, and before. */
     gnn_tensor_t gates[GNN_PRIORS];
@@ -103,6 +104,14 @@ void gnn__positions(const gnn_graph_t *graph, bool receivers, int64_t *positions
 static inline bool gnn__multiplies(const gnn__plan_t *plan)
 {
     return plan->scored && (plan->weigher->flags & GNN_WEIGHER_FACTORS) != 0;
+}
+
+/* Prior p is there, and is one of the pairs of part `part` of the view. Self-loops that a view adds
+ * are of a graph's only part, or of none. */
+static inline bool gnn__has_prior(const gnn__plan_t *plan, int p, int64_t part)
+{
+    return plan->prior[p] && (plan->prior_part[p] == 0 || plan->graph->base.n_parts == 1 ||
+                              plan->prior_part[p] == part + 1);
 }
 
 /* The prior reads running sums of its input. */

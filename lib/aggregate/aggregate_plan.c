@@ -491,6 +491,22 @@ static int resolve_shape(const gnn__plan_t *plan, const char *name, const gnn_op
     return GNN_OK;
 }
 
+/* The value of the option `part` of a prior, where it has one. */
+static int resolve_part(gnn__plan_t *plan, int p)
+{
+    const gnn_prior_t *row = plan->prior[p];
+    const int64_t parts = plan->graph->base.n_parts;
+    plan->prior_part[p] = 0;
+    for (size_t k = 0; k < row->n_options; k++)
+        if (strcmp(row->options[k].name, "part") == 0)
+            plan->prior_part[p] = (int64_t)plan->prior_shape[p].options[k];
+    if (plan->prior_part[p] > parts)
+        return gnn__error(GNN_EINVALID,
+                          "aggregate: prior %s is of part %lld, expected 1 to %lld of the graph, or 0",
+                          row->name, (long long)plan->prior_part[p], (long long)parts);
+    return GNN_OK;
+}
+
 /* From here on d_k is the width after the map. */
 static int resolve_map(gnn__plan_t *plan)
 {
@@ -522,10 +538,12 @@ static int resolve_shapes(gnn__plan_t *plan)
         GNN_TRY(resolve_shape(plan, plan->score->name, plan->score->options, plan->score->n_options,
                               how->score_options, GNN_AGGREGATE_SCORE_PARAMETERS, &plan->score_shape));
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (plan->prior[p])
+        if (plan->prior[p]) {
             GNN_TRY(resolve_shape(plan, plan->prior[p]->name, plan->prior[p]->options,
                                   plan->prior[p]->n_options, how->priors[p].options,
                                   GNN_AGGREGATE_PRIOR_0 + p, &plan->prior_shape[p]));
+            GNN_TRY(resolve_part(plan, p));
+        }
     return resolve_shape(plan, a->name, a->options, a->n_options, how->shape.options,
                          GNN_AGGREGATE_PARAMETERS, &plan->shape);
 }

@@ -79,7 +79,9 @@ const gnn_prior_t gnn_prior_slope_absolute = {
 
 /* ---- table: a learned value per head and bucket of distances ---- */
 
-static const gnn_option_t table_options[] = {GNN__BUCKET_OPTIONS};
+static const gnn_option_t table_options[] = {
+    GNN__BUCKET_OPTIONS,
+    {"part", 0, 0, 1 << 20, "the part of the graph whose pairs have the prior, from 1; 0: all"}};
 
 static size_t declare_table(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {

@@ -50,8 +50,18 @@ static inline bool gnn__priors_by_distance(const gnn__plan_t *plan)
 {
     bool known = true;
     for (int p = 0; p < GNN_PRIORS; p++)
-        known &= !plan->prior[p] || plan->prior[p]->strip || plan->prior[p]->key_row;
+        known &= !plan->prior[p] || plan->prior[p]->strip ||
+                 (plan->prior[p]->key_row && plan->prior_part[p] == 0);
     return known;
+}
+
+/* Priors that are of one part, or distances by positions that a part has of its own. */
+static inline bool gnn__parts_differ(const gnn__plan_t *plan)
+{
+    bool differ = gnn__graph_has_positions(plan->graph);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        differ |= plan->prior[p] && plan->prior_part[p] > 0;
+    return differ;
 }
 
 /* The message is the sender's row plus one by distance. */

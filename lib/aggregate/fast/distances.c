@@ -32,11 +32,25 @@ static extent_t positions_of(int64_t n, int64_t segments, const int64_t *offsets
     return e.most < e.least ? (extent_t){1, 0} : e;
 }
 
+/* Adds positions that a part has of its own; NULL: it has none. */
+static void widen(extent_t *e, int64_t n, const int64_t *positions)
+{
+    for (int64_t k = 0; positions && k < n; k++) {
+        e->least = gnn__min(e->least, positions[k]);
+        e->most = gnn__max(e->most, positions[k]);
+    }
+}
+
 static void find_range(const gnn__plan_t *plan, gnn__distance_prior_t *prior)
 {
     const gnn_graph_t *g = plan->graph;
-    const extent_t dst = positions_of(g->n_dst, g->n_segments, g->dst_segments, g->dst_start),
-                   src = positions_of(g->n_src, g->n_segments, g->src_segments, g->src_start);
+    extent_t dst = positions_of(g->n_dst, g->n_segments, g->dst_segments, g->dst_start),
+             src = positions_of(g->n_src, g->n_segments, g->src_segments, g->src_start);
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        widen(&dst, g->n_dst, plan->view->parts[p].dst_position);
+        widen(&src, g->n_src, plan->view->parts[p].src_position);
+    }
+    prior->sets = gnn__parts_differ(plan) ? plan->view->n_parts : 1;
     prior->first = src.least - dst.most;
     prior->count = gnn__max(src.most - dst.least - prior->first + 1, 0);
     prior->stride = gnn__round_up(prior->count + 2 * GNN__PRIOR_MARGIN, GNN__KEY_BLOCK);
@@ -73,7 +87,7 @@ static bool has_strips(const gnn__plan_t *plan)
 
 bool gnn__distance_prior_fits(const gnn__plan_t *plan)
 {
-    enum { SPARE = 1 << 14, MOST_SUMS = 1 << 25 };
+    enum { SPARE = 1 << 14, MOST_SUMS = 1 << 25, MOST_SETS = 8 };
     gnn__distance_prior_t prior;
     int64_t sums = 0;
     if (!reads_distances(plan))
@@ -83,7 +97,7 @@ bool gnn__distance_prior_fits(const gnn__plan_t *plan)
         return false;
     return !has_strips(plan) ||
            (gnn__mul(prior.stride, plan->shape.heads * gnn__most_chunks(plan->view), &sums) &&
-            sums <= MOST_SUMS);
+            sums <= MOST_SUMS && prior.sets <= MOST_SETS);
 }
 
 /* True if every row's run of positions lies in one segment. Neither bounds of runs nor
@@ -116,27 +130,29 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
 {
     const gnn_graph_t *g = plan->graph;
     const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-    return !reads_distances(plan) || (!pairs->row_order && !pairs->col_order &&
-                                      runs_in_segments(pairs, g->n_segments, g->src_segments) &&
-                                      segments_apart(pairs, g->n_segments, g->dst_segments));
+    return !reads_distances(plan) ||
+           (!plan->view->parts[p].dst_position && !pairs->row_order && !pairs->col_order &&
+            runs_in_segments(pairs, g->n_segments, g->src_segments) &&
+            segments_apart(pairs, g->n_segments, g->dst_segments));
 }
 
 /* ---- strips: values by distance ---- */
 
-/* out += the terms of all priors for head a at distances first .. first + count - 1. */
-static void fill_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
+/* out += the terms of the priors of a set for head a at distances first .. first + count - 1. */
+static void fill_head(const gnn__plan_t *plan, int64_t set, int64_t a, int64_t first, int64_t count,
                       gnn_real_t *out)
 {
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (is_strip(plan, p))
+        if (is_strip(plan, p) && gnn__has_prior(plan, p, set))
             plan->prior[p]->strip(&plan->prior_shape[p], a, first, count, out);
 }
 
-static void fold_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
+static void fold_head(const gnn__plan_t *plan, int64_t set, int64_t a, int64_t first, int64_t count,
                       const gnn_real_t *d)
 {
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (is_strip(plan, p) && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
+        if (is_strip(plan, p) && gnn__has_prior(plan, p, set) &&
+            gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
             plan->prior[p]->strip_grad(&plan->prior_shape[p], a, first, count, d,
                                        &plan->d[GNN_AGGREGATE_PRIOR_0 + p]);
 }
@@ -160,8 +176,8 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
     if (!reads_distances(plan))
         return;
     find_range(plan, prior);
-    carve->overflow |=
-        !gnn__mul(prior->stride, plan->shape.heads, &all) || !gnn__mul(all, chunks, &sums);
+    carve->overflow |= !gnn__mul(prior->stride, plan->shape.heads, &all) ||
+                       !gnn__mul(all, chunks, &sums) || !gnn__mul(all, prior->sets, &all);
     prior->positions = gnn__carve(carve, g->n_dst + g->n_src, sizeof *prior->positions);
     prior->shift = gnn__carve(carve, gnn__max(g->n_dst, g->n_src), sizeof *prior->shift);
     if (!has_strips(plan))
@@ -179,21 +195,22 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
 void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__distance_prior_t *prior)
 {
     const gnn_graph_t *g = plan->graph;
-    const int64_t stride = prior->stride, all = stride * plan->shape.heads;
+    const int64_t stride = prior->stride, heads = plan->shape.heads, rows = prior->sets * heads;
     if (!reads_distances(plan))
         return;
     gnn__positions(g, true, prior->positions);
     gnn__positions(g, false, prior->positions + g->n_dst);
     if (!has_strips(plan))
         return;
-    memset(prior->up, 0, sizeof *prior->up * (size_t)all);
-    for (int64_t a = 0; a < plan->shape.heads; a++)
-        fill_head(plan, a, prior->first, prior->count, prior->up + a * stride + GNN__PRIOR_MARGIN);
-    for (int64_t a = 0; backward && a < plan->shape.heads; a++)
+    memset(prior->up, 0, sizeof *prior->up * (size_t)(rows * stride));
+    for (int64_t r = 0; r < rows; r++)
+        fill_head(plan, r / heads, r % heads, prior->first, prior->count,
+                  prior->up + r * stride + GNN__PRIOR_MARGIN);
+    for (int64_t r = 0; backward && r < rows; r++)
         for (int64_t x = 0; x < stride; x++)
-            prior->down[a * stride + x] = prior->up[(a + 1) * stride - 1 - x];
+            prior->down[r * stride + x] = prior->up[(r + 1) * stride - 1 - x];
     if (prior->sums)
-        memset(prior->sums, 0, sizeof *prior->sums * (size_t)all);
+        memset(prior->sums, 0, sizeof *prior->sums * (size_t)(rows * stride));
 }
 
 /* ---- parts ---- */
@@ -213,13 +230,23 @@ static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_
                                               : 0;
 }
 
-void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gnn__attention_t *a)
+/* The first value of part p's set among those of all. */
+static int64_t set_at(const gnn__plan_t *plan, const gnn__distance_prior_t *prior, int64_t p)
+{
+    return prior->sets > 1 ? p * plan->shape.heads * prior->stride : 0;
+}
+
+void gnn__distance_prior_part(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
+                              int64_t p, bool tiles, gnn__attention_t *a)
 {
     if (!prior->positions)
         return;
-    const int64_t n_dst = a->transposed ? a->pairs.n_cols : a->pairs.n_rows;
-    const int64_t *dst = prior->positions, *src = dst + n_dst;
-    a->prior = (gnn__prior_strips_t){.at = tiles && a->transposed ? prior->down : prior->up,
+    const gnn__part_t *part = &plan->view->parts[p];
+    const gnn_real_t *strips = tiles && a->transposed ? prior->down : prior->up;
+    const int64_t *dst = part->dst_position ? part->dst_position : prior->positions,
+                  *src = part->src_position ? part->src_position
+                                            : prior->positions + plan->graph->n_dst;
+    a->prior = (gnn__prior_strips_t){.at = strips ? strips + set_at(plan, prior, p) : NULL,
                                      .stride = prior->stride,
                                      .dst_position = dst,
                                      .src_position = src,
@@ -232,14 +259,14 @@ void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gn
 
 /* ---- gradients ---- */
 
-void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
+void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_t *prior, int64_t p,
                              int64_t chunks, bool tiles)
 {
     const int64_t stride = prior->stride, heads = plan->shape.heads;
     const gnn_real_t *from = prior->partials;
     for (int64_t c = 0; prior->sums && c < chunks; c++)
         for (int64_t a = 0; a < heads; a++, from += stride) {
-            gnn_real_t *to = prior->sums + a * stride;
+            gnn_real_t *to = prior->sums + set_at(plan, prior, p) + a * stride;
             for (int64_t x = 0; x < stride; x++)
                 to[x] += from[tiles ? stride - 1 - x : x];
         }
@@ -247,9 +274,10 @@ void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_
 
 void gnn__distance_prior_grad(const gnn__plan_t *plan, const gnn__distance_prior_t *prior)
 {
-    for (int64_t a = 0; prior->sums && a < plan->shape.heads; a++)
-        fold_head(plan, a, prior->first, prior->count,
-                  prior->sums + a * prior->stride + GNN__PRIOR_MARGIN);
+    const int64_t heads = plan->shape.heads;
+    for (int64_t r = 0; prior->sums && r < prior->sets * heads; r++)
+        fold_head(plan, r / heads, r % heads, prior->first, prior->count,
+                  prior->sums + r * prior->stride + GNN__PRIOR_MARGIN);
 }
 
 /* ---- keys by distance ---- */

@@ -9,12 +9,13 @@
 /* ---- values that are added to scores ---- */
 
 /* Strips of the distances first .. first + count - 1; a head has `stride` values,
- * GNN__PRIOR_MARGIN of them before the first. */
+ * GNN__PRIOR_MARGIN of them before the first. Parts share one set of strips, or, where a prior is
+ * of one part or a part has positions of its own, have one each. */
 typedef struct gnn__distance_prior {
-    int64_t first, count, stride;
+    int64_t first, count, stride, sets;
     int64_t *positions;   /* of receivers, then of senders */
     int64_t *shift;       /* of the rows of the current part */
-    gnn_real_t *up;       /* heads x stride */
+    gnn_real_t *up;       /* sets x heads x stride */
     gnn_real_t *down;     /* the same, the longest distance first; backward */
     gnn_real_t *sums;     /* as `up`: gradients; backward, NULL: they are not wanted */
     gnn_real_t *partials; /* sums of the chunks of one part; backward */
@@ -24,7 +25,8 @@ typedef struct gnn__distance_prior {
  * pairs, or if no prior depends on distances. */
 bool gnn__distance_prior_fits(const gnn__plan_t *plan);
 /* True if the distance of a pair is a value of its row plus its offset in the row's span, by
- * receiver and by sender: not if nodes are permuted, or a span crosses the border of a segment. */
+ * receiver and by sender: not if nodes are permuted, a span crosses the border of a segment, or the
+ * part has positions of its own. */
 bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p);
 /* The stride of a head in arrays of all distances (gnn__distance_prior_t), with *first and
  * *count. */
@@ -36,11 +38,12 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
                                int64_t chunks, gnn__distance_prior_t *prior);
 /* Fills the values of all distances; in backward also zeroes their sums. */
 void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__distance_prior_t *prior);
-/* Sets a->prior for the current part, in tiles or row by row. */
-void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gnn__attention_t *a);
-/* Adds the sums of a part's chunks, in order, to `sums`. Tiles store theirs with the longest
+/* Sets a->prior for part p, in tiles or row by row. */
+void gnn__distance_prior_part(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
+                              int64_t p, bool tiles, gnn__attention_t *a);
+/* Adds the sums of the chunks of part p, in order, to `sums`. Tiles store theirs with the longest
  * distance first. */
-void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_t *prior,
+void gnn__distance_prior_add(const gnn__plan_t *plan, const gnn__distance_prior_t *prior, int64_t p,
                              int64_t chunks, bool tiles);
 /* Adds the gradients that follow from the sums to those of slopes and tables. */
 void gnn__distance_prior_grad(const gnn__plan_t *plan, const gnn__distance_prior_t *prior);

@@ -244,7 +244,7 @@ static void compute_delta_of_halo(void *user)
 }
 
 static int run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
-                    gnn__pass_t pass, int threads)
+                    int64_t p, gnn__pass_t pass, int threads)
 {
     rows_pass_t rows = {plan, run, a, pass, threads};
     if (pass != GNN__RECEIVE)
@@ -270,7 +270,7 @@ static int run_rows(const gnn__plan_t *plan, const attention_run_t *run, const g
         GNN_TRY(gnn__add_partials(plan, &plan->d[GNN_AGGREGATE_SCORE_PARAMETERS], run->d_a, chunks,
                                   width));
     if (sums)
-        gnn__distance_prior_add(plan, &run->prior, chunks, false);
+        gnn__distance_prior_add(plan, &run->prior, p, chunks, false);
     if (keys)
         gnn__distance_keys_grad(plan, &run->keys, a, chunks, false, threads);
     if (values)
@@ -284,16 +284,16 @@ static int run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__at
 {
     gnn__attention_part(plan, p, pass, a);
     const bool tiles = in_tiles(plan, p, a);
-    gnn__distance_prior_part(&run->prior, tiles, a);
+    gnn__distance_prior_part(plan, &run->prior, p, tiles, a);
     if (tiles && pass == GNN__FORWARD) {
         gnn__tiles_forward(a, run->scratch, run->scratch_size, run->tiles, threads);
     } else if (tiles && pass == GNN__SEND) {
         gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, run->prior.partials,
                             run->keys.partials, threads);
-        gnn__distance_prior_add(plan, &run->prior, gnn__tiles_chunks(a), true);
+        gnn__distance_prior_add(plan, &run->prior, p, gnn__tiles_chunks(a), true);
         gnn__distance_keys_grad(plan, &run->keys, a, gnn__tiles_chunks(a), true, threads);
     } else if (!tiles && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at)) {
-        return run_rows(plan, run, a, pass, threads);
+        return run_rows(plan, run, a, p, pass, threads);
     }
     return GNN_OK;
 }

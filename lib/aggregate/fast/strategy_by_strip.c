@@ -79,7 +79,8 @@ static gnn_real_t query_scale(const gnn__plan_t *plan)
 static bool takes(const gnn__plan_t *plan)
 {
     const gnn__part_t *part = plan->view->n_parts == 1 ? &plan->view->parts[0] : NULL;
-    if (!part || !plan->scored || plan->hints.reduction != GNN__REDUCTION_ATTENTION ||
+    if (!part || !plan->scored || gnn__parts_differ(plan) ||
+        plan->hints.reduction != GNN__REDUCTION_ATTENTION ||
         (plan->hints.score != GNN__SCORE_DOT && !scores_are_tanh(plan)) ||
         plan->hints.message != GNN__MESSAGE_SENDER || gnn__pairs_form(&part->pairs) != GNN__SPANS ||
         part->scale_row || part->scale_col || plan->edge_key || plan->edge_width > 0 ||

@@ -558,7 +558,7 @@ static bool takes(const gnn__plan_t *plan)
                !plan->dropping && !plan->how->edge_weights_out && !plan->how->segment_weights_out &&
                plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_EDGE_WEIGHT] &&
                !plan->has[GNN_AGGREGATE_EDGE_BIAS] && plan->shape.d_k > 0 && plan->shape.d_v > 0 &&
-               plan->view->n_parts > 0;
+               plan->view->n_parts > 0 && !gnn__parts_differ(plan);
     for (int64_t p = 0; all && !plan->how->running && p < plan->view->n_parts; p++)
         all = is_cheaper(plan, p);
     return all && (!plan->how->running || goes_on(plan));

@@ -60,14 +60,18 @@ gnn__pair_scratch_t gnn__pair_scratch(const gnn__plan_t *plan, void *block)
 
 gnn__walk_t gnn__walk(const gnn__plan_t *plan, int64_t p, bool transposed, const int64_t *positions)
 {
-    const gnn__part_t *part = gnn__part_of(plan, p, transposed);
+    const gnn__part_t *part = gnn__part_of(plan, p, transposed), *own = &plan->view->parts[p];
+    const bool apart = positions && own->dst_position;
     return (gnn__walk_t){.plan = plan,
                          .pairs = &part->pairs,
+                         .part = p,
                          .transposed = transposed,
                          .dst_scale = gnn__dst_scale(part, transposed),
                          .src_scale = gnn__src_scale(part, transposed),
-                         .dst_position = positions,
-                         .src_position = positions ? positions + plan->graph->n_dst : NULL};
+                         .dst_position = apart ? own->dst_position : positions,
+                         .src_position = apart       ? own->src_position
+                                         : positions ? positions + plan->graph->n_dst
+                                                     : NULL};
 }
 
 void gnn__walk_far_rows(gnn__walk_t *l, const gnn_tensor_t *rows)
@@ -181,6 +185,7 @@ GNN__INLINE void look_ahead(const gnn__walk_t *l, int64_t at)
 void gnn__pair_meet(const gnn__walk_t *l, int64_t node, int64_t at, gnn__pair_t *pair)
 {
     const int64_t other = gnn__pairs_col(l->pairs, at);
+    pair->part = l->part;
     pair->number = gnn__pairs_edge(l->pairs, at);
     pair->i = l->transposed ? other : node;
     pair->j = l->transposed ? node : other;
@@ -277,7 +282,7 @@ static void add_terms(const gnn__plan_t *plan, const gnn__pair_t *pair, gnn_real
         return;
     const gnn_prior_pair_t seen = prior_pair(plan, pair);
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (plan->prior[p])
+        if (gnn__has_prior(plan, p, pair->part))
             add_prior(plan->prior[p], &plan->prior_shape[p], &seen, terms);
 }
 
@@ -376,7 +381,7 @@ void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *s
     if (plan->has_priors) {
         const gnn_prior_pair_t seen = prior_pair(plan, pair);
         for (int p = 0; p < GNN_PRIORS; p++)
-            if (plan->prior[p])
+            if (gnn__has_prior(plan, p, pair->part))
                 prior_grad(plan->prior[p], &plan->prior_shape[p], &seen, d_terms, &grad->prior[p]);
     }
     if (plan->shape.softcap > 0)

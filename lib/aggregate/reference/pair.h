@@ -56,6 +56,7 @@ typedef struct gnn__walk {
     const gnn__plan_t *plan;
     const gnn__pairs_t *pairs;
     bool transposed; /* rows are senders */
+    int64_t part;
     const gnn_real_t *dst_scale, *src_scale;
     const int64_t *dst_position, *src_position; /* NULL where no row reads distances */
     bool silent;                                /* messages are not read, and not made */
@@ -72,8 +73,8 @@ void gnn__walk_far_rows(gnn__walk_t *walk, const gnn_tensor_t *rows);
 
 typedef struct gnn__pair {
     gnn_edge_t edge;
-    gnn_score_rows_t compared;             /* query and key, of scored rows */
-    int64_t i, j, number, distance, place; /* edge: its id, -1 on spans */
+    gnn_score_rows_t compared;                   /* query and key, of scored rows */
+    int64_t part, i, j, number, distance, place; /* edge: its id, -1 on spans */
     gnn_message_rows_t rows;
     const gnn_real_t *message; /* not weighted yet */
     gnn_real_t weight, scale;  /* weight = input weight * scale */

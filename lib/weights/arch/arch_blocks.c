@@ -238,62 +238,59 @@ static int block_rows(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return gnn__arch_spans_graph(graph, &spans, rc);
 }
 
-/* Each row receives from its block; rows of a sequence without blocks from nothing. */
-static int rows_of_block(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+/* The spans of rows: the window of each, or all blocks of its sequence. */
+static int near_rows(gnn_graph_t **graph, const sequences_t *s, int64_t reach, int64_t size)
 {
     gnn__arch_spans_t spans;
-    int64_t first = 0;
-    const int rc = gnn__arch_spans_new(&spans, gnn__arch_all_rows(s), all_blocks(s, width));
-    for (int64_t k = 0; rc == GNN_OK && k < s->count; first += s->lengths[k++] / width)
-        for (int64_t p = 0, n = s->lengths[k] / width; p < s->lengths[k]; p++) {
-            const int64_t b = first + gnn__max(gnn__min(p / width, n - 1), 0);
-            gnn__arch_span(&spans, b, b + (n > 0));
-        }
+    const int64_t rows = gnn__arch_all_rows(s);
+    const int rc = gnn__arch_spans_new(&spans, rows, rows + all_blocks(s, size));
+    for (int64_t k = 0, at = 0; rc == GNN_OK && k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++)
+            gnn__arch_span(&spans, at + gnn__max(p - reach, 0),
+                           at + gnn__min(p + reach + 1, s->lengths[k]));
     return gnn__arch_spans_graph(graph, &spans, rc);
 }
 
-/* Pairs of one sequence from pair m on, or without arrays only their count. */
-typedef struct window_blocks {
-    int64_t reach, size, rows, *src, *dst;
-} window_blocks_t;
-
-static int64_t window_block_pairs(const window_blocks_t *w, int64_t at, int64_t length,
-                                  int64_t block, int64_t m)
+static int near_blocks(gnn_graph_t **graph, const sequences_t *s, int64_t size)
 {
-    const int64_t n = length / w->size;
-    for (int64_t p = 0; p < length; p++) {
-        const int64_t lo = gnn__max(p - w->reach, 0), hi = gnn__min(p + w->reach + 1, length);
-        for (int64_t j = 0; w->src && j < hi - lo + n; j++) {
-            w->src[m + j] = j < hi - lo ? at + lo + j : w->rows + block + j - (hi - lo);
-            w->dst[m + j] = at + p;
-        }
-        m += hi - lo + n;
-    }
-    return m;
+    gnn__arch_spans_t spans;
+    int64_t block = gnn__arch_all_rows(s);
+    const int rc = gnn__arch_spans_new(&spans, block, block + all_blocks(s, size));
+    for (int64_t k = 0; rc == GNN_OK && k < s->count; block += s->lengths[k++] / size)
+        for (int64_t p = 0; p < s->lengths[k]; p++)
+            gnn__arch_span(&spans, block, block + s->lengths[k] / size);
+    return gnn__arch_spans_graph(graph, &spans, rc);
 }
 
-/* Each row receives from a window and from all blocks of its sequence, whose rows come after those
- * of all sequences. `width`: 65536 times the reach of the window plus the rows of a block. */
+/* Positions count blocks: a row's is its block, rows after the last whole block are of that one. */
+static int count_blocks(gnn_graph_t *graph, const sequences_t *s, int64_t size)
+{
+    const int64_t rows = gnn__arch_all_rows(s), blocks = all_blocks(s, size);
+    int64_t *position = NULL, row = 0, first = 0;
+    GNN_TRY(gnn__new(&position, 2 * rows + blocks, sizeof *position, "positions"));
+    for (int64_t k = 0; k < s->count; first += s->lengths[k++] / size)
+        for (int64_t p = 0, n = s->lengths[k] / size; p < s->lengths[k]; p++)
+            position[row++] = first + gnn__max(gnn__min(p / size, n - 1), 0);
+    for (int64_t b = 0; b < blocks; b++)
+        position[2 * rows + b] = b;
+    const int rc = gnn__part_set_positions(graph, 0, position, position + rows);
+    gnn_free(position);
+    return rc;
+}
+
+/* Each row receives from a window, the first part, and from all blocks of its sequence, whose rows
+ * come after those of all sequences, the second. `width`: 65536 times the reach of the window plus
+ * the rows of a block. */
 static int window_blocks(gnn_graph_t **graph, const sequences_t *s, int64_t width)
 {
-    window_blocks_t w = {width >> 16, width & 65535, gnn__arch_all_rows(s), NULL, NULL};
-    int64_t m = 0;
-    int rc;
-    for (int64_t k = 0; k < s->count; k++)
-        m = window_block_pairs(&w, 0, s->lengths[k], 0, m);
-    GNN_CHECK(gnn__new(&w.src, m, sizeof *w.src, "pairs of rows"));
-    GNN_CHECK(gnn__new(&w.dst, m, sizeof *w.dst, "pairs of rows"));
-    m = 0;
-    for (int64_t k = 0, at = 0, block = 0; k < s->count; k++) {
-        m = window_block_pairs(&w, at, s->lengths[k], block, m);
-        block += s->lengths[k] / w.size;
-        at += s->lengths[k];
-    }
-    GNN_CHECK(gnn_graph_from_edges(graph, w.rows, w.rows + all_blocks(s, w.size), m, w.src, w.dst));
-done:
-    gnn_free(w.src);
-    gnn_free(w.dst);
-    return rc;
+    gnn_graph_t *parts[2] = {NULL, NULL};
+    const int64_t reach = width >> 16, size = width & 65535;
+    int rc = near_rows(&parts[0], s, reach, size);
+    if (rc == GNN_OK)
+        rc = near_blocks(&parts[1], s, size);
+    if (rc == GNN_OK)
+        rc = count_blocks(parts[1], s, size);
+    return gnn__arch_merged(graph, parts, 2, rc);
 }
 
 /* ---- blocks and global rows of Pegasus-X: Phang, Zhao, Liu 2022 ---- */

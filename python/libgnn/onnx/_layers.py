@@ -229,6 +229,8 @@ class Aggregation:
             far = w.cast(w.op("Unsqueeze", distance, w.i(1)))
             return w.mul(values, far if kind == "slope" else w.op("Neg", w.op("Abs", far)))
         if kind == "table":
+            if o["part"]:
+                self.refuse("prior table of one part of a graph")
             return w.gather(w.op("Transpose", values, perm=[1, 0]), self.bucket(o, distance))
         if kind in ("keys", "sender_keys"):
             x = rows.prior_query if rows.prior_query is not None and kind == "keys" else rows.query if kind == "keys" else rows.key
