@@ -90,12 +90,13 @@ ENTRY(gaussian_local)
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"), width = d / heads,
                   *place = zoo_positions(z);
     int64_t count, row = 0, *lengths = zoo_segments(z, &count);
-    gnn_real_t *length = zoo_constant(z, "n", n, 1), *sender = zoo_constant(z, "j", n, 3);
+    gnn_real_t *length = zoo_constant(z, "n", n, 1), *sender = zoo_constant(z, "j", n, 3),
+               *less = zoo_constant(z, "-middle", n, 1);
     for (int64_t s = 0; s < count; s++)
         for (int64_t p = 0; p < lengths[s]; p++, row++) {
-            length[row] = (gnn_real_t)lengths[s];
-            sender[3 * row] = (gnn_real_t)(place[row] * place[row]),
-                       sender[3 * row + 1] = (gnn_real_t)place[row];
+            const double middle = (double)(lengths[s] - 1) / 2, at = (double)place[row] - middle;
+            length[row] = (gnn_real_t)lengths[s], less[row] = (gnn_real_t)-middle;
+            sender[3 * row] = (gnn_real_t)(at * at), sender[3 * row + 1] = (gnn_real_t)at;
             sender[3 * row + 2] = 1;
         }
     LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
@@ -112,7 +113,8 @@ ENTRY(gaussian_local)
         STEP(LINEAR, PART("vd"), .inputs = {NAMED("%s.t", q)}, .in = width, .out = 1,
              .bias = GNN_OFF, .share = share[2]);
         ACTIVATION(NAMED("%s.p", q), PART("vp"), SIGMOID),
-            MULTIPLY(NAMED("%s.P", q), NAMED("%s.p", q), "n");
+            MULTIPLY(NAMED("%s.n p", q), NAMED("%s.p", q), "n"),
+            ADD(NAMED("%s.P", q), NAMED("%s.n p", q), "-middle");
         ACTIVATION(NAMED("%s.d", q), PART("vd"), SIGMOID),
             MULTIPLY(NAMED("%s.D", q), NAMED("%s.d", q), "n");
         OP(NAMED("%s.1/D2", q), power, NAMED("%s.D", q), -2),

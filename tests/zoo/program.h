@@ -54,14 +54,15 @@ typedef struct golden {
     char names[ZOO_GIVEN][64];
     int n_given;
     uint64_t seed;
-    void *owned[2048];
+    void **owned;
     int n_owned;
 } golden_t;
 
 static inline void *golden_own(golden_t *g, size_t bytes)
 {
     void *memory = calloc(1, bytes + 1);
-    zoo_must(memory && g->n_owned < (int)(sizeof g->owned / sizeof g->owned[0]), "too many arrays");
+    g->owned = realloc(g->owned, sizeof *g->owned * (size_t)(g->n_owned + 1));
+    zoo_must(memory && g->owned, "no memory");
     return g->owned[g->n_owned++] = memory;
 }
 
@@ -260,6 +261,7 @@ static inline void zoo_program_close(zoo_t *z)
     gnn_context_free(z->g.context);
     for (int k = 0; k < z->g.n_owned; k++)
         free(z->g.owned[k]);
+    free(z->g.owned);
 }
 
 #endif

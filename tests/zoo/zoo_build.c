@@ -71,9 +71,7 @@ int32_t *zoo_room32(zoo_t *z, int64_t count)
 
 int64_t *zoo_room(zoo_t *z, int64_t count)
 {
-    golden_t *g = &z->g;
-    ck_assert_int_lt(g->n_owned, (int)(sizeof g->owned / sizeof g->owned[0]));
-    return g->owned[g->n_owned++] = calloc((size_t)count + 1, sizeof(int64_t));
+    return golden_own(&z->g, sizeof(int64_t) * ((size_t)count + 1));
 }
 
 int64_t *zoo_positions(zoo_t *z)
@@ -336,10 +334,7 @@ void zoo_row(zoo_t *z, const char *array)
 
 int32_t *zoo_ids(zoo_t *z, const char *name, int64_t count)
 {
-    golden_t *g = &z->g;
-    int32_t *ids = calloc((size_t)count + 1, sizeof *ids);
-    ck_assert_int_lt(g->n_owned, (int)(sizeof g->owned / sizeof g->owned[0]));
-    g->owned[g->n_owned++] = ids;
+    int32_t *ids = golden_own(&z->g, sizeof *ids * ((size_t)count + 1));
     ck_assert_int_lt(z->n_values, VALUES);
     z->values[z->n_values++] = (gnn_named_t){.name = kept(z, name), .ids = ids, .count = count};
     return ids;
