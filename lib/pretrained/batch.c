@@ -409,15 +409,6 @@ int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *valu
     return GNN_OK;
 }
 
-bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
-{
-    const gnn_model_t *model = p->made.model;
-    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
-        if (strcmp(gnn_model_input_name(model, k), input) == 0)
-            return true;
-    return false;
-}
-
 /* Fields of the sequences that the model does not read. */
 static int check_unread(const gnn_pretrained_t *p, const gnn_sequences_t *s)
 {

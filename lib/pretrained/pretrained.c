@@ -20,6 +20,15 @@ const char *gnn__pretrained_word(const gnn_pretrained_t *p, const char *name)
     return json_string_value(json_object_get(p->made.names, name));
 }
 
+bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
+{
+    const gnn_model_t *model = p->made.model;
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        if (strcmp(gnn_model_input_name(model, k), input) == 0)
+            return true;
+    return false;
+}
+
 static void limit_length(gnn_pretrained_t *p, double most)
 {
     if (most >= 1 && most < (p->max_length ? (double)p->max_length : 1e15))

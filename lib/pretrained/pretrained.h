@@ -102,7 +102,7 @@ const char *gnn__similarity_find(const char *name);
 int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value);
 /* Makes the graphs of a batch ready for training. batch.c */
 int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch);
-/* Does the model read an input of this name? batch.c */
+/* Does the model read an input of this name? pretrained.c */
 bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input);
 
 #endif
