@@ -146,6 +146,27 @@ def test_empty_graphs_first():
         assert fast(x, edges).shape == (len(x), 3) and close(fast(X, EDGES), net(X, EDGES))
 
 
+def test_no_edges_of_any_type_later():
+    class Typed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.conv = nn.Embedding(3, 4), G.GATConv(IN, 4, edge_dim=4)
+
+        def forward(self, edge_type, x, edge_index):
+            return self.conv(x, edge_index, self.embed(edge_type))
+    net = Typed()
+    fast, types = libgnn.torch.compile(net), torch.arange(M) % 3
+    for m in (M, 0, 0, M):
+        for recording in (False, True):
+            with torch.set_grad_enabled(recording):
+                assert close(fast(types[:m], X, EDGES[:, :m]).detach(), net(types[:m], X, EDGES[:, :m]).detach())
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_root_mean_squares_without_a_weight(affine):
+    compare(nn.RMSNorm(IN, eps=0.1, elementwise_affine=affine))
+
+
 @pytest.mark.parametrize("block", ["res+", "res", "plain", "dense"])
 def test_arguments_without_names(block):
     torch.manual_seed(0)

@@ -14,7 +14,7 @@ from .._arrays import Tensor
 from .._library import lib, struct
 from .._objects import has_locks
 from . import arguments, pyg_draw, pyg_verify
-from .arguments import MostlyZero
+from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, Loaded, Place, memory, statistics, traced
 from .pyg_symbols import Unread, Untraceable
 from .pyg_trace import flat
@@ -408,7 +408,7 @@ class Plan:
         for k, x in enumerate(tensors):
             named[k].name = self.encoded[k]
             if x.dtype is torch.int32:
-                named[k].ids, named[k].count = x.data_ptr(), x.numel()
+                named[k].ids, named[k].count = x.data_ptr() or ctypes.addressof(kept_zero), x.numel()
                 continue
             if type(x) is MostlyZero:
                 named[k].sparse = x.at

@@ -126,7 +126,8 @@ ROWS[nn.LayerNorm] = layer_norm
 
 @row("RMSNorm")
 def rms_norm(t, m, name, a):
-    return norm(t, m, name, first(a), "rms", m.weight.shape[0])
+    need(t, len(m.normalized_shape) == 1, "more than one axis")
+    return norm(t, m, name, first(a), "rms", m.normalized_shape[0])
 
 
 @row("GraphNorm", "InstanceNorm")

@@ -217,7 +217,7 @@ def infer(plan, slots, tensors):
     last = slots.last
     if last is not None and all(x.shape == shape and (x.dtype is torch.int32 or x.stride() == stride) for x, (shape, stride, _, _) in zip(tensors, last)):
         for x, (_, _, place, member) in zip(tensors, last):
-            setattr(place, member, x.data_ptr())
+            setattr(place, member, x.data_ptr() or ctypes.addressof(kept_zero))
     else:
         slots.made, (rows, named, _) = plan.record(slots, tensors)
         slots.size = output_size(plan, slots, tensors)
