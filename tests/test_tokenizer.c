@@ -365,6 +365,20 @@ START_TEST(sentencepiece_unigram_and_merges)
 }
 END_TEST
 
+/* The ids are those of the package tokenizers 0.23.3. */
+START_TEST(literal_unknown_pieces_join_their_neighbours)
+{
+    gnn_tokenizer_t *t =
+        open_text("tokenizer.json", "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
+                                    "[[\"<unk>\", 0], [\"a\", -1]]}}");
+    ck_assert_str_eq(ids_of(t, "a<unk>a", plain), "1 0 1");
+    ck_assert_str_eq(ids_of(t, "ax<unk>ya<unk><unk>a", plain), "1 0 1 0 1");
+    ck_assert_str_eq(ids_of(t, "x<unk>", plain), "0");
+    ck_assert_str_eq(ids_of(t, "<unk>x", plain), "0");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 /* At -60,000 floats are 1/256 apart, so a and b tie with ab; past -100,000 sums are reset to 0. A
  * piece that started before keeps its lead. The ids are those of the package sentencepiece
  * 0.2.3. */
@@ -625,6 +639,7 @@ int main(void)
     tcase_add_test(c, long_texts_are_truncated_before_they_are_encoded);
     tcase_add_test(c, long_words_take_linear_time);
     tcase_add_test(c, sentencepiece_unigram_and_merges);
+    tcase_add_test(c, literal_unknown_pieces_join_their_neighbours);
     tcase_add_test(c, sums_of_long_texts_are_reset);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);

@@ -48,6 +48,19 @@ PAIRS = [("sliding_window", "use_sliding_window"), ("use_sliding_window", "max_w
          ("no_rope_layers", "no_rope_layer_interval"), ("mlp_bias", "attention_bias"), ("image_size", "patch_size"),
          ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"), ("norm_rel_ebd", "share_att_key")]
 
+# Objects of rotary positions, whichever key they come by; architectures that rotate whole heads ignore a part, or fail by it.
+LINEAR, DYNAMIC = ({"rope_type": kind, "factor": 2.0, "rope_theta": 100.0} for kind in ("linear", "dynamic"))
+PART = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
+PLACED = {"full_attention": LINEAR, "sliding_attention": {"rope_type": "default", "rope_theta": 30.0}}
+ROPES = [{"rope_scaling": LINEAR, "rope_parameters": {"rope_type": "default", "rope_theta": 50.0}}, {"rope_scaling": {}, "rope_parameters": LINEAR},
+         {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": None, "rope_theta": 50.0}, {"rope_parameters": DYNAMIC},
+         {"rope_scaling": {"factor": 2.0, "rope_theta": 50.0}, "rope_parameters": None}, {"rope_parameters": PART}, {"rope_parameters": {**PART, **LINEAR}},
+         {"rope_parameters": None, "rope_theta": 50.0, "partial_rotary_factor": 0.5}, {"rope_parameters": PLACED},
+         {"rope_parameters": PLACED, "rope_scaling": {"rope_type": "linear", "factor": 3.0}}, {"rope_parameters": {**PLACED, "rope_theta": 7.0}}]
+# DeBERTa's kinds of scores, which count where there are no distances too.
+KINDS = [{"relative_attention": given, "pos_att_type": kinds} for given in (True, False)
+         for kinds in (["c2p"], ["p2c"], "c2p|p2c", "C2P", [], None, ["c2p", "c2p"], ["c2p", "p2c", "p2p"], "c2p|p2p", ["x"], "")]
+
 
 def number(name, shape):
     """The weights of an array: splitmix64 of its name's FNV-1a hash and the index, in 12 bits, as test_keys.c has it."""
@@ -190,6 +203,10 @@ def changes(config, defaults):
         yield "change", "layer_types", {"layer_types": [("full_attention", "sliding_attention")[k % 2] for k in range(layers)]}
     if "relative_attention_max_distance" in config:  # within the exact buckets
         yield "change", "relative_attention_max_distance", {"relative_attention_max_distance": config["relative_attention_num_buckets"] // 4}
+    if "relative_attention_num_buckets" in defaults:  # twice the rows
+        yield "change", "relative_attention_num_buckets", {"relative_attention_num_buckets": 2 * defaults["relative_attention_num_buckets"]}
+    for change in (ROPES if "rope_parameters" in config else []) + (KINDS if "pos_att_type" in defaults else []):
+        yield "change", "+".join(change), change
     for a, b in PAIRS:
         if all(key in config or key in defaults for key in (a, b)):
             yield "pair", f"{a}+{b}", {key: others(key, config.get(key, defaults.get(key)))[0] for key in (a, b)}

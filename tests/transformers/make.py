@@ -260,6 +260,7 @@ case("deberta_classes", "DebertaForSequenceClassification", T.DebertaConfig(**de
 case("deberta_masked", "DebertaForMaskedLM", T.DebertaConfig(**deberta2, max_relative_positions=6))
 case("deberta_v2_plain", "DebertaV2Model", T.DebertaV2Config(**deberta2, max_relative_positions=5, share_att_key=False))
 case("deberta_v2_one", "DebertaV2Model", T.DebertaV2Config(**{**deberta2, "pos_att_type": ["c2p"]}, position_buckets=6, share_att_key=True))
+case("deberta_v2_none", "DebertaV2Model", T.DebertaV2Config(**{**deberta2, "pos_att_type": ["c2p"], "relative_attention": False}))
 case("modernbert_classes", "ModernBertForSequenceClassification", T.ModernBertConfig(
     **bert, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=6, global_attn_every_n_layers=2, **LABELS))
 for name, cls in (("modernbert_tags", "ModernBertForTokenClassification"), ("modernbert_masked", "ModernBertForMaskedLM")):

@@ -70,6 +70,12 @@ static void turn(place_t *places, int64_t n)
     }
 }
 
+/* The piece of "unk_id", where a text has it literally, joins the unknown characters next to it. */
+static bool is_unknown(const gnn_tokenizer_t *t, int32_t id)
+{
+    return id < 0 || id == t->rules.unknown;
+}
+
 static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
 {
     place_t *places = gnn__work_scratch(work, n + 1, sizeof *places);
@@ -84,12 +90,18 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         front = gnn__max(front, offer_pieces(t, places, word, k, next, n));
     }
     turn(places, n);
+    bool after_unknown = false;
     for (int64_t k = 0; k < n; k = places[k].begin) {
         const int64_t end = places[k].begin;
-        if (places[end].id >= 0)
-            gnn__add_token(work, places[end].id, k, end);
+        const int32_t id = places[end].id;
+        const bool unknown = is_unknown(t, id);
+        const bool alone =
+            !after_unknown && (end == n || !is_unknown(t, places[places[end].begin].id));
+        if (!unknown || (id >= 0 && alone))
+            gnn__add_token(work, id, k, end);
         else
             gnn__add_unknown(work, word, k, end);
+        after_unknown = unknown;
     }
 }
 
