@@ -56,7 +56,7 @@ static int find_max_length(gnn_pretrained_t *p, const gnn__parts_t *parts)
     return GNN_OK;
 }
 
-/* Where types are rows of the table of words, texts of tokens with types are other texts. */
+/* Refuses a tokenizer with types for a model whose types are rows of its table of words. */
 static int check_types(const gnn_pretrained_t *p)
 {
     json_t *tokenizer, *name;
