@@ -404,13 +404,13 @@ static const struct {
 START_TEST(fields_of_sequences)
 {
     enum { PIXELS = 3 * 256 };
-    static gnn_real_t data[2 * PIXELS];
+    static gnn_real_t data[2 * PIXELS + 1];
     char table[80];
     gnn_context_t *context;
     const gnn_tensor_t pixels = gnn_tensor(data, 2, PIXELS),
-                       brighter = gnn_tensor(data + 1, 1, PIXELS), rows = gnn_tensor(data, 5, 4);
+                       brighter = gnn_tensor(data + 1, 2, PIXELS), rows = gnn_tensor(data, 5, 4);
     const bool images = readers[_i].images, decodes = readers[_i].decodes;
-    for (int k = 0; k < 2 * PIXELS; k++)
+    for (int k = 0; k <= 2 * PIXELS; k++)
         data[k] = (gnn_real_t)(k % 17);
     ck_ok(gnn_context_new(&context, NULL));
     snprintf(table, sizeof table, "tests/golden/%s.jsonl.gz", readers[_i].table);
