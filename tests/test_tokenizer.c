@@ -460,6 +460,50 @@ START_TEST(word_level_of_words_and_characters)
 }
 END_TEST
 
+/* ---- a table of characters ---- */
+
+/* Characters that the table drops at the start move the origins behind them back, as in the library
+ * tokenizers 0.23.3. The table drops U+0001 and replaces U+0002 by "ab", U+0003 by "c". */
+START_TEST(dropped_characters_move_origins)
+{
+    static const struct {
+        const char *text, *ids, *offsets;
+    } cases[] = {{"\1a", "1", " 0-1"},
+                 {"\1\1a b", "1 3", " 0-1 1-3"},
+                 {" \1a", "2", " 2-3"},
+                 {"\1 a", "2", " 1-2"},
+                 {"\2\1c d\1e \3f\1", "4 5 6", " 0-3 3-7 7-10"}};
+    gnn_tokenizer_t *t = open_text(
+        "m.json",
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, "
+        "\"\xe2\x96\x81"
+        "a\": 1, \"a\": 2, \"\xe2\x96\x81"
+        "b\": 3, \"\xe2\x96\x81"
+        "abc\": 4, \"\xe2\x96\x81"
+        "de\": 5, \"\xe2\x96\x81"
+        "cf\": 6}}, "
+        "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Precompiled\", "
+        "\"precompiled_charsmap\": \"MAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAATUAAAI9AAADNQAAAAAAgAEAAIAEAACAAAAA"
+        "AABhYgBjAA==\"}, {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}]}, "
+        "\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"\xe2\x96\x81"
+        "\", "
+        "\"prepend_scheme\": \"first\", \"split\": true}}");
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char offsets[64] = "";
+        gnn_tokens_t *tokens;
+        ck_assert_str_eq(ids_of(t, cases[k].text, plain), cases[k].ids);
+        ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &cases[k].text, NULL}, NULL,
+                                   &(gnn_encoding_t){.special = GNN_OFF, .places = GNN_ON}, &tokens));
+        for (int64_t i = 0; i < tokens->rows; i++)
+            snprintf(offsets + strlen(offsets), sizeof offsets - strlen(offsets), " %lld-%lld",
+                     (long long)tokens->begin[i], (long long)tokens->end[i]);
+        ck_assert_str_eq(offsets, cases[k].offsets);
+        gnn_tokens_free(tokens);
+    }
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 /* ---- patterns ---- */
 
 /* The pieces of a text, separated by "|", from a pre-tokenizer whose words are all unknown; offsets
@@ -643,6 +687,7 @@ int main(void)
     tcase_add_test(c, sums_of_long_texts_are_reset);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
+    tcase_add_test(c, dropped_characters_move_origins);
     tcase_add_test(c, patterns_match_oniguruma);
     tcase_add_test(c, patterns_have_a_limit);
     tcase_add_test(c, added_tokens_inside_words);

@@ -78,34 +78,79 @@ static int64_t grapheme_end(const char *at, int64_t k, int64_t end)
     return k;
 }
 
-static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t k, int64_t end)
+/* Origins as the library "tokenizers" takes them: a character put has that of the next one of the
+ * input, a surplus one that of the last. Dropped characters belong to the one before them; after
+ * dropped ones at the start all origins stay that far back. Metaspace reads them ("first"). */
+typedef struct origins {
+    int64_t next; /* byte of the input */
+    bool surplus; /* the last character put was */
+} origins_t;
+
+static void skip(const gnn__work_t *work, origins_t *o, int64_t characters)
+{
+    for (; characters > 0; characters--)
+        gnn__utf8_next(work->text.at, &o->next);
+}
+
+static void put(gnn__work_t *work, origins_t *o, int32_t c, bool surplus)
+{
+    gnn__put(work, c, gnn__origin(work, surplus ? o->next - 1 : o->next));
+    skip(work, o, surplus ? 0 : 1);
+    o->surplus = surplus;
+}
+
+/* Dropped characters belong to the last one put, which is theirs if it was surplus. */
+static void drop(gnn__work_t *work, origins_t *o, int64_t characters)
+{
+    const gnn__span_t origin = gnn__origin(work, o->next);
+    const gnn__flow_t *made = &work->next;
+    int64_t k = made->n;
+    while (work->places && o->surplus && k > 0) {
+        made->own_from[--k] = origin.begin;
+        made->own_to[k] = origin.end;
+        if (((unsigned char)made->own[k] & 0xc0) != 0x80)
+            break;
+    }
+    skip(work, o, characters);
+    o->surplus = false;
+}
+
+static int64_t count_of(const char *at, int64_t k, int64_t end)
+{
+    int64_t n = 0;
+    for (; k < end; n++)
+        gnn__utf8_next(at, &k);
+    return n;
+}
+
+static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, origins_t *o, int64_t start,
+                         gnn__span_t part)
 {
     gnn__string_t to;
-    if (gnn__charsmap_find(map, work->text.at + k, end - k, false, &to) == 0)
+    if (gnn__charsmap_find(map, work->text.at + part.begin, part.end - part.begin, false, &to) == 0)
         return false;
-    /* Offsets map one to one; surplus characters take that of the last. */
-    for (int64_t i = 0, at = k; i < to.length && work->rc == GNN_OK;) {
-        const gnn__span_t origin = gnn__origin(work, at);
-        int64_t next = at;
-        gnn__put(work, gnn__utf8_next(to.at, &i), origin);
-        gnn__utf8_next(work->text.at, &next);
-        at = next < end ? next : at;
-    }
+    int64_t left = count_of(work->text.at, part.begin, part.end);
+    for (int64_t i = 0; i < to.length && work->rc == GNN_OK; left--)
+        put(work, o, gnn__utf8_next(to.at, &i), left <= 0);
+    if (left > 0 && work->next.n > start && work->rc == GNN_OK)
+        drop(work, o, left);
     return true;
 }
 
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const char *at = work->text.at;
-    for (int64_t k = span.begin; k < span.end;) {
+    const int64_t start = work->next.n;
+    origins_t o = {.next = span.begin};
+    for (int64_t k = span.begin; k < span.end && work->rc == GNN_OK;) {
         const int64_t end = grapheme_end(at, k, span.end);
-        if (end - k < 6 && put_replaced(step->options, work, k, end))
+        if (end - k < 6 && put_replaced(step->options, work, &o, start, (gnn__span_t){k, end}))
             k = end;
-        while (k < end) {
+        while (k < end && work->rc == GNN_OK) {
             int64_t next = k;
             const int32_t c = gnn__utf8_next(at, &next);
-            if (!put_replaced(step->options, work, k, next))
-                gnn__put(work, c, gnn__origin(work, k));
+            if (!put_replaced(step->options, work, &o, start, (gnn__span_t){k, next}))
+                put(work, &o, c, false);
             k = next;
         }
     }
