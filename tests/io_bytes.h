@@ -18,7 +18,8 @@ typedef struct bytes {
 static inline void put(bytes_t *b, const void *data, size_t n)
 {
     ck_assert_uint_le(b->n + n, sizeof b->at);
-    memcpy(b->at + b->n, data, n);
+    if (n > 0) /* `data` of an empty array may be NULL */
+        memcpy(b->at + b->n, data, n);
     b->n += n;
 }
 
