@@ -571,6 +571,8 @@ START_TEST(entries_of_every_table_are_saved_by_name)
     gnn_real_t *before = output_of(model, context, graph, &x),
                *after = output_of(loaded, context, graph, &x);
     ck_assert_mem_eq(before, after, sizeof *before * N * 2 * OUT);
+    gnn_model_free(loaded);
+    loaded = NULL;
     for (int64_t k = 0; k < rows.count; k++) {
         gnn_row_t others[8];
         gnn_rows_t fewer = rows_of(&own, others);
