@@ -397,6 +397,35 @@ START_TEST(a_value_runs_only_the_steps_it_needs)
 }
 END_TEST
 
+/* A model whose output is an input, or a part of one, has a root of backward as others do. */
+START_TEST(an_input_as_output_has_a_gradient)
+{
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_INPUT, .name = "x", .out = D},
+        {.kind = GNN_STEP_VIEW, .name = "part", .row = 1, .rows = 3, .column = 1, .columns = 2}};
+    for (int64_t count = 1; count <= 2; count++) {
+        gnn_tape_t *tape;
+        gnn_var_t vars[2];
+        gnn_model_t *model = make(count, steps);
+        gnn_model_inputs_t in = inputs();
+        in.n_values = 1;
+        values[0].wants_grad = 1;
+        ck_ok(gnn_tape_new(&tape, context));
+        gnn_tape_reset(tape, 1, 0);
+        const gnn_var_t y = gnn_model_record(model, tape, &in, vars);
+        ck_ok(gnn_tape_forward(tape));
+        ck_ok(gnn_tape_backward(tape, y, NULL));
+        const gnn_tensor_t d = gnn_tape_gradient(tape, vars[0]);
+        ck_assert_int_eq(d.rows, N);
+        for (int64_t r = 0; r < N; r++)
+            for (int64_t c = 0; c < D; c++)
+                ck_assert(gnn__row(&d, r)[c] == (count == 1 || (r >= 1 && r < 4 && c >= 1 && c < 3)));
+        gnn_tape_free(tape);
+        gnn_model_free(model);
+    }
+}
+END_TEST
+
 /* ---- blocks ---- */
 
 START_TEST(a_list_keeps_its_first_error)
@@ -553,6 +582,7 @@ int main(void)
     tcase_set_timeout(c, 600);
     tcase_add_test(c, a_model_outlives_the_context_that_it_was_made_with);
     tcase_add_test(c, kinds_have_names);
+    tcase_add_test(c, an_input_as_output_has_a_gradient);
     tcase_add_test(c, every_kind_survives_saving);
     tcase_add_test(c, undeclared_inputs_are_refused);
     tcase_add_test(c, inputs_are_listed);

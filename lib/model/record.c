@@ -165,8 +165,10 @@ gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
         gnn__model_record_to(model, tape, inputs, vars, outputs,
                              &(gnn__record_how_t){.last = model->n_steps - 1, .all = true});
     const gnn__value_t *v = y == GNN_NONE ? NULL : gnn__tape_at(tape, y);
-    if (!v || (!v->sparse && !v->ids))
+    if (!v)
         return y;
+    if (!v->sparse && !v->ids) /* A root of backward is an op's output, not an input or a view. */
+        return tape->recording && v->kind != GNN__VALUE_OUTPUT ? gnn_tape_concat(tape, &y, 1) : y;
     gnn_tape_fail(tape, gnn__error(GNN_EUNSUPPORTED, "the model's output is its input, which is %s",
                                    v->sparse ? "sparse" : "ids"));
     return GNN_NONE;

@@ -409,3 +409,33 @@ def test_lazy_views_and_classes_of_tensors(training):
         fake = mode.from_tensor(X)
     with pytest.raises(TypeError, match="x is a FakeTensor"):
         fast(fake, EDGES)
+
+
+# ---- outputs that are an input ----
+
+
+class Second(nn.Module):
+    """The second input, all of it or some columns, after a layer whose output is not returned."""
+
+    def __init__(self, columns=slice(None)):
+        super().__init__()
+        self.lin, self.columns = nn.Linear(IN, 3), columns
+
+    def forward(self, x, y):
+        self.lin(x)
+        return y[:, self.columns]
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("net", [nn.Identity(), nn.Flatten(), nn.Sequential(), Second(), Second(slice(1, 3)), nn.Sequential(nn.Linear(IN, 5), nn.Flatten())], ids=lambda net: type(net).__name__)
+def test_outputs_that_are_an_input(net, training):
+    """Such an input, or its columns, has the gradient of the output."""
+    fast = libgnn.torch.compile(net.train(training))
+    for _ in range(2):
+        made = []
+        for call in (net, fast):
+            given = [X.clone().requires_grad_() for _ in range(2 if isinstance(net, Second) else 1)]
+            y = call(*given)
+            y.pow(3).sum().backward()
+            made.append([y.detach(), *(torch.zeros_like(x) if x.grad is None else x.grad for x in given)])
+        assert all(close(a, b) for a, b in zip(*made))
