@@ -1,4 +1,5 @@
-"""The picture docs/figures/strategies.svg: the list of lib/aggregate/aggregate_plan.c, in its order.
+"""The picture docs/figures/strategies.svg: the list of lib/aggregate/aggregate_plan.c, in its
+order.
 
     python3 docs/strategies.py [--write]    without --write it compares, and exits with 1 if the
                                             picture differs

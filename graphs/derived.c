@@ -57,7 +57,7 @@ int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p)
     GNN__NEED(of);
     list_t list = {.count = 0};
     int rc;
-    if (!of || p < 0 || p >= of->base.n_parts)
+    if (p < 0 || p >= of->base.n_parts)
         return gnn__error(GNN_EINVALID, "gnn_graph_part: expected a part 0 to %lld, got %lld",
                           (long long)(of ? of->base.n_parts : 0) - 1, (long long)p);
     const gnn__pairs_t *pairs = &of->base.parts[p].pairs;

@@ -200,17 +200,15 @@ int gnn__halo_set_inputs(gnn__halo_t *halo, const gnn_tensor_t *const *inputs, i
         return GNN_OK;
     GNN_TRY(gnn__new(&halo->inputs, count, sizeof *halo->inputs, "inputs of ranks"));
     for (; halo->n_inputs < count; halo->n_inputs++)
-        halo->inputs[halo->n_inputs].data = inputs[halo->n_inputs]->data;
+        halo->inputs[halo->n_inputs].own = *inputs[halo->n_inputs];
     return GNN_OK;
 }
 
 static gnn__halo_input_t *find_input(gnn__halo_t *halo, const gnn_tensor_t *own)
 {
-    for (int64_t k = 0; k < halo->n_inputs; k++) {
-        gnn__halo_input_t *input = &halo->inputs[k];
-        if (input->data == own->data && (!input->rows || input->cols == own->cols))
-            return input;
-    }
+    for (int64_t k = 0; k < halo->n_inputs; k++)
+        if (halo->inputs[k].own.data == own->data && halo->inputs[k].own.cols == own->cols)
+            return &halo->inputs[k];
     return NULL;
 }
 
@@ -223,18 +221,17 @@ int gnn__halo_start_rows(gnn__halo_t *halo, const gnn_tensor_t *own, const gnn_t
                  bytes = sizeof *wide->data * (size_t)wide->cols;
     gnn__halo_input_t *input = find_input(halo, own);
     int64_t count;
-    if (input && input->rows) {
+    if (!input)
+        return start_rows(halo, wide->data, stride, bytes, NULL);
+    if (input->rows) {
         for (int64_t r = 0; r < n_halo; r++)
-            memcpy(gnn__row(wide, halo->n_own + r), input->rows + r * input->cols, bytes);
+            memcpy(gnn__row(wide, halo->n_own + r), input->rows + r * wide->cols, bytes);
         return GNN_OK;
     }
-    if (input && !gnn__mul(n_halo, wide->cols, &count))
+    if (!gnn__mul(n_halo, wide->cols, &count))
         return gnn__error(GNN_EOVERFLOW, "%lld rows of the halo do not fit", (long long)n_halo);
-    if (input) {
-        GNN_TRY(gnn__new(&input->rows, count, sizeof *input->rows, "rows of ranks"));
-        input->cols = wide->cols;
-    }
-    return start_rows(halo, wide->data, stride, bytes, input ? input->rows : NULL);
+    GNN_TRY(gnn__new(&input->rows, count, sizeof *input->rows, "rows of ranks"));
+    return start_rows(halo, wide->data, stride, bytes, input->rows);
 }
 
 /* ---- rows of edges ---- */

@@ -7,9 +7,8 @@
 
 /* An input of a call, whose rows do not change while it runs: they are pulled once. */
 typedef struct gnn__halo_input {
-    const gnn_real_t *data; /* of its own rows */
-    gnn_real_t *rows;       /* (n_wide - n_own, cols) the halo's; NULL: not pulled yet */
-    int64_t cols;
+    gnn_tensor_t own; /* its own rows */
+    gnn_real_t *rows; /* (n_wide - n_own, own.cols) the halo's; NULL: not pulled yet */
 } gnn__halo_input_t;
 
 /* A rank's part of a graph, whose receivers are its senders, made of the edges of own receivers:

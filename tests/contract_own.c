@@ -10,15 +10,18 @@ enum { MESSAGE, AGGREGATOR, SCORE, MAP, PRIOR, WEIGHER, KINDS };
 static const char *const kinds[KINDS] = {"message", "aggregator", "score",
                                          "map",     "prior",      "weigher"};
 
-/* The entries that are copied, and the calls of their copies. */
-static struct {
+/* The entries that a case may be given. */
+typedef struct {
     gnn_message_t message;
     gnn_aggregator_t aggregator;
     gnn_score_t score;
     gnn_map_t map;
     gnn_prior_t prior;
     gnn_weigher_t weigher;
-} of;
+} own_t;
+
+/* The entries that are copied, and the calls of their copies. */
+static own_t of;
 static int64_t forward_calls[KINDS], backward_calls[KINDS];
 
 static void count(int64_t *calls)
@@ -138,16 +141,6 @@ static gnn_real_t own_weight_grad(const gnn_aggregate_shape_t *shape, int64_t he
 }
 
 /* ---- a case with copies ---- */
-
-/* The entries that a case may be given. */
-typedef struct {
-    gnn_message_t message;
-    gnn_aggregator_t aggregator;
-    gnn_score_t score;
-    gnn_map_t map;
-    gnn_prior_t prior;
-    gnn_weigher_t weigher;
-} own_t;
 
 static void copy_prior(gnn_prior_use_t *use, gnn_prior_t *own)
 {

@@ -20,7 +20,7 @@ typedef struct member {
 #member, offsetof(type, member), sizeof(((type *)0)->member), true \
     }
 
-/* The list has all members of a struct of `bytes`: there is no gap but for alignment. */
+/* Fails unless the list has all members of a struct of `bytes` bytes; gaps are for alignment. */
 static inline void ck_complete(const member_t *members, size_t count, size_t bytes)
 {
     size_t end = 0, most = 1;

@@ -39,7 +39,7 @@ struct gnn_sampler {
     int64_t n_seeds;
 };
 
-/* Bits of the settings that a method reads; 0: there is no such method. */
+/* Bits of the settings that a method reads; 0 for an unknown name. */
 unsigned gnn__sampler_reads(const char *name);
 
 /* Sampled nodes of a graph of `of` nodes. */

@@ -112,10 +112,11 @@ typedef struct gnn_written {
  *                      of the pretrained model's folder. Read during this call only
  * @param[in]  how      NULL: all defaults
  * @param[out] written  the caller's, for gnn_written_free; NULL after an error
- * @return GNN_OK; GNN_EINVALID: a setting is out of its range or not read, or a prompt is empty and
- *         there is no start token; GNN_ESHAPE: a prompt is as long as the model's maximum length;
- *         GNN_EUNSUPPORTED: the model has no logits, or cannot decode incrementally; GNN_ENUMERIC:
- *         a logit is NaN; GNN_EMEMORY; else as gnn_pretrained_state and gnn_model_advance
+ * @return GNN_OK; GNN_EINVALID: a setting is out of its range or not read, or a prompt is empty
+ *         without a start token to stand for it; GNN_ESHAPE: a prompt is as long as the model's
+ *         maximum length; GNN_EUNSUPPORTED: the model has no logits, or cannot decode
+ *         incrementally; GNN_ENUMERIC: a logit is NaN; GNN_EMEMORY; else as gnn_pretrained_state
+ *         and gnn_model_advance
  *
  * Cost: gnn_model_advance on the prompts, then on one row per text and token; memory of a KV cache
  * of all texts, times `beams`. Papers: Holtzman et al. 2020 (top_p), Fan et al. 2018 (top_k),

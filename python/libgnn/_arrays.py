@@ -40,8 +40,8 @@ def array_of(value, name):
 
 
 def _of_pandas(table):
-    """The values of a DataFrame, a Series or an Index. Columns of numbers and bools, also those with
-    missing values (Int64, boolean), are one matrix of what holds all of them."""
+    """The values of a DataFrame, a Series or an Index. Columns of numbers and bools, also those
+    with missing values (Int64, boolean), are one matrix of what holds all of them."""
     kinds = list(zip(table.columns, table.dtypes)) if hasattr(table, "columns") else [(getattr(table, "name", None), table.dtype)]
     for column, kind in kinds:
         if getattr(kind, "kind", "O") not in "fiub":

@@ -96,13 +96,14 @@ class Graph(Handle):
     Parameters
     ----------
     edge_index : array (2, edges), or a graph of another package
-        Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read as
-        they are, and an EdgeIndex of PyG with its size. A SciPy sparse matrix is taken too: element
-        (i, j) is the edge i -> j, also where it is stored as 0; one that is stored in parts is their
-        sum. So is a networkx or igraph graph, without its attributes: undirected links become two
-        edges, and the nodes of networkx are numbered in its order, as in the matrices that it makes. A
-        pandas DataFrame has two columns, senders and receivers: integers are ids, other values are
-        numbered in the order in which they come. `node_names` lists the nodes by their ids.
+        Edge e goes from edge_index[0, e] to edge_index[1, e], as in PyG. int32 and int64 are read
+        as they are, and an EdgeIndex of PyG with its size. A SciPy sparse matrix is taken too:
+        element (i, j) is the edge i -> j, also where it is stored as 0; one that is stored in parts
+        is their sum. So is a networkx or igraph graph, without its attributes: undirected links
+        become two edges, and the nodes of networkx are numbered in its order, as in the matrices
+        that it makes. A pandas DataFrame has two columns, senders and receivers: integers are ids,
+        other values are numbered in the order in which they come. `node_names` lists the nodes by
+        their ids.
     num_nodes : int or (int, int), optional
         Count of the nodes; (senders, receivers) of a bipartite graph. Default: the largest id + 1.
     node_names : list, optional
@@ -116,8 +117,8 @@ class Graph(Handle):
     edge_weight : array (edges), optional
         The values of a SciPy matrix that are not all 1; layers use it where none is given.
     node_names : list, optional
-        What a DataFrame, a networkx graph or the attribute "name" of an igraph graph calls the nodes;
-        None where they are 0, 1, 2, ...
+        What a DataFrame, a networkx graph or the attribute "name" of an igraph graph calls the
+        nodes; None where they are 0, 1, 2, ...
 
     Examples
     --------

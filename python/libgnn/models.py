@@ -284,14 +284,14 @@ class Model(Handle):
     Parameters
     ----------
     layers : list of Layer
-        Their parameters are drawn anew, from the seed of `libgnn.set_seed`. Those with edge_dim read
-        the edge_attr of a set.
+        Their parameters are drawn anew, from the seed of `libgnn.set_seed`. Those with edge_dim
+        read the edge_attr of a set.
     edge_weight : bool, optional
         True: every layer reads the edge_weight of a set; False: it is left out. Default: a set or
         graph with weights is refused.
     edge_attr : bool, optional
-        False: the edge_attr of a set is left out where no layer has edge_dim. Default: such a set is
-        refused.
+        False: the edge_attr of a set is left out where no layer has edge_dim. Default: such a set
+        is refused.
 
     Examples
     --------
@@ -326,12 +326,14 @@ class Model(Handle):
 
     def _own(self, pointer, form=None, left_out=frozenset(ON_EDGES)):
         self._hold(pointer, lib.gnn_model_free)
-        # Models of one form need the same views of a graph. A loaded model reads what its file names.
+        # Models of one form need the same views of a graph. A loaded model reads what its file
+        # names.
         self._gate, self._form, self._left_out = Gate(), self._key if form is None else form, left_out
         self._reads = {lib.gnn_model_input_name(self._at, k) for k in range(lib.gnn_model_input_count(self._at))}
 
     def _check_edges(self, given):
-        """Refuses values on edges that no step reads, and lacking ones; `given`: which there are."""
+        """Refuses values on edges that no step reads, and lacking ones; `given`: which there
+        are."""
         for name, stored in ON_EDGES.items():
             if given[name] and stored not in self._reads and name not in self._left_out:
                 reads = "Model(layers, edge_weight=True) reads it" if name == "edge_weight" else "a layer with edge_dim reads it"
@@ -428,8 +430,8 @@ class Model(Handle):
         x : array (nodes, features)
             With a Graph.
         edge_weight, edge_attr : array (edges, ...), optional
-            With a Graph, in the order of its edges, where the model reads them. Default: the weights
-            of a SciPy matrix.
+            With a Graph, in the order of its edges, where the model reads them. Default: the
+            weights of a SciPy matrix.
         """
         if isinstance(data, Data):
             for name, value in (("x", x), ("edge_weight", edge_weight), ("edge_attr", edge_attr)):

@@ -1,5 +1,5 @@
-"""Networks and inputs of the tests of compile(), and comparisons with PyTorch. Without PyTorch and PyG
-the tests that import this file are left out."""
+"""Networks and inputs of the tests of compile(), and comparisons with PyTorch. Without PyTorch and
+PyG the tests that import this file are left out."""
 import pytest
 
 torch = pytest.importorskip("torch")

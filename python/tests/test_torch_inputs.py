@@ -1,4 +1,5 @@
-"""compile(): arguments of every form that a module takes, equal to the module itself or refused by name."""
+"""compile(): arguments of every form that a module takes, equal to the module itself or refused by
+name."""
 import sys
 
 import pytest
@@ -204,7 +205,8 @@ class Wrong(nn.Module):
 
 
 def test_constants_are_of_one_trace(monkeypatch):
-    """A number, a string, or None where the default is another value, is never that of an earlier call."""
+    """A number, a string, or None where the default is another value, is never that of an earlier
+    call."""
     torch.manual_seed(0)
     net = Wrong()
     fast = libgnn.torch.compile(net)
@@ -346,7 +348,8 @@ class Matrix:
 
 
 def test_sparse_tensors_of_torch_sparse():
-    """By an object of the same methods, against edge_index; with the package itself where it is installed."""
+    """By an object of the same methods, against edge_index; with the package itself where it is
+    installed."""
     torch.manual_seed(0)
     weight = torch.rand(WITHIN.shape[1])
     for value in (None, weight):

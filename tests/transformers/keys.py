@@ -48,7 +48,8 @@ PAIRS = [("sliding_window", "use_sliding_window"), ("use_sliding_window", "max_w
          ("no_rope_layers", "no_rope_layer_interval"), ("mlp_bias", "attention_bias"), ("image_size", "patch_size"),
          ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"), ("norm_rel_ebd", "share_att_key")]
 
-# Objects of rotary positions, whichever key they come by; architectures that rotate whole heads ignore a part, or fail by it.
+# Objects of rotary positions, whichever key they come by; architectures that rotate whole heads
+# ignore a part, or fail by it.
 LINEAR, DYNAMIC = ({"rope_type": kind, "factor": 2.0, "rope_theta": 100.0} for kind in ("linear", "dynamic"))
 PART = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
 PLACED = {"full_attention": LINEAR, "sliding_attention": {"rope_type": "default", "rope_theta": 30.0}}

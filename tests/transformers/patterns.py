@@ -1,10 +1,12 @@
-"""Pre-tokenizers of published families, and forms of patterns: how the package tokenizers splits hard texts by them.
+"""Pre-tokenizers of published families, and forms of patterns: how the package tokenizers splits
+hard texts by them.
 
     python tests/transformers/patterns.py tests/golden/patterns.tsv          tokenizers 0.23
 
-Each family is a fact: the "pre_tokenizer" of the tokenizer.json that the named model is published with (its byte level's letters are left out, so
-that parts of texts are compared). The file has the families, the texts, and for each pair the number of parts and a hash of their lengths; then forms
-of patterns with one hash of all texts, and forms whose meaning PCRE2 has not, which the library refuses.
+Each family is a fact: the "pre_tokenizer" of the tokenizer.json that the named model is published
+with (its byte level's letters are left out, so that parts of texts are compared). The file has the
+families, the texts, and for each pair the number of parts and a hash of their lengths; then forms
+of patterns with one hash of all texts, and forms that PCRE2 lacks, which the library refuses.
 """
 import hashlib
 import json

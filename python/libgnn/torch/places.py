@@ -88,8 +88,8 @@ class Loaded(Handle):
 
 
 class Place:
-    """Where the elements of a part of the library's memory come from: `index` into all values of the
-    module one after another, -1 for constants."""
+    """Where the elements of a part of the library's memory come from: `index` into all values of
+    the module one after another, -1 for constants."""
 
     def __init__(self, name, part, index, starts, values):
         self.name, self.part, self.index, self.whole = name, part, index, None

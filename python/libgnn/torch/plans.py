@@ -82,8 +82,8 @@ def gradients_of(outputs, inputs):
 
 
 def apart(ours, theirs):
-    """The largest difference as a share of the largest element. Where inputs have NaN or infinities both
-    have the same of these."""
+    """The largest difference as a share of the largest element. Where inputs have NaN or infinities
+    both have the same of these."""
     ours, theirs = ours.detach(), theirs.detach()
     finite = torch.isfinite(theirs)
     if ours.shape != theirs.shape or not torch.equal(torch.nan_to_num(ours[~finite]), torch.nan_to_num(theirs[~finite])):
@@ -92,8 +92,8 @@ def apart(ours, theirs):
 
 
 def weighted(module, drawn, names, dtype):
-    """The gradients of drawn inputs by name, and of parameters, in PyTorch (None: there are none), and
-    the outputs that have one."""
+    """The gradients of drawn inputs by name, and of parameters, in PyTorch (None: there are none),
+    and the outputs that have one."""
     inputs = {}
 
     def wrap(value, meta):
@@ -228,8 +228,8 @@ class Plan:
             raise Untraceable(f"{self.watch.changed()} changes while forward() runs: a run in libgnn leaves it as it is")
 
     def compare_gradients(self, call):
-        """That both have the same gradients, on a drawn graph: inputs of a program have ties, of which
-        each may take another. Outputs that have none (forward() detaches them) get none."""
+        """That both have the same gradients, on a drawn graph: inputs of a program have ties, of
+        which each may take another. Outputs that have none (forward() detaches them) get none."""
         names = [name for name in self.kinds if self.drawn.values[name].is_floating_point()]
         theirs, self.learned = weighted(pyg_draw.copied(self.module).eval(), self.drawn, names, torch.float32)
         if theirs is None:
@@ -255,8 +255,8 @@ class Plan:
                 raise Untraceable(f"libgnn computes another gradient of {names[k]} than the module: it differs by {off:.2g}")
 
     def unchanged(self):
-        """True if the module has the layers, parameters and buffers that were traced, and what else it
-        computes with is as it was; checked in each call."""
+        """True if the module has the layers, parameters and buffers that were traced, and what else
+        it computes with is as it was; checked in each call."""
         now = [value for home in self.homes if home for value in home.values()]
         return len(now) == len(self.members) and all(map(operator.is_, now, self.members)) and self.watch.holds()
 

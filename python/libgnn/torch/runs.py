@@ -1,4 +1,5 @@
-"""Runs of a traced module in the library: the graphs of its slots, tapes, and the autograd.Function.
+"""Runs of a traced module in the library: the graphs of its slots, tapes, and the
+autograd.Function.
 
 Each function here takes the plan (plans.py) of which it runs the model.
 """
@@ -107,7 +108,8 @@ class Tape(Handle):
         y = lib.gnn_model_record(plan.model, self._at, ctypes.byref(made), variables)
         check(lib.gnn_tape_status(self._at))
         lib.gnn_tape_keep(self._at, y)
-        # What has an address of its own is kept, so that no other takes it; tensors come with each run.
+        # What has an address of its own is kept, so that no other takes it; tensors come with each
+        # run.
         self.form, self.kept, self.program = form, (slots, [x for x in tensors if type(x) is MostlyZero]), (y, list(variables[:len(tensors)]))
         del borrowed
         return self.program
@@ -188,8 +190,8 @@ class Run(torch.autograd.Function):
 
 
 class Constant(torch.autograd.Function):
-    """First derivatives under create_graph=True: a derivative of these is an error. Without a path to
-    what they depend on they would count as constants."""
+    """First derivatives under create_graph=True: a derivative of these is an error. Without a path
+    to what they depend on they would count as constants."""
 
     @staticmethod
     def forward(ctx, gradients, *inputs):
