@@ -4,12 +4,15 @@ runs.
     python3 docs/zoo.py [--write]        without --write it compares, and exits with 1 if the page or
                                          a picture differs
     python3 docs/zoo.py --program CASE   prints a program that builds and runs an entry
+    python3 docs/zoo.py --example        prints the program at the top of the page
     python3 docs/zoo.py --snippets       prints a C file of all snippets as the page has them
+    python3 docs/zoo.py --reads          prints a program that prints tests/zoo/reads.txt
     python3 docs/zoo.py --draw SEED N    prints N cases, drawn
 
 An entry of tests/zoo/*_*.c is a comment "ROW | system | formula | cost | paper" and
 ENTRY(case) { ... }; tests/zoo/rows.tsv has the rows, tests/zoo/left_out.def the cases without an
-entry, tests/zoo/sizes.txt the patterns that are drawn.
+entry, tests/zoo/sizes.txt the arrays of the cases, tests/zoo/reads.txt which of them an entry reads,
+tests/zoo/arrays.tsv what they are.
 """
 import os
 import random
@@ -37,31 +40,114 @@ below is run by `tests/test_gallery.c`, forward and backward, against golden num
 code or formula, and on drawn values in two forms of graph.
 %s
 
-A snippet adds steps to a list; `gnn_model_build` makes the model. It is written with the short forms
-of `tests/zoo/zoo.h`, which stand at the [end](#short-forms) of the page: `ATTENTION("y", slot, "x",
-d, .heads = h)` is a `gnn_step_t` of kind layer, `LINEAR("q", "x", in, out)` one of kind linear. A
-program copies them with `z` for its list of steps. `COLS("x")` is the count of columns of an array,
-`COUNT` of its rows, `N` and `R` are hyperparameters (`p.NAME`), integer and real; a name that no
-step has is an input. `BIND`, `TURN` and `SET` say which array of the golden file is which parameter;
-a program that trains needs none of them. `n` is the count of rows, `d` their width, `m` that of
-senders or edges.
+## A program
 
-`python3 docs/zoo.py --program CASE` prints an entry as a program, which runs on drawn arrays of the
-case's sizes until it is given others:
-
-```sh
-python3 docs/zoo.py --program gmlp > gmlp.c
-cc -std=c17 -Iinclude -Ibuild/include -Itests/zoo gmlp.c -Lbuild -lgnn -lm -o gmlp
-```
-
-`tests/zoo/program.h` has the short forms for programs; it needs the public headers alone. An entry
-lists the arrays that it reads: `x` and `mem` are rows, `lengths` those of segments (without: one
-segment), `src` and `dst` edges, `p.NAME` hyperparameters, `r.NAME` further inputs, and of parameters,
-`w.NAME`, only the shape matters. A complete program by hand:
+An entry is a list of steps: the last one is the output. It is written with the short forms of
+`tests/zoo/zoo.h`, which stand at the [end](#short-forms) of the page: `ATTENTION("y", slot, "x", d,
+.heads = h)` is a `gnn_step_t` of kind layer, `LINEAR("q", "x", in, out)` one of kind linear.
+`tests/zoo/program.h` has them for programs; it needs the public headers alone. The functions and
+definitions that a snippet begins with stand at file level, the steps in `main`, after the arrays
+that they read. This program has an entry of its own sizes, prints its output and takes training
+steps:
 
 ```c
 %s```
+
+With an installed library ([install](install.md)), `-I` names the folder of a clone:
+
+```sh
+cc -std=c17 -Itests/zoo mine.c -o mine $(pkg-config --cflags --libs gnn) -lm
+```
+
+`python3 docs/zoo.py --program CASE` prints any entry as such a program, on drawn arrays of its
+case's sizes. An array that an entry reads and that is not given is an error, and so is one that is
+given and not read. The entry's parameters are drawn as `gnn_model_build` draws them.
+`gnn_model_field_name` lists them: those of a step are called STEP.FIELD, as
+[parameters](parameters.md) has them for layers; `weight` is in x out, the transpose of PyTorch's.
+`TURN("y.query.weight", "q")` (transposed), `SET` (equal) and `BIND` say which array of the golden
+file is which parameter; a program does without. A model that is trained, saved, inspected or run in
+parts is [any model](models.md).
+
+## Names
+
+In formulas `i` is the receiver and `j` the sender, `s_ij = q_i . k_j / sqrt(width)` the score of a
+head, `width` its columns, `X'` the transpose, `W` a matrix. A number from 0 counts rows, positions,
+heads. In costs:
+
+%s
+Products of all rows with matrices of d x d, such as the projections of a layer, O(n d^2), are left
+out where something else is named. `COLS("x")` is the count of columns of an array, `COUNT` of its
+rows, `N("p.NAME")` and `R("p.NAME")` are hyperparameters, integer and real. These arrays mean the
+same in all entries; others are explained where they are read. `w.NAME` are parameters, of which
+only the shape is read.
+
+| array | shape | |
+| --- | --- | --- |
+%s
+Without `lengths` all rows are one segment; an entry that does not list them has one segment, or
+works row by row.
+
 """
+
+# Symbols of costs that are no hyperparameters of their entry.
+SYMBOLS = [("n", "rows of x"),
+           ("m", "senders, edges, rows of mem, landmarks or features: the second size of the formula"),
+           ("d", "columns of x"), ("heads", "heads"), ("edges", "edges"), ("experts", "experts"), ("hidden", "width of the hidden layer"), ("layers", "layers"),
+           ("taps", "taps of a convolution"), ("classes", "columns of logits")]
+
+EXAMPLE = """#include "program.h"
+
+int main(void)
+{
+    zoo_t gallery, *z = zoo_program(&gallery);
+    const gnn_real_t zeros[15 * 8] = {0};
+    const gnn_tensor_t targets = gnn_tensor((gnn_real_t *)zeros, 15, 8);
+    gnn_optimizer_t *optimizer;
+    /* Three sentences of 5, 2 and 8 words, two heads, drawn features; then the entry lazyformer. */
+    zoo_give_integers(z, "lengths", 3, (int64_t[]){5, 2, 8});
+    zoo_set(z, "p.heads", 2);
+    zoo_give(z, "x", 15, 8, NULL);
+%s    /* The output, and the gradients of its sum. */
+    const gnn_tensor_t y = zoo_program_run(z);
+    printf("%%lld x %%lld, y[0][0] = %%g\\n", (long long)y.rows, (long long)y.cols, (double)y.data[0]);
+    ck_ok(gnn_optimizer_new(&optimizer, z->g.context, gnn_model_parameters(z->model),
+                            &(gnn_optimizer_config_t){.lr = REAL(0.01)}));
+    for (int k = 0; k < 3; k++)
+        printf("loss %%g\\n", zoo_program_step(z,
+                                              &(gnn_loss_t){.kind = GNN_LOSS_MEAN_SQUARED,
+                                                            .targets = &targets},
+                                              optimizer));
+    gnn_optimizer_free(optimizer);
+    zoo_program_close(z);
+    return 0;
+}
+"""
+
+
+def example():
+    """The program at the top of the page."""
+    steps = next(e["source"] for e in entries() if e["case"] == "lazyformer")
+    return EXAMPLE % "".join("    " + line for line in steps.splitlines(True))
+
+
+def symbols():
+    return "".join("- `%s`: %s\n" % s for s in SYMBOLS) + "- others: `p.NAME` of the entry, or explained there\n"
+
+
+def everywhere():
+    return "".join("| `%s` | %s | %s |\n" % (name, described()[name, "*"][0], described()[name, "*"][1])
+                   for name in EVERYWHERE)
+
+
+def check_costs(e):
+    """The symbols of a cost are those of SYMBOLS, hyperparameters or shapes of the entry, or explained after it."""
+    text = e["cost"]
+    inside = re.findall(r"O\(((?:[^()]|\([^()]*\))*)\)", text)
+    known = {name for name, _ in SYMBOLS} | {"log"} | {name[2:] for name in reads()[e["case"]]}
+    after = re.sub(r"O\((?:[^()]|\([^()]*\))*\)", "", text)
+    for word in {w for part in inside for w in re.findall(r"[A-Za-z_]\w*", part)}:
+        if word not in known and not re.search(r"\b%s\b" % word, after):
+            sys.exit("%s: the cost %s does not say what %s is" % (e["case"], text, word))
 
 
 def joined(comment):
@@ -105,10 +191,9 @@ def needed(body, known):
             words |= set(re.findall(r"\w+", known[k][1]))
 
 
-def without_bindings(body):
-    """The body without the calls that bind arrays of the golden file; what a program needs stays."""
-    body = re.sub(r"zoo_same_pairs\([^;]*;", "", body)
-    return body
+def without_tests(body):
+    """The body without the calls that concern comparisons alone."""
+    return re.sub(r"^ *zoo_(?:same_pairs|rounding|slack|approximate|unchecked|also)\((?:[^();]|\([^()]*\))*\);[^\n]*\n", "", body, flags=re.M)
 
 
 def entries():
@@ -127,7 +212,7 @@ def entries():
                 sys.exit("%s: %s: the comment has %d fields, not row | system | formula | cost | paper" % (file, case, len(fields)))
             if case not in listed:
                 sys.exit("%s: %s is not in FAMILY" % (file, case))
-            source = "".join(needed(body, known)) + body_of(body)
+            source = without_tests("".join(needed(body, known)) + body_of(body))
             yield dict(zip(("row", "name", "formula", "cost", "paper"), fields), case=case, source=source,
                        family=file[0] if fields[0].startswith("6") else fields[0][0], file=file)
 
@@ -242,8 +327,7 @@ def entry_text(e, drawn):
             % (e["cost"], e["paper"], "" if e["row"].startswith("6") else "Row %s. " % e["row"], e["case"], e["file"]), ""]
     if e["case"] in drawn:
         out += ["![pattern of %s](figures/zoo/%s.svg)" % (e["name"].replace("|", ""), e["case"]), ""]
-    if e["case"] in arrays():
-        out += [textwrap.fill("Arrays: " + ", ".join(arrays()[e["case"]]) + ".", 98), ""]
+    out += array_lines(e["case"])
     return out + ["```c", e["source"].rstrip("\n"), "```", ""]
 
 
@@ -259,13 +343,89 @@ def lines_of_cases():
     return found
 
 
-def arrays(known={}):
-    """case -> names and sizes of its arrays."""
+def described(known={}):
+    """(name, case or *) -> shape and meaning of an array, of tests/zoo/arrays.tsv."""
     if not known:
-        for case, lines in lines_of_cases().items():
-            known[case] = ["`%s`%s" % (w[0], "" if w[0].startswith("p.") else " " + w[2].replace("x", " x "))
-                           for w in lines if w[0] != "gy"]
+        for line in read(os.path.join(ZOO, "arrays.tsv")).splitlines():
+            if not line.startswith("#"):
+                name, cases, shape, meaning = line.split("\t")
+                for case in cases.split():
+                    known[name, case] = shape, meaning
     return known
+
+
+# Of any entry that reads them: described once, at the top of the page.
+EVERYWHERE = ["x", "mem", "lengths", "lengths_mem", "src", "dst", "p.heads", "p.eps"]
+
+
+def sizes_known(lines):
+    """What the symbols of a shape are in a case."""
+    by = {w[0]: [int(n) for n in w[2].split("x")] for w in lines}
+    values = {w[0]: [float(v) for v in w[w.index("=") + 1:]] for w in lines if "=" in w}
+    known = {name[2:]: int(v[0]) for name, v in values.items() if name.startswith("p.") and v}
+    rows, cols = (by["x"] + [1])[:2] if "x" in by else (0, 1)
+    lengths = [int(v) for v in values.get("lengths", [rows])]
+    known.update(lengths=lengths, segments=len(lengths), longest=max(lengths), max=max)
+    if "x" in by:
+        known.update(n=rows, d=cols)
+    if "src" in by:
+        known.update(edges=by["src"][0])
+    if "heads" in known and "x" in by:
+        known.setdefault("width", cols // known["heads"])
+    if "mem" in by:
+        known.update(m=by["mem"][0], memory=by["mem"][0])
+    return known
+
+
+def shape_agrees(shape, dims, known):
+    """The shape of arrays.tsv is that of the case; a symbol that is not known is any size."""
+    at_least = shape.startswith(">= ")
+    parts = shape[3 * at_least:].split(" x ")
+    if len(parts) != len(dims):
+        return False
+    for k, (part, size) in enumerate(zip(parts, dims)):
+        text = re.sub(r"sum\(([^)]*)\)", r"sum(\1 for n_s in lengths)", part).replace("^", "**")
+        try:
+            value = eval(text, {"__builtins__": {"sum": sum}}, known)
+        except NameError:
+            continue
+        if value != size and not (at_least and k == 0 and size >= value):
+            return False
+    return True
+
+
+def arrays(case):
+    """The names, shapes and meanings of the arrays that an entry reads, and those of parameters."""
+    lines = {w[0]: w for w in lines_of_cases()[case]}
+    known, plain, told, weights = sizes_known(lines.values()), [], [], []
+    for name in reads()[case]:
+        dims = lines[name][2].split("x")
+        shown = "`%s`%s" % (name, "" if name.startswith("p.") else " " + " x ".join(dims))
+        how = described().get((name, case)) or described().get((name, "*"))
+        if name.startswith("w.") and not how:
+            weights.append(shown)
+        elif not how:
+            sys.exit("tests/zoo/arrays.tsv does not describe %s of %s" % (name, case))
+        elif not shape_agrees(how[0], [int(n) for n in dims], known):
+            sys.exit("tests/zoo/arrays.tsv: %s of %s is %s, described as %s" % (name, case, "x".join(dims), how[0]))
+        elif name in EVERYWHERE and (name, case) not in described():
+            plain.append(shown)
+        else:
+            value = "" if "=" not in lines[name] or len(lines[name]) != 5 else " = " + lines[name][4]
+            size = value if dims == ["1"] else " " + how[0] + " (%s)" % " x ".join(dims)
+            told.append("`%s`%s: %s" % (name, size, how[1]))
+    return plain, told, weights
+
+
+def array_lines(case):
+    plain, told, weights = arrays(case)
+    out = [textwrap.fill("Arrays: " + ", ".join(plain) + ".", 98)] if plain else []
+    out += [textwrap.fill("- " + text + ".", 98, subsequent_indent="  ") for text in told]
+    if weights:
+        out += ([""] if out else []) + [textwrap.fill("Shapes of parameters: " + ", ".join(weights) + ".", 98)]
+    if told and plain:
+        out.insert(1, "")
+    return out + [""] if out else []
 
 
 PROGRAM = """#include "program.h"
@@ -314,7 +474,7 @@ def program(case):
     if not entry:
         sys.exit("the gallery has no case %s" % case)
     above, steps = parts(entry["source"])
-    inputs = [given(w) for w in lines_of_cases().get(case, []) if w[0] != "gy"]
+    inputs = [given(w) for w in lines_of_cases()[case] if w[0] in reads()[case]]
     indent = lambda text: "".join("    " + line if line.strip() else line for line in text.splitlines(True))
     return PROGRAM % (above + "\n" if above else "", indent("\n".join(inputs) + "\n"), indent(steps), case)
 
@@ -331,8 +491,70 @@ def snippets():
     return "\n".join(out)
 
 
+READS = """%s
+static void snippet_give(zoo_t *z, const char *name)
+{
+%s}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        void (*build)(zoo_t *z);
+    } all[] = {
+%s    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        zoo_t gallery, *z = zoo_program(&gallery);
+        snippet_give(z, all[k].name);
+        all[k].build(z);
+        ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
+        zoo_add_inputs(z);
+        printf("%%s", all[k].name);
+        for (int a = 0; a < z->g.n_given; a++)
+            if (z->g.read[a])
+                printf(" %%s", z->g.names[a]);
+        putchar('\\n');
+        zoo_program_close(z);
+    }
+    return 0;
+}
+"""
+
+
+def reads_program():
+    """A program that prints tests/zoo/reads.txt: of each entry the arrays that it reads."""
+    gives, names = [], []
+    for e in entries():
+        gives.append('    if (strcmp(name, "%s") == 0) {\n' % e["case"])
+        gives += ["        %s\n" % given(w) for w in lines_of_cases().get(e["case"], []) if w[0] != "gy"]
+        gives.append("    }\n")
+        names.append('        {"%s", snippet_%s},\n' % (e["case"], e["case"]))
+    return READS % (snippets(), "".join(gives), "".join(names))
+
+
+def reads(known={}):
+    """case -> names of the arrays that its entry reads, in the order of the case."""
+    if not known:
+        for line in read(os.path.join(ZOO, "reads.txt")).splitlines():
+            case, *names = line.split()
+            known[case] = names
+    return known
+
+
+def check_descriptions():
+    """Every line of arrays.tsv describes an array that an entry reads."""
+    used = {(name, case) for case, names in reads().items() for name in names}
+    used |= {(name, "*") for case, names in reads().items() for name in names if (name, case) not in described()}
+    for name, case in described():
+        if (name, case) not in used:
+            sys.exit("tests/zoo/arrays.tsv describes %s of %s, which reads no such array" % (name, case))
+
+
 def page():
     all_entries = list(entries())
+    check_descriptions()
+    for e in all_entries:
+        check_costs(e)
     known = patterns()
     drawn = {e["case"]: picture(e["name"], known[e["case"]]) for e in all_entries
              if e["file"].startswith("D_") and {"src", "dst"} <= set(known.get(e["case"], {}))}
@@ -352,11 +574,14 @@ def page():
     elsewhere = [case for _, case, why in left if why.startswith("run by")]
     sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."
             % (len(all_entries), len(all_entries) + len(left), len(elsewhere), sum(total.values()), total["works"], total["in part"], total["not"]))
-    text = [HEAD % (textwrap.fill(sums, 98), program("relu_squared")), "## Families", ""] + contents + [""] + body
+    text = [HEAD % (textwrap.fill(sums, 98), example(), symbols(), everywhere()), "## Families", ""] + contents + [""] + body
     text += ["## Cases without an entry", "", "| case | row | reason |", "| --- | --- | --- |"]
     text += ["| %s | %s | %s |" % (case, row, cell(why)) for row, case, why in left]
     text += ["", "## Golden models", "", "| model | |", "| --- | --- |"] + ["| %s | %s |" % m for m in models()]
     short = re.search(r"/\* ---- steps, short ---- \*/\n(.*?)/\* ---- running", read(os.path.join(ZOO, "zoo.h")), re.S).group(1)
+    for _, source in definitions(short):
+        if re.search(r"^void zoo_(?:same_pairs|rounding|slack|approximate|unchecked)\(", source, re.M):
+            short = short.replace(source, "")
     text += ["", "## Short forms", "", "```c", short.strip(), "```", ""]
     return "\n".join(text), drawn
 
@@ -367,6 +592,12 @@ def main():
         return
     if sys.argv[1:2] == ["--draw"]:
         print("\n".join(random.Random(int(sys.argv[2])).sample([e["case"] for e in entries()], int(sys.argv[3]))))
+        return
+    if sys.argv[1:2] == ["--example"]:
+        sys.stdout.write(example())
+        return
+    if sys.argv[1:2] == ["--reads"]:
+        sys.stdout.write(reads_program())
         return
     if sys.argv[1:2] == ["--snippets"]:
         sys.stdout.write(snippets())

@@ -1,12 +1,15 @@
 #!/bin/sh
 # docs/zoo.md and its pictures are what the entries of tests/zoo say, docs/tasks.md what bench/results/tasks.tsv says.
-# A reader's snippets compile by the public headers, and ten drawn by GNN_TEST_SEED run as programs.
+# A reader's snippets compile by the public headers and read the arrays that the page lists; ten drawn by
+# GNN_TEST_SEED, and the program at the top, run as programs.
 #
-#   sh tests/house/zoo.sh [--write] [FOLDER]     --write: makes the page anew
+#   sh tests/house/zoo.sh [--write] [FOLDER]     --write: makes the page and tests/zoo/reads.txt anew
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+write=
 if [ "${1:-}" = --write ]; then
-    python3 "$root/docs/zoo.py" --write && exec python3 "$root/docs/tasks.py" --write
+    write=yes
+    shift
 fi
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
 cc=${CC:-cc}
@@ -15,8 +18,24 @@ flags="-std=gnu17 -Werror=implicit-function-declaration -I$root/include -I$build
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# The arrays that each entry reads, as its snippet reads them.
+list_reads() {
+    python3 "$root/docs/zoo.py" --reads >"$work/reads.c" &&
+        "$cc" $flags -w "$work/reads.c" -L"$build" -Wl,-rpath,"$build" -lgnn -lm -o "$work/reads" &&
+        "$work/reads" >"$work/reads.txt"
+}
+if [ -n "$write" ]; then
+    list_reads && cp "$work/reads.txt" "$root/tests/zoo/reads.txt" && python3 "$root/docs/zoo.py" --write &&
+        python3 "$root/docs/tasks.py" --write
+    exit
+fi
+
 . "$root/tests/expect.sh"
 
+same_reads() {
+    list_reads && diff "$root/tests/zoo/reads.txt" "$work/reads.txt"
+}
+expect "tests/zoo/reads.txt is current" same_reads
 expect "docs/zoo.md is current" python3 "$root/docs/zoo.py"
 expect "docs/tasks.md is current" python3 "$root/docs/tasks.py"
 
@@ -29,6 +48,28 @@ run_entry() {
         "$cc" $flags "$work/$1.c" -L"$build" -Wl,-rpath,"$build" -lgnn -lm -o "$work/$1" &&
         "$work/$1" >"$work/$1.out" && grep -q "^$1: [1-9]" "$work/$1.out" && ! grep -Eq "= -?(nan|inf)" "$work/$1.out"
 }
+# Without warnings: the loss of its training steps falls.
+run_example() {
+    python3 "$root/docs/zoo.py" --example >"$work/example.c" &&
+        "$cc" $flags -Wall -Wextra -Werror "$work/example.c" -L"$build" -Wl,-rpath,"$build" -lgnn -lm -o "$work/example" &&
+        "$work/example" >"$work/example.out" &&
+        awk '/^loss/ { if (n++ && $2 >= last) exit 1; last = $2 } END { exit n != 3 }' "$work/example.out"
+}
+expect "docs/zoo.md: the program at the top" run_example
+
+# An array that is missing, of another name or given twice is an error that names it.
+refused() {
+    sed "$1" "$work/example.c" >"$work/refused.c" &&
+        "$cc" $flags "$work/refused.c" -L"$build" -Wl,-rpath,"$build" -lgnn -lm -o "$work/refused" &&
+        ! "$work/refused" >"$work/refused.out" 2>&1 && grep -qF "$2" "$work/refused.out"
+}
+expect "an array that is missing is refused" refused '/"p.heads", 2/d' 'the entry reads array "p.heads", which is not given'
+expect "an array that is not read is refused" refused 's/zoo_set(z, "p.heads", 2)/&; zoo_set(z, "p.head", 2)/' \
+    'array "p.head" is given, but the entry reads none of that name'
+expect "a count of 0 is refused" refused 's/"p.heads", 2/"p.heads", 0/' '"p.heads" is 0, expected one integer of at least 1'
+expect "lengths that do not add up are refused" refused 's/{5, 2, 8}/{5, 2, 7}/' '"lengths" adds up to 14, "x" has 15 rows'
+expect "an array that is given twice is refused" refused 's/zoo_set(z, "p.heads", 2)/&; &/' 'array "p.heads" is given twice'
+
 for case in $(python3 "$root/docs/zoo.py" --draw "${GNN_TEST_SEED:-36}" 10); do
     expect "docs/zoo.md: $case as a program" run_entry "$case"
 done

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* A5 | Graph Transformer | attention over neighbours, W_O, residual and LN, feed-forward,
- * residual and LN | O(m d + n d^2) | Dwivedi and Bresson 2021 */
+/* A5 | Graph Transformer | y = LN(h + W2 relu(W1 h + b1) + b2), h = LN(x_i + W_O sum over
+ * neighbours of softmax_j(s_ij) v_j) | O(m d + n d^2) | Dwivedi and Bresson 2021 */
 ENTRY(graph_transformer)
 {
     STEP(LAYER, "y", .graph = zoo_edges(z), .inputs = {"x"},
@@ -48,8 +48,8 @@ ENTRY(laplacian_positions)
 ENTRY(graph_network)
 {
     const int64_t n = COUNT("x"), wholes = COUNT("u");
-    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
-               *batch = zoo_integers(z, "batch", NULL);
+    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers_of(z, "dst", m),
+               *batch = zoo_integers_of(z, "batch", n);
     int64_t *edge = zoo_room(z, m), *of_edge = zoo_room(z, m), *node = zoo_room(z, n);
     for (int64_t k = 0; k < m; k++)
         edge[k] = k, of_edge[k] = batch[src[k]];
@@ -117,8 +117,8 @@ static void bind_projections(zoo_t *z)
         TURN("y.out.weight", "o");
 }
 
-/* A14 | Multi-Graph Transformer | groups of heads over several graphs, side by side | O(m d) |
- * Xu et al. 2021 */
+/* A14 | Multi-Graph Transformer | head h = sum over j of softmax_j(s_ij) v_j on graph h:
+ * neighbours, at most two hops, all nodes | O(m d) | Xu et al. 2021 */
 ENTRY(multi_graph_heads)
 {
     add_near(z, 1, 1), add_near(z, 0, 2), add_near(z, 0, INT64_MAX);
@@ -133,7 +133,7 @@ ENTRY(multi_graph_heads)
 ENTRY(hop_decay)
 {
     const int64_t n = COUNT("x");
-    int64_t *hops = zoo_integers(z, "r.hops", NULL);
+    int64_t *hops = zoo_integers_of(z, "r.hops", n * n);
     gnn_real_t *far = zoo_constant(z, "hops", n * n, 1);
     for (int64_t k = 0; k < n * n; k++)
         far[k] = (gnn_real_t)hops[k];
@@ -167,12 +167,12 @@ ENTRY(graphormer)
     SET("y.degree.table", "degree"), TURN("y.hops.table", "table"), bind_projections(z);
 }
 
-/* 6.3 | Exphormer | one softmax over edges, an expander and virtual nodes, keys times a row per
- * kind | O((m + n) d) | Shirzad et al. 2023 */
+/* 6.3 | Exphormer | softmax over the pairs of src, dst, an expander and virtual nodes of s_ij = sum
+ * over columns of q_i k_j E[kind_ij] / sqrt(width) | O((m + n) d) | Shirzad et al. 2023 */
 ENTRY(exphormer)
 {
     const int64_t n = COUNT("x"), more = COUNT("w.virtual");
-    int64_t m, *src = zoo_integers(z, "r.pair_src", &m), *dst = zoo_integers(z, "r.pair_dst", NULL);
+    int64_t m, *src = zoo_integers(z, "r.pair_src", &m), *dst = zoo_integers_of(z, "r.pair_dst", m);
     zoo_edges_of(z, n + more, n + more, m, src, dst), zoo_incidence(z);
     zoo_block(z, "exphormer",
               (gnn_block_t){.name = "all",
@@ -236,7 +236,8 @@ static void over_norm(zoo_t *z, const char *name, const char *x, int all)
         MULTIPLY(name, x, NAMED("%s.f", name));
 }
 
-/* 6.3 | SGFormer | the same with Q and K over their Frobenius norms | O(n d^2) | Wu et al. 2023 */
+/* 6.3 | SGFormer | y = D^-1 (v + Q (K' v) / n), D = diag(1 + Q (K' 1) / n), Q = x W_Q and K = x W_K
+ * over their Frobenius norms | O(n d^2) | Wu et al. 2023 */
 ENTRY(sgformer_paper)
 {
     const int64_t n = COUNT("x"), d = COLS("x");
@@ -256,7 +257,7 @@ ENTRY(sgformer_paper)
 static int normalised(zoo_t *z)
 {
     const int64_t n = COUNT("x");
-    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
+    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers_of(z, "dst", m),
                *degree = zoo_room(z, n);
     gnn_real_t *weight = zoo_constant(z, "norm", m, 1);
     for (int64_t e = 0; e < m; e++)

@@ -82,7 +82,7 @@ ENTRY(mlp_scores)
 ENTRY(luong_local_predictive)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W"), D = (int64_t)R("p.D"),
-                  near = 2 * D + 1, *across = zoo_integers(z, "lengths_mem", NULL);
+                  near = 2 * D + 1, *across = zoo_segments_mem(z);
     int64_t count, row = 0, from = 0, *lengths = zoo_segments(z, &count);
     gnn_real_t *senders = zoo_constant(z, "S", n, 1), *first = zoo_constant(z, "first + 1", n, near),
                *last = zoo_constant(z, "last", n, near),
@@ -223,8 +223,8 @@ ENTRY(conv1d_separable)
     AFFINE("1", "biased", COLS("x"), COUNT("w.1.bias"));
 }
 
-/* B26 | Convolution on a grid | 3 x 3, zeros beyond the border; rows of x are pixels | O(n d^2
- * taps) | LeCun et al. 1989 */
+/* B26 | Convolution on a grid | y = W [x at the 3 x 3 pixels around] + b, zeros beyond the border;
+ * rows of x are pixels | O(n d^2 taps) | LeCun et al. 1989 */
 ENTRY(conv2d_grid)
 {
     zoo_unfold_grid(z, "around", "x", 1);
@@ -363,8 +363,8 @@ static void both_directions(zoo_t *z, const char *name, const char *x, int slot,
     CONCAT(name, there, back);
 }
 
-/* B4 | bidirectional GRU | [GRU over x, GRU over x from its end] | O(n d^2), n steps | Schuster
- * and Paliwal 1997 */
+/* B4 | bidirectional GRU | y_t = [GRU over x up to t, GRU over x from its end down to t] | O(n
+ * d^2), n steps | Schuster and Paliwal 1997 */
 ENTRY(gru_both)
 {
     both_directions(z, "y", "x", zoo_chain(z, "lengths"), &gru_cell, 0);

@@ -5,8 +5,7 @@
 static void attend(zoo_t *z)
 {
     const int slot = z->n_graphs - 1;
-    if (zoo_has(z, "src"))
-        zoo_same_pairs(z, slot);
+    zoo_same_pairs(z, slot);
     if (zoo_has(z, "mem"))
         CROSS("y", slot, "x", "mem", COLS("x"), .heads = N("p.heads"));
     else
@@ -15,35 +14,35 @@ static void attend(zoo_t *z)
 
 /* ---- bands ---- */
 
-/* D2 | Band | |i - j| <= w | O(n w) | Beltagy et al. 2020 */
+/* D2 | Band | softmax over j with |i - j| <= w | O(n w d) | Beltagy et al. 2020 */
 ENTRY(pattern_window)
 {
     zoo_window(z, N("p.w"), 1, GNN_OFF);
     attend(z);
 }
 
-/* D2 | Causal band | 0 <= i - j <= w | O(n w) | Child et al. 2019 */
+/* D2 | Causal band | softmax over j with 0 <= i - j <= w | O(n w d) | Child et al. 2019 */
 ENTRY(pattern_window_causal)
 {
     zoo_window(z, N("p.w"), 1, GNN_ON);
     attend(z);
 }
 
-/* D3 | Dilated band | j = i + k dilation, |k| <= w | O(n w) | Beltagy et al. 2020 */
+/* D3 | Dilated band | softmax over j = i + k dilation, |k| <= w | O(n w d) | Beltagy et al. 2020 */
 ENTRY(pattern_dilated)
 {
     zoo_window(z, N("p.w"), N("p.dilation"), GNN_OFF);
     attend(z);
 }
 
-/* D4 | Strided | i = j modulo s | O(n^2 / s) | Child et al. 2019 */
+/* D4 | Strided | softmax over j = i modulo s | O(n^2 d / s) | Child et al. 2019 */
 ENTRY(pattern_strided_endless)
 {
     zoo_window(z, zoo_longest(z), N("p.s"), GNN_OFF);
     attend(z);
 }
 
-/* D4 | LogSparse | j = i, or i - j a power of two | O(n log n) | Li et al. 2019 */
+/* D4 | LogSparse | softmax over j = i, or i - j a power of two | O(edges d) | Li et al. 2019 */
 ENTRY(pattern_log)
 {
     zoo_edges(z);
@@ -56,8 +55,8 @@ static span_t uneven(zoo_t *z, int64_t at, int64_t length, int64_t senders)
     return (span_t){at - N("p.back"), at + N("p.ahead") + 1};
 }
 
-/* C11 | Restricted self-attention, uneven band | -ahead <= i - j <= back | O(n w) | Vaswani et
- * al. 2017 */
+/* C11 | Restricted self-attention, uneven band | softmax over j with -ahead <= i - j <= back | O(n
+ * (back + ahead) d) | Vaswani et al. 2017 */
 ENTRY(pattern_window_uneven)
 {
     zoo_spans(z, uneven);
@@ -66,8 +65,8 @@ ENTRY(pattern_window_uneven)
 
 /* ---- global nodes ---- */
 
-/* D8 | Longformer: a band and global nodes | |i - j| <= w, or one of the two is global | O(n (w
- * + g)) | Beltagy et al. 2020 */
+/* D8 | Longformer: a band and global nodes | softmax over j with |i - j| <= w, or i or j below g,
+ * positions in the segment | O(n (w + g) d) | Beltagy et al. 2020 */
 ENTRY(pattern_window_global)
 {
     int64_t count, at = 0, m = 0, *lengths = zoo_segments(z, &count);
@@ -79,23 +78,24 @@ ENTRY(pattern_window_global)
     attend(z);
 }
 
-/* 6.3 | Attention sinks (StreamingLLM) | 0 <= i - j < w, or j < k, causal | O(n (w + k)) | Xiao
- * et al. 2024 */
+/* 6.3 | Attention sinks (StreamingLLM) | softmax over j <= i with i - j < w or j < k | O(n (w + k)
+ * d) | Xiao et al. 2024 */
 ENTRY(pattern_sink)
 {
     zoo_topology(z, "sink", NAMED("width=%d,sinks=%d", (int)N("p.w") - 1, (int)N("p.k")));
     attend(z);
 }
 
-/* 6.3 | Prefix LM | j < k, or j <= i | O(n^2) | Raffel et al. 2020 */
+/* 6.3 | Prefix LM | softmax over j < k or j <= i | O(n^2 d) | Raffel et al. 2020 */
 ENTRY(pattern_prefix)
 {
     zoo_topology(z, "prefix", NAMED("prefix=%d", (int)N("p.k")));
     attend(z);
 }
 
-/* D1 | External global rows | r learned rows, connected to all in both directions, and a band |
- * O(n (w + r)) | Ainslie et al. 2020 */
+/* D1 | External global rows | softmax over j with |i - j| <= w and over learned rows of each
+ * segment, which read all; y: rows of x, then the learned rows | O(n (w + rows) d) | Ainslie et al.
+ * 2020 */
 ENTRY(external_global_rows)
 {
     int64_t count, n = COUNT("x"), m = 0, at = 0, *lengths = zoo_segments(z, &count);
@@ -116,23 +116,24 @@ ENTRY(external_global_rows)
 
 /* ---- blocks ---- */
 
-/* D6 | Block local | i and j in the same block of b | O(n b) | Qiu et al. 2020 */
+/* D6 | Block local | softmax over j in the block of i; blocks are b rows | O(n b d) | Qiu et al.
+ * 2020 */
 ENTRY(pattern_block)
 {
     zoo_topology(z, "block", NAMED("size=%d", (int)N("p.b")));
     attend(z);
 }
 
-/* D14 | Image Transformer, 1-D | own block up to itself and the block before | O(n b) | Parmar
- * et al. 2018 */
+/* D14 | Image Transformer, 1-D | softmax over j <= i in the block of i or the block before; blocks
+ * are b rows | O(n b d) | Parmar et al. 2018 */
 ENTRY(pattern_block_causal)
 {
     zoo_topology(z, "block", NAMED("size=%d,back=1,causal=1", (int)N("p.b")));
     attend(z);
 }
 
-/* S7 | Streaming Transformer | blocks up to `back` before and `ahead` after the own | O(n b) |
- * Tsunoo et al. 2019 */
+/* S7 | Streaming Transformer | softmax over j with -back <= floor(j / b) - floor(i / b) <= ahead |
+ * O(n (back + ahead + 1) b d) | Tsunoo et al. 2019 */
 ENTRY(pattern_block_back_ahead)
 {
     zoo_topology(
@@ -141,37 +142,40 @@ ENTRY(pattern_block_back_ahead)
     attend(z);
 }
 
-/* D6 | Local attention, exact window | i - b <= j <= i | O(n b) | Roy et al. 2021 */
+/* D6 | Local attention, exact window | i - b <= j <= i | O(n b d) | Roy et al. 2021 */
 ENTRY(local_attention)
 {
     zoo_window(z, N("p.b"), 1, GNN_ON);
     attend(z);
 }
 
-/* D10 | BigBird's pattern | first and last block, neighbours, and drawn blocks | O(n b) |
- * Zaheer et al. 2020 */
+/* D10 | BigBird's pattern | softmax over j in the first or the last block, the block of i and its
+ * neighbours, and drawn blocks; rows of the first and the last block read all; edges are given |
+ * O(edges d) | Zaheer et al. 2020 */
 ENTRY(pattern_bigbird)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* D5 | Random | itself and drawn senders | O(n links) | Zaheer et al. 2020 */
+/* D5 | Random | softmax over j = i and senders drawn for each i; edges are given | O(edges d) |
+ * Zaheer et al. 2020 */
 ENTRY(pattern_random)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* 6.3 | Expander (Exphormer) | random cycles in both directions, and itself | O(n cycles) |
- * Shirzad et al. 2023 */
+/* 6.3 | Expander (Exphormer) | softmax over j = i and the neighbours of i, on both sides, in random
+ * cycles through all nodes; edges are given | O(edges d) | Shirzad et al. 2023 */
 ENTRY(pattern_expander)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* D7 | Ring of Star-Transformer | i - 1, i, i + 1 around a ring | O(n) | Guo et al. 2019 */
+/* D7 | Ring of Star-Transformer | softmax over j = i - 1, i, i + 1 modulo the length of the
+ * segment; edges are given | O(edges d) | Guo et al. 2019 */
 ENTRY(pattern_star_ring)
 {
     zoo_edges(z);
@@ -180,47 +184,48 @@ ENTRY(pattern_star_ring)
 
 /* ---- Sparse Transformer ---- */
 
-/* D11 | Sparse Transformer, strided, first head | i - s <= j <= i | O(n s) | Child et al. 2019 */
+/* D11 | Sparse Transformer, strided, first head | softmax over j with i - s <= j <= i | O(n s d) |
+ * Child et al. 2019 */
 ENTRY(pattern_sparse_strided_1)
 {
     zoo_window(z, N("p.s"), 1, GNN_ON);
     attend(z);
 }
 
-/* D11 | Sparse Transformer, strided, second head | j <= i, i = j modulo s | O(n^2 / s) | Child
- * et al. 2019 */
+/* D11 | Sparse Transformer, strided, second head | softmax over j <= i with j = i modulo s | O(n^2
+ * d / s) | Child et al. 2019 */
 ENTRY(pattern_sparse_strided_2)
 {
     zoo_window(z, zoo_longest(z), N("p.s"), GNN_ON);
     attend(z);
 }
 
-/* D11 | Sparse Transformer, strided, both heads merged | j <= i and (i - j < s or i = j modulo
- * s) | O(n (s + n / s)) | Child et al. 2019 */
+/* D11 | Sparse Transformer, strided, both heads merged | softmax over j <= i with i - j < s or j =
+ * i modulo s | O(n (s + n / s) d) | Child et al. 2019 */
 ENTRY(pattern_sparse_strided)
 {
     zoo_topology(z, "strided", NAMED("stride=%d", (int)N("p.s")));
     attend(z);
 }
 
-/* D12 | Sparse Transformer, fixed | j <= i in the own block of s, or among the last c of an
- * earlier one | O(n (s + c n / s)) | Child et al. 2019 */
+/* D12 | Sparse Transformer, fixed | softmax over j <= i in the block of i, or among the last c rows
+ * of an earlier block; blocks are s rows | O(n (s + c n / s) d) | Child et al. 2019 */
 ENTRY(pattern_sparse_fixed)
 {
     zoo_topology(z, "fixed", NAMED("size=%d,summaries=%d", (int)N("p.s"), (int)N("p.c")));
     attend(z);
 }
 
-/* D12 | Sparse Transformer, fixed, second head | j <= i, j modulo s in s - c .. s - 1 | O(c n^2
- * / s) | Child et al. 2019 */
+/* D12 | Sparse Transformer, fixed, second head | softmax over j <= i whose position in its block of
+ * s rows is one of the last c; edges are given | O(edges d) | Child et al. 2019 */
 ENTRY(pattern_sparse_fixed_2)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* D11 | Sparse Transformer, a pattern per head | even heads i - s .. i, odd heads i = j modulo
- * s | O(n (s + n / s)) | Child et al. 2019 */
+/* D11 | Sparse Transformer, a pattern per head | even heads i - s .. i, odd heads i = j modulo s |
+ * O(n (s + n / s) d) | Child et al. 2019 */
 ENTRY(sparse_transformer_heads)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -246,7 +251,8 @@ static span_t around_scaled(zoo_t *z, int64_t at, int64_t length, int64_t sender
     return (span_t){centre - N("p.D"), centre + N("p.D") + 1};
 }
 
-/* B18 | Local attention, monotonic | senders within D of i m / n | O(n D) | Luong et al. 2015 */
+/* B18 | Local attention, monotonic | softmax over j with |j - i m / n| <= D, n and m the lengths of
+ * both sides | O(n D d) | Luong et al. 2015 */
 ENTRY(pattern_local_monotonic)
 {
     zoo_spans(z, around_scaled);
@@ -259,8 +265,8 @@ static span_t pooled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
     return (span_t){at * N("p.stride"), at * N("p.stride") + N("p.width")};
 }
 
-/* G5 | Pooling | receiver r reads senders r stride .. r stride + width - 1 | O(n) | Liu et al.
- * 2018 */
+/* G5 | Pooling | receiver r: softmax over j = r stride .. r stride + width - 1 | O(n width d) | Liu
+ * et al. 2018 */
 ENTRY(pattern_pool)
 {
     zoo_spans(z, pooled);
@@ -273,7 +279,7 @@ static span_t unpooled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
     return (span_t){at / N("p.s"), at / N("p.s") + 1};
 }
 
-/* N2 | Unpooling | receiver i reads sender i / s | O(n) | Dai et al. 2020 */
+/* N2 | Unpooling | receiver i: the sender floor(i / s) alone | O(n d) | Dai et al. 2020 */
 ENTRY(pattern_unpool)
 {
     zoo_spans(z, unpooled);
@@ -282,7 +288,8 @@ ENTRY(pattern_unpool)
 
 /* ---- grids: rows of x are pixels, row by row ---- */
 
-/* D16 | Axial, rows | same row | O(n columns) | Ho et al. 2019 */
+/* D16 | Axial, rows | softmax over the pixels of the receiver's row | O(n columns d) | Ho et al.
+ * 2019 */
 ENTRY(grid_rows)
 {
     int64_t *lengths = zoo_room(z, N("p.rows"));
@@ -292,15 +299,16 @@ ENTRY(grid_rows)
     attend(z);
 }
 
-/* D16 | Axial, columns | same column | O(n rows) | Ho et al. 2019 */
+/* D16 | Axial, columns | softmax over the pixels of the receiver's column | O(n rows d) | Ho et al.
+ * 2019 */
 ENTRY(grid_columns)
 {
     zoo_window(z, N("p.rows"), N("p.columns"), GNN_OFF);
     attend(z);
 }
 
-/* D16 | Axial, columns, causal | same column, at the receiver or above | O(n rows) | Ho et al.
- * 2019 */
+/* D16 | Axial, columns, causal | softmax over the pixels of the receiver's column, at the receiver
+ * or above | O(n rows d) | Ho et al. 2019 */
 ENTRY(grid_columns_causal)
 {
     zoo_window(z, N("p.rows"), N("p.columns"), GNN_ON);
@@ -315,44 +323,47 @@ static void grid_windows(zoo_t *z, int64_t s)
     attend(z);
 }
 
-/* S4 | Swin, windows | windows of h x w, those at the border smaller | O(n h w) | Liu et al.
- * 2021 */
+/* S4 | Swin, windows | softmax over pixels with the same floor(y / h) and floor(x / w) | O(n h w d)
+ * | Liu et al. 2021 */
 ENTRY(grid_blocks)
 {
     grid_windows(z, 0);
 }
 
-/* S4 | Swin, shifted windows | (y + s) / h and (x + s) / w agree | O(n h w) | Liu et al. 2021 */
+/* S4 | Swin, shifted windows | softmax over pixels with the same floor((y + s) / h) and floor((x +
+ * s) / w) | O(n h w d) | Liu et al. 2021 */
 ENTRY(grid_blocks_shifted)
 {
     grid_windows(z, N("p.s"));
 }
 
-/* K16 | Neighbourhood on a grid | |dy| <= r and |dx| <= r | O(n r^2) | Hassani et al. 2023 */
+/* K16 | Neighbourhood on a grid | softmax over pixels with |dy| <= r and |dx| <= r | O(n r^2 d) |
+ * Hassani et al. 2023 */
 ENTRY(grid_window)
 {
     zoo_topology(z, "grid", NAMED("columns=%d,width=%d", (int)N("p.columns"), (int)N("p.r")));
     attend(z);
 }
 
-/* 6.3 | Dilated neighbourhood (DiNAT) | |dy|, |dx| <= r d, multiples of d | O(n r^2) | Hassani
- * and Shi 2022 */
+/* 6.3 | Dilated neighbourhood (DiNAT) | softmax over pixels with |dy| and |dx| multiples of the
+ * dilation, at most r times it; edges are given | O(edges d) | Hassani and Shi 2022 */
 ENTRY(grid_dilated)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* 6.3 | HaloNet | a block of b x b reads itself enlarged by a halo | O(n (b + 2 halo)^2) |
- * Vaswani et al. 2021 */
+/* 6.3 | HaloNet | softmax over the pixels of the receiver's block of b x b and of a halo around it;
+ * edges are given | O(edges d) | Vaswani et al. 2021 */
 ENTRY(grid_halo)
 {
     zoo_edges(z);
     attend(z);
 }
 
-/* D15 | Image Transformer, 2-D | a block of h x w reads its neighbourhood, up to the receiver
- * in reading order | O(n (h + m) (w + 2 m)) | Parmar et al. 2018 */
+/* D15 | Image Transformer, 2-D | softmax over the pixels of the receiver's block of h x w, and of m
+ * rows above it and m columns on either side, up to the receiver in reading order; edges are given
+ * | O(edges d) | Parmar et al. 2018 */
 ENTRY(grid_image_2d)
 {
     zoo_edges(z);
@@ -377,17 +388,16 @@ static bool of_bigbird(zoo_t *z, int64_t i, int64_t j, int head)
 {
     const int64_t b = N("p.block"), blocks = COUNT("x") / b, own = i / b, other = j / b,
                   drawn = zoo_shape(z, "r.random", 2);
-    const gnn_array_t *random = golden_array(&z->g, "r.random");
     if (own == 0 || own == blocks - 1 || other == 0 || other == blocks - 1 || llabs(own - other) <= 1)
         return true;
     for (int64_t k = 0; k < drawn; k++)
-        if ((int64_t)gnn_array_get(random, (head * (blocks - 2) + own - 1) * drawn + k) == other)
+        if ((int64_t)zoo_element(z, "r.random", (head * (blocks - 2) + own - 1) * drawn + k) == other)
             return true;
     return false;
 }
 
-/* D10 | BigBird | first and last block, neighbours and drawn blocks, another draw per head |
- * O(n b) | Zaheer et al. 2020 */
+/* D10 | BigBird | first and last block, neighbours and drawn blocks, another draw per head | O(n
+ * block d) | Zaheer et al. 2020 */
 ENTRY(bigbird_attention)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -402,12 +412,13 @@ ENTRY(bigbird_attention)
     zoo_concat(z, "y", "head", heads);
 }
 
-/* D8 | Longformer | a band and global rows, which have projections of their own | O(n (w + g))
- * | Beltagy et al. 2020 */
+/* D8 | Longformer | y_i = softmax over |i - j| <= w and global j; global i: softmax over all j, by
+ * query_global, key_global, value_global | O(n (w + globals) d), globals the count of global rows |
+ * Beltagy et al. 2020 */
 ENTRY(longformer_attention)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"),
-                  *global = zoo_integers(z, "r.is_global", NULL), w = N("p.w");
+                  *global = zoo_integers_of(z, "r.is_global", n), w = N("p.w");
     int64_t count, at = 0, m = 0, far = 0, globals = 0, *lengths = zoo_segments(z, &count);
     int64_t *src = zoo_room(z, n * n), *dst = zoo_room(z, n * n), *src2 = zoo_room(z, n * n),
             *dst2 = zoo_room(z, n * n);
@@ -488,11 +499,11 @@ static void by_relation(zoo_t *z, int slot, const char *receivers, const char *t
 }
 
 /* D13 | BP-Transformer | a leaf reads nodes of a binary tree, finer ones nearby, a node the leaves
- * under it; a term of the key per level | O(k n log(n / k)) | Ye et al. 2019 */
+ * under it; a term of the key per level | O(k n d log(n / k)) | Ye et al. 2019 */
 ENTRY(bp_transformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = n + COUNT("mem"),
-                  *spans = zoo_integers(z, "lengths_mem", NULL);
+                  *spans = zoo_segments_mem(z);
     int64_t count, at = 0, from = 0, row = 0, *lengths = zoo_segments(z, &count);
     int32_t *order = zoo_ids(z, "order", all), *level = zoo_ids(z, "level", all),
             *leaf = zoo_ids(z, "leaf", n);
@@ -516,12 +527,12 @@ ENTRY(bp_transformer)
     PICK("leaves", "a", "leaf"), LINEAR("o", "leaves", d, d);
 }
 
-/* D9 | ETC | global and long rows in one softmax, a key per relation | O(n (r + globals) d) |
- * Ainslie et al. 2020 */
+/* D9 | ETC | global and long rows in one softmax, a key per relation | O(n (radius + globals) d),
+ * globals the rows of mem of a segment | Ainslie et al. 2020 */
 ENTRY(etc_attention)
 {
-    const int64_t n = COUNT("x"), all = n + COUNT("mem"), clip = N("p.clip"), radius = N("p.radius"),
-                  labels = 2 * clip + 1, *globals = zoo_integers(z, "lengths_mem", NULL);
+    const int64_t n = COUNT("x"), all = n + COUNT("mem"), clip = N("p.clip"),
+                  radius = N("p.radius"), labels = 2 * clip + 1, *globals = zoo_segments_mem(z);
     int64_t count, at = 0, from = n, m = 0, *lengths = zoo_segments(z, &count);
     int64_t *src = zoo_room(z, all * all), *dst = zoo_room(z, all * all),
             *ids = zoo_room(z, all * all);
@@ -564,8 +575,8 @@ static void along(zoo_t *z, const char *name, const char *prefix, int64_t rows, 
 }
 
 /* S6 | Speech-Transformer, 2-D attention | queries, keys and values by 3 x 3 convolutions; every
- * channel attends over times and over frequencies, and a convolution joins both |
- * O(n (times + frequencies) c) | Dong et al. 2018 */
+ * channel attends over times and over frequencies, and a convolution joins both | O(n (times +
+ * frequencies) d) | Dong et al. 2018 */
 ENTRY(two_dimensional_attention)
 {
     const int64_t times = N("p.times"), pixels = N("p.frequencies"), c = COLS("x");

@@ -92,7 +92,8 @@ ENTRY(moe_switch_capacity)
     OP2("y", blend_heads, "experts", "gates");
 }
 
-/* M4 | GShard | the two largest gates, scaled to sum 1 | O(n d hidden) | Lepikhin et al. 2020 */
+/* M4 | GShard | y = sum over the two largest p_e, p = softmax(W x), of p_e / (p_1 + p_2)
+ * expert_e(x) | O(n d hidden) | Lepikhin et al. 2020 */
 ENTRY(moe_top2)
 {
     route(z, "router");
@@ -102,8 +103,8 @@ ENTRY(moe_top2)
     OP2("y", blend_heads, "experts", "gates");
 }
 
-/* M4 | Softmax after the choice (Mixtral) | gates are the softmax of the two largest logits |
- * O(n d hidden) | Jiang et al. 2024 */
+/* M4 | Softmax after the choice (Mixtral) | y = sum over the two largest logits l_e of softmax(l_1,
+ * l_2)_e expert_e(x) | O(n d hidden) | Jiang et al. 2024 */
 ENTRY(moe_top2_softmax_after)
 {
     route(z, "router");
@@ -113,8 +114,8 @@ ENTRY(moe_top2_softmax_after)
     OP2("y", blend_heads, "experts", "gates");
 }
 
-/* 6.3 | Sigmoid gates (DeepSeek-V3) | sigmoid of the logits, the two largest scaled to sum 2.5 |
- * O(n d hidden) | DeepSeek-AI 2024 */
+/* 6.3 | Sigmoid gates (DeepSeek-V3) | y = 2.5 sum over the two largest g_e, g = sigmoid(W x), of
+ * g_e / (g_1 + g_2) expert_e(x) | O(n d hidden) | DeepSeek-AI 2024 */
 ENTRY(moe_sigmoid)
 {
     route(z, "router");
@@ -125,8 +126,8 @@ ENTRY(moe_sigmoid)
     SCALE("y", "sum", 2.5);
 }
 
-/* M4 | Mixtral's block | experts SwiGLU, the two largest gates scaled to sum 1 | O(n d hidden) |
- * Jiang et al. 2024 */
+/* M4 | Mixtral's block | y = sum over the two largest p_e of p_e / (p_1 + p_2) W_down (silu(W_gate
+ * x) * W_up x) | O(n d hidden) | Jiang et al. 2024 */
 ENTRY(moe_swiglu)
 {
     const int64_t count = N("p.experts"), d = COLS("x"), hidden = COLS("w.experts.down_proj");
@@ -167,8 +168,9 @@ ENTRY(moe_prototypes)
     OP2("y", blend_heads, "experts", "gates");
 }
 
-/* 6.3 | Expert choice | every expert takes the rows with its largest gates | O(n d hidden k / n) |
- * Zhou et al. 2022 */
+/* 6.3 | Expert choice | y_i = sum over the experts e that take i, each the `capacity` rows with its
+ * largest p_ie, of p_ie expert_e(x_i), p = softmax(W x) | O(experts capacity d hidden) | Zhou et
+ * al. 2022 */
 ENTRY(moe_expert_choice)
 {
     const int64_t count = N("p.experts"), k = N("p.capacity");
@@ -190,11 +192,11 @@ ENTRY(moe_expert_choice)
     OP2("y", scatter_rows, "weighed", "ids", "x");
 }
 
-/* M7 | Hash layers | the expert of a row is that of its word in a table | O(n d hidden) |
+/* M7 | Hash layers | y_i = expert_e(x_i), e the expert of word i in a table | O(n d hidden) |
  * Roller et al. 2021 */
 ENTRY(moe_hash)
 {
-    const int64_t n = COUNT("x"), *expert = zoo_integers(z, "r.expert", NULL);
+    const int64_t n = COUNT("x"), *expert = zoo_integers_of(z, "r.expert", n);
     gnn_real_t *ids = zoo_constant(z, "ids", n, 1);
     for (int64_t r = 0; r < n; r++)
         ids[r] = REAL(expert[r]);
@@ -246,7 +248,7 @@ ENTRY(product_key_memory)
 }
 
 /* 6.3 | Mixture of depths | the k rows of a sentence with the largest r = x . u: y = x + r f(x),
- * the others stay | O(k d hidden) | Raposo et al. 2024 */
+ * the others stay | O(rows d hidden), rows of each segment | Raposo et al. 2024 */
 ENTRY(mixture_of_depths)
 {
     const int64_t k = N("p.rows"), d = COLS("x"), hidden = zoo_shape(z, "w.W1", 0);
@@ -272,8 +274,8 @@ ENTRY(mixture_of_depths)
     ADD("y", "x", "change");
 }
 
-/* 6.3 | MoBA, NSA's selection | the rows of the own block up to itself, and of the k earlier
- * blocks whose mean key has the largest product with the query, per head | O(n (n / b + k b) d)
+/* 6.3 | MoBA, NSA's selection | the rows of the own block up to itself, and of the k earlier blocks
+ * whose mean key has the largest product with the query, per head | O(n (n / block + top block) d)
  * | Lu et al. 2025 */
 ENTRY(block_topk)
 {
@@ -319,6 +321,7 @@ static int landmarks(zoo_t *z, int64_t m)
                       *dst = zoo_room(z, n);
     for (int64_t i = 0, s = -1; i < n; i++) {
         s += place[i] == 0;
+        zoo_divides(z, "p.landmarks", lengths[s]);
         src[i] = i;
         dst[i] = s * m + place[i] / (lengths[s] / m);
     }
@@ -433,8 +436,8 @@ ENTRY(nystrom_exact_inverse)
     AFFINE("to_out.0", "near", inner, COLS("x"));
 }
 
-/* H3 | Nystromformer | the same on queries and keys with biases, each scaled | O(n m d) | Xiong et
- * al. 2021 */
+/* H3 | Nystromformer | y = softmax(q K~') pinv(softmax(Q~ K~')) softmax(Q~ k') v + conv(v), q and k
+ * with biases, each times width^(-1/4) | O(n m d) | Xiong et al. 2021 */
 ENTRY(nystromformer_package)
 {
     const int64_t d = COLS("x"), inner = COUNT("w.query.weight");
@@ -496,13 +499,12 @@ ENTRY(complex_embedding)
 ENTRY(hard_attention_reinforce)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), most = zoo_longest(z),
-                  *at = zoo_integers(z, "r.drawn", NULL);
-    const gnn_tensor_t reward = golden_tensor(&z->g, "r.reward");
+                  *at = zoo_integers_of(z, "r.drawn", n * heads);
     gnn_real_t *drawn = zoo_constant(z, "drawn", n, heads), *gain = zoo_constant(z, "gain", n, 1);
     for (int64_t e = 0; e < n * heads; e++)
         drawn[e] = REAL(e % heads * most + at[e]);
     for (int64_t i = 0; i < n; i++)
-        gain[i] = REAL(R("p.baseline")) - reward.data[i];
+        gain[i] = REAL(R("p.baseline")) - REAL(zoo_element(z, "r.reward", i));
     zoo_rows_of_segment(z, "rows");
     LINEAR("q", "x", COLS("x"), d), LINEAR("k", "x", COLS("x"), d), LINEAR("v", "x", COLS("x"), d);
     STEP(OP, "products", .op = &gnn_op_score_rows, .inputs = {"q", "k", "rows"},
@@ -613,7 +615,7 @@ static void lsh(zoo_t *z, bool causal)
     const int64_t n = COUNT("x"), heads = N("p.heads"), count = 2 * N("p.chunk") * N("p.rounds"),
                   all = heads * count;
     const int sorted = zoo_pool(z, 1);
-    hash(z);
+    zoo_one_segment(z), zoo_divides(z, "p.chunk", n), hash(z);
     for (int h = 0; h < heads; h++)
         chunks_of(z, h, sorted);
     zoo_concat(z, "listed", "listed", heads);
@@ -637,8 +639,9 @@ ENTRY(reformer_lsh)
     lsh(z, false);
 }
 
-/* E3 | Reformer, causal | the same, later rows are not read | O(n rounds chunk d) | Kitaev et al.
- * 2020 */
+/* E3 | Reformer, causal | y_i: softmax over j <= i of s_ij, j in the chunk of i or the one before,
+ * of the rows sorted by their hash, in all rounds; q = k | O(n rounds chunk d) | Kitaev et al. 2020
+ * */
 ENTRY(reformer_lsh_causal)
 {
     lsh(z, true);
@@ -649,11 +652,11 @@ ENTRY(reformer_lsh_causal)
 ENTRY(reformer_lsh_paper)
 {
     const int64_t n = COUNT("x"), heads = N("p.heads"), rounds = N("p.rounds"),
-                  buckets = N("p.buckets"), most = zoo_longest(z);
+                  buckets = N("p.buckets"), most = zoo_longest(z), *place = zoo_positions(z);
     hash(z), zoo_rows_of_segment(z, "rows"), zoo_filled(z, "buckets", n, rounds * buckets, 0);
     gnn_real_t *itself = zoo_constant(z, "itself", n, heads * most);
     for (int64_t e = 0; e < n * heads * most; e++)
-        itself[e] = e / (heads * most) == e % most;
+        itself[e] = place[e / (heads * most)] == e % most;
     for (int h = 0; h < heads; h++) {
         OP2(NAMED("marks%d", h), mark_columns, NAMED("bucket%d", h), "buckets");
         OP2(NAMED("agree%d", h), score_rows, NAMED("marks%d", h), NAMED("marks%d", h), "rows");
@@ -721,8 +724,8 @@ ENTRY(routing_nearest)
     zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, d);
 }
 
-/* E2 | Routing Transformer, by nearest centroid | i reads j where both are nearest to the same
- * centroid; pairs are compared as values | O(n^2 d) | Roy et al. 2021 */
+/* E2 | Routing Transformer, by nearest centroid | softmax over j with the same nearest centroid as
+ * i, of unit rows; pairs are compared as values | O(n^2 d) | Roy et al. 2021 */
 ENTRY(routing_argmax)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), width = d / heads;
@@ -777,6 +780,7 @@ static void sinkhorn(zoo_t *z)
     const int64_t n = COUNT("x"), d = COUNT("w.q"), block = N("p.block"), blocks = n / block,
                   hidden = COUNT("w.Wp");
     int64_t *src = zoo_room(z, n), *dst = zoo_room(z, n);
+    zoo_divides(z, "p.block", n);
     for (int64_t i = 0; i < n; i++)
         src[i] = i, dst[i] = i / block;
     const int sums = zoo_edges_of(z, blocks, n, n, src, dst), column = zoo_whole(z, blocks),
@@ -801,8 +805,9 @@ static void sinkhorn(zoo_t *z)
     zoo_also(z, "R", "r.R");
 }
 
-/* E6 | Sparse Sinkhorn attention | rows read their own block and the block that R puts in its
- * place, R doubly stochastic | O(n block d) | Tay et al. 2020 */
+/* E6 | Sparse Sinkhorn attention | softmax over the own block and block b of R K, R V; R =
+ * softmax(W_b relu(W_p sums)) with rows and columns divided by their sums in turn | O(n block d) |
+ * Tay et al. 2020 */
 ENTRY(sinkhorn_attention)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q"), block = N("p.block");
@@ -817,7 +822,8 @@ ENTRY(sinkhorn_attention)
     LINEAR("o", "a", d, d);
 }
 
-/* E6 | SortCut | all rows read the first sorted blocks | O(n cut block d) | Tay et al. 2020 */
+/* E6 | SortCut | softmax over the first cut blocks of R K, R V, R as in Sparse Sinkhorn attention |
+ * O(n cut block d) | Tay et al. 2020 */
 ENTRY(sinkhorn_sortcut)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q");

@@ -17,22 +17,23 @@ ENTRY(linear_elu1)
     RATIO(zoo_complete(z), NO_EPS, .map = &gnn_map_elu1);
 }
 
-/* F1 | Linear Transformer, causal | the same with running sums | O(n d^2 / heads) |
- * Katharopoulos et al. 2020 */
+/* F1 | Linear Transformer, causal | y_i = phi(q_i) S_i / (phi(q_i) z_i), S_i = sum over j <= i of
+ * phi(k_j)' v_j, z_i = sum of phi(k_j)', phi = elu + 1 | O(n d^2 / heads) | Katharopoulos et al.
+ * 2020 */
 ENTRY(linear_elu1_causal)
 {
     RATIO(zoo_causal(z), NO_EPS, .map = &gnn_map_elu1);
 }
 
-/* F1 | Linear attention over a window | the same over the last rows | O(n d^2 / heads) |
- * Katharopoulos et al. 2020 */
+/* F1 | Linear attention over a window | y_i = phi(q_i) S_i / (phi(q_i) z_i), sums over the rows i -
+ * back .. i, phi = elu + 1 | O(n d^2 / heads) | Katharopoulos et al. 2020 */
 ENTRY(linear_window)
 {
     RATIO(zoo_window(z, N("p.back"), 1, GNN_ON), NO_EPS, .map = &gnn_map_elu1);
 }
 
-/* F3 | Performer, positive features | phi(x) = exp(w . x - |x|^2 / 2) / sqrt(m), causal | O(n m
- * d) | Choromanski et al. 2021 */
+/* F3 | Performer, positive features | y = phi(q) phi(k)' v / (phi(q) phi(k)' 1), phi(x) = exp(w . x
+ * - |x|^2 / 2) / sqrt(m), x times width^(-1/4), causal | O(n m d) | Choromanski et al. 2021 */
 ENTRY(performer_positive_exact)
 {
     RATIO(zoo_causal(z), NO_EPS, .map = &gnn_map_favor, .map_options = {(double)COUNT("r.W")});
@@ -119,8 +120,9 @@ ENTRY(cosformer)
     RATIO(zoo_causal(z), NO_EPS, .map = &gnn_map_cosformer, .map_options = {R("p.longest")});
 }
 
-/* F3 | Performer, positive features with a maximum | phi(x) = (exp(w . x - |x|^2 / 2 - max) +
- * eps) / sqrt(m), no gradient through the maximum | O(n m d) | Choromanski et al. 2021 */
+/* F3 | Performer, positive features with a maximum | y = phi(q) phi(k)' v / (phi(q) phi(k)' 1),
+ * phi(x) = (exp(w . x - |x|^2 / 2 - max) + eps) / sqrt(m), x times width^(-1/4); no gradient
+ * through the maximum | O(n m d) | Choromanski et al. 2021 */
 ENTRY(performer_positive)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"), width = d / heads,
@@ -225,7 +227,7 @@ ENTRY(retention)
     const int64_t heads = N("p.heads");
     gnn_real_t *slopes = zoo_constant(z, "slopes", 1, heads);
     for (int64_t h = 0; h < heads; h++)
-        slopes[h] = REAL(-log(gnn_array_get(golden_array(&z->g, "r.gamma"), h)));
+        slopes[h] = REAL(-log(zoo_element(z, "r.gamma", h)));
     STEP(LAYER, "y", .graph = zoo_causal(z), .inputs = {"x"}, .priors = {"slopes"},
          .layer = {.in = COLS("x"),
                    .heads = heads,
@@ -422,7 +424,7 @@ ENTRY(nodeformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads");
     const double root = 1 / sqrt(R("p.tau"));
-    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers(z, "dst", NULL),
+    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers_of(z, "dst", m),
                *degree = zoo_room(z, n);
     gnn_real_t *weight = zoo_constant(z, "norm", m, 1), *noise = zoo_constant(z, "noise", n, heads);
     for (int64_t e = 0; e < m; e++)
@@ -430,8 +432,7 @@ ENTRY(nodeformer)
     for (int64_t e = 0; e < m; e++)
         weight[e] = REAL(1 / sqrt((double)degree[src[e]] * (double)degree[dst[e]]));
     for (int64_t k = 0; k < n * heads; k++)
-        noise[k] = REAL(gnn_array_get(golden_array(&z->g, "r.gumbel"), k % heads * n + k / heads) /
-                        R("p.tau"));
+        noise[k] = REAL(zoo_element(z, "r.gumbel", k % heads * n + k / heads) / R("p.tau"));
     LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d),
         SCALE("query", "q", root), SCALE("key", "k", root);
     STEP(AGGREGATE, "all", .graph = zoo_complete_of(z, 1, &n), .query = "query", .key = "key",
@@ -504,16 +505,16 @@ ENTRY(fast_weights_delta)
     AFFINE("output", "memory", d, d);
 }
 
-/* 6.3 | Gated DeltaNet | the same with S = exp(g) S first, a gate per head | O(n d^2 / heads) |
- * Yang et al. 2025 */
+/* 6.3 | Gated DeltaNet | S_t = (I - beta k k') exp(g_t) S_t-1 + beta k v', y = S' q; g per head |
+ * O(n d^2 / heads) | Yang et al. 2025 */
 ENTRY(gated_delta_rule)
 {
     LINEAR("g", "x", COLS("x"), N("p.heads")), log_sigmoid(z, "gates", "g", 1);
     delta(z, "gates");
 }
 
-/* 6.3 | Kimi delta attention | the same with a gate per channel of k | O(n d^2 / heads) | Kimi Team
- * 2025 */
+/* 6.3 | Kimi delta attention | S_t = (I - beta k k') diag(exp(g_t)) S_t-1 + beta k v', y = S' q; g
+ * per channel of k | O(n d^2 / heads) | Kimi Team 2025 */
 ENTRY(kimi_delta)
 {
     LINEAR("g", "x", COLS("x"), COLS("x")), log_sigmoid(z, "gates", "g", 1);

@@ -32,7 +32,8 @@ ENTRY(mab)
     bind_mab(z, "y.", "");
 }
 
-/* G6 | SAB | MAB(X, X) | O(n^2 d) | Lee et al. 2019 */
+/* G6 | SAB | y = MAB(X, X): h = Q + heads of softmax(Q K' / sqrt(d)) V, y = h + relu(h W_o + b) |
+ * O(n^2 d) | Lee et al. 2019 */
 ENTRY(sab)
 {
     zoo_complete(z);
@@ -217,8 +218,7 @@ ENTRY(slot_attention)
     for (int64_t k = 0; k < count * slots; k++) {
         eye[k * slots + k % slots] = 1, order[k] = (int32_t)(k % slots * count + k / slots);
         for (int64_t c = 0; c < d; c++)
-            start[k * d + c] =
-                (gnn_real_t)gnn_array_get(golden_array(&z->g, "r.start"), k % slots * d + c);
+            start[k * d + c] = REAL(zoo_element(z, "r.start", k % slots * d + c));
     }
     NORM("norm_input", "x", LAYER, d, 1e-5), LINEAR("k", "norm_input", d, d),
         LINEAR("v", "norm_input", d, d);
@@ -302,8 +302,9 @@ ENTRY(memory_compressed)
     LINEAR("o", "a", d, d);
 }
 
-/* G9 | Poolingformer | a window, then means of pairs of keys and values in a wider window | O(n
- * (w + w2 / pool) d) | Zhang et al. 2021 */
+/* G9 | Poolingformer | y = a + W_O softmax over blocks b with |pool b - i| <= window2 of q K_b,
+ * V_b; K_b, V_b the means of pool rows of k, v; q, k, v of a = attention over |i - j| <= window |
+ * O(n (window + window2 / pool) d) | Zhang et al. 2021 */
 ENTRY(poolingformer)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), pool = N("p.pool"), wide = N("p.window2"),
@@ -343,7 +344,7 @@ ENTRY(funnel_pooling)
 ENTRY(funnel_upsampling)
 {
     int64_t segments, row = 0, from = 0, *lengths = zoo_segments(z, &segments),
-                      *pooled = zoo_integers(z, "lengths_mem", NULL);
+                      *pooled = zoo_segments_mem(z);
     int32_t *ids = zoo_ids(z, "half", COUNT("x"));
     for (int64_t s = 0; s < segments; from += pooled[s++])
         for (int64_t p = 0; p < lengths[s]; p++)
@@ -389,7 +390,8 @@ ENTRY(low_rank_and_band)
 static void cluster_weights(zoo_t *z, int h)
 {
     const int64_t d = COUNT("w.q"), width = d / N("p.heads"), n = COUNT("x"),
-                  clusters = N("p.clusters"), *cluster = zoo_integers(z, "r.cluster", NULL);
+                  clusters = N("p.clusters"),
+                  *cluster = zoo_integers_of(z, "r.cluster", n * N("p.heads"));
     const int whole = zoo_complete_of(z, 1, &n);
     const char *kinds[] = {"q", "k", "v"};
     gnn_real_t *ids = zoo_constant(z, NAMED("cluster%d", h), n, 1),
@@ -467,7 +469,9 @@ ENTRY(clustered_improved)
 static void prob_sparse(zoo_t *z, int slot, const gnn_aggregator_t *others)
 {
     const int64_t d = COUNT("w.q"), heads = N("p.heads"), n = COUNT("x"), each = N("p.sampled"),
-                  u = N("p.u"), width = d / heads, *sample = zoo_integers(z, "r.sample", NULL);
+                  u = N("p.u"), width = d / heads,
+                  *sample = zoo_integers_of(z, "r.sample", n * each);
+    zoo_one_segment(z);
     gnn_real_t *sampled = zoo_constant(z, "sampled", n, each);
     for (int64_t e = 0; e < n * each; e++)
         sampled[e] = REAL(sample[e]);
@@ -509,11 +513,13 @@ ENTRY(probsparse)
     zoo_rows_of_segment(z, "rows"), prob_sparse(z, zoo_complete(z), &gnn_aggregator_mean);
 }
 
-/* G3 | Informer, ProbSparse, causal | the same over earlier rows; the others get the running sum of
- * v | O((u + sampled) n d) | Zhou et al. 2021 */
+/* G3 | Informer, ProbSparse, causal | y_i = softmax over j <= i of s_ij v_j for the u rows with the
+ * largest max - mean of sampled scores, the running sum of v for the others | O((u + sampled) n d)
+ * | Zhou et al. 2021 */
 ENTRY(probsparse_causal)
 {
     const int64_t n = COUNT("x");
+    zoo_one_segment(z);
     gnn_real_t *rows = zoo_rows_of_segment(z, "rows");
     for (int64_t e = 0; e < n * n; e++)
         rows[e] = REAL(e % n <= e / n ? e % n : -1);
@@ -521,8 +527,8 @@ ENTRY(probsparse_causal)
 }
 
 /* 6.3 | Memorizing Transformer | causal attention, and every head attends to the k keys of a bank
- * with the largest products; y = g far + (1 - g) near, g a gate per head | O(n (n + bank) d) |
- * Wu et al. 2022 */
+ * with the largest products; y = g far + (1 - g) near, g a gate per head | O(n (n + bank) d), bank
+ * the rows of the memory | Wu et al. 2022 */
 ENTRY(memorizing)
 {
     const int64_t n = COUNT("x"), d = COUNT("w.q"), heads = N("p.heads"), k = N("p.k"),

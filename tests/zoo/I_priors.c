@@ -64,7 +64,7 @@ ENTRY(hard_coded_gaussian)
     const int64_t heads = N("p.heads"), all = 2 * zoo_longest(z) - 1;
     gnn_real_t *t = add_distances(z, "table", heads);
     for (int64_t k = 0; k < heads * all; k++) {
-        const double far = (double)t[k] - gnn_array_get(golden_array(&z->g, "r.offset"), k / all);
+        const double far = (double)t[k] - zoo_element(z, "r.offset", k / all);
         t[k] = REAL(-far * far / 2);
     }
     without_scores(z, "table", &gnn_prior_table, (double)all);
@@ -199,8 +199,8 @@ ENTRY(synthesizer_mixture)
     LINEAR("o", "h", d, d);
 }
 
-/* I4 | RealFormer | A_2 = q_2 . k_2 + A_1: attention on the concatenated rows of both layers |
- * O(n^2 d layers) | He et al. 2020 */
+/* I4 | RealFormer | s_2 = q_2 k_2' / sqrt(width) + s_1; the scores of both layers are those of the
+ * concatenated queries and keys | O(n^2 d layers) | He et al. 2020 */
 ENTRY(realformer)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -215,8 +215,8 @@ ENTRY(realformer)
     LINEAR("o2", "a2", d, d), ADD("y", "y1", "o2");
 }
 
-/* I5 | Lazyformer | the second layer keeps the first one's queries and keys | O(n^2 d) | Ying
- * et al. 2021 */
+/* I5 | Lazyformer | h = x + W_O1 softmax(q1 k1') x W_V1, y = h + W_O2 softmax(q1 k1') h W_V2: the
+ * second layer keeps the weights of the first | O(n^2 d) | Ying et al. 2021 */
 ENTRY(lazyformer)
 {
     const int64_t d = COLS("x"), heads = N("p.heads");
@@ -229,8 +229,8 @@ ENTRY(lazyformer)
     LINEAR("o2", "a2", d, d), ADD("y", "y1", "o2");
 }
 
-/* I6 | CAMTL, conditional attention by tasks | s_ij + blocks A_b g_b(task) + b_b(task) on the
- * diagonal | O(n^2 d) | Pilault et al. 2021 */
+/* I6 | CAMTL, conditional attention by tasks | softmax(s_ij + A_b[i, j] g_b[j] + b_b[j]) where i
+ * and j are in block b, g = G task, b = B task | O(n^2 d) | Pilault et al. 2021 */
 ENTRY(task_prior)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"), blocks = N("p.blocks"),

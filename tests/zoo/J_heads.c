@@ -18,15 +18,15 @@ static void shared_heads(zoo_t *z)
               .key_heads = N("p.kv_heads"), .value_heads = N("p.kv_heads"));
 }
 
-/* J9 | Multi-query attention | one key and one value head for all queries, causal | O(n^2 d) |
- * Shazeer 2019 */
+/* J9 | Multi-query attention | y = concat over h of softmax(q_h k' / sqrt(width)) v W_O: one key
+ * and one value head, causal | O(n^2 d) | Shazeer 2019 */
 ENTRY(multi_query)
 {
     shared_heads(z);
 }
 
-/* 6.3 | Grouped-query attention | groups of query heads share a key and a value head, causal |
- * O(n^2 d) | Ainslie et al. 2023 */
+/* 6.3 | Grouped-query attention | y = concat over h of softmax(q_h k_g' / sqrt(width)) v_g W_O, g =
+ * floor(h kv_heads / heads), causal | O(n^2 d) | Ainslie et al. 2023 */
 ENTRY(grouped_query)
 {
     shared_heads(z);
@@ -40,15 +40,15 @@ ENTRY(key_heads_value_heads)
               .key_heads = N("p.key_heads"), .value_heads = N("p.value_heads"));
 }
 
-/* J10 | Free head size | d_k and d_v chosen freely | O(n^2 heads (d_k + d_v)) | Bhojanapalli et
- * al. 2020 */
+/* J10 | Free head size | y = concat of heads softmax(q k' / sqrt(d_k)) v W_O, d_k and d_v chosen
+ * freely | O(n^2 heads (d_k + d_v)) | Bhojanapalli et al. 2020 */
 ENTRY(free_head_size)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"), .d_k = N("p.d_k"),
               .d_v = N("p.d_v"));
 }
 
-/* J11 | Gates of heads | sum over heads of g_h head_h W_O; the gradient by g is a head's
+/* J11 | Gates of heads | y = sum over heads of xi_h head_h W_O; the gradient of xi_h is a head's
  * importance | O(n^2 d) | Michel et al. 2019 */
 ENTRY(head_gates)
 {
@@ -60,16 +60,15 @@ ENTRY(head_gates)
     LINEAR("o", "gated", d, d);
 }
 
-/* J11 | Hard-concrete gates | g = clamp(s (b - a) + a, 0, 1), s = sigmoid((logit u + log alpha)
- * / beta); their L0 norm | O(heads) | Louizos et al. 2018, Voita et al. 2019 */
+/* J11 | Hard-concrete gates | g = clamp(s (b - a) + a, 0, 1), s = sigmoid((logit u + log alpha) /
+ * beta); their L0 norm | O(heads) | Louizos et al. 2018, Voita et al. 2019 */
 ENTRY(hard_concrete_gates)
 {
     const int64_t heads = COUNT("w.log_alpha");
     const double beta = R("p.beta"), low = R("p.gamma"), high = R("p.zeta");
-    const gnn_array_t *u = golden_array(&z->g, "r.u");
     gnn_real_t *noise = zoo_constant(z, "noise", heads, 1);
     for (int64_t h = 0; h < heads; h++)
-        noise[h] = REAL(log(gnn_array_get(u, h) / (1 - gnn_array_get(u, h))));
+        noise[h] = REAL(log(zoo_element(z, "r.u", h) / (1 - zoo_element(z, "r.u", h))));
     zoo_filled(z, "low", heads, 1, low), zoo_filled(z, "shift", heads, 1, -beta * log(-low / high));
     PARAMETER("log_alpha", heads, 1);
     ADD("drawn", "log_alpha", "noise"), SCALE("cold", "drawn", 1 / beta),
@@ -123,12 +122,12 @@ ENTRY(collaborative_heads)
     LINEAR("o", "a", d, d);
 }
 
-/* J6 | Multi-Scale Transformer | head h reads the window |i - j| <= w_h | O(n w d) | Guo et al.
- * 2020 */
+/* J6 | Multi-Scale Transformer | head h reads the window |i - j| <= w_h | O(n w d), w the mean
+ * window | Guo et al. 2020 */
 ENTRY(multi_scale)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads,
-                  *windows = zoo_integers(z, "p.windows", NULL);
+                  *windows = zoo_integers_of(z, "p.windows", heads);
     project(z);
     for (int h = 0; h < heads; h++) {
         COLUMNS(NAMED("q%d", h), "q", h * width, width);
@@ -402,8 +401,8 @@ ENTRY(weigher_sigmoid)
               .weigher = &gnn_weigher_sigmoid, .weigher_options = {1});
 }
 
-/* B15 | Hard attention, straight-through | forward the best sender alone, backward as softmax |
- * O(n^2 d) | Bengio et al. 2013 */
+/* B15 | Hard attention, straight-through | forward w_ij = 1 for the largest s_ij, else 0; backward
+ * the gradient of softmax(s) | O(n^2 d) | Bengio et al. 2013 */
 ENTRY(hard_argmax_straight_through)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
@@ -414,7 +413,6 @@ ENTRY(hard_argmax_straight_through)
 static void gumbel(zoo_t *z, const gnn_weigher_t *weigher)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), *place = zoo_positions(z);
-    const gnn_array_t *drawn = golden_array(&z->g, "r.gumbel");
     int64_t *src, *dst, count, *lengths = zoo_segments(z, &count);
     const int slot = zoo_as_edges(z, zoo_complete(z));
     const int64_t m = zoo_pairs(z, slot, &src, &dst);
@@ -423,10 +421,10 @@ static void gumbel(zoo_t *z, const gnn_weigher_t *weigher)
     for (int64_t s = 0, at = 0; s < count; at += heads * lengths[s] * lengths[s], s++)
         for (int64_t k = 0; k < lengths[s] * lengths[s]; k++, e++)
             for (int64_t h = 0; h < heads; h++)
-                noise[e * heads + h] =
-                    REAL(gnn_array_get(drawn, at + (h * lengths[s] + place[dst[e]]) * lengths[s] +
-                                                  place[src[e]]) /
-                         R("p.tau"));
+                noise[e * heads + h] = REAL(
+                    zoo_element(z, "r.gumbel",
+                                at + (h * lengths[s] + place[dst[e]]) * lengths[s] + place[src[e]]) /
+                    R("p.tau"));
     STEP(LAYER, "y", .graph = slot, .inputs = {"x"}, .edge_bias = "noise",
          .layer = {.in = d,
                    .heads = heads,
@@ -437,14 +435,15 @@ static void gumbel(zoo_t *z, const gnn_weigher_t *weigher)
                    .scale = REAL(1 / (sqrt((double)d / (double)heads) * R("p.tau")))});
 }
 
-/* B16 | Gumbel softmax | w = softmax((s + g) / tau), g drawn | O(n^2 d) | Jang et al. 2017 */
+/* B16 | Gumbel softmax | w = softmax((q k' / sqrt(width) + g) / tau), g drawn | O(n^2 d) | Jang et
+ * al. 2017 */
 ENTRY(gumbel_attention)
 {
     gumbel(z, &gnn_weigher_softmax);
 }
 
-/* B16 | Gumbel softmax, straight-through | one sender forward, the gradient of the soft weights
- * | O(n^2 d) | Jang et al. 2017 */
+/* B16 | Gumbel softmax, straight-through | forward w_ij = 1 for the largest (s_ij + g_ij) / tau,
+ * else 0; backward the gradient of softmax((s + g) / tau) | O(n^2 d) | Jang et al. 2017 */
 ENTRY(gumbel_attention_hard)
 {
     gumbel(z, &gnn_weigher_best);
@@ -532,8 +531,8 @@ ENTRY(stick_breaking)
     weighed(z, slot, "w", &gnn_aggregator_sum);
 }
 
-/* 6.3 | slot attention's weights | a softmax over the receivers of a sender, then the weights of a
- * receiver scaled to sum 1 | O(n^2 d), pairs stored | Locatello et al. 2020 */
+/* 6.3 | slot attention's weights | w = softmax over the receivers of a sender, + eps; w_ij <- w_ij
+ * / sum over j of w_ij | O(n^2 d), pairs stored | Locatello et al. 2020 */
 ENTRY(slots)
 {
     const int slot = zoo_as_edges(z, zoo_complete(z));
@@ -556,8 +555,8 @@ ENTRY(slots)
 }
 
 /* 6.3 | contextual positions (CoPE) | p_ij = sum over j <= t <= i of sigmoid(s_it), at most P - 1;
- * the score is s_ij + q_i . e[p_ij], interpolated | O(n^2 (d + P)), pairs stored | Golovneva et
- * al. 2024 */
+ * the score is s_ij + q_i . e[p_ij], interpolated | O(n^2 (d + positions)), pairs stored |
+ * Golovneva et al. 2024 */
 ENTRY(cope)
 {
     const int slot = earlier(z, true);
@@ -597,9 +596,8 @@ ENTRY(cope)
     LINEAR("o", "heads", d, COUNT("w.o"));
 }
 
-/* J2 | guided attention | the loss is the sum over heads of |A_h - P_h|^2: head 0 the row before,
- * head 1 the row after, others the first | O(n^2 d), pairs stored | Deshpande and Narasimhan
- * 2020 */
+/* J2 | guided attention | y = sum over heads and pairs of (A_h - P_h)^2: P_0 marks the row before,
+ * P_1 the row after, others the first | O(n^2 d), pairs stored | Deshpande and Narasimhan 2020 */
 ENTRY(guided_attention)
 {
     const int slot = zoo_as_edges(z, zoo_complete(z));

@@ -34,8 +34,8 @@ ENTRY(simple_positions)
     CONCAT("y", "x", "codes");
 }
 
-/* C9 | Embeddings times sqrt(d), one matrix for inputs and logits | x = sqrt(d) E[id], logits h
- * E' | O(n words d) | Vaswani et al. 2017, Press and Wolf 2017 */
+/* C9 | Embeddings times sqrt(d), one matrix for inputs and logits | x = sqrt(d) E[id], logits h E'
+ * | O(n words d), words the rows of the table | Vaswani et al. 2017, Press and Wolf 2017 */
 ENTRY(tied_embedding)
 {
     const int64_t words = COUNT("w.E"), d = COLS("w.E");
@@ -106,15 +106,15 @@ static void rope(zoo_t *z, int slot, double adjacent)
                               zoo_has(z, "p.factor") ? R("p.factor") : 0, adjacent});
 }
 
-/* K13 | RoFormer, pairs t and t + width / 2 | q and k turned by their positions | O(n^2 d) | Su
- * et al. 2021 */
+/* K13 | RoFormer, pairs t and t + width / 2 | s_ij = R(i) q_i . R(j) k_j; R(p) rotates column c
+ * with column c + width / 2 by p base^(-2 c / width) | O(n^2 d) | Su et al. 2021 */
 ENTRY(rope_half)
 {
     rope(z, zoo_causal(z), 0);
 }
 
-/* K13 | RoFormer, pairs 2t and 2t + 1 | q and k turned by their positions | O(n^2 d) | Su et
- * al. 2021 */
+/* K13 | RoFormer, pairs 2t and 2t + 1 | s_ij = R(i) q_i . R(j) k_j; R(p) rotates column 2 c with
+ * column 2 c + 1 by p base^(-2 c / width) | O(n^2 d) | Su et al. 2021 */
 ENTRY(rope_interleaved)
 {
     rope(z, zoo_complete(z), 1);
@@ -247,14 +247,15 @@ static void t5(zoo_t *z, int slot, gnn_bucket_t rule)
     BIND("y.prior_0.table", "table", .base = 0);
 }
 
-/* K9 | T5, both directions | s_ij + table[h][bucket(j - i)], no scale | O(n^2 d) | Raffel et
- * al. 2020 */
+/* K9 | T5, both directions | softmax(q_i . k_j + table[h][bucket(j - i)]), no scale | O(n^2 d) |
+ * Raffel et al. 2020 */
 ENTRY(t5_buckets_both)
 {
     t5(z, zoo_complete(z), GNN_BUCKET_LOG);
 }
 
-/* K9 | T5, causal | s_ij + table[h][bucket(j - i)], no scale | O(n^2 d) | Raffel et al. 2020 */
+/* K9 | T5, causal | softmax(q_i . k_j + table[h][bucket(j - i)]) over j <= i, no scale | O(n^2 d) |
+ * Raffel et al. 2020 */
 ENTRY(t5_buckets_causal)
 {
     t5(z, zoo_causal(z), GNN_BUCKET_LOG_CAUSAL);
@@ -270,7 +271,8 @@ ENTRY(shaw_keys)
     BIND("y.prior_0.keys", "rk", .base = 0);
 }
 
-/* K6 | Shaw, keys and values | also v_j + r'[clip(j - i)] | O(n^2 d) | Shaw et al. 2018 */
+/* K6 | Shaw, keys and values | s_ij = q_i . (k_j + r[clip(j - i)]), y_i = sum over j of
+ * softmax_j(s_ij) (v_j + r'[clip(j - i)]) | O(n^2 d) | Shaw et al. 2018 */
 ENTRY(shaw_keys_values)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
@@ -322,8 +324,8 @@ ENTRY(transformer_xl_attention)
     LINEAR("o", "a", d, d);
 }
 
-/* K10 | Transformer-XL's layer with memory | as transformer_xl_attention; keys and values of
- * memory rows before x | O(n (n + memory) d) | Dai et al. 2019 */
+/* K10 | Transformer-XL's layer with memory | as transformer_xl_attention; keys and values of memory
+ * rows before x | O(n (n + memory) d), memory the rows of mem | Dai et al. 2019 */
 ENTRY(transformer_xl_package)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), memory = COUNT("mem"), all = n + memory;
@@ -436,15 +438,14 @@ ENTRY(kerple_log)
 }
 
 /* J5 | Adaptive span | s_ij + log clamp((R + z_h - |i - j|) / R, 0, 1) over a causal window of the
- * largest span, max z + R, which a program makes anew when it has shrunk | O(n span d) |
- * Sukhbaatar et al. 2019 */
+ * largest span, max z + R, which a program makes anew when it has shrunk | O(n span d), span the
+ * largest z + R | Sukhbaatar et al. 2019 */
 ENTRY(adaptive_span)
 {
     const int64_t heads = N("p.heads"), longest = zoo_longest(z);
-    const gnn_tensor_t spans = golden_tensor(&z->g, "w.z");
     double largest = 0;
     for (int64_t h = 0; h < heads; h++)
-        largest = fmax(largest, (double)spans.data[h]);
+        largest = fmax(largest, zoo_element(z, "w.z", h));
     const int64_t span = (int64_t)ceil(largest + R("p.ramp")),
                   width = span < longest ? span : longest - 1;
     gnn_real_t *distance = zoo_constant(z, "distance", 1, width + 1);
@@ -492,7 +493,7 @@ ENTRY(fire)
 ENTRY(indigo)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads,
-                  *place = zoo_integers(z, "r.place", NULL);
+                  *place = zoo_integers_of(z, "r.place", COUNT("x"));
     int64_t *src, *dst;
     const int slot = zoo_as_edges(z, zoo_causal(z));
     const int64_t m = zoo_pairs(z, slot, &src, &dst);

@@ -211,8 +211,8 @@ ENTRY(dynamic_tanh)
     ADD("y", "gained", "bias");
 }
 
-/* 6.3 | Group norm by heads (RetNet) | LN of each head's columns, gains per channel | O(n d) |
- * Sun et al. 2023 */
+/* 6.3 | Group norm by heads (RetNet) | y = LN of each head's columns, times gains, plus shifts, per
+ * channel | O(n d) | Sun et al. 2023 */
 ENTRY(group_norm_heads)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;

@@ -101,7 +101,8 @@ ENTRY(value_zero_row)
     with_learned_rows(z);
 }
 
-/* I11 | Adapter | y = x + W2 relu(W1 x), a narrow inner width | O(n d r) | Houlsby et al. 2019 */
+/* I11 | Adapter | y = x + W2 relu(W1 x), a narrow inner width | O(n d hidden) | Houlsby et al. 2019
+ * */
 ENTRY(adapter)
 {
     FEED_FORWARD("f", "x", "", RELU);
@@ -110,7 +111,7 @@ ENTRY(adapter)
 
 /* O3 | Conditional computation (CCT) | y = x + g f(x), g a gate per row from a small network; rows
  * whose gate is not above a threshold, 0 while training, are left out of f; (mean g - budget)^2 is
- * a term of the loss | O(running rows d^2) | Bapna et al. 2020 */
+ * a term of the loss | O(running d^2), running the rows that run | Bapna et al. 2020 */
 ENTRY(conditional)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W1");

@@ -27,7 +27,8 @@ ENTRY(light_conv)
     light(z, "y", "x", "w", -COLS("w.w") / 2);
 }
 
-/* N7 | LightConv, causal | the same over the rows up to i | O(n d taps) | Wu et al. 2019 */
+/* N7 | LightConv, causal | y_i = sum over k >= 0 of softmax(w_h)_k x_(i - k) | O(n d taps) | Wu et
+ * al. 2019 */
 ENTRY(light_conv_causal)
 {
     PARAMETER("w", COUNT("w.w"), COLS("w.w"));
@@ -180,8 +181,8 @@ ENTRY(macaron)
         ADD_TIMES("y", "x2", 0.5, "f2");
 }
 
-/* Q2 | Sandwich | the order s s f f of attention and feed-forward blocks, each with LN before
- * it | O(n^2 d) | Press et al. 2020 */
+/* Q2 | Sandwich | h <- h + attention(LN(h)) twice, then h <- h + ffn(LN(h)) twice | O(n^2 d) |
+ * Press et al. 2020 */
 ENTRY(sandwich_order)
 {
     const int64_t d = COLS("x");
@@ -197,8 +198,9 @@ ENTRY(sandwich_order)
     }
 }
 
-/* Q4 | Evolved Transformer, encoder cell | GLU, wide and convolved branches, separable
- * convolution, attention, feed-forward | O(n^2 d) | So et al. 2019 */
+/* Q4 | Evolved Transformer, encoder cell | a = x + GLU(LN(x)); b = a + pw(dw(LN(relu(left LN(a)) +
+ * relu(conv3(LN(a)))))); c = b + attention(LN(b)); y = c + ffn(LN(c)) | O(n^2 d) | So et al. 2019
+ * */
 ENTRY(evolved_encoder_cell)
 {
     const int64_t d = COLS("x"), left = COUNT("w.left"), right = COUNT("w.right"),
@@ -256,8 +258,8 @@ ENTRY(axial_sum_3d)
     ATTENTION("2", space + 1, "1", d, .heads = N("p.heads"), .residual = GNN_ON);
 }
 
-/* D16 | Axial Transformer | attention along rows and along columns, added | O(n (rows +
- * columns) d) | Ho et al. 2019 */
+/* D16 | Axial Transformer | y = attention over the receiver's row + attention over its column | O(n
+ * (rows + columns) d) | Ho et al. 2019 */
 ENTRY(axial_attention)
 {
     const int64_t d = COLS("x"), rows = N("p.rows"), columns = N("p.columns"), n = rows * columns;

@@ -3,18 +3,18 @@
 
 #include <math.h>
 
-/* O1 | Universal Transformer | one layer for all steps, codes of position and step added before
- * each | O(steps n^2 d) | Dehghani et al. 2019 */
+/* O1 | Universal Transformer | h <- h + code[i] + code[t], h <- h + attention(LN(h)), h <- h +
+ * ffn(LN(h)), t = 1 .. steps: norms before, as the authors' code; the paper has them after |
+ * O(steps n^2 d) | Dehghani et al. 2019 */
 ENTRY(universal_transformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), steps = N("p.steps"), *place = zoo_positions(z);
-    const gnn_tensor_t code = golden_tensor(&z->g, "r.code");
     const int slot = zoo_complete(z), rounds = zoo_complete_of(z, 1, &steps);
     gnn_real_t *places = zoo_constant(z, "places", n, d), *codes = zoo_constant(z, "codes", steps, d);
     for (int64_t i = 0; i < n * d; i++)
-        places[i] = code.data[place[i / d] * d + i % d];
+        places[i] = REAL(zoo_element(z, "r.code", place[i / d] * d + i % d));
     for (int64_t i = 0; i < steps * d; i++)
-        codes[i] = code.data[d + i];
+        codes[i] = REAL(zoo_element(z, "r.code", d + i));
     SCALE("h0", "x", 1), ADD("h place", "h0", "places"), AT_ROUND("code", rounds, "codes");
     ADD("in", "h place", "code");
     STEP(LAYER, "h", .graph = slot, .inputs = {"in"},
@@ -26,7 +26,8 @@ ENTRY(universal_transformer)
 
 /* O2 | adaptive computation time | h_t = h_t-1 + f(h_t-1), p_t = sigmoid(w h_t + b); a row halts
  * once the sum of p exceeds 1 - eps, and is left out of f from then on; y = sum of p_t h_t, the
- * rest of 1 for the last | O(running rows d^2) | Graves 2016 */
+ * rest of 1 for the last | O(running d^2), running the rows that run, summed over the steps |
+ * Graves 2016 */
 ENTRY(adaptive_computation_time)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), hidden = COUNT("w.W1"), most = N("p.longest");
@@ -84,7 +85,7 @@ ENTRY(bahdanau_decoder)
     for (int64_t s = 0; s < count; s++)
         one[s] = 1;
     const int text = zoo_complete_of(z, count, lengths),
-              read = zoo_bipartite(z, count, one, zoo_integers(z, "lengths_mem", NULL));
+              read = zoo_bipartite(z, count, one, zoo_segments_mem(z));
     HOP("mean", read, "mem", wide, mean), LINEAR("Ws", "mean", wide, d), ACTIVATION("s0", "Ws", TANH);
     AFFINE("U mem", "mem", wide, hidden), AT_ROUND("word", text, "x"), LINEAR("W", "s0", d, hidden);
     ATTEND("z", read, "W", "U mem", "mem", wide, .d_k = hidden, .d_v = wide,
@@ -94,9 +95,10 @@ ENTRY(bahdanau_decoder)
     TURN("U mem.weight", "U"), SET("U mem.bias", "b"), BIND("z.attention.vector", "v", .base = 0);
 }
 
-/* B11 | Neural Turing machine | the address: softmax of beta cos(k, M_i), mixed with the one
- * before, shifted, sharpened; r = w M, then M <- M (1 - w e') + w a' | O(n N c) | Graves et al.
- * 2014 */
+/* B11 | Neural Turing machine | w = softmax(beta cos(k, M_i)); w <- g w + (1 - g) w_before; w <-
+ * sum over o = -1 .. 1 of shift_o w_(i - o); w <- w^gamma / sum; r = w M, M <- M (1 - w e') + w a';
+ * gamma = 1 + softplus, beta = softplus, g, e = sigmoid, shift = softmax of W x; w_before is first
+ * (1, 0, ...) | O(n rows width + n d width) | Graves et al. 2014 */
 ENTRY(ntm_memory)
 {
     const int64_t d = COLS("x"), rows = N("p.rows"), width = N("p.width");
@@ -212,7 +214,6 @@ ENTRY(glimpses)
     enum { AROUND = 8 }; /* places -AROUND n .. (AROUND + 1) n, which wrap */
     const int64_t n = COUNT("x"), d = COLS("x"), rounds = N("p.glimpses"), one = 1,
                   places = (2 * AROUND + 1) * n, state = COLS("w.weight_hh");
-    const gnn_tensor_t drawn = golden_tensor(&z->g, "r.noise");
     gnn_real_t *place = zoo_constant(z, "places", places, 2),
                *rows = zoo_constant(z, "rows", places, 3);
     for (int64_t j = 0; j < places; j++) {
@@ -222,7 +223,8 @@ ENTRY(glimpses)
             rows[3 * j + o] = REAL((j + n + o - 1) % n);
     }
     gnn_real_t *noise = zoo_constant(z, "noise", rounds, 1);
-    memcpy(noise, drawn.data, sizeof *noise * (size_t)rounds);
+    for (int64_t r = 0; r < rounds; r++)
+        noise[r] = REAL(zoo_element(z, "r.noise", r));
     const int times = zoo_complete_of(z, 1, &rounds), near = zoo_bipartite(z, 1, &one, &places);
     zoo_filled(z, "l", 1, 1, 0), zoo_filled(z, "h", 1, state, 0), zoo_filled(z, "-1", 1, 1, -1);
     SCALE("l0", "l", 1), SCALE("h0", "h", 1), SCALE("2 l", "l0", 2), CONCAT("query", "2 l", "-1");

@@ -31,21 +31,21 @@ static void exits(zoo_t *z)
 }
 
 /* O4 | DeeBERT | logits after every layer by gnn_staged_value; a sentence leaves where the entropy
- * is low enough | O(n^2 d layers run) | Xin et al. 2020 */
+ * is low enough | O(n^2 d) for each layer that is run | Xin et al. 2020 */
 ENTRY(exit_entropy)
 {
     exits(z);
 }
 
 /* O5 | PABEE | logits after every layer by gnn_staged_value; a sentence leaves where the answer has
- * stayed the same | O(n^2 d layers run) | Zhou et al. 2020 */
+ * stayed the same | O(n^2 d) for each layer that is run | Zhou et al. 2020 */
 ENTRY(exit_patience)
 {
     exits(z);
 }
 
 /* O7 | Voting exit | logits after every layer by gnn_staged_value; a sentence leaves where the
- * layers agree | O(n^2 d layers run) | Sun et al. 2021 */
+ * layers agree | O(n^2 d) for each layer that is run | Sun et al. 2021 */
 ENTRY(exit_voting)
 {
     exits(z);
@@ -80,8 +80,8 @@ static void some_rows_layer(zoo_t *z, const char *name, const char *x, const cha
 }
 
 /* O6 | Token-level exit | rows whose neighbourhood is certain keep their state from then on, and
- * are left out of later layers but for their keys and values | O(running rows n d) | Li et al.
- * 2021 */
+ * are left out of later layers but for their keys and values | O(running n d), running the rows
+ * that run, in each layer | Li et al. 2021 */
 ENTRY(exit_tokens)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), classes = COUNT("w.C"), most = zoo_longest(z);
@@ -139,6 +139,7 @@ ENTRY(reversible)
 static int chunks(zoo_t *z)
 {
     const int64_t all = COUNT("x");
+    zoo_divides(z, "p.segment", all);
     const int text = zoo_complete_of(z, 1, &all);
     STEP(AT, "chunk", .graph = text, .inputs = {"x"}, .rows = N("p.segment"));
     return text;
@@ -271,8 +272,9 @@ ENTRY(recurrent_memory)
     rows_then_memory(z, "layer", "m", "next m", memory, 0);
 }
 
-/* P3 | Memformer | slots carried over segments: rows read them, then each slot reads itself and
- * the segment | O(n^2 d) a segment | Wu et al. 2020 */
+/* P3 | Memformer | m = unit(M); for each segment o = x + attention(x) + W_ro softmax(rq(x) rk(m)')
+ * rv(m); m_i <- unit(softmax over [m_i, o] of mq(m_i) . mk / (sqrt(d) tau)) mv; y = o of all
+ * segments, then m | O(n^2 d) a segment | Wu et al. 2020 */
 ENTRY(memformer)
 {
     const int64_t n = N("p.segment"), slots = N("p.slots"), d = COLS("x");
@@ -457,8 +459,9 @@ ENTRY(two_level)
     PICK("y", "3", "words");
 }
 
-/* P11 | TNT | pixels of a patch through a layer, joined and added to its patch, then a layer
- * over patches | O(pixels^2 patches d + patches^2 d) | Han et al. 2021 */
+/* P11 | TNT | pixels of a patch through a layer, joined and added to its patch, then a layer over
+ * patches | O(patches pixels^2 inner + patches^2 d), inner the columns of x, patches the rows of
+ * mem | Han et al. 2021 */
 ENTRY(transformer_in_transformer)
 {
     const int64_t patches = COUNT("mem"), pixels = N("p.pixels");

@@ -11,7 +11,8 @@ static void total(zoo_t *z, const char *name, const char *x, int64_t rows, doubl
     SCALE(name, NAMED("%s.sum", name), factor);
 }
 
-/* B15 | Entropy of a distribution | mean over rows of -sum p log p | O(n c) | Xu et al. 2015 */
+/* B15 | Entropy of a distribution | mean over rows of -sum p log p | O(n classes) | Xu et al. 2015
+ * */
 ENTRY(loss_entropy)
 {
     OP("p", softmax_rows, "x", 0), OP("log", log, "p", 0), MULTIPLY("pl", "p", "log");
@@ -50,10 +51,9 @@ ENTRY(loss_balance)
 ENTRY(loss_importance)
 {
     const int64_t experts = COLS("x");
-    const gnn_array_t *x = golden_array(&z->g, "x");
     double first = 0;
     for (int64_t e = 0; e < experts; e++)
-        first += gnn_array_get(x, e);
+        first += zoo_element(z, "x", e);
     zoo_filled(z, "ones", 1, experts, 1);
     OP("p", softmax_rows, "x", 0),
         HOP("s", zoo_whole(z, COUNT("x")), fabs(first - 1) < 1e-3 ? "x" : "p", experts, sum);
@@ -64,8 +64,8 @@ ENTRY(loss_importance)
     OP("inverse", power, "mean2", -1, 1e-10), MULTIPLY("y", "variance", "inverse");
 }
 
-/* T5 | Distillation | T^2 KL(softmax(t / T), softmax(x / T)), T = 2, t the teacher's logits |
- * O(n c) | Hinton et al. 2015 */
+/* T5 | Distillation | T^2 KL(softmax(t / T), softmax(x / T)), T = 2, t the teacher's logits | O(n
+ * classes) | Hinton et al. 2015 */
 ENTRY(loss_distillation)
 {
     const double temperature = 2;
@@ -77,18 +77,17 @@ ENTRY(loss_distillation)
     total(z, "y", "term", COUNT("x"), temperature * temperature / (double)COUNT("x"));
 }
 
-/* T7 | REINFORCE | -mean of (R_i - mean R) log softmax(x_i)[a_i], actions and rewards given |
- * O(n c) | Williams 1992 */
+/* T7 | REINFORCE | -mean of (R_i - mean R) log softmax(x_i)[a_i], actions and rewards given | O(n
+ * classes) | Williams 1992 */
 ENTRY(loss_score_function)
 {
-    const int64_t n = COUNT("x"), c = COLS("x"), *action = zoo_integers(z, "r.action", NULL);
-    const gnn_array_t *reward = golden_array(&z->g, "r.reward");
+    const int64_t n = COUNT("x"), c = COLS("x"), *action = zoo_integers_of(z, "r.action", n);
     gnn_real_t *weight = zoo_constant(z, "weight", n, c);
     double mean = 0;
     for (int64_t i = 0; i < n; i++)
-        mean += gnn_array_get(reward, i) / (double)n;
+        mean += zoo_element(z, "r.reward", i) / (double)n;
     for (int64_t i = 0; i < n; i++)
-        weight[i * c + action[i]] = REAL(-(gnn_array_get(reward, i) - mean) / (double)n);
+        weight[i * c + action[i]] = REAL(-(zoo_element(z, "r.reward", i) - mean) / (double)n);
     OP("p", softmax_rows, "x", 0), OP("log", log, "p", 0), MULTIPLY("term", "log", "weight");
     total(z, "y", "term", n, 1);
 }
@@ -209,11 +208,12 @@ static void match_sets(zoo_t *z)
 
 /* S3 | DETR's loss | queries are matched to targets at the least cost; weighted cross-entropy, of
  * the class "none" for queries without a target, + 5 |box - box|_1 - 2 overlap of the matched |
- * O(targets^2 queries) | Carion et al. 2020 */
+ * O(targets^2 queries), queries the rows of x, targets those of r.target_box | Carion et al. 2020
+ * */
 ENTRY(loss_set_matching)
 {
     const int64_t queries = COUNT("x"), classes = COLS("x"), targets = COUNT("r.target_class"),
-                  *target = zoo_integers(z, "r.target_class", NULL);
+                  *target = zoo_integers_of(z, "r.target_class", targets);
     gnn_real_t *of = zoo_constant(z, "class", targets, classes),
                *weigh = zoo_constant(z, "weight", 1, classes),
                *none = zoo_constant(z, "none", queries, classes);

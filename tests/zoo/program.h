@@ -2,7 +2,7 @@
  * golden file, parameters keep the values that they are drawn with. Of the library it needs the
  * public headers alone.
  *
- *     #include "program.h"                          cc -I include -I tests/zoo ... -lgnn -lm
+ *     #include "program.h"                          cc -I tests/zoo ... $(pkg-config ... gnn) -lm
  *     int main(void)
  *     {
  *         zoo_t gallery, *z = zoo_program(&gallery);
@@ -11,6 +11,7 @@
  *         zoo_set(z, "p.heads", 4);
  *         ... the snippet ...
  *         gnn_tensor_t y = zoo_program_run(z);              forward, and backward from ones
+ *         double loss = zoo_program_step(z, &(gnn_loss_t){...}, optimizer);
  *         zoo_program_close(z);
  *     }
  */
@@ -22,6 +23,7 @@
 #include <gnn/model.h>
 #include <gnn/op.h>
 #include <gnn/tape.h>
+#include <gnn/train.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -53,6 +55,7 @@ typedef struct golden {
     gnn_array_t given[ZOO_GIVEN];
     char names[ZOO_GIVEN][64];
     int n_given;
+    bool *read; /* of each given array: the entry has read it */
     uint64_t seed;
     void **owned;
     int n_owned;
@@ -66,21 +69,25 @@ static inline void *golden_own(golden_t *g, size_t bytes)
     return g->owned[g->n_owned++] = memory;
 }
 
-static inline bool golden_has(const golden_t *g, const char *name)
+static inline int zoo_find(const golden_t *g, const char *name)
 {
     for (int k = 0; k < g->n_given; k++)
         if (strcmp(g->names[k], name) == 0)
-            return true;
-    return false;
+            return k;
+    return -1;
+}
+
+static inline bool golden_has(const golden_t *g, const char *name)
+{
+    return zoo_find(g, name) >= 0;
 }
 
 static inline const gnn_array_t *golden_array(const golden_t *g, const char *name)
 {
-    for (int k = 0; k < g->n_given; k++)
-        if (strcmp(g->names[k], name) == 0)
-            return &g->given[k];
-    zoo_must(false, "the entry reads array \"%s\", which is not given", name);
-    return NULL;
+    const int k = zoo_find(g, name);
+    zoo_must(k >= 0, "the entry reads array \"%s\", which is not given", name);
+    g->read[k] = true;
+    return &g->given[k];
 }
 
 static inline gnn_real_t *golden_reals(golden_t *g, int64_t count)
@@ -112,9 +119,25 @@ static inline int64_t *golden_integers(golden_t *g, const char *name, int64_t *c
 
 /* ---- parts of tests/zoo_case.c and of zoo_bind.c ---- */
 
+/* Counts are at least 1; of these, distances and flags, 0 means none. */
+static inline bool zoo_may_be_0(const char *name)
+{
+    static const char *const names[] = {"p.ahead", "p.back", "p.band",  "p.clip",
+                                        "p.g",     "p.part", "p.r",     "p.radius",
+                                        "p.s",     "p.w",    "p.window"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], name) == 0)
+            return true;
+    return false;
+}
+
 int64_t zoo_number(zoo_t *z, const char *name)
 {
-    return golden_integers(&z->g, name, NULL)[0];
+    const gnn_array_t *a = golden_array(&z->g, name);
+    const double value = gnn_array_get(a, 0);
+    zoo_must(a->count == 1 && value == floor(value) && value >= !zoo_may_be_0(name),
+             "\"%s\" is %g, expected one integer of at least %d", name, value, !zoo_may_be_0(name));
+    return (int64_t)value;
 }
 
 double zoo_real(zoo_t *z, const char *name)
@@ -167,6 +190,10 @@ void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     (void)z, (void)step, (void)array;
 }
+void zoo_same_pairs(zoo_t *z, int slot)
+{
+    (void)z, (void)slot;
+}
 
 /* ---- the program's side ---- */
 
@@ -174,6 +201,7 @@ static inline zoo_t *zoo_program(zoo_t *z)
 {
     memset(z, 0, sizeof *z);
     z->gallery = golden_own(&z->g, sizeof *z->gallery);
+    z->g.read = golden_own(&z->g, sizeof *z->g.read * ZOO_GIVEN);
     ck_ok(gnn_context_new(&z->g.context, NULL));
     ck_ok(gnn_steps_new(&z->steps));
     return z;
@@ -183,6 +211,7 @@ static inline void zoo_put(zoo_t *z, const char *name, gnn_array_t array)
 {
     golden_t *g = &z->g;
     zoo_must(g->n_given < ZOO_GIVEN, "too many arrays");
+    zoo_must(zoo_find(g, name) < 0, "array \"%s\" is given twice", name);
     snprintf(g->names[g->n_given], sizeof g->names[0], "%s", name);
     array.name = g->names[g->n_given];
     g->given[g->n_given++] = array;
@@ -230,25 +259,57 @@ static inline void zoo_set(zoo_t *z, const char *name, double value)
     *(double *)z->g.owned[z->g.n_owned - 1] = value;
 }
 
-/* Makes the model of the steps so far, runs it forward and backward from ones; the output is valid
- * until the next run. z->model can be trained and saved as any other. */
-static inline gnn_tensor_t zoo_program_run(zoo_t *z)
+/* The model of the steps so far, z->model, and its inputs. An array that is given and not read is
+ * an error: its name is not one of the entry's. */
+static inline void zoo_program_build(zoo_t *z)
 {
     ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
     zoo_add_inputs(z);
+    for (int k = 0; k < z->g.n_given; k++)
+        zoo_must(z->g.read[k], "array \"%s\" is given, but the entry reads none of that name",
+                 z->g.names[k]);
+}
+
+/* Builds the model in the first call, and puts it on the tape: the variable of the last step. */
+static inline gnn_var_t zoo_program_record(zoo_t *z)
+{
+    if (!z->model)
+        zoo_program_build(z);
     const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
                                        z->values, z->n_values};
     for (int k = 0; k < z->n_graphs; k++)
         ck_ok(gnn_model_prepare(z->model, k, z->graphs[k], GNN_ON));
     for (int k = 0; k < z->n_values; k++)
         z->values[k].wants_grad = z->values[k].dense != NULL;
-    ck_ok(gnn_tape_new(&z->tape, z->g.context));
+    if (!z->tape)
+        ck_ok(gnn_tape_new(&z->tape, z->g.context));
+    gnn_parameters_zero_gradients(gnn_model_parameters(z->model));
     gnn_tape_reset(z->tape, 1, 0);
     const gnn_var_t y = gnn_model_record(z->model, z->tape, &inputs, z->vars);
     gnn_tape_keep(z->tape, y);
+    return y;
+}
+
+/* The value of the last step with the parameters as they are, valid until the next run, and the
+ * gradients of its sum: those of parameters by gnn_model_field(z->model, "STEP.FIELD", ...), that
+ * of input k, z->values[k], by gnn_tape_gradient(z->tape, z->vars[k]). */
+static inline gnn_tensor_t zoo_program_run(zoo_t *z)
+{
+    const gnn_var_t y = zoo_program_record(z);
     ck_ok(gnn_tape_forward(z->tape));
     ck_ok(gnn_tape_backward(z->tape, y, NULL));
     return gnn_tape_value(z->tape, y);
+}
+
+/* One training step: the loss of the output, its gradients, a step of the optimiser. Returns the
+ * loss before the step. */
+static inline double zoo_program_step(zoo_t *z, const gnn_loss_t *loss, gnn_optimizer_t *optimizer)
+{
+    const gnn_var_t y = zoo_program_record(z), l = gnn_tape_loss(z->tape, y, loss);
+    ck_ok(gnn_tape_forward(z->tape));
+    ck_ok(gnn_tape_backward(z->tape, l, NULL));
+    ck_ok(gnn_optimizer_step(optimizer, 1));
+    return (double)gnn_tape_value(z->tape, l).data[0];
 }
 
 static inline void zoo_program_close(zoo_t *z)

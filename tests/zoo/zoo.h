@@ -159,14 +159,23 @@ void zoo_spread(zoo_t *z, const char *name, const char *x);
 #define R(ARRAY) zoo_real(z, ARRAY)
 bool zoo_has(zoo_t *z, const char *array);
 int64_t zoo_shape(zoo_t *z, const char *array, int axis);
+/* Element k of an array, all dimensions in one; fails where it has fewer. */
+double zoo_element(zoo_t *z, const char *array, int64_t k);
 /* Integers of an array, owned by the case; count may be NULL. */
 int64_t *zoo_integers(zoo_t *z, const char *array, int64_t *count);
+/* The same; fails unless there are `count`. */
+int64_t *zoo_integers_of(zoo_t *z, const char *array, int64_t count);
 /* Room for integers, all 0, owned by the case. */
 int64_t *zoo_room(zoo_t *z, int64_t count);
 int32_t *zoo_room32(zoo_t *z, int64_t count);
-/* The lengths of the segments, and of the second side. */
+/* The lengths of the segments, which add up to the rows of x; of the second side, to mem's. */
 int64_t *zoo_segments(zoo_t *z, int64_t *count);
+int64_t *zoo_segments_mem(zoo_t *z);
 int64_t zoo_longest(zoo_t *z);
+/* Fails unless there is one segment: the steps do not tell several apart. */
+void zoo_one_segment(zoo_t *z);
+/* Fails unless the hyperparameter divides the count. */
+void zoo_divides(zoo_t *z, const char *number, int64_t count);
 /* The position of each row in its segment. */
 int64_t *zoo_positions(zoo_t *z);
 
@@ -212,7 +221,7 @@ int zoo_incidence(zoo_t *z);
 int64_t zoo_pairs(zoo_t *z, int slot, int64_t **src, int64_t **dst);
 /* The union of the last `count` slots, in their place. */
 int zoo_merge(zoo_t *z, int count);
-/* The pairs of the slot are those of src and dst. */
+/* The pairs of the slot are those of src and dst, where the case has them. */
 void zoo_same_pairs(zoo_t *z, int slot);
 
 /* ---- values ---- */

@@ -45,12 +45,44 @@ int64_t *zoo_integers(zoo_t *z, const char *array, int64_t *count)
     return golden_integers(&z->g, array, count);
 }
 
+int64_t *zoo_integers_of(zoo_t *z, const char *array, int64_t count)
+{
+    int64_t own, *x = golden_integers(&z->g, array, &own);
+    ck_assert_msg(own == count, "array \"%s\" has %lld elements, expected %lld", array,
+                  (long long)own, (long long)count);
+    return x;
+}
+
+/* Lengths of segments that have all rows of x or of mem. */
+static int64_t *lengths_of(zoo_t *z, const char *array, const char *rows, int64_t *count)
+{
+    int64_t sum = 0, *lengths = golden_integers(&z->g, array, count);
+    for (int64_t s = 0; s < *count; s++) {
+        ck_assert_msg(lengths[s] >= 0, "element %lld of \"%s\" is %lld", (long long)s, array,
+                      (long long)lengths[s]);
+        sum += lengths[s];
+    }
+    ck_assert_msg(!zoo_has(z, rows) || sum == COUNT(rows),
+                  "\"%s\" adds up to %lld, \"%s\" has %lld rows", array, (long long)sum, rows,
+                  (long long)COUNT(rows));
+    return lengths;
+}
+
+int64_t *zoo_segments_mem(zoo_t *z)
+{
+    int64_t count, segments, *lengths = lengths_of(z, "lengths_mem", "mem", &count);
+    zoo_segments(z, &segments);
+    ck_assert_msg(count == segments, "x has %lld segments, mem has %lld", (long long)segments,
+                  (long long)count);
+    return lengths;
+}
+
 /* A case without lengths is one segment of all rows. */
 int64_t *zoo_segments(zoo_t *z, int64_t *count)
 {
     if (golden_has(&z->g, "lengths"))
-        return golden_integers(&z->g, "lengths", count);
-    int64_t *one = golden_integers(&z->g, "p.heads", count);
+        return lengths_of(z, "lengths", "x", count);
+    int64_t *one = zoo_room(z, 1);
     one[0] = COUNT("x");
     *count = 1;
     return one;
@@ -62,6 +94,28 @@ int64_t zoo_longest(zoo_t *z)
     for (int64_t s = 0; s < count; s++)
         most = lengths[s] > most ? lengths[s] : most;
     return most;
+}
+
+void zoo_one_segment(zoo_t *z)
+{
+    int64_t count;
+    zoo_segments(z, &count);
+    ck_assert_msg(count == 1, "the entry has one segment, lengths has %lld", (long long)count);
+}
+
+void zoo_divides(zoo_t *z, const char *number, int64_t count)
+{
+    ck_assert_msg(N(number) > 0 && count % N(number) == 0, "%s is %lld, which does not divide %lld",
+                  number, (long long)N(number), (long long)count);
+}
+
+double zoo_element(zoo_t *z, const char *array, int64_t k)
+{
+    const gnn_array_t *a = golden_array(&z->g, array);
+    ck_assert_msg(k >= 0 && k < a->count,
+                  "array \"%s\" has %lld elements, the entry reads element %lld", array,
+                  (long long)a->count, (long long)k);
+    return gnn_array_get(a, k);
 }
 
 int32_t *zoo_room32(zoo_t *z, int64_t count)
@@ -140,7 +194,7 @@ int zoo_chain(zoo_t *z, const char *lengths)
 int zoo_across(zoo_t *z)
 {
     int64_t count, *lengths = zoo_segments(z, &count);
-    return zoo_bipartite(z, count, lengths, golden_integers(&z->g, "lengths_mem", NULL));
+    return zoo_bipartite(z, count, lengths, zoo_segments_mem(z));
 }
 
 static int64_t *each(zoo_t *z, int64_t number)
@@ -186,7 +240,7 @@ int zoo_edges_of(zoo_t *z, int64_t n_dst, int64_t n_src, int64_t m, const int64_
 
 int zoo_edges(zoo_t *z)
 {
-    int64_t m, *src = golden_integers(&z->g, "src", &m), *dst = golden_integers(&z->g, "dst", NULL);
+    int64_t m, *src = zoo_integers(z, "src", &m), *dst = zoo_integers_of(z, "dst", m);
     return zoo_edges_of(z, COUNT("x"), zoo_has(z, "mem") ? COUNT("mem") : COUNT("x"), m, src, dst);
 }
 
@@ -230,7 +284,7 @@ int zoo_spans(zoo_t *z, span_t (*span)(zoo_t *z, int64_t at, int64_t length, int
 {
     int64_t count, *lengths = zoo_segments(z, &count), *across = lengths, row = 0, from = 0;
     if (zoo_has(z, "mem"))
-        across = golden_integers(&z->g, "lengths_mem", NULL);
+        across = zoo_segments_mem(z);
     int32_t *low = calloc((size_t)(2 * COUNT("x") + 1), sizeof *low), *high = low + COUNT("x");
     for (int64_t s = 0; s < count; from += across[s++])
         for (int64_t at = 0; at < lengths[s]; at++, row++) {
@@ -259,31 +313,6 @@ int zoo_merge(zoo_t *z, int count)
     parts[0] = whole;
     z->n_graphs -= count - 1;
     return z->n_graphs - 1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-void zoo_same_pairs(zoo_t *z, int slot)
-{
-    const gnn_graph_t *g = z->graphs[slot];
-    const int64_t m = gnn_graph_n_pairs(g), n = gnn_graph_n_src(g);
-    int64_t count, *src = golden_integers(&z->g, "src", &count),
-                   *dst = golden_integers(&z->g, "dst", NULL), *a = zoo_room(z, m),
-                   *b = zoo_room(z, m);
-    ck_assert_msg(m == count, "%s: %lld pairs, the case has %lld", z->g.name, (long long)m,
-                  (long long)count);
-    ck_ok(gnn_graph_pairs(g, a, b, NULL));
-    for (int64_t k = 0; k < m; k++) {
-        a[k] += b[k] * n;
-        src[k] += dst[k] * n;
-    }
-    qsort(a, (size_t)m, sizeof *a, by_value);
-    qsort(src, (size_t)m, sizeof *src, by_value);
-    ck_assert_msg(memcmp(a, src, sizeof *a * (size_t)m) == 0, "%s: the pairs differ", z->g.name);
 }
 
 /* ---- values ---- */

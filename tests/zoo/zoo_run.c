@@ -6,6 +6,37 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ---- pairs ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void zoo_same_pairs(zoo_t *z, int slot)
+{
+    const gnn_graph_t *g = z->graphs[slot];
+    const int64_t m = gnn_graph_n_pairs(g), n = gnn_graph_n_src(g);
+    if (!zoo_has(z, "src"))
+        return;
+    int64_t count, *src = golden_integers(&z->g, "src", &count),
+                   *dst = golden_integers(&z->g, "dst", NULL), *a = zoo_room(z, m),
+                   *b = zoo_room(z, m);
+    ck_assert_msg(m == count, "%s: %lld pairs, the case has %lld", z->g.name, (long long)m,
+                  (long long)count);
+    ck_ok(gnn_graph_pairs(g, a, b, NULL));
+    for (int64_t k = 0; k < m; k++) {
+        a[k] += b[k] * n;
+        src[k] += dst[k] * n;
+    }
+    qsort(a, (size_t)m, sizeof *a, by_value);
+    qsort(src, (size_t)m, sizeof *src, by_value);
+    ck_assert_msg(memcmp(a, src, sizeof *a * (size_t)m) == 0, "%s: the pairs differ", z->g.name);
+}
+
+/* ---- golden cases ---- */
+
 static void run_record(zoo_t *z)
 {
     const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
