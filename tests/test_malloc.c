@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <ftw.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef __has_feature
 #define __has_feature(feature) 0
@@ -192,6 +195,59 @@ static void each_fails(const char *name, int (*scenario)(result_t *result))
            (long long)(failed + without), (long long)without);
 }
 
+/* ---- in a process that has not called anything yet ---- */
+
+/* An attempt by a process of its own, in which libraries make what they keep: code and result are
+ * left in shared memory. Returns the status that wait gave. */
+typedef struct shared {
+    int rc;
+    int64_t made;
+    result_t result;
+} shared_t;
+
+static int attempt_apart(int (*scenario)(result_t *result), int64_t n, shared_t *shared)
+{
+    int status = -1;
+    *shared = (shared_t){.rc = -1};
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        shared->rc = attempt(scenario, n, &shared->result);
+        shared->made = made;
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* As each_fails, with a process per attempt, for every `stride`-th allocation. */
+static void each_fails_apart(const char *name, int (*scenario)(result_t *result), int64_t stride)
+{
+    shared_t *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int64_t n = 1, failed = 0;
+    ck_assert(shared != MAP_FAILED);
+    ck_assert_int_eq(attempt_apart(scenario, INT64_MAX, shared), 0);
+    ck_ok(shared->rc);
+    const result_t expected = shared->result;
+    const int64_t count = shared->made;
+    for (; n <= count; n += test_small() ? 29 * stride : stride) {
+        const int status = attempt_apart(scenario, n, shared);
+        ck_assert_msg(status == 0, "%s, allocation %lld of a process: it ends with status %d", name,
+                      (long long)n, status);
+        ck_assert_msg(shared->rc == GNN_OK || shared->rc == GNN_EMEMORY,
+                      "%s, allocation %lld of a process: code %d", name, (long long)n, shared->rc);
+        ck_assert_msg(shared->rc != GNN_OK ||
+                          (shared->result.n == expected.n &&
+                           memcmp(shared->result.bytes, expected.bytes, expected.n) == 0),
+                      "%s, allocation %lld of a process: another result", name, (long long)n);
+        failed += shared->rc != GNN_OK;
+    }
+    printf("%s, in processes: %lld of %lld allocations, each %lldth, failed the call\n", name,
+           (long long)failed, (long long)count, (long long)stride);
+    munmap(shared, sizeof *shared);
+}
+
 /* ---- tokenizers ---- */
 
 static const char *tokenizer_file;
@@ -326,6 +382,7 @@ START_TEST(a_folder_opens_embeds_and_is_saved)
     mkdir(in_folder("1_Pooling"), 0700);
     write_text("1_Pooling/config.json",
                "{\"pooling_mode_mean_tokens\": true, \"embedding_dimension\": 8}");
+    each_fails_apart("opening a folder", open_folder, 7);
     each_fails("opening a folder", open_folder);
     each_fails("saving a folder", save_folder);
     unlink(in_folder("1_Pooling/config.json"));
@@ -348,6 +405,24 @@ static int read_data(result_t *result)
             give(result, x->data + r * (x->stride ? x->stride : x->cols) + c, sizeof(gnn_real_t));
     }
     gnn_data_free(data);
+    return GNN_OK;
+}
+
+static int write_arrays(result_t *result)
+{
+    static float x[6] = {0, 1, 2, 3, 4, 5};
+    static int32_t y[3] = {7, 8, 9};
+    const gnn_array_t arrays[2] = {
+        {.name = "x", .dtype = GNN_DTYPE_FLOAT32, .ndim = 2, .shape = {3, 2}, .count = 6, .data = x},
+        {.name = "y", .dtype = GNN_DTYPE_INT32, .ndim = 1, .shape = {3}, .count = 3, .data = y}};
+    gnn_arrays_t *again = NULL;
+    GNN_TRY(gnn_npz_write(in_folder("written.npz"), 2, arrays));
+    GNN_TRY(gnn_npz_read(&again, in_folder("written.npz"), NULL));
+    for (int64_t k = 0; k < gnn_arrays_count(again); k++) {
+        const gnn_array_t *a = gnn_arrays_at(again, k);
+        give(result, a->data, (size_t)a->count * 4);
+    }
+    gnn_arrays_free(again);
     return GNN_OK;
 }
 
@@ -386,6 +461,9 @@ START_TEST(data_sets_and_a_step_of_training)
 {
     write_tiny(0, NULL);
     data_file = "tiny.npz";
+    each_fails_apart("training", train, 7);
+    each_fails_apart("arrays that are written", write_arrays, 1);
+    each_fails("arrays that are written", write_arrays);
     each_fails("a data set of arrays", read_data);
     write_text("links.edges", "# two\n0 1\n1 2\n2 0 0.5\n");
     data_file = "links.edges";

@@ -2,19 +2,19 @@
 #include <lib/data/arrays/arrays.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 #include <zip.h>
 
 /* The earliest date of zip, 1980-01-01. */
 enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 };
 
-static int failed(zip_t *zip, const char *path)
+static int failed(zip_error_t *error, const char *path)
 {
-    zip_error_t *error = zip_get_error(zip);
-    int code = zip_error_code_zip(error) == ZIP_ER_MEMORY   ? GNN_EMEMORY
-               : zip_error_code_zip(error) == ZIP_ER_EXISTS ? GNN_EINVALID
-                                                            : GNN_EIO;
+    if (errno == ENOMEM) /* libzip has no code for some of its allocations */
+        zip_error_set(error, ZIP_ER_MEMORY, ENOMEM);
+    const int code = zip_error_code_zip(error) == ZIP_ER_MEMORY   ? GNN_EMEMORY
+                     : zip_error_code_zip(error) == ZIP_ER_EXISTS ? GNN_EINVALID
+                                                                  : GNN_EIO;
     return gnn__error(code, "%s: %s", path, zip_error_strerror(error));
 }
 
@@ -33,49 +33,106 @@ static int add(zip_t *zip, const char *path, const gnn_array_t *array, char **he
     zip_int64_t index = source ? zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8) : -1;
     int rc = GNN_OK;
     if (index < 0) {
-        rc = gnn__error_prefix(failed(zip, path), "array %.80s", array->name);
+        rc = gnn__error_prefix(failed(zip_get_error(zip), path), "array %.80s", array->name);
         zip_source_free(source);
     } else if (zip_set_file_compression(zip, (zip_uint64_t)index, ZIP_CM_DEFLATE, 0) != 0 ||
                zip_file_set_dostime(zip, (zip_uint64_t)index, DOS_TIME, DOS_DATE, 0) != 0) {
-        rc = failed(zip, path);
+        rc = failed(zip_get_error(zip), path);
     }
     gnn_free(name);
     return rc;
 }
 
+/* ---- libzip's writes into our temporary file ----
+ * Given a name, libzip writes a file of its own next to it, whose random name it asks of OpenSSL,
+ * which dereferences NULL where memory for its first use is short. */
+
+typedef struct archive {
+    int fd;
+    zip_int64_t at, size; /* of the next byte; of the file */
+    zip_error_t error;
+} archive_t;
+
+static zip_int64_t write_bytes(archive_t *a, const char *data, zip_uint64_t bytes)
+{
+    zip_uint64_t done = 0;
+    while (done < bytes) {
+        const ssize_t n = pwrite(a->fd, data + done, (size_t)(bytes - done), (off_t)a->at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            zip_error_set(&a->error, ZIP_ER_WRITE, n < 0 ? errno : ENOSPC);
+            return -1;
+        }
+        done += (zip_uint64_t)n;
+        a->at += n;
+        a->size = a->at > a->size ? a->at : a->size;
+    }
+    return (zip_int64_t)done;
+}
+
+static zip_int64_t move(archive_t *a, void *data, zip_uint64_t bytes)
+{
+    const zip_int64_t at = zip_source_seek_compute_offset((zip_uint64_t)a->at, (zip_uint64_t)a->size,
+                                                          data, bytes, &a->error);
+    a->at = at < 0 ? a->at : at;
+    return at < 0 ? -1 : 0;
+}
+
+/* A new archive is written, so that reads find nothing. */
+static zip_int64_t on_command(void *of, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
+{
+    archive_t *a = of;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS: return (zip_int64_t)ZIP_SOURCE_SUPPORTS_WRITABLE;
+    case ZIP_SOURCE_STAT: zip_stat_init(data); return sizeof(zip_stat_t);
+    case ZIP_SOURCE_ERROR: return zip_error_to_data(&a->error, data, bytes);
+    case ZIP_SOURCE_WRITE: return write_bytes(a, data, bytes);
+    case ZIP_SOURCE_SEEK_WRITE: return move(a, data, bytes);
+    case ZIP_SOURCE_TELL_WRITE: return a->at;
+    default: return 0;
+    }
+}
+
+static zip_t *create(archive_t *a, zip_error_t *error)
+{
+    zip_source_t *source = zip_source_function_create(on_command, a, error);
+    zip_t *zip = source ? zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, error) : NULL;
+    if (!zip)
+        zip_source_free(source);
+    return zip;
+}
+
 static int write_archive(gnn__output_t *output, int64_t count, const gnn_array_t *arrays,
                          char **headers)
 {
-    int why = 0, rc = GNN_OK;
-    zip_t *zip = zip_open(output->temporary, ZIP_CREATE | ZIP_TRUNCATE, &why);
-    if (!zip) {
-        zip_error_t error;
-        zip_error_init_with_code(&error, why);
-        rc = gnn__error(why == ZIP_ER_MEMORY ? GNN_EMEMORY : GNN_EIO, "%s: %s", output->path,
-                        zip_error_strerror(&error));
-        zip_error_fini(&error);
-        return rc;
-    }
+    archive_t archive = {.fd = output->fd};
+    zip_error_t error;
+    int rc = GNN_OK;
+    zip_error_init(&error);
+    zip_error_init(&archive.error);
+    errno = 0;
+    zip_t *zip = create(&archive, &error);
+    if (!zip)
+        rc = failed(&error, output->path);
     for (int64_t k = 0; k < count && rc == GNN_OK; k++)
         rc = add(zip, output->path, &arrays[k], &headers[k]);
     if (rc == GNN_OK && zip_close(zip) == 0)
-        return GNN_OK;
-    if (rc == GNN_OK)
-        rc = failed(zip, output->path);
-    zip_discard(zip);
+        zip = NULL;
+    else if (rc == GNN_OK)
+        rc = failed(zip_get_error(zip), output->path);
+    if (zip)
+        zip_discard(zip);
+    zip_error_fini(&archive.error);
+    zip_error_fini(&error);
     return rc;
 }
 
-/* libzip writes a temporary file and renames it over ours, so that one must be synced. It does not
- * write archives without entries. */
-static int reopen(gnn__output_t *output, int64_t count)
+/* libzip does not write archives without entries. */
+static int write_none(gnn__output_t *output)
 {
     static const char none[22] = "PK\5\6";
-    if (count == 0)
-        return gnn__output_write(output, none, sizeof none);
-    close(output->fd);
-    output->fd = open(output->temporary, O_RDONLY | O_CLOEXEC);
-    return output->fd >= 0 ? GNN_OK : gnn__error(GNN_EIO, "%s: %s", output->path, strerror(errno));
+    return gnn__output_write(output, none, sizeof none);
 }
 
 int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays)
@@ -88,9 +145,7 @@ int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays)
     GNN_CHECK(gnn__arrays_check(count, arrays));
     GNN_CHECK(gnn__new(&headers, count, sizeof *headers, "npy headers"));
     GNN_CHECK(gnn__output_open(&output, path));
-    if (count > 0)
-        GNN_CHECK(write_archive(&output, count, arrays, headers));
-    GNN_CHECK(reopen(&output, count));
+    GNN_CHECK(count > 0 ? write_archive(&output, count, arrays, headers) : write_none(&output));
     GNN_CHECK(gnn__output_commit(&output));
 done:
     gnn__output_close(&output);
