@@ -298,11 +298,13 @@ static void add_shared(const gnn__strip_terms_t *t, const gnn__strip_t *s, int64
                        gnn_real_t *out)
 {
     const int64_t from = s->from[r], n = s->to[r] - from;
-    const gnn_real_t *term = t->column_term + head * t->columns + s->first;
     if (t->by_distance)
         gnn__attention_strips()->gather(n, t->by_distance + head * t->count + row_offset(t, s, r),
                                         t->position + s->first + from, out + from);
-    for (int64_t c = from; t->column_term && c < s->to[r]; c++)
+    if (!t->column_term)
+        return;
+    const gnn_real_t *term = t->column_term + head * t->columns + s->first;
+    for (int64_t c = from; c < s->to[r]; c++)
         out[c] += term[c];
 }
 
