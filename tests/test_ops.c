@@ -320,6 +320,10 @@ START_TEST(losses)
     trial_input(&t, 7, 4);
     ck_fails(trial_forward(&t), GNN_EINVALID, "row 6 has label 4, there are 4 classes");
     trial_free(&t);
+    t = trial_new(&gnn__op_loss, NULL, c, &all[0], 0);
+    trial_input(&t, 7, 1);
+    ck_fails(trial_forward(&t), GNN_ESHAPE, "one column takes GNN_LOSS_BINARY_CROSS_ENTROPY");
+    trial_free(&t);
     free(targets.data);
     gnn_context_free(c);
 }

@@ -63,13 +63,13 @@ static gnn_corpus_t *read_ok(const char *text)
 
 START_TEST(corpus_forms)
 {
-    gnn_corpus_t *c = read_ok("pos\tA film .\r\n\n  \nneg \t  not \t a film\nneg\tdull");
+    gnn_corpus_t *c = read_ok("pos\tA film .\r\n\n  \nneg \t  not   a film\nneg\tdull");
     ck_assert_int_eq(c->count, 3);
     ck_assert_int_eq(c->n_labels, 2);
     ck_assert_str_eq(c->label_names[0], "neg");
     ck_assert(c->labels[0] == 1 && c->labels[1] == 0 && c->labels[2] == 0);
     ck_assert_str_eq(c->sentences[0], "A film .");
-    ck_assert_str_eq(c->sentences[1], "not \t a film");
+    ck_assert_str_eq(c->sentences[1], "not   a film");
     ck_assert_str_eq(c->sentences[2], "dull");
     ck_assert_int_eq(c->words, 7);
     gnn_corpus_free(c);
@@ -102,6 +102,9 @@ START_TEST(corpus_bad_files)
     CK_BAD("a\tfine\nno tab\n", "bad.tsv: line 2: no tab");
     CK_BAD("\nLabel\tsentence\npos\tgood\nneg\tbad\n",
            "bad.tsv: line 2: \"Label\", which no other line has, names a column");
+    CK_BAD("sentence\tlabel\ngood\tpos\nbad\tneg\n",
+           "bad.tsv: line 1: \"sentence\", which no other line has, names a column");
+    CK_BAD("a\tfine\nb\ttwo\tcolumns\n", "bad.tsv: line 2: more than two columns");
     CK_BAD("a\tfine\n\tx\n", "bad.tsv: line 2: the label is missing");
     CK_BAD("a\tfine\n\nb\t\x01\n", "bad.tsv: line 3: the sentence has no words");
     CK_BAD("a\x02\tx\n", "line 1: a control character in the label");

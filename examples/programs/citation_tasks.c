@@ -115,11 +115,8 @@ int task_choose(options_t *o, gnn_data_t *data)
 {
     static const char *const words[] = {"auto", "accuracy", "f1", "auc", "mae", "rmse", "r2"};
     GNN_TRY(choose_kind(o, data));
-    if (o->kind == GNN_LABELS_CLASSES && gnn_data_classes(data) < 2) {
-        fprintf(stderr, "citation: %s has one class, there is nothing to tell apart\n",
-                gnn_data_name(data));
-        return PROGRAM_REFUSED;
-    }
+    if (o->kind == GNN_LABELS_CLASSES)
+        GNN_TRY(program_has_classes("citation", gnn_data_name(data), gnn_data_classes(data)));
     if (measures[o->measure][o->kind] < 0) {
         refuse(data, "--metric ", words[o->measure], o->kind);
         fprintf(stderr, ": %s\n", choices[o->kind]);

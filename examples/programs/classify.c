@@ -21,38 +21,78 @@ typedef struct {
     shown_t shown;    /* --sentence */
 } run_t;
 
-/* Without --validation every tenth sentence is held out. */
+/* Sentences of a class: how many, how many of the classes before it, and how many seen so far. */
+typedef struct {
+    int64_t count, before, seen;
+} class_t;
+
+/* held[k]: every tenth sentence in the order of classes, but never the first of a class, which
+ * would then have nothing to learn from. Returns how many are held out. */
+static int64_t mark_held(const gnn_corpus_t *all, class_t *classes, uint8_t *held)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < all->count; k++)
+        classes[all->labels[k]].count++;
+    for (int64_t c = 1; c < all->n_labels; c++)
+        classes[c].before = classes[c - 1].before + classes[c - 1].count;
+    for (int64_t k = 0; k < all->count; k++) {
+        class_t *c = &classes[all->labels[k]];
+        held[k] = c->seen > 0 && (c->before + c->seen) % 10 == 9;
+        c->seen++;
+        count += held[k];
+    }
+    return count;
+}
+
+/* The sentences of `all` that are held out, or the others. Both have all classes. */
+static int take(gnn_corpus_t **part, const gnn_corpus_t *all, const gnn_vocabulary_t *classes,
+                const uint8_t *held, int which)
+{
+    const size_t places = (size_t)all->count;
+    const char **text = malloc(places * sizeof *text), **label = malloc(places * sizeof *label);
+    int64_t count = 0;
+    for (int64_t k = 0; text && label && k < all->count; k++)
+        if (held[k] == which) {
+            text[count] = all->sentences[k];
+            label[count++] = all->label_names[all->labels[k]];
+        }
+    const int rc = text && label ? gnn_corpus_new(part, count, label, text, classes) : GNN_EMEMORY;
+    free(text);
+    free(label);
+    return rc;
+}
+
+/* Without --validation a tenth of the sentences is held out. */
 static int hold_out(run_t *r, const char *data)
 {
     gnn_corpus_t *all = r->train;
-    size_t places = (size_t)all->count;
-    const char **text = malloc(2 * places * sizeof *text),
-               **label = malloc(2 * places * sizeof *label);
-    int64_t kept = 0, held = 0;
-    for (int64_t k = 0; text && label && k < all->count; k++) {
-        int64_t at = k % 10 == 9 ? all->count + held++ : kept++;
-        text[at] = all->sentences[k];
-        label[at] = all->label_names[all->labels[k]];
-    }
+    gnn_vocabulary_t *names = NULL;
+    class_t *classes = calloc((size_t)all->n_labels, sizeof *classes);
+    uint8_t *held = calloc((size_t)all->count, 1);
+    int rc = classes && held ? gnn_vocabulary_new(&names, all, 1) : GNN_EMEMORY;
     r->train = NULL;
-    int rc = text && label ? gnn_corpus_new(&r->train, kept, label, text, NULL) : GNN_EMEMORY;
-    if (rc == GNN_OK && held == 0) {
+    if (rc == GNN_OK && mark_held(all, classes, held) == 0) {
         fprintf(stderr,
-                "sentence: %s has fewer than ten sentences: --validation FILE is expected, too\n",
+                "sentence: %s has too few sentences to hold out a tenth: --validation FILE "
+                "is expected, too\n",
                 data);
         rc = PROGRAM_REFUSED;
     }
     if (rc == GNN_OK)
-        rc = gnn_corpus_new(&r->validation, held, label + places, text + places, NULL);
+        rc = take(&r->train, all, names, held, 0);
+    if (rc == GNN_OK)
+        rc = take(&r->validation, all, names, held, 1);
+    gnn_vocabulary_free(names);
     gnn_corpus_free(all);
-    free(text);
-    free(label);
+    free(classes);
+    free(held);
     return rc;
 }
 
 static int read_training(run_t *r, const classify_t *o)
 {
     GNN_TRY(gnn_corpus_read(&r->train, o->data, NULL));
+    GNN_TRY(program_has_classes("sentence", o->data, r->train->n_labels));
     if (!o->validation)
         GNN_TRY(hold_out(r, o->data));
     GNN_TRY(gnn_vocabulary_new(&r->vocabulary, r->train, o->min_count));

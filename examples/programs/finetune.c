@@ -54,6 +54,7 @@ static gnn_labelled_texts_t texts_of(const gnn_corpus_t *c, int64_t limit)
 static int read_texts(run_t *r)
 {
     GNN_TRY(gnn_corpus_read(&r->train, r->o->data, NULL));
+    GNN_TRY(program_has_classes("finetune", r->o->data, r->train->n_labels));
     GNN_TRY(gnn_vocabulary_new(&r->labels, r->train, 1));
     if (r->o->validation)
         GNN_TRY(gnn_corpus_read(&r->validation, r->o->validation, r->labels));
@@ -229,7 +230,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         REAL("dropout", &o->dropout, "before the classification head", 0, 0.99),
         CHOICE("readout", &o->first, "pooling of a sentence: mean of its rows, or the first row",
                "mean|first"),
-        WHOLE("max-length", &o->max_length, "maximum tokens per sentence", 2, 1000000),
+        WHOLE("max-length", &o->max_length, "uses the first N tokens of a sentence", 2, 1000000),
         WHOLE("limit", &o->limit, "trains on the first N sentences only; 0: all", 0, 1e18),
         SEED(&o->seed, "of the order of sentences and of dropout"),
         THREADS(&o->threads),

@@ -18,6 +18,7 @@ static int open_set(const options_t *o, gnn_data_t **data)
                 gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
+    GNN_TRY(program_has_classes("graphs", gnn_data_name(*data), gnn_data_classes(*data)));
     fprintf(o->say, "%s: %lld graphs, %lld nodes, %lld messages, %lld features, %lld classes\n",
             gnn_data_name(*data), (long long)gnn_data_graphs(*data),
             (long long)gnn_data_nodes(*data), (long long)gnn_graph_n_pairs(gnn_data_graph(*data)),

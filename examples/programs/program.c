@@ -80,6 +80,15 @@ void program_nearest(FILE *file, const char *word, const char *const *names, int
         fputc('?', file);
 }
 
+int program_has_classes(const char *program, const char *data, int64_t classes)
+{
+    if (classes >= 2)
+        return GNN_OK;
+    fprintf(stderr, "%s: %s has %s, there is nothing to tell apart\n", program, data,
+            classes == 1 ? "one class" : "no classes");
+    return PROGRAM_REFUSED;
+}
+
 const char *program_preset(size_t index)
 {
     return gnn_preset_name((gnn_preset_t)(index + 1)); /* after GNN_PRESET_NONE */

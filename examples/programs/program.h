@@ -32,6 +32,8 @@ int program_can_write(const char *option, const char *path, program_path_t kind)
 /* PROGRAM_REFUSED after an error message: the model lacks the layer of --show-layer or the head of
  * --show-head. */
 int program_can_show(int64_t layer, int64_t layers, int64_t head, int64_t heads);
+/* PROGRAM_REFUSED after an error message: a set of fewer than two classes. */
+int program_has_classes(const char *program, const char *data, int64_t classes);
 
 /* Names of the library's presets of layers, NULL after the last one. */
 const char *program_preset(size_t index);

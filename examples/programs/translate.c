@@ -255,7 +255,7 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load|model"),
         WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000,
               .where = "!load|model"),
-        WHOLE("max-length", &o->max_length, "maximum tokens per sentence", 4, 65536,
+        WHOLE("max-length", &o->max_length, "uses the first N tokens of a sentence", 4, 65536,
               .where = "!load|model"),
         CHOICE("score", &o->score, "score of the cross-attention",
                "scaled|general|additive|cosine|location|hard", .where = "!load|model"),

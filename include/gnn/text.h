@@ -91,8 +91,8 @@ typedef struct gnn_corpus {
  * @param[in] path     the file
  * @param[in] like     the permitted labels; NULL: any, at most 1000
  * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, not UTF-8, a
- *         line over 1,000,000 bytes, a missing or unknown label, a sentence without words;
- *         GNN_EMEMORY.
+ *         line over 1,000,000 bytes, a second tab, column names, a missing or unknown label, a
+ *         sentence without words; GNN_EMEMORY.
  *
  * Cost: O(bytes log labels) time, memory a small multiple of the file's size.
  */

@@ -48,6 +48,10 @@ static int check_settings(const gnn_op_call_t *call)
     if (how->kind == GNN_LOSS_CROSS_ENTROPY) {
         if (!how->labels && x->rows > 0)
             return gnn_op_fail(call, GNN_EINVALID, "cross-entropy needs labels");
+        if (x->cols == 1 && x->rows > 0)
+            return gnn_op_fail(call, GNN_ESHAPE,
+                               "cross-entropy of one column is 0 whatever the logits: expected a "
+                               "column per class; one column takes GNN_LOSS_BINARY_CROSS_ENTROPY");
         if (!(how->label_smoothing >= 0 && how->label_smoothing < 1))
             return gnn_op_fail(call, GNN_EINVALID, "label smoothing is in [0, 1), got %g",
                                (double)how->label_smoothing);
@@ -107,11 +111,9 @@ static int denominator(const gnn_op_call_t *call, int64_t from, int64_t end, dou
         }
         const int32_t label = how->labels[r];
         if (label < 0 || label >= classes)
-            return gnn_op_fail(
-                call, GNN_EINVALID,
-                "row %lld has label %lld, there are %lld classes (columns of logits)%s",
-                (long long)r, (long long)label, (long long)classes,
-                classes == 1 ? ": one column takes GNN_LOSS_BINARY_CROSS_ENTROPY" : "");
+            return gnn_op_fail(call, GNN_EINVALID,
+                               "row %lld has label %lld, there are %lld classes (columns of logits)",
+                               (long long)r, (long long)label, (long long)classes);
         *total += row_weight(how, r) * (how->class_weight ? (double)how->class_weight[label] : 1);
     }
     return GNN_OK;

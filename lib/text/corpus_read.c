@@ -48,6 +48,10 @@ static int split_line(const gnn__text_t *text, lines_t *l)
     }
     l->labels[l->count] = trim(at, tab);
     l->sentences[l->count] = trim(tab, end);
+    const gnn__slice_t *sentence = &l->sentences[l->count];
+    if (l->tabs && memchr(sentence->at, '\t', (size_t)sentence->length))
+        return gnn__text_error(text, NULL, GNN_EFORMAT,
+                               "more than two columns, \"label<TAB>sentence\" is expected");
     return GNN_OK;
 }
 
@@ -67,8 +71,10 @@ static int take_line(gnn__text_t *text, lines_t *l)
 /* Column names in the first line would be a class of one sentence. */
 static int refuse_names(const gnn__text_t *text, const lines_t *l)
 {
-    static const char *const names[] = {"label",  "labels",   "class",     "classes",
-                                        "target", "category", "sentiment", NULL};
+    static const char *const names[] = {"label",    "labels",    "class",    "classes",   "target",
+                                        "category", "sentiment", "sentence", "sentence1", "text",
+                                        "review",   "question",  "id",       "idx",       "index",
+                                        "guid",     "qid",       NULL};
     const gnn__slice_t *first = &l->labels[0];
     const gnn__text_field_t field = {.at = (char *)(uintptr_t)first->at,
                                      .length = first->length}; /* only read */
