@@ -55,6 +55,65 @@ START_TEST(files_in_pieces)
 }
 END_TEST
 
+/* The second file with one more array. */
+static void write_more(const gnn_array_t *more)
+{
+    gnn_array_t arrays[MOST];
+    const int64_t half = bert.n / 2, n = bert.n - half;
+    ck_assert_int_lt(n, MOST);
+    memcpy(arrays, bert.arrays + half, (size_t)n * sizeof *arrays);
+    arrays[n] = *more;
+    ck_ok(gnn_safetensors_write(in_folder("b.safetensors"), n + 1, arrays, 0, NULL));
+}
+
+/* All arrays of the files that an index names belong to the model, as in the package, where the
+ * last of two of one name would win. */
+START_TEST(arrays_beside_the_index)
+{
+    gnn_real_t whole[ROWS * WIDTH];
+    static char index[512];
+    write_all();
+    ck_ok(run(whole));
+    write_shards("b.safetensors", NULL);
+    snprintf(index, sizeof index,
+             "{\"weight_map\": {\"%s\": \"a.safetensors\", \"%s\": \"b.safetensors\"}}",
+             bert.names[0], bert.names[bert.n - 1]);
+    write_text("model.safetensors.index.json", index);
+    ck_same(whole);
+    write_more(&bert.arrays[0]);
+    ck_bad(GNN_EFORMAT, "two of its files have an array embeddings.word_embeddings.weight");
+    gnn_array_t extra = bert.arrays[0];
+    extra.name = "extra";
+    write_more(&extra);
+    ck_bad(GNN_EFORMAT, "the array extra belongs to nothing");
+    remove(in_folder("model.safetensors.index.json"));
+}
+END_TEST
+
+/* Dimensions of size 1 change nothing; a bias of two rows is refused. */
+START_TEST(dimensions_of_arrays)
+{
+    gnn_real_t whole[ROWS * WIDTH];
+    write_all();
+    ck_ok(run(whole));
+    gnn_array_t *bias = &bert.arrays[find("encoder.layer.0.output.dense.bias")],
+                *matrix = &bert.arrays[find("encoder.layer.0.output.dense.weight")];
+    bias->ndim = 2;
+    bias->shape[0] = 1;
+    bias->shape[1] = WIDTH;
+    matrix->ndim = 3;
+    matrix->shape[2] = matrix->shape[1];
+    matrix->shape[1] = matrix->shape[0];
+    matrix->shape[0] = 1;
+    write_weights();
+    ck_same(whole);
+    bias->shape[0] = 2;
+    bias->shape[1] = WIDTH / 2;
+    write_weights();
+    ck_bad(GNN_ESHAPE, "array encoder.layer.0.output.dense.bias is 2 x 4");
+}
+END_TEST
+
 /* ---- config.json ---- */
 
 START_TEST(bad_config)
@@ -617,6 +676,8 @@ int main(void)
     TCase *c = tcase_create("pretrained_files");
     tcase_add_unchecked_fixture(c, make_folder, NULL);
     tcase_add_test(c, files_in_pieces);
+    tcase_add_test(c, arrays_beside_the_index);
+    tcase_add_test(c, dimensions_of_arrays);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
     tcase_add_test(c, classes_are_the_rows_of_the_head);

@@ -1,10 +1,11 @@
 """Changes and drops every key of every architecture's config, one at a time and in pairs, and says what the library makes of it.
 
-    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [--heads] [NAME...]
+    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [--heads] [--tables] [NAME...]
 
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
-counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. With --tables
+no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
 ["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step]; then for each change of a file
@@ -89,13 +90,15 @@ class Drawn:
         return number("pixels", shape)
 
 
-def rewrite(net, folder):
-    """Weights by `number`; what is no weight goes, transformers makes it itself."""
+def rewrite(net, folder, tables=False):
+    """Weights by `number`; what is no weight goes, transformers makes it itself, but tables of positions if they are asked for."""
     path = os.path.join(folder, "model.safetensors")
     made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers() if not n.endswith("correction_bias")}
     made |= {f"{n}.weight" for n, m in net.named_modules() if "Sinusoidal" in type(m).__name__}
     made |= {n.replace("decoder.bias", "bias") for n, _ in net.named_parameters() if n.endswith("decoder.bias")}  # the same, or unused
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
+    if tables:
+        arrays |= {n: number(n, a.shape) for n, a in net.state_dict().items() if n.endswith("embed_positions.weight")}
     save_file(arrays, path, metadata={"format": "pt"})
     return {n: list(a.shape) for n, a in arrays.items()}
 
@@ -180,6 +183,7 @@ def others(key, value):
     return [3 if value is None else None]
 
 
+TABLES = ("marian", "pegasus")  # types whose files may hold positions by sines
 GIVEN = {"is_causal": False, "quantization_config": {"quant_method": "fp8"}, "nosuch_key": 1, "is_decoder": True, "add_cross_attention": True}
 
 
@@ -312,13 +316,13 @@ def heads_of(case):
             yield {**case, "name": f"{case['name']}.{cls}" + ("" if tied is None else ".tied" if tied else ".untied"), "cls": cls, "config": config}
 
 
-def sweep(case, root, library, table, base_only=False):
+def sweep(case, root, library, table, base_only=False, tables=False):
     """Counts of verdicts, and a line for each that is not as it should be."""
     folder = os.path.join(root, "keys_" + case["name"])
     shutil.rmtree(folder, ignore_errors=True)
     torch.manual_seed(7)
     net = build(folder, case["cls"], copy.deepcopy(case["config"]))
-    shapes = rewrite(net, folder)
+    shapes = rewrite(net, folder, tables)
     torch.set_default_dtype(torch.float64)
     net = in_double(getattr(T, case["cls"]).from_pretrained(folder, **EAGER))
     a, logits, hidden = texts_of(net, case, Drawn())
@@ -348,8 +352,8 @@ def sweep(case, root, library, table, base_only=False):
 
 def main():
     args, given = sys.argv[1:], {"--write": None, "--seconds": "inf"}
-    heads = "--heads" in args
-    args = [a for a in args if a != "--heads"]
+    heads, tables = "--heads" in args, "--tables" in args
+    args = [a for a in args if a not in ("--heads", "--tables")]
     for name in given:
         if name in args:
             k = args.index(name)
@@ -372,7 +376,9 @@ def main():
                 kinds.add(kind)
                 sums = {k: sums.get(k, 0) + n for k, n in count.items()}
             continue
-        kind, count = sweep(case, root, library, table)
+        if tables and case["config"].model_type not in TABLES:
+            continue
+        kind, count = sweep({**case, "name": case["name"] + ".tables"} if tables else case, root, library, table, tables, tables)
         kinds.add(kind)
         sums = {k: sums.get(k, 0) + n for k, n in count.items()}
         print(case["name"], count, flush=True)

@@ -126,6 +126,15 @@ static int copy_columns(const copy_t *c, int64_t at, int64_t count)
 
 typedef enum { BY_ROWS, TURNED, COLUMNS, VECTOR } layout_t;
 
+/* Does at most one dimension have a size other than 1? */
+static bool is_vector(const gnn_array_t *a)
+{
+    int others = 0;
+    for (int k = 0; k < a->ndim; k++)
+        others += a->shape[k] != 1;
+    return others <= 1;
+}
+
 /* Does the array have the shape that follows from the config? `outputs` of the field are along its
  * axis of outputs. */
 static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, const gnn_tensor_t *to,
@@ -137,6 +146,7 @@ static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, con
     const int64_t total =
         p->total > 0 ? (int64_t)p->total : place_of(p, gnn__max(outputs, 1) - 1) + 1;
     if (axis == total && other == inputs && p->first >= 0 &&
+        (layout != VECTOR || is_vector(m->array)) &&
         (outputs == 0 || place_of(p, outputs - 1) < axis))
         return GNN_OK;
     return gnn__error(GNN_ESHAPE, "array %s is %s, %s needs %lld x %lld of it", m->array->name,

@@ -118,15 +118,24 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const gnn__folder_array_t *)a)->name, ((const gnn__folder_array_t *)b)->name);
 }
 
-static int take_one_file(gnn__folder_t *c, const char *folder)
+/* Lists the arrays of all files by name, each of which is in one file. */
+static int list_arrays(gnn__folder_t *c)
 {
-    GNN_TRY(open_file(c, folder, WEIGHTS));
-    const int64_t n = gnn_arrays_count(c->files[0]);
+    int64_t n = 0;
+    for (int64_t k = 0; k < c->n_files; k++)
+        n += gnn_arrays_count(c->files[k]);
     GNN_TRY(gnn__new(&c->arrays, n, sizeof *c->arrays, "a list of arrays"));
-    for (; c->n_arrays < n; c->n_arrays++) {
-        const gnn_array_t *a = gnn_arrays_at(c->files[0], c->n_arrays);
-        c->arrays[c->n_arrays] = (gnn__folder_array_t){.name = a->name, .array = a};
-    }
+    for (int64_t k = 0; k < c->n_files; k++)
+        for (int64_t i = 0; i < gnn_arrays_count(c->files[k]); i++) {
+            const gnn_array_t *a = gnn_arrays_at(c->files[k], i);
+            c->arrays[c->n_arrays++] = (gnn__folder_array_t){.name = a->name, .array = a};
+        }
+    if (c->n_arrays > 1)
+        qsort(c->arrays, (size_t)c->n_arrays, sizeof *c->arrays, by_name);
+    for (int64_t k = 1; k < c->n_arrays; k++)
+        if (strcmp(c->arrays[k - 1].name, c->arrays[k].name) == 0)
+            return gnn__error(GNN_EFORMAT, INDEX ": two of its files have an array %.80s",
+                              c->arrays[k].name);
     return GNN_OK;
 }
 
@@ -150,23 +159,21 @@ static int shard(gnn__folder_t *c, const char *folder, json_t *opened, const jso
                : gnn__error(GNN_EMEMORY, "no memory for a list of files");
 }
 
-static int take_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t *opened)
+/* The files that the index names. Their arrays are used whether the index lists them or not, as by
+ * the package. */
+static int open_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t *opened)
 {
     const char *name;
     json_t *file;
     if (!json_is_object(map))
         return gnn__error(GNN_EFORMAT, INDEX ": no object \"weight_map\"");
-    GNN_TRY(gnn__new(&c->arrays, (int64_t)json_object_size(map), sizeof *c->arrays,
-                     "a list of arrays"));
     json_object_foreach(map, name, file)
     {
         int64_t number = 0;
         GNN_TRY(shard(c, folder, opened, file, &number));
-        const gnn_array_t *a = gnn_arrays_find(c->files[number], name);
-        if (!a)
+        if (!gnn_arrays_find(c->files[number], name))
             return gnn__error(GNN_EFORMAT, INDEX ": %.80s has no array %.80s, the index says it has",
                               json_string_value(file), name);
-        c->arrays[c->n_arrays++] = (gnn__folder_array_t){.name = a->name, .array = a};
     }
     return GNN_OK;
 }
@@ -270,13 +277,13 @@ static int refuse_adapter(const char *folder)
                : GNN_OK;
 }
 
-static int take_index(gnn__folder_t *c, const char *folder)
+static int open_index(gnn__folder_t *c, const char *folder)
 {
     json_t *index = NULL, *opened = json_object();
     int rc = opened ? gnn__json_open(&index, folder, INDEX)
                     : gnn__error(GNN_EMEMORY, "no memory for a list of files");
     if (rc == GNN_OK)
-        rc = take_shards(c, folder, json_object_get(index, "weight_map"), opened);
+        rc = open_shards(c, folder, json_object_get(index, "weight_map"), opened);
     json_decref(index);
     json_decref(opened);
     return rc;
@@ -292,10 +299,8 @@ int gnn__folder_open(gnn__folder_t *f, const char *folder)
     if (!whole && !parts)
         GNN_TRY(gnn__folder_explain(folder));
     GNN_TRY(refuse_adapter(folder));
-    GNN_TRY(whole || !parts ? take_one_file(f, folder) : take_index(f, folder));
-    if (f->n_arrays > 1)
-        qsort(f->arrays, (size_t)f->n_arrays, sizeof *f->arrays, by_name);
-    return GNN_OK;
+    GNN_TRY(whole || !parts ? open_file(f, folder, WEIGHTS) : open_index(f, folder));
+    return list_arrays(f);
 }
 
 void gnn__folder_prefix(gnn__folder_t *f, const char *list)
