@@ -178,6 +178,28 @@ START_TEST(faults_of_lines)
     ck_fails(gnn_text_lines_read(NULL, path), GNN_EINVALID, "lines is NULL");
     ck_fails(gnn_text_lines_read(&lines, NULL), GNN_EINVALID, "path is NULL");
     gnn_text_lines_free(NULL);
+    ck_ok(gnn_text_lines_new(&lines, "pipe",
+                             "\xef\xbb\xbf"
+                             "a\r\n\nb",
+                             8));
+    ck_assert_int_eq(lines->count, 3);
+    ck_assert_str_eq(lines->at[0], "a");
+    ck_assert(lines->bytes[1] == 0 && strcmp(lines->at[2], "b") == 0);
+    gnn_text_lines_free(lines);
+    ck_fails(gnn_text_lines_new(&lines, "pipe", "", 0), GNN_EFORMAT, "pipe: is empty");
+    ck_fails(gnn_text_lines_new(&lines, "pipe", "a\nb\0c", 5), GNN_EFORMAT,
+             "pipe: line 2: a zero byte");
+    ck_fails(gnn_text_lines_new(&lines, "pipe", "a\n\xe9", 3), GNN_EFORMAT,
+             "pipe: line 2 is not UTF-8");
+    ck_fails(gnn_text_lines_new(&lines, "pipe",
+                                "\xff\xfe"
+                                "a",
+                                3),
+             GNN_EFORMAT, "pipe: is in UTF-16");
+    ck_fails(gnn_text_lines_new(&lines, "pipe", "a", -1), GNN_EINVALID, "bytes = -1");
+    ck_fails(gnn_text_lines_new(NULL, "pipe", "a", 1), GNN_EINVALID, "lines is NULL");
+    ck_fails(gnn_text_lines_new(&lines, NULL, "a", 1), GNN_EINVALID, "name is NULL");
+    ck_fails(gnn_text_lines_new(&lines, "pipe", NULL, 1), GNN_EINVALID, "text is NULL");
 }
 END_TEST
 

@@ -9,12 +9,10 @@
 #include "options.h"
 #include "program.h"
 
-#include <errno.h>
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,13 +22,6 @@ typedef struct {
     int json, precision, keep_16_bits;
 } options_t;
 
-/* The lines of a file, concatenated in `text`. */
-typedef struct {
-    char *text;
-    const char **at;
-    int64_t count, words;
-} lines_t;
-
 static double seconds(void)
 {
     struct timespec t;
@@ -38,80 +29,10 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- lines ---- */
-
-static char *read_all(FILE *file, size_t *size)
-{
-    struct stat s;
-    size_t room = 1 << 16;
-    if (fstat(fileno(file), &s) == 0 && S_ISREG(s.st_mode) && s.st_size > (1 << 16) - 3)
-        room = (size_t)s.st_size + 3;
-    char *text = malloc(room);
-    *size = 0;
-    for (size_t n = 1; text && n > 0; *size += n) {
-        if (room - *size < 2) {
-            char *more = realloc(text, room *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-        n = text ? fread(text + *size, 1, room - *size - 1, file) : 0;
-    }
-    if (text)
-        text[*size] = '\0';
-    return text;
-}
-
-/* Terminates each line with a 0, and counts words by the spaces before them. */
-static int part_lines(lines_t *lines, size_t size)
-{
-    int64_t count = 0;
-    for (size_t k = 0; k < size; k++)
-        count += lines->text[k] == '\n';
-    lines->at = calloc((size_t)count + 1, sizeof *lines->at);
-    if (!lines->at)
-        return GNN_EMEMORY;
-    for (char *at = lines->text, *end = lines->text + size; at < end;) {
-        char *stop = memchr(at, '\n', (size_t)(end - at));
-        stop = stop ? stop : end;
-        for (const char *c = at; c < stop; c++)
-            lines->words += *c > ' ' && (c == at || c[-1] <= ' ');
-        if (stop > at && stop[-1] == '\r')
-            stop[-1] = '\0';
-        *stop = '\0';
-        lines->at[lines->count++] = at;
-        at = stop + 1;
-    }
-    return GNN_OK;
-}
-
-/* The library does not read this file, so its errors are reported here. */
-static int no_text(const char *path)
-{
-    fprintf(stderr, "embed: %s: %s\n", path, strerror(errno));
-    return PROGRAM_REFUSED;
-}
-
-static int read_lines(lines_t *lines, const char *path)
-{
-    size_t size = 0;
-    const int is_standard = strcmp(path, "-") == 0;
-    FILE *file = is_standard ? stdin : fopen(path, "rb");
-    if (!file)
-        return no_text(path);
-    lines->text = read_all(file, &size);
-    const int failed = ferror(file);
-    if (!is_standard)
-        fclose(file);
-    if (failed)
-        return no_text(path);
-    return lines->text ? part_lines(lines, size) : GNN_EMEMORY;
-}
-
 /* ---- vectors ---- */
 
 /* Some hundred lines at a time, with a counter on a terminal. */
-static int embed(const gnn_pretrained_t *p, gnn_context_t *context, const lines_t *lines,
+static int embed(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_text_lines_t *lines,
                  const gnn_tensor_t *out)
 {
     enum { AT_ONCE = 512 };
@@ -157,7 +78,7 @@ static int by_score(const void *a, const void *b)
     return x->score < y->score ? 1 : x->score > y->score ? -1 : x->line < y->line ? -1 : 1;
 }
 
-static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
+static void print_hits(const hit_t *hits, int64_t count, const gnn_text_lines_t *lines)
 {
     for (int64_t k = 0; k < count; k++)
         printf("%7.4f  line %lld  %s\n", hits[k].score, (long long)hits[k].line + 1,
@@ -166,7 +87,7 @@ static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
 
 /* A cross-encoder, which reads query and line together, scores the best ones again. */
 static int rerank(const options_t *o, const gnn_pretrained_t *p, gnn_context_t *context,
-                  const lines_t *lines, hit_t *hits, int64_t count)
+                  const gnn_text_lines_t *lines, hit_t *hits, int64_t count)
 {
     const char **queries = calloc((size_t)count + 1, sizeof *queries);
     const char **texts = calloc((size_t)count + 1, sizeof *texts);
@@ -202,7 +123,7 @@ static int open_judge(gnn_pretrained_t **judge, const options_t *o, gnn_context_
 
 /* Prints the lines nearest to the query, nearest first. */
 static int rank(const options_t *o, gnn_pretrained_t *p, const gnn_pretrained_t *judge,
-                gnn_context_t *context, const lines_t *lines, const gnn_tensor_t *vectors)
+                gnn_context_t *context, const gnn_text_lines_t *lines, const gnn_tensor_t *vectors)
 {
     gnn_real_t *query = calloc((size_t)(vectors->cols + lines->count), sizeof *query);
     hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
@@ -232,7 +153,7 @@ static int rank(const options_t *o, gnn_pretrained_t *p, const gnn_pretrained_t 
 
 /* Draws the similarity of each pair of lines; labels are truncated. */
 static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_t *p,
-                           const lines_t *lines, const gnn_tensor_t *vectors)
+                           const gnn_text_lines_t *lines, const gnn_tensor_t *vectors)
 {
     const char *name = gnn_pretrained_similarity_name(p);
     const int64_t n = lines->count;
@@ -255,8 +176,8 @@ static int draw_similarity(FILE *file, const options_t *o, const gnn_pretrained_
     return rc;
 }
 
-static int write_heatmap(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines,
-                         const gnn_tensor_t *vectors)
+static int write_heatmap(const options_t *o, const gnn_pretrained_t *p,
+                         const gnn_text_lines_t *lines, const gnn_tensor_t *vectors)
 {
     program_file_t to;
     GNN_TRY(program_create(&to, o->heatmap));
@@ -265,25 +186,35 @@ static int write_heatmap(const options_t *o, const gnn_pretrained_t *p, const li
 
 /* ---- main ---- */
 
-static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines, int64_t width,
-                double opened, double took)
+static int64_t count_words(const gnn_text_lines_t *lines)
 {
+    int64_t words = 0;
+    for (int64_t k = 0; k < lines->count; k++)
+        for (const char *c = lines->at[k]; *c; c++)
+            words += *c > ' ' && (c == lines->at[k] || c[-1] <= ' ');
+    return words;
+}
+
+static void say(const options_t *o, const gnn_pretrained_t *p, const gnn_text_lines_t *lines,
+                int64_t width, double opened, double took)
+{
+    const int64_t words = count_words(lines);
     if (o->json)
         printf("{\"architecture\": \"%s\", \"lines\": %lld, \"words\": %lld, \"width\": %lld, "
                "\"seconds_to_open\": %.3f, \"seconds\": %.3f}\n",
-               gnn_pretrained_architecture(p), (long long)lines->count, (long long)lines->words,
+               gnn_pretrained_architecture(p), (long long)lines->count, (long long)words,
                (long long)width, opened, took);
     else
         fprintf(stderr,
                 "%s: %lld lines to vectors of %lld in %.2f s, %.0f words a second; "
                 "opened in %.2f s\n",
                 gnn_pretrained_architecture(p), (long long)lines->count, (long long)width, took,
-                took > 0 ? (double)lines->words / took : 0, opened);
+                took > 0 ? (double)words / took : 0, opened);
 }
 
 /* Checks of the folder and the lines before they are embedded. */
 static int check(const options_t *o, gnn_context_t *context, const gnn_pretrained_t *p,
-                 const lines_t *lines, gnn_pretrained_t **judge)
+                 const gnn_text_lines_t *lines, gnn_pretrained_t **judge)
 {
     enum { MOST_LINES = 1000 };
     if (o->heatmap && lines->count > MOST_LINES) {
@@ -299,8 +230,19 @@ static int check(const options_t *o, gnn_context_t *context, const gnn_pretraine
     return o->rerank ? open_judge(judge, o, context) : GNN_OK;
 }
 
+static int choose_width(const options_t *o, gnn_pretrained_t *p)
+{
+    GNN_TRY(gnn_pretrained_choose_width(p, o->dim));
+    const int64_t width = gnn_pretrained_embedding_width(p);
+    if (width < 0 || width == o->dim)
+        return GNN_OK;
+    fprintf(stderr, "embed: --dim %lld: the vectors of this model have %lld columns\n",
+            (long long)o->dim, (long long)width);
+    return PROGRAM_REFUSED;
+}
+
 static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
-               gnn_pretrained_t **judge, lines_t *lines)
+               gnn_pretrained_t **judge, gnn_text_lines_t **read)
 {
     const double start = seconds();
     GNN_TRY(gnn_pretrained_open_with(
@@ -309,12 +251,13 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
                                    .keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF}));
     const double opened = seconds() - start;
     if (o->dim)
-        GNN_TRY(gnn_pretrained_choose_width(*p, o->dim));
+        GNN_TRY(choose_width(o, *p));
     if (o->prompt && o->query_prompt) /* a name that is not there is refused here */
         GNN_TRY(gnn_pretrained_choose_prompt(*p, o->query_prompt));
     if (o->prompt)
         GNN_TRY(gnn_pretrained_choose_prompt(*p, o->prompt));
-    GNN_TRY(read_lines(lines, o->input));
+    GNN_TRY(program_lines_read(read, o->input));
+    const gnn_text_lines_t *lines = *read;
     GNN_TRY(check(o, context, *p, lines, judge));
     const int64_t width = gnn_pretrained_embedding_width(*p);
     gnn_tensor_t vectors = gnn_tensor(
@@ -398,7 +341,7 @@ int embed_main(int argc, char **argv)
     options_t options = {.model = usual_folder(), .input = "-", .top = 10};
     gnn_context_t *context = NULL;
     gnn_pretrained_t *pretrained = NULL, *judge = NULL;
-    lines_t lines = {0};
+    gnn_text_lines_t *lines = NULL;
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
@@ -414,8 +357,7 @@ int embed_main(int argc, char **argv)
     program_fails("embed", rc);
     if (rc != GNN_OK && !pretrained && !options_gave("model"))
         fprintf(stderr, "embed: without --model, the model is that of sh examples/fetch-minilm.sh\n");
-    free(lines.at);
-    free(lines.text);
+    gnn_text_lines_free(lines);
     gnn_pretrained_free(judge);
     gnn_pretrained_free(pretrained);
     gnn_context_free(context);

@@ -15,37 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first line of standard input. */
-static char *read_line(void)
-{
-    size_t size = 0;
-    char *line = NULL;
-    const ssize_t length = getline(&line, &size, stdin);
-    if (length < 0) {
-        free(line);
-        return NULL;
-    }
-    line[strcspn(line, "\r\n")] = '\0';
-    return line;
-}
-
+/* The sentence, or the first line of standard input. */
 static int show_text(const gnn_pretrained_t *p, gnn_context_t *context, inspect_t *o)
 {
     gnn_attention_maps_t *attention = NULL;
-    char *line = o->sentence ? NULL : read_line();
-    if (!o->sentence && !line) {
-        fprintf(stderr, "inspect: --sentence or a line on standard input is expected\n");
-        return PROGRAM_REFUSED;
+    gnn_text_lines_t *line = NULL;
+    int64_t before = 0;
+    if (!o->sentence) {
+        GNN_TRY(program_lines_next(&line, stdin, 1, &before));
+        o->sentence = line->at[0];
     }
-    if (line)
-        o->sentence = line;
     const gnn_attention_config_t how = {.whole_words = o->pieces ? GNN_OFF : GNN_ON,
                                         .special = o->plain ? GNN_OFF : GNN_ON};
     int rc = gnn_attention_of_text(&attention, p, context, o->sentence, &how);
     if (rc == GNN_OK)
         rc = inspect_show(attention, o);
     gnn_attention_free(attention);
-    free(line);
+    gnn_text_lines_free(line);
     return rc;
 }
 

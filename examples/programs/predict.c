@@ -229,7 +229,7 @@ static int run(run_t *r)
     GNN_TRY(gnn_pretrained_open_with(
         &r->p, r->context, o->model,
         &(gnn_pretrained_config_t){.keep_16_bits = o->keep_16_bits ? GNN_ON : GNN_OFF}));
-    GNN_TRY(gnn_text_lines_read(&r->lines, strcmp(o->input, "-") == 0 ? "/dev/stdin" : o->input));
+    GNN_TRY(program_lines_read(&r->lines, o->input));
     r->texts = (gnn_texts_t){r->lines->count, r->lines->at, NULL};
     if (o->json)
         printf("[");

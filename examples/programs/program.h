@@ -35,6 +35,12 @@ int program_can_show(int64_t layer, int64_t layers, int64_t head, int64_t heads)
 /* PROGRAM_REFUSED after an error message: a set of fewer than two classes. */
 int program_has_classes(const char *program, const char *data, int64_t classes);
 
+/* The lines of a file, or of all of standard input for "-", for gnn_text_lines_free. */
+int program_lines_read(gnn_text_lines_t **lines, const char *path);
+/* The next lines of a stream, at most `most`; NULL at its end. *before, at first 0, is the count of
+ * those before. An empty stream is an error. */
+int program_lines_next(gnn_text_lines_t **lines, FILE *file, int64_t most, int64_t *before);
+
 /* Names of the library's presets of layers, NULL after the last one. */
 const char *program_preset(size_t index);
 

@@ -110,52 +110,39 @@ static int test(run_t *r, const translate_t *o)
     return rc;
 }
 
-/* Translates some lines at a time; from a terminal, line by line. */
-static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
+/* Prints the translations. */
+static int translate_all(const run_t *r, const translate_t *o, const gnn_text_lines_t *lines)
 {
-    const int64_t most = isatty(fileno(file)) ? 1 : o->at_once;
-    char **lines = calloc(2 * (size_t)most, sizeof *lines), **out = lines + most;
-    size_t room = 0;
-    int rc = lines ? GNN_OK : GNN_EMEMORY;
-    for (int64_t n = most; rc == GNN_OK && n == most;) {
-        for (n = 0; n < most; n++) {
-            char *line = NULL;
-            const ssize_t length = getline(&line, &room, file);
-            room = 0;
-            if (length < 0) {
-                free(line);
-                break;
-            }
-            line[strcspn(line, "\r\n")] = '\0';
-            lines[n] = line;
-        }
-        if (n > 0)
-            rc = translate_lines(&r->translator, r->context, o, n, (const char *const *)lines, out);
-        for (int64_t k = 0; k < n; k++) {
-            if (rc == GNN_OK)
-                printf("%s\n", out[k]);
-            free(lines[k]);
-            free(out[k]);
-            lines[k] = out[k] = NULL;
-        }
-        fflush(stdout);
-    }
-    free(lines);
-    return rc;
-}
-
-static int translate_input(const run_t *r, const translate_t *o)
-{
-    const gnn_text_lines_t *lines = r->input;
-    if (!lines)
-        return translate_stream(r, o, stdin);
     char **out = calloc((size_t)lines->count + 1, sizeof *out);
     int rc = out ? translate_lines(&r->translator, r->context, o, lines->count, lines->at, out)
                  : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
         printf("%s\n", out[k]);
     free_lines(out, lines->count);
+    fflush(stdout);
     return rc;
+}
+
+/* Some lines at a time; from a terminal, line by line. */
+static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
+{
+    const int64_t most = isatty(fileno(file)) ? 1 : o->at_once;
+    int64_t before = 0;
+    int rc = GNN_OK, more = 1;
+    while (rc == GNN_OK && more) {
+        gnn_text_lines_t *lines;
+        rc = program_lines_next(&lines, file, most, &before);
+        more = lines != NULL;
+        if (more)
+            rc = translate_all(r, o, lines);
+        gnn_text_lines_free(lines);
+    }
+    return rc;
+}
+
+static int translate_input(const run_t *r, const translate_t *o)
+{
+    return r->input ? translate_all(r, o, r->input) : translate_stream(r, o, stdin);
 }
 
 /* ---- main ---- */

@@ -39,6 +39,17 @@ typedef struct gnn_lines {
  *         (named), or is damaged gzip; GNN_EMEMORY. O(bytes) time and memory.
  */
 GNN_API int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path);
+/**
+ * The lines of a text in memory, by the rules of gnn_text_lines_read: what a pipe or a socket gave.
+ *
+ * @param[out] lines  the caller's, for gnn_text_lines_free; NULL after an error
+ * @param[in] name    of the text, for messages
+ * @param[in] text    (bytes) copied
+ * @param[in] bytes   its length; a text of none is empty
+ * @return as gnn_text_lines_read, without GNN_EIO; GNN_EINVALID: a NULL, or bytes < 0
+ */
+GNN_API int gnn_text_lines_new(gnn_text_lines_t **lines, const char *name, const char *text,
+                               int64_t bytes);
 /** Frees text lines; may be NULL. */
 GNN_API void gnn_text_lines_free(gnn_text_lines_t *lines);
 

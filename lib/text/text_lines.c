@@ -61,21 +61,41 @@ static int make_lines(lines_t *l, gnn__text_t *text)
     return GNN_OK;
 }
 
-int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path)
+/* Consumes the text. */
+static int lines_of(gnn_text_lines_t **lines, gnn__text_t *text)
 {
-    gnn__text_t text;
     lines_t *l = NULL;
-    GNN__NEED(lines);
-    *lines = NULL;
-    GNN__NEED(path);
-    GNN_TRY(gnn__text_open(&text, path));
     int rc = gnn__new(&l, 1, sizeof *l, "lines");
     if (rc == GNN_OK)
-        rc = make_lines(l, &text);
-    gnn__text_free(&text);
+        rc = make_lines(l, text);
+    gnn__text_free(text);
     if (rc == GNN_OK)
         *lines = &l->public;
     else
         gnn_text_lines_free(&l->public);
     return rc;
+}
+
+int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path)
+{
+    gnn__text_t text;
+    GNN__NEED(lines);
+    *lines = NULL;
+    GNN__NEED(path);
+    GNN_TRY(gnn__text_open(&text, path));
+    return lines_of(lines, &text);
+}
+
+int gnn_text_lines_new(gnn_text_lines_t **lines, const char *name, const char *text, int64_t bytes)
+{
+    gnn__text_t copy;
+    GNN__NEED(lines);
+    *lines = NULL;
+    GNN__NEED(name);
+    GNN__NEED(text);
+    if (bytes < 0)
+        return gnn__error(GNN_EINVALID, "gnn_text_lines_new: bytes = %lld, expected 0 or more",
+                          (long long)bytes);
+    GNN_TRY(gnn__text_copy(&copy, name, text, bytes));
+    return lines_of(lines, &copy);
 }

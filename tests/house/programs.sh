@@ -230,6 +230,10 @@ expect "says which there are" grep -q 'is none of scaled' last
 printf 'zwei plus drei\nfünf mal acht\n' >sums.txt
 expect "translates lines" "$gnn" translate --load numbers --threads 1 --input sums.txt
 expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
+expect "translates a pipe" sh -c 'cat sums.txt | "$1" translate --load numbers --threads 1 --input -' - "$gnn"
+expect "with a line for each, too" sh -c 'test $(wc -l <last) -eq 2'
+expect "a zero byte in a pipe" said "standard input: line 2: a zero byte (byte 15), text is expected" 1 sh -c 'printf "zwei plus drei\n\0 mal acht\n" | "$1" translate --load numbers --threads 1 --input -' - "$gnn"
+expect "standard input is read as a stream" sh -c '! grep -n "dev/stdin" "$1"/examples/programs/*.c' - "$root"
 expect "write learns a rhyme" measured nats_per_character 0 1 "$gnn" write --epochs 6 --threads 1 --json --save rhyme
 expect "which it did not know" measured nats_per_character 1.2 6 "$gnn" write --epochs 1 --threads 1 --json
 expect "a seed by which nothing is drawn" said "--seed: has no effect without training and sampling" 2 "$gnn" write --load rhyme --temperature 0 --seed 3

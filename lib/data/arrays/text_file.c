@@ -163,27 +163,55 @@ int gnn__text_open(gnn__text_t *text, const char *path)
     return gnn__text_open_limits(text, path, NULL);
 }
 
-int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
+static gnn__text_t text_of(const char *name, int64_t packed, const gnn_limits_t *limits)
 {
-    gnn__file_t file;
-    *text =
-        (gnn__text_t){.delimiter = ' ', .comments = "", .limits = gnn__limits_or_defaults(limits)};
-    if (text->limits.max_bytes > INT64_MAX / 4)
-        text->limits.max_bytes = INT64_MAX / 4;
-    GNN_TRY(gnn__file_open(&file, path));
-    text->name = file.name;
-    text->packed = file.size;
-    int rc = load(text, &file);
-    gnn__file_close(&file);
+    gnn__text_t text = {.name = name,
+                        .packed = packed,
+                        .delimiter = ' ',
+                        .comments = "",
+                        .limits = gnn__limits_or_defaults(limits)};
+    if (text.limits.max_bytes > INT64_MAX / 4)
+        text.limits.max_bytes = INT64_MAX / 4;
+    return text;
+}
+
+/* Checks a text whose loading ended with `rc`; frees it after an error. */
+static int finish(gnn__text_t *text, int rc)
+{
     if (rc == GNN_OK) {
         text->data[text->size] = '\0';
         rc = check_text(text);
     }
     if (rc == GNN_OK && !(text->numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0)))
-        rc = gnn__error(GNN_EMEMORY, "%s: no memory for the C locale", file.name);
+        rc = gnn__error(GNN_EMEMORY, "%s: no memory for the C locale", text->name);
     if (rc != GNN_OK)
         gnn__text_free(text);
     return rc;
+}
+
+int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
+{
+    gnn__file_t file;
+    *text = text_of(path, 0, limits);
+    GNN_TRY(gnn__file_open(&file, path));
+    text->name = file.name;
+    text->packed = file.size;
+    const int rc = load(text, &file);
+    gnn__file_close(&file);
+    return finish(text, rc);
+}
+
+int gnn__text_copy(gnn__text_t *text, const char *name, const char *bytes, int64_t size)
+{
+    *text = text_of(name, size, NULL);
+    int rc = size > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: is empty", name);
+    if (rc == GNN_OK)
+        rc = gnn__new(&text->data, size + 1, 1, name);
+    if (rc == GNN_OK) {
+        memcpy(text->data, bytes, (size_t)size);
+        text->size = size;
+    }
+    return finish(text, rc);
 }
 
 void gnn__text_free(gnn__text_t *text)

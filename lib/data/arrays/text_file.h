@@ -43,6 +43,8 @@ typedef enum {
  * nothing to free. */
 int gnn__text_open(gnn__text_t *text, const char *path);
 int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
+/* The same of a copy of a text in memory, which is not unpacked. */
+int gnn__text_copy(gnn__text_t *text, const char *name, const char *bytes, int64_t size);
 void gnn__text_free(gnn__text_t *text);
 /* Count of lines with text, comments included: an upper bound by which readers allocate. Lines
  * without text do not count, since a few compressed kilobytes of them must not allocate gigabytes.
