@@ -304,6 +304,15 @@ def state_of(row, own, missing, written):
     return "in part" if missing or any(not why.startswith("run by") for _, why in left) else "works"
 
 
+def linked(text, all_entries):
+    """The text with links to the entries that it names, outside of its own links."""
+    cases = {e["case"] for e in all_entries if "_" in e["case"] or e["case"] in ("pinsage", "perceiver", "reversible")}
+    parts = re.split(r"(\[[^]]*\]\([^)]*\))", text)
+    for k in range(0, len(parts), 2):
+        parts[k] = re.sub(r"\w+", lambda m: "[%s](#%s)" % (m.group(), m.group()) if m.group() in cases else m.group(), parts[k])
+    return "".join(parts)
+
+
 def table(letter, all_entries):
     out = ["| row | system | state | shown by | missing |", "| --- | --- | --- | --- | --- |"]
     counts = {"works": 0, "in part": 0, "not": 0}
@@ -314,7 +323,9 @@ def table(letter, all_entries):
         left = [(case, why) for r, case, why in left_out() if r == row]
         state = state_of(row, own, missing, written)
         counts[state] += 1
-        what = ", ".join("[%s](#%s)" % (e["case"], e["case"]) for e in own) or shown
+        what = ", ".join("[%s](#%s)" % (e["case"], e["case"]) for e in own) or linked(shown, all_entries)
+        if "](" not in what:
+            sys.exit("tests/zoo/rows.tsv: row %s has no entry and names neither an entry nor a page" % row)
         lacks = "; ".join(([missing] if missing and state != "works" else []) +
                           ["%s: %s" % (case, why) for case, why in left if state != "works"])
         out.append("| %s | %s | %s | %s | %s |" % (row, cell(system), state, cell(what), cell(lacks)))
@@ -572,8 +583,11 @@ def page():
     body += cost_table(all_entries)
     left = left_out()
     elsewhere = [case for _, case, why in left if why.startswith("run by")]
-    sums = ("%d golden cases of %d are entries, %d more are run by another suite. Of %d rows %d work, %d in part, %d not."
-            % (len(all_entries), len(all_entries) + len(left), len(elsewhere), sum(total.values()), total["works"], total["in part"], total["not"]))
+    layers = sum(e["file"] == "C_layers.c" for e in all_entries)
+    zoo = len(all_entries) - layers
+    sums = ("%d golden cases of %d are entries, %d more are run by another suite; %d entries are golden cases of layers. "
+            "Of %d rows %d work, %d in part, %d not."
+            % (zoo, zoo + len(left), len(elsewhere), layers, sum(total.values()), total["works"], total["in part"], total["not"]))
     text = [HEAD % (textwrap.fill(sums, 98), example(), symbols(), everywhere()), "## Families", ""] + contents + [""] + body
     text += ["## Cases without an entry", "", "| case | row | reason |", "| --- | --- | --- |"]
     text += ["| %s | %s | %s |" % (case, row, cell(why)) for row, case, why in left]

@@ -42,14 +42,21 @@ void golden_close(golden_t *g)
     gnn_context_free(g->context);
 }
 
+/* Hyperparameters are "p.NAME" in files of the zoo, NAME in others. */
+static const gnn_array_t *find(const golden_t *g, const char *name)
+{
+    const gnn_array_t *a = gnn_arrays_find(g->arrays, name);
+    return a || strncmp(name, "p.", 2) != 0 ? a : gnn_arrays_find(g->arrays, name + 2);
+}
+
 bool golden_has(const golden_t *g, const char *name)
 {
-    return gnn_arrays_find(g->arrays, name) != NULL;
+    return find(g, name) != NULL;
 }
 
 const gnn_array_t *golden_array(const golden_t *g, const char *name)
 {
-    const gnn_array_t *a = gnn_arrays_find(g->arrays, name);
+    const gnn_array_t *a = find(g, name);
     ck_assert_msg(a != NULL, "%s: the file has no array %s", g->name, name);
     return a;
 }

@@ -326,6 +326,10 @@ START_TEST(bad_batches)
              .ids = ids, .width = 2);
     CK_BATCH(GNN_ESHAPE, "id 11", .count = 1, .lengths = &one, .ids = &far);
     ck_assert_ptr_null(batch);
+    ck_fails(gnn_pretrained_batch_new_with(
+                 &batch, p, &(gnn_sequences_t){.count = 1, .lengths = &one, .ids = ids},
+                 &(gnn_pretrained_batch_config_t){.backward = (gnn_flag_t)7}),
+             GNN_EINVALID, ".backward");
     ck_fails(gnn_pretrained_batch_new(&batch, NULL, NULL), GNN_EINVALID, "pretrained");
     ck_fails(gnn_pretrained_batch_new(NULL, p, NULL), GNN_EINVALID, "batch is NULL");
     gnn_pretrained_free(p);

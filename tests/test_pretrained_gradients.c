@@ -39,13 +39,12 @@ static size_t run_backward(trial_t *t)
     return bytes;
 }
 
-/* Prepares the graphs of the batch for gradients. */
-static void prepare_batch(const trial_t *t)
+/* The batch anew, for gradients. */
+static void batch_for_training(trial_t *t)
 {
-    const gnn_model_t *model = gnn_pretrained_model(t->p);
-    for (int k = 0; k < gnn_model_graph_count(model); k++)
-        ck_ok(gnn_model_prepare(
-            model, k, (gnn_graph_t *)gnn_pretrained_batch_inputs(t->batch)->graphs[k], GNN_ON));
+    gnn_pretrained_batch_free(t->batch);
+    ck_ok(gnn_pretrained_batch_new_with(&t->batch, t->p, &t->sequences,
+                                        &(gnn_pretrained_batch_config_t){.backward = GNN_ON}));
 }
 
 /* Puts gradients in place of values; with `constants`, not in fields without a gradient. */
@@ -94,7 +93,7 @@ START_TEST(gradients_match_transformers)
     ck_ok(gnn_safetensors_read(&expected, file, NULL));
     ck_assert(trial_open(&t, trained[_i]));
     trial_batch(&t);
-    prepare_batch(&t);
+    batch_for_training(&t);
     run_backward(&t);
     put_gradients(gnn_pretrained_model(t.p), has_constants(trained[_i]));
     make_folder();
@@ -182,7 +181,7 @@ START_TEST(gradients_match_differences)
         return;
     trial_batch(&t);
     const gnn_model_t *model = gnn_pretrained_model(t.p);
-    prepare_batch(&t);
+    batch_for_training(&t);
     const int64_t logits = gnn_model_find(model, "logits"),
                   cols =
                       gnn_model_width(model, logits >= 0 ? logits : gnn_model_find(model, "hidden")),
@@ -234,10 +233,8 @@ START_TEST(memory_of_blocks_grows_with_tokens)
         ids[k] = 2 + 7 * k % (VOCABULARY - 2);
     for (int k = 0; k < SIZES; k++) {
         const int64_t length = LEAST << k;
-        gnn_pretrained_batch_free(t.batch);
         t.sequences = (gnn_sequences_t){.count = 1, .lengths = &length, .ids = ids};
-        ck_ok(gnn_pretrained_batch_new(&t.batch, t.p, &t.sequences));
-        prepare_batch(&t);
+        batch_for_training(&t);
         const clock_t start = clock();
         bytes[k] = (double)run_backward(&t);
         printf("longt5_global: %lld tokens, %.0f bytes per token, %.3g s\n", (long long)length,

@@ -142,6 +142,9 @@ typedef struct gnn_pretrained_batch_config {
      * sends to all tokens of its sequence; copied. NULL: the first token for text classification,
      * the question for question answering, else none */
     const int32_t *global;
+    /** GNN_ON: for training: graphs with their transposes, which gradients need [off: for inference
+     * alone] */
+    gnn_flag_t backward;
 } gnn_pretrained_batch_config_t;
 /**
  * gnn_pretrained_batch_new with settings.

@@ -520,7 +520,14 @@ int gnn_pretrained_batch_new_with(gnn_pretrained_batch_t **batch, const gnn_pret
     *batch = NULL;
     GNN__NEED(pretrained);
     GNN__NEED(sequences);
-    return gnn__pretrained_batch_make(batch, pretrained, sequences, own.global, 0);
+    GNN_TRY(gnn__check_flag(own.backward, ".backward"));
+    GNN_TRY(gnn__pretrained_batch_make(batch, pretrained, sequences, own.global, 0));
+    const int rc = own.backward == GNN_ON ? gnn__pretrained_batch_prepare(*batch) : GNN_OK;
+    if (rc != GNN_OK) {
+        gnn_pretrained_batch_free(*batch);
+        *batch = NULL;
+    }
+    return rc;
 }
 
 int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,

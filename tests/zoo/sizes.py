@@ -1,11 +1,13 @@
 """Writes tests/zoo/sizes.txt: of each golden case of the zoo the arrays that an entry reads, their
 shapes and ranges, and the values of integers and hyperparameters. Entries run on values drawn from
-these where the golden files are absent.
+these where the golden files are absent. Entries of tests/zoo/C_layers.c have files in the folder
+above the zoo's.
 
     python3 tests/zoo/sizes.py ../shared/golden/zoo > tests/zoo/sizes.txt
 """
 import ast
 import os
+import re
 import struct
 import sys
 import zipfile
@@ -40,11 +42,20 @@ def line(name, kind, shape, values, wants):
     return " %s f %s %.3g %.3g%s" % (name, dims, low, high, " *" if wants else "")
 
 
-def main(folder):
+def files(folder):
+    layers = os.path.join(os.path.dirname(os.path.abspath(__file__)), "C_layers.c")
+    with open(layers, encoding="utf-8") as text:
+        for name in re.findall(r"^ENTRY\((\w+)\)", text.read(), re.M):
+            yield os.path.join(folder, os.pardir, name + ".npz")
     for file in sorted(os.listdir(folder)):
-        if not file.endswith(".npz"):
-            continue
-        found = list(arrays(os.path.join(folder, file)))
+        if file.endswith(".npz"):
+            yield os.path.join(folder, file)
+
+
+def main(folder):
+    for path in files(folder):
+        file = os.path.basename(path)
+        found = [("p.heads" if a[0] == "heads" else a[0],) + a[1:] for a in arrays(path)]
         names = {name for name, _, _, _ in found}
         print(file[:-4])
         for name, kind, shape, values in found:
