@@ -236,6 +236,7 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **none, void *m
         GNN_TRY(scale_of_model("citation", o->load, study->model, sets->raw, &o->scale, &blocks));
         o->chosen.scale = o->scale == SCALE_AUTO ? o->chosen.scale : (scale_t)o->scale;
         GNN_TRY(set_of(&data, sets, o->chosen.scale));
+        program_tell_unread("citation", study->model, data);
         GNN_TRY(citation_study_evaluate(study, o, context, data));
     } else {
         recipe_print(o);

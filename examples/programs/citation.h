@@ -57,6 +57,10 @@ struct recipe {
 
 build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, build_gcn2,
     build_residual, build_blocks;
+/* The name of the set's weights on edges; NULL: it has none. */
+const char *weight_of(const gnn_data_t *data);
+/* Turns self-loops and norm off on a diffused graph, whose weights include them. */
+void leave_diffused(gnn_layer_config_t *layer, const recipe_t *r);
 
 /* Makes a model of `count` steps, followed by those that the recipe adds. */
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe, int64_t count,

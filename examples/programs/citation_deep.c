@@ -72,9 +72,10 @@ int build_sgc(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, co
         (gnn_step_t){
             .kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = classes, .bias = GNN_OFF});
     for (int64_t k = 0; k < r->layers; k++)
-        add(steps,
-            (gnn_step_t){.layer = GNN_GCN(.in = classes, .out = classes, .message = &gnn_message_none,
-                                          .bias_out = k + 1 < r->layers ? GNN_OFF : GNN_ON)});
+        add(steps, (gnn_step_t){.layer = GNN_GCN(.in = classes, .out = classes,
+                                                 .message = &gnn_message_none,
+                                                 .bias_out = k + 1 < r->layers ? GNN_OFF : GNN_ON),
+                                .edge_weight = weight_of(data)});
     return build(model, context, r, steps);
 }
 
@@ -88,10 +89,12 @@ int build_appnp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, 
     add_activation(steps, GNN_RELU);
     add_dropout(steps, r);
     add_linear(steps, "class", r->hidden, r->outputs);
-    gnn_steps_block(
-        steps, "appnp",
-        &(gnn_block_t){
-            .name = "hops", .width = r->outputs, .hops = r->layers, .factor = (gnn_real_t)r->alpha});
+    gnn_steps_block(steps, "appnp",
+                    &(gnn_block_t){.name = "hops",
+                                   .width = r->outputs,
+                                   .hops = r->layers,
+                                   .factor = (gnn_real_t)r->alpha,
+                                   .edge_weight = weight_of(data)});
     return build(model, context, r, steps);
 }
 
@@ -112,6 +115,7 @@ int build_gcn2(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, c
                         &(gnn_block_t){.name = name,
                                        .memory = "first",
                                        .width = r->hidden,
+                                       .edge_weight = weight_of(data),
                                        .factor = (gnn_real_t)r->alpha,
                                        .theta = (gnn_real_t)log(r->theta / (double)k + 1)});
         add_activation(steps, GNN_RELU);
@@ -121,24 +125,32 @@ int build_gcn2(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, c
     return build(model, context, r, steps);
 }
 
-/* One residual block: x + f(norm(x)) with f a hop, an activation and a linear map. Without a preset
- * the hop is a linear map, too. */
-static void add_block(gnn_steps_t *steps, const recipe_t *r, int64_t k)
+/* The hop of a residual block; without a preset a linear map. */
+static void add_hop(gnn_steps_t *steps, const recipe_t *r, const gnn_data_t *data)
 {
-    const gnn_preset_t preset = gnn_preset_find(r->name);
+    gnn_layer_config_t hop = {.preset = gnn_preset_find(r->name),
+                              .in = r->hidden,
+                              .out = r->hidden / r->heads,
+                              .heads = r->heads};
+    if (hop.preset == GNN_PRESET_NONE) {
+        add_linear(steps, NULL, r->hidden, r->hidden);
+        return;
+    }
+    leave_diffused(&hop, r);
+    add(steps, (gnn_step_t){.layer = hop,
+                            .edge_weight = hop.preset == GNN_PRESET_GCN ? weight_of(data) : NULL});
+}
+
+/* One residual block: x + f(norm(x)) with f a hop, an activation and a linear map. */
+static void add_block(gnn_steps_t *steps, const recipe_t *r, const gnn_data_t *data, int64_t k)
+{
     char before[32], name[32];
     snprintf(before, sizeof before, "rows.%lld", (long long)k);
     snprintf(name, sizeof name, "rows.%lld", (long long)k + 1);
     add(steps,
         (gnn_step_t){
             .kind = GNN_STEP_NORM, .inputs = {before}, .in = r->hidden, .norm = GNN_NORM_LAYER});
-    if (preset == GNN_PRESET_NONE)
-        add_linear(steps, NULL, r->hidden, r->hidden);
-    else
-        add(steps, (gnn_step_t){.layer = {.preset = preset,
-                                          .in = r->hidden,
-                                          .out = r->hidden / r->heads,
-                                          .heads = r->heads}});
+    add_hop(steps, r, data);
     add_activation(steps, GNN_GELU);
     add_dropout(steps, r);
     add_linear(steps, NULL, r->hidden, r->hidden);
@@ -156,7 +168,7 @@ int build_blocks(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
     add_dropout(steps, r);
     add(steps, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = "rows.0", .activation = GNN_GELU});
     for (int64_t k = 0; k < r->layers; k++)
-        add_block(steps, r, k);
+        add_block(steps, r, data, k);
     add(steps, (gnn_step_t){.kind = GNN_STEP_NORM, .in = r->hidden, .norm = GNN_NORM_LAYER});
     add_linear(steps, "out", r->hidden, r->outputs);
     return build(model, context, r, steps);

@@ -32,18 +32,26 @@ int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_
     return recipe_build(model, context, r, 6, steps);
 }
 
-/* A GCN uses the set's edge weights, if any; the papers of the others have none. The weights of a
- * diffused graph include self-loops and norm. */
+const char *weight_of(const gnn_data_t *data)
+{
+    return gnn_data_rows(data, GNN_ON_EDGES, "weight") ? "weight" : NULL;
+}
+
+void leave_diffused(gnn_layer_config_t *layer, const recipe_t *r)
+{
+    if (!r->diffused)
+        return;
+    layer->self_loops = GNN_OFF;
+    layer->graph_norm = GNN_GRAPH_NORM_NONE;
+}
+
+/* Only a GCN reads weights on edges. */
 static int build_two(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                      gnn_layer_config_t *two, const gnn_data_t *data)
 {
-    const char *weight = "weight";
-    for (int k = 0; k < 2 && r->diffused; k++) {
-        two[k].self_loops = GNN_OFF;
-        two[k].graph_norm = GNN_GRAPH_NORM_NONE;
-    }
-    if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
-        weight = NULL;
+    const char *weight = two->preset == GNN_PRESET_GCN ? weight_of(data) : NULL;
+    for (int k = 0; k < 2; k++)
+        leave_diffused(&two[k], r);
     return recipe_build(model, context, r, 2,
                         (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
                                        {.layer = two[1], .edge_weight = weight}});

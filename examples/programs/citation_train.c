@@ -176,6 +176,8 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     GNN_TRY(set_of(&data, sets, out->choice.scale));
     gnn_context_set_seed(context, (uint64_t)out->seed);
     int rc = out->choice.recipe.build(&model, context, &out->choice.recipe, data);
+    if (rc == GNN_OK && s->count == 0)
+        program_tell_unread("citation", model, data);
     if (rc == GNN_OK)
         rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks, data);
     if (rc == GNN_OK)

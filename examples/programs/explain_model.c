@@ -150,6 +150,8 @@ int subject_open(subject_t *s, const options_t *o)
     GNN_TRY(scale_features(s->data, scale));
     if (!o->load)
         GNN_TRY(make(s, o));
+    if (strcmp(o->data, "shapes") != 0) /* whose motifs are for the score of explanations */
+        program_tell_unread("explain", s->model, s->data);
     GNN_TRY(gather(s));
     GNN_TRY(rehearse(s, o, node));
     if (!o->load)

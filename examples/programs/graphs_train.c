@@ -139,6 +139,8 @@ static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data
                                            .seed = (uint64_t)(o->seed * 1000 + w->number)};
     gnn_context_set_seed(context, (uint64_t)(o->seed * 1000 + w->number));
     int rc = graphs_build_model(&model, context, o, data);
+    if (rc == GNN_OK && w->number == 0)
+        program_tell_unread("graphs", model, data);
     if (rc == GNN_OK)
         rc = gnn_source_of_graphs(&source, model, data, splits, &how);
     if (rc == GNN_OK)

@@ -88,6 +88,8 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
     const gnn_link_source_config_t how = {
         .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
     int rc = loaded ? GNN_OK : links_build_model(&model, context, o, data);
+    if (rc == GNN_OK && out->seed == o->seed)
+        program_tell_unread("links", model, data);
     if (rc == GNN_OK && !loaded)
         rc = scale_note(model, (scale_t)o->scale, 0, NULL);
     if (rc == GNN_OK)

@@ -80,6 +80,35 @@ void program_nearest(FILE *file, const char *word, const char *const *names, int
         fputc('?', file);
 }
 
+static int is(const char *one, const char *other)
+{
+    return one && strcmp(one, other) == 0;
+}
+
+static int is_read(const gnn_model_t *model, const char *name)
+{
+    for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
+        const gnn_step_t *step = gnn_model_step(model, k);
+        if (is(step->edge_features, name) || is(step->edge_weight, name) || is(step->edge_bias, name))
+            return 1;
+        for (size_t j = 0; j < sizeof step->inputs / sizeof *step->inputs; j++)
+            if (is(step->inputs[j], name))
+                return 1;
+    }
+    return 0;
+}
+
+void program_tell_unread(const char *program, const gnn_model_t *model, const gnn_data_t *data)
+{
+    for (int64_t k = 0; k < gnn_data_array_count(data); k++) {
+        gnn_data_place_t place;
+        const gnn_array_t *array = gnn_data_array_at(data, k, &place);
+        if (place == GNN_ON_EDGES && !is_read(model, array->name))
+            fprintf(stderr, "%s: this network does not read the values on edges \"%s\" of %s\n",
+                    program, array->name, gnn_data_name(data));
+    }
+}
+
 int program_has_classes(const char *program, const char *data, int64_t classes)
 {
     if (classes >= 2)

@@ -32,6 +32,8 @@ int program_can_write(const char *option, const char *path, program_path_t kind)
 /* PROGRAM_REFUSED after an error message: the model lacks the layer of --show-layer or the head of
  * --show-head. */
 int program_can_show(int64_t layer, int64_t layers, int64_t head, int64_t heads);
+/* Prints the names of the set's values on edges that no step of the model reads. */
+void program_tell_unread(const char *program, const gnn_model_t *model, const gnn_data_t *data);
 /* PROGRAM_REFUSED after an error message: a set of fewer than two classes. */
 int program_has_classes(const char *program, const char *data, int64_t classes);
 

@@ -149,6 +149,17 @@ said() {
 expect "a saved model" "$gnn" citation --data set.npz --layer mlp --epochs 1 --save m
 expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$gnn" citation --data set.npz --load m --epochs 3
 expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$gnn" citation --data set.npz --splits 3
+seq 0 58 | awk '{ print $1, $1 + 1, 1 + $1 % 3 }' >w.edges
+expect "a set with weights" "$gnn" convert w.edges w.npz --features x.csv --labels y.csv
+for layer in gat sage mlp; do
+    expect "weights that $layer does not read" said 'citation: this network does not read the values on edges "weight" of w' 0 "$gnn" citation --data w.npz --layer $layer --epochs 1
+done
+for layer in gcn sgc appnp gcn2; do
+    expect "$layer without weights" "$gnn" citation --data set.npz --layer $layer --epochs 2 --trial 0 --log plain.csv
+    expect "$layer with weights" "$gnn" citation --data w.npz --layer $layer --epochs 2 --trial 0 --log weighted.csv
+    expect "are read" sh -c '! cmp -s plain.csv weighted.csv && ! grep -q "does not read" last'
+done
+expect "weights that links does not read" said 'links: this network does not read the values on edges "weight" of w' 0 "$gnn" links --data w.npz --epochs 1
 expect "links alone" said "a has no features: gnn convert adds them" 1 "$gnn" citation --data a.edges
 expect "links of a set" "$gnn" links --data set.npz --epochs 2 --save l --predict l.csv --log log.csv --curve l.svg --test-share 0.2 --validation-share 0.2
 expect "scores of links and of as many other pairs" test "$(grep -c ",1," l.csv)" -eq "$(grep -c ",0," l.csv)"
