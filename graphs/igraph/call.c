@@ -1,5 +1,7 @@
 /* Calls of igraph: lock, handlers, messages; and the registration with the core library. */
 #include <graphs/igraph/call.h>
+
+#include <errno.h>
 #include <pthread.h>
 
 /* ---- registration ---- */
@@ -50,10 +52,13 @@ void gnn__igraph_enter(gnn__igraph_call_t *call)
     call->error = igraph_set_error_handler(remember_error);
     call->warning = igraph_set_warning_handler(ignore_warning);
     IGRAPH_FINALLY_ENTER();
+    errno = 0;
 }
 
 int gnn__igraph_leave(gnn__igraph_call_t *call, int code)
 {
+    if (code > 0 && code < 1000 && errno == ENOMEM) /* whatever igraph makes of it */
+        code = IGRAPH_ENOMEM;
     IGRAPH_FINALLY_FREE();
     IGRAPH_FINALLY_EXIT();
     igraph_set_warning_handler(call->warning);

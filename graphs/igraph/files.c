@@ -1,10 +1,35 @@
 /* Graph files read and written by igraph in memory; the caller reads and writes the bytes. */
 #include <graphs/igraph/call.h>
 
+#include <locale.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the locale of a thread ---- */
+
+/* Numbers have a decimal point, whatever the program's locale. igraph_enter_safelocale dereferences
+ * NULL where memory is short. */
+typedef struct locales {
+    locale_t plain, before;
+} locales_t;
+
+static int enter_locale(locales_t *l)
+{
+    l->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (!l->plain)
+        return gnn__igraph_error(GNN_EMEMORY, "no memory for a locale");
+    l->before = uselocale(l->plain);
+    return GNN_OK;
+}
+
+static void exit_locale(locales_t *l)
+{
+    uselocale(l->before);
+    freelocale(l->plain);
+}
 
 /* ---- reading ---- */
 
@@ -103,26 +128,54 @@ static int read_graph(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE 
     return rc;
 }
 
-/* Attribute values are read with a decimal point, whatever the program's locale, and stored by
- * igraph's C attribute handler, whichever the program uses. */
+/* igraph ends the program where its scanner of GML has no memory, or frees a list twice. Instead the
+ * reading ends, and what igraph holds is lost. */
+static _Thread_local jmp_buf end_of_reading;
+
+static void end_reading(const char *reason, const char *file, int line)
+{
+    (void)reason, (void)file, (void)line;
+    longjmp(end_of_reading, 1);
+}
+
+static int read_or_end(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE *stream)
+{
+    igraph_fatal_handler_t *before = igraph_set_fatal_handler(end_reading);
+    int rc = IGRAPH_FAILURE;
+    if (setjmp(end_of_reading) == 0)
+        rc = read_graph(links, form, stream);
+    else
+        IGRAPH_FINALLY_CLEAN(IGRAPH_FINALLY_STACK_SIZE());
+    igraph_set_fatal_handler(before);
+    return rc;
+}
+
+/* Attributes are stored by igraph's C handler, whichever the program uses. */
 static int read_stream(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE *stream)
 {
-    igraph_safelocale_t locale;
-    int rc = igraph_enter_safelocale(&locale);
-    if (rc != IGRAPH_SUCCESS)
-        return rc;
-    const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
-    rc = read_graph(links, form, stream);
-    igraph_set_attribute_table(before);
-    igraph_exit_safelocale(&locale);
+    locales_t locales;
+    GNN_TRY(enter_locale(&locales));
+    const igraph_attribute_table_t *table = igraph_set_attribute_table(&igraph_cattribute_table);
+    const int rc = read_or_end(links, form, stream);
+    igraph_set_attribute_table(table);
+    exit_locale(&locales);
     return rc;
+}
+
+/* igraph's scanner of GML does not check its first allocations: they are tried. */
+static bool scanner_fits(void)
+{
+    enum { SCANNER = 1 << 16 };
+    void *tried = malloc(SCANNER);
+    free(tried);
+    return tried != NULL;
 }
 
 int gnn__igraph_read(gnn__igraph_links_t *links, gnn__igraph_form_t form, const char *text,
                      int64_t size)
 {
     gnn__igraph_call_t call;
-    FILE *stream = fmemopen((void *)text, (size_t)size, "r"); /* opened for reading only */
+    FILE *stream = scanner_fits() ? fmemopen((void *)text, (size_t)size, "r") : NULL; /* read only */
     if (!stream)
         return gnn__igraph_error(GNN_EMEMORY, "no memory for a stream of %lld bytes",
                                  (long long)size);
@@ -153,15 +206,12 @@ static int name_nodes(igraph_t *igraph, const char *const *names)
     return rc;
 }
 
-/* Values have a decimal point, whatever the program's locale. */
 static int write_stream(const igraph_t *igraph, FILE *stream)
 {
-    igraph_safelocale_t locale;
-    int rc = igraph_enter_safelocale(&locale);
-    if (rc != IGRAPH_SUCCESS)
-        return rc;
-    rc = igraph_write_graph_graphml(igraph, stream, 0);
-    igraph_exit_safelocale(&locale);
+    locales_t locales;
+    GNN_TRY(enter_locale(&locales));
+    const int rc = (int)igraph_write_graph_graphml(igraph, stream, 0);
+    exit_locale(&locales);
     return rc;
 }
 

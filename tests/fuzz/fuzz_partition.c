@@ -9,7 +9,14 @@
 #include <gnn/ranks.h>
 #include <lib/data/partition.h>
 
-enum { NODES = 600, HEADER = 1 << 14, LONGEST = 1 << 15, MOST_ARRAYS = 16, FIELDS = 128 };
+enum {
+    NODES = 600,
+    HEADER = 1 << 14,
+    LONGEST = 1 << 15,
+    MOST_ARRAYS = 16,
+    FIELDS = 128,
+    MOST_CHANGES = 4
+};
 
 typedef struct {
     char name[64];
@@ -38,6 +45,11 @@ static void read_one(const char *folder, const char *name)
     unlink(path);
 }
 
+static const char *put(const file_t *f)
+{
+    return fuzz_file(f->name, f->data, f->size);
+}
+
 /* A ring with features, labels and split masks, in two parts. */
 static void write_folder(const char *folder)
 {
@@ -60,7 +72,8 @@ static void write_folder(const char *folder)
     gnn_partition_free(partition);
     gnn_data_free(data);
     for (int k = 0; k < FUZZ_FILES; k++)
-        fuzz_memory[k].there = false;
+        free(fuzz_memory[k].data);
+    memset(fuzz_memory, 0, sizeof fuzz_memory);
 }
 
 static void read_folder(void)
@@ -79,6 +92,8 @@ static void read_folder(void)
     closedir(list);
     rmdir(path);
     rmdir(folder);
+    for (int k = 1; k < n_files; k++)
+        put(&files[k]);
 }
 
 /* ---- changes ---- */
@@ -104,14 +119,11 @@ static void change(file_t *f, fuzz_bytes_t *b)
     memcpy(f->data + from + at % count * (size_t)width, &value, (size_t)width);
 }
 
-static const file_t *file_of(const char *key)
+static const fuzz_memory_t *file_of(const char *key)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%.50s.npy", key);
-    for (int k = 1; k < n_files; k++)
-        if (strcmp(files[k].name, name) == 0)
-            return &files[k];
-    return NULL;
+    char path[128];
+    snprintf(path, sizeof path, FUZZ_ROOT "folder/%.50s.npy", key);
+    return fuzz_memory_find(path);
 }
 
 /* The sums of a header that is JSON. */
@@ -122,7 +134,7 @@ static void sign(file_t *header)
     char sum[20];
     json_object_foreach(json_object_get(root, "arrays"), key, entry)
     {
-        const file_t *f = file_of(key);
+        const fuzz_memory_t *f = file_of(key);
         if (!f || f->size < FIELDS || !json_is_object(entry))
             continue;
         const size_t bytes = f->size - FIELDS;
@@ -167,61 +179,67 @@ static void read_rows(const gnn_partition_folder_t *folder)
     }
 }
 
-static void open_all(const char *path, int verify)
+static gnn_context_t *ranks(void)
 {
     static gnn_context_t *context;
-    static gnn_transport_t *one;
+    gnn_transport_t *one;
+    if (context)
+        return context;
+    fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+    fuzz_must(gnn_transport_one(&one));
+    fuzz_must(gnn_context_set_ranks(context, one));
+    return context;
+}
+
+/* As a folder, as the set of one rank, or as a whole set: each maps all arrays, which takes most of
+ * the time. */
+static void open_one(const char *path, int as)
+{
     gnn_partition_folder_t *folder = NULL;
     gnn_data_t *data = NULL;
-    if (!context) {
-        fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
-        fuzz_must(gnn_transport_one(&one));
-        fuzz_must(gnn_context_set_ranks(context, one));
+    if (as == 0) {
+        const int opened = gnn_data_open(&data, path);
+        fuzz_set(opened, data);
+        return;
     }
-    const int rc = gnn_partition_folder_open(&folder, path, verify);
+    const int rc = as == 1 ? gnn_data_open_rank(&data, ranks(), path)
+                           : gnn_partition_folder_open(&folder, path, as == 2);
     check_words(rc);
-    if ((rc != GNN_OK) != (folder == NULL))
+    if ((rc == GNN_OK) != (folder || data))
         abort();
     if (folder)
         read_rows(folder);
     gnn_partition_folder_free(folder);
-    const int opened = gnn_data_open_rank(&data, context, path);
-    check_words(opened);
-    if ((opened != GNN_OK) != (data == NULL))
-        abort();
     gnn_data_free(data);
-    data = NULL;
-    const int whole = gnn_data_open(&data, path);
-    fuzz_set(whole, data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static file_t kept[MOST_ARRAYS + 1];
+    static file_t one, header;
     fuzz_bytes_t b = {data, size};
-    char path[128];
+    int changed[MOST_CHANGES];
     if (n_files == 0)
         read_folder();
-    const int verify = fuzz_draw(&b, 2), header = fuzz_draw(&b, 4), as_is = fuzz_draw(&b, 16);
-    int changed[4], count = fuzz_draw(&b, 4);
-    kept[0] = files[0];
-    for (int k = 0; k < header; k++) {
+    const int as = fuzz_draw(&b, 4), edits = fuzz_draw(&b, 4), changes = fuzz_draw(&b, MOST_CHANGES);
+    const bool is_signed = fuzz_draw(&b, 16) < 15;
+    header = files[0];
+    for (int k = 0; k < edits; k++) {
         uint32_t state = (uint32_t)draw_16(&b);
-        files[0].size = fuzz_json_once(files[0].data, files[0].size, HEADER, &state);
+        header.size = fuzz_json_once(header.data, header.size, HEADER, &state);
     }
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < changes; k++) {
         changed[k] = 1 + fuzz_draw(&b, n_files - 1);
-        kept[k + 1] = files[changed[k]];
-        change(&files[changed[k]], &b);
+        one = files[changed[k]];
+        change(&one, &b);
+        put(&one);
     }
-    if (as_is != 15)
-        sign(&files[0]);
-    for (int k = 0; k < n_files; k++)
-        snprintf(path, sizeof path, "%s", fuzz_file(files[k].name, files[k].data, files[k].size));
+    if (is_signed && changes + edits > 0)
+        sign(&header);
+    char path[128];
+    snprintf(path, sizeof path, "%s", put(&header));
     *strrchr(path, '/') = '\0';
-    open_all(path, verify);
-    for (int k = count - 1; k >= 0; k--)
-        files[changed[k]] = kept[k + 1];
-    files[0] = kept[0];
+    open_one(path, as);
+    for (int k = 0; k < changes; k++)
+        put(&files[changed[k]]);
     return 0;
 }
