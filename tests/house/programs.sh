@@ -172,7 +172,7 @@ expect "a saved reader wants sentences" said "--load: --sentence or --test is ex
 expect "a saved reader has its width" said "--width: has no effect without --data" 2 "$gnn" sentence --load r --width 8 --sentence good
 expect "four sentences" said "words.txt has too few sentences to hold out a tenth: --validation FILE is expected, too" 1 "$gnn" sentence --data words.txt
 seq 60 | awk '{ print ($1 == 10 ? "rare" : $1 % 2 ? "good" : "bad") "\t" ($1 % 2 ? "fine" : "sad") " words " $1 % 7 }' >turns.txt
-expect "the sentence of a rare class is not held out" said "54 sentences to learn from, 6 held out; 240 words" 0 "$gnn" sentence --data turns.txt --epochs 1 --min-count 1 --threads 1
+expect "the sentence of a rare class is not held out" said "56 sentences to learn from, 4 held out; 168 words in all, 10 of them known; 3 classes" 0 "$gnn" sentence --data turns.txt --epochs 1 --min-count 1 --threads 1
 seq 20 | awk '{ print "good\tfine words " $1 }' >same.txt
 expect "sentences of one class" said "sentence: same.txt has one class, there is nothing to tell apart" 1 "$gnn" sentence --data same.txt --epochs 1
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$gnn" descriptions
