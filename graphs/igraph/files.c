@@ -10,7 +10,7 @@
 
 /* ---- the locale of a thread ---- */
 
-/* Numbers have a decimal point, whatever the program's locale. igraph_enter_safelocale dereferences
+/* Reals have a decimal point, whatever the program's locale. igraph_enter_safelocale dereferences
  * NULL where memory is short. */
 typedef struct locales {
     locale_t plain, before;
@@ -128,8 +128,8 @@ static int read_graph(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE 
     return rc;
 }
 
-/* igraph ends the program where its scanner of GML has no memory, or frees a list twice. Instead the
- * reading ends, and what igraph holds is lost. */
+/* igraph ends the program where its scanner of GML has no memory, or frees a list twice. Instead
+ * the reading ends, and what igraph holds is lost. */
 static _Thread_local jmp_buf end_of_reading;
 
 static void end_reading(const char *reason, const char *file, int line)
@@ -175,7 +175,8 @@ int gnn__igraph_read(gnn__igraph_links_t *links, gnn__igraph_form_t form, const 
                      int64_t size)
 {
     gnn__igraph_call_t call;
-    FILE *stream = scanner_fits() ? fmemopen((void *)text, (size_t)size, "r") : NULL; /* read only */
+    /* opened for reading only */
+    FILE *stream = scanner_fits() ? fmemopen((void *)text, (size_t)size, "r") : NULL;
     if (!stream)
         return gnn__igraph_error(GNN_EMEMORY, "no memory for a stream of %lld bytes",
                                  (long long)size);
