@@ -139,6 +139,12 @@ def everywhere():
                    for name in EVERYWHERE)
 
 
+def check_formula(e):
+    """A formula is one of its own: it does not refer to the entry before it."""
+    if not re.search("=|<-|softmax|sum|mean|s_ij", e["formula"]) or re.match(r"(the same|as|also)\b", e["formula"]):
+        sys.exit("%s: the comment has no formula: %s" % (e["case"], e["formula"]))
+
+
 def check_costs(e):
     """The symbols of a cost are those of SYMBOLS, hyperparameters or shapes of the entry, or explained after it."""
     text = e["cost"]
@@ -565,6 +571,7 @@ def page():
     all_entries = list(entries())
     check_descriptions()
     for e in all_entries:
+        check_formula(e)
         check_costs(e)
     known = patterns()
     drawn = {e["case"]: picture(e["name"], known[e["case"]]) for e in all_entries

@@ -43,7 +43,8 @@ ENTRY(laplacian_positions)
     CONCAT("y", "x", "positions");
 }
 
-/* A7 | Graph network | edges, nodes and globals, each updated from the others | O(m d^2) |
+/* A7 | Graph network | e' = relu(W_e [x_src, x_dst, e, u] + b), x' = relu(W_v [x, sum of incoming
+ * e', u] + b), u' = relu(W_u [u, mean e', mean x'] + b); y: x', e', u' as one row | O(m d^2) |
  * Battaglia et al. 2018 */
 ENTRY(graph_network)
 {
@@ -188,8 +189,8 @@ ENTRY(exphormer)
         TURN("all.out.weight", "o");
 }
 
-/* 6.3 | GPS with multi-head attention | GIN on edges and attention to all nodes, each with its
- * residual, then an mlp | O(m d + n^2 d) | Rampasek et al. 2022 */
+/* 6.3 | GPS with multi-head attention | h = (x + W sum over j = i and neighbours of x_j) + (x +
+ * attention over all nodes), y = h + mlp(h) | O(m d + n^2 d) | Rampasek et al. 2022 */
 ENTRY(gps_multihead)
 {
     const int64_t n = COUNT("x"), d = COLS("x");
@@ -267,8 +268,9 @@ static int normalised(zoo_t *z)
     return zoo_edges(z);
 }
 
-/* 6.3 | DIFFormer | weights 1 + cos(q_i, k_j), normalised, plus propagation on the graph, half
- * a step | O(n d^2 + m d) | Wu et al. 2023 */
+/* 6.3 | DIFFormer | y = x / 2 + mean over heads of (a + p) / 2, a_i = sum over j of w_ij v_j / sum
+ * over j of w_ij, w_ij = 1 + cos(q_i, k_j), p = D^-1/2 A D^-1/2 v | O(n d^2 + m d) | Wu et al. 2023
+ * */
 ENTRY(difformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = COUNT("w.q"),
@@ -299,8 +301,9 @@ ENTRY(difformer)
     SCALE("half", "x", 0.5), ADD("y", "half", "mean");
 }
 
-/* 6.3 | Polynormer, global attention | sigmoid queries, linear attention, LN times (h + beta) |
- * O(n d^2) | Deng et al. 2024 */
+/* 6.3 | Polynormer, global attention | y = relu(W_o (LN(a) (h + 0.9)) + b), a = k (k' v) / (k sum
+ * of k' + 1e-6), k = sigmoid(x W_k), h = x W_h + b; columns of heads are interleaved in a | O(n
+ * d^2) | Deng et al. 2024 */
 ENTRY(polynormer_attention)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = COUNT("w.k.weight"),
@@ -327,8 +330,8 @@ ENTRY(polynormer_attention)
     AFFINE("lin_out", "gated", all, COUNT("w.lin_out.bias")), ACTIVATION("y", "lin_out", RELU);
 }
 
-/* E1 | Neighbours by values | attention to the nearest rows of a sentence | O(n^2 d) to find
- * them | Roy et al. 2021 */
+/* E1 | Neighbours by values | y_i = attention over the k rows of the segment that are nearest to
+ * x_i | O(n^2 d) to find them | Roy et al. 2021 */
 ENTRY(nearest_by_values)
 {
     const gnn_tensor_t x = golden_tensor(&z->g, "x");
@@ -337,8 +340,8 @@ ENTRY(nearest_by_values)
     ATTENTION("y", 0, "x", COLS("x"), .heads = N("p.heads"));
 }
 
-/* 6.3 | Dynamic graph CNN | the k nearest rows, max of relu(W [x_i, x_j - x_i] + b) | O(n^2 d)
- * to find them | Wang et al. 2019 */
+/* 6.3 | Dynamic graph CNN | y_i = max over the k rows nearest to x_i of relu(W [x_i, x_j - x_i] +
+ * b) | O(n^2 d) to find them | Wang et al. 2019 */
 ENTRY(dynamic_edge_conv)
 {
     const gnn_tensor_t x = golden_tensor(&z->g, "x");

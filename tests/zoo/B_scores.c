@@ -171,8 +171,8 @@ static void channel(zoo_t *z, const char *name, const char *x, bool first)
          .bias = GNN_OFF, .share = first ? NULL : "channel.fc2");
 }
 
-/* B24 | CBAM | a gate per channel from mean and maximum, then a gate per pixel from a
- * convolution | O(n d) | Woo et al. 2018 */
+/* B24 | CBAM | x1 = x sigmoid(f(mean over pixels) + f(max over pixels)), f = W2 relu(W1 .), y = x1
+ * sigmoid(bn(conv([mean, max over channels of x1]))) | O(n d) | Woo et al. 2018 */
 ENTRY(cbam)
 {
     const int64_t d = COLS("x"), reach = zoo_shape(z, "w.spatial.conv.conv.weight", -1) / 2;
@@ -213,8 +213,8 @@ ENTRY(conv1d_dilated_causal)
     BIND("y.weight", "weight", .automatic = true), BIND("y.bias", "bias", .base = 0);
 }
 
-/* B26 | Convolution, depthwise separable | a convolution per channel, then a product | O(n d
- * (taps + d)) | Chollet 2017 */
+/* B26 | Convolution, depthwise separable | y = W h + b, h_i = sum over k of w_k x_(i + k) + b_0,
+ * w_k per channel | O(n d (taps + d)) | Chollet 2017 */
 ENTRY(conv1d_separable)
 {
     const int64_t reach = zoo_shape(z, "w.0.weight", -1) / 2;
@@ -305,9 +305,10 @@ static void recurrent(zoo_t *z, const char *name, const char *x, const char *ini
         COLUMNS(name, NAMED("%s.states", name), 0, d);
 }
 
-static const recurrent_t rnn_cell = {&gnn_op_rnn_sweep, 1, 0},
-                         relu_cell = {&gnn_op_rnn_sweep, 1, 1}, gru_cell = {&gnn_op_gru_sweep, 3, 0},
-                         lstm_cell = {&gnn_op_lstm_sweep, 4, 0};
+static const recurrent_t rnn_cell = {&gnn_op_rnn_sweep, 1, 0};
+static const recurrent_t relu_cell = {&gnn_op_rnn_sweep, 1, 1};
+static const recurrent_t gru_cell = {&gnn_op_gru_sweep, 3, 0};
+static const recurrent_t lstm_cell = {&gnn_op_lstm_sweep, 4, 0};
 
 /* B1 | RNN | h_t = tanh(W x_t + U h_t-1 + b) | O(n d^2), n steps | Elman 1990 */
 ENTRY(rnn_tanh)
@@ -370,8 +371,8 @@ ENTRY(gru_both)
     both_directions(z, "y", "x", zoo_chain(z, "lengths"), &gru_cell, 0);
 }
 
-/* B4 | stacked bidirectional LSTM | a layer over both directions of the layer before | O(n d^2), n
- * steps | Graves et al. 2013 */
+/* B4 | stacked bidirectional LSTM | h = [LSTM over x, LSTM over x from its end], y = [LSTM over h,
+ * LSTM over h from its end] | O(n d^2), n steps | Graves et al. 2013 */
 ENTRY(lstm_stacked_both)
 {
     const int slot = zoo_chain(z, "lengths");
@@ -379,8 +380,8 @@ ENTRY(lstm_stacked_both)
     both_directions(z, "y", "first", slot, &lstm_cell, 1);
 }
 
-/* B5 | encoder and decoder with one vector between | the last state over mem starts the states
- * over x | O((n + m) d^2) | Sutskever et al. 2014, Cho et al. 2014 */
+/* B5 | encoder and decoder with one vector between | y = GRU over x from the state c, c the last
+ * state of a GRU over mem | O((n + m) d^2) | Sutskever et al. 2014, Cho et al. 2014 */
 ENTRY(seq2seq_bottleneck)
 {
     int64_t count, *lengths = zoo_integers(z, "lengths_mem", &count), end = 0;

@@ -279,7 +279,7 @@ static span_t unpooled(zoo_t *z, int64_t at, int64_t length, int64_t senders)
     return (span_t){at / N("p.s"), at / N("p.s") + 1};
 }
 
-/* N2 | Unpooling | receiver i: the sender floor(i / s) alone | O(n d) | Dai et al. 2020 */
+/* N2 | Unpooling | w_ij = 1 for j = floor(i / s), else 0 | O(n d) | Dai et al. 2020 */
 ENTRY(pattern_unpool)
 {
     zoo_spans(z, unpooled);
@@ -396,8 +396,9 @@ static bool of_bigbird(zoo_t *z, int64_t i, int64_t j, int head)
     return false;
 }
 
-/* D10 | BigBird | first and last block, neighbours and drawn blocks, another draw per head | O(n
- * block d) | Zaheer et al. 2020 */
+/* D10 | BigBird | softmax over j in the first or last block, the block of i and its neighbours, and
+ * blocks drawn for each head; rows of the first and the last block read all; no W_O | O(n block d)
+ * | Zaheer et al. 2020 */
 ENTRY(bigbird_attention)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -446,8 +447,9 @@ ENTRY(longformer_attention)
     STACK("both", "near", "far"), PICK("y", "both", "order");
 }
 
-/* D7 | Star-Transformer | satellites read their ring, their input and the relay; the relay
- * reads all | O(n d^2) | Guo et al. 2019 */
+/* D7 | Star-Transformer | h_i <- LN(relu(attention of h_i to [h_(i-1), h_i, h_(i+1), x_i, s]))
+ * around a ring, s <- relu(attention of s to [s, h]); at first h = x, s = mean of x | O(n d^2) |
+ * Guo et al. 2019 */
 ENTRY(star_transformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x");
@@ -498,8 +500,9 @@ static void by_relation(zoo_t *z, int slot, const char *receivers, const char *t
     LINEAR("o", "a", d, d);
 }
 
-/* D13 | BP-Transformer | a leaf reads nodes of a binary tree, finer ones nearby, a node the leaves
- * under it; a term of the key per level | O(k n d log(n / k)) | Ye et al. 2019 */
+/* D13 | BP-Transformer | s_ij = q_i . (k_j + r of the level of j) / sqrt(width); a leaf reads nodes
+ * of a binary tree, finer ones nearby, a node the leaves under it | O(k n d log(n / k)) | Ye et al.
+ * 2019 */
 ENTRY(bp_transformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), all = n + COUNT("mem"),
@@ -574,9 +577,9 @@ static void along(zoo_t *z, const char *name, const char *prefix, int64_t rows, 
     OP(name, unfold_rows, NAMED("%s folded", name), (double)pixels);
 }
 
-/* S6 | Speech-Transformer, 2-D attention | queries, keys and values by 3 x 3 convolutions; every
- * channel attends over times and over frequencies, and a convolution joins both | O(n (times +
- * frequencies) d) | Dong et al. 2018 */
+/* S6 | Speech-Transformer, 2-D attention | y = conv([attention over times, attention over
+ * frequencies], of each channel), q, k, v = conv(x), all 3 x 3 | O(n (times + frequencies) d) |
+ * Dong et al. 2018 */
 ENTRY(two_dimensional_attention)
 {
     const int64_t times = N("p.times"), pixels = N("p.frequencies"), c = COLS("x");

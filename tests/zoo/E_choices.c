@@ -76,8 +76,8 @@ ENTRY(moe_switch)
     OP2("y", blend_heads, "experts", "gates");
 }
 
-/* M5 | Switch Transformer with a capacity | an expert serves ceil(n / E) rows, in their order |
- * O(n d hidden) | Fedus et al. 2021 */
+/* M5 | Switch Transformer with a capacity | y_i = p_ie expert_e(x_i), e = argmax p_i, for the first
+ * ceil(n / experts) rows of each e; 0 for the others | O(n d hidden) | Fedus et al. 2021 */
 ENTRY(moe_switch_capacity)
 {
     const int64_t rows = COUNT("x"), experts_ = N("p.experts");
@@ -466,8 +466,8 @@ ENTRY(learned_frequencies)
     ADD("y", "x", "p");
 }
 
-/* K14 | Complex embedding | word j at place p: r_j exp(i (w_j p + theta_j)), then A + i B | O(n
- * d) | Wang et al. 2020 */
+/* K14 | Complex embedding | h = r_j exp(i (w_j p + theta_j)) of word j at place p, y = [Re, Im] of
+ * (A + i B) h | O(n d) | Wang et al. 2020 */
 ENTRY(complex_embedding)
 {
     int64_t n, segments, *words = zoo_integers(z, "ids", &n), *lengths = zoo_segments(z, &segments);
@@ -647,8 +647,8 @@ ENTRY(reformer_lsh_causal)
     lsh(z, true);
 }
 
-/* E3 | LSH attention | i reads j where their hashes agree in some round; pairs are compared as
- * values | O(n^2 d) | Kitaev et al. 2020 */
+/* E3 | LSH attention | w_ij = softmax over the j whose hash is that of i in some round of s_ij, q =
+ * k; pairs are compared as values | O(n^2 d) | Kitaev et al. 2020 */
 ENTRY(reformer_lsh_paper)
 {
     const int64_t n = COUNT("x"), heads = N("p.heads"), rounds = N("p.rounds"),

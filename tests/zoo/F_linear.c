@@ -113,8 +113,8 @@ ENTRY(taylor)
     RATIO(zoo_causal(z), R("p.eps"), .scale = 1, .map = &gnn_map_taylor);
 }
 
-/* 6.3 | cosFormer | relu features, weights times cos(pi/2 (i - j) / M), causal | O(n d^2) | Qin
- * et al. 2022 */
+/* 6.3 | cosFormer | y_i = sum over j <= i of w_ij v_j / sum of w_ij, w_ij = relu(q_i) . relu(k_j)
+ * cos(pi/2 (i - j) / M) | O(n d^2) | Qin et al. 2022 */
 ENTRY(cosformer)
 {
     RATIO(zoo_causal(z), NO_EPS, .map = &gnn_map_cosformer, .map_options = {R("p.longest")});
@@ -220,8 +220,8 @@ ENTRY(lambda_layer)
 
 /* ---- decays ---- */
 
-/* 6.3 | RetNet, retention | (q_i . k_j) / sqrt(width) gamma_h^(i - j), causal | O(n d^2 /
- * heads) | Sun et al. 2023 */
+/* 6.3 | RetNet, retention | y_i = sum over j <= i of q_i . k_j gamma_h^(i - j) v_j / sqrt(width) |
+ * O(n d^2 / heads) | Sun et al. 2023 */
 ENTRY(retention)
 {
     const int64_t heads = N("p.heads");
@@ -341,8 +341,8 @@ ENTRY(selective_scan)
     selective(z, "y", "x", "step", "B", 0, "C", 0);
 }
 
-/* 6.3 | Mamba block | a causal convolution, the selective scan, a gate | O(n d (d + states)) |
- * Gu and Dao 2024 */
+/* 6.3 | Mamba block | [u, g] = W_in x, y = W_out (scan(silu(conv(u))) silu(g)), conv causal per
+ * channel, scan as in selective_scan | O(n d (d + states)) | Gu and Dao 2024 */
 ENTRY(mamba_block)
 {
     const int64_t d = COLS("x"), states = N("p.states"), rank = N("p.dt_rank"),
@@ -398,8 +398,9 @@ ENTRY(mega_ema)
 
 /* ---- on graphs ---- */
 
-/* 6.3 | GPS with a Performer | GIN on edges and relu features over all nodes, each with its
- * residual, then an mlp | O(m d + n m d) | Rampasek et al. 2022 */
+/* 6.3 | GPS with a Performer | h = (x + W sum over j = i and neighbours of x_j) + (x + linear
+ * attention over all nodes by relu features), y = h + mlp(h) | O(m d + n m d) | Rampasek et al.
+ * 2022 */
 ENTRY(gps_performer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"),
@@ -418,8 +419,9 @@ ENTRY(gps_performer)
         AFFINE("mlp.3", "relu", hidden, d), ADD("y", "both", "mlp.3");
 }
 
-/* 6.3 | NodeFormer | positive features over all nodes, senders times exp(noise / tau), plus
- * propagation on the graph | O(n m d) | Wu et al. 2022 */
+/* 6.3 | NodeFormer | y = W_O (a + sigmoid(b) D^-1/2 A D^-1/2 v), a_i = sum over j of w_ij v_j / sum
+ * of w_ij, w_ij = phi(q_i / sqrt(tau)) . phi(k_j / sqrt(tau)) exp(g_j / tau), phi positive random
+ * features | O(n m d) | Wu et al. 2022 */
 ENTRY(nodeformer)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads");

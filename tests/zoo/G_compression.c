@@ -51,7 +51,7 @@ ENTRY(isab)
     SET("y.rows.rows", "points"), bind_mab(z, "y.in.", "a."), bind_mab(z, "y.", "b.");
 }
 
-/* G6 | PMA | MAB(S, relu(X W + b)), S learned seeds | O(n seeds d) | Lee et al. 2019 */
+/* G6 | PMA | y = MAB(S, relu(X W + b)), S learned seeds | O(n seeds d) | Lee et al. 2019 */
 ENTRY(pma)
 {
     gnn_block_t b = set_block(z);
@@ -99,8 +99,8 @@ ENTRY(luna)
     zoo_also(z, "pack", "packed");
 }
 
-/* 6.3 | Perceiver | latents read the inputs, then one another; rows read the latents | O(n
- * latents d) | Jaegle et al. 2021 */
+/* 6.3 | Perceiver | l = L + attention of learned rows L to x, l <- l + attention(l), y = attention
+ * of x to l | O(n latents d) | Jaegle et al. 2021 */
 ENTRY(perceiver)
 {
     const int64_t d = COLS("x"), rows = N("p.latents");
@@ -170,8 +170,8 @@ ENTRY(linformer)
     linformer(z, false);
 }
 
-/* G8 | Linformer, shared | one E for keys and values, one key and value head | O(n k d) | Wang
- * et al. 2020 */
+/* G8 | Linformer, shared | y = softmax(q (E k)' / sqrt(width)) E v W_O, one E for keys and values,
+ * one key and value head | O(n k d) | Wang et al. 2020 */
 ENTRY(linformer_shared)
 {
     linformer(z, true);
@@ -276,8 +276,9 @@ static int blocks_of(zoo_t *z, int64_t stride, int64_t *counts)
     return zoo_edges_of(z, m, n, n, src, dst);
 }
 
-/* G5 | Memory-compressed attention | keys and values through a convolution of stride 3, causal
- * | O(n^2 d / 3) | Liu et al. 2018 */
+/* G5 | Memory-compressed attention | y_i = softmax over r < floor((i + 1) / stride) of q_i . K_r,
+ * V_r; K_r = C [k_(r stride) .. k_(r stride + stride - 1)], V_r the same of v | O(n^2 d / 3) | Liu
+ * et al. 2018 */
 ENTRY(memory_compressed)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), stride = N("p.stride");
@@ -339,8 +340,8 @@ ENTRY(funnel_pooling)
     ADD("sum", "pooled", "a"), NORM("norm", "sum", LAYER, d, R("p.eps"));
 }
 
-/* N2 | Funnel, upsampling | each pooled row twice, plus the first block's rows | O(n d) | Dai
- * et al. 2020 */
+/* N2 | Funnel, upsampling | y_i = mem_floor(i / 2) + x_i, x the rows of the first block | O(n d) |
+ * Dai et al. 2020 */
 ENTRY(funnel_upsampling)
 {
     int64_t segments, row = 0, from = 0, *lengths = zoo_segments(z, &segments),
@@ -352,8 +353,8 @@ ENTRY(funnel_upsampling)
     PICK("up", "mem", "half"), ADD("y", "x", "up");
 }
 
-/* G4 | Informer, distilling | max pool of ELU of batch norm of a circular convolution | O(n
- * d^2) | Zhou et al. 2021 */
+/* G4 | Informer, distilling | y_r = max over i = 2 r - 1 .. 2 r + 1 of ELU(BN(W [x_(i-1), x_i,
+ * x_(i+1)] + b)), a circle of rows, BN over all rows | O(n d^2) | Zhou et al. 2021 */
 ENTRY(informer_distilling)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), out = (n + 1) / 2;
@@ -375,8 +376,8 @@ ENTRY(informer_distilling)
     ACTIVATION("elu", "normal", ELU), HOP("y", zoo_edges_of(z, out, n, m, src, dst), "elu", d, max);
 }
 
-/* H1 | Low rank and band | narrow heads over all plus full heads over a band | O(n^2 narrow + n
- * d) | Guo et al. 2019 */
+/* H1 | Low rank and band | y = attention over all with keys of `narrow` columns + attention over |i
+ * - j| <= band | O(n^2 narrow + n d) | Guo et al. 2019 */
 ENTRY(low_rank_and_band)
 {
     const int64_t d = COLS("x"), heads = N("p.heads");
@@ -421,8 +422,8 @@ static void projections(zoo_t *z)
     LINEAR("q", "x", d, d), LINEAR("k", "x", d, d), LINEAR("v", "x", d, d);
 }
 
-/* G1 | clustered attention | queries of a cluster are replaced by their mean, whose output all of
- * them copy | O(clusters n d) | Vyas et al. 2020 */
+/* G1 | clustered attention | y_i = softmax(Q_c . k / sqrt(width)) v, c the cluster of i, Q_c the
+ * mean of its queries | O(clusters n d) | Vyas et al. 2020 */
 ENTRY(clustered)
 {
     const int64_t d = COUNT("w.q"), heads = N("p.heads");

@@ -58,7 +58,8 @@ ENTRY(gaussian_transformer)
     by_table(z, "table");
 }
 
-/* I8 | Hard-coded Gaussian | weights N(j; i + o_h, 1), normalised | O(n^2 d) | You et al. 2020 */
+/* I8 | Hard-coded Gaussian | w_ij = N(j; i + o_h, 1) / sum over j, without queries and keys | O(n^2
+ * d) | You et al. 2020 */
 ENTRY(hard_coded_gaussian)
 {
     const int64_t heads = N("p.heads"), all = 2 * zoo_longest(z) - 1;

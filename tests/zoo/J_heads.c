@@ -32,8 +32,9 @@ ENTRY(grouped_query)
     shared_heads(z);
 }
 
-/* 6.3 | Key and value heads of different counts | one key head, as many value heads as queries
- * | O(n^2 d) | Shazeer 2019 */
+/* 6.3 | Key and value heads of different counts | y = concat over h of softmax(q_h k' /
+ * sqrt(width)) v_h W_O: one key head, value heads as many as query heads | O(n^2 d) | Shazeer 2019
+ * */
 ENTRY(key_heads_value_heads)
 {
     ATTENTION("y", zoo_complete(z), "x", COLS("x"), .heads = N("p.heads"),
@@ -80,8 +81,8 @@ ENTRY(hard_concrete_gates)
     STACK("y", "gates", "L0");
 }
 
-/* J3 | Talking heads | scores and weights mixed over heads | O(n^2 (d + heads^2)) | Shazeer et al.
- * 2020 */
+/* J3 | Talking heads | w = P_w softmax(P_l s), both products over heads, y = w v W_O | O(n^2 (d +
+ * heads^2)) | Shazeer et al. 2020 */
 ENTRY(talking_heads)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), heads = N("p.heads"), most = zoo_longest(z);
@@ -340,8 +341,8 @@ ENTRY(qk_norm_l2)
     LINEAR("o", "a", d, d);
 }
 
-/* 6.3 | Normalised queries and keys | RMSNorm of q and k per head, gains shared by heads,
- * causal | O(n^2 d) | Dehghani et al. 2023 */
+/* 6.3 | Normalised queries and keys | s_ij = RMSNorm(q_i) . RMSNorm(k_j) / sqrt(width) per head,
+ * gains shared by heads, causal | O(n^2 d) | Dehghani et al. 2023 */
 ENTRY(qk_norm_rms)
 {
     ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"), .qk_norm = GNN_ON,
@@ -369,8 +370,8 @@ ENTRY(l2_scores)
 
 /* ---- weights ---- */
 
-/* 6.3 | Sinks (GPT-OSS) | one more score per head, learned, whose value is nothing; causal |
- * O(n^2 d) | OpenAI 2025 */
+/* 6.3 | Sinks (GPT-OSS) | w_ij = exp(s_ij) / (exp(sink_h) + sum over j <= i of exp(s_ij)) | O(n^2
+ * d) | OpenAI 2025 */
 ENTRY(sinks)
 {
     ATTENTION("y", zoo_causal(z), "x", COLS("x"), .heads = N("p.heads"),

@@ -120,14 +120,15 @@ ENTRY(rope_interleaved)
     rope(z, zoo_complete(z), 1);
 }
 
-/* K13 | Partial rotation (GPT-NeoX) | the first columns of a head are turned, the others pass |
- * O(n^2 d) | Black et al. 2022 */
+/* K13 | Partial rotation (GPT-NeoX) | s_ij = R(i) q_i . R(j) k_j, R on the first `part` columns of
+ * a head, the others as they are | O(n^2 d) | Black et al. 2022 */
 ENTRY(rope_partial)
 {
     rope(z, zoo_causal(z), 0);
 }
 
-/* K13 | Position interpolation | positions divided by a factor | O(n^2 d) | Chen et al. 2023 */
+/* K13 | Position interpolation | s_ij = R(i / factor) q_i . R(j / factor) k_j | O(n^2 d) | Chen et
+ * al. 2023 */
 ENTRY(rope_scaled_linear)
 {
     rope(z, zoo_causal(z), 0);
@@ -156,8 +157,9 @@ static void turned(zoo_t *z, const char *name, const char *x, int64_t heads, con
     ADD(name, NAMED("%s:c", x), NAMED("%s:s", x));
 }
 
-/* K13 | xPos | rotations times zeta^(p / base) for queries, zeta^(-p / base) for keys | O(n^2
- * d) | Sun et al. 2022 */
+/* K13 | xPos | s_ij = zeta^(p_i / base) R(i) q_i . zeta^(-p_j / base) R(j) k_j, j <= i, p the
+ * position less half of the length, zeta = (2 c / width + 0.4) / 1.4 of columns 2 c, 2 c + 1 |
+ * O(n^2 d) | Sun et al. 2022 */
 ENTRY(xpos)
 {
     const int64_t d = COLS("x"), heads = N("p.heads"), width = d / heads;
@@ -185,8 +187,8 @@ ENTRY(xpos)
     LINEAR("o", "a", d, d);
 }
 
-/* K13 | Rotations in two dimensions | half of a head turned by the row, half by the column of a
- * grid | O(n^2 d) | Heo et al. 2024 */
+/* K13 | Rotations in two dimensions | s_ij = R(i) q_i . R(j) k_j, R of the row of a pixel on half
+ * of a head's columns, of its column on the other half | O(n^2 d) | Heo et al. 2024 */
 ENTRY(rope_2d)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), heads = N("p.heads"), width = d / heads,
@@ -324,8 +326,9 @@ ENTRY(transformer_xl_attention)
     LINEAR("o", "a", d, d);
 }
 
-/* K10 | Transformer-XL's layer with memory | as transformer_xl_attention; keys and values of memory
- * rows before x | O(n (n + memory) d), memory the rows of mem | Dai et al. 2019 */
+/* K10 | Transformer-XL's layer with memory | s_ij = ((q_i + u) . k_j + (q_i + v) . W R_ij) /
+ * sqrt(width), j over the rows of mem, which come before x, and the rows of x up to i | O(n (n +
+ * memory) d), memory the rows of mem | Dai et al. 2019 */
 ENTRY(transformer_xl_package)
 {
     const int64_t d = COLS("x"), n = COUNT("x"), memory = COUNT("mem"), all = n + memory;
@@ -574,8 +577,8 @@ ENTRY(tupe)
     LINEAR("o", "a", d, d);
 }
 
-/* K15 | R-Transformer | a GRU over the last words of each position, then causal attention with
- * residual | O(n^2 d) | Wang et al. 2019 */
+/* K15 | R-Transformer | h_i = GRU over x_(i - window + 1) .. x_i, y_i = h_i + attention over h_j, j
+ * <= i | O(n^2 d) | Wang et al. 2019 */
 ENTRY(r_transformer)
 {
     const int64_t d = COLS("w.weight_hh"), last = N("p.window") - 1;

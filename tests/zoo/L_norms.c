@@ -91,8 +91,9 @@ ENTRY(power_norm)
     squares(z), by_deviation(z, "unit", "r.psi2", 0), power_norm_of(z);
 }
 
-/* L6 | PowerNorm, as the authors' code | the gradient is divided by the deviation of this batch
- * | O(n d) | Shen et al. 2020 */
+/* L6 | PowerNorm, as the authors' code | y = g x / psi + b, psi^2 the running mean of squares; the
+ * gradient is divided by the deviation of this batch, and -nu x / psi added | O(n d) | Shen et al.
+ * 2020 */
 ENTRY(power_norm_code)
 {
     squares(z), by_deviation(z, "forward", "r.psi2", 0);

@@ -58,14 +58,15 @@ ENTRY(dynamic_conv)
     dynamic(z, -N("p.width") / 2);
 }
 
-/* N8 | DynamicConv, causal | the same over the rows up to i | O(n d taps) | Wu et al. 2019 */
+/* N8 | DynamicConv, causal | y_i = sum over k of softmax(W_h x_i)_k x_(i - width + 1 + k) | O(n d
+ * taps) | Wu et al. 2019 */
 ENTRY(dynamic_conv_causal)
 {
     dynamic(z, 1 - N("p.width"));
 }
 
-/* N1 | Lite Transformer | attention on half of the channels, a light convolution of a GLU on
- * the other | O(n^2 d / 2) | Wu et al. 2020 */
+/* N1 | Lite Transformer | y = W [attention(left half of x), light convolution(GLU(W_g right half of
+ * x))] | O(n^2 d / 2) | Wu et al. 2020 */
 ENTRY(lite_transformer)
 {
     const int64_t d = COLS("x"), half = d / 2;
@@ -79,8 +80,8 @@ ENTRY(lite_transformer)
     CONCAT("both", "a", "conv"), LINEAR("W", "both", d, d);
 }
 
-/* N6 | ConvS2S | GLU of a causal convolution with residual, then attention to the encoder | O(n
- * m d) | Gehring et al. 2017 */
+/* N6 | ConvS2S | h = (x + GLU(conv(x))) sqrt(1/2), y = (h + softmax((W h + x) mem') (mem + emb))
+ * sqrt(1/2), conv over i - 2 .. i | O(n m d) | Gehring et al. 2017 */
 ENTRY(conv_seq2seq)
 {
     const int64_t d = COLS("x");
@@ -120,8 +121,9 @@ static void group_linear(zoo_t *z, const char *name, const char *x, const char *
     zoo_concat(z, name, NAMED("%s.out", name), groups);
 }
 
-/* N3 | DeLighT, group linear with shuffle | products per group, channels shuffled over groups,
- * the input mixed in | O(n d^2 / groups) | Mehta et al. 2021 */
+/* N3 | DeLighT, group linear with shuffle | y_g = B_g [shuffle(a)_g, x_g], a_g = A_g x_g, g the
+ * groups of columns; shuffle takes columns from the groups in turn | O(n d^2 / groups) | Mehta et
+ * al. 2021 */
 ENTRY(group_linear_shuffle)
 {
     const int64_t d = COLS("x"), groups = N("p.groups"), all = groups * zoo_shape(z, "w.A", 1),
@@ -168,8 +170,8 @@ ENTRY(transparent_attention)
 
 /* ---- orders of sublayers ---- */
 
-/* Q1 | Macaron | x + f1 / 2, + attention, + f2 / 2, each with LN before it | O(n^2 d) | Lu et
- * al. 2019 */
+/* Q1 | Macaron | x1 = x + ffn1(LN(x)) / 2, x2 = x1 + attention(LN(x1)), y = x2 + ffn2(LN(x2)) / 2 |
+ * O(n^2 d) | Lu et al. 2019 */
 ENTRY(macaron)
 {
     const int64_t d = COLS("x");
@@ -233,8 +235,8 @@ ENTRY(darts_mix)
     mixture(z, "y", "shares", 0, "op", 4);
 }
 
-/* R4 | GPT-3's order | causal attention and a causal band in turn, residuals | O(n^2 d) | Brown
- * et al. 2020 */
+/* R4 | GPT-3's order | h1 = x + attention over j <= i, h2 = h1 + attention over i - w <= j <= i, y
+ * = h2 + attention over j <= i | O(n^2 d) | Brown et al. 2020 */
 ENTRY(dense_and_banded)
 {
     const int64_t d = COLS("x");
@@ -244,8 +246,8 @@ ENTRY(dense_and_banded)
     ATTENTION("3", dense, "2", d, .heads = N("p.heads"), .residual = GNN_ON);
 }
 
-/* S5 | ViViT, factorised | over the pixels of a frame, then over the frames of a pixel | O(n
- * (pixels + frames) d) | Arnab et al. 2021 */
+/* S5 | ViViT, factorised | h = x + attention over the pixels of a frame, y = h + attention over the
+ * frames of a pixel | O(n (pixels + frames) d) | Arnab et al. 2021 */
 ENTRY(axial_sum_3d)
 {
     const int64_t d = COLS("x"), frames = N("p.frames"), pixels = N("p.pixels"), n = frames * pixels;

@@ -30,22 +30,22 @@ static void exits(zoo_t *z)
     CONCAT("y", "1.C", "2.C", "3.C", "4.C");
 }
 
-/* O4 | DeeBERT | logits after every layer by gnn_staged_value; a sentence leaves where the entropy
- * is low enough | O(n^2 d) for each layer that is run | Xin et al. 2020 */
+/* O4 | DeeBERT | y_l = W_l h_l after every layer l, by gnn_staged_value; a sentence leaves where
+ * the entropy is low enough | O(n^2 d) for each layer that is run | Xin et al. 2020 */
 ENTRY(exit_entropy)
 {
     exits(z);
 }
 
-/* O5 | PABEE | logits after every layer by gnn_staged_value; a sentence leaves where the answer has
- * stayed the same | O(n^2 d) for each layer that is run | Zhou et al. 2020 */
+/* O5 | PABEE | y_l = W_l h_l after every layer l, by gnn_staged_value; a sentence leaves where the
+ * answer has stayed the same | O(n^2 d) for each layer that is run | Zhou et al. 2020 */
 ENTRY(exit_patience)
 {
     exits(z);
 }
 
-/* O7 | Voting exit | logits after every layer by gnn_staged_value; a sentence leaves where the
- * layers agree | O(n^2 d) for each layer that is run | Sun et al. 2021 */
+/* O7 | Voting exit | y_l = W_l h_l after every layer l, by gnn_staged_value; a sentence leaves
+ * where the layers agree | O(n^2 d) for each layer that is run | Sun et al. 2021 */
 ENTRY(exit_voting)
 {
     exits(z);
@@ -79,9 +79,9 @@ static void some_rows_layer(zoo_t *z, const char *name, const char *x, const cha
     ADD(name, mid, NAMED("%s.f", name));
 }
 
-/* O6 | Token-level exit | rows whose neighbourhood is certain keep their state from then on, and
- * are left out of later layers but for their keys and values | O(running n d), running the rows
- * that run, in each layer | Li et al. 2021 */
+/* O6 | Token-level exit | h_l = layer(h_(l-1)) for rows whose neighbourhood is not certain; rows
+ * that are keep their state, which later layers read as keys and values | O(running n d), running
+ * the rows that run, in each layer | Li et al. 2021 */
 ENTRY(exit_tokens)
 {
     const int64_t n = COUNT("x"), d = COLS("x"), classes = COUNT("w.C"), most = zoo_longest(z);
@@ -210,15 +210,15 @@ static void recurrence(zoo_t *z, bool of_output)
     REPEAT("y", text, 0, ALL, "x2", "m1", "next m1", "m2", "next m2");
 }
 
-/* P1 | Transformer-XL, memory | a layer reads its own stopped input of the segment before |
- * O(n^2 d) a segment | Dai et al. 2019 */
+/* P1 | Transformer-XL, memory | h_l = layer of [h_(l-1) of the segment before, without gradient;
+ * h_(l-1)], two layers with LN before, h_0 = x | O(n^2 d) a segment | Dai et al. 2019 */
 ENTRY(xl_recurrence)
 {
     recurrence(z, false);
 }
 
-/* P5 | ERNIE-Doc | a layer reads its own stopped output of the segment before | O(n^2 d) a
- * segment | Ding et al. 2021 */
+/* P5 | ERNIE-Doc | h_l = layer of [h_l of the segment before, without gradient; h_(l-1)], two
+ * layers with LN before, h_0 = x | O(n^2 d) a segment | Ding et al. 2021 */
 ENTRY(ernie_doc_recurrence)
 {
     recurrence(z, true);
@@ -260,8 +260,8 @@ static void rows_then_memory(zoo_t *z, const char *result, const char *first, co
     PICK("y", "all", "order");
 }
 
-/* 6.3 | Recurrent memory transformer | memory rows before each segment; their outputs are the
- * next segment's memory | O(n^2 d) a segment | Bulatov et al. 2022 */
+/* 6.3 | Recurrent memory transformer | [m', h] = layer of [m, x] of a segment, m <- m'; y: h of all
+ * segments, then the last m | O(n^2 d) a segment | Bulatov et al. 2022 */
 ENTRY(recurrent_memory)
 {
     const int64_t memory = COUNT("w.M"), all = N("p.segment") + memory;
@@ -398,15 +398,16 @@ ENTRY(compressive_mean)
     compressive(z, MEAN);
 }
 
-/* P2 | Compressive Transformer, maximum | memory that falls out is kept as maxima of pairs |
- * O(n^2 d) a segment | Rae et al. 2020 */
+/* P2 | Compressive Transformer, maximum | c <- [c, max of pairs of the rows that fall out of the
+ * memory], layers read [c, memory, segment] | O(n^2 d) a segment | Rae et al. 2020 */
 ENTRY(compressive_max)
 {
     compressive(z, LARGEST);
 }
 
-/* P2 | Compressive Transformer, convolution | memory that falls out is kept by a convolution of
- * pairs, which learns from the loss of compression alone | O(n^2 d) a segment | Rae et al. 2020 */
+/* P2 | Compressive Transformer, convolution | c <- [c, W [pairs of the rows that fall out of the
+ * memory]], layers read [c, memory, segment]; W learns from the loss of compression alone | O(n^2
+ * d) a segment | Rae et al. 2020 */
 ENTRY(compressive_conv)
 {
     compressive(z, CONVOLUTION);
@@ -437,8 +438,8 @@ ENTRY(paragraph_pooling)
     LINEAR("o", "pooled", d, d), NORM("norm", "o", LAYER, d, R("p.eps"));
 }
 
-/* P9 | Hi-Transformer | sentences, then their first rows over the document, then sentences with
- * those rows before them | O(n^2 d) a sentence | Wu et al. 2021 */
+/* P9 | Hi-Transformer | h = layer over each sentence, s = layer over the first rows of h, y = layer
+ * over [s of the sentence, its h]; y: rows of words | O(n^2 d) a sentence | Wu et al. 2021 */
 ENTRY(two_level)
 {
     const int64_t n = COUNT("x");
@@ -459,9 +460,9 @@ ENTRY(two_level)
     PICK("y", "3", "words");
 }
 
-/* P11 | TNT | pixels of a patch through a layer, joined and added to its patch, then a layer over
- * patches | O(patches pixels^2 inner + patches^2 d), inner the columns of x, patches the rows of
- * mem | Han et al. 2021 */
+/* P11 | TNT | h = layer over the pixels of each patch, p = mem + W [h of its pixels], y = layer
+ * over the patches p; both with LN before | O(patches pixels^2 inner + patches^2 d), inner the
+ * columns of x, patches the rows of mem | Han et al. 2021 */
 ENTRY(transformer_in_transformer)
 {
     const int64_t patches = COUNT("mem"), pixels = N("p.pixels");

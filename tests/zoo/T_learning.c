@@ -113,7 +113,8 @@ ENTRY(loss_info_nce)
     nce(z, "y", "c", "x", 1);
 }
 
-/* T4 | CLIP's loss | InfoNCE of unit rows both ways | O(n^2 d) | Radford et al. 2021 */
+/* T4 | CLIP's loss | L = (nce(x, c) + nce(c, x)) / 2, nce(a, b) = -mean of log softmax_j(a_i . b_j
+ * / tau)[i], rows of length 1 | O(n^2 d) | Radford et al. 2021 */
 ENTRY(loss_info_nce_both)
 {
     STEP(NORM, "unit x", .inputs = {"x"}, .norm = GNN_NORM_L2, .in = COLS("x"));
@@ -206,8 +207,8 @@ static void match_sets(zoo_t *z)
     zoo_also(z, "ids", "r.match");
 }
 
-/* S3 | DETR's loss | queries are matched to targets at the least cost; weighted cross-entropy, of
- * the class "none" for queries without a target, + 5 |box - box|_1 - 2 overlap of the matched |
+/* S3 | DETR's loss | L = weighted cross-entropy of each query, of the class none without a target,
+ * + 5 |box - box|_1 - 2 overlap of the matched; targets are matched to queries at the least cost |
  * O(targets^2 queries), queries the rows of x, targets those of r.target_box | Carion et al. 2020
  * */
 ENTRY(loss_set_matching)
