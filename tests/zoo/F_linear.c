@@ -10,8 +10,8 @@
     ATTENTION("y", SLOT, "x", COLS("x"), .heads = N("p.heads"), .weigher = &gnn_weigher_ratio, \
               .weigher_options = {EPS}, __VA_ARGS__)
 
-/* F1 | Linear Transformer | weights phi(q_i) . phi(k_j) over their sum, phi = elu + 1 | O(n d^2
- * / heads) | Katharopoulos et al. 2020 */
+/* F1 | Linear Transformer | y_i = phi(q_i) S / (phi(q_i) z), S = sum over j of phi(k_j)' v_j, z =
+ * sum of phi(k_j)', phi = elu + 1 | O(n d^2 / heads) | Katharopoulos et al. 2020 */
 ENTRY(linear_elu1)
 {
     RATIO(zoo_complete(z), NO_EPS, .map = &gnn_map_elu1);

@@ -21,8 +21,8 @@ static void bind_mab(zoo_t *z, const char *step, const char *prefix)
     }
 }
 
-/* G6 | MAB | O = Q + heads, O + relu(O W_o), rows x attend to rows mem | O(n m d) | Lee et al.
- * 2019 */
+/* G6 | MAB | h = Q + heads of softmax(Q K' / sqrt(d)) V, Q = x W_Q + b, K and V of mem; y = h +
+ * relu(h W_o + b) | O(n m d) | Lee et al. 2019 */
 ENTRY(mab)
 {
     gnn_block_t b = set_block(z);
@@ -507,16 +507,17 @@ static void prob_sparse(zoo_t *z, int slot, const gnn_aggregator_t *others)
     zoo_concat(z, "heads", "head", heads), LINEAR("o", "heads", d, COUNT("w.o"));
 }
 
-/* G3 | Informer, ProbSparse | the u rows with the largest max - mean of sampled scores attend, the
- * others get the mean of v | O((u + sampled) n d) | Zhou et al. 2021 */
+/* G3 | Informer, ProbSparse | y_i = softmax over j of s_ij v_j for the u rows of each head with the
+ * largest max - sum / n of sampled scores, the mean of v for the others | O((u + sampled) n d) |
+ * Zhou et al. 2021 */
 ENTRY(probsparse)
 {
     zoo_rows_of_segment(z, "rows"), prob_sparse(z, zoo_complete(z), &gnn_aggregator_mean);
 }
 
-/* G3 | Informer, ProbSparse, causal | y_i = softmax over j <= i of s_ij v_j for the u rows with the
- * largest max - mean of sampled scores, the running sum of v for the others | O((u + sampled) n d)
- * | Zhou et al. 2021 */
+/* G3 | Informer, ProbSparse, causal | y_i = softmax over j <= i of s_ij v_j for the u rows of each
+ * head with the largest max - sum / n of sampled scores, the running sum of v for the others | O((u
+ * + sampled) n d) | Zhou et al. 2021 */
 ENTRY(probsparse_causal)
 {
     const int64_t n = COUNT("x");

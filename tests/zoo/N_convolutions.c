@@ -224,7 +224,7 @@ ENTRY(evolved_encoder_cell)
         ADD("y", "x3", "f");
 }
 
-/* Q5 | Differentiable search | sum over ops of softmax(a)_o op_o(x): identity, feed-forward,
+/* Q5 | Differentiable search | y = sum over ops of softmax(a)_o op_o(x): identity, feed-forward,
  * attention, light convolution | O(n^2 d) | Zhao et al. 2021 */
 ENTRY(darts_mix)
 {
