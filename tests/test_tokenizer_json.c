@@ -1,5 +1,5 @@
-/* Drawn files tokenizer.json give ids, types and texts as the package tokenizers does, or are
- * refused: golden/tokenizer_json.tsv, which tests/transformers/tokenizer_json.py makes. */
+/* Drawn files tokenizer.json give ids, types, offsets and texts as the package tokenizers does, or
+ * are refused: golden/tokenizer_json.tsv, which tests/transformers/tokenizer_json.py makes. */
 #include "tokenizer_make.h"
 
 enum { MOST_TEXTS = 64, MOST_LISTS = 64, HEX = 4, ROOM = 1 << 17 };
@@ -28,7 +28,7 @@ static void add_text(golden_t *g, const char *json)
 
 static unsigned hash_of(const gnn_tokenizer_t *t, const char *text, int64_t n)
 {
-    gnn_tokens_t *tokens = encode_bytes(t, text, n, (gnn_encoding_t){.special = GNN_ON});
+    gnn_tokens_t *tokens = encode_bytes(t, text, n, (gnn_encoding_t){.special = GNN_ON, .places = GNN_ON});
     char *said = NULL;
     int64_t bytes = 0;
     uint64_t value = 0;
@@ -37,6 +37,10 @@ static unsigned hash_of(const gnn_tokenizer_t *t, const char *text, int64_t n)
         value = (value * 31 + (uint64_t)tokens->ids[k] + 1) % 65521;
     for (int64_t k = 0; k < tokens->rows; k++)
         value = (value * 31 + (uint64_t)tokens->types[k] + 1) % 65521;
+    for (int64_t k = 0; k < tokens->rows; k++) {
+        value = (value * 31 + (uint64_t)tokens->begin[k] + 1) % 65521;
+        value = (value * 31 + (uint64_t)tokens->end[k] + 1) % 65521;
+    }
     for (int64_t k = 0; k < bytes; k++)
         value = (value * 31 + (unsigned char)said[k] + 1) % 65521;
     gnn_free(said);

@@ -91,8 +91,11 @@ FORMS = [f"[[:{name}:]]" for name in POSIX] + [f"[[:^{name}:]]" for name in ("al
     rf"\p{{{name}}}" for name in POSIX + ["Alpha", "Punct", "Letter", "Mark", "Number", "Punctuation", "Symbol", "Separator", "Lowercase_Letter", "^word", "han", "GREEK"]] + [
     r"[\p{word}-]", r"[\p{Punct}$]", r"[^[:punct:]]", r"[[:punct:][:space:]]+", r"\h+", r"\H", r"[\h]", r"\v", r"[\v]", r"\O", r"[\b]", r"\u00e9", r"[\u4e00-\u9fff]+", r"\x{e9}", r"\é",
     r"a{,2}", r"a{2}?", r"a{2}+", r"a{1,2}?", r"a{1,2}+", r"a{,2}?", r"a{,}", r"a{x}", r"(?m:.)+", r"(?m).+", r"(?-m:.)+", r"(?i)ab|c", r"a(?i)b|c", r"(a(?i)b|c)+", r"(?i:a(?-i)b|c)",
-    r"(?x) a b # (c\n", r"(?i)[a-z]+", r"(?i:[\p{L}])", r"(?i:[^\p{L}])", r"(?i)k", r"(?i:s+s)", r"(?#(()a", r"(?<ab>a)\k<ab>", r"(?<=\s)[\s-]", r"[a-c&&[^b]]"]
-REFUSED = ["[[:^punct:]]", "[[:nosuch:]]", r"[\W]", r"\B", r"\K", r"\Qa\E", r"\pL", r"\C", r"\cA", r"[\x80-\xff]", "(?i)ss", "(?i:ß)", "(?i:[ß])", "(?i:[à-ﬀ])", "(?i)fi", r"(?i:[\p{Lu}])", "(?i:[[:upper:]])",
+    r"(?x) a b # (c\n", r"(?i)[a-z]+", r"(?i:[\p{L}])", r"(?i:[^\p{L}])", r"(?i)k", r"(?i:s+s)", r"(?#(()a", r"(?<ab>a)\k<ab>", r"(?<=\s)[\s-]", r"[a-c&&[^b]]"] + [
+    f"[[:^{name}:]a]" for name in ("alnum", "ascii", "blank", "graph", "print", "punct", "word", "xdigit")] + [
+    r"[\W]", r"[^\W]", r"[^\W_]+", r"[\W_]+$", r"[\Wa-c]+", r"[\W^-]+", r"[\W\H]", r"[^\W\H]+", r"[\H]", r"[^[:^punct:]]", r"[^[:^alnum:]x]+", r"[[\W]a]", r"[\w&&[\W]]", r"[^\s\W]+",
+    r"(?i:[^\W_])+", r"[^]\W]", r"\B", r"a\B", r"\Bb", r"\Qa\E", r"\m", r"[\R\X]"]
+REFUSED = ["[[:nosuch:]]", r"[\W-x]", r"[\W&&[a]]", r"(?i:[\H])", r"\K", r"\G", r"\pL", r"\C", r"\cA", r"[\x80-\xff]", "(?i)ss", "(?i:ß)", "(?i:[ß])", "(?i:[à-ﬀ])", "(?i)fi", r"(?i:[\p{Lu}])", "(?i:[[:upper:]])",
            "[[a]-z]", "[a-[b]]", "(?W:a)", "(?U)a+", "(?|a|b)", "(?R)", "(*FAIL)", "(?~ab)", "[a&&b]"]
 MORE = ["aaa bb\ncab{,3}a{2}a{x} aaaaaa", "Stra\u00dfe STRASSE fluss\ufb03 \ufb01n fi ff \u1e9e ss st \ufb06 k\u212a s\u017f", "abc ABC aBc cC ab AB Ab aa.bb", "\n\na\r\nb\x0bc\x0cd\x85e\u2028",
         "a-b_c \u3000-x y-z \u4000\u3500 ~}w", "\u00e9\u00ff\u0100\u00b2\u00bd A\u0301 a\u0308 \u0345\u03b9 \u03b1\u03b9 \u1fb3", "deadBEEF 0xff gh", "\u1f88 \u0587 \u0130i\u0307 \u0149 \u02bcn", "$+<=>^`|~ \u00a2\u00a7\u00b1 .,;!",

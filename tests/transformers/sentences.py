@@ -165,6 +165,14 @@ FOLDERS = [
     ("beyond", ({"modules.json": [dict(idx=0, name="0", path=".", type=ST + "StaticEmbedding")], "tokenizer.json": tokenizer()},
                 {"model.safetensors": {"embeddings": [6, 12], "mapping": {"int64": [k for k in range(len(WORDS))]}}}), []),
 ]
+ACTIVATIONS = "CELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmin Softplus Softshrink Softsign Tanhshrink Threshold GLU".split()
+FOLDERS += [
+    ("curves", folder_of([ST + "Transformer", ST + "Pooling", ST + "Dense"], [dict(embedding_dimension=16, pooling_mode="mean"), dict(DENSE, in_features=16)],
+                         {"2_Dense/model.safetensors": linear(8, 16)}),
+     [("2_Dense/config.json", dict(activation_function=a + x)) for x in ACTIVATIONS for a in ("torch.nn.modules.activation.", "torch.nn.")[:1 + (x < "I")]]),
+    ("early", folder_of([ST + "Transformer", ST + "Normalize", ST + "Pooling"], [None, dict(embedding_dimension=16, pooling_mode="mean")]),
+     [("1_Normalize/config.json", dict(module_input_name=n)) for n in ("sentence_embedding", "token_embeddings", "nosuch")]),
+]
 OTHERS = [ST + x for x in ("Asym", "Router", "BoW", "CNN", "LSTM", "WordEmbeddings", "WordWeights", "WeightedLayerPooling", "CLIPModel")] + [
     SPARSE + "CSRSparsity", SPARSE + "IDF", SPARSE + "SparseStaticEmbedding", "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask",
     "my_module.Pooling"]

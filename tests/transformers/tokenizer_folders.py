@@ -80,16 +80,17 @@ class Ours:
         raw = [t.encode("utf-8", "surrogatepass") for t in texts]
         return Texts(len(raw), (C.c_char_p * max(len(raw), 1))(*raw), (C.c_int64 * max(len(raw), 1))(*map(len, raw)))
 
-    def encode(self, first, second=None, most=0, special=True):
+    def encode(self, first, second=None, most=0, special=True, places=False):
         tokens = C.POINTER(Tokens)()
         a, b = self.texts(first), self.texts(second) if second else None
-        how = Encoding(1 if special else 2, 2, most)
+        how = Encoding(1 if special else 2, 1 if places else 2, most)
         if self.g.gnn_tokenizer_encode(self.t, C.byref(a), C.byref(b) if b else None, C.byref(how), C.byref(tokens)) != 0:
             raise RuntimeError(self.g.gnn_error_message().decode())
         t, out, at = tokens.contents, [], 0
         for k in range(t.sentences):
             n = t.lengths[k]
-            out.append((t.ids[at:at + n], t.types[at:at + n]))
+            spans = list(zip(t.begin[at:at + n], t.end[at:at + n])) if places else []
+            out.append((t.ids[at:at + n], t.types[at:at + n], *([spans] if places else [])))
             at += n
         self.g.gnn_tokens_free(tokens)
         return out

@@ -3,7 +3,7 @@ ids next to those of the package.
 
     python tests/transformers/tokenizer_json.py LIBRARY [COUNT] [--seed N] [--show N] [--only WORD] [--write tests/golden/tokenizer_json.tsv]
 
-A file is drawn from lists of normalizers, pre-tokenizers, models, post-processors, decoders, added tokens, truncation and padding. Ids, types and the text
+A file is drawn from lists of normalizers, pre-tokenizers, models, post-processors, decoders, added tokens, truncation and padding. Ids, types, offsets and the text
 of the ids must be equal, or the file is refused with a name. Prints counts of files that are equal, refused (by reason), lax (the package refuses), silent;
 exit 1 where one is silent.
 """
@@ -208,6 +208,14 @@ def draw(seed):
 
 # ---- comparing ----
 
+def bytes_of(text, offsets):
+    """Offsets in bytes; those behind the text are its end."""
+    at = [0]
+    for c in text:
+        at.append(at[-1] + len(c.encode()))
+    return [(at[min(b, len(text))], at[min(e, len(text))]) for b, e in offsets]
+
+
 def theirs(root):
     t = Tokenizer.from_str(json.dumps(root))
     cut = root["truncation"]
@@ -223,12 +231,14 @@ def theirs(root):
 
 def difference(t, want):
     rows, bare, short, said = want
-    got = t.encode(ALL) + t.encode(ALL[:14], ALL[20:34])
+    got = t.encode(ALL, places=True) + t.encode(ALL[:14], ALL[20:34])
     for k, (a, b) in enumerate(zip(rows, got)):
         if list(a[0]) != list(b[0]):
             return f"ids of {(ALL + ALL)[k]!r} {a[0]} {b[0]}"
         if list(a[1]) != list(b[1]):
             return f"types of {(ALL + ALL)[k]!r} {a[1]} {b[1]}"
+        if k < len(ALL) and bytes_of(ALL[k], a[2]) != list(b[2]):
+            return f"offsets of {ALL[k]!r} {bytes_of(ALL[k], a[2])} {b[2]}"
     for text, a, b in zip(ALL, bare, t.encode(ALL, special=False)):
         if list(a) != list(b[0]):
             return f"ids alone of {text!r} {a} {b[0]}"
@@ -260,12 +270,13 @@ def judge(root, path):
 
 
 def hashes(root):
-    """Four digits per text: of ids, types and the text of the ids."""
+    """Four digits per text: of ids, types, offsets and the text of the ids."""
     rows, _, _, said = theirs(root)
     out = ""
     for k, text in enumerate(ALL):
         value = 0
-        for x in list(rows[k][0]) + list(rows[k][1]) + list(said[2 * k].encode()):
+        places = [x for pair in bytes_of(text, rows[k][2]) for x in pair]
+        for x in list(rows[k][0]) + list(rows[k][1]) + places + list(said[2 * k].encode()):
             value = (value * 31 + x + 1) % 65521
         out += f"{value:04x}"
     return out

@@ -79,7 +79,7 @@ static int add_item(batch_t *b, const gnn__work_t *work, gnn__item_t item, const
 {
     const int32_t type = work->tokenizer->one_type ? 0 : item.type;
     if (item.id >= 0)
-        return special ? add_row(b, (gnn__token_t){item.id, type, 0, 0}) : GNN_OK;
+        return special ? add_row(b, (gnn__token_t){.id = item.id, .type = type}) : GNN_OK;
     for (int64_t k = 0; k < n[item.which]; k++) {
         gnn__token_t token = work->tokens.at[first[item.which] + k];
         token.type = type;
@@ -185,6 +185,9 @@ static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const te
         return gnn__error_prefix(work->rc, "text %lld", (long long)k);
     if (how->max_length > 0)
         cut(t, first, n, most);
+    for (int side = 0; side < 2 && texts[side] && how->places == GNN_ON; side++)
+        gnn__trim(work, (gnn__string_t){texts[side]->at[k], gnn__texts_bytes(texts[side], k)},
+                  special, work->tokens.at + first[side], n[side]);
     for (int64_t i = 0; i < list->n; i++)
         GNN_TRY(add_item(b, work, list->at[i], first, n, special));
     b->lengths[k] = b->rows.n - before;

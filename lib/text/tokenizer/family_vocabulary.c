@@ -459,12 +459,45 @@ static int add_plain(gnn__family_vocabulary_t *v, const char *text, const json_t
     return add_token(v, text, &(flags_t){true, false, strips, json}, &id);
 }
 
+static const char *const token_keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                         "pad_token", "cls_token", "mask_token"};
+enum { TOKEN_KEYS = sizeof token_keys / sizeof *token_keys, MASK = TOKEN_KEYS - 1 };
+
+/* Does a special token, a string or an object, have a flag? */
+static bool has_flag(const gnn__family_t *f, const json_t *token, int which, const char *flag)
+{
+    if (!json_is_object(token))
+        return which == MASK && f->mask_strips && strcmp(flag, "lstrip") == 0;
+    return json_is_true(json_object_get(token, flag));
+}
+
+/* One text has one set of flags: two special tokens that give it different ones are an error. */
+static int check_flags(const gnn__family_t *f, const gnn__folder_words_t *words)
+{
+    static const char *const flags[] = {"lstrip", "rstrip", "single_word", "normalized"};
+    for (int k = 0; k < TOKEN_KEYS * TOKEN_KEYS; k++) {
+        const int one = k / TOKEN_KEYS, other = k % TOKEN_KEYS;
+        const json_t *a = gnn__folder_value(words, token_keys[one]),
+                     *b = gnn__folder_value(words, token_keys[other]);
+        const char *text = gnn__token_text(a), *second = gnn__token_text(b);
+        if (one >= other || !text || !second || strcmp(text, second) != 0)
+            continue;
+        for (int i = 0; i < 4; i++)
+            if (has_flag(f, a, one, flags[i]) != has_flag(f, b, other, flags[i]))
+                return gnn__error(GNN_EUNSUPPORTED,
+                                  "tokenizer_config.json: \"%s\" and \"%s\" are both \"%.40s\", but "
+                                  "only one has \"%s\"",
+                                  token_keys[one], token_keys[other], text, flags[i]);
+    }
+    return GNN_OK;
+}
+
 static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
                             const gnn__folder_words_t *words, const json_t *settings)
 {
-    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                       "pad_token", "cls_token", "mask_token"};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    const char *const *keys = token_keys;
+    GNN_TRY(check_flags(f, words));
+    for (size_t k = 0; k < TOKEN_KEYS; k++) {
         const json_t *json = gnn__folder_value(words, keys[k]);
         const char *text = json_string_value(json_object_get(settings, keys[k]));
         if (!json_object_get(settings, keys[k])) /* a special token, not a setting of the family */
@@ -474,7 +507,8 @@ static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
                               "tokenizer_config.json: \"%s\" is an object, a string is expected",
                               keys[k]);
         if (text)
-            GNN_TRY(add_plain(v, text, json_is_object(json) ? json : NULL, k == 6 && f->mask_strips));
+            GNN_TRY(add_plain(v, text, json_is_object(json) ? json : NULL,
+                              k == MASK && f->mask_strips));
     }
     return GNN_OK;
 }

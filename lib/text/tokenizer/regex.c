@@ -14,7 +14,7 @@ struct gnn__regex {
 
 /* ---- from Ruby's syntax ---- */
 
-enum { MOST_DEPTH = 64 };
+enum { MOST_DEPTH = 64, MOST_COMPLEMENTS = 16 };
 
 /* Options of a group. */
 typedef struct level {
@@ -32,6 +32,8 @@ typedef struct rewriter {
     int depth;
     uint32_t before; /* the literal character before `at`; 0: another item */
     bool meeting;    /* inside the right side of an intersection of classes */
+    const char *complements[MOST_COMPLEMENTS]; /* all characters but these are in the class, too */
+    int n_complements;
     int rc;
 } rewriter_t;
 
@@ -42,6 +44,8 @@ typedef struct rewriter {
 #define LETTERS "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define WORD LETTERS "\\xb2\\xb3\\xb9\\xbc-\\xbe"
 #define EDGE "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"
+#define NO_EDGE "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"
+#define HEX "0-9A-Fa-f"
 #define VISIBLE "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}"
 
 static void put(rewriter_t *r, const char *text, int64_t n)
@@ -180,7 +184,16 @@ static void check_fold(rewriter_t *r, const char *category)
         refuse(r, "(?i) and a property of letters in a class");
 }
 
-/* Members of a POSIX class. A negated one has to be a single property. */
+/* Adds to a class all characters that are not in `members`. */
+static void add_complement(rewriter_t *r, const char *members)
+{
+    if (r->n_complements == MOST_COMPLEMENTS)
+        refuse(r, "more than 16 negated classes in a class");
+    else
+        r->complements[r->n_complements++] = members;
+}
+
+/* Members of a POSIX class. */
 static void put_posix(rewriter_t *r, const char *members, bool in_class, bool not )
 {
     const char *end = strchr(members, '}');
@@ -200,7 +213,7 @@ static void put_posix(rewriter_t *r, const char *members, bool in_class, bool no
     } else if (space) {
         put_text(r, "\\x{180e}\\S"); /* white space to PCRE2 */
     } else {
-        refuse(r, "a negated POSIX class of several categories in a class");
+        add_complement(r, members);
     }
 }
 
@@ -278,6 +291,10 @@ static int64_t character(rewriter_t *r)
     return r->rc == GNN_OK ? c : -1;
 }
 
+/* Letters that are themselves after a backslash, inside a class and outside. */
+#define OUTSIDE "EFIJLQTUVijlmq"
+#define IN_CLASS OUTSIDE "ABGKNORXYZgkyz"
+
 /* A letter after a backslash; NULL: none that has a counterpart. */
 static const char *letter(char c, bool in_class)
 {
@@ -289,9 +306,10 @@ static const char *letter(char c, bool in_class)
         {'S', "\\x{180e}\\S", "[^" SPACES "]"}, /* white space to PCRE2 */
         {'w', LETTERS, "[" WORD "]"},
         {'W', NULL, "[^" WORD "]"},
-        {'h', "0-9A-Fa-f", "[0-9A-Fa-f]"},
-        {'H', NULL, "[^0-9A-Fa-f]"},
+        {'h', HEX, "[" HEX "]"},
+        {'H', NULL, "[^" HEX "]"},
         {'b', "\\x08", EDGE},
+        {'B', NULL, NO_EDGE},
         {'d', "\\p{Nd}", "\\d"},
         {'D', "\\P{Nd}", "\\D"},
         {'v', "\\x0b", "\\x0b"},
@@ -333,6 +351,14 @@ static int64_t escape(rewriter_t *r, bool in_class)
         refuse(r, "a backslash at its end");
     } else if (known) {
         put_text(r, known);
+    } else if (in_class && (c == 'W' || c == 'H')) {
+        if (c == 'H')
+            check_fold(r, "L");
+        add_complement(r, c == 'W' ? LETTERS : HEX);
+    } else if (c != '\0' && strchr(in_class ? IN_CLASS : OUTSIDE, c)) {
+        put(r, r->at + 1, 1);
+        r->at += 2;
+        return c;
     } else if (isalpha((unsigned char)c)) {
         snprintf(what, sizeof what, "\\%c%s", c, in_class ? " in a class" : "");
         refuse(r, what);
@@ -377,6 +403,30 @@ static void intersect(rewriter_t *r, int64_t from)
     gnn_free(right);
 }
 
+/* A class of the members written from byte `from` on, "[" included, and of the complements:
+ * (?>[members]|[^set]), (?:(?=[set])[^members]). One character matches once. */
+static void put_complements(rewriter_t *r, int64_t from, bool not, int first)
+{
+    const int64_t n = r->n - from - 1 - not ;
+    char *members = NULL;
+    if (r->rc == GNN_OK)
+        r->rc = gnn__new(&members, n + 1, 1, "a pattern");
+    if (r->rc != GNN_OK)
+        return;
+    memcpy(members, r->to + r->n - n, (size_t)n);
+    r->n = from;
+    put_text(r, not ? "(?:" : "(?>");
+    for (int k = first; k < r->n_complements; k++) {
+        put_text(r, not ? "(?=[" : k > first ? "|[^" : "[^");
+        put_text(r, r->complements[k]);
+        put_text(r, not ? "])" : "]");
+    }
+    put_text(r, n == 0 ? (not ? "(?s:.)" : "") : not ? "[^" : "|[");
+    put(r, members, n);
+    put_text(r, n > 0 ? "])" : ")");
+    gnn_free(members);
+}
+
 /* One character of a class, which may end a range that begins with `*from`; -1: none does. */
 static void member(rewriter_t *r, int64_t c, int64_t *from, bool range, bool not )
 {
@@ -389,6 +439,7 @@ static void member(rewriter_t *r, int64_t c, int64_t *from, bool range, bool not
 static void class(rewriter_t *r, int depth)
 {
     const int64_t begin = r->n;
+    const int first_complement = r->n_complements;
     int64_t from = -1; /* the character before */
     bool closed = false, range = false;
     put(r, r->at++, depth == 0);
@@ -399,6 +450,7 @@ static void class(rewriter_t *r, int depth)
         put(r, r->at++, 1);
     for (bool first = true; r->rc == GNN_OK && r->at < r->end; first = false) {
         const bool dash = *r->at == '-' && from >= 0 && !range;
+        const int complements = r->n_complements;
         int64_t c = -1;
         if (*r->at == ']' && !first)
             break;
@@ -417,23 +469,38 @@ static void class(rewriter_t *r, int depth)
         } else if (*r->at == '&' && r->at + 1 < r->end && r->at[1] == '&') {
             if (depth > 0 || r->meeting || r->n + 16 > 4 * MOST_PATTERN)
                 refuse(r, "an intersection of classes in another one");
+            else if (r->n_complements > first_complement)
+                refuse(r, "an intersection of classes with \\W or a negated class at its left");
             else
                 intersect(r, begin);
             closed = true;
         } else {
             int64_t next = 0;
             c = (int64_t)gnn__utf8_next(r->at, &next);
+            const bool after = !dash && !range && r->n_complements > first_complement;
+            if (after && c == '-' && (r->at + 1 >= r->end || r->at[1] != ']'))
+                refuse(r, "a hyphen after a negated class in a class");
+            if (after && (c == '^' || c == '-'))
+                put_text(r, "\\"); /* itself, which may now follow on a bracket or a member */
             put(r, r->at, next);
             r->at += next;
         }
+        if (range && r->n_complements > complements)
+            refuse(r, "a range that ends with a class");
         if (!dash)
             member(r, c, &from, range, not );
         range = dash;
     }
-    if (r->at >= r->end)
+    if (r->at >= r->end) {
         refuse(r, "a class without an end");
-    else
+    } else if (depth == 0 && !closed && r->n_complements > first_complement) {
+        put_complements(r, begin, not, first_complement);
+        r->at++;
+    } else {
         put(r, r->at++, depth == 0 && !closed);
+    }
+    if (depth == 0)
+        r->n_complements = first_complement;
 }
 
 /* The last item becomes a group, and the quantifier after it one of the group. */

@@ -9,6 +9,20 @@ static bool has_enough(const gnn__work_t *work)
 
 /* ---- words ---- */
 
+/* The characters of a span of the whole text. As in the package, one that ends after the text has
+ * two. */
+static void set_place_of_text(const gnn__work_t *work, gnn__token_t *t)
+{
+    const gnn__flow_t *text = &work->raw;
+    const int64_t n = text->n, whole = n > 0 ? text->to[n - 1] : 0;
+    const int64_t begin = t->begin, end = t->end;
+    int64_t next = begin + 1;
+    while (next < n && ((unsigned char)text->at[next] & 0xc0) == 0x80)
+        next++;
+    t->begin = begin < n ? text->from[begin] : whole;
+    t->end = end < n ? text->from[end] : end > n && next < n ? text->to[next] : whole;
+}
+
 /* Maps offsets in the word to offsets in the input. */
 static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
 {
@@ -18,6 +32,10 @@ static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
     }
     for (int64_t k = first; work->places && !work->keeps_normal && k < work->tokens.n; k++) {
         gnn__token_t *t = &work->tokens.at[k];
+        if (t->end > span.end - span.begin) {
+            set_place_of_text(work, t);
+            continue;
+        }
         const int64_t begin = span.begin + t->begin,
                       last = span.begin + gnn__max(t->end, t->begin + 1) - 1;
         t->begin = work->text.from[begin];
@@ -44,8 +62,11 @@ static void encode_word(gnn__work_t *work, gnn__span_t span)
     const int64_t first = work->tokens.n, n = span.end - span.begin;
     int64_t count = 0;
     const gnn__token_t *known = t->rules.never_cached ? NULL : gnn__cache_get(work, word, n, &count);
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count && work->rc == GNN_OK; k++) {
         gnn__add_token(work, known[k].id, known[k].begin, known[k].end);
+        if (work->rc == GNN_OK)
+            work->tokens.at[work->tokens.n - 1] = known[k];
+    }
     if (!known) {
         t->kind->encode(t, work, word, n);
         if (!t->rules.never_cached)
@@ -130,13 +151,11 @@ static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, cons
 static void add_added(gnn__work_t *work, const gnn__flow_t *text, int32_t which, gnn__span_t match)
 {
     const gnn_tokenizer_t *t = work->tokenizer;
-    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.begin]))
-        match.begin++;
-    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.end - 1]))
-        match.end--;
     const int64_t begin = work->places ? text->from[match.begin] : 0,
                   end = work->places ? text->to[match.end - 1] : 0;
     gnn__add_token(work, t->added[which].id, begin, end);
+    if (t->n_trims > 0)
+        gnn__note_text(work, (gnn__string_t){text->at + match.begin, match.end - match.begin});
 }
 
 /* Calls `plain` for each range between the added tokens of a text. */
@@ -169,6 +188,7 @@ static void encode_raw(gnn__work_t *work, gnn__span_t range)
 {
     const gnn_tokenizer_t *t = work->tokenizer;
     work->first = range.begin == 0;
+    work->start = work->places ? work->raw.from[range.begin] : 0;
     take_range(work, &work->raw, range);
     gnn__pipeline_run(&t->normalisers, work);
     if (t->normalised_added.nodes == 0) {
@@ -220,39 +240,10 @@ static void load(gnn__work_t *work, const char *text, int64_t bytes)
     work->raw = made;
 }
 
-/* Offsets exclude spaces at the ends of tokens; the space added at the start of the text has no
- * offset. */
-static void trim(gnn__work_t *work, int64_t first)
-{
-    static const char blank[] = "\xc4\xa0"; /* a space in GPT-2's alphabet */
-    const gnn_tokenizer_t *t = work->tokenizer;
-    for (int64_t k = first; k < work->tokens.n; k++) {
-        gnn__token_t *token = &work->tokens.at[k];
-        const gnn__string_t text = t->tokens[token->id];
-        int64_t before = 0, behind = 0;
-        while (2 * before + 2 <= text.length && memcmp(text.at + 2 * before, blank, 2) == 0)
-            before++;
-        while (2 * behind + 2 <= text.length &&
-               memcmp(text.at + text.length - 2 * behind - 2, blank, 2) == 0)
-            behind++;
-        if (before > 0 && t->trims_prefix && (k == first || token->begin == 0))
-            before--;
-        token->begin = gnn__min(token->begin + before, token->end);
-        if (2 * behind == text.length && behind > 0 && t->trims_prefix && token->begin == 0)
-            token->end = 0;
-        else if (token->end >= behind)
-            token->end = gnn__max(token->end - behind, token->begin);
-    }
-}
-
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes)
 {
-    const int64_t first = work->tokens.n;
     gnn__work_begin(work, bytes);
     load(work, text, bytes);
-    if (work->rc != GNN_OK)
-        return;
-    cut(work, &work->tokenizer->raw_added, &work->raw, encode_raw);
-    if (work->rc == GNN_OK && work->places && work->tokenizer->trims)
-        trim(work, first);
+    if (work->rc == GNN_OK)
+        cut(work, &work->tokenizer->raw_added, &work->raw, encode_raw);
 }

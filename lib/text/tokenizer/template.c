@@ -106,20 +106,26 @@ static int read_around(gnn_tokenizer_t *t, const json_t *processor, bool roberta
     return GNN_OK;
 }
 
-static int read_trims(gnn_tokenizer_t *t, const json_t *processor)
+static int read_trims(gnn_tokenizer_t *t, const json_t *processor, bool wrapped)
 {
-    t->trims = t->trims_prefix = true;
-    GNN_TRY(gnn__json_bool(processor, "trim_offsets", &t->trims));
-    return gnn__json_bool(processor, "add_prefix_space", &t->trims_prefix);
+    bool trims = true, prefix = true;
+    GNN_TRY(gnn__json_bool(processor, "trim_offsets", &trims));
+    GNN_TRY(gnn__json_bool(processor, "add_prefix_space", &prefix));
+    if (!trims)
+        return GNN_OK;
+    GNN_TRY(gnn__one_more(&t->trims, t->n_trims, sizeof *t->trims, "a template"));
+    t->trims[t->n_trims++] = (gnn__trim_t){prefix, wrapped};
+    return GNN_OK;
 }
 
-static int read_processor(gnn_tokenizer_t *t, const json_t *processor)
+/* `wrapped`: a processor before this one puts special tokens into the sentence. */
+static int read_processor(gnn_tokenizer_t *t, const json_t *processor, bool *wrapped)
 {
     gnn__string_t type;
     GNN_TRY(gnn__json_string(processor, "type", true, &type));
     if (strcmp(type.at, "ByteLevel") == 0) {
         GNN_TRY(gnn__json_closed(processor, "type add_prefix_space trim_offsets use_regex"));
-        return read_trims(t, processor);
+        return read_trims(t, processor, *wrapped);
     }
     if (t->single.n > 0)
         return gnn__error(GNN_EUNSUPPORTED, "two templates, one is expected");
@@ -134,7 +140,8 @@ static int read_processor(gnn_tokenizer_t *t, const json_t *processor)
     GNN_TRY(gnn__json_closed(processor, roberta ? "type cls sep trim_offsets add_prefix_space"
                                                 : "type cls sep"));
     if (roberta)
-        GNN_TRY(read_trims(t, processor));
+        GNN_TRY(read_trims(t, processor, *wrapped));
+    *wrapped = true;
     return read_around(t, processor, roberta);
 }
 
@@ -142,14 +149,15 @@ static int read_all(gnn_tokenizer_t *t, const json_t *processor)
 {
     const json_t *type = json_object_get(processor, "type"),
                  *list = json_object_get(processor, "processors");
+    bool wrapped = false;
     if (!json_is_string(type) || strcmp(json_string_value(type), "Sequence") != 0)
-        return read_processor(t, processor);
+        return read_processor(t, processor, &wrapped);
     if (!json_is_array(list))
         return gnn__error(GNN_EFORMAT, "\"processors\" is %s, a list is expected",
                           gnn__json_type(list));
     GNN_TRY(gnn__json_closed(processor, "type processors"));
     for (size_t k = 0; k < json_array_size(list); k++)
-        GNN_TRY(read_processor(t, json_array_get(list, k)));
+        GNN_TRY(read_processor(t, json_array_get(list, k), &wrapped));
     return GNN_OK;
 }
 

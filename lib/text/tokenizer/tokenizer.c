@@ -23,6 +23,7 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     for (int64_t k = 0; k < t->n_added; k++)
         gnn_free(t->added[k].normal);
     gnn_free(t->added);
+    gnn_free(t->trims);
     gnn_free(t->written);
     gnn_free(t->tokens);
     gnn_free(t->flags);

@@ -48,11 +48,21 @@ typedef struct gnn__spans {
     int64_t n, room;
 } gnn__spans_t;
 
-/* A token and its span: in the word while the model runs, in the input afterwards. */
+/* A token and its span: in the word while the model runs, in the input afterwards. A span that ends
+ * after its word is one of the whole text, as in the package. */
 typedef struct gnn__token {
-    int32_t id, type;
+    int32_t id;
+    union {
+        int32_t type;   /* in a sentence */
+        int32_t spaces; /* before: index in work->spaces; -1: those of the vocabulary's text */
+    };
     int64_t begin, end;
 } gnn__token_t;
+
+/* Spaces at the ends of a token's text. */
+typedef struct gnn__spaces {
+    int32_t before, after;
+} gnn__spaces_t;
 
 typedef struct gnn__token_list {
     gnn__token_t *at;
@@ -68,12 +78,15 @@ typedef struct gnn__work {
     int rc;
     bool places;
     bool first;             /* this segment is at the start of the text */
+    int64_t start;          /* of the segment, in the input */
     int64_t most, left;     /* byte limits of one step and of all together */
     int64_t enough;         /* tokens after which encoding stops; 0: no limit */
     gnn__flow_t raw, held;  /* the whole text; a normalized segment, to be searched */
     gnn__flow_t text, next; /* the current text and the output of a step */
     gnn__spans_t spans, next_spans;
     gnn__token_list_t tokens;
+    gnn__spaces_t *spaces; /* (n_spaces) of tokens whose text is not the vocabulary's */
+    int64_t n_spaces, spaces_room;
     struct gnn__cache *cache; /* cache of words */
     void *model;              /* (model_bytes) scratch of the kind */
     size_t model_bytes;
@@ -314,6 +327,12 @@ typedef struct gnn__added {
     bool special, normalised, single_word, strip_left, strip_right;
 } gnn__added_t;
 
+/* Offsets exclude spaces at the ends of tokens. */
+typedef struct gnn__trim {
+    bool prefix;  /* but one at the start of a text */
+    bool wrapped; /* after a template that begins with a special token */
+} gnn__trim_t;
+
 /* A token of a template; id -1: all tokens of text `which`. */
 typedef struct gnn__item {
     int32_t id, type, which;
@@ -351,8 +370,8 @@ struct gnn_tokenizer {
     bool one_type;           /* tokens of the second text have the type of the first */
     bool cuts_start;         /* truncates too long texts at the start, not at the end */
     int64_t max_length;      /* the folder's limit of tokens per text; 0: none */
-    bool trims;              /* offsets exclude spaces at the ends of a token */
-    bool trims_prefix;       /* except one at the start of a text */
+    gnn__trim_t *trims;      /* (n_trims), in their order */
+    int64_t n_trims;
     gnn__speech_t speech;
 };
 
@@ -383,6 +402,12 @@ void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_
 
 /* Adds the tokens of a whole text, with offsets in the text. */
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
+/* Excludes spaces from the offsets of n tokens of a text, the first of which begins the sentence.
+ * trim.c */
+void gnn__trim(const gnn__work_t *work, gnn__string_t text, bool special, gnn__token_t *tokens,
+               int64_t n);
+/* Notes the text of the last token, for a tokenizer that trims. */
+void gnn__note_text(gnn__work_t *work, gnn__string_t text);
 /* Finds the plain characters of SentencePiece's normaliser, once its table and `kept` are set. */
 void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *options);
 /* The cached tokens of a word, valid until the next insertion; NULL: not cached. */

@@ -28,6 +28,7 @@ void gnn__work_free(gnn__work_t *work)
     gnn_free(work->spans.at);
     gnn_free(work->next_spans.at);
     gnn_free(work->tokens.at);
+    gnn_free(work->spaces);
     gnn_free(work->model);
     gnn__cache_free(work->cache);
 }
@@ -126,5 +127,5 @@ void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end)
     if (t->n == t->room)
         work->rc = gnn__room(&t->at, t->n, &t->room, sizeof *t->at, "tokens");
     if (work->rc == GNN_OK)
-        t->at[t->n++] = (gnn__token_t){id, 0, begin, end};
+        t->at[t->n++] = (gnn__token_t){.id = id, .spaces = -1, .begin = begin, .end = end};
 }

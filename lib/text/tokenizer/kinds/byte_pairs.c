@@ -16,10 +16,12 @@ enum { UNKNOWN = -1, GONE = -2, MOST_AFFIX = 32 };
 
 typedef struct word {
     const gnn_tokenizer_t *t;
-    symbol_t *symbols; /* (room) */
-    candidate_t *heap; /* (2 room) each merge removes a symbol and a candidate, and adds two */
-    int32_t n, waiting;
-    symbol_t unknown; /* still grows; id UNKNOWN: there is none */
+    symbol_t *symbols;      /* (room) */
+    candidate_t *heap;      /* (2 room) each merge removes a symbol and a candidate, and adds two */
+    int32_t n, waiting, at; /* `at`: end of the last symbol */
+    symbol_t unknown;       /* still grows; id UNKNOWN: there is none */
+    bool moved;    /* as in the package, symbols have the places of those before them ... */
+    bool alphabet; /* ... which are counted in GPT-2's alphabet */
 } word_t;
 
 /* ---- the heap ---- */
@@ -127,28 +129,38 @@ static int64_t symbol_end(const gnn_tokenizer_t *t, const char *word, int64_t k,
     return k;
 }
 
-static void add_symbol(word_t *w, int32_t id, int64_t begin, int64_t end)
+/* Symbols follow on each other. */
+static void add_symbol(word_t *w, int32_t id, int64_t length)
 {
-    w->symbols[w->n] = (symbol_t){id, w->n - 1, w->n + 1, (int32_t)begin, (int32_t)end};
+    const int32_t end = w->at + (int32_t)length;
+    w->symbols[w->n] = (symbol_t){id, w->n - 1, w->n + 1, w->at, end};
+    w->at = end;
     w->n++;
 }
 
 static void end_unknown(word_t *w)
 {
     if (w->unknown.id >= 0)
-        add_symbol(w, w->unknown.id, w->unknown.begin, w->unknown.end);
+        add_symbol(w, w->unknown.id, w->unknown.end);
     w->unknown.id = UNKNOWN;
 }
 
 /* As in the package, it comes before the next known character, after the byte tokens in between. */
-static void add_unknown(word_t *w, int64_t begin, int64_t end)
+static void add_unknown(word_t *w, int64_t length)
 {
     if (w->unknown.id >= 0 && w->t->rules.fuse_unknown) {
-        w->unknown.end = (int32_t)end;
+        w->unknown.end += (int32_t)length;
         return;
     }
     end_unknown(w);
-    w->unknown = (symbol_t){.id = w->t->rules.unknown, .begin = (int32_t)begin, .end = (int32_t)end};
+    w->unknown = (symbol_t){.id = w->t->rules.unknown, .end = (int32_t)length};
+}
+
+/* Bytes of a byte in GPT-2's alphabet. */
+static int64_t alphabet_bytes(char byte)
+{
+    char letter[4];
+    return gnn__utf8_put(letter, gnn__character_of((unsigned char)byte));
 }
 
 /* The bytes of a character with its prefix and suffix; false: some byte has no token. */
@@ -167,7 +179,7 @@ static bool add_bytes(word_t *w, const char *word, int64_t k, int64_t end, int64
                 return false;
     for (int part = 0; part < 3; part++)
         for (int64_t b = 0; b < parts[part].length; b++)
-            add_symbol(w, r->bytes[(unsigned char)parts[part].at[b]], k, end);
+            add_symbol(w, r->bytes[(unsigned char)parts[part].at[b]], 1);
     return true;
 }
 
@@ -179,16 +191,40 @@ static void find_symbols(word_t *w, const char *word, int64_t n)
         end = symbol_end(w->t, word, k, n);
         const int32_t id =
             r->letters ? r->letters[(unsigned char)word[k]] : token_of(w->t, word, k, end, n);
+        const int64_t length = w->alphabet ? alphabet_bytes(word[k]) : end - k;
         if (id >= 0) {
             end_unknown(w);
-            add_symbol(w, id, k, end);
-        } else if (!(r->byte_fallback && add_bytes(w, word, k, end, n)) && r->unknown >= 0) {
-            add_unknown(w, k, end);
+            add_symbol(w, id, length);
+            continue;
         }
+        const bool bytes = r->byte_fallback && add_bytes(w, word, k, end, n);
+        if (!bytes && r->unknown >= 0)
+            add_unknown(w, length);
+        w->moved = w->moved || bytes || r->unknown < 0;
     }
     end_unknown(w);
     if (w->n > 0)
         w->symbols[w->n - 1].after = -1;
+    if (w->moved && r->bytewise && !w->alphabet) {
+        *w = (word_t){
+            .t = w->t, .symbols = w->symbols, .heap = w->heap, .moved = true, .alphabet = true};
+        find_symbols(w, word, n);
+    }
+}
+
+/* Adds a token whose span is in GPT-2's alphabet. One that ends after the word stays as it is. */
+static void add_of_alphabet(gnn__work_t *work, const symbol_t *s, const char *word, int64_t n)
+{
+    int64_t begin = -1, end = -1, at = 0;
+    for (int64_t k = 0; k < n && end < 0; k++) {
+        at += alphabet_bytes(word[k]);
+        begin = begin < 0 && at > s->begin ? k : begin;
+        end = at >= s->end ? k + 1 : -1;
+    }
+    if (end < 0)
+        gnn__add_token(work, s->id, s->begin, s->end);
+    else
+        gnn__add_token(work, s->id, begin, end);
 }
 
 /* Upper bound of the symbols in a word of n bytes. */
@@ -215,9 +251,13 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
     w.heap = (candidate_t *)(w.symbols + room);
     find_symbols(&w, word, n);
     merge_all(&w);
-    for (int32_t k = 0; k < w.n; k++)
-        if (w.symbols[k].id >= 0)
-            gnn__add_token(work, w.symbols[k].id, w.symbols[k].begin, w.symbols[k].end);
+    for (int32_t k = 0; k < w.n; k++) {
+        const symbol_t *s = &w.symbols[k];
+        if (s->id >= 0 && w.alphabet)
+            add_of_alphabet(work, s, word, n);
+        else if (s->id >= 0)
+            gnn__add_token(work, s->id, s->begin, s->end);
+    }
 }
 
 /* ---- reading ---- */

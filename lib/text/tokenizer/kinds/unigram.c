@@ -76,6 +76,14 @@ static bool is_unknown(const gnn_tokenizer_t *t, int32_t id)
     return id < 0 || id == t->rules.unknown;
 }
 
+/* The text of an unknown token is that of its characters. */
+static void note_text(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word)
+{
+    const gnn__token_t *token = work->tokens.n > 0 ? &work->tokens.at[work->tokens.n - 1] : NULL;
+    if (token && token->id == t->rules.unknown)
+        gnn__note_text(work, (gnn__string_t){word + token->begin, token->end - token->begin});
+}
+
 static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
 {
     place_t *places = gnn__work_scratch(work, n + 1, sizeof *places);
@@ -90,18 +98,18 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         front = gnn__max(front, offer_pieces(t, places, word, k, next, n));
     }
     turn(places, n);
-    bool after_unknown = false;
-    for (int64_t k = 0; k < n; k = places[k].begin) {
-        const int64_t end = places[k].begin;
+    for (int64_t k = 0, end; k < n; k = end) {
+        end = places[k].begin;
         const int32_t id = places[end].id;
         const bool unknown = is_unknown(t, id);
-        const bool alone =
-            !after_unknown && (end == n || !is_unknown(t, places[places[end].begin].id));
-        if (!unknown || (id >= 0 && alone))
+        while (unknown && !t->rules.single && end < n && is_unknown(t, places[places[end].begin].id))
+            end = places[end].begin;
+        if (!unknown || (id >= 0 && end == places[k].begin))
             gnn__add_token(work, id, k, end);
         else
             gnn__add_unknown(work, word, k, end);
-        after_unknown = unknown;
+        if (unknown && t->n_trims > 0 && work->rc == GNN_OK)
+            note_text(t, work, word);
     }
 }
 

@@ -48,10 +48,10 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
 {
     const options_t *o = step->options;
     const bool has = work->text.at[span.begin] == ' ' || is_blank(o, work, span.begin, span.end);
-    const bool always = o->always && !step->first_only,
-               at_start = work->first &&
-                          (work->places ? work->text.from[span.begin] == 0 : span.begin == 0);
-    if (!has && (always || ((o->first || o->always) && at_start)))
+    const bool at_start =
+        work->places ? work->text.from[span.begin] == 0 : work->first && span.begin == 0;
+    const bool always = o->always && (!step->first_only || (work->first && at_start));
+    if (!has && (always || (o->first && at_start)))
         gnn__put_bytes(work, o->blank.at, o->blank.length, gnn__origin(work, span.begin));
     for (int64_t k = span.begin; k < span.end; k++)
         if (work->text.at[k] == ' ')

@@ -63,6 +63,12 @@ static void put_before(const place_t *p, int64_t end)
         gnn__put_byte(p->work, p->work->text.at[k], gnn__origin(p->work, k));
 }
 
+/* As in the package, text before all others is an empty span of the input. */
+static gnn__span_t at_start(const gnn__work_t *work)
+{
+    return (gnn__span_t){work->start, work->start};
+}
+
 static void put_match(void *user, gnn__span_t match)
 {
     place_t *p = user;
@@ -70,7 +76,8 @@ static void put_match(void *user, gnn__span_t match)
     put_before(p, match.begin);
     p->begin = match.end;
     if (p->work->text.n > 0)
-        gnn__put_bytes(p->work, to->at, to->length, gnn__origin(p->work, gnn__max(match.end, 1) - 1));
+        gnn__put_bytes(p->work, to->at, to->length,
+                       match.end > 0 ? gnn__origin(p->work, match.end - 1) : at_start(p->work));
 }
 
 static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
