@@ -28,7 +28,8 @@ static void add_text(golden_t *g, const char *json)
 
 static unsigned hash_of(const gnn_tokenizer_t *t, const char *text, int64_t n)
 {
-    gnn_tokens_t *tokens = encode_bytes(t, text, n, (gnn_encoding_t){.special = GNN_ON, .places = GNN_ON});
+    gnn_tokens_t *tokens =
+        encode_bytes(t, text, n, (gnn_encoding_t){.special = GNN_ON, .places = GNN_ON});
     char *said = NULL;
     int64_t bytes = 0;
     uint64_t value = 0;
