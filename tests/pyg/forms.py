@@ -65,13 +65,18 @@ FORMS = {
 # ---- changes after the first call ----
 
 
+def small(v):
+    """Positive, as variances are, and small: sums of large gradients that cancel differ by rounding."""
+    return torch.rand_like(v) * 0.5 + 0.25
+
+
 def other_values(module):
-    module.load_state_dict({key: torch.rand_like(v) + 0.5 if v.is_floating_point() else v for key, v in module.state_dict().items()})
+    module.load_state_dict({key: small(v) if v.is_floating_point() else v for key, v in module.state_dict().items()})
 
 
 def other_data(module):
     for p in module.parameters():
-        p.data = torch.rand_like(p) + 0.5
+        p.data = small(p)
 
 
 def other_buffers(module):
@@ -85,7 +90,7 @@ def other_parameters(module):
     for m in module.modules():
         for name, p in list(m._parameters.items()):
             if p is not None:
-                setattr(m, name, torch.nn.Parameter(torch.rand_like(p) + 0.5))
+                setattr(m, name, torch.nn.Parameter(small(p)))
 
 
 def frozen(module):

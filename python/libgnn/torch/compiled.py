@@ -18,14 +18,16 @@ from .._arrays import flag, whole
 from .._objects import has_locks
 from . import arguments, pyg_draw
 from .plans import Plan, floats
-from .pyg_symbols import Unread, Untraceable
+from .pyg_symbols import TURN, Unread, Untraceable
 from .runs import infer, recorded
 
 KEPT_PLANS = 32
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 HOOKS_OF_ALL = [getattr(torch.nn.modules.module, f"_global{name}") for name in HOOKS]
-# An autocast of the CPU; levels of torch.func; both have other names in other versions of PyTorch.
+# An autocast of the CPU, levels of torch.func, what compiles frames: other names in other versions of
+# PyTorch.
 is_autocast = functools.partial(torch.is_autocast_enabled, "cpu") if hasattr(torch, "get_autocast_dtype") else torch.is_autocast_cpu_enabled
+in_dynamo = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "get_eval_frame_callback", lambda: None)
 transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 
 
@@ -79,7 +81,7 @@ class Layered:
 # ---- the compiled module ----
 
 
-SHARED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+SHARED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 
 class Compiled(torch.nn.Module):
@@ -208,7 +210,8 @@ class Compiled(torch.nn.Module):
         key = call.key if modes is None else (call.key, modes)
         made = self.plans.get((key, "training") if training and (key, "training") in self.plans else key)
         if made is None:
-            made = self.kept(key, self.planned(call, args, kwargs, modes))
+            with TURN:
+                made = self.plans.get(key) or self.kept(key, self.planned(call, args, kwargs, modes))
         if not made.unchanged():
             self.plans.clear()  # a layer or a parameter was replaced by another one
             self.look()
@@ -224,6 +227,7 @@ class Compiled(torch.nn.Module):
         self.materialise(args, kwargs)
         try:
             with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"), floats():  # gradients are compared, too
+                self.check_parts()
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
         except (Untraceable, Unread) as problem:
@@ -233,6 +237,15 @@ class Compiled(torch.nn.Module):
                 raise
             made = self.layered(problem)
         return made
+
+    def check_parts(self):
+        """Refuses a module of which a part is compiled, where a trace would hold another trace, or is
+        explained by PyG."""
+        for path, m in self.wrapped.named_modules():
+            if isinstance(m, Compiled) or type(m).__module__.startswith("torch._dynamo"):
+                raise Untraceable(f"{path or 'the module'} is compiled already: a module is compiled as a whole, or its layers are")
+            if getattr(m, "_explain", False):
+                raise Untraceable(f"{path or 'the module'} has a mask of edges to be explained by (torch_geometric.explain), which only a run in PyTorch applies")
 
     def run_once(self, args, kwargs):
         """Raises what the module itself raises for arguments that it does not take."""
@@ -273,6 +286,8 @@ class Compiled(torch.nn.Module):
         return made
 
     def forward(self, *args, **kwargs):
+        if in_dynamo() is not None:  # a program's torch.compile(): code that it calls is not compiled
+            return torch.compiler.disable(self.forward)(*args, **kwargs)
         if torch.jit.is_tracing():
             raise Untraceable("torch.jit.trace records no run of libgnn; libgnn.onnx.export writes a file")
         if is_autocast():
@@ -292,7 +307,7 @@ class Compiled(torch.nn.Module):
         if known is not None:
             call = known.like(dict(zip(known.tensors, given)))
             plan = self.plan(call, args, kwargs, training, modes)
-            return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call, training)
+            return self.by(plan, call, args, kwargs, training)
         names = self.arguments
         if self.unnamed:
             names = arguments.names_of(args)
@@ -319,7 +334,7 @@ class Compiled(torch.nn.Module):
             plan = self.plan(call, args, kwargs, training, modes)
             if not self.unnamed and None not in form:
                 self.known[form] = call.like(dict.fromkeys(values))
-        return plan(*args, **kwargs) if isinstance(plan, Layered) else self.run(plan, call, training)
+        return self.by(plan, call, args, kwargs, training)
 
     def in_float32(self, args, kwargs):
         """Under autocast libgnn computes in float32: values of less are converted."""
@@ -331,6 +346,13 @@ class Compiled(torch.nn.Module):
             return type(value)(map(convert, value)) if type(value) in (tuple, list) else value
         with torch.autocast("cpu", enabled=False):
             return self.forward(*map(convert, args), **convert(kwargs))
+
+    def by(self, plan, call, args, kwargs, training):
+        if isinstance(plan, Layered):
+            return plan(*args, **kwargs)
+        if plan.lacks_nodes(call):
+            return self.wrapped(*args, **kwargs)
+        return self.run(plan, call, training)
 
     def run(self, plan, call, training):
         recording = torch.is_grad_enabled() and any(plan.learned) and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))

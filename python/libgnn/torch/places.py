@@ -11,14 +11,16 @@ import tempfile
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from .. import _library
 from .._arrays import Tensor
 from .._library import check, lib
 from .._objects import Handle, context
 from . import from_pyg
-from .pyg_symbols import Untraceable
+from .pyg_symbols import Untraceable, tensors_in, user_line
 from .pyg_trace import Value, trace
+from .watched import inner
 
 FLOATS = {"dtype": torch.float32, "device": "cpu"}  # whatever PyTorch's defaults are
 JOINED = "compile:outputs"
@@ -143,17 +145,33 @@ def table_of(found, numbers):
     return parts, made
 
 
+class OfTheModule(TorchFunctionMode):
+    """While a copy is traced, refuses a function that still reads the module of which it is one: of a
+    parameter that a lambda holds the trace would have but the numbers."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.names = {id(v): name for name, v in (*inner(module).named_parameters(), *inner(module).named_buffers())}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        for v in tensors_in((args, kwargs)):
+            if id(v) in self.names:
+                raise Untraceable(f"{user_line() or 'a function'} reads {self.names[id(v)]} of the module itself where a copy of it runs (an enclosing function's variable holds the module): a method is expected")
+        return function(*args, **kwargs or {})
+
+
 def traced(module, inputs, given, widths, modes):
     """A verified trace of a numbered copy, and the places of all parameters and statistics in it.
 
     The values of the module itself would hide some of its steps: a bias of zeros is not added."""
     first, numbers = numbered(module, 1)
-    if not all(bool(torch.isfinite(v).all()) for v in given.values() if v.is_floating_point()):
+    if not all(v.numel() and bool(torch.isfinite(v).all()) for v in given.values() if v.is_floating_point()):
         given = None  # Plan.compare() runs both on these
     with tempfile.TemporaryDirectory() as folder:
-        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, given=given, library=_library.lib.path, modes=modes)
+        found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, widths=widths, given=given, library=_library.lib.path, modes=modes)
     second, others = numbered(module, 2)
-    again = trace(second, inputs, widths, found.without, modes=modes)
+    with OfTheModule(module):
+        again = trace(second, inputs, widths, found.without, modes=modes)
     join(found), join(again)
     if settings_of(again) != settings_of(found):
         raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")

@@ -220,7 +220,7 @@ class Plan:
                     raise
                 made = infer(self, slots, self.inputs(call.tensors))
             ours = flat(self.shaped(made))
-        off = max(apart(a, b) for a, b in zip(ours, flat(theirs)))
+        off = 0.0 if self.lacks_nodes(call) else max(apart(a, b) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
         self.compare_gradients(call)
@@ -253,6 +253,10 @@ class Plan:
                 off = pyg_verify.distance(mine.numpy(), exact[k].numpy())
             if not off <= GRADIENT_TOLERANCE:
                 raise Untraceable(f"libgnn computes another gradient of {names[k]} than the module: it differs by {off:.2g}")
+
+    def lacks_nodes(self, call):
+        """True of a call without nodes. How many rows a sum of nothing has is the module's own to say."""
+        return bool(self.counted) and not any(call.tensors[name].shape[0] for name in self.counted.values())
 
     def unchanged(self):
         """True if the module has the layers, parameters and buffers that were traced, and what else

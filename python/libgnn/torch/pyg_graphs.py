@@ -10,7 +10,7 @@ from . import pyg_choices
 from . import pyg_symbols
 from .pyg_choices import Chosen, axis_of, part_of
 from .pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
-                         raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
+                         is_users, raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
 
 
 class Types:
@@ -601,14 +601,21 @@ STANDINS = {"scatter": scatter, "remove_self_loops": remove_self_loops, "add_sel
 class Standins:
     """While a trace runs, functions of PyG are those of this file, by whatever name a module knows them."""
 
+    without = {}  # installed modules that have none of these functions, and how many names they had
+
     def __enter__(self):
         import torch_geometric.utils as U
-        REAL.update({name: getattr(U, name) for name in STANDINS})
+        REAL.update({name: getattr(U, name) for name in STANDINS if getattr(U, name) is not STANDINS[name]})
         by_id = {id(function): STANDINS[name] for name, function in REAL.items()}
         self.changed = []
-        for module in list(sys.modules.values()):
+        for key, module in list(sys.modules.items()):
             names = getattr(module, "__dict__", None)
-            if not isinstance(names, dict) or names is globals() or getattr(module, "__name__", "").startswith(("torch.", "numpy")):
+            if not isinstance(names, dict) or self.without.get(key) == (id(names), len(names)) or names is globals():
+                continue
+            if by_id.keys().isdisjoint(map(id, names.values())):
+                file = names.get("__file__")
+                if isinstance(file, str) and not is_users(file):
+                    self.without[key] = id(names), len(names)
                 continue
             for name, value in list(names.items()):
                 if id(value) in by_id and callable(value):

@@ -95,6 +95,34 @@ for _class in (nn.GRU, nn.LSTM, nn.RNN):
     FORWARDS[_class] = recurrent
 
 
+def with_row(t, kind, x, row, value, **fields):
+    """x plus or times one row, a value of its own (`row`) that the module's parameters make."""
+    return pyg_symbols.symbol(value, pyg_symbols.Rows(t.step2(kind, pyg_symbols.width(x), x.meta.name, row, **fields), x.meta.axis))
+
+
+@forward_of("GMMConv")
+def gmm_conv_of_rows(t, m, *args, **kwargs):
+    """Its message divides by squares of a parameter: these are steps, so that it has a gradient."""
+    def message(x_j, edge_attr):
+        flat, rows, raw = m.mu.reshape(-1, m.dim), edge_attr.shape[0], pyg_symbols.raw
+        variance = t.op("power", t.step2("add", flat.numel(), t.step2("multiply", flat.numel(), *[t.constant(m.sigma.reshape(-1), True)] * 2), t.constant(torch.full((flat.numel(),), 1e-15), False)), flat.numel(), -1.0)
+        away = edge_attr.repeat(1, flat.shape[0])
+        away = with_row(t, "add", away, t.constant(flat.reshape(-1), True), raw(away) - flat.detach().reshape(-1), factor=-1.0)
+        away = away * away
+        away = with_row(t, "multiply", away, variance, raw(away) / (1e-15 + m.sigma.detach().reshape(-1) ** 2))
+        weight = (away.view(rows, -1, m.dim).sum(-1) * -0.5).exp()
+        if not m.separate_gaussians:
+            return (x_j.view(rows, m.kernel_size, m.out_channels) * weight.view(rows, m.kernel_size, 1)).sum(-2)
+        weight = with_row(t, "multiply", weight, t.constant(m.g.reshape(-1), True), raw(weight) * m.g.detach().reshape(-1))
+        weight = weight.view(rows, m.rel_in_channels, m.out_channels, m.kernel_size).sum(-1)
+        return (x_j.view(rows, m.rel_in_channels, 1) * weight).sum(-2)
+    m.message = message
+    try:
+        return type(m).forward(m, *args, **kwargs)
+    finally:
+        del m.message
+
+
 @forward_of("GraphSizeNorm")
 def graph_size_norm(t, m, x, batch=None, batch_size=None):
     """Over the whole graph: the root of how many nodes there are is that of a sum of ones."""

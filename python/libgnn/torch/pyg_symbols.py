@@ -7,9 +7,11 @@ other function that maps each row by itself, and affinely, is found out by runni
 vectors, and its matrix becomes a view, a sum, a scaling or a product, whatever is the least. A
 function of which neither holds is refused.
 """
+import functools
 import math
 import os
 import sys
+import threading
 
 import torch
 import torch.nn.functional as F
@@ -50,6 +52,7 @@ def user_line(traceback=None):
     return found
 
 
+@functools.cache
 def is_users(file):
     file = file if file.startswith("<") else os.path.abspath(file)
     return not file.startswith(PACKAGES) and os.path.basename(file) != "from_pyg.py" and "/lib/python3" not in file and "torch_geometric" not in os.path.basename(file)
@@ -147,7 +150,51 @@ class Opaque:
 
 # ---- the tensor ----
 
-TRACES = []
+
+
+class Traces(threading.local):
+    """The traces that run in this thread, the innermost last. Others see PyTorch and PyG as they are."""
+
+    def __init__(self):
+        self.running = []
+
+    def __bool__(self):
+        return bool(self.running)
+
+    def __getitem__(self, at):
+        return self.running[at]
+
+    def append(self, trace):
+        self.running.append(trace)
+
+    def extend(self, traces):
+        self.running.extend(traces)
+
+    def clear(self):
+        self.running.clear()
+
+
+TRACES = Traces()
+
+
+class Turn:
+    """One thread traces at a time: a trace replaces functions of PyTorch and PyG for the process."""
+
+    def __init__(self):
+        self.renew()
+        os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self):
+        self.lock = threading.RLock()
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, *_):
+        self.lock.release()
+
+
+TURN = Turn()
 
 
 class Sym(torch.Tensor):

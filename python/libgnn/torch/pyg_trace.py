@@ -24,7 +24,7 @@ from . import pyg_modules
 from . import pyg_readouts  # noqa: F401 (it adds entries)
 from . import pyg_symbols
 from . import pyg_types
-from .pyg_symbols import TRACES, Batch, Edges, Fault, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
+from .pyg_symbols import TRACES, TURN, Batch, Edges, Fault, Ids, Piled, Rows, Sym, Untraceable, mapped, plain, raw, symbol, syms_in, user_line
 from .watched import Watch, inner
 
 
@@ -466,11 +466,15 @@ class Trace:
 READS = {"input", "receivers", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "edge_features", "edge_weight", "edge_bias", "memory", "edges", "query", "key"}
 
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_forward_pre_hooks", "_message_forward_hooks",
+         "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks", "_edge_update_forward_pre_hooks", "_edge_update_forward_hooks", "parametrizations")
+KNOWN = ("torch.nn.", "torch_geometric.")
+
+
 def hooked(m):
-    """Does something else run when the module is called?"""
-    names = ("_forward_hooks", "_forward_pre_hooks", "_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_forward_pre_hooks", "_message_forward_hooks",
-             "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks", "_edge_update_forward_pre_hooks", "_edge_update_forward_hooks", "parametrizations")
-    return any(len(getattr(m, name, ())) > 0 for name in names) or "forward" in vars(m) or any(hooked(part) for part in m.children())
+    """Does something else run when the module is called? A part of a class of its own (a Linear with
+    an adapter, in the place of one) may compute anything, whatever its attributes are named."""
+    return any(len(getattr(m, name, ())) > 0 for name in HOOKS) or "forward" in vars(m) or any(not type(part).__module__.startswith(KNOWN) or hooked(part) for part in m.children())
 
 
 # ---- a whole module ----
@@ -478,12 +482,13 @@ def hooked(m):
 
 @contextlib.contextmanager
 def tracing(t):
-    original = nn.Module.__call__
+    original = getattr(nn.Module.__call__, "original", nn.Module.__call__)
 
     def call(m, *args, **kwargs):
         if not TRACES:
             return original(m, *args, **kwargs)
         return TRACES[-1].call_module(m, args, kwargs, original)
+    call.original = original  # what a process finds that another thread forked while it traced
     with pyg_graphs.Standins():
         nn.Module.__call__ = call
         TRACES.append(t)
@@ -651,11 +656,16 @@ def trace(module, inputs=(), widths=(), without=(), given=None, relations=(), mo
     an input by its name, where no layer that reads it tells; `without`: modules by their paths whose entries are not used;
     `given`: inputs by name, or a data object, on which the file is compared too; `relations`: triples of types, where no layer names them;
     `modes`: which modules train when the model does, by default all."""
-    kept = [(m, m.training) for m in module.modules()]
-    module.eval()
+    with TURN:
+        return traced(module, inputs, widths, without, given, relations, modes)
+
+
+def traced(module, inputs, widths, without, given, relations, modes):
     lazy = next((name for name, p in module.named_parameters() if pyg_draw.is_lazy(p)), None)
     if lazy is not None:
         raise Untraceable(f"{lazy} has no shape yet: run the module once, or load its weights, before it is exported")
+    kept = [(m, m.training) for m in module.modules()]
+    module.eval()
     try:
         values = {} if given is None else pyg_draw.values_of(given)
         known = {name: v.shape[1] for name, v in values.items() if torch.is_tensor(v) and v.dim() == 2 and v.is_floating_point()}

@@ -28,21 +28,26 @@ class Differs(Exception):
         self.step = step
 
 
-def find(named=None):
-    """The path of a shared library that can be opened, or None."""
-    candidates = [named, os.environ.get("GNN_LIBRARY")]
-    if named and not os.path.exists(named):
-        raise OSError(f"there is no library {named}")
+def candidates(named):
+    """Paths of shared libraries; programs are asked only where none before them can be opened."""
+    yield named
+    yield os.environ.get("GNN_LIBRARY")
     package = os.path.dirname(HERE)
     for folder in (package, os.path.join(package, "..", ".libgnn.mesonpy.libs"), os.path.join(package, "..", "..", "build"), os.path.join(package, "..", "..", "build", "lib")):
-        candidates += sorted(glob.glob(os.path.join(folder, "libgnn.so*")))
+        yield from sorted(glob.glob(os.path.join(folder, "libgnn.so*")))
     try:
         folder = subprocess.run(["pkg-config", "--variable=libdir", "gnn"], capture_output=True, text=True, check=True).stdout.strip()
-        candidates += sorted(glob.glob(os.path.join(folder, "libgnn.so*")))
+        yield from sorted(glob.glob(os.path.join(folder, "libgnn.so*")))
     except (OSError, subprocess.CalledProcessError):
         pass
-    candidates.append(ctypes.util.find_library("gnn"))
-    for path in candidates:
+    yield ctypes.util.find_library("gnn")
+
+
+def find(named=None):
+    """The path of a shared library that can be opened, or None."""
+    if named and not os.path.exists(named):
+        raise OSError(f"there is no library {named}")
+    for path in candidates(named):
         if path:
             try:
                 return Library(path)

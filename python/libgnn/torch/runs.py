@@ -139,6 +139,11 @@ class Lent:
     __del__ = give_back
 
 
+def versions(inputs):
+    """PyTorch's counts of changes of the tensors that a tape borrows."""
+    return [x._version if torch.is_tensor(x) and not x.is_inference() else None for x in inputs]
+
+
 class Run(torch.autograd.Function):
     """One run of a plan on a tape."""
 
@@ -153,7 +158,7 @@ class Run(torch.autograd.Function):
         out = memory(lib.gnn_tape_value(tape._at, y), tape).clone()
         if recording:
             ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, variables, (inputs, slots), n
-            ctx.versions = plan.versions()
+            ctx.versions, ctx.given = plan.versions(), versions(inputs)
         else:
             lent.give_back()
         return out
@@ -173,7 +178,7 @@ class Run(torch.autograd.Function):
         plan, lent = ctx.plan, ctx.lent
         if lent.tape is None:
             raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
-        changed = [name for name, now, then in zip(plan.parameter_names, plan.versions(), ctx.versions) if now != then]
+        changed = [name for name, now, then in zip((*plan.parameter_names, *plan.names), (*plan.versions(), *versions(ctx.kept[0])), (*ctx.versions, *ctx.given)) if now != then]
         if changed:
             raise RuntimeError(f"{changed[0]} was changed in place between this run and its backward pass, which needs the value of the run")
         with plan.lock:

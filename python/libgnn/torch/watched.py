@@ -6,6 +6,7 @@ of enclosing functions and class attributes that the program's own code names. A
 these as they are; `holds()` is asked in each call and compares objects by identity.
 """
 import ctypes
+import dis
 import functools
 import operator
 import os
@@ -76,6 +77,12 @@ def codes_of(code):
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from codes_of(part)
+
+
+@functools.lru_cache(4096)
+def globals_of(code):
+    """The names of global variables that a code object reads."""
+    return {step.argval for part in codes_of(code) for step in dis.get_instructions(part) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def same(kept, now):
@@ -338,14 +345,16 @@ class Watch:
                 continue
             self.value(cell.cell_contents, variable)
         named = {word for code in codes_of(function.__code__) for word in code.co_names}
-        self.names(function.__globals__, named, "")
+        self.names(function.__globals__, named, "", globals_of(function.__code__))
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.value(default, f"a default of {name}")
         return None
 
-    def names(self, values, named, name):
-        """Variables of a module or class of the program that its code names."""
-        keys = [key for key in values if key in named and not isinstance(values[key], types.ModuleType) and not key.startswith("__")]
+    def names(self, values, named, name, known=None):
+        """Variables of a module or class of the program that its code names; `known`: those that it
+        may read here, where attributes (self.conv) are told from variables (conv)."""
+        known = named if known is None else known
+        keys = [key for key in values if key in known and not isinstance(values[key], types.ModuleType) and not key.startswith("__")]
         if keys:
             self.checks.append(Home(values, keys, name))
         for key in keys:
@@ -355,7 +364,7 @@ class Watch:
                     self.members(part, vars(part), named, f"{name}{key}.")
             else:
                 self.value(part, f"{name}{key}")
-        for key, part in [(key, values[key]) for key in values if key in named and isinstance(values[key], types.ModuleType)]:
+        for key, part in [(key, values[key]) for key in values if key in known and isinstance(values[key], types.ModuleType)]:
             if is_of_program(getattr(part, "__file__", None) or "<frozen") and not self.known(part):
                 self.names(vars(part), named, f"{name}{key}.")
 
