@@ -199,6 +199,25 @@ def test_parts_that_no_trace_reads():
     assert close(libgnn.torch.compile(net)(X, WITHIN), want)
 
 
+def test_a_fallback_from_what_the_library_refuses():
+    """A graph that the library does not take, and outputs of two types of nodes."""
+    net, twice = G.GCNConv(IN, 4), torch.tensor([[0, 0, 1], [0, 0, 2]])
+    x = X.clone()
+    x[5] = float("inf")
+    with pytest.raises(NotImplementedError, match="two self-loops"):
+        libgnn.torch.compile(net)(x, twice)
+    with pytest.warns(UserWarning, match="two self-loops"):
+        assert close(libgnn.torch.compile(net, fallback=True)(x, twice)[:5], net(x, twice)[:5])
+    types = (["a", "b"], [("a", "to", "b"), ("b", "to", "a")])
+    net = OfThatName()
+    net.conv = G.SAGEConv((IN, IN), 4)
+    net = G.to_hetero(net, types)
+    given = {"a": X[:7], "b": X[:9]}, {types[1][0]: torch.tensor([[0, 6], [8, 1]]), types[1][1]: torch.tensor([[8, 1], [0, 6]])}
+    with pytest.warns(UserWarning):
+        ours, theirs = libgnn.torch.compile(net, fallback=True)(*given), net(*given)
+    assert all(close(ours[kind], theirs[kind]) for kind in theirs)
+
+
 def test_hooks_of_the_state():
     """Those that are set on the compiled module are called, once, alone and as a part of another."""
     fast, seen = libgnn.torch.compile(G.GCNConv(IN, 4)), []

@@ -15,6 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._arrays import flag, whole
+from .._library import Error
 from .._objects import has_locks
 from . import arguments, pyg_draw
 from .plans import Plan, floats
@@ -230,7 +231,7 @@ class Compiled(torch.nn.Module):
                 self.check_parts()
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
-        except (Untraceable, Unread) as problem:
+        except (Untraceable, Unread, Error) as problem:  # the last: what the library refuses to run
             if not self.fallback:
                 if isinstance(problem, Untraceable):
                     self.run_once(args, kwargs)
