@@ -146,7 +146,7 @@ def model(r):
 
 def added(r, vocabulary):
     out, size = [], len(vocabulary)
-    for content in ["<unk>", "<s>", "</s>", "<mask>"] + r.sample(["<new>", "graph", "The", "\u00e9", " x", "new line", "[MASK]", "Caf\u00e9", "ing", "\u2581the", "<extra_id_0>", "e\u0301"], r.randrange(5)):
+    for content in ["<unk>", "<s>", "</s>", "<mask>"] + r.sample(["<new>", "graph", "The", "\u00e9", " x", "new line", "[MASK]", "Caf\u00e9", "ing", "\u2581the", "<extra_id_0>", "e\u0301", "\n", "\u3000"], r.randrange(5)):
         if content in vocabulary:
             key = vocabulary[content]
         elif content in ("<unk>", "<s>", "</s>", "<mask>") and flag(r):

@@ -114,6 +114,8 @@ static bool stands_alone(const gnn__flow_t *text, gnn__span_t match)
 static gnn__span_t with_blanks(const gnn__added_t *token, const gnn__flow_t *text,
                                gnn__span_t match, int64_t start)
 {
+    if (token->strip_left && match.begin < start)
+        match.begin = start; /* in what a token before has stripped */
     while (token->strip_left && match.begin > start &&
            gnn__is_space(gnn__utf8_before(text->at, match.begin))) {
         do
@@ -170,7 +172,8 @@ static void cut(gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *t
             plain(work, (gnn__span_t){start, match.begin});
         if (found < 0)
             return;
-        add_added(work, text, found, match);
+        if (match.begin < match.end)
+            add_added(work, text, found, match);
         start = match.end; /* as in the package, the stripped part may contain another token */
     }
 }
