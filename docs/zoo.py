@@ -61,12 +61,13 @@ cc -std=c17 -Itests/zoo mine.c -o mine $(pkg-config --cflags --libs gnn) -lm
 
 `python3 docs/zoo.py --program CASE` prints any entry as such a program, on drawn arrays of its
 case's sizes. An array that an entry reads and that is not given is an error, and so is one that is
-given and not read. The entry's parameters are drawn as `gnn_model_build` draws them.
-`gnn_model_field_name` lists them: those of a step are called STEP.FIELD, as
-[parameters](parameters.md) has them for layers; `weight` is in x out, the transpose of PyTorch's.
-`TURN("y.query.weight", "q")` (transposed), `SET` (equal) and `BIND` say which array of the golden
-file is which parameter; a program does without. A model that is trained, saved, inspected or run in
-parts is [any model](models.md).
+given and not read. The entry's parameters are drawn as `gnn_model_build` draws them. Features that
+a paper draws once (`map.features`, `r.W.weight`) are parameters, too: a parameter group with
+`.lr_scale = GNN_ZERO` keeps them as they are. `gnn_model_field_name` lists parameters: those of a
+step are called STEP.FIELD, as [parameters](parameters.md) has them for layers; `weight` is in x
+out, the transpose of PyTorch's. `TURN("y.query.weight", "q")` (transposed), `SET` (equal) and
+`BIND` say which array of the golden file is which parameter; a program does without. A model that
+is trained, saved, inspected or run in parts is [any model](models.md).
 
 ## Names
 
