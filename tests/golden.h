@@ -9,11 +9,30 @@
 #define GOLDEN_OUT (GNN_DOUBLE ? 1e-6 : 1e-5)
 #define GOLDEN_GRAD (GNN_DOUBLE ? 1e-6 : 1e-4)
 
+/* An array that differs by more than its tolerance, and by at most GOLDEN_DOUBT times it. */
+enum { GOLDEN_DOUBT = 10, GOLDEN_DOUBTS = 32 };
+
+typedef struct {
+    char name[96];
+    gnn_real_t *ours;
+    double worst, limit;
+    double moved; /* largest difference between runs on inputs that differ in the last bit */
+} golden_doubt_t;
+
+/* Arrays in doubt, over several runs of a case. */
+typedef struct {
+    golden_doubt_t arrays[GOLDEN_DOUBTS];
+    int count;
+    bool again; /* a further run, on inputs that differ in the last bit */
+} golden_doubts_t;
+
 typedef struct golden {
     char name[64];
     gnn_context_t *context;
     gnn_arrays_t *arrays;
-    double largest_gradient; /* over all arrays that begin with "d" */
+    /* Over all arrays that begin with "d"; of a constant loss: |y| |gy| over the largest input. */
+    double largest_gradient;
+    golden_doubts_t *doubts; /* NULL: what differs by more than its tolerance fails at once */
     void **owned;
     int n_owned;
 } golden_t;
@@ -32,8 +51,12 @@ gnn_tensor_t golden_tensor(golden_t *g, const char *name);
 gnn_real_t *golden_reals(golden_t *g, int64_t count);
 int64_t *golden_integers(golden_t *g, const char *name, int64_t *count);
 /* Compares with array `name`, relative to its largest element; a gradient that is small next to the
- * others of the file, relative to the rounding of these. */
+ * others of the file, relative to the rounding of these. With doubts, an array that differs by up
+ * to GOLDEN_DOUBT tolerances is kept for golden_settle, and a further run adds what it moves. */
 void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, double tolerance);
+/* Fails unless every array in doubt is ill-conditioned: inputs that differ in the last bit move it
+ * by a quarter of its difference or more. Frees the arrays. */
+void golden_settle(golden_doubts_t *doubts, const char *name);
 /* Writes a model and a run of it into the folder GNN_GOLDEN_MODELS, if the environment names one:
  * NAME.safetensors and NAME.npz (graphs as pairs, inputs, y). python/tests/test_onnx.py exports and
  * runs them. */

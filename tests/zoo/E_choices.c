@@ -801,7 +801,6 @@ static void sinkhorn(zoo_t *z)
         MULTIPLY(t + 1 < (int)N("p.rounds") ? columns : "R", rows, by);
     }
     sorted(z, "k sorted", "k", among, d), sorted(z, "v sorted", "v", among, d);
-    zoo_rounding(z, 2); /* 1.2e-4 of the gradient of bb, a sum over rows that nearly cancels */
     zoo_also(z, "R", "r.R");
 }
 

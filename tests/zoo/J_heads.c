@@ -222,14 +222,23 @@ ENTRY(em_routing)
         zoo_filled(z, "least", 1, capsules * out, R("p.eps"));
     for (int t = 0; t < (int)rounds; t++) {
         const char *Ra = NAMED("Ra%d", t), *total = NAMED("total%d", t), *by = NAMED("by%d", t),
-                   *mean = NAMED("mean%d", t), *apart = NAMED("apart%d", t), *s2 = NAMED("s2.%d", t),
-                   *square = NAMED("square%d", t), *logs = NAMED("log s2.%d", t),
-                   *active = NAMED("a%d", t), *sums = NAMED("log sum%d", t);
+                   *mean = NAMED("mean%d", t), *apart = NAMED("apart%d", t),
+                   *s2 = NAMED("s2.%d", t), *square = NAMED("square%d", t),
+                   *logs = NAMED("log s2.%d", t), *active = NAMED("a%d", t),
+                   *sums = NAMED("log sum%d", t), *first = NAMED("first mean%d", t),
+                   *from = NAMED("from first%d", t), *more = NAMED("more%d", t);
         SCALE_HEADS(Ra, NAMED("R%d", t), "a"), OP(total, fold_heads, Ra, H), OP(by, power, total, -1);
         SCALE_HEADS(NAMED("RaV%d", t), "V", Ra),
             OP(NAMED("sum%d", t), fold_heads, NAMED("RaV%d", t), H);
-        SCALE_HEADS(mean, NAMED("sum%d", t), by), for_heads(z, NAMED("means%d.", t), mean, heads);
-        SUBTRACT(apart, "V", NAMED("means%d.", t)), MULTIPLY(square, apart, apart);
+        SCALE_HEADS(first, NAMED("sum%d", t), by), for_heads(z, NAMED("firsts%d.", t), first, heads);
+        SUBTRACT(from, "V", NAMED("firsts%d.", t));
+        /* Adds the mean of what remains: a vote with nearly all of the weight is as near to the mean
+         * as its rounding. */
+        SCALE_HEADS(NAMED("Ra from%d", t), from, Ra),
+            OP(NAMED("remains%d", t), fold_heads, NAMED("Ra from%d", t), H);
+        SCALE_HEADS(more, NAMED("remains%d", t), by), for_heads(z, NAMED("mores%d.", t), more, heads);
+        ADD(mean, first, more), SUBTRACT(apart, from, NAMED("mores%d.", t));
+        MULTIPLY(square, apart, apart);
         SCALE_HEADS(NAMED("Ra s%d", t), square, Ra),
             OP(NAMED("spread%d", t), fold_heads, NAMED("Ra s%d", t), H);
         SCALE_HEADS(NAMED("var%d", t), NAMED("spread%d", t), by), ADD(s2, NAMED("var%d", t), "least");

@@ -202,8 +202,6 @@ ENTRY(feedback_transformer)
     OP2("K written", scatter_rows, "km", "at", "none"), ADD("K1", "K0", "K written");
     OP2("V written", scatter_rows, "vm", "at", "none"), ADD("V1", "V0", "V written");
     REPEAT("y", text, 0, ALL, "x2", "K0", "K1", "V0", "V1");
-    /* 1.1e-4 to 2.6e-4, by instruction set, of the gradients of s and norm_a1: nine words deep */
-    zoo_rounding(z, 4);
 }
 
 /* B21 | Glimpses | g = tanh(Wx (the rows around l) + Wl l), h = GRU(g, h), l = Wo h + noise; rows

@@ -182,10 +182,6 @@ void zoo_approximate(zoo_t *z)
 {
     (void)z;
 }
-void zoo_rounding(zoo_t *z, double factor)
-{
-    (void)z, (void)factor;
-}
 void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     (void)z, (void)step, (void)array;

@@ -266,9 +266,6 @@ void zoo_slack(zoo_t *z, double factor);
 /* The file's formula has a term that the steps leave out, of some 1e-6 of the value: a double build
  * compares with the tolerances of a float build. */
 void zoo_approximate(zoo_t *z);
-/* Multiplies the tolerances of a float build: the case amplifies last bits. A double build compares
- * as ever. */
-void zoo_rounding(zoo_t *z, double factor);
 /* A step's value is also an array of the case. */
 void zoo_also(zoo_t *z, const char *step, const char *array);
 

@@ -44,11 +44,6 @@ void zoo_approximate(zoo_t *z)
     y->approximate = true;
 }
 
-void zoo_rounding(zoo_t *z, double factor)
-{
-    z->gallery->rounding = GNN_DOUBLE ? 0 : factor;
-}
-
 void zoo_also(zoo_t *z, const char *step, const char *array)
 {
     gallery_t *y = z->gallery;
@@ -242,8 +237,7 @@ static bool is_unchecked(const zoo_t *z, const char *gradient)
 /* Of gradients. */
 static double tolerance_of(const zoo_t *z)
 {
-    const double rounding = z->gallery->rounding > 0 ? z->gallery->rounding : 1;
-    return rounding * (z->gallery->approximate ? 1e-4 : GOLDEN_GRAD);
+    return z->gallery->approximate ? 1e-4 : GOLDEN_GRAD;
 }
 
 /* The gradients of all fields that are parts of one array, added up in its order. */

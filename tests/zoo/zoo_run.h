@@ -23,7 +23,7 @@ typedef struct gallery {
     int n_also;
     double slack;     /* of comparisons between forms of a graph; 0: none */
     bool approximate; /* zoo_approximate */
-    double rounding;  /* zoo_rounding; 0: 1 */
+    uint64_t moved;   /* seed by which inputs differ in the last bit; 0: they are the file's */
 } gallery_t;
 
 /* Makes the model of an entry, with the values of the case, and puts it on a tape. */
