@@ -240,7 +240,8 @@ def left_out():
 
 
 def models():
-    return re.findall(r'^ZOO_MODEL\((\w+),\s*"([^"]*)"\)', read(os.path.join(ZOO, "left_out.def")), re.M)
+    text = re.sub(r'"\s*\n\s*"', "", read(os.path.join(ZOO, "left_out.def")))
+    return re.findall(r'^ZOO_MODEL\((\w+),\s*"([^"]*)"\)', text, re.M)
 
 
 # ---- pictures ----

@@ -39,6 +39,25 @@ expect "tests/zoo/reads.txt is current" same_reads
 expect "docs/zoo.md is current" python3 "$root/docs/zoo.py"
 expect "docs/tasks.md is current" python3 "$root/docs/tasks.py"
 
+# Each reason of left_out.def names a suite that has the case or the model, as a string.
+named_suites_have() {
+    python3 - "$root" <<'P'
+import re, sys
+root = sys.argv[1]
+text = re.sub(r'"\s*\n\s*"', "", open(root + "/tests/zoo/left_out.def").read())
+entries = re.findall(r'^ZOO_(CASE|MODEL)\((?:\w+,\s*)??(\w+),\s*"([^"]*)"\)', text, re.M)
+wrong = [] if len(entries) == len(re.findall(r"^ZOO_", text, re.M)) else ["an entry cannot be read"]
+for kind, name, why in entries:
+    path = "zoo/models/" + name if kind == "MODEL" else "zoo/" + name
+    suites = re.findall(r"tests/test_\w+\.c", why)
+    wrong += [] if suites else [name + ": no suite is named"]
+    wrong += ["%s: %s does not have it" % (name, s) for s in suites if '"%s"' % path not in open(root + "/" + s).read()]
+print("\n".join(wrong) or "%d entries" % len(entries))
+sys.exit(bool(wrong))
+P
+}
+expect "suites named in tests/zoo/left_out.def have the cases" named_suites_have
+
 python3 "$root/docs/zoo.py" --snippets >"$work/snippets.c"
 expect "all snippets of docs/zoo.md compile" "$cc" $flags -fsyntax-only "$work/snippets.c"
 

@@ -232,8 +232,8 @@ ENTRY(em_routing)
             OP(NAMED("sum%d", t), fold_heads, NAMED("RaV%d", t), H);
         SCALE_HEADS(first, NAMED("sum%d", t), by), for_heads(z, NAMED("firsts%d.", t), first, heads);
         SUBTRACT(from, "V", NAMED("firsts%d.", t));
-        /* Adds the mean of what remains: a vote with nearly all of the weight is as near to the mean
-         * as its rounding. */
+        /* Adds the mean of what remains: a vote with nearly all of the weight is as near to the
+         * mean as its rounding. */
         SCALE_HEADS(NAMED("Ra from%d", t), from, Ra),
             OP(NAMED("remains%d", t), fold_heads, NAMED("Ra from%d", t), H);
         SCALE_HEADS(more, NAMED("remains%d", t), by), for_heads(z, NAMED("mores%d.", t), more, heads);
