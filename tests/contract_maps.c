@@ -146,6 +146,18 @@ static int64_t of_rope_given(const at_t *at, const double *x, double *y)
     return D;
 }
 
+static int64_t of_rope_table(const at_t *at, const double *x, double *y)
+{
+    const double row = fmin(at->position, at->options[0] - 1);
+    for (int t = 0; t < D / 2; t++) {
+        const double sine = (double)at->parameters->data[(int64_t)row * D + t],
+                     cosine = (double)at->parameters->data[(int64_t)row * D + D / 2 + t];
+        y[t] = cosine * x[t] - sine * x[t + D / 2];
+        y[t + D / 2] = sine * x[t] + cosine * x[t + D / 2];
+    }
+    return D;
+}
+
 /* Options, in the entry's order; those of no meaning are 0. The entries below NULL have their
  * formulas in tests/oracle_rows.c, and are drawn by all cases of the contract. */
 static const struct {
@@ -164,6 +176,7 @@ static const struct {
     {"dpfp", of_dpfp, {2, 0.0625}},
     {"cosformer", of_cosformer, {40}},
     {"rope_given", of_rope_given, {0}},
+    {"rope_table", of_rope_table, {7}},
     {"none", NULL, {0}},
     {"rope", NULL, {0}},
     {"rope_llama3", NULL, {0}},

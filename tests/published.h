@@ -52,6 +52,24 @@ static inline void integers_of(gnn_array_t *a, const json_t *list)
     a->data = values;
 }
 
+/* Values of at most 11 bits as fp16, which holds them. */
+static inline void halve(gnn_array_t *a)
+{
+    uint16_t *halves = malloc(sizeof *halves * (size_t)a->count);
+    const float *from = a->data;
+    for (int64_t k = 0; k < a->count; k++) {
+        int power;
+        const double significand = frexp(fabs((double)from[k]), &power);
+        ck_assert_msg(from[k] == 0 || power > -14, "%g", (double)from[k]);
+        halves[k] =
+            (uint16_t)((from[k] < 0 ? 0x8000 : 0) +
+                       (from[k] == 0 ? 0 : ((power + 14) << 10) + (int)(significand * 2048) - 1024));
+    }
+    free((void *)a->data);
+    a->dtype = GNN_DTYPE_FLOAT16;
+    a->data = halves;
+}
+
 static inline void write_arrays(const char *file, const json_t *shapes)
 {
     static gnn_array_t arrays[ARRAYS_AT_MOST];
@@ -63,14 +81,18 @@ static inline void write_arrays(const char *file, const json_t *shapes)
         gnn_array_t *a = &arrays[n++];
         ck_assert_int_lt(n, ARRAYS_AT_MOST);
         *a = (gnn_array_t){.name = name, .dtype = GNN_DTYPE_FLOAT32, .count = 1};
-        if (json_is_object(shape)) {
+        if (json_object_get(shape, "int64")) {
             integers_of(a, json_object_get(shape, "int64"));
             continue;
         }
+        const bool halved = json_is_object(shape);
+        shape = halved ? json_object_get(shape, "float16") : shape;
         for (a->ndim = 0; a->ndim < (int)json_array_size(shape); a->ndim++)
             a->count *= a->shape[a->ndim] =
                 json_integer_value(json_array_get(shape, (size_t)a->ndim));
         a->data = weights_of(name, a->ndim, a->count);
+        if (halved)
+            halve(a);
     }
     ck_ok(gnn_safetensors_write(in_folder(file), n, arrays, 0, NULL));
     for (int64_t k = 0; k < n; k++)

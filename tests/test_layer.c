@@ -305,6 +305,20 @@ END_TEST
 
 enum { N_ROTATED = 20, ROTATED = 16 };
 
+/* Frequencies of rope with base 100, or a row for each position with their sines and cosines. */
+static void fill_rotation(const gnn_tensor_t *f, int64_t width)
+{
+    const int64_t pairs = width / 2;
+    for (int64_t r = 0; r < f->rows; r++)
+        for (int64_t t = 0; t < pairs; t++) {
+            const double frequency = pow(100, -2 * (double)t / (double)width);
+            gnn_real_t *row = f->data + r * f->stride;
+            row[t] = (gnn_real_t)(f->rows > 1 ? sin((double)r * frequency) : frequency);
+            if (f->rows > 1)
+                row[pairs + t] = (gnn_real_t)cos((double)r * frequency);
+        }
+}
+
 /* Values and gradients of one layer with the map. `width`: rotated values of each head of 16. */
 static result_t run_rotated(const gnn_map_t *map, int64_t width, bool adjacent, double factor,
                             gnn_real_t scale)
@@ -313,29 +327,31 @@ static result_t run_rotated(const gnn_map_t *map, int64_t width, bool adjacent, 
     gnn_layer_t *layer;
     gnn_tensor_t f;
     gnn_tape_t *tape;
-    const bool given = map != &gnn_map_rope;
+    const bool given = map != &gnn_map_rope, table = map == &gnn_map_rope_table;
+    const char *field = table ? "map.table" : "map.frequencies";
     gnn_layer_config_t c = GNN_TRANSFORMER(.in = 2 * ROTATED, .heads = 2, .map = map, .scale = scale);
     const double rope[] = {100, (double)width, factor, adjacent},
-                 frequencies[] = {(double)width, adjacent, factor};
-    memcpy(c.map_options, given ? frequencies : rope, given ? sizeof frequencies : sizeof rope);
+                 frequencies[] = {(double)width, adjacent, factor, 0},
+                 rows[] = {N_ROTATED, (double)width, adjacent, 0};
+    memcpy(c.map_options, table ? rows : given ? frequencies : rope, sizeof rope);
     ck_ok(gnn_graph_causal(&g, 1, (int64_t[]){N_ROTATED}));
     ck_ok(gnn_layer_new(&layer, context, &c));
     ck_ok(gnn_layer_prepare(layer, g, GNN_ON));
     if (given) {
-        ck_ok(gnn_layer_field(layer, "map.frequencies", &f, NULL));
-        ck_assert_int_eq(f.cols, width / 2);
-        for (int64_t t = 0; t < f.cols; t++)
-            f.data[t] = (gnn_real_t)pow(100, -2 * (double)t / (double)width);
+        ck_ok(gnn_layer_field(layer, field, &f, NULL));
+        ck_assert_int_eq(f.rows, table ? N_ROTATED : 1);
+        ck_assert_int_eq(f.cols, table ? width : width / 2);
+        fill_rotation(&f, width);
     }
     gnn_real_t *x = test_reals(N_ROTATED * 2 * ROTATED, 5);
-    const gnn_tensor_t rows = gnn_tensor(x, N_ROTATED, 2 * ROTATED);
+    const gnn_tensor_t in = gnn_tensor(x, N_ROTATED, 2 * ROTATED);
     ck_ok(gnn_tape_new(&tape, context));
-    result_t r = run_layer(layer, tape, g, &(features_t){.x = &rows});
+    result_t r = run_layer(layer, tape, g, &(features_t){.x = &in});
     ck_ok(gnn_tape_status(tape));
     if (given) {
-        ck_ok(gnn_layer_field(layer, "map.frequencies", NULL, &f));
-        for (int64_t t = 0; t < f.cols; t++)
-            ck_assert_double_eq((double)f.data[t], 0);
+        ck_ok(gnn_layer_field(layer, field, NULL, &f));
+        for (int64_t k = 0; k < f.rows * f.cols; k++)
+            ck_assert_double_eq((double)f.data[k / f.cols * f.stride + k % f.cols], 0);
     }
     gnn_tape_free(tape);
     gnn_layer_free(layer);
@@ -355,6 +371,20 @@ START_TEST(given_frequencies_rotate_as_rope_does)
                              gain ? 4 * scale : scale),
              b = run_rotated(&gnn_map_rope_given, gain ? ROTATED : width, _i / 2 % 2, gain ? 2 : 1,
                              scale);
+    ck_assert_double_lt(test_error(a.y, b.y, n), TOLERANCE_OUT);
+    ck_assert_double_lt(test_error(a.dx, b.dx, n), TOLERANCE_GRAD);
+    free_result(&a);
+    free_result(&b);
+}
+END_TEST
+
+/* The same with a table of rope's sines and cosines. */
+START_TEST(a_table_rotates_as_rope_does)
+{
+    const int64_t width = _i % 2 ? ROTATED : ROTATED / 2, n = N_ROTATED * 2 * ROTATED;
+    const gnn_real_t scale = (gnn_real_t)0.25;
+    result_t a = run_rotated(&gnn_map_rope, width, _i / 2 % 2, 1, scale),
+             b = run_rotated(&gnn_map_rope_table, width, _i / 2 % 2, 1, scale);
     ck_assert_double_lt(test_error(a.y, b.y, n), TOLERANCE_OUT);
     ck_assert_double_lt(test_error(a.dx, b.dx, n), TOLERANCE_GRAD);
     free_result(&a);
@@ -451,6 +481,7 @@ int main(void)
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);
     tcase_add_loop_test(c, given_frequencies_rotate_as_rope_does, 0, 6);
+    tcase_add_loop_test(c, a_table_rotates_as_rope_does, 0, 4);
     tcase_add_test(c, attention_fuses_its_epilogue);
     tcase_add_test(c, a_prior_of_no_part_is_refused);
     suite_add_tcase(suite, c);

@@ -256,7 +256,9 @@ START_TEST(classes_are_the_rows_of_the_head)
         {"\"num_labels\": 3", NULL},
         {"\"id2label\": null", "\"id2label\" has 2 classes where it is missing, 3 are expected"},
         {"\"problem_type\": \"other\"", "where it is missing"},
-        {"\"num_labels\": 5, \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
+        {"\"num_labels\": 3, \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}", NULL},
+        {"\"num_labels\": 5, \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}",
+         "\"num_labels\" has 5 classes, 3 are expected"}, /* it counts more in the package */
         {"\"id2label\": {\"0\": \"a\", \"1\": \"b\"}", "\"id2label\" has 2 classes, 3 are expected"},
         {"\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\", \"3\": \"d\", \"4\": \"e\"}",
          "\"id2label\" has 5 classes, 3 are expected"},

@@ -295,6 +295,68 @@ const gnn_map_t gnn_map_rope_given = {
     .declare = given_declare,
 };
 
+/* ---- rope_table: pair t is rotated by the sine and the cosine of row `position` of the parameter
+ * map.table, which is without gradient. For tables that files hold, rounded ---- */
+
+enum { TABLE_ROWS, TABLE_WIDTH, TABLE_ADJACENT };
+
+static const gnn_option_t table_options[] = {
+    {"rows", 512, 1, 1 << 24, "positions of the table; later ones have its last row"},
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"}};
+
+static int64_t table_width(const gnn_aggregate_shape_t *shape)
+{
+    return shape->options[TABLE_WIDTH] > 0 ? (int64_t)shape->options[TABLE_WIDTH] : shape->d_k;
+}
+
+static const char *table_wrong(const gnn_aggregate_shape_t *shape)
+{
+    return rotated_wrong(shape, table_width(shape));
+}
+
+static size_t table_declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    pieces[0] = (gnn_piece_t){.name = "map.table",
+                              .rows = (int64_t)shape->options[TABLE_ROWS],
+                              .cols = table_width(shape),
+                              .init = GNN_INIT_ONES};
+    return 1;
+}
+
+static void table_prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers)
+{
+    const int64_t width = table_width(shape), pairs = width / 2,
+                  last = (int64_t)shape->options[TABLE_ROWS] - 1,
+                  row = position < 0      ? 0
+                        : position > last ? last
+                                          : position;
+    const gnn_real_t *sines = shape->parameters.data + row * width;
+    memcpy(numbers, sines + pairs, (size_t)pairs * sizeof *numbers);
+    memcpy(numbers + pairs, sines, (size_t)pairs * sizeof *numbers);
+}
+
+static rope_layout_t table_layout(const gnn_aggregate_shape_t *shape)
+{
+    return layout_of(table_width(shape) / 2, shape->options[TABLE_ADJACENT] > 0);
+}
+
+ROTATION(table, table_layout)
+
+const gnn_map_t gnn_map_rope_table = {
+    .name = "rope_table",
+    .paper = "Su et al. 2021 (RoFormer), eq. 34",
+    .help = "rope by the parameter map.table, a row of sines and cosines for each position",
+    .options = table_options,
+    .n_options = sizeof table_options / sizeof *table_options,
+    .wrong = table_wrong,
+    .numbers = table_width,
+    .prepare = table_prepare,
+    .apply = table_apply,
+    .apply_grad = table_apply_grad,
+    .declare = table_declare,
+};
+
 /* ---- l2: every head divided by its length ---- */
 
 static void l2_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,

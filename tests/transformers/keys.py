@@ -5,10 +5,10 @@
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
 counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. With --tables
-no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values in 16 bits. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
-["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step]; then for each change of a file
+["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step], a shape of fp16 as {"float16": shape}; then for each change of a file
 ["=", file, change] (the values are those of the line above that has some), ["~", file, change, scale, [values]] (others), ["!", file,
 change, word] (refused by a message with this word); a change is an object of keys and values, a list of keys that are dropped, null: no
 such file, or an object with one key: "whole" (the file's content), "part" (it has this part of its bytes).
@@ -98,9 +98,9 @@ def rewrite(net, folder, tables=False):
     made |= {n.replace("decoder.bias", "bias") for n, _ in net.named_parameters() if n.endswith("decoder.bias")}  # the same, or unused
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
     if tables:
-        arrays |= {n: number(n, a.shape) for n, a in net.state_dict().items() if n.endswith("embed_positions.weight")}
+        arrays |= {n: number(n, a.shape).astype(np.float16) for n, a in net.state_dict().items() if n.endswith("embed_positions.weight")}
     save_file(arrays, path, metadata={"format": "pt"})
-    return {n: list(a.shape) for n, a in arrays.items()}
+    return {n: {"float16": list(a.shape)} if a.dtype == np.float16 else list(a.shape) for n, a in arrays.items()}
 
 
 class Tensor(C.Structure):
@@ -183,7 +183,7 @@ def others(key, value):
     return [3 if value is None else None]
 
 
-TABLES = ("marian", "pegasus")  # types whose files may hold positions by sines
+TABLES = ("marian", "pegasus", "roformer")  # types whose files may hold positions by sines
 GIVEN = {"is_causal": False, "quantization_config": {"quant_method": "fp8"}, "nosuch_key": 1, "is_decoder": True, "add_cross_attention": True}
 
 
@@ -225,7 +225,7 @@ def changed(config, change):
 
 def theirs(cls, folder, case):
     config = type(case["config"]).from_pretrained(folder)  # some types have the class of another one
-    net = in_double(getattr(T, cls).from_pretrained(folder, config=config, **EAGER))
+    net = in_double(getattr(T, cls).from_pretrained(folder, config=config, dtype=torch.float32, **EAGER))
     a, logits, hidden = texts_of(net, case, Drawn())
     return {n: None if v is None else np.asarray(v, np.float64).reshape(-1, v.shape[-1]) for n, v in (("logits", logits), ("hidden", hidden))}
 

@@ -625,7 +625,7 @@ static int compare_arrays(const filler_t *f, const char *array, const char *othe
 /* Does the array have the values that the model computes? */
 static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
 {
-    const double rounded = 1e-3; /* of 16-bit values */
+    const double rounded = 1e-6;
     gnn__folder_array_t *stored = find_array(f, array, "", NULL);
     if (row->second[0] == '=') {
         char other[MOST_NAME];

@@ -1,6 +1,7 @@
 /* Formulas: parsed and evaluated in one pass. */
 #include <lib/weights/arch/formula.h>
 
+#include <lib/data/arrays/arrays.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -247,17 +248,25 @@ static value_t call_columns(reader_t *r, const value_t *x)
     return dimension(r, x, 1);
 }
 
+/* Bytes of an element of an array. */
+static value_t call_bytes(reader_t *r, const value_t *x)
+{
+    const gnn__folder_array_t *found =
+        r->scope->weights ? gnn__folder_find(r->scope->weights, x->text) : NULL;
+    return found ? number((double)gnn__element(found->array->dtype)->size) : nothing(x->text);
+}
+
 static value_t call(reader_t *r)
 {
     static const struct {
         const char *name;
         gnn__formula_kind_t of;
         value_t (*call)(reader_t *r, const value_t *x);
-    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},    {"log", GNN__NUMBER, call_log},
-                     {"floor", GNN__NUMBER, call_floor},  {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has},        {"rows", GNN__TEXT, call_rows},
-                     {"items", GNN__TEXT, call_items},    {"exp", GNN__NUMBER, call_exp},
-                     {"columns", GNN__TEXT, call_columns}};
+    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},     {"log", GNN__NUMBER, call_log},
+                     {"floor", GNN__NUMBER, call_floor},   {"word", GNN__TEXT, call_word},
+                     {"has", GNN__TEXT, call_has},         {"rows", GNN__TEXT, call_rows},
+                     {"items", GNN__TEXT, call_items},     {"exp", GNN__NUMBER, call_exp},
+                     {"columns", GNN__TEXT, call_columns}, {"bytes", GNN__TEXT, call_bytes}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");
