@@ -112,6 +112,24 @@ START_TEST(drawn_files_are_read_as_the_package_reads_them)
 }
 END_TEST
 
+/* The package repeats what a pattern puts before the first character: such a text is refused. */
+START_TEST(text_before_the_first_character_is_not_repeated)
+{
+    gnn_tokenizer_t *t = open_text(
+        "before.json",
+        "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Replace\", "
+        "\"pattern\": {\"Regex\": \"$\"}, \"content\": \"c\"}, {\"type\": \"Lowercase\"}]}, "
+        "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"c\": 1, \"\\n\": 2}, \"merges\": []}}");
+    gnn_tokens_t *tokens = NULL;
+    ck_assert_str_eq(ids_of(t, "a", (gnn_encoding_t){.special = GNN_ON}), "0 1");
+    ck_assert_int_eq(gnn_tokenizer_encode(t, &(gnn_texts_t){1, &(const char *){"\na"}, NULL}, NULL,
+                                          NULL, &tokens),
+                     GNN_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(gnn_error_message(), "before the first character"));
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer_json");
@@ -119,6 +137,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, drawn_files_are_read_as_the_package_reads_them);
+    tcase_add_test(c, text_before_the_first_character_is_not_repeated);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

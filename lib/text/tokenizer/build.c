@@ -82,6 +82,22 @@ static bool has_step(const gnn__pipeline_t *p, const gnn__text_step_row_t *row)
     return has;
 }
 
+/* Steps that rewrite whole characters. In the package they begin at the first character of the
+ * input and repeat what a Replace has put before it. */
+static void find_repeated(gnn_tokenizer_t *t)
+{
+    static const gnn__text_step_row_t *const rows[] = {
+        &gnn__text_step_normal_form,     &gnn__text_step_lower, &gnn__text_step_strip_accents,
+        &gnn__text_step_bert_normaliser, &gnn__text_step_strip, &gnn__text_step_precompiled};
+    bool repeats = has_step(&t->splitters, &gnn__text_step_byte_level);
+    for (int64_t k = t->normalisers.n - 1; k >= 0; k--) {
+        gnn__text_step_t *step = &t->normalisers.at[k];
+        step->repeated = repeats && step->row == &gnn__text_step_replace;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            repeats = repeats || step->row == rows[i];
+    }
+}
+
 /* The caller sets the maximum length, the file the side of truncation. There is no padding. */
 static int read_truncation(gnn_tokenizer_t *t)
 {
@@ -146,6 +162,7 @@ int gnn__tokenizer_build(gnn_tokenizer_t *t)
     for (int64_t k = 0; k < t->splitters.n; k++)
         t->needs_origins =
             t->needs_origins || (t->splitters.at[k].by_origin && t->normalisers.n + k > 0);
+    find_repeated(t);
     t->rules.bytewise = has_step(&t->splitters, &gnn__text_step_byte_level);
     GNN_TRY(read_model(t));
     GNN_TRY(check_bytewise(t));

@@ -323,7 +323,6 @@ static const char *letter(char c, bool in_class)
         {'z', NULL, "\\z"},
         {'Z', NULL, "\\Z"},
         {'R', NULL, "\\R"},
-        {'X', NULL, "\\X"},
         {'N', NULL, "\\N"},
         {'O', NULL, "(?s:.)"},
         {'k', NULL, "\\k"},

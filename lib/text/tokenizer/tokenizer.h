@@ -166,6 +166,7 @@ struct gnn__text_step {
     void *options;
     bool by_origin;               /* depends on whether a span is at the start of the text */
     bool first_only;              /* prepends to the first span of a text only */
+    bool repeated;                /* the package repeats what it puts before a text */
     bool keeps_text, keeps_spans; /* with these options, nothing is rewritten or split */
 };
 typedef struct gnn__pipeline {

@@ -53,6 +53,7 @@ static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int
 
 typedef struct place {
     const options_t *options;
+    bool repeated; /* by a later step: text before the first character */
     gnn__work_t *work;
     int64_t begin; /* start of the unmatched text */
 } place_t;
@@ -75,6 +76,10 @@ static void put_match(void *user, gnn__span_t match)
     const gnn__string_t *to = &p->options->to;
     put_before(p, match.begin);
     p->begin = match.end;
+    if (p->repeated && match.end == 0 && to->length > 0 && p->work->rc == GNN_OK)
+        p->work->rc = gnn__error(GNN_EUNSUPPORTED,
+                                 "normalizer: Replace: a match before the first character of a "
+                                 "text, which a later step of the package repeats");
     if (p->work->text.n > 0)
         gnn__put_bytes(p->work, to->at, to->length,
                        match.end > 0 ? gnn__origin(p->work, match.end - 1) : at_start(p->work));
@@ -84,7 +89,7 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
 {
     const options_t *o = step->options;
     if (o->regex) {
-        place_t p = {o, work, span.begin};
+        place_t p = {o, step->repeated, work, span.begin};
         gnn__regex_each(o->regex, work, span, put_match, &p);
         put_before(&p, span.end);
         return;
