@@ -28,13 +28,48 @@ typedef struct {
     int32_t cluster_of[NODES], roots[NODES];
 } arrays_t;
 
+/* Mostly whether the method is the one that reads a setting. */
+static bool sets(fuzz_bytes_t *b, bool read)
+{
+    return (fuzz_draw(b, 24) == 23) != read;
+}
+
+static void draw_walks(fuzz_bytes_t *b, arrays_t *a, gnn_sampler_config_t *c)
+{
+    c->walk_length = fuzz_draw(b, 2) ? 0 : draw_size(b, 5);
+    c->rounds = 1 + fuzz_draw(b, 3);
+    c->batch = fuzz_draw(b, 2) ? 0 : draw_size(b, 8);
+    if (fuzz_draw(b, 3) > 0)
+        return;
+    c->n_roots = draw_size(b, NODES) % (NODES + 1);
+    for (int k = 0; k < NODES; k++)
+        a->roots[k] = (int32_t)(fuzz_draw(b, 32) == 31 ? draw_size(b, NODES) : k);
+    c->roots = a->roots;
+}
+
+static void draw_clusters(fuzz_bytes_t *b, arrays_t *a, gnn_sampler_config_t *c)
+{
+    if (fuzz_draw(b, 8) == 7)
+        c->clusters = draw_size(b, 4);
+    if (fuzz_draw(b, 8) == 7)
+        return;
+    for (int k = 0; k < NODES; k++)
+        a->cluster_of[k] = (int32_t)(fuzz_draw(b, 32) == 31 ? draw_size(b, 4) : k % 4);
+    c->cluster_of = a->cluster_of;
+}
+
 static gnn_sampler_config_t draw_config(fuzz_bytes_t *b, arrays_t *a, int m)
 {
     static const gnn_real_t weights[] = {1, 0, (gnn_real_t)0.5, 100, -1, (gnn_real_t)NAN};
-    gnn_sampler_config_t c = {.method = draw_method(b), .hops = fuzz_draw(b, MOST_HOPS + 1)};
+    gnn_sampler_config_t c = {.method = draw_method(b), .seed = (uint64_t)fuzz_draw(b, 256)};
+    const bool walks = c.method && strcmp(c.method, "walk") == 0,
+               clusters = c.method && strcmp(c.method, "cluster") == 0;
     for (int k = 0; k < MOST_HOPS; k++)
         a->fan_outs[k] = draw_size(b, 4);
-    c.fan_outs = fuzz_draw(b, 16) ? a->fan_outs : NULL;
+    if (sets(b, !walks && !clusters)) {
+        c.hops = fuzz_draw(b, MOST_HOPS + 1);
+        c.fan_outs = fuzz_draw(b, 16) ? a->fan_outs : NULL;
+    }
     c.replace = (gnn_flag_t)fuzz_draw(b, 4);
     if (fuzz_draw(b, 3) == 0) {
         for (int k = 0; k < m; k++) {
@@ -43,22 +78,10 @@ static gnn_sampler_config_t draw_config(fuzz_bytes_t *b, arrays_t *a, int m)
         }
         c.weight = a->weight;
     }
-    c.walk_length = fuzz_draw(b, 2) ? 0 : draw_size(b, 5);
-    c.rounds = 1 + fuzz_draw(b, 3);
-    if (fuzz_draw(b, 2)) {
-        for (int k = 0; k < NODES; k++)
-            a->cluster_of[k] = (int32_t)(fuzz_draw(b, 32) == 31 ? draw_size(b, 4) : k % 4);
-        c.cluster_of = a->cluster_of;
-    }
-    c.clusters = draw_size(b, 4);
-    c.batch = fuzz_draw(b, 2) ? 0 : draw_size(b, 8);
-    c.seed = (uint64_t)fuzz_draw(b, 256);
-    if (fuzz_draw(b, 3) == 0) {
-        c.n_roots = draw_size(b, NODES) % (NODES + 1);
-        for (int k = 0; k < NODES; k++)
-            a->roots[k] = (int32_t)(fuzz_draw(b, 32) == 31 ? draw_size(b, NODES) : k);
-        c.roots = a->roots;
-    }
+    if (sets(b, walks))
+        draw_walks(b, a, &c);
+    if (sets(b, clusters))
+        draw_clusters(b, a, &c);
     return c;
 }
 
