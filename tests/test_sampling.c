@@ -144,6 +144,21 @@ START_TEST(weights_without_replacement)
 }
 END_TEST
 
+/* Sanitizers see that keys and places of no sender are not read or written. */
+START_TEST(a_fan_out_of_0_draws_nothing)
+{
+    const gnn_real_t weight[STAR] = {1, 2, 3};
+    int64_t count[STAR];
+    count_draws(&(gnn_sampler_config_t){.hops = 1,
+                                        .fan_outs = (int64_t[]){0},
+                                        .weight = weight,
+                                        .replace = _i == 0 ? GNN_OFF : GNN_ON},
+                count);
+    for (int k = 0; k < STAR; k++)
+        ck_assert_int_eq(count[k], 0);
+}
+END_TEST
+
 /* ---- equal for any thread count; different for another batch ---- */
 
 static void same_samples(const gnn_sample_t *a, const gnn_sample_t *b, int64_t graphs, bool same)
@@ -389,6 +404,7 @@ int main(void)
     tcase_add_loop_test(tests, neighbours_are_drawn_uniformly, 0, 4);
     tcase_add_loop_test(tests, neighbours_are_drawn_by_weight, 0, 2);
     tcase_add_test(tests, weights_without_replacement);
+    tcase_add_loop_test(tests, a_fan_out_of_0_draws_nothing, 0, 2);
     tcase_add_loop_test(tests, draws_do_not_depend_on_threads, 0, methods);
     tcase_add_loop_test(tests, full_neighbourhoods_equal_the_whole_graph, 0, 6);
     tcase_add_test(tests, warm_samples_allocate_nothing);

@@ -148,6 +148,8 @@ void gnn__pick(const gnn_sampler_t *s, int64_t fan_out, int64_t node, gnn__strea
 {
     const int64_t from = s->pairs->indptr[node], to = s->pairs->indptr[node + 1];
     const bool replace = s->config.replace == GNN_ON;
+    if (count == 0) /* a fan-out of 0: there are no keys */
+        return;
     if (fan_out < 0 || (!replace && count == to - from))
         for (int64_t k = 0; k < count; k++)
             places[k] = from + k;
