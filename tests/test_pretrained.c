@@ -146,6 +146,7 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "deberta_v2_masked",
                                           "deberta_v2_plain",
                                           "deberta_v2_one",
+                                          "zoo/models/roformer",
                                           "roformer_classes",
                                           "roformer_tags",
                                           "roformer_masked",
@@ -554,24 +555,6 @@ START_TEST(only_named_tokens_are_global)
 }
 END_TEST
 
-/* A table that is not the one of the architecture is named, and nothing else is computed. */
-START_TEST(another_table_of_positions_is_refused)
-{
-    gnn_context_t *context = NULL;
-    gnn_pretrained_t *p = NULL;
-    const char *folder = test_golden("zoo/models/roformer");
-    if (!folder) {
-        test_skip("roformer", "the golden checkpoints are not there");
-        return;
-    }
-    ck_ok(gnn_context_new(&context, NULL));
-    ck_fails(gnn_pretrained_open(&p, context, folder), GNN_EUNSUPPORTED,
-             "encoder.embed_positions.weight: element");
-    ck_assert_ptr_null(p);
-    gnn_context_free(context);
-}
-END_TEST
-
 START_TEST(encoders_cannot_decode)
 {
     trial_t t;
@@ -625,7 +608,6 @@ int main(void)
                         sizeof writers / sizeof *writers);
     tcase_add_test(models, drawn_blocks_of_big_bird);
     tcase_add_test(models, only_named_tokens_are_global);
-    tcase_add_test(models, another_table_of_positions_is_refused);
     tcase_add_test(models, encoders_cannot_decode);
     tcase_add_test(models, oversized_tokens_leave_the_state);
     tcase_set_timeout(models, 600);

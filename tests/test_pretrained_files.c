@@ -114,6 +114,62 @@ START_TEST(dimensions_of_arrays)
 }
 END_TEST
 
+/* ---- tables of rotary positions ---- */
+
+/* The folder with a RoFormer whose table has the values of the formula plus `shift`; the table. */
+static float *write_roformer(int64_t rows, int64_t cols, double shift)
+{
+    make_bert();
+    gnn_array_t *table = &bert.arrays[find("embeddings.position_embeddings.weight")];
+    float *values = bert.numbers[table - bert.arrays];
+    strcpy(bert.names[table - bert.arrays], "encoder.embed_positions.weight");
+    table->shape[0] = rows;
+    table->shape[1] = cols;
+    table->count = rows * cols;
+    for (int64_t p = 0; p < rows; p++)
+        for (int64_t t = 0; t < cols / 2; t++) {
+            const double angle = (double)p * pow(10000, -2 * (double)t / (double)cols);
+            values[p * cols + t] = (float)(sin(angle) + shift);
+            values[p * cols + cols / 2 + t] = (float)(cos(angle) + shift);
+        }
+    write_text("config.json", CONFIG_BUT("\"roformer\"", "8", "2", "2"));
+    write_weights();
+    return values;
+}
+
+/* The table of the formula, rounded or not, and no table are one model; with another one the model
+ * rotates by it. Tables of other sizes and values that are not finite are refused. */
+START_TEST(tables_of_rotary_positions)
+{
+    static const char place[] = "encoder.embed_positions.weight";
+    const int64_t cols = WIDTH / 2, n = ROWS * WIDTH;
+    gnn_real_t whole[ROWS * WIDTH], other[ROWS * WIDTH];
+    write_roformer(PLACES, cols, 0);
+    ck_ok(run(whole));
+    bert.arrays[find(place)] = bert.arrays[--bert.n];
+    write_weights();
+    ck_same(whole);
+    write_roformer(PLACES, cols, 5e-7);
+    ck_same(whole);
+    write_roformer(PLACES, cols, 3e-6);
+    ck_ok(run(other));
+    ck_assert_double_lt(test_error(other, whole, n), 1e-4);
+    ck_assert_double_gt(test_error(other, whole, n), 0);
+    write_roformer(PLACES, cols, 0.25);
+    ck_ok(run(other));
+    ck_assert_double_gt(test_error(other, whole, n), 1e-3);
+    write_roformer(PLACES - 1, cols, 0);
+    ck_bad(GNN_ESHAPE,
+           "array encoder.embed_positions.weight is 8 x 4, layer.0.map.table needs 9 x 4");
+    write_roformer(PLACES, 2 * cols, 0);
+    ck_bad(GNN_ESHAPE,
+           "array encoder.embed_positions.weight is 9 x 8, layer.0.map.table needs 9 x 4");
+    write_roformer(PLACES, cols, 0)[5] = (float)NAN;
+    write_weights();
+    ck_bad(GNN_ENUMERIC, "array encoder.embed_positions.weight: element 5 is");
+}
+END_TEST
+
 /* ---- config.json ---- */
 
 START_TEST(bad_config)
@@ -680,6 +736,7 @@ int main(void)
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, arrays_beside_the_index);
     tcase_add_test(c, dimensions_of_arrays);
+    tcase_add_test(c, tables_of_rotary_positions);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, every_key_is_known);
     tcase_add_test(c, classes_are_the_rows_of_the_head);

@@ -5,7 +5,7 @@
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
 counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. With --tables
-no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values in 16 bits. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values in 16 bits and in 32. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
 ["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step], a shape of fp16 as {"float16": shape}; then for each change of a file
@@ -90,15 +90,15 @@ class Drawn:
         return number("pixels", shape)
 
 
-def rewrite(net, folder, tables=False):
-    """Weights by `number`; what is no weight goes, transformers makes it itself, but tables of positions if they are asked for."""
+def rewrite(net, folder, tables=None):
+    """Weights by `number`; what is no weight goes, transformers makes it itself, but tables of positions of a given type."""
     path = os.path.join(folder, "model.safetensors")
     made = {n for n, p in net.named_parameters() if not p.requires_grad} | {n for n, _ in net.named_buffers() if not n.endswith("correction_bias")}
     made |= {f"{n}.weight" for n, m in net.named_modules() if "Sinusoidal" in type(m).__name__}
     made |= {n.replace("decoder.bias", "bias") for n, _ in net.named_parameters() if n.endswith("decoder.bias")}  # the same, or unused
     arrays = {n: number(n, a.shape) for n, a in load_file(path).items() if n not in made and np.issubdtype(a.dtype, np.floating)}
     if tables:
-        arrays |= {n: number(n, a.shape).astype(np.float16) for n, a in net.state_dict().items() if n.endswith("embed_positions.weight")}
+        arrays |= {n: number(n, a.shape).astype(tables) for n, a in net.state_dict().items() if n.endswith("embed_positions.weight")}
     save_file(arrays, path, metadata={"format": "pt"})
     return {n: {"float16": list(a.shape)} if a.dtype == np.float16 else list(a.shape) for n, a in arrays.items()}
 
@@ -316,7 +316,7 @@ def heads_of(case):
             yield {**case, "name": f"{case['name']}.{cls}" + ("" if tied is None else ".tied" if tied else ".untied"), "cls": cls, "config": config}
 
 
-def sweep(case, root, library, table, base_only=False, tables=False):
+def sweep(case, root, library, table, base_only=False, tables=None):
     """Counts of verdicts, and a line for each that is not as it should be."""
     folder = os.path.join(root, "keys_" + case["name"])
     shutil.rmtree(folder, ignore_errors=True)
@@ -378,10 +378,11 @@ def main():
             continue
         if tables and case["config"].model_type not in TABLES:
             continue
-        kind, count = sweep({**case, "name": case["name"] + ".tables"} if tables else case, root, library, table, tables, tables)
-        kinds.add(kind)
-        sums = {k: sums.get(k, 0) + n for k, n in count.items()}
-        print(case["name"], count, flush=True)
+        for width in ("float16", "float32") if tables else (None,):
+            kind, count = sweep({**case, "name": f"{case['name']}.tables.{width}"} if width else case, root, library, table, tables, width)
+            kinds.add(kind)
+            sums = {k: sums.get(k, 0) + n for k, n in count.items()}
+            print(case["name"], count, flush=True)
     if table.file:
         table.file.close()
     print("all", sums, len(kinds), "types")

@@ -301,6 +301,14 @@ int gnn__arch_merged(gnn_graph_t **graph, gnn_graph_t **parts, int64_t n, int rc
  * in the message. */
 typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);
 gnn__arch_maker_t gnn__arch_maker_find(const char *name);
+/* The first element of an array that differs by more than 1e-6 from what a maker fills in. */
+typedef struct gnn__arch_difference {
+    bool found;
+    int64_t element;
+    double value, made;
+} gnn__arch_difference_t;
+int gnn__arch_compare(const gnn_array_t *array, const char *maker,
+                      gnn__arch_difference_t *difference);
 /* Fills a field of at least 16 values with those that PyTorch draws of the normal distribution
  * after torch.manual_seed(seed). */
 int gnn__arch_draw(const gnn_tensor_t *field, uint64_t seed);

@@ -1,6 +1,7 @@
 /* Fields whose values depend on their size only. */
 #include <lib/weights/arch/arch.h>
 
+#include <lib/weights/arch/arch_matrix.h>
 #include <math.h>
 
 /* Sines in the first half of the columns, cosines in the second. Vaswani et al. 2017, 3.5, as in
@@ -8,12 +9,14 @@
 static void sinusoidal_halves(const gnn_tensor_t *field)
 {
     const int64_t half = (field->cols + 1) / 2;
-    for (int64_t p = 0; p < field->rows; p++)
-        for (int64_t c = 0; c < field->cols; c++) {
-            const int64_t wave = c < half ? c : c - half;
-            const double angle = (double)p * pow(10000, -2 * (double)wave / (double)field->cols);
+    for (int64_t c = 0; c < field->cols; c++) {
+        const int64_t wave = c < half ? c : c - half;
+        const double frequency = pow(10000, -2 * (double)wave / (double)field->cols);
+        for (int64_t p = 0; p < field->rows; p++) {
+            const double angle = (double)p * frequency;
             gnn__row(field, p)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
         }
+    }
 }
 
 /* The same for 2 n + 1 positions n, n - 1 .. -n. Dai et al. 2019. */
@@ -245,4 +248,25 @@ gnn__arch_maker_t gnn__arch_maker_find(const char *name)
             return makers[k].make;
     gnn__unknown_name("maker", name, name_at);
     return NULL;
+}
+
+int gnn__arch_compare(const gnn_array_t *array, const char *maker, gnn__arch_difference_t *difference)
+{
+    const double most = 1e-6;
+    const gnn__arch_maker_t make = gnn__arch_maker_find(maker);
+    const matrix_t m = as_matrix(array);
+    gnn_real_t *made = NULL;
+    *difference = (gnn__arch_difference_t){0};
+    if (!make)
+        return GNN_ENOTFOUND;
+    GNN_TRY(gnn__new(&made, m.rows * m.cols, sizeof *made, "values of a maker"));
+    const gnn_tensor_t field = gnn_tensor(made, m.rows, m.cols);
+    make(&field);
+    for (int64_t k = 0; k < m.rows * m.cols && !difference->found; k++) {
+        const double value = gnn_array_get(array, k);
+        if (!(fabs(value - (double)made[k]) <= most))
+            *difference = (gnn__arch_difference_t){true, k, value, (double)made[k]};
+    }
+    gnn_free(made);
+    return GNN_OK;
 }

@@ -625,34 +625,23 @@ static int compare_arrays(const filler_t *f, const char *array, const char *othe
 /* Does the array have the values that the model computes? */
 static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
 {
-    const double rounded = 1e-6;
     gnn__folder_array_t *stored = find_array(f, array, "", NULL);
+    gnn__arch_difference_t d;
     if (row->second[0] == '=') {
         char other[MOST_NAME];
         GNN_TRY(gnn__scope_expand(f->scope, row->second + 1, strlen(row->second + 1), other,
                                   sizeof other));
         return compare_arrays(f, array, other);
     }
-    const gnn__arch_maker_t maker = gnn__arch_maker_find(row->second);
-    gnn_real_t *numbers = NULL;
-    if (!maker)
-        return GNN_ENOTFOUND;
     if (!stored)
-        return GNN_OK;
-    const matrix_t m = as_matrix(stored->array);
-    GNN_TRY(gnn__new(&numbers, m.rows * m.cols, sizeof *numbers, "numbers of an array"));
-    const gnn_tensor_t made = gnn_tensor(numbers, m.rows, m.cols);
-    int rc = GNN_OK;
-    maker(&made);
-    for (int64_t k = 0; rc == GNN_OK && k < m.rows * m.cols; k++)
-        if (!(fabs(gnn_array_get(m.array, k) - (double)numbers[k]) <= rounded))
-            rc = gnn__error(GNN_EUNSUPPORTED,
-                            "array %s: element %lld is %g, only a table of %s is known here, with %g",
-                            m.array->name, (long long)k, gnn_array_get(m.array, k), row->second,
-                            (double)numbers[k]);
-    gnn_free(numbers);
+        return gnn__arch_maker_find(row->second) ? GNN_OK : GNN_ENOTFOUND;
+    GNN_TRY(gnn__arch_compare(stored->array, row->second, &d));
     stored->used = true;
-    return rc;
+    return d.found
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "array %s: element %lld is %g, only a table of %s is known here, with %g",
+                            stored->array->name, (long long)d.element, d.value, row->second, d.made)
+               : GNN_OK;
 }
 
 static void ignore(const filler_t *f, const char *array)

@@ -1,7 +1,7 @@
 /* Formulas: parsed and evaluated in one pass. */
 #include <lib/weights/arch/formula.h>
 
-#include <lib/data/arrays/arrays.h>
+#include <lib/weights/arch/arch.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -248,12 +248,17 @@ static value_t call_columns(reader_t *r, const value_t *x)
     return dimension(r, x, 1);
 }
 
-/* Bytes of an element of an array. */
-static value_t call_bytes(reader_t *r, const value_t *x)
+/* Has the array the values of a maker, the second argument? */
+static value_t call_made(reader_t *r, const value_t *x)
 {
     const gnn__folder_array_t *found =
         r->scope->weights ? gnn__folder_find(r->scope->weights, x->text) : NULL;
-    return found ? number((double)gnn__element(found->array->dtype)->size) : nothing(x->text);
+    gnn__arch_difference_t difference = {0};
+    if (!found)
+        return nothing(x->text);
+    const int rc = gnn__arch_compare(found->array, x[1].text, &difference);
+    r->rc = r->rc == GNN_OK ? rc : r->rc;
+    return number(!difference.found);
 }
 
 static value_t call(reader_t *r)
@@ -266,17 +271,19 @@ static value_t call(reader_t *r)
                      {"floor", GNN__NUMBER, call_floor},   {"word", GNN__TEXT, call_word},
                      {"has", GNN__TEXT, call_has},         {"rows", GNN__TEXT, call_rows},
                      {"items", GNN__TEXT, call_items},     {"exp", GNN__NUMBER, call_exp},
-                     {"columns", GNN__TEXT, call_columns}, {"bytes", GNN__TEXT, call_bytes}};
+                     {"columns", GNN__TEXT, call_columns}, {"made", GNN__TEXT, call_made}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");
-    const value_t x = choice(r);
+    value_t x[2] = {choice(r)};
+    if (take(r, ","))
+        x[1] = choice(r);
     need(r, ")");
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
         if (strcmp(functions[k].name, name) == 0)
-            return x.kind == functions[k].of ? functions[k].call(r, &x) : x;
+            return x->kind == functions[k].of ? functions[k].call(r, x) : *x;
     wrong(r, "no such function");
-    return x;
+    return *x;
 }
 
 /* ---- from what binds most to what binds least ---- */

@@ -9,7 +9,7 @@
  *     a ?? b                       a, or b where a is nothing
  *     sqrt(x)  log(x)  exp(x)  floor(x)  word('gelu_new')  has('array')
  *     rows('array')  columns('array')
- *     bytes('array')               of an element
+ *     made('array', 'maker')       are its values those of the maker (makers.def)?
  *     items('key')                 elements of a list, or of an object, of config.json
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
