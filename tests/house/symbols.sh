@@ -68,6 +68,8 @@ names=$(printf '%s\n' "$exported" | grep -c .)
 hardening=$(printf '%s\n' "$called" | grep -Ex '__stack_chk_fail|__assert_fail|__fortify_fail' | tr '\n' ' ')
 second=$build/libgnn-igraph.so
 if [ -f "$second" ]; then
+    # igraph's handler of fatal errors must not return: graphs/igraph/files.c leaves the reading by a jump.
+    forbidden=$(printf '%s' "$forbidden" | sed 's/longjmp|_?_?longjmp_chk|//')
     check "$second" 5 "$(declared_in gnn/igraph.h | grep -vxF "$(declared_in gnn/gnn.h)")"
     # Of the first library it takes the public interface and one call more.
     verdict "$second calls in the first library" "$(printf '%s\n' "$called" | grep '^gnn_' | grep -vxF "$both")"
