@@ -445,6 +445,25 @@ def test_the_page_lists_every_entry(row):
     assert not exported & refused and exported | refused == entries
 
 
+# A layer with each entry of a table of settings; those that read one row per node need a model.
+OF_LAYERS = {"messages": ("TRANSFORMER_CONV", "message"), "aggregators": ("SAGE", "aggregator"), "scores": ("TRANSFORMER_CONV", "score"), "weighers": ("TRANSFORMER_CONV", "weigher"),
+             "maps": ("TRANSFORMER_CONV", "map"), "priors": ("TRANSFORMER_CONV", "prior_0"), "updates": ("TRANSFORMER", "update"), "activations": ("GCN", "activation")}
+OF_MODELS = {"receiver", "sender", "place", "decay"}
+
+
+@pytest.mark.parametrize("row, entry", [(row, entry) for row in OF_LAYERS for entry in sorted(set.union(*cells(row)) - OF_MODELS)])
+def test_the_columns_of_entries_hold(row, entry, tmp_path):
+    """The exporter refuses an entry by its name if the page does, and only then."""
+    preset, field = OF_LAYERS[row]
+    more = {"self_term": True} if entry == "beta" else {"out": D} if preset == "TRANSFORMER" or entry in ("none", "relu_sum") else {}
+    layer, why = made(preset, {field: entry, **more, **({"edge_dim": 3} if row == "messages" else {})}), ""
+    try:
+        libgnn.onnx.export(layer, tmp_path / "m.onnx", graphs=["complete"] if row in ("maps", "priors") or entry == "by_distance" else None)
+    except libgnn.onnx.NotExportable as problem:
+        why = str(problem)
+    assert (f"{row[:-1]} {entry} has no counterpart" in why) == (entry in cells(row)[1]), why
+
+
 def test_the_page_says_which_ops_are_exported():
     from libgnn.onnx._steps import Exporter
     methods = {kind: {name[len(kind):] for name in dir(Exporter) if name.startswith(kind)} for kind in ("op_", "step_")}

@@ -7,8 +7,10 @@ import types
 
 import torch
 
+from . import pyg_elementwise
 from . import pyg_symbols
-from .pyg_symbols import Batch, Edges, Rows, Selected, Sym, constant_row, raw, symbol, width
+from .pyg_elementwise import constant_row
+from .pyg_symbols import Batch, Edges, Rows, Selected, Sym, raw, symbol, width
 
 
 class Part:
@@ -36,7 +38,7 @@ def part_of(axis):
 
 
 def same_axis(a, b):
-    return pyg_symbols.kind_of_rows(a) == pyg_symbols.kind_of_rows(b)
+    return pyg_elementwise.kind_of_rows(a) == pyg_elementwise.kind_of_rows(b)
 
 
 def mask_of(t, axis):

@@ -6,11 +6,13 @@ import sys
 
 import torch
 
+from . import pyg_axes
 from . import pyg_choices
 from . import pyg_symbols
 from .pyg_choices import Chosen, axis_of, part_of
-from .pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, as_value, constant_row, handles, is_value, mul, plain,
-                         is_users, raw, rest, rowwise, scaled, sum_of, symbol, tensors_in, width)
+from .pyg_elementwise import as_value, constant_row, is_value, mul, scaled, sum_of
+from .pyg_symbols import (Batch, Edges, Ends, IdMask, Ids, Mask, Opaque, Piled, Rows, Selected, Sym, TypeMask, affine, handles, is_users, plain, raw, rest, rowwise,
+                         symbol, tensors_in, width)
 
 
 class Types:
@@ -329,14 +331,14 @@ def nonzero(t, x, *, as_tuple=False):
 @on("index_copy")
 def index_copy(t, x, dim, index, source):
     if isinstance(index, Sym) and isinstance(index.meta, Places) and dim % x.dim() == 0:
-        return pyg_symbols.setitem(t, x, index.meta.mask, source)
+        return pyg_axes.setitem(t, x, index.meta.mask, source)
     return NotImplemented
 
 
 @on("setitem")
 def setitem(t, x, at, value):
     if isinstance(at, Sym) and isinstance(at.meta, Places):
-        return pyg_symbols.setitem(t, x, at.meta.mask, value)
+        return pyg_axes.setitem(t, x, at.meta.mask, value)
     return NotImplemented
 
 

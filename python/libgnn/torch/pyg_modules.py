@@ -16,7 +16,9 @@ import torch_geometric.nn as G
 import torch_geometric.utils as U
 from torch import nn
 
+from . import pyg_axes
 from . import pyg_choices
+from . import pyg_elementwise
 from . import pyg_symbols
 from .from_pyg import stacks
 
@@ -63,7 +65,7 @@ def recurrent(t, m, x, hidden=None):
     first axis after them."""
     axis = 1 if m.batch_first else 0
     piled = isinstance(x, pyg_symbols.Sym) and isinstance(x.meta, pyg_symbols.Piled)
-    if piled == m.batch_first or not piled and (not pyg_symbols.is_value(x) or x.meta.lone) or x.dim() != 3 or m.proj_size:
+    if piled == m.batch_first or not piled and (not pyg_elementwise.is_value(x) or x.meta.lone) or x.dim() != 3 or m.proj_size:
         return NotImplemented
     if t.training and m.dropout and m.num_layers > 1:
         t.refuse("dropout between the layers of a recurrence")
@@ -71,7 +73,7 @@ def recurrent(t, m, x, hidden=None):
     lstm, n = m.mode == "LSTM", x.shape[1 - axis]
     h = states_of(m, hidden[0] if lstm and hidden is not None else hidden, n, torch.float32)
     c = states_of(m, hidden[1] if hidden is not None else None, n, torch.float32) if lstm else h
-    cell = {"LSTM": pyg_symbols.lstm_cell, "GRU": pyg_symbols.gru_cell}.get(m.mode, pyg_symbols.rnn_cell)
+    cell = {"LSTM": pyg_axes.lstm_cell, "GRU": pyg_axes.gru_cell}.get(m.mode, pyg_axes.rnn_cell)
     last = [[], []]
     for k in range(m.num_layers):
         directions = []
@@ -152,11 +154,11 @@ def cluster_gcn(t, m, x, edge_index):
 @forward_of("HeteroLinear")
 def hetero_linear(t, m, x, type_vec):
     """A matrix for each type: all of them, each where its type is."""
-    if not isinstance(type_vec, pyg_symbols.Sym) or not pyg_symbols.is_value(x):
+    if not isinstance(type_vec, pyg_symbols.Sym) or not pyg_elementwise.is_value(x):
         return NotImplemented
     made = None
     for k in range(m.num_types):
-        here = pyg_symbols.as_value(t, type_vec == k).view(-1, 1)
+        here = pyg_elementwise.as_value(t, type_vec == k).view(-1, 1)
         part = nn.functional.linear(x, m.weight[k].t(), None if m.bias is None else m.bias[k]) * here
         made = part if made is None else made + part
     return made
