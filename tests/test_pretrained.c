@@ -189,6 +189,9 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "blenderbot",
                                           "blenderbot_small",
                                           "phi",
+                                          "gpt_bigcode",
+                                          "gpt_bigcode_heads",
+                                          "gpt_bigcode_tags",
                                           "starcoder2",
                                           "stablelm",
                                           "opt",
@@ -579,7 +582,8 @@ START_TEST(oversized_tokens_leave_the_state)
     gnn_real_t *row = keep(&t, calloc((size_t)cols * 3, sizeof *row));
     const gnn_tensor_t out = gnn_tensor(row, 1, cols), three = gnn_tensor(row, 3, cols);
     const int32_t ids[] = {1, 2, 1 << 30};
-    const int64_t all = 3, none = -1;
+    const int64_t all = 3, none = -1, zero = 0;
+    const gnn_tensor_t nothing = gnn_tensor(row, 0, cols);
     ck_fails(gnn_pretrained_state(&state, t.p, t.context, &(gnn_sequences_t){.count = 1}, 1 << 30),
              GNN_ESHAPE, "expected at most");
     ck_ok(gnn_pretrained_state(&state, t.p, t.context, &(gnn_sequences_t){.count = 1}, 2));
@@ -591,6 +595,8 @@ START_TEST(oversized_tokens_leave_the_state)
              "-1 tokens");
     ck_fails(gnn_pretrained_advance(t.p, t.context, state, NULL, NULL, &out), GNN_EINVALID,
              "ids is NULL");
+    ck_ok(gnn_pretrained_advance(t.p, t.context, state, &zero, NULL, &nothing));
+    ck_ok(gnn_pretrained_advance(t.p, t.context, state, &zero, ids, &nothing));
     ck_assert_int_eq(gnn_state_length(state, 0), 1);
     ck_ok(gnn_pretrained_advance(t.p, t.context, state, NULL, ids, &out));
     gnn_state_free(state);

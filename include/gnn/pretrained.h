@@ -185,7 +185,7 @@ GNN_API int gnn_pretrained_state(gnn_state_t **state, const gnn_pretrained_t *pr
  * logits of the next tokens), as in a forward pass over the whole sequences.
  *
  * @param[in]  counts  (sequences) new tokens of each, 0 or more; NULL: 1 each
- * @param[in]  ids     (sum of counts) concatenated by sequence
+ * @param[in]  ids     (sum of counts) concatenated by sequence; may be NULL: the sum is 0
  * @param[out] out     (sum of counts x gnn_model_width of the last step), caller's; overwritten
  * @return GNN_OK; GNN_ESHAPE: a sequence would exceed `capacity`, or an id is out of range; else as
  *         gnn_model_advance. After an error the state is unchanged

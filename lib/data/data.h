@@ -91,6 +91,7 @@ typedef struct gnn__data_links {
     const int32_t *a, *b;
     int64_t n_arrays;
     const gnn_array_t *arrays;
+    bool finite; /* the caller has checked the arrays' values, as the file has them */
 } gnn__data_links_t;
 /* Makes the set's graph and its edge arrays: both directions of each link, without self-loops and
  * duplicates, senders ascending; or, opened as directed, the links unchanged. O(n + m). Called by
@@ -225,6 +226,9 @@ int gnn__data_one_graph(const gnn_data_t *data, const char *what);
 /* Rows of arrays on nodes, edges or graphs; -1: any count. */
 int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
+/* gnn_data_array_set; `finite`: the values are, and are not checked again. */
+int gnn__data_array_copy(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array,
+                         bool finite);
 /* gnn_data_array_set of values that are neither copied nor checked and stay with the set's owner:
  * integers, or reals of the library's type. */
 int gnn__data_array_borrow(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);

@@ -94,7 +94,7 @@ static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array
     return GNN_OK;
 }
 
-static int copy_reals(gnn__data_array_t *to, const gnn_array_t *from)
+static int copy_reals(gnn__data_array_t *to, const gnn_array_t *from, bool finite)
 {
     const int64_t rows = from->ndim > 0 ? from->shape[0] : 1;
     int64_t cols = 1; /* also of no rows, which some ranks have */
@@ -107,14 +107,14 @@ static int copy_reals(gnn__data_array_t *to, const gnn_array_t *from)
     to->array.dtype = GNN__REAL_DTYPE;
     to->rows = gnn_tensor(values, rows, cols);
     gnn_array_reals(from, values);
-    for (int64_t k = 0; k < from->count; k++)
+    for (int64_t k = 0; !finite && k < from->count; k++)
         if (!isfinite(values[k]))
             return gnn__error(GNN_ENUMERIC, "array %.80s: %g at row %lld, column %lld", from->name,
                               gnn_array_get(from, k), (long long)(k / cols), (long long)(k % cols));
     return GNN_OK;
 }
 
-static int copy_array(gnn__data_array_t *to, const gnn_array_t *from)
+static int copy_array(gnn__data_array_t *to, const gnn_array_t *from, bool finite)
 {
     const gnn__element_t *type = gnn__element(from->dtype);
     char *name;
@@ -125,7 +125,7 @@ static int copy_array(gnn__data_array_t *to, const gnn_array_t *from)
     GNN_TRY(gnn__strdup(&name, from->name));
     to->array.name = name;
     if (!type->integer)
-        return copy_reals(to, from);
+        return copy_reals(to, from, finite);
     GNN_TRY(gnn__new(&values, from->count, type->size, from->name));
     to->array.data = values;
     if (from->count > 0)
@@ -153,14 +153,20 @@ static int put(gnn_data_t *data, gnn__data_array_t made, int rc)
     return GNN_OK;
 }
 
+int gnn__data_array_copy(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array,
+                         bool finite)
+{
+    gnn__data_array_t made = {.place = place};
+    GNN_TRY(check(data, place, array));
+    const int rc = copy_array(&made, array, finite);
+    return put(data, made, rc);
+}
+
 int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
 {
     GNN__NEED(data);
     GNN__NEED(array);
-    gnn__data_array_t made = {.place = place};
-    GNN_TRY(check(data, place, array));
-    const int rc = copy_array(&made, array);
-    return put(data, made, rc);
+    return gnn__data_array_copy(data, place, array, false);
 }
 
 int gnn__data_array_borrow(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)

@@ -82,9 +82,11 @@ static void remove_duplicates(const csr_t *csr, int64_t n)
 }
 
 /* Maps one array of the file's links to the graph's edges. */
-static int take_array(gnn_data_t *data, const gnn_array_t *array, int64_t links, const int64_t *stored)
+static int take_array(gnn_data_t *data, const gnn_array_t *array, const gnn__data_links_t *links,
+                      const int64_t *stored)
 {
-    const int64_t edges = gnn_graph_n_edges(data->graph), cols = links ? array->count / links : 0;
+    const int64_t edges = gnn_graph_n_edges(data->graph),
+                  cols = links->m ? array->count / links->m : 0;
     const size_t bytes = (size_t)cols * gnn__element(array->dtype)->size;
     gnn_array_t made = *array;
     char *rows;
@@ -95,7 +97,7 @@ static int take_array(gnn_data_t *data, const gnn_array_t *array, int64_t links,
     made.shape[0] = edges;
     made.count = edges * cols;
     made.data = rows;
-    int rc = gnn_data_array_set(data, GNN_ON_EDGES, &made);
+    int rc = gnn__data_array_copy(data, GNN_ON_EDGES, &made, links->finite);
     gnn_free(rows);
     return rc;
 }
@@ -105,7 +107,7 @@ static int as_stored(gnn_data_t *data, const gnn__data_links_t *links)
 {
     GNN_TRY(gnn_graph_from_edges(&data->graph, links->n, links->n, links->m, links->a, links->b));
     for (int64_t k = 0; k < links->n_arrays; k++)
-        GNN_TRY(gnn_data_array_set(data, GNN_ON_EDGES, &links->arrays[k]));
+        GNN_TRY(gnn__data_array_copy(data, GNN_ON_EDGES, &links->arrays[k], links->finite));
     return GNN_OK;
 }
 
@@ -135,7 +137,7 @@ int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links)
     remove_duplicates(&sorted, n);
     GNN_CHECK(gnn_graph_from_csr(&data->graph, n, n, sorted.indptr, sorted.indices));
     for (int64_t k = 0; k < links->n_arrays; k++)
-        GNN_CHECK(take_array(data, &links->arrays[k], m, sorted.stored));
+        GNN_CHECK(take_array(data, &links->arrays[k], links, sorted.stored));
 done:
     free_csr(&rows);
     free_csr(&sorted);

@@ -90,6 +90,7 @@ static int take_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
     gnn_real_t *reals = NULL;
     links.n = data->n;
     links.arrays = of_edges;
+    links.finite = true; /* edge_arrays() names the values of the file that are not */
     int rc = edge_arrays(arrays, weight, links.m, of_edges, &links.n_arrays, &reals);
     if (rc == GNN_OK)
         rc = gnn__data_links(data, &links);

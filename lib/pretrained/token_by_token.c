@@ -117,7 +117,7 @@ int gnn__pretrained_make_state(gnn_state_t **state, const gnn_pretrained_t *pret
 
 /* ---- new rows ---- */
 
-/* Inputs of new rows; each growing input is one of three kinds. */
+/* Inputs of new rows, whose count is known first; each growing input is one of three kinds. */
 typedef struct {
     const int32_t *ids;
     int32_t *positions, *types;
@@ -142,16 +142,13 @@ static int count_rows(const gnn_state_t *state, const int64_t *counts, int64_t *
 
 static int make_rows(rows_t *r, const gnn_state_t *state, const int64_t *counts, const int32_t *ids)
 {
-    GNN_TRY(count_rows(state, counts, &r->rows));
-    if (!ids && r->rows > 0)
-        return gnn__error(GNN_EINVALID, "gnn_pretrained_advance: ids is NULL");
     GNN_TRY(gnn__new(&r->positions, r->rows, sizeof *r->positions, "positions"));
     GNN_TRY(gnn__new(&r->types, r->rows, sizeof *r->types, "types"));
     int32_t *at = r->positions;
     for (int64_t s = 0; s < state->segments; s++)
         for (int64_t k = 0; k < count_of(counts, s); k++)
             *at++ = (int32_t)(gnn_state_length(state, s) + k);
-    r->ids = ids;
+    r->ids = ids ? ids : r->positions; /* of no tokens: any list */
     return GNN_OK;
 }
 
@@ -188,7 +185,6 @@ int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_context_t *co
                            gnn_state_t *state, const int64_t *counts, const int32_t *ids,
                            const gnn_tensor_t *out)
 {
-    GNN__NEED(ids);
     rows_t rows = {0};
     gnn_named_t values[GNN__STEP_INPUTS];
     int64_t n = 0;
@@ -197,6 +193,8 @@ int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_context_t *co
     GNN__NEED(context);
     GNN__NEED(state);
     GNN__NEED(out);
+    GNN_TRY(count_rows(state, counts, &rows.rows));
+    GNN__NEED_LIST(ids, rows.rows);
     GNN_CHECK(make_rows(&rows, state, counts, ids));
     GNN_CHECK(fill(pretrained, &rows, values, &n));
     rc = gnn_model_advance(pretrained->made.model, context, state, counts,
