@@ -484,12 +484,78 @@ START_TEST(delta_in_chunks_equals_row_by_row)
 }
 END_TEST
 
+/* ---- values of the senders of a receiver: four of the first, five of the third ---- */
+
+static const double of_senders[SENDERS] = {3, -1, 2, 0.5, 1, 4, -2, 0.25, -3};
+
+START_TEST(products_and_quantiles_by_hand)
+{
+    static const double between[5] = {-1 + 0.75 * 1.5, -1, 0.5, -0.25, 0.5};
+    gnn_graph_t *graph = three_receivers();
+    gnn_real_t x[SENDERS];
+    const gnn_tensor_t column = gnn_tensor(x, SENDERS, 1);
+    for (int k = 0; k < SENDERS; k++)
+        x[k] = (gnn_real_t)of_senders[k];
+    expect(&gnn_op_segment_product, graph, &column, &(gnn_op_options_t){.options = {0}}, 3, 1,
+           (const double[]){-3, 1, 6});
+    for (int rule = 0; rule < 5; rule++)
+        expect(&gnn_op_quantile, graph, &column, &(gnn_op_options_t){.options = {0.25, rule}}, 3, 1,
+               (const double[]){between[rule], 0, -2});
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* h = (1 - z) n + z h with n = tanh(W x + b + r (U h + c)), a row of zeros once there are no more
+ * senders. Cho et al. 2014. */
+START_TEST(a_gru_over_senders_is_its_formula)
+{
+    enum { GRU_GATES = 3, STEPS = 5 };
+    static const double w[GRU_GATES] = {0.4, -0.7, 0.9}, u[GRU_GATES] = {0.3, 0.5, -0.6},
+                        b[2 * GRU_GATES] = {0.1, -0.2, 0.3, -0.1, 0.2, 0.15};
+    static const int first[4] = {0, 4, 4, 9};
+    gnn_graph_t *graph = three_receivers();
+    gnn_real_t x[SENDERS], of_w[GRU_GATES], of_u[GRU_GATES], of_b[2 * GRU_GATES];
+    fixture_t f = set_up();
+    gnn_op_options_t how = {.graph = graph};
+    for (int k = 0; k < SENDERS; k++)
+        x[k] = (gnn_real_t)of_senders[k];
+    for (int k = 0; k < 2 * GRU_GATES; k++)
+        of_b[k] = (gnn_real_t)b[k];
+    for (int k = 0; k < GRU_GATES; k++) {
+        of_w[k] = (gnn_real_t)w[k];
+        of_u[k] = (gnn_real_t)u[k];
+    }
+    const gnn_tensor_t rows = gnn_tensor(x, SENDERS, 1), of_x = gnn_tensor(of_w, 1, GRU_GATES),
+                       of_h = gnn_tensor(of_u, 1, GRU_GATES), bias = gnn_tensor(of_b, 2, GRU_GATES);
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &rows, 0), gnn_tape_input(f.tape, &of_x, 0),
+                            gnn_tape_input(f.tape, &of_h, 0), gnn_tape_input(f.tape, &bias, 0)};
+    const gnn_var_t y = gnn_tape_op(f.tape, &gnn_op_gru_senders, in, 4, &how, sizeof how);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    for (int i = 0; i < 3; i++) {
+        double h = 0;
+        for (int t = 0; t < STEPS; t++) {
+            const double input = first[i] + t < first[i + 1] ? of_senders[first[i] + t] : 0,
+                         r = 1 / (1 + exp(-(w[0] * input + b[0] + u[0] * h + b[3]))),
+                         z = 1 / (1 + exp(-(w[1] * input + b[1] + u[1] * h + b[4]))),
+                         n = tanh(w[2] * input + b[2] + r * (u[2] * h + b[5]));
+            h = (1 - z) * n + z * h;
+        }
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, y).data[i], h, 1e-6);
+    }
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("named_values");
     TCase *c = tcase_create("named_values");
     tcase_add_test(c, near_hashes_by_hand);
     tcase_add_test(c, ops_over_a_graph_by_hand);
+    tcase_add_test(c, products_and_quantiles_by_hand);
+    tcase_add_test(c, a_gru_over_senders_is_its_formula);
     tcase_add_test(c, rearranged_by_hand);
     tcase_add_test(c, sorted_rows_by_hand);
     tcase_add_loop_test(c, matched_columns_have_the_least_cost, 0, 10);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each public function is documented above its declaration, stands in docs/reference.md, and is called by a test, an example or a benchmark; and docs/pyg.md
-# knows every module of lib/weights/names.def.
+# Each public function is documented above its declaration, stands in docs/reference.md, and is called by a test, an example or a benchmark; named
+# ops have a test of their values, and docs/pyg.md knows every module of lib/weights/names.def.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -88,6 +88,13 @@ LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -13 - "$work/unused" >
 none "functions that no example, benchmark, page or binding uses (tests/house/only_tested.txt takes no new ones)"
 LC_ALL=C sort tests/house/only_tested.txt | LC_ALL=C comm -23 - "$work/unused" >"$work/faults"
 none "names to strike from tests/house/only_tested.txt: they are used, or gone"
+# test_named_ops.c compares gradients with an op's own values: these need a test, a block or an architecture.
+sed -nE 's/^GNN_OP\((.*)\)/\1/p' lib/ops/ops.def | while read -r op; do
+    # shellcheck disable=SC2046 # names without blanks
+    grep -qE "\bgnn_op_$op\b|\bOP\([^,]*, $op\b" $(find tests lib/model/blocks -name '*.c' ! -name test_named_ops.c) ||
+        grep -qE "\bop = $op\b" lib/weights/arch/*.def || echo "$op"
+done >"$work/faults"
+none "named ops whose values no test compares (tests/test_named_values.c)"
 sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/weights/names.def | while read -r module; do
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"
 done >"$work/faults"
