@@ -67,7 +67,7 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
 }
 
 static const gnn_option_t options[] = {
-    {"sharpness", 2, 1e-3, 100, "from the mean (small) to the maximum (large)"}};
+    {"sharpness", 2, 1e-3, 100, "from the mean (small) to the maximum (large)", GNN_OPTION_REAL}};
 
 static const gnn_aggregator_t smooth_max = {
     .name = "smooth_max",

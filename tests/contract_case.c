@@ -214,7 +214,8 @@ static void settings(contract_run_t *r)
                                .dropout = (gnn_real_t)c->dropout,
                                .map = c->map,
                                .weigher = c->weigher};
-    memcpy(r->how.message_options, c->message_options, sizeof c->message_options);
+    memcpy(r->how.message_options, c->message_options,
+           c->message->n_options * sizeof *c->message_options);
     memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
     memcpy(r->how.priors, c->priors, sizeof c->priors);
     memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);

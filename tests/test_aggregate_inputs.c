@@ -120,7 +120,7 @@ static const setting_t settings[] = {
     {"additive", 4, set_rope, GNN_EUNSUPPORTED, "map rope needs queries and keys of d_k values"},
     {"additive", 4, set_keys, GNN_EINVALID, "prior keys needs prior_query"},
     {"dot", 4, set_keys, GNN_EINVALID, "keys needs prior_1"},
-    {"dot", 4, set_rule, GNN_EINVALID, "table: option rule is 6, expected 0 to 5"},
+    {"dot", 4, set_rule, GNN_EINVALID, "table: option rule is 6, expected an integer from 0 to 5"},
     {"dot", 4, set_sink, GNN_EINVALID, "softmax_sink needs weigher_parameters"},
     {"dot", 4, set_key_heads, GNN_EINVALID, "3 key heads do not divide 2 heads"},
     {"sum", 4, set_sink, GNN_EUNSUPPORTED, "sum has no scores, so it takes no weigher"},

@@ -396,7 +396,8 @@ enum { MIXTURES = sizeof mixtures / sizeof *mixtures };
 
 static gnn_var_t named(zoo_t *z, const gnn_op_t *op, double option, const gnn_var_t *in, int n)
 {
-    return apply(z->tape, op, (gnn_op_options_t){{option, 1}, NULL}, in, n);
+    return apply(z->tape, op, (gnn_op_options_t){{option, op == &gnn_op_grouped_product}, NULL}, in,
+                 n);
 }
 
 /* Rows divided by their sums: the softmax of logarithms. */
@@ -635,12 +636,14 @@ static const struct {
     int code;
     const char *words;
 } refused[] = {
-    {{&gnn_op_choose, {{5, 4}}, {0.5}, -1, 0}, GNN_EINVALID, "expected an integer in 1.."},
+    {{&gnn_op_choose, {{5, 4}}, {0.5}, -1, 0},
+     GNN_EINVALID,
+     "choose: option k is 0.5, expected an integer from 1"},
     {{&gnn_op_choose_senders, {{5, 4}, {5, 4}}, {2, 2}, -1, 0}, GNN_EINVALID, "needs a graph"},
     {{&gnn_op_choose_rows, {{5, 4}}, {2}, -1, 0}, GNN_EUNSUPPORTED, "needs a graph"},
     {{&gnn_op_pick_columns, {{5, 4}, {4, 2}}, {0}, 1, 4}, GNN_ESHAPE, "input 1 of 5 x 2, got 4 x 2"},
     {{&gnn_op_limit_ids, {{5, 2}, {4, 2}}, {2}, 0, 2}, GNN_ESHAPE, "input 1 of 5 x 2, got 4 x 2"},
-    {{&gnn_op_mark_columns, {{5, 2}, {4, 2}}, {2}, 0, 2}, GNN_ESHAPE, "input 1 of 5 x 2, got 4 x 2"},
+    {{&gnn_op_mark_columns, {{5, 2}, {4, 2}}, {0}, 0, 2}, GNN_ESHAPE, "input 1 of 5 x 2, got 4 x 2"},
     {{&gnn_op_score_rows, {{5, 6}, {4, 5}, {5, 2}}, {2}, 2, 4},
      GNN_ESHAPE,
      "do not fit 2 heads of width 3"},

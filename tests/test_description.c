@@ -96,6 +96,9 @@ static const struct {
     {STEPS("{\"block\": 3}"), EDGES, "a string is expected", GNN_EFORMAT},
     {STEPS("{\"block\": \"sgc\", \"name\": \"a\", \"width\": 2, \"layer\": {\"heads\": -1}}"),
      EDGES, "outside", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"layer\", \"name\": \"a\", \"layer\": {\"preset\": \"transformer\", \"in\": 2, "
+           "\"out\": 2, \"prior_0\": \"table\", \"prior_0_options\": [1.5, 0, 0, 0]}}"),
+     EDGES, "table: option buckets is 1.5, expected an integer from 1", GNN_EINVALID},
     {"{\"steps\": []}", EDGES, "\"format\"", GNN_EFORMAT},
     {STEPS(SUM), "[{\"kind\": \"edge\"}]", "there is no kind of graph \"edge\"", GNN_EFORMAT},
     {STEPS(SUM), "[{\"kind\": 3}]", "slot 0", GNN_EFORMAT},

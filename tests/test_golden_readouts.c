@@ -35,7 +35,9 @@ START_TEST(readouts_without_weights)
         step = (gnn_step_t){.kind = GNN_STEP_OP,
                             .op = plain_readouts[_i].op,
                             .inputs = {"x"},
-                            .options = {(double)(zoo_cols(&z, "y") / zoo_cols(&z, "x"))}};
+                            .options = {plain_readouts[_i].op->n_options
+                                            ? (double)(zoo_cols(&z, "y") / zoo_cols(&z, "x"))
+                                            : 0}};
     zoo_add(&z, step);
     zoo_run(&z, NULL, 0);
 }

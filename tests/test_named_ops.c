@@ -266,6 +266,54 @@ START_TEST(every_op_has_a_case_of_its_gradient)
 }
 END_TEST
 
+/* ---- options ---- */
+
+/* The op on inputs of the case's shapes is refused with these words, if its option k is `value`. */
+static void refuse_option(const case_t *c, size_t k, double value, const char *words)
+{
+    gnn_real_t zeros[ROOM] = {0};
+    gnn_var_t in[MOST_INPUTS];
+    fixture_t f = set_up();
+    gnn_graph_t *graph = graph_of(c);
+    gnn_op_options_t how = {.graph = graph};
+    memcpy(how.options, c->options, sizeof how.options);
+    how.options[k] = value;
+    for (int i = 0; i < MOST_INPUTS; i++) {
+        const gnn_tensor_t t = gnn_tensor(zeros, c->shape[i][0], c->shape[i][1]);
+        in[i] = t.rows ? gnn_tape_input(f.tape, &t, 0) : GNN_NONE;
+    }
+    gnn_tape_op(f.tape, c->op, in, MOST_INPUTS, &how, sizeof how);
+    ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, words);
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+
+/* Fractions of what counts, switches or chooses, and values that no option reads. */
+START_TEST(options_are_those_of_the_op)
+{
+    const case_t *c = &cases[_i];
+    for (size_t k = 0; k < GNN_ROW_OPTIONS; k++) {
+        const bool read = k < c->op->n_options;
+        if (read && c->op->options[k].kind == GNN_OPTION_INTEGER)
+            refuse_option(c, k, c->op->options[k].min + 0.5, c->op->name);
+        else if (!read)
+            refuse_option(c, k, 2, "expected at most");
+    }
+}
+END_TEST
+
+START_TEST(every_op_lists_its_options)
+{
+    for (size_t k = 0; k < op_count(); k++) {
+        const gnn_op_t *op = gnn_op_at(k);
+        ck_assert_msg(op->options != NULL, "op %s has no .options", op->name);
+        for (size_t o = 0; o < op->n_options; o++)
+            ck_assert(op->options[o].initial == 0 || (op->options[o].initial >= op->options[o].min &&
+                                                      op->options[o].initial <= op->options[o].max));
+    }
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const struct {
@@ -274,7 +322,7 @@ static const struct {
     const char *words;
 } refused[] = {
     {{&gnn_op_head_sum, {{5, 6}}, {4}, 0, NULL}, GNN_ESHAPE, "6 columns do not divide into 4 heads"},
-    {{&gnn_op_fold_heads, {{5, 6}}, {0.5}, 0, NULL}, GNN_EINVALID, "expected an integer in 1.."},
+    {{&gnn_op_fold_heads, {{5, 6}}, {0.5}, 0, NULL}, GNN_EINVALID, "option heads is 0.5"},
     {{&gnn_op_mix_heads, {{5, 6}, {4, 2}}, {0}, 0, NULL}, GNN_ESHAPE, "do not divide into 4 heads"},
     {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0, NULL}, GNN_ESHAPE, "do not divide into 4 heads"},
     {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0, NULL}, GNN_ESHAPE, "5 matrices of 3 rows"},
@@ -295,7 +343,7 @@ static const struct {
     {{&gnn_op_median, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
     {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0, NULL},
      GNN_EINVALID,
-     "expected an integer in 1..2147483647, got -1"},
+     "option k is -1, expected an integer from 1 to 2147483647"},
     {{&gnn_op_top_rows, {{SENDERS, 3}}, {1.5}, 0, NULL}, GNN_EINVALID, "an integer, got 1.5"},
     {{&gnn_op_top_rows, {{SENDERS, 3}, {SENDERS, 2}}, {2}, 0, NULL}, GNN_ESHAPE, "input 1 of 9 x 1"},
     {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0, NULL}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
@@ -305,9 +353,13 @@ static const struct {
     {{&gnn_op_segment_matmul, {{3, 4}, {SENDERS, 4}}, {2, 2}, 0, NULL},
      GNN_ESHAPE,
      "unlike counts of senders"},
-    {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0, NULL}, GNN_EINVALID, "form 0, 1 or 2, got 3"},
+    {{&gnn_op_segment_matmul, {{3, 4}, {6, 4}}, {2, 3}, 0, NULL},
+     GNN_EINVALID,
+     "option form is 3, expected an integer from 0 to 2"},
     {{&gnn_op_segment_matmul, {{3, 4}, {6, 5}}, {2}, 0, NULL}, GNN_ESHAPE, "do not divide into heads"},
-    {{&gnn_op_fourier, {{SENDERS, 3}}, {3}, 0, NULL}, GNN_EINVALID, "axes 0, 1 or 2, got 3"},
+    {{&gnn_op_fourier, {{SENDERS, 3}}, {3}, 0, NULL},
+     GNN_EINVALID,
+     "option axes is 3, expected an integer from 0 to 2"},
     {{&gnn_op_fourier, {{5, 3}}, {0}, 0, NULL}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
     {{&gnn_op_inverse, {{5, 6}}, {3}, 0, NULL},
      GNN_ESHAPE,
@@ -419,6 +471,8 @@ int main(void)
     tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, every_op_has_a_case_of_its_gradient);
+    tcase_add_test(c, every_op_lists_its_options);
+    tcase_add_loop_test(c, options_are_those_of_the_op, 0, CASES);
     tcase_add_test(c, a_sweep_refuses_a_cycle);
     tcase_add_test(c, a_sweep_refuses_a_place_that_there_is_not);
     tcase_add_loop_test(c, wrong_inputs_are_refused, 0, (int)(sizeof refused / sizeof *refused));

@@ -102,7 +102,8 @@ START_TEST(wrong_options_are_refused)
         const gnn_var_t in = gnn_tape_input(tape, &x, 0);
         gnn_tape_op(tape, k ? &gnn_op_draw : &gnn_op_noise, &in, 1, &how, sizeof how);
         ck_fails(gnn_tape_status(tape), k ? GNN_ESHAPE : GNN_EINVALID,
-                 k ? "3 columns do not divide into 2 blocks" : "the kind is 7");
+                 k ? "3 columns do not divide into 2 blocks"
+                   : "noise: option kind is 7, expected an integer from 0 to 3");
         gnn_tape_free(tape);
     }
     gnn_context_free(context);

@@ -8,6 +8,7 @@
 #define GNN_OP_H
 
 #include <gnn/graph.h>
+#include <gnn/row.h>
 #include <gnn/tensor.h>
 
 #ifdef __cplusplus
@@ -121,6 +122,10 @@ typedef struct gnn_op {
     void (*work)(const gnn_op_call_t *call, int backward, gnn_op_work_t *work);
     /** Fusions of the library's own ops; else NULL. */
     const struct gnn__op_traits *traits;
+    /** Options that the op reads, in the order of gnn_op_options_t.options, its attributes: the
+     * tape refuses other values. NULL: the op checks its attributes itself. */
+    const gnn_option_t *options;
+    size_t n_options;
 } gnn_op_t;
 
 /* ---- the library's named ops (lib/ops/ops.def), for steps and for gnn_tape_op ---- */

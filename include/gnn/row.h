@@ -17,11 +17,18 @@ extern "C" {
 #define GNN_ROW_OPTIONS 4
 #define GNN_ROW_PIECES 8
 
+/** The values that an option takes between its bounds. */
+typedef enum {
+    GNN_OPTION_REAL = 0, /**< every finite one */
+    GNN_OPTION_INTEGER   /**< integers: counts, switches (0 or 1), values of an enum */
+} gnn_option_kind_t;
+
 /** A named setting of an entry. 0 in a config or an attribute means the initial value. */
 typedef struct gnn_option {
     const char *name;
     double initial, min, max;
     const char *help;
+    gnn_option_kind_t kind;
 } gnn_option_t;
 
 /** Initialisation of a parameter. */

@@ -511,11 +511,13 @@ static int resolve_part(gnn__plan_t *plan, int p)
 /* From here on d_k is the width after the map. */
 static int resolve_map(gnn__plan_t *plan)
 {
-    const gnn_map_t *map = plan->map;
+    const gnn_map_t *map = plan->how->map;
     if (!map || !plan->scored)
         return GNN_OK;
     GNN_TRY(resolve_shape(plan, map->name, map->options, map->n_options, plan->how->map_options,
                           GNN_AGGREGATE_MAP_PARAMETERS, &plan->map_shape));
+    if (!plan->map)
+        return GNN_OK;
     const int rc = gnn__check_map(map, plan->score, &plan->map_shape);
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "aggregate");

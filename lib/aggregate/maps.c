@@ -53,10 +53,10 @@ static inline void rotate(const gnn_aggregate_shape_t *shape, rope_layout_t l, i
 enum { BASE, WIDTH, FACTOR, ADJACENT };
 
 static const gnn_option_t rope_options[] = {
-    {"base", 10000, 1, 1e12, "of the frequencies"},
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
-    {"factor", 1, 1e-6, 1e6, "positions are divided by it (position interpolation)"},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"}};
+    {"base", 10000, 1, 1e12, "of the frequencies", GNN_OPTION_REAL},
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
+    {"factor", 1, 1e-6, 1e6, "positions are divided by it (position interpolation)", GNN_OPTION_REAL},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER}};
 
 static int64_t rope_width(const gnn_aggregate_shape_t *shape)
 {
@@ -168,10 +168,10 @@ ROTATION(whole, whole_layout)
 enum { LONG = SCALED_FACTOR + 1, SHORT };
 
 static const gnn_option_t llama3_options[] = {
-    {"base", 500000, 1, 1e12, "of the frequencies"},
-    {"factor", 8, 1, 1e6, "long waves are stretched by it"},
-    {"long", 8192, 1e-3, 1e12, "waves of this length and above are stretched"},
-    {"short", 2048, 1e-3, 1e12, "waves of this length and below stay"}};
+    {"base", 500000, 1, 1e12, "of the frequencies", GNN_OPTION_REAL},
+    {"factor", 8, 1, 1e6, "long waves are stretched by it", GNN_OPTION_REAL},
+    {"long", 8192, 1e-3, 1e12, "waves of this length and above are stretched", GNN_OPTION_REAL},
+    {"short", 2048, 1e-3, 1e12, "waves of this length and below stay", GNN_OPTION_REAL}};
 
 static double llama3_kept(const double *o, double t, double frequency)
 {
@@ -206,10 +206,10 @@ const gnn_map_t gnn_map_rope_llama3 = {
 enum { FIRST = SCALED_FACTOR + 1, LAST };
 
 static const gnn_option_t yarn_options[] = {
-    {"base", 10000, 1, 1e12, "of the frequencies"},
-    {"factor", 1, 1, 1e6, "slow pairs are slowed down by it"},
-    {"first", 0, 0, 1 << 24, "pairs up to this index stay"},
-    {"last", 0, 0, 1 << 24, "pairs from this index on are slowed down"}};
+    {"base", 10000, 1, 1e12, "of the frequencies", GNN_OPTION_REAL},
+    {"factor", 1, 1, 1e6, "slow pairs are slowed down by it", GNN_OPTION_REAL},
+    {"first", 0, 0, 1 << 24, "pairs up to this index stay", GNN_OPTION_REAL},
+    {"last", 0, 0, 1 << 24, "pairs from this index on are slowed down", GNN_OPTION_REAL}};
 
 static double yarn_kept(const double *o, double t, double frequency)
 {
@@ -242,9 +242,9 @@ const gnn_map_t gnn_map_rope_yarn = {
 enum { GIVEN_WIDTH, GIVEN_ADJACENT, GIVEN_GAIN };
 
 static const gnn_option_t given_options[] = {
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"},
-    {"gain", 1, 1e-6, 1e6, "rotated values are multiplied by it"}};
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER},
+    {"gain", 1, 1e-6, 1e6, "rotated values are multiplied by it", GNN_OPTION_REAL}};
 
 static int64_t given_width(const gnn_aggregate_shape_t *shape)
 {

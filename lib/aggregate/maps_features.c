@@ -72,7 +72,8 @@ const gnn_map_t gnn_map_elu1 = {
     .apply_grad = elu1_apply_grad,
 };
 
-static const gnn_option_t relu_options[] = {{"offset", 0, 0, 1e6, "added to every value"}};
+static const gnn_option_t relu_options[] = {
+    {"offset", 0, 0, 1e6, "added to every value", GNN_OPTION_REAL}};
 
 static void relu_apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, gnn_real_t *y)
@@ -134,16 +135,17 @@ typedef enum { POSITIVE, RECTIFIED, TRIGONOMETRIC, UNIT } features_t;
 
 enum { FEATURES, SECOND };
 
-#define FEATURE_COUNT                                                 \
-    {                                                                 \
-        "features", 256, 1, GNN_MAP_WIDEST, "count m of the features" \
+#define FEATURE_COUNT                                                                     \
+    {                                                                                     \
+        "features", 256, 1, GNN_MAP_WIDEST, "count m of the features", GNN_OPTION_INTEGER \
     }
 
 static const gnn_option_t favor_options[] = {FEATURE_COUNT};
-static const gnn_option_t favor_relu_options[] = {FEATURE_COUNT,
-                                                  {"eps", 1e-3, 0, 1e6, "added to every value"}};
+static const gnn_option_t favor_relu_options[] = {
+    FEATURE_COUNT, {"eps", 1e-3, 0, 1e6, "added to every value", GNN_OPTION_REAL}};
 static const gnn_option_t rfa_options[] = {
-    FEATURE_COUNT, {"sigma", 1, 1e-6, 1e6, "rows are divided by their length and by it"}};
+    FEATURE_COUNT,
+    {"sigma", 1, 1e-6, 1e6, "rows are divided by their length and by it", GNN_OPTION_REAL}};
 
 static int64_t feature_count(const gnn_aggregate_shape_t *shape)
 {
@@ -452,8 +454,9 @@ const gnn_map_t gnn_map_taylor = {
 
 enum { NU, SUM_EPS };
 
-static const gnn_option_t dpfp_options[] = {{"nu", 1, 1, 64, "count of shifts"},
-                                            {"eps", 1e-6, 0, 1e6, "added to the sum"}};
+static const gnn_option_t dpfp_options[] = {
+    {"nu", 1, 1, 64, "count of shifts", GNN_OPTION_INTEGER},
+    {"eps", 1e-6, 0, 1e6, "added to the sum", GNN_OPTION_REAL}};
 
 static int64_t dpfp_width(const gnn_aggregate_shape_t *shape)
 {
@@ -545,7 +548,7 @@ const gnn_map_t gnn_map_dpfp = {
  * position ---- */
 
 static const gnn_option_t cosformer_options[] = {
-    {"longest", 1024, 1, 1e12, "distance at which weights would reach 0"}};
+    {"longest", 1024, 1, 1e12, "distance at which weights would reach 0", GNN_OPTION_REAL}};
 
 static int64_t two_numbers(const gnn_aggregate_shape_t *shape)
 {

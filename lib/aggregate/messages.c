@@ -135,7 +135,8 @@ const gnn_message_t gnn_message_gate = {
 enum { SHARED = GNN__BUCKET_REACH + 1 };
 
 static const gnn_option_t by_distance_options[] = {
-    GNN__BUCKET_OPTIONS, {"shared", 0, 0, 1, "1: all heads share one row of d_v values per bucket"}};
+    GNN__BUCKET_OPTIONS,
+    {"shared", 0, 0, 1, "1: all heads share one row of d_v values per bucket", GNN_OPTION_INTEGER}};
 
 /* Columns of the table. */
 static int64_t table_cols(const gnn_aggregate_shape_t *shape)

@@ -81,7 +81,8 @@ const gnn_prior_t gnn_prior_slope_absolute = {
 
 static const gnn_option_t table_options[] = {
     GNN__BUCKET_OPTIONS,
-    {"part", 0, 0, 1 << 20, "the part of the graph whose pairs have the prior, from 1; 0: all"}};
+    {"part", 0, 0, 1 << 20, "the part of the graph whose pairs have the prior, from 1; 0: all",
+     GNN_OPTION_INTEGER}};
 
 static size_t declare_table(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
@@ -127,7 +128,8 @@ const gnn_prior_t gnn_prior_table = {
 enum { SHARED = GNN__BUCKET_REACH + 1 };
 
 static const gnn_option_t by_bucket_options[] = {
-    GNN__BUCKET_OPTIONS, {"shared", 0, 0, 1, "1: all heads share one row per bucket"}};
+    GNN__BUCKET_OPTIONS,
+    {"shared", 0, 0, 1, "1: all heads share one row per bucket", GNN_OPTION_INTEGER}};
 
 static int64_t bucket_row(const gnn_aggregate_shape_t *shape, int64_t distance)
 {
@@ -306,7 +308,8 @@ const gnn_prior_t gnn_prior_sender = {
 enum { PLACES };
 
 static const gnn_option_t place_options[] = {
-    {"places", 32, 1, 1 << 20, "count of positions with a value; senders further on read the last"}};
+    {"places", 32, 1, 1 << 20, "count of positions with a value; senders further on read the last",
+     GNN_OPTION_INTEGER}};
 
 static size_t declare_places(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {

@@ -2,7 +2,6 @@
  * sizes of the parameters that they declare. */
 #include <lib/aggregate/tables.h>
 #include <lib/base/base.h>
-#include <math.h>
 #include <string.h>
 
 #define GNN_MESSAGE(name) &gnn_message_##name,
@@ -73,24 +72,6 @@ TABLE(map, maps)
 TABLE(prior, priors)
 TABLE(weigher, weighers)
 
-int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
-                         const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS])
-{
-    for (size_t k = 0; k < GNN_ROW_OPTIONS; k++) {
-        resolved[k] = given[k];
-        if (k >= n_options)
-            continue;
-        if (given[k] == 0)
-            resolved[k] = options[k].initial;
-        else if (fabs(given[k]) < 1e-30)
-            resolved[k] = 0;
-        if (!(resolved[k] >= options[k].min && resolved[k] <= options[k].max))
-            return gnn__error(GNN_EINVALID, "%s: option %s is %g, expected %g to %g", row,
-                              options[k].name, resolved[k], options[k].min, options[k].max);
-    }
-    return GNN_OK;
-}
-
 /* ---- members of entries: they may come from a program ---- */
 
 /* Checks what every entry has; `lacks` is the first function that this one has not. */
@@ -104,6 +85,11 @@ static int check_entry(const char *kind, const char *name, const char *lacks,
     if (n_options > GNN_ROW_OPTIONS || (n_options > 0 && !options))
         return gnn__error(GNN_EINVALID, "%s %s: .n_options is %zu%s, at most %d are taken", kind,
                           name, n_options, options ? "" : " and .options NULL", GNN_ROW_OPTIONS);
+    for (size_t k = 0; k < n_options; k++)
+        if (options[k].kind != GNN_OPTION_REAL && options[k].kind != GNN_OPTION_INTEGER)
+            return gnn__error(GNN_EINVALID,
+                              "%s %s: .options[%zu].kind is %d, expected a gnn_option_kind_t", kind,
+                              name, k, (int)options[k].kind);
     return GNN_OK;
 }
 

@@ -3,6 +3,7 @@
 #define GNN_AGGREGATE_TABLES_H
 
 #include <gnn/aggregate.h>
+#include <lib/base/options.h>
 #include <stdbool.h>
 
 /* The key head, and the value head, of head a. */
@@ -15,11 +16,6 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
 {
     return a / (shape->heads / shape->value_heads);
 }
-
-/* Options with initial values where 0 was given. GNN_EINVALID for one that is out of range, or
- * not finite. */
-int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
-                         const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
 /* Entries may come from a program: the message of GNN_EINVALID names the function, name, flag or
  * list of options that is missing or wrong in the entries of a call. Of the aggregator and the

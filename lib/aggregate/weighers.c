@@ -124,7 +124,7 @@ const gnn_weigher_t gnn_weigher_decay = {
 };
 
 static const gnn_option_t ratio_options[] = {
-    {"eps", 1e-6, 0, 1e6, "added to the sum of a receiver's weights"}};
+    {"eps", 1e-6, 0, 1e6, "added to the sum of a receiver's weights", GNN_OPTION_REAL}};
 
 static void ratio_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                         gnn_real_t score)
@@ -173,7 +173,8 @@ const gnn_weigher_t gnn_weigher_ratio = {
  * log n ---- */
 
 static const gnn_option_t sigmoid_options[] = {
-    {"log_count", 0, 0, 1, "1: the logarithm of the count of senders is subtracted from every score"}};
+    {"log_count", 0, 0, 1,
+     "1: the logarithm of the count of senders is subtracted from every score", GNN_OPTION_INTEGER}};
 
 static void sigmoid_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                           gnn_real_t score)
@@ -225,7 +226,7 @@ const gnn_weigher_t gnn_weigher_sigmoid = {
 enum { COUNT = 2, TIES, BEST, MOST_BEST = 8 };
 
 static const gnn_option_t best_options[] = {
-    {"count", 1, 1, MOST_BEST, "how many of the best scores have a weight"}};
+    {"count", 1, 1, MOST_BEST, "how many of the best scores have a weight", GNN_OPTION_INTEGER}};
 
 /* The largest of the scores that came in, in falling order, and the count of all that equal the
  * last of them. */
@@ -326,7 +327,7 @@ enum {
 };
 
 static const gnn_option_t top_options[] = {
-    {"count", 1, 1, 1 << 24, "how many of the largest scores have a weight"}};
+    {"count", 1, 1, 1 << 24, "how many of the largest scores have a weight", GNN_OPTION_INTEGER}};
 
 static void top_enter(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,
                       gnn_real_t score)
@@ -540,7 +541,7 @@ const gnn_weigher_t gnn_weigher_entmax15 = {
 /* ---- collision: w = (1 - acos(s) / pi)^n for a cosine s ---- */
 
 static const gnn_option_t collision_options[] = {
-    {"planes", 9, 1, 64, "the power: the count of random hyperplanes"}};
+    {"planes", 9, 1, 64, "the power: the count of random hyperplanes", GNN_OPTION_INTEGER}};
 
 static gnn_real_t collision_weight(const gnn_aggregate_shape_t *shape, int64_t head,
                                    const gnn_real_t *state, gnn_real_t score)

@@ -285,7 +285,7 @@ static int check_width(const gnn_layer_config_t *c, const gnn_aggregate_shape_t 
 static int check_map(const gnn_layer_config_t *c)
 {
     gnn_aggregate_shape_t shape = sizes_of(c);
-    if (c->map && c->map->apply && gnn__scores_keys(c->score))
+    if (c->map)
         GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options,
                                      c->map_options, shape.options));
     GNN_TRY(gnn__check_map(c->map, c->score, &shape));

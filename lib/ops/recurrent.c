@@ -152,6 +152,7 @@ static int lstm_cell_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_lstm_cell = {.name = "lstm_cell",
+                                   GNN__NO_OPTIONS,
                                    .shape = lstm_cell_shape,
                                    .forward = lstm_cell_forward,
                                    .backward = lstm_cell_backward};

@@ -362,6 +362,7 @@ static const cell_t gru = {.name = "gru_senders",
     }                                               \
     const gnn_op_t gnn_op_##cell##_senders = {      \
         .name = #cell "_senders",                   \
+        GNN__NO_OPTIONS,                            \
         .shape = cell##_shape,                      \
         .forward = cell##_forward,                  \
         .backward = cell##_backward,                \

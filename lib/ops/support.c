@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdarg.h>
 
+const gnn_option_t gnn__no_options[1];
+
 int gnn_op_fail(const gnn_op_call_t *call, int code, const char *format, ...)
 {
     char text[512];

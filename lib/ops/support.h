@@ -6,6 +6,21 @@
 #include <lib/base/base.h>
 #include <lib/kernels/rowwise/rowwise.h>
 #include <lib/ops/ops.h>
+#include <math.h>
+
+/* clang-format off */
+/* ---- options of named ops, for the members of gnn_op_t ---- */
+
+#define GNN__OPTIONS(list) .options = (list), .n_options = sizeof(list) / sizeof *(list)
+#define GNN__NO_OPTIONS .options = gnn__no_options
+extern const gnn_option_t gnn__no_options[1];
+
+#define GNN__COUNT_OPTION(name, most, help) {name, 1, 1, most, help, GNN_OPTION_INTEGER}
+#define GNN__CHOICE_OPTION(name, last, help) {name, 0, 0, last, help, GNN_OPTION_INTEGER}
+#define GNN__REAL_OPTION(name, initial, help) \
+    {name, initial, -HUGE_VAL, HUGE_VAL, help, GNN_OPTION_REAL}
+
+/* clang-format on */
 
 static inline bool gnn__has_input(const gnn_op_call_t *call, int k)
 {

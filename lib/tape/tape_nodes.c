@@ -1,5 +1,6 @@
 /* Ops and views on a tape. An op has a block of memory that its call points into; its inputs are
  * checked when it is added. */
+#include <lib/base/options.h>
 #include <lib/base/ranks.h>
 #include <lib/tape/tape.h>
 
@@ -123,6 +124,15 @@ static int take_inputs(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inp
     return GNN_OK;
 }
 
+static int check_options(const gnn_op_call_t *call, const gnn_op_t *op)
+{
+    const gnn_op_options_t *given = call->attributes;
+    double resolved[GNN_ROW_OPTIONS];
+    const int rc =
+        gnn__resolve_options(op->name, op->options, op->n_options, given->options, resolved);
+    return rc == GNN_OK || !*call->where ? rc : gnn__error_prefix(rc, "%s", call->where);
+}
+
 /* Fills a cleared node and lets the op check its inputs. */
 static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs,
                     const void *attributes, size_t bytes)
@@ -143,6 +153,8 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     GNN_TRY(take_inputs(tape, node, inputs));
     if (gnn__ranks_split(tape->context))
         GNN_TRY(gnn__slices_check(tape, node));
+    if (node->op->options && bytes >= sizeof(gnn_op_options_t))
+        GNN_TRY(check_options(call, node->op));
     GNN_TRY(node->op->shape(call));
     if (gnn__ranks_split(tape->context))
         GNN_TRY(gnn__slices_describe(tape, node));

@@ -85,6 +85,13 @@ def test_unknown_arguments_are_named():
             libgnn.GAT(6, 3, heads=value)
 
 
+@pytest.mark.parametrize("settings, words", [({"prior_0": "table", "prior_0_options": [1.5]}, "table: option buckets is 1.5, expected an integer"), ({"map": "rope", "map_options": [0, 0, 0, 0.5]}, "rope: option adjacent is 0.5"),
+                                             ({"weigher": "top", "weigher_options": [2.5]}, "top: option count is 2.5"), ({"weigher": "top", "weigher_options": [2, 1]}, "top: option 2 is 1, expected at most 1")])
+def test_wrong_options_are_named(settings, words):
+    with pytest.raises(ValueError, match=words):
+        libgnn.TRANSFORMER_CONV(8, 8, heads=2, **settings)
+
+
 @pytest.mark.parametrize("settings", [{"epochs": 0}, {"epochs": 1.5}, {"lr": "much"}, {"lr": -1}, {"optimizer": "adamm"}, {"metric": "accurracy"}, {"epochs": True}, {"resume": 1}, {"split": 9},
                                       {"epochs": -3}, {"loss": "hinge"}, {"class_weight": [1, 2, 3]}])
 def test_wrong_settings_of_a_training(settings):

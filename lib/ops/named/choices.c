@@ -138,8 +138,15 @@ static int choose_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_choose = {
-    .name = "choose", .shape = choose_shape, .forward = choose_forward, .flags = GNN_OP_BY_ROWS};
+static const gnn_option_t choose_options[] = {
+    GNN__COUNT_OPTION("k", GNN__MOST_IDS, "columns per row and block"),
+    GNN__COUNT_OPTION("blocks", GNN__MOST_IDS, "")};
+
+const gnn_op_t gnn_op_choose = {.name = "choose",
+                                GNN__OPTIONS(choose_options),
+                                .shape = choose_shape,
+                                .forward = choose_forward,
+                                .flags = GNN_OP_BY_ROWS};
 
 /* ---- choose_rows ---- */
 
@@ -182,7 +189,11 @@ static int choose_rows_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t choose_rows_options[] = {
+    GNN__COUNT_OPTION("k", GNN__MOST_IDS, "senders per receiver and column")};
+
 const gnn_op_t gnn_op_choose_rows = {.name = "choose_rows",
+                                     GNN__OPTIONS(choose_rows_options),
                                      .shape = choose_rows_shape,
                                      .forward = choose_rows_forward,
                                      .flags = GNN_OP_READS_GRAPH};
@@ -278,7 +289,12 @@ static void choose_senders_work(const gnn_op_call_t *call, int backward, gnn_op_
         work->flops = 2 * (double)pairs->count * (double)call->in[QUERIES].cols;
 }
 
+static const gnn_option_t choose_senders_options[] = {
+    GNN__COUNT_OPTION("k", GNN__MOST_IDS, "senders per receiver"),
+    GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_choose_senders = {.name = "choose_senders",
+                                        GNN__OPTIONS(choose_senders_options),
                                         .shape = choose_senders_shape,
                                         .forward = choose_senders_forward,
                                         .work = choose_senders_work,
@@ -323,6 +339,7 @@ static int pick_columns_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_pick_columns = {.name = "pick_columns",
+                                      GNN__NO_OPTIONS,
                                       .shape = pick_columns_shape,
                                       .forward = pick_columns_forward,
                                       .backward = pick_columns_backward,
@@ -355,6 +372,7 @@ static int mark_columns_forward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_mark_columns = {.name = "mark_columns",
+                                      GNN__NO_OPTIONS,
                                       .shape = mark_columns_shape,
                                       .forward = mark_columns_forward,
                                       .flags = GNN_OP_BY_ROWS};
@@ -389,5 +407,10 @@ static int limit_ids_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_limit_ids = {
-    .name = "limit_ids", .shape = limit_ids_shape, .forward = limit_ids_forward};
+static const gnn_option_t limit_ids_options[] = {
+    GNN__COUNT_OPTION("capacity", INT32_MAX, "of each id")};
+
+const gnn_op_t gnn_op_limit_ids = {.name = "limit_ids",
+                                   GNN__OPTIONS(limit_ids_options),
+                                   .shape = limit_ids_shape,
+                                   .forward = limit_ids_forward};

@@ -180,7 +180,12 @@ static void score_rows_work(const gnn_op_call_t *call, int backward, gnn_op_work
     work->flops = (backward ? 2 : 1) * listed_flops(&l);
 }
 
+static const gnn_option_t score_rows_options[] = {
+    GNN__COUNT_OPTION("heads", INT32_MAX, ""),
+    GNN__CHOICE_OPTION("own", 1, "1: each head has its own ids")};
+
 const gnn_op_t gnn_op_score_rows = {.name = "score_rows",
+                                    GNN__OPTIONS(score_rows_options),
                                     .shape = score_rows_shape,
                                     .forward = score_rows_forward,
                                     .work = score_rows_work,
@@ -250,7 +255,12 @@ static void weigh_rows_work(const gnn_op_call_t *call, int backward, gnn_op_work
     work->flops = (backward ? 2 : 1) * listed_flops(&l);
 }
 
+static const gnn_option_t weigh_rows_options[] = {
+    GNN__COUNT_OPTION("heads", INT32_MAX, ""),
+    {"value_heads", 0, 0, INT32_MAX, "0: heads", GNN_OPTION_INTEGER}};
+
 const gnn_op_t gnn_op_weigh_rows = {.name = "weigh_rows",
+                                    GNN__OPTIONS(weigh_rows_options),
                                     .shape = weigh_rows_shape,
                                     .forward = weigh_rows_forward,
                                     .work = weigh_rows_work,
@@ -258,7 +268,7 @@ const gnn_op_t gnn_op_weigh_rows = {.name = "weigh_rows",
 
 /* ---- gather_rows, scatter_rows ---- */
 
-/* y (n x k*d) = or += the rows of x that ids (n x k) name, side by side; 0 for -1. */
+/* y (n x k*d) = or += the rows of x that ids (n x k) name, concatenated; 0 for -1. */
 static void gather(const gnn_op_call_t *call, const gnn_tensor_t *x, const gnn_tensor_t *ids,
                    bool add, const gnn_tensor_t *y)
 {
@@ -293,7 +303,7 @@ static void scatter(const gnn_op_call_t *call, const gnn_tensor_t *y, const gnn_
     }
 }
 
-/* gather_rows: x (m x d), ids (n x k) -> the rows that they name side by side (n x k*d); 0 for
+/* gather_rows: x (m x d), ids (n x k) -> the rows that they name, concatenated (n x k*d); 0 for
  * -1. */
 
 static int gather_rows_shape(gnn_op_call_t *call)
@@ -324,6 +334,7 @@ static int gather_rows_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_gather_rows = {.name = "gather_rows",
+                                     GNN__NO_OPTIONS,
                                      .shape = gather_rows_shape,
                                      .forward = gather_rows_forward,
                                      .backward = gather_rows_backward};
@@ -363,6 +374,7 @@ static int scatter_rows_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_scatter_rows = {.name = "scatter_rows",
+                                      GNN__NO_OPTIONS,
                                       .shape = scatter_rows_shape,
                                       .forward = scatter_rows_forward,
                                       .backward = scatter_rows_backward};

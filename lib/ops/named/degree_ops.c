@@ -74,7 +74,12 @@ static gnn__over_t degree_over(const gnn_op_call_t *call, int *rc)
 }
 
 static const gnn__op_traits_t degree_traits = {.over = degree_over};
+static const gnn_option_t degree_options[] = {
+    GNN__CHOICE_OPTION("out", 1, "1: out-degrees of senders"),
+    GNN__REAL_OPTION("least", 0, "lower bound of the output")};
+
 const gnn_op_t gnn_op_degree = {.name = "degree",
+                                GNN__OPTIONS(degree_options),
                                 .shape = degree_shape,
                                 .forward = degree_forward,
                                 .backward = degree_backward,
@@ -168,7 +173,11 @@ static int rows_of_degree_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t rows_of_degree_options[] = {GNN__REAL_OPTION("least", 0, ""),
+                                                      GNN__REAL_OPTION("most", 0, "")};
+
 const gnn_op_t gnn_op_rows_of_degree = {.name = "rows_of_degree",
+                                        GNN__OPTIONS(rows_of_degree_options),
                                         .shape = rows_of_degree_shape,
                                         .forward = rows_of_degree_forward,
                                         .backward = rows_of_degree_backward,
@@ -229,7 +238,12 @@ static int place_by_degree_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t place_by_degree_options[] = {
+    {"least", 0, 0, INT32_MAX, "degree of the rows of input 0", GNN_OPTION_INTEGER},
+    GNN__REAL_OPTION("most", 0, "of the last input")};
+
 const gnn_op_t gnn_op_place_by_degree = {.name = "place_by_degree",
+                                         GNN__OPTIONS(place_by_degree_options),
                                          .shape = place_by_degree_shape,
                                          .forward = place_by_degree_forward,
                                          .backward = place_by_degree_backward,

@@ -348,7 +348,12 @@ static int delta_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t delta_options[] = {
+    GNN__COUNT_OPTION("heads", INT32_MAX, ""), GNN__REAL_OPTION("scale", 0, "0: 1 / sqrt(d_k)"),
+    GNN__CHOICE_OPTION("plain", 1, "1: u = v, without beta")};
+
 const gnn_op_t gnn_op_delta = {.name = "delta",
+                               GNN__OPTIONS(delta_options),
                                .shape = delta_shape,
                                .forward = delta_forward,
                                .backward = delta_backward,

@@ -79,7 +79,12 @@ static int noise_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t noise_options[] = {
+    GNN__CHOICE_OPTION("kind", KINDS - 1, "0: Gumbel, 1: logistic, 2: normal, 3: uniform"),
+    GNN__REAL_OPTION("scale", 1, "")};
+
 const gnn_op_t gnn_op_noise = {.name = "noise",
+                               GNN__OPTIONS(noise_options),
                                .shape = noise_shape,
                                .forward = noise_forward,
                                .backward = noise_backward,
@@ -133,5 +138,10 @@ static int draw_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn_op_draw = {
-    .name = "draw", .shape = draw_shape, .forward = draw_forward, .flags = GNN_OP_BY_ROWS};
+static const gnn_option_t draw_options[] = {GNN__COUNT_OPTION("blocks", GNN__MOST_IDS, "")};
+
+const gnn_op_t gnn_op_draw = {.name = "draw",
+                              GNN__OPTIONS(draw_options),
+                              .shape = draw_shape,
+                              .forward = draw_forward,
+                              .flags = GNN_OP_BY_ROWS};

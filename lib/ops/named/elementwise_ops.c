@@ -42,7 +42,7 @@ static int elementwise_backward(gnn_op_call_t *call, row_slope_t *slope)
 
 /* Defines gnn_op_NAME from `double NAME_value(const double *options, double x)` and NAME_slope of
  * the same form. They are inlined, so the loops over a row contain no calls. */
-#define ELEMENTWISE(name_, flags_)                                                       \
+#define ELEMENTWISE(name_, flags_, ...)                                                  \
     static void name_##_row_value(const double *options, int64_t n, const gnn_real_t *x, \
                                   gnn_real_t *y)                                         \
     {                                                                                    \
@@ -71,6 +71,7 @@ static int elementwise_backward(gnn_op_call_t *call, row_slope_t *slope)
     }                                                                                    \
     const gnn_op_t gnn_op_##name_ = {.name = #name_,                                     \
                                      .flags = (flags_) | GNN_OP_BY_ROWS,                 \
+                                     __VA_ARGS__,                                        \
                                      .shape = name_##_shape,                             \
                                      .forward = name_##_forward,                         \
                                      .backward = name_##_backward};
@@ -99,7 +100,10 @@ static inline double power_slope(const double *options, double x)
     return p == 1 ? 1 : p * pow(x + options[1], p - 1);
 }
 
-ELEMENTWISE(power, 0)
+static const gnn_option_t power_options[] = {GNN__REAL_OPTION("exponent", 1, ""),
+                                             GNN__REAL_OPTION("plus", 0, "added to x")};
+
+ELEMENTWISE(power, 0, GNN__OPTIONS(power_options))
 
 /* ---- log ---- */
 
@@ -115,7 +119,9 @@ static inline double log_slope(const double *options, double x)
     return 1 / (x + options[0]);
 }
 
-ELEMENTWISE(log, GNN_OP_ELEMENTWISE)
+static const gnn_option_t log_options[] = {GNN__REAL_OPTION("plus", 0, "added to x")};
+
+ELEMENTWISE(log, GNN_OP_ELEMENTWISE, GNN__OPTIONS(log_options))
 
 /* ---- exp ---- */
 
@@ -131,7 +137,9 @@ static inline double exp_slope(const double *options, double x)
     return exp(x + options[0]);
 }
 
-ELEMENTWISE(exp, 0)
+static const gnn_option_t exp_options[] = {GNN__REAL_OPTION("plus", 0, "added to x")};
+
+ELEMENTWISE(exp, 0, GNN__OPTIONS(exp_options))
 
 /* ---- sin, cos ---- */
 
@@ -152,7 +160,10 @@ static inline double sin_slope(const double *options, double x)
     return (options[0] != 0 ? options[0] : 1) * cos(angle(options, x));
 }
 
-ELEMENTWISE(sin, GNN_OP_ELEMENTWISE)
+static const gnn_option_t sin_options[] = {GNN__REAL_OPTION("factor", 1, ""),
+                                           GNN__REAL_OPTION("plus", 0, "")};
+
+ELEMENTWISE(sin, GNN_OP_ELEMENTWISE, GNN__OPTIONS(sin_options))
 
 static inline double cos_value(const double *options, double x)
 {
@@ -164,7 +175,10 @@ static inline double cos_slope(const double *options, double x)
     return -(options[0] != 0 ? options[0] : 1) * sin(angle(options, x));
 }
 
-ELEMENTWISE(cos, GNN_OP_ELEMENTWISE)
+static const gnn_option_t cos_options[] = {GNN__REAL_OPTION("factor", 1, ""),
+                                           GNN__REAL_OPTION("plus", 0, "")};
+
+ELEMENTWISE(cos, GNN_OP_ELEMENTWISE, GNN__OPTIONS(cos_options))
 
 /* ---- clamp ---- */
 
@@ -182,7 +196,10 @@ static inline double clamp_slope(const double *options, double x)
     return x >= options[0] && x <= options[1] ? 1 : 0;
 }
 
-ELEMENTWISE(clamp, 0)
+static const gnn_option_t clamp_options[] = {GNN__REAL_OPTION("low", 0, ""),
+                                             GNN__REAL_OPTION("high", 0, "")};
+
+ELEMENTWISE(clamp, 0, GNN__OPTIONS(clamp_options))
 
 /* ---- floor ---- */
 
@@ -201,7 +218,7 @@ static inline double floor_slope(const double *options, double x)
     return 0;
 }
 
-ELEMENTWISE(floor, 0)
+ELEMENTWISE(floor, 0, GNN__NO_OPTIONS)
 
 /* ---- between ---- */
 
@@ -219,7 +236,10 @@ static inline double between_slope(const double *options, double x)
     return 0;
 }
 
-ELEMENTWISE(between, 0)
+static const gnn_option_t between_options[] = {GNN__REAL_OPTION("low", 0, ""),
+                                               GNN__REAL_OPTION("high", 0, "")};
+
+ELEMENTWISE(between, 0, GNN__OPTIONS(between_options))
 
 /* ---- power_by ---- */
 
@@ -272,6 +292,7 @@ static int power_by_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_power_by = {.name = "power_by",
+                                  GNN__NO_OPTIONS,
                                   .shape = power_by_shape,
                                   .forward = power_by_forward,
                                   .backward = power_by_backward};
@@ -310,6 +331,7 @@ static int add_gradient_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_add_gradient = {.name = "add_gradient",
+                                      GNN__NO_OPTIONS,
                                       .shape = add_gradient_shape,
                                       .forward = add_gradient_forward,
                                       .backward = add_gradient_backward,

@@ -357,7 +357,11 @@ static int fourier_backward(gnn_op_call_t *call)
                                : GNN_OK;
 }
 
+static const gnn_option_t fourier_options[] = {
+    GNN__CHOICE_OPTION("axes", AXES - 1, "0: both, 1: rows, 2: columns")};
+
 const gnn_op_t gnn_op_fourier = {.name = "fourier",
+                                 GNN__OPTIONS(fourier_options),
                                  .shape = fourier_shape,
                                  .forward = fourier_forward,
                                  .backward = fourier_backward,

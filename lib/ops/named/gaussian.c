@@ -112,4 +112,4 @@ static int backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_gaussian = {
-    .name = "gaussian", .shape = shape, .forward = forward, .backward = backward};
+    .name = "gaussian", GNN__NO_OPTIONS, .shape = shape, .forward = forward, .backward = backward};

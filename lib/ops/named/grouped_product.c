@@ -231,7 +231,12 @@ static void grouped_product_work(const gnn_op_call_t *call, int backward, gnn_op
 }
 
 static const gnn__op_traits_t traits = {.row_ids = IDS, .whole = 1u << W | 1u << BIAS};
+static const gnn_option_t grouped_product_options[] = {
+    GNN__COUNT_OPTION("groups", GNN__MOST_IDS, "count of matrices"),
+    GNN__CHOICE_OPTION("transposed", 1, "1: y = x W_e'")};
+
 const gnn_op_t gnn_op_grouped_product = {.name = "grouped_product",
+                                         GNN__OPTIONS(grouped_product_options),
                                          .shape = grouped_product_shape,
                                          .forward = grouped_product_forward,
                                          .backward = grouped_product_backward,
@@ -299,6 +304,7 @@ static int blend_heads_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_blend_heads = {.name = "blend_heads",
+                                     GNN__NO_OPTIONS,
                                      .shape = blend_heads_shape,
                                      .forward = blend_heads_forward,
                                      .backward = blend_heads_backward,

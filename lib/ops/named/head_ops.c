@@ -43,7 +43,10 @@ static int head_sum_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t head_sum_options[] = {GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_head_sum = {.name = "head_sum",
+                                  GNN__OPTIONS(head_sum_options),
                                   .shape = head_sum_shape,
                                   .forward = head_sum_forward,
                                   .backward = head_sum_backward,
@@ -87,7 +90,10 @@ static int fold_heads_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t fold_heads_options[] = {GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_fold_heads = {.name = "fold_heads",
+                                    GNN__OPTIONS(fold_heads_options),
                                     .shape = fold_heads_shape,
                                     .forward = fold_heads_forward,
                                     .backward = fold_heads_backward};
@@ -166,6 +172,7 @@ static int mix_heads_backward(gnn_op_call_t *call)
 
 static const gnn__op_traits_t mix_heads_traits = {.whole = 1u << 1};
 const gnn_op_t gnn_op_mix_heads = {.name = "mix_heads",
+                                   GNN__NO_OPTIONS,
                                    .flags = GNN_OP_BY_ROWS,
                                    .shape = mix_heads_shape,
                                    .forward = mix_heads_forward,
@@ -198,7 +205,10 @@ static int unit_heads_backward(gnn_op_call_t *call)
     return gnn__unit_backward(call, heads_of(call));
 }
 
+static const gnn_option_t unit_heads_options[] = {GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_unit_heads = {.name = "unit_heads",
+                                    GNN__OPTIONS(unit_heads_options),
                                     .shape = unit_heads_shape,
                                     .forward = unit_heads_forward,
                                     .backward = unit_heads_backward};
@@ -245,7 +255,10 @@ static int transpose_heads_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t transpose_heads_options[] = {GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_transpose_heads = {.name = "transpose_heads",
+                                         GNN__OPTIONS(transpose_heads_options),
                                          .shape = transpose_heads_shape,
                                          .forward = transpose_heads_forward,
                                          .backward = transpose_heads_backward,

@@ -275,7 +275,14 @@ static int lsh_rows_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t lsh_rows_options[] = {
+    GNN__COUNT_OPTION("heads", INT32_MAX, ""),
+    GNN__COUNT_OPTION("rounds", 1 << 10, "of hashing"),
+    GNN__COUNT_OPTION("chunk", 1 << 16, "rows"),
+    {"near", 0, 0, 2.0 * LATER *(1 << 16), "before + 256 after + ...", GNN_OPTION_INTEGER}};
+
 const gnn_op_t gnn_op_lsh_rows = {.name = "lsh_rows",
+                                  GNN__OPTIONS(lsh_rows_options),
                                   .shape = lsh_rows_shape,
                                   .forward = lsh_rows_forward,
                                   .flags = GNN_OP_READS_GRAPH};

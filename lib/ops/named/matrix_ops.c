@@ -63,6 +63,7 @@ static int row_matrix_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_row_matrix = {.name = "row_matrix",
+                                    GNN__NO_OPTIONS,
                                     .flags = GNN_OP_BY_ROWS,
                                     .shape = row_matrix_shape,
                                     .forward = row_matrix_forward,
@@ -133,7 +134,10 @@ static int block_product_backward(gnn_op_call_t *call)
 }
 
 static const gnn__op_traits_t block_product_traits = {.whole = 1u << 1};
+static const gnn_option_t block_product_options[] = {GNN__COUNT_OPTION("blocks", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_block_product = {.name = "block_product",
+                                       GNN__OPTIONS(block_product_options),
                                        .flags = GNN_OP_BY_ROWS,
                                        .shape = block_product_shape,
                                        .forward = block_product_forward,

@@ -48,6 +48,7 @@ static int sort_rows_forward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_sort_rows = {.name = "sort_rows",
+                                   GNN__NO_OPTIONS,
                                    .shape = sort_rows_shape,
                                    .forward = sort_rows_forward,
                                    .flags = GNN_OP_READS_GRAPH};
@@ -196,6 +197,7 @@ static int match_columns_forward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_match_columns = {.name = "match_columns",
+                                       GNN__NO_OPTIONS,
                                        .shape = match_columns_shape,
                                        .forward = match_columns_forward,
                                        .flags = GNN_OP_READS_GRAPH};

@@ -100,6 +100,7 @@ static bool reads_fp16(const void *attributes, int k, const gnn__fp16_t *w)
 
 static const gnn__op_traits_t traits = {.reads_fp16 = reads_fp16};
 const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
+                                   GNN__NO_OPTIONS,
                                    .shape = gather_shape,
                                    .forward = gather_forward,
                                    .backward = gather_backward,
@@ -144,7 +145,11 @@ static int fold_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t fold_rows_options[] = {
+    GNN__COUNT_OPTION("k", INT32_MAX, "rows per row of the output")};
+
 const gnn_op_t gnn_op_fold_rows = {.name = "fold_rows",
+                                   GNN__OPTIONS(fold_rows_options),
                                    .shape = fold_rows_shape,
                                    .forward = fold_rows_forward,
                                    .backward = fold_rows_backward};
@@ -187,7 +192,11 @@ static int unfold_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t unfold_rows_options[] = {
+    GNN__COUNT_OPTION("k", INT32_MAX, "rows per row of the input")};
+
 const gnn_op_t gnn_op_unfold_rows = {.name = "unfold_rows",
+                                     GNN__OPTIONS(unfold_rows_options),
                                      .shape = unfold_rows_shape,
                                      .forward = unfold_rows_forward,
                                      .backward = unfold_rows_backward};
@@ -252,7 +261,10 @@ static int softmax_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t softmax_rows_options[] = {GNN__COUNT_OPTION("blocks", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_softmax_rows = {.name = "softmax_rows",
+                                      GNN__OPTIONS(softmax_rows_options),
                                       .shape = softmax_rows_shape,
                                       .forward = softmax_rows_forward,
                                       .backward = softmax_rows_backward,
@@ -310,6 +322,7 @@ static int autoscale_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_autoscale = {.name = "autoscale",
+                                   GNN__NO_OPTIONS,
                                    .shape = autoscale_shape,
                                    .forward = autoscale_forward,
                                    .backward = autoscale_backward};

@@ -161,7 +161,12 @@ static int segment_matmul_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t segment_matmul_options[] = {
+    GNN__COUNT_OPTION("heads", INT32_MAX, ""),
+    GNN__CHOICE_OPTION("form", FORMS - 1, "of the product")};
+
 const gnn_op_t gnn_op_segment_matmul = {.name = "segment_matmul",
+                                        GNN__OPTIONS(segment_matmul_options),
                                         .shape = segment_matmul_shape,
                                         .forward = segment_matmul_forward,
                                         .backward = segment_matmul_backward,
@@ -260,7 +265,10 @@ static int inverse_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t inverse_options[] = {GNN__COUNT_OPTION("heads", INT32_MAX, "")};
+
 const gnn_op_t gnn_op_inverse = {.name = "inverse",
+                                 GNN__OPTIONS(inverse_options),
                                  .shape = inverse_shape,
                                  .forward = inverse_forward,
                                  .backward = inverse_backward};

@@ -109,7 +109,10 @@ static int segment_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t segment_norm_options[] = {GNN__REAL_OPTION("eps", 1e-5, "")};
+
 const gnn_op_t gnn_op_segment_norm = {.name = "segment_norm",
+                                      GNN__OPTIONS(segment_norm_options),
                                       .shape = segment_norm_shape,
                                       .forward = segment_norm_forward,
                                       .backward = segment_norm_backward,
@@ -217,7 +220,12 @@ static int segment_layer_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t segment_layer_norm_options[] = {
+    GNN__REAL_OPTION("eps", 1e-5, ""),
+    GNN__CHOICE_OPTION("outside", 1, "1: eps is added to the root")};
+
 const gnn_op_t gnn_op_segment_layer_norm = {.name = "segment_layer_norm",
+                                            GNN__OPTIONS(segment_layer_norm_options),
                                             .shape = segment_layer_norm_shape,
                                             .forward = segment_layer_norm_forward,
                                             .backward = segment_layer_norm_backward,
@@ -295,7 +303,11 @@ static int pair_norm_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t pair_norm_options[] = {GNN__REAL_OPTION("scale", 1, ""),
+                                                 GNN__REAL_OPTION("eps", 1e-5, "")};
+
 const gnn_op_t gnn_op_pair_norm = {.name = "pair_norm",
+                                   GNN__OPTIONS(pair_norm_options),
                                    .shape = pair_norm_shape,
                                    .forward = pair_norm_forward,
                                    .backward = pair_norm_backward};

@@ -62,6 +62,7 @@ static int median_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_median = {.name = "median",
+                                GNN__NO_OPTIONS,
                                 .shape = median_shape,
                                 .forward = median_forward,
                                 .backward = median_backward,
@@ -166,7 +167,12 @@ static int quantile_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t quantile_options[] = {
+    {"q", 0, 0, 1, "", GNN_OPTION_REAL},
+    GNN__CHOICE_OPTION("rule", MODES - 1, "0: linear, 1: lower, 2: higher, 3: midpoint, 4: nearest")};
+
 const gnn_op_t gnn_op_quantile = {.name = "quantile",
+                                  GNN__OPTIONS(quantile_options),
                                   .shape = quantile_shape,
                                   .forward = quantile_forward,
                                   .backward = quantile_backward,
@@ -242,6 +248,7 @@ static int segment_product_backward(gnn_op_call_t *call)
 }
 
 const gnn_op_t gnn_op_segment_product = {.name = "segment_product",
+                                         GNN__NO_OPTIONS,
                                          .shape = segment_product_shape,
                                          .forward = segment_product_forward,
                                          .backward = segment_product_backward,
@@ -321,7 +328,12 @@ static int sort_pool_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t sort_pool_options[] = {
+    GNN__COUNT_OPTION("k", INT32_MAX, "senders per receiver"),
+    GNN__CHOICE_OPTION("ordered", 1, "1: the first k senders in their order")};
+
 const gnn_op_t gnn_op_sort_pool = {.name = "sort_pool",
+                                   GNN__OPTIONS(sort_pool_options),
                                    .shape = sort_pool_shape,
                                    .forward = sort_pool_forward,
                                    .backward = sort_pool_backward,
@@ -389,7 +401,11 @@ static int top_rows_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static const gnn_option_t top_rows_options[] = {
+    GNN__REAL_OPTION("k", 0, "a count, or below 1 a share")};
+
 const gnn_op_t gnn_op_top_rows = {.name = "top_rows",
+                                  GNN__OPTIONS(top_rows_options),
                                   .shape = top_rows_shape,
                                   .forward = top_rows_forward,
                                   .backward = top_rows_backward,

@@ -707,11 +707,19 @@ static int backward(const cell_t *cell, gnn_op_call_t *call)
     }                                               \
     const gnn_op_t gnn_op_##cell##_sweep = {        \
         .name = #cell "_sweep",                     \
+        GNN__OPTIONS(cell##_options),               \
         .shape = cell##_shape,                      \
         .forward = cell##_forward,                  \
         .backward = cell##_backward,                \
         .flags = GNN_OP_READS_GRAPH,                \
     };
+
+#define REVERSE GNN__CHOICE_OPTION("reverse", 1, "1: against the direction of edges")
+static const gnn_option_t rnn_options[] = {GNN__CHOICE_OPTION("relu", 1, "1: relu, 0: tanh"),
+                                           REVERSE},
+                          gru_options[] = {GNN__CHOICE_OPTION("unused", 0, ""), REVERSE},
+                          lstm_options[] = {GNN__COUNT_OPTION("places", 64, "of predecessors"),
+                                            REVERSE};
 OP(rnn)
 OP(gru)
 OP(lstm)

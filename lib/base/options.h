@@ -1,0 +1,13 @@
+/* Options of entries of all tables (gnn_option_t). */
+#ifndef GNN_LIB_BASE_OPTIONS_H
+#define GNN_LIB_BASE_OPTIONS_H
+
+#include <gnn/row.h>
+
+/* Options with initial values where 0 was given. GNN_EINVALID, which names entry and option: a
+ * value is out of range, not finite or no integer where one is expected, or there are values that
+ * no option of the entry reads. */
+int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
+                         const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
+
+#endif
