@@ -1,16 +1,22 @@
-"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/weights/arch.
+"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/weights/arch. In
+docs/pretrained.md the table of architectures has each entry and type, and the counts are those of the tables in tests/golden.
 
-    python3 docs/keys.py [--write]        CC names the compiler; without --write it compares, and exits with 1 if the page is another
+    python3 docs/keys.py [--write]        CC names the compiler; without --write it compares, and exits with 1 if a page is another
 """
 import ast
+import glob
+import gzip
+import json
 import os
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ARCH = "lib/weights/arch"
 PAGE = os.path.join(ROOT, "docs", "pretrained-keys.md")
+COUNTS = os.path.join(ROOT, "docs", "pretrained.md")
 MACROS = dict(SERVES=2, SET=2, IF=1, REPEAT=1, END=0, GRAPH=3, STEP=3, LINEAR=3, MATRIX=3, NORM=2, NORM_AT=3, ROWS=3, TURNED=3, MADE=2, MADE_AT=3, DRAWN=2, COLUMNS=3, IGNORE=1,
               SAME=2, KEY=3, HARMLESS=1, EXPECT=2, NEED=3, HEAD=2)
 KEPT = ("SERVES", "KEY", "HARMLESS", "EXPECT", "NEED", "HEAD")
@@ -97,12 +103,53 @@ def page():
     return "".join(parts).rstrip() + "\n"
 
 
+def counts():
+    """The sentence of docs/pretrained.md about the tables that tests/test_keys.c runs; of classes.jsonl.gz and heads.jsonl.gz no key is changed."""
+    changes, types = {}, set()
+    for path in glob.glob(os.path.join(ROOT, "tests", "golden", "*.jsonl.gz")):
+        table = os.path.basename(path).split(".")[0]
+        for line in gzip.open(path):
+            verb, what, *rest = json.loads(line)
+            if verb != "checkpoint":
+                of = (table if table in ("sentences", "classes", "heads") else table + "/" + what if table == "generations" else "config", verb == "!")
+                changes[of] = changes.get(of, 0) + 1
+            elif table not in ("sentences", "classes", "heads", "generations"):
+                types.add(rest[0]["config.json"]["model_type"])
+    of = lambda table: changes.get((table, False), 0) + changes.get((table, True), 0)
+    return (f"{of('config'):,} changes of {len(types)} types' configs: {changes['config', False]:,} have the package's values within 1e-5, "
+            f"{changes['config', True]:,} are refused by name; {of('generations/generation_config.json')} of `generation_config.json`, "
+            f"{of('generations/config.json')} of its keys in a `config.json` without that file, {of('sentences'):,} of sentence-transformers' files")
+
+
+def with_counts(text):
+    """The page with the counts, in lines of at most 100 columns; its own text if they are there."""
+    found = re.search(r"\(([0-9,]+\s+changes\s+of\b[^()]*)\)", text)
+    if re.sub(r"\s+", " ", found[1]) == counts():
+        return text
+    begin, end = text.rindex("\n\n", 0, found.start()) + 2, text.index("\n\n", found.end())
+    return text[:begin] + textwrap.fill(text[begin:found.start(1)] + counts() + text[found.end(1):end], 100, break_on_hyphens=False) + text[end:]
+
+
+def unlisted(text):
+    """Entries and types that the table of architectures lacks."""
+    rows = re.findall(r"^\| (`[^|]*) \| ([^|]*) \|", text[text.index("## Architectures"):], re.M)
+    names, types = " ".join(r[0] for r in rows), re.split(r"[ ,()]+", " ".join(r[1] for r in rows))
+    for name in re.findall(r"^GNN_ARCHITECTURE\((\w+)\)", open(os.path.join(ROOT, ARCH, "architectures.def")).read(), re.M):
+        served = next(t[0] for verb, t in entries(name) if verb == "SERVES").split()
+        yield from ([f"`{name}`"] if f"`{name}`" not in names else []) + [t for t in served if t not in types]
+
+
 def main():
-    made = page()
+    made, text = page(), open(COUNTS).read()
     if "--write" in sys.argv:
         open(PAGE, "w").write(made)
-    elif not os.path.exists(PAGE) or open(PAGE).read() != made:
-        print("docs/pretrained-keys.md is not what the entries say (docs/keys.py --write mends it)")
+        open(COUNTS, "w").write(with_counts(text))
+    elif not os.path.exists(PAGE) or open(PAGE).read() != made or with_counts(text) != text:
+        print("docs/pretrained-keys.md, or counts in docs/pretrained.md, are not those of the entries and tables (docs/keys.py --write mends them)")
+        sys.exit(1)
+    lacking = list(unlisted(text))
+    if lacking:
+        print("the table of architectures in docs/pretrained.md lacks", *lacking)
         sys.exit(1)
 
 

@@ -596,6 +596,29 @@ START_TEST(entries_of_every_table_are_saved_by_name)
 }
 END_TEST
 
+/* The field has the columns of all parts of a message but the gate. */
+START_TEST(parts_of_a_message_are_a_field)
+{
+    gnn_message_t parts = gnn_message_linear;
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    gnn_tensor_t weight;
+    parts.name = "parts";
+    ck_ok(gnn_context_new(&context, NULL));
+    for (parts.src_parts = 1; parts.src_parts <= 4; parts.src_parts++) {
+        const gnn_layer_config_t config = {
+            .in = IN, .out = OUT, .aggregator = &gnn_aggregator_sum, .message = &parts};
+        ck_ok(gnn_layer_new(&layer, context, &config));
+        ck_ok(gnn_layer_field(layer, "value.weight", &weight, NULL));
+        ck_assert_int_eq(weight.cols, parts.src_parts == 2 ? OUT : parts.src_parts * OUT);
+        ck_assert_int_eq(gnn_layer_field(layer, "gate_sender.weight", &weight, NULL) == GNN_OK,
+                         parts.src_parts == 2);
+        gnn_layer_free(layer);
+    }
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("user_rows");
@@ -610,6 +633,7 @@ int main(void)
     tcase_add_loop_test(c, incomplete_entries_of_every_table_are_refused, 0,
                         PRIOR_FAULTS + OTHER_FAULTS);
     tcase_add_test(c, entries_of_every_table_are_saved_by_name);
+    tcase_add_test(c, parts_of_a_message_are_a_field);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

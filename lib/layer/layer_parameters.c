@@ -264,9 +264,9 @@ static void name_projection(gnn_layer_t *layer, bool bias)
     if (gate)
         add_field(layer, bias ? "gate_sender.bias" : "gate_sender.weight", source, w->own_key,
                   w->message);
-    if (w->source_message > 0)
-        add_field(layer, bias ? "value.bias" : "value.weight", source,
-                  w->own_key + (gate ? w->message : 0), w->message);
+    const int64_t before = gate ? w->message : 0;
+    add_field(layer, bias ? "value.bias" : "value.weight", source, w->own_key + before,
+              w->source_message - before);
 }
 
 /* Every other parameter is one field. */

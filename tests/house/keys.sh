@@ -1,5 +1,6 @@
 #!/bin/sh
-# docs/pretrained-keys.md says of each key of published models' files what the entries of lib/weights/arch say.
+# docs/pretrained-keys.md has each key of published models' files as the entries of lib/weights/arch have it, and docs/pretrained.md each
+# architecture and the counts of the tables in tests/golden.
 #
 #   sh tests/house/keys.sh [--write] [FOLDER]     --write: makes the page anew
 set -u
@@ -12,5 +13,5 @@ trap 'rm -rf "$work"' EXIT
 
 . "$root/tests/expect.sh"
 
-expect "docs/pretrained-keys.md is current" python3 "$root/docs/keys.py"
+expect "docs/pretrained-keys.md and docs/pretrained.md are current" python3 "$root/docs/keys.py"
 finish

@@ -1,11 +1,14 @@
 """Changes and drops every key of every architecture's config, one at a time and in pairs, and says what the library makes of it.
 
-    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz] [--seconds N] [--heads] [--tables] [NAME...]
+    OMP_NUM_THREADS=1 python tests/transformers/keys.py LIBRARY FOLDER [--write TABLE.jsonl.gz | --add TABLE.jsonl.gz]
+                                                               [--seconds N] [--heads] [--tables] [NAME...]
 
 LIBRARY: libgnn.so (meson setup -Ddefault_library=shared); FOLDER: where checkpoints are made. A line for each change that is neither
 "equal" (the values are those of transformers within 1e-5 of the largest) nor "refused" (an error that names the key), then a table of
-counts. With --heads no key is changed: every class of transformers with logits of an architecture, with tied and untied embeddings. With --tables
-no key is changed, and the file has the tables of positions that the package otherwise makes, with drawn values in 16 bits and in 32. "lax": transformers refuses what the library takes. Exit 1 if a change is silent.
+counts. --add puts the checkpoints NAME... in place of those of these names in a table, or after its last one. With --heads no key is changed:
+every class of transformers with logits of an architecture, with tied and untied embeddings. With --tables no key is changed, and the file has
+the tables of positions that the package otherwise makes, with drawn values in 16 bits and in 32. "lax": transformers refuses what the library takes. Exit 1 if a
+change is silent.
 
 The table is what tests/test_keys.c runs: weights follow from the names of arrays (`number` below), so that it holds none. Lines of JSON:
 ["checkpoint", name, {file: content}, {file: {array: shape}}, inputs, step], a shape of fp16 as {"float16": shape}; then for each change of a file
@@ -261,10 +264,22 @@ def sampled(values):
     return float(f"{np.abs(flat).max():.7g}"), [float(f"{flat[k * 7919 % flat.size]:.7g}") for k in range(1, 7)]
 
 
+def lines_of_others(path, names):
+    """The lines of a table that are not of these checkpoints."""
+    kept, keeps = b"", True
+    for line in gzip.open(path):
+        if line.startswith(b'["checkpoint",'):
+            keeps = json.loads(line)[1] not in names
+        kept += line if keeps else b""
+    return kept
+
+
 class Table:
-    def __init__(self, path):
+    def __init__(self, path, before=b""):
         self.file = gzip.GzipFile(path, "wb", mtime=0) if path else None
         self.last = None
+        if self.file:
+            self.file.write(before)
 
     def line(self, *parts):
         if self.file:
@@ -351,7 +366,7 @@ def sweep(case, root, library, table, base_only=False, tables=None):
 
 
 def main():
-    args, given = sys.argv[1:], {"--write": None, "--seconds": "inf"}
+    args, given = sys.argv[1:], {"--write": None, "--add": None, "--seconds": "inf"}
     heads, tables = "--heads" in args, "--tables" in args
     args = [a for a in args if a not in ("--heads", "--tables")]
     for name in given:
@@ -359,7 +374,7 @@ def main():
             k = args.index(name)
             given[name], args = args[k + 1], args[:k] + args[k + 2:]
     library, root, only = Library(args[0]), args[1], args[2:]
-    table, sums, kinds, start = Table(given["--write"]), {}, set(), time.monotonic()
+    table, sums, kinds, start = Table(given["--write"] or given["--add"], lines_of_others(given["--add"], only) if given["--add"] else b""), {}, set(), time.monotonic()
     first = {}  # a checkpoint of each type before others of the same
     for case in ALL:
         first.setdefault(case["config"].model_type, case["name"])
