@@ -12,11 +12,11 @@
 
 enum { MOST_SEQUENCES = 256, SEEDS = 3, ROWS = 8192, WIDTH = 40, GRAPHS = 3 };
 
-/* One batch: rows with features or ids of words; a label per answer, -1: none. */
+/* One batch: rows with features, or token ids; one label per output row, -1: none. */
 typedef struct {
     gnn_real_t x[ROWS * WIDTH];
     int32_t words[ROWS], labels[ROWS];
-    int64_t lengths[MOST_SEQUENCES], sequences, rows, cols; /* cols 0: words */
+    int64_t lengths[MOST_SEQUENCES], sequences, rows, cols; /* cols 0: token ids */
     gnn_real_t start[MOST_SEQUENCES * WIDTH];               /* input "start", a row per sequence */
     int64_t start_cols;                                     /* 0: there is none */
     int64_t src[ROWS], dst[ROWS], edges;                    /* of trees */

@@ -88,7 +88,8 @@ static int collects(const char *tag, const char *end)
     return ends ? -1 : end - tag > 2 && end[-2] != '/';
 }
 
-/* Tags, and what is between two of them or in an element of data. */
+/* GNN_EFORMAT for a tag, or text between two tags or of a <data> element, that is longer than
+ * LONGEST. */
 static int check_lengths(const gnn__text_t *text)
 {
     const char *between = text->data + text->start;

@@ -136,7 +136,7 @@ static void step(beams_t *b, search_t *s, int64_t *from)
     s->done = !goes_on(b, s, share);
 }
 
-/* ---- all searches side by side ---- */
+/* ---- all searches together ---- */
 
 /* One step of every search, with one row of logits per running text. */
 static int step_all(beams_t *b, const gnn_tensor_t *logits)

@@ -334,7 +334,7 @@ static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     if (s->count < 0 || (s->count > 0 && !s->lengths && !s->pixels))
-        return gnn__error(GNN_EINVALID, "%lld sequences and no lengths", (long long)s->count);
+        return gnn__error(GNN_EINVALID, ".lengths of %lld sequences is NULL", (long long)s->count);
     b->count = s->count;
     GNN_TRY(s->pixels ? take_images(b, s)
                       : copy_lengths(b, &b->lengths, s->lengths, &b->rows, "lengths"));

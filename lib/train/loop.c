@@ -389,9 +389,9 @@ static int read_checkpoint(loop_t *l)
         return GNN_OK;
     GNN_TRY(gnn_checkpoint_load(path, l->model, l->optimizer, &state));
     if (state.batch > l->source->count[GNN_TRAIN])
-        return gnn__error(GNN_EFORMAT, "%s: %lld batches of epoch %lld are done, there are %lld",
-                          path, (long long)state.batch, (long long)state.epoch,
-                          (long long)l->source->count[GNN_TRAIN]);
+        return gnn__error(
+            GNN_EFORMAT, "%s: position %lld of epoch %lld, expected at most %lld batches", path,
+            (long long)state.batch, (long long)state.epoch, (long long)l->source->count[GNN_TRAIN]);
     gnn_context_set_seed(l->context, state.seed);
     l->now.epoch = state.epoch;
     l->batch = state.batch;

@@ -95,7 +95,7 @@ static int find_inputs(typed_t *t)
             continue;
         if (in->place == GNN_ON_EDGES)
             return gnn__error(GNN_EUNSUPPORTED,
-                              "typed samples bring no rows of edges, the model reads \"%.80s\"",
+                              "typed samples have no values on edges, and the model reads \"%.80s\"",
                               in->whole.name);
         t->inputs[t->n_inputs++] = (typed_input_t){*in, type_of(t, in)};
     }

@@ -91,7 +91,7 @@ private_words() {
     comments "$@" | sed -E 's/\b[Bb]lank lines?\b//g; s/"[^"]*"//g' |
         grep -iwE "$strange|blanks?|trainings|a short training"
 }
-strange='behind|beside|whole numbers?|so many'
+strange='behind|beside|side by side|whole numbers?|so many'
 
 # Prints FILE:LINE:STRING of strings of several words that no message has: a message says what was
 # expected and got.

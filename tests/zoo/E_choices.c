@@ -31,7 +31,7 @@ ENTRY(weigher_entmax15)
 
 /* ---- mixtures of experts ---- */
 
-/* y_e of every chosen expert, side by side: W2_e relu(W1_e x + b1_e) + b2_e. */
+/* y_e of every chosen expert, concatenated: W2_e relu(W1_e x + b1_e) + b2_e. */
 static void experts_of(zoo_t *z, const char *x, const char *ids)
 {
     const int64_t experts = N("p.experts"), d = COLS("x"), hidden = zoo_shape(z, "w.W1", 1);

@@ -323,7 +323,7 @@ static void pair_scores(zoo_t *z, const char *name, int slot, const char *layer,
 }
 
 /* The pairs of a complete graph as pixels, a segment's receivers being rows: columns of the nine
- * around each, side by side. */
+ * around each, concatenated. */
 static void pairs_around(zoo_t *z, const char *name, const char *x)
 {
     int64_t count, *lengths = zoo_segments(z, &count), m = 0;

@@ -376,7 +376,7 @@ ENTRY(tener)
                    .priors = {{.prior = &gnn_prior_keys, .options = {(double)COUNT("r.R")}, GNN_ON}}});
 }
 
-/* Part `part` of q, k, v, which stand side by side within each head of one product. */
+/* Part `part` of q, k, v, which are concatenated within each head of one product. */
 static void packed_by_head(zoo_t *z, const char *name, int64_t part)
 {
     const int64_t d = COLS("x"), width = d / N("p.heads");

@@ -15,7 +15,7 @@ static void pre_norm(zoo_t *z, const char *name, int slot, const char *x, const 
                              .bias_project = GNN_OFF, .bias_out = GNN_OFF));
 }
 
-/* Logits of the mean row after each of the layers, side by side. */
+/* Logits of the mean row after each of the layers, concatenated. */
 static void exits(zoo_t *z)
 {
     const int64_t d = COLS("x"), classes = COUNT("w.1.C");

@@ -117,7 +117,7 @@ const char *zoo_named(const char *format, ...) GNN_PRINTF(1, 2);
 void zoo_feed_forward(zoo_t *z, const char *name, const char *x, const char *suffix,
                       gnn_activation_t activation);
 #define FEED_FORWARD(NAME, X, SUFFIX, F) zoo_feed_forward(z, NAME, X, SUFFIX, GNN_##F)
-/* The sum of values, or their columns side by side, however many: prefix0, prefix1, ... */
+/* The sum of values, or their columns concatenated, however many: prefix0, prefix1, ... */
 void zoo_sum(zoo_t *z, const char *name, const char *prefix, int64_t count);
 void zoo_concat(zoo_t *z, const char *name, const char *prefix, int64_t count);
 void zoo_stack(zoo_t *z, const char *name, const char *prefix, int64_t count);
@@ -145,7 +145,7 @@ void zoo_grid_shift(zoo_t *z, const char *name, const char *x, int64_t down, int
 void zoo_depthwise(zoo_t *z, const char *name, const char *x, const char *array, int64_t from,
                    int64_t to);
 void zoo_depthwise_grid(zoo_t *z, const char *name, const char *x, const char *array, int64_t reach);
-/* Columns of the rows around, side by side: the input of a convolution as a product. */
+/* Columns of the rows around, concatenated: the input of a convolution as a product. */
 void zoo_unfold(zoo_t *z, const char *name, const char *x, int64_t from, int64_t to, int64_t step);
 void zoo_unfold_grid(zoo_t *z, const char *name, const char *x, int64_t reach);
 /* Values of one per segment, repeated for its rows. */
