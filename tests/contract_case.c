@@ -218,7 +218,9 @@ static void settings(contract_run_t *r)
            c->message->n_options * sizeof *c->message_options);
     memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
     memcpy(r->how.priors, c->priors, sizeof c->priors);
-    memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);
+    if (c->weigher)
+        memcpy(r->how.weigher_options, c->weigher_options,
+               c->weigher->n_options * sizeof *c->weigher_options);
     r->how.view.backward = GNN_FLAG_DEFAULT;
     r->how.shape.width = contract_scored(c) ? c->heads * c->d_v : c->d_v;
     if (contract_scored(c)) {
