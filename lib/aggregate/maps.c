@@ -301,9 +301,10 @@ const gnn_map_t gnn_map_rope_given = {
 enum { TABLE_ROWS, TABLE_WIDTH, TABLE_ADJACENT };
 
 static const gnn_option_t table_options[] = {
-    {"rows", 512, 1, 1 << 24, "positions of the table; later ones have its last row"},
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all"},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)"}};
+    {"rows", 512, 1, 1 << 24, "positions of the table; later ones have its last row",
+     GNN_OPTION_INTEGER},
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER}};
 
 static int64_t table_width(const gnn_aggregate_shape_t *shape)
 {
