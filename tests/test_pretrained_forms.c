@@ -316,7 +316,7 @@ START_TEST(bad_batches)
     ck_assert_int_eq(gnn_pretrained_embedding_width(p), -1);
 #define CK_BATCH(code, words, ...) \
     ck_fails(gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){__VA_ARGS__}), code, words)
-    CK_BATCH(GNN_EINVALID, "no lengths", .count = 1);
+    CK_BATCH(GNN_EINVALID, ".lengths of 1 sequences is NULL", .count = 1);
     CK_BATCH(GNN_EINVALID, "-1 tokens", .count = 1, .lengths = &negative, .ids = ids);
     CK_BATCH(GNN_ESHAPE, "has 10 tokens, the model takes 9", .count = 1, .lengths = &long_one,
              .ids = ids);
