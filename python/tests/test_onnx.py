@@ -455,8 +455,9 @@ OF_MODELS = {"receiver", "sender", "place", "decay"}
 def test_the_columns_of_entries_hold(row, entry, tmp_path):
     """The exporter refuses an entry by its name if the page does, and only then."""
     preset, field = OF_LAYERS[row]
-    more = {"self_term": True} if entry == "beta" else {"out": D} if preset == "TRANSFORMER" or entry in ("none", "relu_sum") else {}
-    layer, why = made(preset, {field: entry, **more, **({"edge_dim": 3} if row == "messages" else {})}), ""
+    more = {"out": D} if preset == "TRANSFORMER" or entry in ("none", "relu_sum") else {}
+    more.update({"self_term": True} if entry == "beta" else {"edge_dim": 3} if row == "messages" and entry != "gate" else {})
+    layer, why = made(preset, {field: entry, **more}), ""
     try:
         libgnn.onnx.export(layer, tmp_path / "m.onnx", graphs=["complete"] if row in ("maps", "priors") or entry == "by_distance" else None)
     except libgnn.onnx.NotExportable as problem:
