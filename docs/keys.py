@@ -1,5 +1,6 @@
-"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the entries of lib/weights/arch. In
-docs/pretrained.md the table of architectures has each entry and type, and the counts are those of the tables in tests/golden.
+"""The page docs/pretrained-keys.md: what becomes of each key of published models' files, from the
+entries of lib/weights/arch. In docs/pretrained.md the table of architectures has each entry and
+type, and the counts are those of the tables in tests/golden.
 
     python3 docs/keys.py [--write]        CC names the compiler; without --write it compares, and exits with 1 if a page is another
 """
@@ -104,7 +105,8 @@ def page():
 
 
 def counts():
-    """The sentence of docs/pretrained.md about the tables that tests/test_keys.c runs; of classes.jsonl.gz and heads.jsonl.gz no key is changed."""
+    """The sentence of docs/pretrained.md about the tables that tests/test_keys.c runs; of
+    classes.jsonl.gz and heads.jsonl.gz no key is changed."""
     changes, types = {}, set()
     for path in glob.glob(os.path.join(ROOT, "tests", "golden", "*.jsonl.gz")):
         table = os.path.basename(path).split(".")[0]

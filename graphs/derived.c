@@ -59,7 +59,7 @@ int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p)
     int rc;
     if (p < 0 || p >= of->base.n_parts)
         return gnn__error(GNN_EINVALID, "gnn_graph_part: expected a part 0 to %lld, got %lld",
-                          (long long)(of ? of->base.n_parts : 0) - 1, (long long)p);
+                          (long long)of->base.n_parts - 1, (long long)p);
     const gnn__pairs_t *pairs = &of->base.parts[p].pairs;
     GNN_CHECK(list_new(&list, pairs->count));
     for (int64_t r = 0; r < pairs->n_rows; r++)

@@ -129,12 +129,43 @@ START_TEST(values_beyond_the_entrys_options_are_refused)
 }
 END_TEST
 
+/* Applies a copy of floor with other options. */
+static void op_fails(const gnn_option_t *options, size_t n_options, const char *words)
+{
+    gnn_context_t *context;
+    gnn_tape_t *tape;
+    gnn_real_t one = 1;
+    const gnn_tensor_t x = gnn_tensor(&one, 1, 1);
+    const gnn_op_options_t none = {.options = {0}};
+    gnn_op_t op = *gnn_op_find("floor");
+    op.name = "mine";
+    op.options = options;
+    op.n_options = n_options;
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_tape_new(&tape, context));
+    const gnn_var_t in = gnn_tape_input(tape, &x, 0);
+    gnn_tape_op(tape, &op, &in, 1, &none, sizeof none);
+    ck_fails(gnn_tape_status(tape), GNN_EINVALID, words);
+    gnn_tape_free(tape);
+    gnn_context_free(context);
+}
+
+START_TEST(lists_of_own_ops_are_checked)
+{
+    const gnn_option_t odd = {"odd", 0, 0, 1, "", (gnn_option_kind_t)7};
+    op_fails(&odd, 1, "op mine: .options[0].kind is 7, expected a gnn_option_kind_t");
+    op_fails(&odd, GNN_ROW_OPTIONS + 1, "op mine: .n_options is 5, at most 4 are taken");
+    op_fails(NULL, 1, "op mine: .n_options is 1 and .options NULL, at most 4 are taken");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("options");
     TCase *c = tcase_create("options");
     tcase_add_test(c, options_that_count_take_integers);
     tcase_add_test(c, values_beyond_the_entrys_options_are_refused);
+    tcase_add_test(c, lists_of_own_ops_are_checked);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -162,11 +162,12 @@ static int read_stream(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE
     return rc;
 }
 
-/* igraph's scanner of GML does not check its first allocations: they are tried. */
+/* igraph's scanner of GML does not check its first allocations: they are tried. Volatile, since a
+ * compiler may leave out a pair of malloc and free. */
 static bool scanner_fits(void)
 {
     enum { SCANNER = 1 << 16 };
-    void *tried = malloc(SCANNER);
+    void *volatile tried = malloc(SCANNER);
     free(tried);
     return tried != NULL;
 }

@@ -19,7 +19,7 @@ extern "C" {
 
 /** The values that an option takes between its bounds. */
 typedef enum {
-    GNN_OPTION_REAL = 0, /**< every finite one */
+    GNN_OPTION_REAL = 0, /**< every one but NaN */
     GNN_OPTION_INTEGER   /**< integers: counts, switches (0 or 1), values of an enum */
 } gnn_option_kind_t;
 

@@ -40,7 +40,8 @@ typedef struct gnn_lines {
  */
 GNN_API int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path);
 /**
- * The lines of a text in memory, by the rules of gnn_text_lines_read: what a pipe or a socket gave.
+ * The lines of a text in memory, by the rules of gnn_text_lines_read but for gzip, which is not
+ * unpacked: what a pipe or a socket gave.
  *
  * @param[out] lines  the caller's, for gnn_text_lines_free; NULL after an error
  * @param[in] name    of the text, for messages

@@ -496,15 +496,14 @@ static int resolve_part(gnn__plan_t *plan, int p)
 {
     const gnn_prior_t *row = plan->prior[p];
     const int64_t parts = plan->graph->base.n_parts;
-    double part = 0;
+    plan->prior_part[p] = 0;
     for (size_t k = 0; k < row->n_options; k++)
         if (strcmp(row->options[k].name, "part") == 0)
-            part = plan->prior_shape[p].options[k];
-    if (part > (double)parts || part != floor(part))
+            plan->prior_part[p] = (int64_t)plan->prior_shape[p].options[k];
+    if (plan->prior_part[p] > parts)
         return gnn__error(GNN_EINVALID,
-                          "aggregate: prior %s is of part %g, expected 1 to %lld of the graph, or 0",
-                          row->name, part, (long long)parts);
-    plan->prior_part[p] = (int64_t)part;
+                          "aggregate: prior %s is of part %lld, expected 1 to %lld of the graph, or 0",
+                          row->name, (long long)plan->prior_part[p], (long long)parts);
     return GNN_OK;
 }
 

@@ -52,15 +52,28 @@ static inline void rotate(const gnn_aggregate_shape_t *shape, rope_layout_t l, i
 
 enum { BASE, WIDTH, FACTOR, ADJACENT };
 
+/* clang-format off */
+#define ROTATED_WIDTH \
+    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER}
+#define ADJACENT_PAIRS \
+    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER}
+/* clang-format on */
+
 static const gnn_option_t rope_options[] = {
     {"base", 10000, 1, 1e12, "of the frequencies", GNN_OPTION_REAL},
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
+    ROTATED_WIDTH,
     {"factor", 1, 1e-6, 1e6, "positions are divided by it (position interpolation)", GNN_OPTION_REAL},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER}};
+    ADJACENT_PAIRS};
+
+/* By an option ROTATED_WIDTH. */
+static int64_t rotated_width(const gnn_aggregate_shape_t *shape, double width)
+{
+    return width > 0 ? (int64_t)width : shape->d_k;
+}
 
 static int64_t rope_width(const gnn_aggregate_shape_t *shape)
 {
-    return shape->options[WIDTH] > 0 ? (int64_t)shape->options[WIDTH] : shape->d_k;
+    return rotated_width(shape, shape->options[WIDTH]);
 }
 
 static const char *rotated_wrong(const gnn_aggregate_shape_t *shape, int64_t width)
@@ -242,13 +255,13 @@ const gnn_map_t gnn_map_rope_yarn = {
 enum { GIVEN_WIDTH, GIVEN_ADJACENT, GIVEN_GAIN };
 
 static const gnn_option_t given_options[] = {
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER},
+    ROTATED_WIDTH,
+    ADJACENT_PAIRS,
     {"gain", 1, 1e-6, 1e6, "rotated values are multiplied by it", GNN_OPTION_REAL}};
 
 static int64_t given_width(const gnn_aggregate_shape_t *shape)
 {
-    return shape->options[GIVEN_WIDTH] > 0 ? (int64_t)shape->options[GIVEN_WIDTH] : shape->d_k;
+    return rotated_width(shape, shape->options[GIVEN_WIDTH]);
 }
 
 static const char *given_wrong(const gnn_aggregate_shape_t *shape)
@@ -300,15 +313,15 @@ const gnn_map_t gnn_map_rope_given = {
 
 enum { TABLE_ROWS, TABLE_WIDTH, TABLE_ADJACENT };
 
-static const gnn_option_t table_options[] = {
-    {"rows", 512, 1, 1 << 24, "positions of the table; later ones have its last row",
-     GNN_OPTION_INTEGER},
-    {"width", 0, 0, 1 << 24, "how many values of every head are rotated; 0: all", GNN_OPTION_INTEGER},
-    {"adjacent", 0, 0, 1, "1: the pairs are (2t, 2t + 1); 0: (t, t + width / 2)", GNN_OPTION_INTEGER}};
+static const gnn_option_t table_options[] = {{"rows", 512, 1, 1 << 24,
+                                              "positions of the table; later ones have its last row",
+                                              GNN_OPTION_INTEGER},
+                                             ROTATED_WIDTH,
+                                             ADJACENT_PAIRS};
 
 static int64_t table_width(const gnn_aggregate_shape_t *shape)
 {
-    return shape->options[TABLE_WIDTH] > 0 ? (int64_t)shape->options[TABLE_WIDTH] : shape->d_k;
+    return rotated_width(shape, shape->options[TABLE_WIDTH]);
 }
 
 static const char *table_wrong(const gnn_aggregate_shape_t *shape)

@@ -82,15 +82,7 @@ static int check_entry(const char *kind, const char *name, const char *lacks,
         return gnn__error(GNN_EINVALID, "%s without a name", kind);
     if (lacks)
         return gnn__error(GNN_EINVALID, "%s %s has no function .%s", kind, name, lacks);
-    if (n_options > GNN_ROW_OPTIONS || (n_options > 0 && !options))
-        return gnn__error(GNN_EINVALID, "%s %s: .n_options is %zu%s, at most %d are taken", kind,
-                          name, n_options, options ? "" : " and .options NULL", GNN_ROW_OPTIONS);
-    for (size_t k = 0; k < n_options; k++)
-        if (options[k].kind != GNN_OPTION_REAL && options[k].kind != GNN_OPTION_INTEGER)
-            return gnn__error(GNN_EINVALID,
-                              "%s %s: .options[%zu].kind is %d, expected a gnn_option_kind_t", kind,
-                              name, k, (int)options[k].kind);
-    return GNN_OK;
+    return gnn__check_options(kind, name, options, n_options);
 }
 
 static int check_flags(const char *kind, const char *name, unsigned flags, unsigned known)

@@ -4,6 +4,20 @@
 #include <math.h>
 #include <stdbool.h>
 
+int gnn__check_options(const char *kind, const char *name, const gnn_option_t *options,
+                       size_t n_options)
+{
+    if (n_options > GNN_ROW_OPTIONS || (n_options > 0 && !options))
+        return gnn__error(GNN_EINVALID, "%s %s: .n_options is %zu%s, at most %d are taken", kind,
+                          name, n_options, options ? "" : " and .options NULL", GNN_ROW_OPTIONS);
+    for (size_t k = 0; k < n_options; k++)
+        if (options[k].kind != GNN_OPTION_REAL && options[k].kind != GNN_OPTION_INTEGER)
+            return gnn__error(GNN_EINVALID,
+                              "%s %s: .options[%zu].kind is %d, expected a gnn_option_kind_t", kind,
+                              name, k, (int)options[k].kind);
+    return GNN_OK;
+}
+
 /* `resolved` is `given`, or 0 where that is GNN_ZERO. */
 static int resolve_option(const char *row, const gnn_option_t *o, double given, double *resolved)
 {

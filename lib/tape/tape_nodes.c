@@ -128,8 +128,9 @@ static int check_options(const gnn_op_call_t *call, const gnn_op_t *op)
 {
     const gnn_op_options_t *given = call->attributes;
     double resolved[GNN_ROW_OPTIONS];
-    const int rc =
-        gnn__resolve_options(op->name, op->options, op->n_options, given->options, resolved);
+    int rc = gnn__check_options("op", op->name, op->options, op->n_options);
+    if (rc == GNN_OK)
+        rc = gnn__resolve_options(op->name, op->options, op->n_options, given->options, resolved);
     return rc == GNN_OK || !*call->where ? rc : gnn__error_prefix(rc, "%s", call->where);
 }
 
@@ -153,7 +154,7 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     GNN_TRY(take_inputs(tape, node, inputs));
     if (gnn__ranks_split(tape->context))
         GNN_TRY(gnn__slices_check(tape, node));
-    if (node->op->options && bytes >= sizeof(gnn_op_options_t))
+    if ((node->op->options || node->op->n_options > 0) && bytes >= sizeof(gnn_op_options_t))
         GNN_TRY(check_options(call, node->op));
     GNN_TRY(node->op->shape(call));
     if (gnn__ranks_split(tape->context))

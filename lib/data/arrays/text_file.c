@@ -163,13 +163,9 @@ int gnn__text_open(gnn__text_t *text, const char *path)
     return gnn__text_open_limits(text, path, NULL);
 }
 
-static gnn__text_t text_of(const char *name, int64_t packed, const gnn_limits_t *limits)
+static gnn__text_t text_within(const gnn_limits_t *limits)
 {
-    gnn__text_t text = {.name = name,
-                        .packed = packed,
-                        .delimiter = ' ',
-                        .comments = "",
-                        .limits = gnn__limits_or_defaults(limits)};
+    gnn__text_t text = {.delimiter = ' ', .comments = "", .limits = gnn__limits_or_defaults(limits)};
     if (text.limits.max_bytes > INT64_MAX / 4)
         text.limits.max_bytes = INT64_MAX / 4;
     return text;
@@ -192,7 +188,7 @@ static int finish(gnn__text_t *text, int rc)
 int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
 {
     gnn__file_t file;
-    *text = text_of(path, 0, limits);
+    *text = text_within(limits);
     GNN_TRY(gnn__file_open(&file, path));
     text->name = file.name;
     text->packed = file.size;
@@ -203,7 +199,9 @@ int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_
 
 int gnn__text_copy(gnn__text_t *text, const char *name, const char *bytes, int64_t size)
 {
-    *text = text_of(name, size, NULL);
+    *text = text_within(NULL);
+    text->name = name;
+    text->packed = size;
     int rc = size > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: is empty", name);
     if (rc == GNN_OK)
         rc = gnn__new(&text->data, size + 1, 1, name);

@@ -471,41 +471,46 @@ static bool has_flag(const gnn__family_t *f, const json_t *token, int which, con
     return json_is_true(json_object_get(token, flag));
 }
 
+static int check_two(const gnn__family_t *f, const gnn__folder_words_t *words, int one, int other)
+{
+    static const char *const flags[] = {"lstrip", "rstrip", "single_word", "normalized"};
+    const json_t *a = gnn__folder_value(words, token_keys[one]),
+                 *b = gnn__folder_value(words, token_keys[other]);
+    const char *text = gnn__token_text(a), *second = gnn__token_text(b);
+    if (!text || !second || strcmp(text, second) != 0)
+        return GNN_OK;
+    for (int i = 0; i < 4; i++)
+        if (has_flag(f, a, one, flags[i]) != has_flag(f, b, other, flags[i]))
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "tokenizer_config.json: \"%s\" and \"%s\" are both \"%.40s\", but "
+                              "only one has \"%s\"",
+                              token_keys[one], token_keys[other], text, flags[i]);
+    return GNN_OK;
+}
+
 /* One text has one set of flags: two special tokens that give it different ones are an error. */
 static int check_flags(const gnn__family_t *f, const gnn__folder_words_t *words)
 {
-    static const char *const flags[] = {"lstrip", "rstrip", "single_word", "normalized"};
-    for (int k = 0; k < TOKEN_KEYS * TOKEN_KEYS; k++) {
-        const int one = k / TOKEN_KEYS, other = k % TOKEN_KEYS;
-        const json_t *a = gnn__folder_value(words, token_keys[one]),
-                     *b = gnn__folder_value(words, token_keys[other]);
-        const char *text = gnn__token_text(a), *second = gnn__token_text(b);
-        if (one >= other || !text || !second || strcmp(text, second) != 0)
-            continue;
-        for (int i = 0; i < 4; i++)
-            if (has_flag(f, a, one, flags[i]) != has_flag(f, b, other, flags[i]))
-                return gnn__error(GNN_EUNSUPPORTED,
-                                  "tokenizer_config.json: \"%s\" and \"%s\" are both \"%.40s\", but "
-                                  "only one has \"%s\"",
-                                  token_keys[one], token_keys[other], text, flags[i]);
-    }
+    for (int one = 0; one < TOKEN_KEYS; one++)
+        for (int other = one + 1; other < TOKEN_KEYS; other++)
+            GNN_TRY(check_two(f, words, one, other));
     return GNN_OK;
 }
 
 static int add_named_tokens(gnn__family_vocabulary_t *v, const gnn__family_t *f,
                             const gnn__folder_words_t *words, const json_t *settings)
 {
-    const char *const *keys = token_keys;
     GNN_TRY(check_flags(f, words));
     for (size_t k = 0; k < TOKEN_KEYS; k++) {
-        const json_t *json = gnn__folder_value(words, keys[k]);
-        const char *text = json_string_value(json_object_get(settings, keys[k]));
-        if (!json_object_get(settings, keys[k])) /* a special token, not a setting of the family */
+        const char *key = token_keys[k];
+        const json_t *json = gnn__folder_value(words, key);
+        const char *text = json_string_value(json_object_get(settings, key));
+        if (!json_object_get(settings, key)) /* a special token, not a setting of the family */
             text = gnn__token_text(json);
         if (text && f->plain_tokens && json_is_object(json))
             return gnn__error(GNN_EUNSUPPORTED,
                               "tokenizer_config.json: \"%s\" is an object, a string is expected",
-                              keys[k]);
+                              key);
         if (text)
             GNN_TRY(add_plain(v, text, json_is_object(json) ? json : NULL,
                               k == MASK && f->mask_strips));

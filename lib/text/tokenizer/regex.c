@@ -434,6 +434,20 @@ static void member(rewriter_t *r, int64_t c, int64_t *from, bool range, bool not
     *from = c;
 }
 
+/* A character of a class that is itself. `after`: a complement comes before. */
+static int64_t plain_member(rewriter_t *r, bool after)
+{
+    int64_t next = 0;
+    const int64_t c = (int64_t)gnn__utf8_next(r->at, &next);
+    if (after && c == '-' && (r->at + 1 >= r->end || r->at[1] != ']'))
+        refuse(r, "a hyphen after a negated class in a class");
+    if (after && (c == '^' || c == '-'))
+        put_text(r, "\\"); /* itself, which may now follow on a bracket or a member */
+    put(r, r->at, next);
+    r->at += next;
+    return c;
+}
+
 /* A class in brackets; a nested one adds its characters. */
 static void class(rewriter_t *r, int depth)
 {
@@ -474,15 +488,7 @@ static void class(rewriter_t *r, int depth)
                 intersect(r, begin);
             closed = true;
         } else {
-            int64_t next = 0;
-            c = (int64_t)gnn__utf8_next(r->at, &next);
-            const bool after = !dash && !range && r->n_complements > first_complement;
-            if (after && c == '-' && (r->at + 1 >= r->end || r->at[1] != ']'))
-                refuse(r, "a hyphen after a negated class in a class");
-            if (after && (c == '^' || c == '-'))
-                put_text(r, "\\"); /* itself, which may now follow on a bracket or a member */
-            put(r, r->at, next);
-            r->at += next;
+            c = plain_member(r, !dash && !range && r->n_complements > first_complement);
         }
         if (range && r->n_complements > complements)
             refuse(r, "a range that ends with a class");

@@ -247,16 +247,17 @@ int gnn__arch_check_classes(const gnn__arch_part_t *part, const json_t *names, i
     const bool named = json_is_object(labels), counted = json_is_integer(count);
     if (!has_classes(part, names, rows) || ((!task || !*task) && !named && !counted))
         return GNN_OK;
-    const bool by_count = counted && json_integer_value(count) != rows;
-    const int64_t classes = by_count || (!named && counted) ? (int64_t)json_integer_value(count)
-                            : named                         ? (int64_t)json_object_size(labels)
-                                                            : BY_DEFAULT;
+    const bool other_count = counted && json_integer_value(count) != rows;
+    const int64_t classes = other_count ? (int64_t)json_integer_value(count)
+                            : named     ? (int64_t)json_object_size(labels)
+                            : counted   ? rows
+                                        : BY_DEFAULT;
     return classes == rows
                ? GNN_OK
                : gnn__error(GNN_ESHAPE,
                             "%s: \"%s\" has %lld classes%s, %lld are expected, the rows of the "
                             "head's array",
-                            part->config_name, by_count ? "num_labels" : "id2label",
+                            part->config_name, other_count ? "num_labels" : "id2label",
                             (long long)classes, named || counted ? "" : " where it is missing",
                             (long long)rows);
 }

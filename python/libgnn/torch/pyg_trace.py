@@ -307,7 +307,8 @@ class Trace:
         return self.step2("add", columns, plain_one, self.constant(offset, trainable))
 
     def structured(self, name, matrix, trainable):
-        """A matrix of few numbers as a view, a scaling, a sum of heads or concatenated parts; None: it is none of these."""
+        """A matrix of few numbers as a view, a scaling, a sum of heads or concatenated parts; None: it
+        is none of these."""
         rows, columns = matrix.shape
         eye = torch.eye(rows)
         if rows == columns and bool((matrix == eye).all()):
