@@ -53,8 +53,6 @@ static const struct {
     {{.name = "val_mask", .ndim = -1}, GNN_EFORMAT, "the array val_mask is missing"},
     {BOOL("val_mask", 3, 0, 1, 0), GNN_EFORMAT,
      "val_mask: its shape is 3, expected 4, splits x 4 or 4 x splits"},
-    {MATRIX("val_mask", GNN_DTYPE_BOOL, uint8_t, 2, 4, 0, 1, 0, 0, 0, 1, 0, 0), GNN_EFORMAT,
-     "val_mask: 2 splits, train_mask has 1"},
     {{"val_mask", GNN_DTYPE_BOOL, 2, {0, 4}, 0, NULL}, GNN_EFORMAT, "val_mask: its shape is 0 x 4"},
     {BOOL("test_mask", 4, 0, 0, 0, 1), GNN_EFORMAT,
      "test_mask: split 0 takes node 3, which has no label"},

@@ -65,6 +65,8 @@ START_TEST(directions_are_those_of_the_file)
     ck_fails(gnn_data_open_as(&data, write_text("g.graphml", mixed), &kept), GNN_EFORMAT,
              "g.graphml: line 2: an edge with a direction of its own");
     ck_assert_ptr_null(data);
+    ck_fails(gnn_data_open(&data, write_text("x.graphml", "<gexf><graph></graph></gexf>")),
+             GNN_EFORMAT, "x.graphml: an element <graphml> is expected");
     data = opened(in_folder("g.graphml"));
     gnn_data_free(data);
 }

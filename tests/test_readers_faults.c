@@ -77,7 +77,7 @@ static const struct {
     {"a,b\nb,\n", GNN_EFORMAT, "line 2, column 2: the name of a node is expected, got nothing"},
     {"a,b\nb,c\td\n", GNN_EFORMAT, "line 2, column 2: the name of a node is expected, got \"c?d\""},
     {"a b\nb \xeb\n", GNN_EFORMAT, "the name of a node in UTF-8 is expected, got \"?\""},
-    {"a b\nb c x\n", GNN_EFORMAT, "line 2, column 3: a weight is expected, got \"x\""},
+    {"a b 1\nb c x\n", GNN_EFORMAT, "line 2, column 3: a weight is expected, got \"x\""},
     {"source,target,since\na,b,1\n", GNN_EFORMAT,
      "line 1, column 3: column \"since\" of an edge list is not read"},
     {"source,target\na,b,1\n", GNN_EFORMAT, "line 2: 3 fields, the first line names 2 columns"},
@@ -324,7 +324,7 @@ typedef struct form {
 static const form_t forms[] = {
     {"t.content", CONTENT, "t.cites", CITES},
     {"t.cites", CITES, "t.content", CONTENT},
-    {"t.edges", "# x\n0 1\n1 2 5\n2 2\n", NULL, NULL},
+    {"t.edges", "# x\n0 1 3\n1 2 5\n2 2 1\n", NULL, NULL},
     {"w.edges", "source;target\na;\"b;\"\"\"\n\"b;\"\"\";c\n", NULL, NULL},
     {"x.csv", "a,\"b\"\n1,2\n-3.5,4e-1\n0,0\n", NULL, NULL},
     {"y.csv", "label\n\"a\"\nb\na\n", NULL, NULL},

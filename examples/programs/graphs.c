@@ -14,8 +14,11 @@ static int open_set(const options_t *o, gnn_data_t **data)
     GNN_TRY(strcmp(o->data, "motifs") == 0 ? gnn_data_motifs(data, DRAWN, (uint64_t)o->seed)
                                            : gnn_data_open(data, o->data));
     if (!gnn_data_graph_labels(*data)) {
-        fprintf(stderr, "graphs: %s is not a set of many graphs with classes\n",
-                gnn_data_name(*data));
+        fprintf(stderr,
+                "graphs: %s: %lld graph%s without classes of graphs: the program predicts one class "
+                "per graph, of two graphs or more\n",
+                gnn_data_name(*data), (long long)gnn_data_graphs(*data),
+                gnn_data_graphs(*data) == 1 ? "" : "s");
         return PROGRAM_REFUSED;
     }
     GNN_TRY(program_has_classes("graphs", gnn_data_name(*data), gnn_data_classes(*data)));

@@ -250,7 +250,8 @@ int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn
         rc = run_folds(s, o, context, data, splits, log);
     if (rc == GNN_OK)
         summarise(s, o);
-    if (log && fclose(log) != 0 && rc == GNN_OK) {
+    const int lost = log && ferror(log);
+    if (log && (fclose(log) != 0 || lost) && rc == GNN_OK) {
         perror(o->log);
         rc = PROGRAM_REFUSED;
     }

@@ -189,7 +189,8 @@ int links_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn_
         s->outcomes[k].seed = o->seed + k;
         rc = run_seed(o, context, data, s, log);
     }
-    if (log && fclose(log) != 0 && rc == GNN_OK) {
+    const int lost = log && ferror(log);
+    if (log && (fclose(log) != 0 || lost) && rc == GNN_OK) {
         perror(o->log);
         rc = PROGRAM_REFUSED;
     }

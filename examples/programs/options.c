@@ -259,13 +259,61 @@ static int ends_well(const option_t *o, const char *path)
     return 0;
 }
 
+/* Do two paths without a file lead to the same place? */
+static int same_place(const char *a, const char *b)
+{
+    struct stat folders[2];
+    const char *paths[2] = {a, b}, *names[2];
+    for (int k = 0; k < 2; k++) {
+        char folder[4096];
+        const char *slash = strrchr(paths[k], '/');
+        const int length = slash ? (int)(slash - paths[k]) + 1 : 0;
+        names[k] = paths[k] + length;
+        if (length >= (int)sizeof folder)
+            return 0;
+        snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? paths[k] : ".");
+        if (stat(folder, &folders[k]) != 0)
+            return 0;
+    }
+    return strcmp(names[0], names[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
+           folders[0].st_ino == folders[1].st_ino;
+}
+
 static int same_file(const char *a, const char *b)
 {
     struct stat x, y;
     if (strcmp(a, b) == 0)
         return 1;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    const int there[2] = {stat(a, &x) == 0, stat(b, &y) == 0};
+    if (!there[0] && !there[1])
+        return same_place(a, b);
+    return there[0] && there[1] && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Is an existing file part of an input: in a folder that is read, or LINQS' other file? */
+static int is_part(const char *path, const char *input)
+{
+    static const char *const pair[] = {".content", ".cites"};
+    struct stat s;
+    char inside[4096], other[4096];
+    if (access(path, F_OK) != 0)
+        return 0;
+    for (int k = 0; k < 2; k++) {
+        const size_t length = strlen(input), own = strlen(pair[k]);
+        if (length < own || strcmp(input + length - own, pair[k]) != 0)
+            continue;
+        snprintf(other, sizeof other, "%.*s%s", (int)(length - own), input, pair[1 - k]);
+        return same_file(path, other);
+    }
+    if (stat(input, &s) != 0 || !S_ISDIR(s.st_mode))
+        return 0;
+    char *folder = realpath(input, NULL);
+    char *file = realpath(path, NULL);
+    snprintf(inside, sizeof inside, "%s/", folder ? folder : "");
+    const int part = folder && file && strncmp(file, inside, strlen(inside)) == 0;
+    free(folder);
+    free(file);
+    return part;
 }
 
 /* Rejects an output that is also another option's file. */
@@ -274,20 +322,44 @@ static int is_output(const option_t *o)
     return o->kind == OPTION_OUTPUT || o->kind == OPTION_STORED;
 }
 
-static int stands_alone(const reader_t *r, int k)
+/* Is `path`, which option k writes, the file of another option, or part of an input? */
+static int stands_alone(const reader_t *r, int k, const char *path)
 {
     const option_t *rows = r->program->options;
-    const char *path = *(const char **)rows[k].to;
     struct stat s;
     if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
         return 1;
-    for (int i = 0; i < r->program->n_options; i++)
-        if (i != k && r->given[i] && (rows[i].kind == OPTION_INPUT || is_output(&rows[i])) &&
-            same_file(path, *(const char **)rows[i].to)) {
+    for (int i = 0; i < r->program->n_options; i++) {
+        const int reads = rows[i].kind == OPTION_INPUT;
+        const char *other = i != k && r->given[i] && (reads || is_output(&rows[i]))
+                                ? *(const char **)rows[i].to
+                                : NULL;
+        if (other && same_file(path, other)) {
             fprintf(stderr, "--%s: %s is the file of --%s, too\n", rows[k].name, path, rows[i].name);
             return 0;
         }
+        if (other && reads && is_part(path, other)) {
+            fprintf(stderr,
+                    "--%s: %s is there, and part of what --%s reads: a new file is expected\n",
+                    rows[k].name, path, rows[i].name);
+            return 0;
+        }
+    }
     return 1;
+}
+
+/* The second file of an option too. */
+static int stand_alone(const reader_t *r, int k)
+{
+    const option_t *o = &r->program->options[k];
+    char second[4096];
+    const char *path = *(const char **)o->to;
+    if (!stands_alone(r, k, path))
+        return 0;
+    if (!o->companion)
+        return 1;
+    snprintf(second, sizeof second, "%s%s", path, o->companion);
+    return stands_alone(r, k, second);
 }
 
 static int can_write(const option_t *o)
@@ -311,7 +383,7 @@ static int check_files(const reader_t *r)
     for (int k = 0; k < r->program->n_options; k++) {
         const option_t *o = &r->program->options[k];
         if (is_output(o) && r->given[k] &&
-            (!ends_well(o, *(const char **)o->to) || !stands_alone(r, k)))
+            (!ends_well(o, *(const char **)o->to) || !stand_alone(r, k)))
             return 2;
     }
     for (int k = 0; k < r->program->n_options; k++) {

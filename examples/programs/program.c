@@ -210,6 +210,10 @@ int program_finish(program_file_t *to, int rc)
         good = rename(to->part, to->path) == 0;
     if (!good && rc == GNN_OK)
         rc = refuse_file(to->path);
+    if (rc == GNN_EIO) {
+        fprintf(stderr, "%s: %s\n", to->path, gnn_error_message());
+        rc = PROGRAM_REFUSED;
+    }
     if (rc != GNN_OK && *to->part)
         remove(to->part);
     return rc;

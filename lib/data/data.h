@@ -72,6 +72,7 @@ struct gnn_data {
     bool of_links;              /* its graph was made from a file's links */
     /* the names are the nodes' only ids: the order is that of first appearance in an edge list */
     bool by_words;
+    bool counted;           /* its file states the count of nodes, which links do not change */
     gnn__data_rank_t *rank; /* NULL: the set has all of its nodes */
     _Atomic uint64_t sum;   /* gnn__data_sum; 0: not computed since the last change */
 };
@@ -143,6 +144,9 @@ int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
  * file must not allocate gigabytes. */
 #define GNN__MOST_CLASSES 65536
 
+/* GNN_EFORMAT: integers of `name` that are amounts, years or ids rather than classes, most likely:
+ * over a thousand classes, and more than labelled nodes. */
+int gnn__data_check_classes(const gnn_data_t *data, const char *name);
 /* Classes by name: labels[k] is the index of words[k] among the names in byte order, -1 if empty.
  * Sets data->class_names and data->classes. */
 int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,

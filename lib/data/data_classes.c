@@ -38,6 +38,20 @@ void gnn__free_names(char ***names)
     *names = NULL;
 }
 
+int gnn__data_check_classes(const gnn_data_t *data, const char *name)
+{
+    enum { MANY = 1000 };
+    int64_t labelled = 0;
+    for (int64_t i = 0; i < data->n; i++)
+        labelled += data->labels[i] >= 0;
+    if (data->classes <= MANY || data->classes <= labelled)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT,
+                      "%s: class %lld, with labels of %lld nodes: classes are numbered from 0, and a "
+                      "model has an output for each; values to predict are written as real ones",
+                      name, (long long)data->classes - 1, (long long)labelled);
+}
+
 /* ---- words ---- */
 
 typedef struct word {

@@ -181,7 +181,7 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
         if (label >= made->classes)
             made->classes = label + 1;
     }
-    return made->classes > 0 ? GNN_OK
+    return made->classes > 0 ? gnn__data_check_classes(made, text->name)
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
@@ -421,8 +421,9 @@ static int check_count(const gnn_data_t *made, const gnn_data_t *data, bool bare
 static int read_files(gnn_data_t *made, const gnn_data_t *data, const char *features,
                       const char *labels)
 {
-    counts_t c = {
-        .bare = data->features == 0 && data->classes == 0, .features = features, .rows = data->n};
+    counts_t c = {.bare = data->features == 0 && data->classes == 0 && !data->counted,
+                  .features = features,
+                  .rows = data->n};
     if (features) {
         GNN_TRY(read_features(made, features, data, c.bare));
         GNN_TRY(check_count(made, data, c.bare, features));

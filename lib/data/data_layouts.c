@@ -261,6 +261,8 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
     GNN_TRY(check_count(arrays, "num_nodes", data->n, data->n, "rows of labels and features"));
     GNN_TRY(read_class_count(data, arrays));
     GNN_TRY(gnn__data_read_class_names(data, arrays));
+    if (!data->class_names && !gnn_arrays_find(arrays, "num_classes"))
+        GNN_TRY(gnn__data_check_classes(data, "labels"));
     GNN_TRY(gnn__data_read_node_names(data, arrays));
     GNN_TRY(read_features(data, arrays));
     GNN_TRY(gnn__layout_edges(data, arrays));

@@ -10,8 +10,8 @@ enum { FREE_NODES = 1024, MOST_FIELDS = 16 };
 /* Columns of source, target and weight, from 0; -1: there is none. */
 typedef struct columns {
     int source, target, weight;
-    int count;    /* of the named columns; 0: the first line has no names */
-    int optional; /* one of weights that a line may lack; 0 or 1 */
+    int count;  /* of the named columns; 0: the first line has no names */
+    int fields; /* of the first link, as of all others; 0: not read yet */
 } columns_t;
 
 typedef struct links {
@@ -19,7 +19,7 @@ typedef struct links {
     int64_t n, m, most; /* largest node id + 1, links, limit of nodes for the file's size */
     int64_t room_a, room_b, room_weight, room_names;
     int32_t *a, *b;
-    gnn_real_t *weight;       /* 1 for lines without one */
+    gnn_real_t *weight;       /* 1 for links without one */
     bool by_words, weighted;  /* nodes are named by words; the first link has a weight */
     gnn__text_field_t *names; /* (2 m) of sources and targets, if they are words */
     char **node_names;        /* (n) the same as texts */
@@ -93,7 +93,7 @@ static int place_columns(columns_t *c, const gnn__text_t *text, const gnn__text_
         c->weight = k;
     }
     if (c->source < 0)
-        *c = (columns_t){.target = 1, .weight = 2, .optional = 1};
+        *c = (columns_t){.target = 1, .weight = 2};
     return GNN_OK;
 }
 
@@ -102,7 +102,7 @@ static int pass_header(columns_t *c, gnn__text_t *text)
 {
     gnn__text_field_t field[MOST_FIELDS];
     int count = 0;
-    *c = (columns_t){.target = 1, .weight = 2, .optional = 1};
+    *c = (columns_t){.target = 1, .weight = 2};
     if (gnn__text_line(text)) {
         gnn__text_guess_delimiter(text, ";,", ' ');
         GNN_TRY(fields_of(text, field, &count));
@@ -183,7 +183,18 @@ static const char *delimiter_name(const gnn__text_t *text)
                                     : "tabs";
 }
 
-static int check_count(const columns_t *c, const gnn__text_t *text, int fields)
+/* networkx's write_edgelist adds a dictionary of attributes to each line. */
+static int refuse_dictionary(const gnn__text_t *text, const gnn__text_field_t *field, int fields)
+{
+    return fields > 2 && field[2].at[0] == '{' && !gnn__field_is(&field[2], "{}")
+               ? gnn__text_error(text, &field[2], GNN_EFORMAT,
+                                 "a weight is expected, got a dictionary: networkx's "
+                                 "write_weighted_edgelist writes weights, write_edgelist(..., "
+                                 "data=False) links alone")
+               : GNN_OK;
+}
+
+static int check_count(columns_t *c, const gnn__text_t *text, int fields)
 {
     if (c->count > 0 && fields == c->count)
         return GNN_OK;
@@ -192,22 +203,30 @@ static int check_count(const columns_t *c, const gnn__text_t *text, int fields)
                                "%d fields, the first line names %d columns (an edge list with %s "
                                "between its fields, by its first line)",
                                fields, c->count, delimiter_name(text));
-    if (fields == 2 || fields == 3)
-        return GNN_OK;
-    return gnn__text_error(text, NULL, GNN_EFORMAT,
-                           "two nodes and perhaps a weight are expected, got %s (an edge list "
-                           "with %s between its fields, by its first line)",
-                           fields < 2 ? "one field" : "four fields or more", delimiter_name(text));
+    if (fields != 2 && fields != 3)
+        return gnn__text_error(text, NULL, GNN_EFORMAT,
+                               "two nodes and perhaps a weight are expected, got %s (an edge list "
+                               "with %s between its fields, by its first line)",
+                               fields < 2 ? "one field" : "four fields or more",
+                               delimiter_name(text));
+    if (c->fields > 0 && c->fields != fields)
+        return gnn__text_error(text, NULL, GNN_EFORMAT,
+                               "%d fields, the first link has %d: each link has a weight, or none",
+                               fields, c->fields);
+    c->fields = fields;
+    return GNN_OK;
 }
 
 static int read_link(links_t *links, gnn__text_t *text)
 {
-    const columns_t *c = &links->columns;
+    columns_t *c = &links->columns;
     gnn__text_field_t field[MOST_FIELDS];
     gnn_real_t weight = 1;
     int32_t a = 0, b = 0;
     int fields;
     GNN_TRY(fields_of(text, field, &fields));
+    if (c->count == 0)
+        GNN_TRY(refuse_dictionary(text, field, fields));
     GNN_TRY(check_count(c, text, fields));
     if (links->by_words) {
         GNN_TRY(gnn__room(&links->names, 2 * links->m + 1, &links->room_names, sizeof *links->names,

@@ -14,9 +14,32 @@ const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *cons
 int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name)
 {
     const char *type = gnn__arrays_left_out(arrays, name);
+    if (type && strcmp(type, "|O") == 0)
+        return gnn__error(GNN_EFORMAT,
+                          "%s: holds no plain values (its type is '|O'): Python's objects are not "
+                          "read; of scipy's matrices, save data, indices, indptr and shape as "
+                          "adj_data, attr_data and so on",
+                          name);
     if (type)
         return gnn__error(GNN_EFORMAT, "%s: holds no plain values (its type is '%s')", name, type);
     return gnn__error(GNN_EFORMAT, "the array %s is missing (docs/formats.md has the names)", name);
+}
+
+int gnn__layout_lacks(const gnn_arrays_t *arrays, const char *what)
+{
+    int64_t unread;
+    const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
+    const int64_t read = gnn_arrays_count(arrays);
+    char list[240] = "";
+    for (int64_t k = 0, used = 0; k < read + unread && used < 160; k++)
+        used += snprintf(list + used, sizeof list - (size_t)used, "%s%.40s",
+                         k > 0 ? ", " : "; the file has ",
+                         k < read ? gnn_arrays_at(arrays, k)->name : left_out[k - read].name);
+    return gnn__error(GNN_EFORMAT, "%s (docs/formats.md)%s%s", what, list,
+                      gnn__arrays_left_out(arrays, "format")
+                          ? ": one matrix of scipy.sparse.save_npz, a set has a graph, features "
+                            "and labels"
+                          : "");
 }
 
 int gnn__layout_rank(const gnn_array_t *array, int ndim)
@@ -49,8 +72,8 @@ int gnn__layout_no_features(const gnn_arrays_t *arrays)
     for (int k = 0; dense_names[k]; k++)
         if (gnn__arrays_left_out(arrays, dense_names[k]))
             return gnn__layout_missing(arrays, dense_names[k]);
-    return gnn__error(GNN_EFORMAT, "there are no features: attr_indptr with its companions, "
-                                   "node_features, attr_matrix or x (docs/formats.md)");
+    return gnn__layout_lacks(arrays, "there are no features: attr_indptr with its companions, "
+                                     "node_features, attr_matrix or x");
 }
 
 int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows)

@@ -181,9 +181,9 @@ int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
     if (index)
         return read_pairs(data, arrays, index, true, weight);
     if (!gnn__layout_spelling(arrays, "adj"))
-        return gnn__error(
-            GNN_EFORMAT,
-            "there are neither adj_indptr, adj_indices and adj_shape nor edges nor edge_index (docs/formats.md)");
+        return gnn__layout_lacks(
+            arrays,
+            "there are neither adj_indptr, adj_indices and adj_shape nor edges nor edge_index");
     return read_adjacency(data, arrays);
 }
 

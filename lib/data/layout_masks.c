@@ -34,7 +34,7 @@ static int mark(gnn_data_t *data, const gnn_array_t *from, int part, int64_t spl
     return GNN_OK;
 }
 
-/* ---- masks: (n), (splits x n) or, as PyG has them, (n x splits) ---- */
+/* ---- masks: (n), the same for all splits, (splits x n) or, as in PyG, (n x splits) ---- */
 
 static bool is_by_node(const gnn_data_t *data, const gnn_array_t *mask)
 {
@@ -45,9 +45,10 @@ static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int part)
 {
     const int64_t splits = data->split->count;
     const bool by_node = is_by_node(data, mask);
+    const int64_t row = mask->ndim == 1 ? 0 : data->n;
     for (int64_t s = 0; s < splits; s++)
         for (int64_t i = 0; i < data->n; i++) {
-            const int64_t value = gnn__array_int(mask, by_node ? i * splits + s : s * data->n + i);
+            const int64_t value = gnn__array_int(mask, by_node ? i * splits + s : s * row + i);
             if (value != 0 && value != 1)
                 return gnn__error(GNN_EFORMAT,
                                   "%s: %lld at node %lld of split %lld, a mask holds 0 and 1 "
@@ -84,10 +85,10 @@ static int check_mask(const gnn_data_t *data, const gnn_array_t *mask, int64_t *
                           mask->name, gnn__shape_words(mask->ndim, mask->shape), (long long)data->n,
                           (long long)data->n, (long long)data->n);
     const int64_t here = plain ? 1 : mask->shape[by_node];
-    if (*splits != 0 && here != *splits)
-        return gnn__error(GNN_EFORMAT, "%s: %lld splits, train_mask has %lld", mask->name,
+    if (*splits > 1 && !plain && here != *splits)
+        return gnn__error(GNN_EFORMAT, "%s: %lld splits, another mask has %lld", mask->name,
                           (long long)here, (long long)*splits);
-    *splits = here;
+    *splits = here > *splits ? here : *splits;
     return GNN_OK;
 }
 

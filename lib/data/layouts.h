@@ -11,6 +11,8 @@ const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *cons
 bool gnn__layout_wants_split(const char *name, size_t length);
 /* The error for a missing array. */
 int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name);
+/* The error for a missing part, `what`; it lists the arrays of other names. */
+int gnn__layout_lacks(const gnn_arrays_t *arrays, const char *what);
 int gnn__layout_rank(const gnn_array_t *array, int ndim);
 int gnn__layout_integer(const gnn_array_t *array);
 

@@ -232,6 +232,9 @@ static int check_places(const gnn__text_t *text, const elements_t *e)
 static int check_graphml(const gnn__text_t *text, elements_t *e)
 {
     GNN_TRY(check_encoding(text));
+    if (!strstr(text->data + text->start, "graphml"))
+        return gnn__error(GNN_EFORMAT, "%s: an element <graphml> is expected, there is none",
+                          text->name);
     GNN_TRY(check_lengths(text));
     GNN_TRY(count_elements(text, e));
     GNN_TRY(check_places(text, e));
@@ -384,6 +387,7 @@ static int take(gnn_data_t *data, gnn__igraph_links_t *links)
         GNN_TRY(both_ways(links));
     const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
     const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
+    data->counted = true;
     return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
                                                      .m = links->m,
                                                      .a = links->a,

@@ -157,6 +157,7 @@ int gnn__data_read_matrix_market(gnn_data_t *data, gnn__text_t *text)
     int rc = read_matrix(&x, text, data->directed);
     if (rc == GNN_OK) {
         const gnn_array_t weight = gnn__data_weights(x.weight, x.m);
+        data->counted = true;
         rc = gnn__data_bare(data, &(gnn__data_links_t){.n = x.n,
                                                        .m = x.m,
                                                        .a = x.a,

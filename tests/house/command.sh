@@ -159,6 +159,14 @@ done
 expect "two outputs of one name" says "--predict: x.csv is the file of --log, too" 2 "$gnn" citation --log x.csv --predict x.csv
 printf '0 1\n' >a.edges
 expect "an output that is an input" says "--save: ./a.edges is the file of --data, too" 2 "$gnn" citation --data a.edges --save ./a.edges
+expect "two outputs of one place" says "--predict: x.csv is the file of --log, too" 2 "$gnn" citation --log ../"${PWD##*/}"/x.csv --predict x.csv
+printf '1\t1\tA\n2\t0\tB\n' >b.content
+printf '1\t2\n' >b.cites
+expect "an output that is LINQS' other file" says "--save: b.cites is there, and part of what --data reads" 2 "$gnn" citation --data b.content --save b.cites
+mkdir set && printf '1, 2\n2, 1\n' >set/S_A.txt
+expect "an output in the folder of an input" says "--save: set/S_A.txt is there, and part of what --data reads" 2 "$gnn" graphs --data set --save set/S_A.txt
+cp a.edges m.words
+expect "a second file that is an input" says "--save: m.words is the file of --data, too" 2 "$gnn" sentence --data m.words --save m
 expect "a name with another ending" says "--curve: x.png: a name like FILE.svg is expected" 2 "$gnn" links --curve x.png
 expect "none of them left a file" [ "$(cat a.edges)" = '0 1' -a ! -e x.csv -a ! -e x.png ]
 
