@@ -255,7 +255,8 @@ static const char *const tables[] = {
     "tests/golden/generations.jsonl.gz", "tests/golden/sentences.jsonl.gz",
     "tests/golden/systems.jsonl.gz",     "tests/golden/latents.jsonl.gz",
     "tests/golden/averages.jsonl.gz",    "tests/golden/hashes.jsonl.gz",
-    "tests/golden/blocks.jsonl.gz",      "tests/golden/memories.jsonl.gz"};
+    "tests/golden/blocks.jsonl.gz",      "tests/golden/memories.jsonl.gz",
+    "tests/golden/published.jsonl.gz"};
 
 START_TEST(every_key_is_used_harmless_or_refused)
 {
@@ -296,7 +297,12 @@ START_TEST(values_of_another_kind_are_refused)
                    {"{\"num_hidden_layers\": -1}", "an integer of at least 0"},
                    {"{\"layer_norm_eps\": 0}", "a number above 0"},
                    {"{\"layer_norm_eps\": \"small\"}", "a number above 0"},
-                   {"{\"hidden_act\": 3}", "a text"}};
+                   {"{\"hidden_act\": 3}", "a text"},
+                   {"{\"pad_token_id\": \"[PAD]\"}", "\"pad_token_id\" is \"[PAD]\", an integer"},
+                   {"{\"pad_token_id\": [0]}", "an integer"},
+                   {"{\"eos_token_id\": [1, \"b\"]}",
+                    "an integer of at least 0 or a list of integers of at least 0"},
+                   {"{\"architectures\": [\"BertModel\", 3]}", "a list of texts"}};
     gnn_text_lines_t *lines;
     table_t t = {.changes = 0};
     json_t *line;

@@ -430,6 +430,33 @@ END_TEST
 
 /* ---- words and characters ---- */
 
+/* Tokens of the text of a special token are left out as well, but not a special token whose text
+ * normalizers changed: as in the package. */
+START_TEST(tokens_are_left_out_by_their_text)
+{
+    gnn_tokenizer_t *t = open_text(
+        "twice.json",
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, \"a\": 1, "
+        "\"B\": 2, \"C\": 3, \"c\": 4}}, \"pre_tokenizer\": {\"type\": \"Whitespace\"}, \"normalizer\": "
+        "{\"type\": \"Lowercase\"}, \"added_tokens\": ["
+        "{\"id\": 1, \"content\": \"a\", \"special\": true, \"normalized\": false}, "
+        "{\"id\": 5, \"content\": \"A\", \"special\": false, \"normalized\": true}, "
+        "{\"id\": 3, \"content\": \"C\", \"special\": true, \"normalized\": true}]}");
+    static const struct {
+        int32_t ids[4];
+        const char *all, *without;
+    } texts[] = {{{1, 2, 5, 2}, "a B a B", "B B"}, {{3, 4, 2, 3}, "c c B c", "c c B c"}};
+    for (size_t k = 0; k < 2; k++)
+        for (int special = 0; special < 2; special++) {
+            char *text;
+            ck_ok(gnn_tokenizer_decode(t, 4, texts[k].ids, special ? GNN_ON : GNN_OFF, &text, NULL));
+            ck_assert_str_eq(text, special ? texts[k].all : texts[k].without);
+            gnn_free(text);
+        }
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 START_TEST(word_level_of_words_and_characters)
 {
     gnn_tokenizer_t *t = open_text(
@@ -686,6 +713,7 @@ int main(void)
     tcase_add_test(c, literal_unknown_pieces_join_their_neighbours);
     tcase_add_test(c, sums_of_long_texts_are_reset);
     tcase_add_test(c, scored_merges_of_llama2c);
+    tcase_add_test(c, tokens_are_left_out_by_their_text);
     tcase_add_test(c, word_level_of_words_and_characters);
     tcase_add_test(c, dropped_characters_move_origins);
     tcase_add_test(c, patterns_match_oniguruma);

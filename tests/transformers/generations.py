@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=1 python tests/transformers/generations.py LIBRARY FOLDER [--write TABLE.jsonl.gz]        transformers 5.24
 
 Models of keys.py: one that goes on with texts, and an encoder-decoder, each once more in a folder without generation_config.json (_old),
-where the same keys stand in config.json. Values are the tokens that generate() writes, LONGEST for each text, -1
+where the same keys stand in config.json, and in folders whose config.json contradicts generation_config.json, which was chosen (_over), is
+little (_little) or was made of the config (_made). Values are the tokens that generate() writes, LONGEST for each text, -1
 after its end. What draws tokens is compared where only one may be drawn.
 """
 import copy
@@ -136,7 +137,10 @@ def main():
                                                            for v in keys.others(k, settings.get(k, defaults[k]))]
         new = {"config.json": config, "generation_config.json": settings}
         old = {"config.json": {**config, **settings}}
-        for name, files, file, more in ((case["name"], new, "generation_config.json", [None]), (case["name"] + "_old", old, "config.json", OLD)):
+        few = {k: settings[k] for k in ("eos_token_id", "max_new_tokens", "decoder_start_token_id") if k in settings}
+        over = [(case["name"] + end, {"config.json": config, "generation_config.json": g}, "config.json", []) for end, g in
+                (("_over", settings), ("_little", few), ("_made", {"_from_model_config": True, **settings}))]
+        for name, files, file, more in ((case["name"], new, "generation_config.json", [None]), (case["name"] + "_old", old, "config.json", OLD), *over):
             for other in ("config.json", "generation_config.json"):
                 path = os.path.join(folder, other)
                 if other in files:

@@ -213,6 +213,14 @@ static int end_special(gnn_decoder_t *d)
     return GNN_OK;
 }
 
+/* As in the package, the text that is written decides: a token of the same text as a special token
+ * is left out, too, and a special token that normalizers changed is written. */
+static bool reads_as_special(const gnn_tokenizer_t *t, gnn__string_t text)
+{
+    const int32_t id = gnn__token_find(t, text, (gnn__string_t){"", 0});
+    return id >= 0 && (t->flags[id] & GNN__TOKEN_SPECIAL);
+}
+
 static int push(gnn_decoder_t *d, int32_t id)
 {
     const gnn_tokenizer_t *t = d->t;
@@ -222,8 +230,7 @@ static int push(gnn_decoder_t *d, int32_t id)
     const gnn__string_t text = t->written && t->written[id].at ? t->written[id] : t->tokens[id];
     const bool spoken_unknown = t->speech.unknown && id == t->rules.unknown;
     const int byte = t->speech.byte_tokens ? gnn__byte_token(text) : -1;
-    /* As in the package, a token changed by normalizers is not recognised as special. */
-    if ((t->flags[id] & GNN__TOKEN_SPECIAL) && !d->special && text.at == t->tokens[id].at)
+    if (!d->special && reads_as_special(t, text))
         return GNN_OK;
     if (byte >= 0) {
         GNN_TRY(append(&d->bytes, &(char){(char)byte}, 1));

@@ -89,6 +89,22 @@ static bool is_word(const json_t *v)
     return json_is_string(v) && json_string_length(v) > 0;
 }
 
+static bool is_integer(const json_t *v)
+{
+    return json_is_integer(v);
+}
+
+static bool is_text(const json_t *v)
+{
+    return json_is_string(v);
+}
+
+/* A special token: its text, or an object with it. */
+static bool is_token(const json_t *v)
+{
+    return json_is_string(v) || json_is_string(json_object_get(v, "content"));
+}
+
 static bool is_list(const json_t *v)
 {
     return json_is_array(v);
@@ -99,49 +115,79 @@ static bool is_object(const json_t *v)
     return json_is_object(v);
 }
 
-/* An id of a token, or a list of them. */
-static bool is_id(const json_t *v)
-{
-    bool all = json_is_array(v);
-    for (size_t k = 0; all && k < json_array_size(v); k++)
-        all = json_is_integer(json_array_get(v, k));
-    return all || is_size(v);
-}
-
-static bool is_any(const json_t *v)
-{
-    return v != NULL;
-}
-
-/* "kind" of GNN_KEY; with a final ? the value may be null, which counts as absent. */
-static const struct {
-    const char *name, *expected;
+/* Kinds of GNN_KEY: "count[]" is a list of them, "count|word" one or the other; with a final ? the
+ * value may be null, which counts as absent. */
+static const struct kind {
+    const char *name, *one, *many;
     bool (*is)(const json_t *v);
-} kinds[] = {{"count", "an integer of at least 1", is_count},
-             {"size", "an integer of at least 0", is_size},
-             {"number", "a number", is_number},
-             {"positive", "a number above 0", is_positive},
-             {"flag", "true or false", is_flag},
-             {"word", "a text", is_word},
-             {"list", "a list", is_list},
-             {"object", "an object", is_object},
-             {"id", "a token's id or a list of them", is_id},
-             {"any", "a value", is_any}};
+} kinds[] = {{"count", "an integer of at least 1", "integers of at least 1", is_count},
+             {"size", "an integer of at least 0", "integers of at least 0", is_size},
+             {"integer", "an integer", "integers", is_integer},
+             {"number", "a number", "numbers", is_number},
+             {"positive", "a number above 0", "numbers above 0", is_positive},
+             {"flag", "true or false", "true and false", is_flag},
+             {"word", "a text", "texts", is_word},
+             {"text", "a text, empty or not", "texts", is_text},
+             {"token", "a token's text or an object with its \"content\"", "tokens", is_token},
+             {"list", "a list", "lists", is_list},
+             {"object", "an object", "objects", is_object}};
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+/* The kind of a name; NULL: there is none. */
+static const struct kind *kind_of(const char *name, size_t length)
+{
+    for (size_t k = 0; k < KINDS; k++)
+        if (strncmp(kinds[k].name, name, length) == 0 && !kinds[k].name[length])
+            return &kinds[k];
+    return NULL;
+}
+
+static size_t without_list(const char *name, size_t length)
+{
+    return length > 2 && memcmp(name + length - 2, "[]", 2) == 0 ? length - 2 : 0;
+}
+
+static bool holds(const char *name, size_t length, const json_t *value)
+{
+    const size_t inner = without_list(name, length);
+    const struct kind *kind = inner ? NULL : kind_of(name, length);
+    bool all = json_is_array(value);
+    for (size_t k = 0; inner && all && k < json_array_size(value); k++)
+        all = holds(name, inner, json_array_get(value, k));
+    return inner ? all : kind && kind->is(value);
+}
+
+/* Appends " or a list of lists of integers"; false: there is no such kind. */
+static bool describe(char *text, size_t size, const char *name, size_t length)
+{
+    const size_t n = strlen(text);
+    int depth = 0;
+    for (size_t inner; (inner = without_list(name, length)) > 0; depth++)
+        length = inner;
+    const struct kind *kind = kind_of(name, length);
+    if (kind)
+        snprintf(text + n, size - n, "%s%s%s%s", n > 0 ? " or " : "", depth > 0 ? "a list of " : "",
+                 depth > 1 ? "lists of " : "", depth > 0 ? kind->many : kind->one);
+    return kind != NULL;
+}
+
 static int check_kind(const gnn__scope_t *scope, const gnn__arch_row_t *row, const json_t *value)
 {
-    const char *optional = strchr(row->second, '?');
-    const size_t length = optional ? (size_t)(optional - row->second) : strlen(row->second);
-    if (optional && json_is_null(value))
+    char expected[GNN__FORMULA_TEXT] = "";
+    const char *end = row->second + strcspn(row->second, "?");
+    if (*end && json_is_null(value))
         return GNN_OK;
-    for (size_t k = 0; k < KINDS; k++)
-        if (strncmp(kinds[k].name, row->second, length) == 0 && !kinds[k].name[length])
-            return kinds[k].is(value)
-                       ? GNN_OK
-                       : unexpected(scope->config_name, row->name, value, kinds[k].expected);
-    return gnn__error(GNN_EINVALID, "%s: there is no kind of value \"%s\"", row->name, row->second);
+    for (const char *at = row->second; at < end;) {
+        const size_t length = strcspn(at, "|?");
+        if (holds(at, length, value))
+            return GNN_OK;
+        if (!describe(expected, sizeof expected, at, length))
+            return gnn__error(GNN_EINVALID, "%s: there is no kind of value \"%s\"", row->name,
+                              row->second);
+        at += length + (at[length] == '|');
+    }
+    return unexpected(scope->config_name, row->name, value, expected);
 }
 
 /* ---- rows about keys ---- */

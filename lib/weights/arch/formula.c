@@ -480,8 +480,8 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* Replacement of the characters at `at`: # is the index, {name} a text named by SET. *used: the
- * characters replaced; 0: they are literal. */
+/* Replacement of the characters at `at`: # is the index, {name} a value of SET or of
+ * the config. *used: the characters replaced; 0: they are literal. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;
@@ -492,10 +492,15 @@ static int expansion(const gnn__scope_t *scope, const char *at, size_t length, c
     if (!end)
         return GNN_OK;
     put(name, sizeof name, at + 1, (size_t)(end - at) - 1);
-    const char *text = json_string_value(json_object_get(scope->names, name));
-    if (!text)
+    const json_t *value = json_object_get(scope->names, name);
+    value = value ? value : json_object_get(scope->config, name);
+    const char *text = json_string_value(value);
+    if (!text && !json_is_number(value))
         return gnn__error(GNN_EINVALID, "{%s} is not a text that was named before", name);
-    put(out, GNN__FORMULA_TEXT, text, strlen(text));
+    if (text)
+        put(out, GNN__FORMULA_TEXT, text, strlen(text));
+    else
+        snprintf(out, GNN__FORMULA_TEXT, "%.9g", json_number_value(value));
     return GNN_OK;
 }
 
