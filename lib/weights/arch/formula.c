@@ -480,8 +480,8 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* Replacement of the characters at `at`: # is the index, {name} a value of SET or of
- * the config. *used: the characters replaced; 0: they are literal. */
+/* Replacement of the characters at `at`: # is the index, {name} a value of SET or of the config.
+ * *used: the characters replaced; 0: they are literal. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;
