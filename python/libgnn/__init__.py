@@ -16,7 +16,7 @@ from importlib import import_module as _import
 _HOMES = {
     "Graph": "graphs", "Data": "models", "Model": "models", "Layer": "layers", "presets": "layers", "fields": "layers",
     "SentenceEncoder": "texts", "Generator": "texts", "Attention": "pictures", "Error": "_library", "build_info": "_library",
-    "set_threads": "_objects", "set_seed": "_objects", "torch": "torch", "onnx": "onnx",
+    "set_threads": "_objects", "set_seed": "_objects", "set_deterministic": "_objects", "torch": "torch", "onnx": "onnx",
 }
 
 

@@ -1,6 +1,6 @@
 from . import onnx as onnx, torch as torch
 from ._library import Error as Error, build_info as build_info
-from ._objects import set_seed as set_seed, set_threads as set_threads
+from ._objects import set_deterministic as set_deterministic, set_seed as set_seed, set_threads as set_threads
 from ._tables import *
 from .graphs import Graph as Graph
 from .layers import Layer as Layer, fields as fields, presets as presets

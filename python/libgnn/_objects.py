@@ -8,10 +8,10 @@ import sys
 import threading
 import weakref
 
-from ._arrays import whole
-from ._library import check, lib, struct
+from ._arrays import flag, whole
+from ._library import C, check, lib, struct
 
-_settings = {"threads": 0, "seed": 0, "version": 0, "forked": None}
+_settings = {"threads": 0, "seed": 0, "deterministic": False, "version": 0, "forked": None}
 _local = threading.local()
 _locked = weakref.WeakSet()  # objects with locks, which another thread may hold during a fork
 
@@ -90,21 +90,22 @@ class Handle:
 class Context(Handle):
     """Threads and workspace of one thread of the program."""
 
-    def __init__(self, threads, seed):
-        made, config = ctypes.c_void_p(), struct("gnn_context_config_t")(threads=threads, seed=seed)
+    def __init__(self, threads, seed, deterministic):
+        made, config = ctypes.c_void_p(), struct("gnn_context_config_t")(threads=threads, seed=seed, deterministic=C["GNN_ON" if deterministic else "GNN_OFF"])
         check(lib.gnn_context_new(ctypes.byref(made), ctypes.byref(config)))
         self._hold(made.value, lib.gnn_context_free)
 
 
-def context(threads=None):
+def context(threads=None, deterministic=False):
     """The context of this thread (and process: fork() copies none), with its own count of threads."""
     key = (os.getpid(), _settings["version"])
     if getattr(_local, "key", None) != key:
         _local.contexts, _local.key = {}, key
-    made = _local.contexts.get(threads)
+    made = _local.contexts.get((threads, deterministic))
     if made is None:
         alone = _settings["forked"] == threading.get_ident()
-        made = _local.contexts[threads] = Context(1 if alone else _settings["threads"] if threads is None else threads, _settings["seed"])
+        made = Context(1 if alone else _settings["threads"] if threads is None else threads, _settings["seed"], deterministic or _settings["deterministic"])
+        _local.contexts[threads, deterministic] = made
     return made
 
 
@@ -125,6 +126,19 @@ def set_seed(seed):
     >>> libgnn.set_seed(7)
     """
     _settings["seed"] = whole(seed, "seed", "Q")
+    _settings["version"] += 1
+
+
+def set_deterministic(value):
+    """Sets whether dense products have the same bits with any count of threads and on a busy machine, as all other results have; they take longer.
+
+    `libgnn.torch.compile` also obeys `torch.use_deterministic_algorithms`.
+
+    >>> import libgnn
+    >>> libgnn.set_deterministic(True)
+    >>> libgnn.set_deterministic(False)
+    """
+    _settings["deterministic"] = flag(value, "value")
     _settings["version"] += 1
 
 

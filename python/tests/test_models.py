@@ -315,6 +315,22 @@ def test_memory_stays_flat(karate):
     assert size() - before < 4 << 20
 
 
+def test_deterministic_products():
+    """Of a layer whose products are large: the same bits with one and with two threads."""
+    graph, x, made = libgnn.Graph.complete(900), np.random.default_rng(0).standard_normal((900, 64)).astype(np.float32), []
+    libgnn.set_seed(5)
+    libgnn.set_deterministic(True)
+    try:
+        for count in (1, 2):
+            libgnn.set_threads(count)
+            made.append(libgnn.TRANSFORMER(64, heads=4)(graph, x))
+    finally:
+        libgnn.set_deterministic(False)
+        libgnn.set_threads(0)
+        libgnn.set_seed(0)
+    assert np.array_equal(*made)
+
+
 def test_threads_are_checked():
     for count in (-1, 5000):
         with pytest.raises(ValueError):

@@ -77,6 +77,7 @@ CALLS = {
     "load_state_dict": (lambda **k: model().load_state_dict(**k), {"values": model().state_dict()}),
     "set_threads": (libgnn.set_threads, {"count": 2}),
     "set_seed": (libgnn.set_seed, {"seed": 0}),
+    "set_deterministic": (libgnn.set_deterministic, {"value": False}),
     "SentenceEncoder": (libgnn.SentenceEncoder, {"folder": "nosuch", "keep_16_bits": False, "keep_packed": False}),
     "Generator": (libgnn.Generator, {"folder": "nosuch"}),
 }
@@ -85,7 +86,7 @@ NUMBERS = {"3", "int16", "0-d"}
 LENGTHS = NUMBERS | {"list", "tuple", "bytearray"}
 FLAGS = {"True", "np.False_"}
 TAKEN = {
-    ("Graph", "edge_index"): {"list", "tuple"}, ("Graph", "undirected"): FLAGS, ("Graph.topology", "lengths"): LENGTHS, ("Graph.topology", "width"): NUMBERS | {"True"}, ("Graph.complete", "lengths"): LENGTHS,
+    ("Graph", "edge_index"): {"list", "tuple"}, ("Graph", "undirected"): FLAGS, ("set_deterministic", "value"): FLAGS, ("Graph.topology", "lengths"): LENGTHS, ("Graph.topology", "width"): NUMBERS | {"True"}, ("Graph.complete", "lengths"): LENGTHS,
     ("Graph.causal", "lengths"): LENGTHS, ("Graph.window", "lengths"): LENGTHS, ("Graph.window", "width"): NUMBERS, ("Graph.window", "dilation"): NUMBERS, ("Graph.window", "causal"): FLAGS,
     ("Graph.draw", "title"): {"text", "empty"}, ("Graph.draw", "seed"): NUMBERS, ("Graph.draw", "labels"): {"records"}, ("GAT", "in_channels"): NUMBERS, ("GAT", "out_channels"): NUMBERS, ("GAT", "heads"): NUMBERS,
     ("GAT", "residual"): {"np.False_"}, ("GAT()", "x"): {"NaN"}, ("GAT()", "x_dst"): {"NaN"}, ("Data.save", "path"): {"text", "bytes", "path"}, ("save", "path"): {"text", "bytes", "path"},

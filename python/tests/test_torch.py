@@ -467,6 +467,25 @@ print(first, count())
     assert int(out[1]) - int(out[0]) <= int(os.environ.get("GNN_MORE_THREADS", "0")), out
 
 
+def test_deterministic_algorithms_of_pytorch():
+    """The flag holds from the next call on, for outputs and gradients, also of a tape that has run."""
+    net, made = G.GCN(256, 256, 2, 256), []
+    x, edges = torch.randn(3000, 256), torch.randint(0, 3000, (2, 9000))
+    fast = [libgnn.torch.compile(net, threads=count) for count in (1, 2)]
+    for one in fast:
+        one(x, edges).sum().backward()
+    torch.use_deterministic_algorithms(True)
+    try:
+        for one in fast:
+            net.zero_grad()
+            y = one(x, edges)
+            y.square().sum().backward()
+            made.append([y.detach(), *[p.grad.clone() for p in net.parameters()]])
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(*pair) for pair in zip(*made))
+
+
 @pytest.mark.parametrize("first", [False, True])
 def test_defaults_of_pytorch(first):
     """A dtype or a device that PyTorch makes tensors with is not that of the module."""

@@ -89,6 +89,6 @@ def test_stubs_and_docstrings_of_classes(name):
 
 
 def test_functions_have_stubs():
-    for name in ("presets", "fields", "set_threads", "set_seed", "build_info"):
+    for name in ("presets", "fields", "set_threads", "set_seed", "set_deterministic", "build_info"):
         assert re.search(rf"\b{name}\b", names_in("__init__")) and getattr(libgnn, name).__doc__
     assert {name for name in dir(libgnn) if not name.startswith("_")} - set(libgnn.presets()) <= set(re.findall(r"\w+", names_in("__init__")))

@@ -12,7 +12,7 @@ import torch
 
 from .._arrays import Tensor
 from .._library import lib, struct
-from .._objects import has_locks
+from .._objects import context, has_locks
 from . import arguments, pyg_draw, pyg_verify
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, Loaded, Place, memory, statistics, traced
@@ -433,8 +433,13 @@ class Plan:
     def take_tape(self):
         if self.pid != os.getpid():
             self.tapes, self.pid = [], os.getpid()
-        me = threading.get_ident()
+        me, mine = threading.get_ident(), self.context()
         for k, tape in enumerate(self.tapes):
             if tape.thread == me:
-                return self.tapes.pop(k)
-        return Tape(self.threads)
+                tape = self.tapes.pop(k)
+                return tape if tape.context is mine else Tape(mine)  # set_threads() and the like make contexts anew
+        return Tape(mine)
+
+    def context(self):
+        """This thread's context, deterministic where the package or PyTorch is told so."""
+        return context(self.threads, torch.are_deterministic_algorithms_enabled())

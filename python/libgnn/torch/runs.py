@@ -12,7 +12,7 @@ import torch
 
 from .._arrays import Ints, Tensor
 from .._library import C, check, error, lib, struct
-from .._objects import Handle, context
+from .._objects import Handle
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, memory
 from .watched import Version
@@ -90,8 +90,8 @@ class Tape(Handle):
     """A tape of one thread. A run with the memory of the last one runs its program again, which
     plans nothing."""
 
-    def __init__(self, threads):
-        made, self.context = ctypes.c_void_p(), context(threads)
+    def __init__(self, context):
+        made, self.context = ctypes.c_void_p(), context
         check(lib.gnn_tape_new(ctypes.byref(made), self.context._at))
         self._hold(made.value, lib.gnn_tape_free)
         self.thread, self.form, self.kept, self.program = threading.get_ident(), None, None, None
@@ -232,7 +232,7 @@ def infer(plan, slots, tensors):
         slots.arguments, slots.parts = ctypes.byref(slots.made), (rows, named)
     y = torch.empty(slots.size, **FLOATS)
     out = Tensor(y.data_ptr(), slots.size[0], slots.size[1], slots.size[1])
-    code = lib.gnn_model_forward(plan.model, context(plan.threads)._at, slots.arguments, ctypes.byref(out))
+    code = lib.gnn_model_forward(plan.model, plan.context()._at, slots.arguments, ctypes.byref(out))
     if code:
         raise error(code)
     return y
