@@ -198,6 +198,7 @@ typedef struct {
 typedef struct {
     double *columns[4];
     int64_t count, room;
+    int failed; /* no memory: the callback stops the training, which is an error then */
 } history_t;
 
 /* The outcomes of all training runs, and model and history of the one with the best validation

@@ -116,6 +116,8 @@ int citation_train_model(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_c
         fprintf(stderr, "\r%110s\r", "");
     if (rc == GNN_ESTOPPED)
         tell_stop(out, checkpoint);
+    if (w->history.failed) /* which has ended the training as if it had been complete */
+        rc = GNN_EMEMORY;
     return rc;
 }
 

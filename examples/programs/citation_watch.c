@@ -17,13 +17,15 @@ static int remember(history_t *h, const gnn_progress_t *now)
     const double values[4] = {(double)now->epoch, now->train_loss, now->validation_loss,
                               now->validation_metric};
     if (h->count == h->room) {
-        h->room = h->room ? 2 * h->room : 256;
+        const int64_t room = h->room ? 2 * h->room : 256;
         for (int k = 0; k < 4; k++) {
-            double *more = realloc(h->columns[k], sizeof *more * (size_t)h->room);
+            double *more = realloc(h->columns[k], sizeof *more * (size_t)room);
+            h->failed = !more;
             if (!more)
                 return 0;
             h->columns[k] = more;
         }
+        h->room = room;
     }
     for (int k = 0; k < 4; k++)
         h->columns[k][h->count] = values[k];

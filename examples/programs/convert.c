@@ -71,8 +71,10 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         fprintf(stderr, "--scale: has no effect without OUT.npz\n");
         return 0;
     }
-    return o->in && may_write(o) &&
-           (!o->out || program_can_write("convert", o->out, PROGRAM_REGULAR));
+    if (!o->in || !may_write(o))
+        return 0;
+    *status = EXIT_FAILURE;
+    return !o->out || program_can_write("convert", o->out, PROGRAM_REGULAR);
 }
 
 static int convert(const options_t *o, gnn_data_t **data)

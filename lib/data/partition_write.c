@@ -2,7 +2,9 @@
  * memory does not depend on edges and features. */
 #include <lib/data/partition.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <graphs/build.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -409,23 +411,13 @@ static int write_files(writer_t *w)
     return write_header(w);
 }
 
-/* Removes what write_files made, with the folder. */
-static void remove_files(const writer_t *w)
+/* Removes the folder with its files, without memory: `entries` was opened before they were made. */
+static void remove_files(DIR *entries, const char *folder)
 {
-    const char *key;
-    json_t *value;
-    char *path;
-    json_object_foreach(w->arrays, key,
-                        value) if (gnn__asprintf(&path, "%s/%s.npy", w->folder, key) == GNN_OK)
-    {
-        unlink(path);
-        gnn_free(path);
-    }
-    if (gnn__asprintf(&path, "%s/%s", w->folder, GNN__FOLDER_HEADER) == GNN_OK) {
-        unlink(path);
-        gnn_free(path);
-    }
-    rmdir(w->folder);
+    rewinddir(entries);
+    for (struct dirent *d; (d = readdir(entries)) != NULL;)
+        unlinkat(dirfd(entries), d->d_name, 0);
+    rmdir(folder);
 }
 
 static int check(const gnn_partition_t *p, const gnn_data_t *data, const char *folder)
@@ -453,6 +445,7 @@ int gnn_partition_write(const gnn_partition_t *partition, const gnn_data_t *data
     size_t length = strlen(folder);
     char *target = NULL, *temporary = NULL;
     writer_t w = {.p = partition, .data = data};
+    DIR *entries = NULL;
     int rc;
     while (length > 1 && folder[length - 1] == '/')
         length--;
@@ -465,12 +458,17 @@ int gnn_partition_write(const gnn_partition_t *partition, const gnn_data_t *data
     if (mkdir(temporary, 0777) != 0)
         GNN_CHECK(gnn__error(GNN_EIO, "%s: %s", temporary, strerror(errno)));
     w.folder = temporary;
-    rc = write_files(&w);
+    entries = opendir(temporary);
+    rc = entries ? write_files(&w) : gnn__error(GNN_EIO, "%s: %s", temporary, strerror(errno));
     if (rc == GNN_OK && rename(temporary, target) != 0)
         rc = gnn__error(GNN_EIO, "%s: renaming into place: %s", target, strerror(errno));
-    if (rc != GNN_OK)
-        remove_files(&w);
+    if (rc != GNN_OK && entries)
+        remove_files(entries, temporary);
+    else if (rc != GNN_OK)
+        rmdir(temporary);
 done:
+    if (entries)
+        closedir(entries);
     json_decref(w.arrays);
     gnn_free(w.block);
     gnn_free(w.row);
