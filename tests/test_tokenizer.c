@@ -430,6 +430,68 @@ END_TEST
 
 /* ---- words and characters ---- */
 
+/* A word level of some words and of GPT-2's characters for a space and two bytes. */
+#define SMALL_WORDS                                                                                   \
+    "\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, \"a\": 1, "     \
+    "\"b\": 2, \" \": 3, \"ab\": 4, \"abc\": 5, \"c\": 6, \"\xc4\xa0\": 7, \"\xc3\x83\xc2\xa9\": 8, " \
+    "\"\xc3\xa9\": 9, \"b\xc3\xa9\": 10}}"
+
+START_TEST(rare_steps)
+{
+    static const struct {
+        const char *steps, *text, *ids;
+    } cases[] = {
+        {"\"normalizer\": {\"type\": \"Nmt\"}, \"pre_tokenizer\": {\"type\": \"FixedLength\", \"length\": 1}",
+         "a\tb\xe2\x80\x8b\x01"
+         "c\xe2\x80\xa8"
+         "a\xef\xbf\xbd\x7f\x0b",
+         "1 3 2 3 6 3 1 3"},
+        {"\"pre_tokenizer\": {\"type\": \"FixedLength\", \"length\": 2}",
+         "abb\xc3\xa9"
+         "c",
+         "4 10 6"},
+        {"\"pre_tokenizer\": {\"type\": \"CharDelimiterSplit\", \"delimiter\": \"\xc3\xa9\"}",
+         "\xc3\xa9"
+         "ab\xc3\xa9\xc3\xa9"
+         "c\xc3\xa9",
+         "4 6"},
+        {"\"normalizer\": {\"type\": \"ByteLevel\"}, \"pre_tokenizer\": {\"type\": \"Split\", "
+         "\"pattern\": {\"String\": \"a\"}, \"behavior\": \"Isolated\"}",
+         "a\xc3\xa9"
+         "a a",
+         "1 8 1 7 1"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char json[1024];
+        snprintf(json, sizeof json, "{" SMALL_WORDS ", %s}", cases[k].steps);
+        gnn_tokenizer_t *t = open_text("rare.json", json);
+        ck_assert_str_eq(ids_of(t, cases[k].text, plain), cases[k].ids);
+        gnn_tokenizer_free(t);
+    }
+}
+END_TEST
+
+/* Runs of a token are one, pads are nothing, with and without clean-up. */
+START_TEST(temporal_classification_is_decoded)
+{
+    static const int32_t ids[] = {2, 2, 0, 2, 3, 1, 1, 0, 1, 3, 5, 6};
+    static const char *const expected[] = {"hhi||i n't?", "hhi  in't?"};
+    for (int cleanup = 0; cleanup < 2; cleanup++) {
+        char json[512], *text;
+        snprintf(
+            json, sizeof json,
+            "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"<pad>\": 0, "
+            "\"|\": 1, \"h\": 2, \"i\": 3, \"n't\": 4, \" n't\": 5, \"?\": 6}}, \"decoder\": {\"type\": "
+            "\"CTC\", \"pad_token\": \"<pad>\", \"word_delimiter_token\": \"|\", \"cleanup\": %s}}",
+            cleanup ? "true" : "false");
+        gnn_tokenizer_t *t = open_text("ctc.json", json);
+        ck_ok(gnn_tokenizer_decode(t, sizeof ids / sizeof *ids, ids, GNN_ON, &text, NULL));
+        ck_assert_str_eq(text, expected[cleanup]);
+        gnn_free(text);
+        gnn_tokenizer_free(t);
+    }
+}
+END_TEST
+
 /* Tokens of the text of a special token are left out as well, but not a special token whose text
  * normalizers changed: as in the package. */
 START_TEST(tokens_are_left_out_by_their_text)
@@ -713,6 +775,8 @@ int main(void)
     tcase_add_test(c, literal_unknown_pieces_join_their_neighbours);
     tcase_add_test(c, sums_of_long_texts_are_reset);
     tcase_add_test(c, scored_merges_of_llama2c);
+    tcase_add_test(c, rare_steps);
+    tcase_add_test(c, temporal_classification_is_decoded);
     tcase_add_test(c, tokens_are_left_out_by_their_text);
     tcase_add_test(c, word_level_of_words_and_characters);
     tcase_add_test(c, dropped_characters_move_origins);

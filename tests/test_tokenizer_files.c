@@ -98,8 +98,14 @@ START_TEST(bad_json)
         "a.json",
         WITH("\"post_processor\": {\"type\": \"BertProcessing\", \"cls\": [\"a\", 7], \"sep\": [\"a\", 1]}"),
         "\"cls\"");
-    CK_UNKNOWN("a.json", WITH("\"decoder\": {\"type\": \"CTC\"}"),
-               "decoder: a step \"CTC\" is not known");
+    CK_UNKNOWN("a.json", WITH("\"decoder\": {\"type\": \"Magic\"}"),
+               "decoder: a step \"Magic\" is not known");
+    CK_BAD("a.json", WITH("\"decoder\": {\"type\": \"CTC\"}"), "\"pad_token\" is nothing");
+    CK_BAD("a.json", WITH("\"pre_tokenizer\": {\"type\": \"FixedLength\", \"length\": 0}"),
+           "\"length\" is 0, at least 1 is expected");
+    CK_BAD("a.json",
+           WITH("\"pre_tokenizer\": {\"type\": \"CharDelimiterSplit\", \"delimiter\": \"ab\"}"),
+           "\"delimiter\" is \"ab\", one character is expected");
 }
 END_TEST
 

@@ -78,7 +78,7 @@ DECODERS = [
     lambda r: {"type": "Strip", "content": pick(r, " ", "a"), "start": pick(r, 0, 1, 2), "stop": pick(r, 0, 0, 1)}]
 
 
-RARE = ("Nmt", "ByteLevel", "UnicodeScripts", "CharDelimiterSplit", "FixedLength", "CTC")
+RARE = ("UnicodeScripts",)
 
 
 def sequence(r, makers, key, most):

@@ -29,7 +29,7 @@ static int enclose_rest(gnn__pipeline_t *p, int64_t k)
             return gnn__error(GNN_EUNSUPPORTED, "pre_tokenizer: \"%s\" is given after ByteLevel",
                               p->at[later].row->type);
     GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_bytes, &step));
-    GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_characters, &step));
+    GNN_TRY(gnn__pipeline_add(p, &gnn__text_step_byte_characters, &step));
     const gnn__text_step_t characters = *step;
     memmove(p->at + k + 2, p->at + k + 1, (size_t)(p->n - k - 2) * sizeof *p->at);
     p->at[k + 1] = characters;
@@ -171,7 +171,9 @@ int gnn__tokenizer_build(gnn_tokenizer_t *t)
     GNN_TRY(gnn__template_read(t, json_object_get(root, "post_processor")));
     GNN_TRY(gnn__speech_read(&t->speech, json_object_get(root, "decoder")));
     GNN_TRY(check_suffix(t));
-    return t->speech.bytewise && !t->rules.bytewise
-               ? gnn__error(GNN_EUNSUPPORTED, "\"decoder\" is ByteLevel, \"pre_tokenizer\" is not")
+    return t->speech.bytewise && !t->rules.bytewise &&
+                   !has_step(&t->normalisers, &gnn__text_step_byte_characters)
+               ? gnn__error(GNN_EUNSUPPORTED,
+                            "\"decoder\" is ByteLevel, neither \"pre_tokenizer\" nor \"normalizer\" is")
                : GNN_OK;
 }

@@ -9,15 +9,16 @@ typedef struct buffer {
 
 struct gnn_decoder {
     const gnn_tokenizer_t *t;
-    bool special;     /* special tokens are written */
-    bool hold_runs;   /* a run of byte tokens is decoded as a whole */
-    bool first;       /* no token came yet */
-    bool owes_blank;  /* the last token ended a word: a space precedes the next one */
-    int64_t to_strip; /* leading spaces still to remove */
-    int64_t blanks;   /* that are written only if something follows */
-    buffer_t out;     /* text for the caller */
-    buffer_t held;    /* text before clean-up */
-    buffer_t bytes;   /* held back */
+    bool special;           /* special tokens are written */
+    bool hold_runs;         /* a run of byte tokens is decoded as a whole */
+    bool first;             /* no token came yet */
+    bool owes_blank;        /* the last token ended a word: a space precedes the next one */
+    int64_t to_strip;       /* leading spaces still to remove */
+    int64_t blanks;         /* that are written only if something follows */
+    gnn__string_t previous; /* text of the last token, for runs of one */
+    buffer_t out;           /* text for the caller */
+    buffer_t held;          /* text before clean-up */
+    buffer_t bytes;         /* held back */
     buffer_t token;
 };
 
@@ -187,6 +188,33 @@ static int spell(gnn_decoder_t *d, gnn__string_t text)
     return append(&d->token, text.at, text.length);
 }
 
+static bool is_same(gnn__string_t a, gnn__string_t b)
+{
+    return a.at && b.at && a.length == b.length && memcmp(a.at, b.at, (size_t)a.length) == 0;
+}
+
+/* The first token of a run. */
+static int push_first(gnn_decoder_t *d, gnn__string_t text)
+{
+    const gnn__speech_t *s = &d->t->speech;
+    const bool again = is_same(d->previous, text);
+    buffer_t spaced = {0};
+    d->previous = text;
+    d->token.n = 0;
+    if (again)
+        return GNN_OK;
+    GNN_TRY(replace(&d->token, text, s->pad, ""));
+    GNN_TRY(append(&d->token, "", 0));
+    if (s->tidy)
+        GNN_TRY(tidy(&d->token, false));
+    int rc =
+        replace(&spaced, (gnn__string_t){d->token.at, d->token.n}, s->tidy ? s->delimiter : "", " ");
+    if (rc == GNN_OK)
+        rc = say(d, spaced.at, spaced.n);
+    gnn_free(spaced.at);
+    return rc;
+}
+
 static int push_spelled(gnn_decoder_t *d, gnn__string_t text)
 {
     const char *suffix = d->t->speech.suffix;
@@ -244,7 +272,9 @@ static int push(gnn_decoder_t *d, int32_t id)
     if (spoken_unknown)
         GNN_TRY(say(d, t->speech.unknown, (int64_t)strlen(t->speech.unknown)));
     else
-        GNN_TRY(t->speech.bytewise ? push_bytewise(d, text) : push_spelled(d, text));
+        GNN_TRY(t->speech.bytewise ? push_bytewise(d, text)
+                : t->speech.pad    ? push_first(d, text)
+                                   : push_spelled(d, text));
     d->first = false;
     return t->flags[id] & GNN__TOKEN_SPECIAL ? end_special(d) : GNN_OK;
 }
@@ -293,6 +323,7 @@ static void start(gnn_decoder_t *d)
     d->bytes.n = d->held.n = 0;
     d->blanks = 0;
     d->owes_blank = false;
+    d->previous = (gnn__string_t){0};
 }
 
 /* ---- what the user calls ---- */

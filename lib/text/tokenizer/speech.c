@@ -11,6 +11,21 @@ static int read_wordpiece(gnn__speech_t *s, const json_t *json)
     return gnn__json_bool(json, "cleanup", &s->tidy);
 }
 
+/* Connectionist temporal classification: Graves et al. 2006. */
+static int read_ctc(gnn__speech_t *s, const json_t *json)
+{
+    gnn__string_t pad = {0}, delimiter = {0};
+    GNN_TRY(gnn__json_string(json, "pad_token", true, &pad));
+    GNN_TRY(gnn__json_string(json, "word_delimiter_token", true, &delimiter));
+    GNN_TRY(gnn__json_bool(json, "cleanup", &s->tidy));
+    s->pad = pad.at;
+    s->delimiter = delimiter.at;
+    return json_is_boolean(json_object_get(json, "cleanup")) && delimiter.length > 0
+               ? GNN_OK
+               : gnn__error(GNN_EUNSUPPORTED,
+                            "expected \"cleanup\" and a \"word_delimiter_token\" that has characters");
+}
+
 static int read_byte_level(gnn__speech_t *s, const json_t *json)
 {
     (void)json;
@@ -89,6 +104,7 @@ static const struct {
     {"Metaspace", "type replacement prepend_scheme split add_prefix_space str_rep", read_metaspace,
      BYTES, true},
     {"BPEDecoder", "type suffix", read_suffix, BYTES, true},
+    {"CTC", "type pad_token word_delimiter_token cleanup", read_ctc, BYTES, true},
     {"Replace", "type pattern content", read_replace, REPLACE, false},
     {"ByteFallback", "type", read_byte_tokens, BYTES, false},
     {"Fuse", "type", read_nothing, FUSE, false},

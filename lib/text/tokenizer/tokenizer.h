@@ -177,8 +177,8 @@ typedef struct gnn__pipeline {
 #define GNN_TEXT_STEP(name) extern const gnn__text_step_row_t gnn__text_step_##name;
 #include <lib/text/tokenizer/steps.def>
 #undef GNN_TEXT_STEP
-/* Not in files: around the steps that follow ByteLevel. byte_level.c */
-extern const gnn__text_step_row_t gnn__text_step_characters, gnn__text_step_bytes;
+/* Not in files: after the steps that follow ByteLevel. byte_level.c */
+extern const gnn__text_step_row_t gnn__text_step_bytes;
 
 int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
                       gnn__text_step_t **step);
@@ -317,6 +317,8 @@ typedef struct gnn__speech {
     const char *prefix;       /* prefix of a token that continues a word; "": none */
     const char *suffix;       /* suffix of a token that ends a word; "": none */
     const char *unknown;      /* text of the unknown token; NULL: unchanged */
+    const char *pad;          /* omitted from tokens, of which a run is one; NULL: no such rule */
+    const char *delimiter;    /* with `pad`: becomes a space where `tidy` is set */
 } gnn__speech_t;
 
 /* ---- the whole ---- */

@@ -40,17 +40,6 @@ const gnn__text_step_row_t gnn__text_step_byte_level = {
 
 /* ---- steps after ByteLevel read its characters, not the text's ---- */
 
-static void write_characters(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
-{
-    (void)step;
-    for (int64_t k = span.begin; k < span.end; k++) {
-        char character[4];
-        const int64_t n =
-            gnn__utf8_put(character, gnn__character_of((unsigned char)work->text.at[k]));
-        gnn__put_bytes(work, character, n, gnn__origin(work, k));
-    }
-}
-
 static void write_bytes(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     (void)step;
@@ -61,7 +50,5 @@ static void write_bytes(const gnn__text_step_t *step, gnn__work_t *work, gnn__sp
     }
 }
 
-const gnn__text_step_row_t gnn__text_step_characters = {.type = "ByteLevel's characters",
-                                                        .rewrite = write_characters};
 const gnn__text_step_row_t gnn__text_step_bytes = {.type = "ByteLevel's bytes",
                                                    .rewrite = write_bytes};
