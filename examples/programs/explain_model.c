@@ -128,7 +128,12 @@ static int check_set(const subject_t *s)
 {
     if (gnn_data_features(s->data) > 0 && gnn_data_classes(s->data) > 0)
         return GNN_OK;
-    fprintf(stderr, "explain: %s has no features or no classes\n", gnn_data_name(s->data));
+    static const char *const kinds[] = {[GNN_LABELS_NONE] = "no labels",
+                                        [GNN_LABELS_SEVERAL] = "several labels per node",
+                                        [GNN_LABELS_REAL] = "real values as labels"};
+    fprintf(stderr, "explain: %s has %s: features and a class per node are expected\n",
+            gnn_data_name(s->data),
+            gnn_data_features(s->data) == 0 ? "no features" : kinds[gnn_data_label_kind(s->data)]);
     return PROGRAM_REFUSED;
 }
 

@@ -109,6 +109,18 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
     return rc;
 }
 
+/* Rounded, a share of few links may be none. */
+static int has_validation(const options_t *o, const gnn_links_t *links)
+{
+    const int needed = !o->load && (o->watch != WATCH_LAST || o->patience > 0);
+    if (!needed || gnn_links_of(links, GNN_VALIDATION).count > 0)
+        return 1;
+    fprintf(stderr,
+            "links: the split has no link for validation: a larger --validation-share, or --watch "
+            "last without --patience, is expected\n");
+    return 0;
+}
+
 static int run_seed(const options_t *o, gnn_context_t *context, gnn_data_t *data, study_t *s,
                     FILE *log)
 {
@@ -125,7 +137,9 @@ static int run_seed(const options_t *o, gnn_context_t *context, gnn_data_t *data
                                   .seed = (uint64_t)out->seed};
     gnn_context_set_seed(context, (uint64_t)out->seed);
     GNN_TRY(gnn_links_split(&links, gnn_data_graph(data), &rule));
-    int rc = run_model(o, context, data, links, &w, s->loaded, out);
+    int rc = has_validation(o, links) ? GNN_OK : PROGRAM_REFUSED;
+    if (rc == GNN_OK)
+        rc = run_model(o, context, data, links, &w, s->loaded, out);
     gnn_links_free(links);
     GNN_TRY(rc);
     s->count++;

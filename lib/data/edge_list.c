@@ -29,11 +29,17 @@ typedef struct links {
 
 static bool names_pair(const gnn__text_field_t *a, const gnn__text_field_t *b)
 {
-    static const char *const pairs[][2] = {{"source", "target"}, {"src", "dst"},
-                                           {"from", "to"},       {"sender", "receiver"},
-                                           {"u", "v"},           {"node1", "node2"},
-                                           {"node_1", "node_2"}, {"id1", "id2"},
-                                           {"id_1", "id_2"},     {"fromnodeid", "tonodeid"}};
+    static const char *const pairs[][2] = {{"source", "target"},
+                                           {"src", "dst"},
+                                           {"from", "to"},
+                                           {"sender", "receiver"},
+                                           {"u", "v"},
+                                           {"node1", "node2"},
+                                           {"node_1", "node_2"},
+                                           {"id1", "id2"},
+                                           {"id_1", "id_2"},
+                                           {"fromnodeid", "tonodeid"},
+                                           {"node_id", "node_id"}}; /* Geom-GCN's edges */
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
         if (gnn__field_is(a, pairs[k][0]) && gnn__field_is(b, pairs[k][1]))
             return true;
@@ -74,10 +80,15 @@ static int place_columns(columns_t *c, const gnn__text_t *text, const gnn__text_
     *c = (columns_t){.source = -1, .target = -1, .weight = -1, .count = count};
     for (int k = 0; k < count && c->source < 0; k++)
         for (int l = 0; l < count && c->source < 0; l++)
-            if (names_pair(&field[k], &field[l])) {
+            if (k != l && names_pair(&field[k], &field[l])) {
                 c->source = k;
                 c->target = l;
             }
+    if (c->source < 0 && count == 3 && gnn__field_is(&field[0], "node_id") &&
+        gnn__field_is(&field[2], "label"))
+        return gnn__text_error(text, &field[1], GNN_EUNSUPPORTED,
+                               "Geom-GCN's lists of features are not read: save its arrays with "
+                               "numpy.savez, under the names of docs/formats.md");
     if (c->source < 0 && count == 3 && names_weight(&field[2])) {
         c->source = 0;
         c->target = 1;

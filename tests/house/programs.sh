@@ -165,6 +165,10 @@ expect "links of a set" "$gnn" links --data set.npz --epochs 2 --save l --predic
 expect "scores of links and of as many other pairs" test "$(grep -c ",1," l.csv)" -eq "$(grep -c ",0," l.csv)"
 expect "a saved decoder is measured" "$gnn" links --data set.npz --load l --test-share 0.2
 expect "a saved decoder trains no more" said "--decoder: has no effect with --load" 2 "$gnn" links --data set.npz --load l --decoder mlp
+printf '0 1\n' >one.edges && printf '1\n2\n3\n' >one.csv && printf '0.5\n1.5\n2.5\n' >real.csv
+"$gnn" convert one.edges one.npz --features one.csv --labels real.csv >/dev/null
+expect "links without a validation link" said "the split has no link for validation" 1 "$gnn" links --data one.npz --epochs 2
+expect "explain: real values" said "one has real values as labels: features and a class per node are expected" 1 "$gnn" explain --data one.npz --epochs 2
 expect "links without features" said "a has no features: gnn convert adds them" 1 "$gnn" links --data a.edges
 expect "no such layer" said "is none of gcn|" 2 "$gnn" links --layer gnn --epochs 1
 expect "a saved reader" "$gnn" sentence --data words.txt --validation words.txt --epochs 1 --min-count 1 --save r
