@@ -231,6 +231,26 @@ START_TEST(truncation_side_is_the_folders)
 }
 END_TEST
 
+START_TEST(a_model_of_another_kind_than_the_classs)
+{
+    static const char words[] =
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": "
+        "{\"?\": 0, \"a\": 1}}}";
+    gnn_tokenizer_t *t = NULL;
+    clear_folder();
+    write_file("tokenizer.json", words, sizeof words - 1);
+    write_file("config.json", "{\"model_type\": \"gpt2\"}", 22);
+    ck_fails(gnn_tokenizer_open(&t, test_folder), GNN_EUNSUPPORTED,
+             "\"type\" is \"WordLevel\", \"BPE\" is expected: so model_type \"gpt2\" says");
+    write_file("tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizerFast\"}", 40);
+    ck_fails(gnn_tokenizer_open(&t, test_folder), GNN_EUNSUPPORTED,
+             "\"WordPiece\" is expected: so tokenizer_class \"BertTokenizer\" says");
+    write_file("tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", 46);
+    ck_ok(gnn_tokenizer_open(&t, test_folder));
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 START_TEST(a_folder_without_a_tokenizer)
 {
     gnn_tokenizer_t *t = NULL;
@@ -270,6 +290,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, published_forms_have_the_ids_of_transformers);
     tcase_add_test(c, truncation_side_is_the_folders);
+    tcase_add_test(c, a_model_of_another_kind_than_the_classs);
     tcase_add_test(c, a_folder_without_a_tokenizer);
     tcase_add_test(c, failing_allocations_of_a_folder);
     suite_add_tcase(suite, c);

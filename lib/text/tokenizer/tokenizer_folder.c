@@ -271,6 +271,31 @@ static int obey_around(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_
         family->pair);
 }
 
+/* The kind of model that a class makes of a vocabulary; NULL: any. */
+static const char *model_of(const gnn__family_t *family)
+{
+    switch (family->source) {
+    case GNN__OF_WORDPIECES: return "WordPiece";
+    case GNN__OF_MERGES:
+    case GNN__OF_PAIRS: return "BPE";
+    case GNN__OF_PIECES: return "Unigram";
+    default: return NULL;
+    }
+}
+
+/* Of a vocabulary of another kind the package makes a tokenizer that finds almost no token. */
+static int check_model(const folder_t *f, const gnn_tokenizer_t *t, const gnn__family_t *family)
+{
+    const char *kind = gnn_tokenizer_kind(t), *expected = family ? model_of(family) : NULL;
+    if (!expected || strcmp(kind, expected) == 0)
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "tokenizer.json: model: \"type\" is \"%s\", \"%s\" is expected: so %s "
+                      "\"%.60s\" says",
+                      kind, expected, *f->class ? "tokenizer_class" : "model_type",
+                      *f->class ? f->class : f->type);
+}
+
 /* BERT's rules beyond the vocabulary are fixed. */
 static int check_wordpieces(const gnn_tokenizer_t *t, const gnn__family_t *family)
 {
@@ -460,8 +485,8 @@ static int check_added(const folder_t *f, const gnn_tokenizer_t *t)
 static int check_against(const folder_t *f, gnn_tokenizer_t *t, const gnn__family_t *family)
 {
     json_t *own = NULL;
-    int rc = GNN_OK;
-    if (family)
+    int rc = check_model(f, t, family);
+    if (rc == GNN_OK && family)
         rc = gnn__family_settings(&own, family, &f->words);
     for (size_t k = 0; k < sizeof settings / sizeof *settings && rc == GNN_OK; k++)
         rc = check_setting(f, t, own, k);
