@@ -10,6 +10,19 @@
 
 enum { MOST = 1000000000 };
 
+static int64_t largest_class(const gnn_data_t *data)
+{
+    const int32_t *labels = gnn_data_labels(data);
+    int64_t largest = 0;
+    for (int64_t c = 0; c < gnn_data_classes(data); c++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+            count += labels[i] == c;
+        largest = count > largest ? count : largest;
+    }
+    return largest;
+}
+
 /* Replaces the splits of the file by drawn ones (Shchur et al. 2018): a given count of each class
  * for training and for validation, all others for the test. Without classes: 60%, 20% and 20%. */
 static int draw_splits(options_t *o, gnn_data_t *data)
@@ -21,6 +34,12 @@ static int draw_splits(options_t *o, gnn_data_t *data)
     for (int k = 0; k < 2 && !classes; k++)
         if (options_gave(each[k])) {
             fprintf(stderr, "--%s: has no effect where there are no classes\n", each[k]);
+            return PROGRAM_REFUSED;
+        }
+    for (int k = 0; k < 2 && classes; k++)
+        if (options_gave(each[k]) && o->each[k] > largest_class(data)) {
+            fprintf(stderr, "--%s: %lld, the largest class of %s has %lld nodes\n", each[k],
+                    (long long)o->each[k], gnn_data_name(data), (long long)largest_class(data));
             return PROGRAM_REFUSED;
         }
     if (!options_gave("splits") && !options_gave("split"))

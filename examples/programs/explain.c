@@ -80,7 +80,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
              .where = "method=gnn_explainer"),
         REAL("mask-entropy", &o->mask_entropy, "coefficient of its entropy", 0, 1e6,
              .where = "method=gnn_explainer"),
-        FLAG("edges-alone", &o->edges_alone, "features are not explained", .where = "!houses"),
+        FLAG("edges-alone", &o->edges_alone, "features are not explained",
+             .where = "!houses method=gnn_explainer"),
         WHOLE("fidelity", &o->fidelity, "mean fidelity over the first N test nodes", 1, MOST,
               .where = "!houses"),
         FLAG("houses", &o->houses, "AUC of the links of each node's house", .where = "data=shapes"),
@@ -102,6 +103,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 /* The masks of all links are measured, whatever a table shows. */
 static int check(const options_t *o, int *status)
 {
+    *status = 2;
+    if (!program_has_hidden(o->layers))
+        return 0;
     if (o->fidelity == 0 || !options_gave("top") || strcmp(o->method, "gnn_explainer") != 0)
         return 1;
     fprintf(stderr, "--top: has no effect with --fidelity and --method gnn_explainer\n");

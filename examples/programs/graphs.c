@@ -22,12 +22,14 @@ static int open_set(const options_t *o, gnn_data_t **data)
         return PROGRAM_REFUSED;
     }
     GNN_TRY(program_has_classes("graphs", gnn_data_name(*data), gnn_data_classes(*data)));
+    if (o->degrees)
+        GNN_TRY(gnn_data_degree_features(*data, 0));
     fprintf(o->say, "%s: %lld graphs, %lld nodes, %lld messages, %lld features, %lld classes\n",
             gnn_data_name(*data), (long long)gnn_data_graphs(*data),
             (long long)gnn_data_nodes(*data), (long long)gnn_graph_n_pairs(gnn_data_graph(*data)),
             (long long)gnn_data_features(*data), (long long)gnn_data_classes(*data));
     fflush(o->say);
-    return o->degrees ? gnn_data_degree_features(*data, 0) : GNN_OK;
+    return GNN_OK;
 }
 
 /* "auto" is the set's split, if it has one and --folds is not given. */
@@ -43,6 +45,13 @@ static int choose_protocol(options_t *o, const gnn_data_t *data)
                                                                                    : PROTOCOL_MEAN;
     if (o->protocol != PROTOCOL_OWN && o->most_folds > o->folds) {
         fprintf(stderr, "--most-folds: got %lld of %lld folds\n", (long long)o->most_folds,
+                (long long)o->folds);
+        return PROGRAM_REFUSED;
+    }
+    if (o->protocol == PROTOCOL_HELD && o->folds < 3) {
+        fprintf(stderr,
+                "--folds: %lld, expected 3 or more with --protocol held-out: one fold for "
+                "validation, one for testing\n",
                 (long long)o->folds);
         return PROGRAM_REFUSED;
     }
@@ -155,6 +164,8 @@ int graphs_main(int argc, char **argv)
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
+    if (!program_heads_divide(options.hidden, options.heads))
+        return 2;
     options.say = options.json ? stderr : stdout;
     return program_run(
         &(program_run_t){

@@ -6,6 +6,7 @@
 #include "scale.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 1000000000 };
 
@@ -119,6 +120,13 @@ static void release(void *measured)
     links_study_free(measured);
 }
 
+static int fits(const options_t *o)
+{
+    if (strcmp(o->layer, "transformer") != 0 && !program_has_hidden(o->layers))
+        return 0;
+    return program_heads_divide(o->hidden, o->heads);
+}
+
 int links_main(int argc, char **argv)
 {
     options_t options = {.data = "karate",
@@ -137,6 +145,8 @@ int links_main(int argc, char **argv)
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
+    if (!fits(&options))
+        return 2;
     options.say = options.json ? stderr : stdout;
     return program_run(
         &(program_run_t){

@@ -1,4 +1,5 @@
 /* Command lines, outputs and exit statuses of the programs. */
+#include "options.h"
 #include "program.h"
 #include "ranks.h"
 
@@ -116,6 +117,26 @@ int program_has_classes(const char *program, const char *data, int64_t classes)
     fprintf(stderr, "%s: %s has %s, there is nothing to tell apart\n", program, data,
             classes == 1 ? "one class" : "no classes");
     return PROGRAM_REFUSED;
+}
+
+int program_has_hidden(int64_t layers)
+{
+    static const char *const names[] = {"hidden", "heads"};
+    for (int k = 0; k < 2 && layers == 1; k++)
+        if (options_gave(names[k])) {
+            fprintf(stderr, "--%s: has no effect with --layers 1, the last layer\n", names[k]);
+            return 0;
+        }
+    return 1;
+}
+
+int program_heads_divide(int64_t hidden, int64_t heads)
+{
+    if (hidden % heads == 0)
+        return 1;
+    fprintf(stderr, "--heads: %lld do not divide the hidden width %lld (--hidden)\n",
+            (long long)heads, (long long)hidden);
+    return 0;
 }
 
 const char *program_preset(size_t index)

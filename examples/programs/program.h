@@ -37,6 +37,11 @@ void program_tell_unread(const char *program, const gnn_model_t *model, const gn
 /* PROGRAM_REFUSED after an error message: a set of fewer than two classes. */
 int program_has_classes(const char *program, const char *data, int64_t classes);
 
+/* 0 after an error message: --hidden or --heads of one layer, which has the width of its output. */
+int program_has_hidden(int64_t layers);
+/* 0 after an error message: a hidden width that heads do not divide. */
+int program_heads_divide(int64_t hidden, int64_t heads);
+
 /* The lines of a file, or of all of standard input for "-", for gnn_text_lines_free. */
 int program_lines_read(gnn_text_lines_t **lines, const char *path);
 /* The next lines of a stream, at most `most`; NULL at its end. *before, at first 0, is the count of

@@ -168,6 +168,14 @@ expect "an output in the folder of an input" says "--save: set/S_A.txt is there,
 cp a.edges m.words
 expect "a second file that is an input" says "--save: m.words is the file of --data, too" 2 "$gnn" sentence --data m.words --save m
 expect "a name with another ending" says "--curve: x.png: a name like FILE.svg is expected" 2 "$gnn" links --curve x.png
+expect "a width of one layer" says "--hidden: has no effect with --layers 1" 2 "$gnn" links --layers 1 --hidden 8
+expect "a width of one layer, explained" says "--hidden: has no effect with --layers 1" 2 "$gnn" explain --layers 1 --hidden 8
+expect "features without masks" says "--edges-alone: has no effect without --method gnn_explainer" 2 "$gnn" explain --method saliency --edges-alone
+for program in links graphs; do
+    expect "heads of $program" says "--heads: 3 do not divide the hidden width 32 (--hidden)" 2 "$gnn" $program --layer gat --heads 3
+done
+expect "two folds, one of them for validation" says "--folds: 2, expected 3 or more with --protocol held-out" 1 "$gnn" graphs --protocol held-out --folds 2
+expect "more than a class has" says "--train-each: 100, the largest class of karate has 17 nodes" 1 "$gnn" citation --draw-splits 2 --train-each 100
 expect "none of them left a file" [ "$(cat a.edges)" = '0 1' -a ! -e x.csv -a ! -e x.png ]
 
 # ---- completion ----
