@@ -32,6 +32,7 @@ SMALL = dict(vocab_size=VOCAB, decoder_vocab_size=VOCAB, sliding_window=4, slidi
              num_buckets=[2, 4], lsh_attn_chunk_length=4, local_attn_chunk_length=4, state_size=4, block_repeats=[1, 1], block_sizes=[1, 1], d_latents=32, num_latents=4,
              num_self_attends_per_block=2, qk_channels=16, v_channels=32, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1, conv_kernel_size=5, hash_code_len=4,
              partial_rotary_factor=0.5, chunk_size=8)
+MORE = {"google/gemma-2b": [{"use_bidirectional_attention": True}]}  # further changes
 OTHER = {"LLaMAForCausalLM": "LlamaForCausalLM", "MPTForCausalLM": "MptForCausalLM"}
 
 
@@ -147,10 +148,10 @@ def judge(library, table, name, folder, config):
             table.line("!", "config.json", {}, word)
         else:
             table.change(result, "config.json", {}, "", got[1])
-            for alias, key in type(case["config"]).attribute_map.items():
-                change = {alias: keys.others(alias, config.get(key, getattr(case["config"], key)))[0]}
+            aliases = [{alias: keys.others(alias, config.get(key, getattr(case["config"], key)))[0]} for alias, key in type(case["config"]).attribute_map.items()]
+            for change in aliases + MORE.get(name, []):
                 json.dump({**config, **change}, open(os.path.join(folder, "config.json"), "w"))
-                other, why = keys.verdict(library, case["cls"], folder, case, a, alias)
+                other, why = keys.verdict(library, case["cls"], folder, case, a, next(iter(change)))
                 table.change(other, "config.json", change, why, library.values_now)
                 if other not in ("equal", "refused"):
                     print(f"{other:8} {name} {change} {why[:150]}")

@@ -291,9 +291,10 @@ static int check_model(const folder_t *f, const gnn_tokenizer_t *t, const gnn__f
         return GNN_OK;
     return gnn__error(GNN_EUNSUPPORTED,
                       "tokenizer.json: model: \"type\" is \"%s\", \"%s\" is expected: so %s "
-                      "\"%.60s\" says",
+                      "\"%.60s\" says%s",
                       kind, expected, *f->class ? "tokenizer_class" : "model_type",
-                      *f->class ? f->class : f->type);
+                      *f->class ? f->class : f->type,
+                      *f->class ? "" : ", and " CONFIG " names no tokenizer_class");
 }
 
 /* BERT's rules beyond the vocabulary are fixed. */
