@@ -205,6 +205,53 @@ def signed(draw):
     return x * 10 ** draw.uniform(-3, 4, 60), y, edges
 
 
+def embedded(draw, latent, columns, noise):
+    """Embeddings of latent vectors: small values around a mean above 0."""
+    mapped = latent @ draw.normal(size=(latent.shape[1], columns)) / numpy.sqrt(latent.shape[1])
+    return (0.1 * (numpy.tanh(mapped) + noise * draw.normal(size=mapped.shape)) + 0.02).astype(numpy.float32)
+
+
+def chain(draw, n=4000, words=600, classes=12):
+    """A text as a chain of words with some longer links; classes follow from a word and its neighbours, features are embeddings of words."""
+    word = draw.integers(0, words, n)
+    latent = numpy.eye(8)[draw.integers(0, 8, words)][word] + 0.7 * draw.normal(size=(words, 8))[word]
+    far = numpy.stack([numpy.arange(n - 3), numpy.arange(3, n)])[:, draw.random(n - 3) < 0.45]
+    edges = numpy.concatenate([numpy.stack([numpy.arange(n - 1), numpy.arange(1, n)]), far], 1)
+    around = numpy.zeros((n, 8))
+    numpy.add.at(around, edges[1], latent[edges[0]])
+    y = (latent @ draw.normal(size=(8, classes)) + 0.8 * around @ draw.normal(size=(8, classes))).argmax(1)
+    return embedded(draw, latent, 100, 0.3), y, edges, (0.5, 0.25)
+
+
+def articles(draw):
+    """Mean word vectors, many links within subjects, labels on 5 in 100 nodes."""
+    y, edges = partition(draw, [500, 300, 250, 200, 200, 150, 150, 100, 80, 70], 24, 13)
+    return embedded(draw, 1.3 * numpy.eye(10)[y] + 0.9 * draw.normal(size=(len(y), 10)), 150, 0.6), y, edges, (0.05, 0.2)
+
+
+def leavers(draw, n=4000):
+    """Two classes, 4 in 100 nodes in the second, a few nodes with most of the links, embeddings of profiles."""
+    y = (draw.random(n) < 0.04).astype(int)
+    active = draw.pareto(1.3, n) + 0.2
+    edges = numpy.stack([draw.choice(n, 9000, p=active / active.sum()) for _ in range(2)])
+    latent = draw.normal(size=(n, 12))
+    latent[:, 0] += 1.2 * y
+    latent[:, 1] -= 0.6 * y
+    return embedded(draw, latent, 80, 0.5), y, edges[:, edges[0] != edges[1]], (0.5, 0.25)
+
+
+def baskets(draw, n=3000):
+    """Products that are bought together; ratings in five steps, a little smooth over links, embeddings of texts."""
+    place = draw.random((n, 2))
+    base = numpy.sin(6 * place[:, 0]) + numpy.cos(5 * place[:, 1])
+    near = numpy.exp(-((place[:, None] - place[None]) ** 2).sum(2) / 0.0009) * 0.55
+    edges = numpy.stack(numpy.nonzero(numpy.triu(draw.random((n, n)) < near, 1)))
+    score = base + 1.0 * draw.normal(size=n)
+    y = numpy.digitize(score, numpy.quantile(score, [0.1, 0.25, 0.6, 0.85]))
+    latent = numpy.concatenate([draw.normal(size=(n, 10)), score[:, None] * 0.8 + draw.normal(size=(n, 1))], 1)
+    return embedded(draw, latent, 100, 0.5), y, edges, (0.5, 0.25)
+
+
 SETS = {f.__name__: f for f in (gauss, embeddings, bag, counts, constant, scales, skewed, rare, tiny, imbalanced, identity, opposite, unrelated, noval, several,
-                                several_words, several_few, topics, cycle, couples, islands, lopsided, wild, ledger,
+                                several_words, several_few, topics, cycle, couples, islands, lopsided, wild, ledger, chain, articles, leavers, baskets,
                                 signed)}

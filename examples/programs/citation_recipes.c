@@ -211,7 +211,9 @@ static int scale_of(options_t *o, const gnn_data_t *data, scale_t *scale)
     *scale = (scale_t)o->scale;
     if (o->scale != SCALE_AUTO)
         return GNN_OK;
-    *scale = o->facts.features == FEATURES_MARKS ? SCALE_ROWS : SCALE_NONE;
+    /* a mean over neighbours evens out lengths of rows of weighted words, which an MLP lacks */
+    *scale = o->facts.features == FEATURES_MARKS || o->recipe->build == build_mlp ? SCALE_ROWS
+                                                                                  : SCALE_NONE;
     if (o->papers)
         return GNN_OK;
     GNN_TRY(scale_for(data, scale));
