@@ -515,3 +515,21 @@ def test_compiled_modules(tmp_path):
     with torch.no_grad():
         y = net(x, edges, batch).numpy()
     assert close(run(fast, tmp_path, VALUES), y)
+
+    class Mean(Net):
+        def forward(self, x, edge_index):
+            return self.one(x, edge_index).mean(0)
+
+    class Two(Net):
+        def forward(self, x, edge_index, batch):
+            h = self.one(x, edge_index)
+            return h, G.global_mean_pool(h, batch)
+    net = Mean().eval()
+    fast = libgnn.torch.compile(net)
+    with torch.no_grad():
+        fast(x, edges)
+        assert close(run(fast, tmp_path, VALUES), net(x, edges).numpy())
+    fast = libgnn.torch.compile(Two())
+    fast(x, edges, batch)
+    with pytest.raises(NotImplementedError, match="2 tensors"):
+        libgnn.onnx.export(fast, tmp_path / "m.onnx")

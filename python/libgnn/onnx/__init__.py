@@ -57,6 +57,8 @@ def export(model, path, *, graphs=None, nodes=None, values=(), output="y"):
     text(output, "output")
     if nodes is not None:
         text(nodes, "nodes")
+        if not nodes:
+            raise ValueError("nodes must be the name of an input, came ''")
     values = (values,) if isinstance(values, str) else tuple(strings(values, "values"))
     if graphs is not None and not isinstance(graphs, dict):
         graphs = strings(graphs, "graphs")

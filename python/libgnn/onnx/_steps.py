@@ -605,7 +605,7 @@ def exported(model, graphs, nodes, output, values):
     last = writer.run(output)
     shape = ["rows", f"columns of {output}"]
     if reshape is not None:
-        last, shape = writer.w.reshape(last, *reshape), ["rows", *reshape[1:]]
+        last, shape = writer.w.reshape(last, *reshape), ["rows" if size == -1 else size for size in reshape]
     if not output or output in writer.w.inputs:
         raise ValueError(f"output must be another name than that of an input, came {output!r}")
     made = writer.w.model(last, output, shape)
@@ -622,4 +622,7 @@ def of_compiled(module, nodes):
     plan.fill()
     kinds = {name: kind for name, (kind, _) in plan.drawn.specs.items()}
     rows = [name for name in plan.names if kinds.get(name) in ("rows", "column", "cube", "ids", "id_rows")]
-    return plan.model, nodes or (rows[0] if rows else None), None if plan.dim == 2 else [-1, *plan.shape] if plan.dim else []
+    if len(plan.shapes) > 1:
+        raise NotExportable(f"forward() returns {len(plan.shapes)} tensors ({', '.join(plan.found.outputs)}): a file has one output, so export a module that returns one of them")
+    (dim, shape, lone), = plan.shapes
+    return plan.model, nodes or (rows[0] if rows else None), list(shape) if lone else None if dim == 2 else [-1, *shape]

@@ -307,7 +307,9 @@ def of_data(call, name, value):
     if any(isinstance(part, dict) for part in found.values()):
         raise Unread(f"{name} is a {type(value).__name__}: pass its x_dict and edge_index_dict")
     call.tensors.update((key, part) for key, part in found.items() if torch.is_tensor(part) and part.layout is torch.strided)
-    call.forms[name] = ("data", tuple(sorted(call.tensors)))
+    kinds = {key: "tensor" if key in call.tensors else type(part).__name__ for key, part in found.items() if part is not None}
+    kinds.update((count, "tensor") for count in COUNTS if count not in kinds and hasattr(value, count))
+    call.forms[name] = ("data", tuple(sorted(kinds.items())))
 
 
 def is_named(name):
@@ -368,6 +370,10 @@ def is_dict(form):
     return isinstance(form, tuple) and form[0] == "dict"
 
 
+def is_data(form):
+    return isinstance(form, tuple) and form[0] == "data"
+
+
 class Bound(torch.nn.Module):
     """A module as a trace runs it: its forward() takes tensors, and dictionaries by type."""
 
@@ -383,6 +389,8 @@ class Bound(torch.nn.Module):
             self.drawn_as[name] = ("x_dict", 0)
             self.drawn_as.update((edges, ("edges", (ENDS[0], ENDS[1]))) for edges in call.edges())
         dicts = {name: form[1] for name, form in call.forms.items() if is_dict(form)}
+        self.attributes = next((dict(form[1]) for form in call.forms.values() if is_data(form)), None)
+        self.drawn_as.update((name, ("data", 0)) for name in names if is_data(call.forms[name]))
         self.drawn_as.update((name, ("edge_dict" if isinstance(keys[0], tuple) else "x_dict", 0)) for name, keys in dicts.items())
         self.relations = [RELATION] if pairs else [key for keys in dicts.values() for key in keys if isinstance(key, tuple)]
         self.forward = Forward(module, names, {name: form for name, form in call.forms.items() if form in PAIRS + ("senders",)}, call.constants, unnamed)
@@ -409,5 +417,5 @@ class Forward:
 
 def bound(module, call, unnamed):
     """The module itself where forward() takes the tensors as they are."""
-    plain = not call.constants and not call.drawn_as and not unnamed and not any(form in PAIRS + ("senders",) or is_dict(form) for form in call.forms.values())
+    plain = not call.constants and not call.drawn_as and not unnamed and not any(form in PAIRS + ("senders",) or is_dict(form) or is_data(form) for form in call.forms.values())
     return module if plain else Bound(module, call, unnamed)

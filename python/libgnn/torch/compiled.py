@@ -20,6 +20,7 @@ from .._objects import has_locks
 from . import arguments, pyg_draw
 from .plans import Plan, floats
 from .pyg_symbols import TURN, Unread, Untraceable
+from .pyg_trace import at_forward
 from .runs import infer, recorded
 
 KEPT_PLANS = 32
@@ -219,6 +220,7 @@ class Compiled(torch.nn.Module):
             return self.plan(call, args, kwargs, *self.modes())
         if training and made.training_problem:
             problem = Untraceable(f"{made.training_problem}: in training it has no counterpart")
+            self.locate(problem)
             if not self.fallback:
                 raise problem
             made = self.kept((key, "training"), self.layered(problem))
@@ -232,12 +234,19 @@ class Compiled(torch.nn.Module):
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
         except (Untraceable, Unread, Error) as problem:  # the last: what the library refuses to run
+            self.locate(problem)
             if not self.fallback:
                 if isinstance(problem, Untraceable):
                     self.run_once(args, kwargs)
                 raise
             made = self.layered(problem)
         return made
+
+    def locate(self, problem):
+        """Adds the line of forward() to a refusal that names none of the program's files."""
+        line = at_forward(self.wrapped)
+        if isinstance(problem, Untraceable) and line and line.rsplit(":", 2)[0] not in str(problem):
+            problem.args = (f"{line}{problem.args[0]}",)
 
     def check_parts(self):
         """Refuses a module of which a part is compiled, where a trace would hold another trace, or is
@@ -254,11 +263,10 @@ class Compiled(torch.nn.Module):
             module = pyg_draw.copied(self.wrapped).eval()
         except Untraceable:
             return
-        with torch.no_grad():
-            try:
-                module(*args, **kwargs)
-            except Exception as problem:  # noqa: BLE001 (whatever the module raises)
-                raise problem from None
+        try:
+            module(*args, **kwargs)
+        except Exception as problem:  # noqa: BLE001 (whatever the module raises)
+            raise problem from None
 
     def materialise(self, args, kwargs):
         """Runs a module with lazy layers once, which gives these their shapes, as in PyTorch."""
@@ -298,6 +306,7 @@ class Compiled(torch.nn.Module):
                 raise Untraceable("torch.func and forward-mode derivatives: a run of libgnn has the derivatives of backward()")
             training, modes = self.modes()
         except Untraceable as problem:
+            self.locate(problem)
             if not self.fallback:
                 raise
             plan = self.plans.get("hooks") or self.kept("hooks", self.layered(problem))
@@ -326,7 +335,7 @@ class Compiled(torch.nn.Module):
             raise TypeError(f"forward() of {type(self.wrapped).__name__}: {problem}") from None
         try:
             call = arguments.read(values, self.defaults, self.sparse, len(names) == 1)
-        except (Untraceable, Unread) as problem:
+        except (Untraceable, Unread, ValueError) as problem:
             if not self.fallback:
                 raise
             plan = self.unread.setdefault(tuple(values), None) or self.layered(problem)
@@ -353,7 +362,15 @@ class Compiled(torch.nn.Module):
             return plan(*args, **kwargs)
         if plan.lacks_nodes(call):
             return self.wrapped(*args, **kwargs)
-        return self.run(plan, call, training)
+        if not self.fallback:
+            return self.run(plan, call, training)
+        try:
+            return self.run(plan, call, training)
+        except MemoryError:
+            raise
+        except (Untraceable, Unread, Error, ValueError) as problem:  # values that only PyTorch takes
+            made = self.plans.get((call.key, "values")) or self.kept((call.key, "values"), self.layered(problem))
+        return made(*args, **kwargs)
 
     def run(self, plan, call, training):
         recording = torch.is_grad_enabled() and any(plan.learned) and (any(p.requires_grad for p in plan.values) or any(v.requires_grad for v in call.tensors.values()))
@@ -362,7 +379,7 @@ class Compiled(torch.nn.Module):
             slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors, training)
             try:
                 if not recording and not training:
-                    return plan.shaped(infer(plan, slots, tensors))
+                    return plan.shaped(infer(plan, slots, tensors), slots)
                 return recorded(plan, slots, tensors, training, recording)
             except NotImplementedError:
                 if not plan.needs_dense(tensors, training):

@@ -18,8 +18,9 @@ from .._arrays import Tensor
 from .._library import check, lib
 from .._objects import Handle, context
 from . import from_pyg
-from .pyg_symbols import Untraceable, tensors_in, user_line
-from .pyg_trace import Value, trace
+from .derived import Followed, Recording, Search
+from .pyg_symbols import Edges, Untraceable, raw, tensors_in, user_line, width
+from .pyg_trace import Value, run, trace, without_dropout
 from .watched import inner
 
 FLOATS = {"dtype": torch.float32, "device": "cpu"}  # whatever PyTorch's defaults are
@@ -52,9 +53,11 @@ def numbered(module, seed):
     count = sum(v.numel() for v in values)
     if count > 40_000_000:
         raise Untraceable(f"a module of {count} parameters: places of at most 40,000,000 are found")
-    # Floats from 2^-6 up to 1, each at most once: their bits are consecutive integers.
+    # Floats from 2^-7 up to 2^-2, each at most once, their bits evenly spread: a sum of numbers that are
+    # almost equal may be another one of them.
     rng = np.random.default_rng(seed)
-    bits = rng.permutation(np.arange(0x3C800000 + 1, 0x3C800001 + count, dtype=np.int64)).astype(np.int32)
+    step = (0x3E800000 - 0x3C000001) // max(count, 1)
+    bits = (0x3C000001 + step * rng.permutation(count) + rng.integers(0, step, count)).astype(np.int32)
     numbers, at = bits.view(np.float32), 0
     signed = sum(p.numel() for p in made.parameters())  # statistics stay positive
     numbers[:signed] *= rng.choice(np.array([-1, 1], np.float32), signed)
@@ -109,22 +112,44 @@ class Place:
         self.owners = owners if self.whole is None else {self.whole[0]}
 
 
+def rows_of(found, name, x):
+    """What the rows of an output are counted by: nodes of a type (None: the only one), graphs, the
+    edges of a slot, or one."""
+    axis = x.meta.axis
+    if x.meta.lone:
+        return "one", None
+    if isinstance(axis, Edges):
+        return "edges", found.slot("edges", str(axis))
+    if axis == "graphs":
+        return "graphs", None
+    if isinstance(axis, str) and axis.startswith("nodes"):
+        counts = found.data.counts if found.data.relations else {None: found.data.graph.n}
+        return "nodes", next(node for node, count in counts.items() if count == raw(x).shape[0])
+    raise Untraceable(f"{found.at_return}forward() returns {name}, whose rows are neither those of nodes, edges nor graphs, beside other values")
+
+
 def join(found):
-    """Several outputs as columns of one value, the last step; the columns of each."""
-    values = [value for value, _ in found.output_values.values()]
-    widths = [int(np.prod(v.shape[1:])) for v in values]
-    outputs = list(found.outputs.items())
+    """Several outputs as one value, the last step, side by side if their rows are the same, else below
+    each other; the columns of each, and for the latter what counts its rows."""
+    outputs, rows = list(found.outputs.items()), None
+    widths = [width(x) for _, x in outputs]
     if len(outputs) > 1:
-        axes = [x.meta.axis for _, x in outputs]
-        if any(x.meta.lone for _, x in outputs) or any(axis is not axes[0] and axis != axes[0] for axis in axes):
-            raise Untraceable(f"forward() returns values of different rows ({', '.join(name for name, _ in outputs)}): values of the same nodes or graphs are expected")
-        found.concat(JOINED, [Value(name, width) for (name, _), width in zip(outputs, widths)])
-    return widths
+        axes, values = [x.meta.axis for _, x in outputs], [Value(name, w) for (name, _), w in zip(outputs, widths)]
+        if any(x.meta.lone for _, x in outputs) or any(axis is not axes[0] and axis != axes[0] for axis in axes) or len({raw(x).shape[0] for _, x in outputs}) > 1:
+            rows, most = [rows_of(found, name, x) for name, x in outputs], max(widths)
+            values = [v if v.width == most else Value(found.product(v.name, torch.eye(v.width, most), torch.zeros(most), False), most) for v in values]
+            found.many("stack", JOINED, values, most)
+        else:
+            found.concat(JOINED, values)
+    return widths, rows
 
 
-def settings_of(found):
-    """The description of a trace without the first values of what is learned."""
+def settings_of(found, evaluation=False):
+    """The description of a trace without the first values of what is learned, and of an `evaluation`
+    without dropout."""
     description = json.loads(found.metadata()["gnn.description"])
+    if evaluation:
+        description["steps"] = without_dropout(description["steps"])[0]
     for step in description["steps"]:
         if step.get("layer", {}).get("learn_eps") == "on":
             step["layer"].pop("eps", None)
@@ -161,7 +186,8 @@ class OfTheModule(TorchFunctionMode):
 
 
 def traced(module, inputs, given, widths, modes):
-    """A verified trace of a numbered copy, and the places of all parameters and statistics in it.
+    """A verified trace of a numbered copy, the places of all parameters and statistics in it, the
+    program of what else is computed from parameters (None: nothing is), and how outputs are joined.
 
     The values of the module itself would hide some of its steps: a bias of zeros is not added."""
     first, numbers = numbered(module, 1)
@@ -170,17 +196,59 @@ def traced(module, inputs, given, widths, modes):
     with tempfile.TemporaryDirectory() as folder:
         found = from_pyg.export(first, os.path.join(folder, "traced"), inputs=inputs, widths=widths, given=given, library=_library.lib.path, modes=modes)
     second, others = numbered(module, 2)
-    with OfTheModule(module):
+    with OfTheModule(module), Followed() as seen:
         again = trace(second, inputs, widths, found.without, modes=modes)
-    join(found), join(again)
+    joined = join(found), join(again)
+    if joined[0] != joined[1]:
+        raise Untraceable(f"{found.at_return}what forward() returns follows from the values of parameters")
     if settings_of(again) != settings_of(found):
         raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
     parts, one = table_of(found, numbers)
-    tables = one, table_of(again, others)[1]
-    made = []
-    for (name, _, k), (first, one), (second, two) in zip(parts, *tables):
-        same = (first == second) & ((first >= 0) | (one == two))
+    two, searched = table_of(again, others)[1], None
+    if seen.computes or not all(bool(((a == b) & ((a >= 0) | (x == y))).all()) for (a, x), (b, y) in zip(one, two)):
+        one, two, searched = recorded(found, (first, numbers), (second, others))
+    made, unknown = [], []
+    for (name, _, k), (first_at, a), (second_at, b) in zip(parts, one, two):
+        same = (first_at == second_at) & ((first_at >= 0) | (a == b))
         if not same.all():
-            raise Untraceable(f"{name} is computed from parameters: its gradient has no counterpart")
-        made.append((name, k, torch.from_numpy(first)))
-    return found, made
+            unknown.append((len(made), ~same, a, b))
+        made.append((name, k, first_at))
+    program = computed(module, found, searched, made, unknown, sum(v.numel() for v in module.parameters())) if unknown else None
+    return found, [(name, k, torch.from_numpy(index)) for name, k, index in made], program, joined[0]
+
+
+def recorded(found, *copies):
+    """The tables of two copies (and their numbers) with what is computed from parameters numbered
+    anew, and a search among these results."""
+    traces = [run(copy_of, found.checks[0][0], found.without, recorded=lambda m, seed=seed: Recording(m, np.random.default_rng(seed))) for seed, (copy_of, _) in enumerate(copies)]
+    for t in traces:
+        join(t)
+        if settings_of(t, True) != settings_of(found, True) or list(t.arrays) != list(found.arrays):
+            raise Untraceable(f"{found.at_return}a setting of the trace follows from what is computed from parameters, which training changes")
+    return *[table_of(t, numbers)[1] for t, (_, numbers) in zip(traces, copies)], Search(*[t.recording for t in traces])
+
+
+def computed(module, found_trace, search, made, unknown, count):
+    """The program of elements that are no parameter's, whose places are entered into `made`: results
+    stand after the parameters (`count` elements), before the statistics."""
+    placed = []
+    for at, where, a, b in unknown:
+        found = search.find(a[where], b[where])
+        if found is None:
+            raise Untraceable(f"{place_of(found_trace, made[at][0])}{made[at][0]} is computed from parameters: its gradient has no counterpart")
+        placed.append((at, where, found))
+    program = search.program(module)
+    if program is None:
+        raise Untraceable(f"{place_of(found_trace, made[unknown[0][0]][0])}{made[unknown[0][0]][0]} is computed from parameters by calls that depend on their values")
+    starts = np.cumsum([0] + [int(np.prod(shape)) for shape in program.shapes])
+    for _, _, index in made:
+        index[index >= count] += starts[-1]
+    for at, where, (number, position) in placed:
+        made[at][2][where] = count + starts[number] + position
+    return program
+
+
+def place_of(found, name):
+    """The line of the program at which the step of an array was traced, as the start of a message."""
+    step = max((step for step in found.lines if name == step or name.startswith(f"{step}.")), key=len, default=None)
+    return f"{found.lines[step]}: " if step and found.lines[step] else ""

@@ -1,7 +1,9 @@
 """One way to call a module: a trace of it, compared with the module, and the model that the library
 made of the trace."""
 import contextlib
+import copy
 import ctypes
+import dataclasses
 import math
 import operator
 import os
@@ -17,7 +19,7 @@ from . import arguments, pyg_draw, pyg_verify
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, Loaded, Place, memory, statistics, traced
 from .pyg_symbols import Unread, Untraceable
-from .pyg_trace import flat
+from .pyg_trace import constants_of, flat
 from .runs import Slots, Tape, infer, recorded
 from .watched import Watch, inner, memcmp
 
@@ -42,10 +44,17 @@ def rebuilt(shape, parts):
     if isinstance(shape, (list, tuple)):
         made = [rebuilt(value, parts) for value in shape]
         return type(shape)(*made) if hasattr(shape, "_fields") else type(shape)(made)
+    if dataclasses.is_dataclass(shape):
+        made = copy.copy(shape)
+        for field in dataclasses.fields(shape):
+            object.__setattr__(made, field.name, rebuilt(getattr(shape, field.name), parts))
+        return made
     return shape
 
 
-def reshaped(y, dim, shape):
+def reshaped(y, dim, shape, lone):
+    if lone:
+        return y.reshape(shape)
     if dim == 2:
         return y
     return y.reshape(y.shape[0], *shape) if dim > 1 else y.reshape(-1) if dim == 1 else y.reshape(())
@@ -70,6 +79,10 @@ def floats():
 # ---- gradients of both ----
 
 
+class Ungraded(Exception):
+    """Why PyTorch itself has no gradient of a module."""
+
+
 def weighting(outputs):
     """One number of all outputs that have a gradient."""
     return sum((y * torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype).view(y.shape)).sum() for y in outputs if y.requires_grad)
@@ -92,8 +105,8 @@ def apart(ours, theirs):
 
 
 def weighted(module, drawn, names, dtype):
-    """The gradients of drawn inputs by name, and of parameters, in PyTorch (None: there are none),
-    and the outputs that have one."""
+    """The gradients of drawn inputs by name, and of parameters, in PyTorch (None: there are none), the
+    outputs that have one, and the positions of parameters that none of these reads."""
     inputs = {}
 
     def wrap(value, meta):
@@ -108,9 +121,12 @@ def weighted(module, drawn, names, dtype):
     learned, unread = [y.requires_grad for y in out], torch.zeros(1, requires_grad=True)
     wanted = [inputs.get(name, unread) for name in names] + list(module.parameters())
     if not any(learned) or not wanted:
-        return None, learned
-    weighting(out).backward()  # checkpoints inside of a module refuse torch.autograd.grad
-    return [torch.zeros_like(v) if v.grad is None else v.grad for v in wanted], learned
+        return None, learned, set()
+    try:
+        weighting(out).backward()  # checkpoints inside of a module refuse torch.autograd.grad
+    except RuntimeError as problem:  # a value that a gradient needs was changed in place, say
+        raise Ungraded(str(problem)) from None
+    return [torch.zeros_like(v) if v.grad is None else v.grad for v in wanted], learned, {k for k, p in enumerate(module.parameters()) if p.grad is None}
 
 
 # ---- the plan ----
@@ -143,29 +159,31 @@ class Plan:
             raise Untraceable(f"{self.watch.unlisted} requires a gradient, and parameters() of the module does not have it: a parameter or a layer that is an attribute, or in an nn.ModuleList, is expected")
         inputs = tuple(call.forms)
         widths = {name: v.shape[1] for name, v in given.items() if v.dim() == 2 and v.is_floating_point()}
-        found, described = traced(module, inputs, given, widths, modes and [True] * (len(list(module.modules())) - len(modes)) + list(modes))
+        found, described, self.program, (self.widths, self.rows) = traced(module, inputs, given, widths, modes and [True] * (len(list(module.modules())) - len(modes)) + list(modes))
         self.module, self.threads, self.found, self.drawn = module, threads, found, found.checks[0][0]
         self.training_problem = found.training_problem
         outputs = [value for value, _ in found.output_values.values()]
-        self.shapes = [(v.dim(), v.shape[1:]) for v in outputs]
-        self.dim, self.shape = self.shapes[0]
-        self.widths, self.structure = [int(np.prod(v.shape[1:])) for v in outputs], outputs[0]
+        self.shapes = [(v.dim(), v.shape if lone else v.shape[1:], lone) for v, lone in found.output_values.values()]
+        self.structure = outputs[0]
         self.loaded = Loaded(found)
         self.model, self.block = self.loaded._at, self.loaded.block
-        self.values = [*module.parameters(), *statistics(module).values()]
-        self.value_names, self.value_shapes = [name for name, _ in (*inner(module).named_parameters(), *statistics(inner(module)).items())], list(map(SHAPE, self.values))
+        self.parameters = list(module.parameters())
+        self.computed = [torch.empty(shape, **FLOATS) for shape in self.program.shapes] if self.program else []  # memory of derived values
+        self.values = [*self.parameters, *self.computed, *statistics(module).values()]
+        computed = [(f"a value computed from parameters ({k})", v) for k, v in enumerate(self.computed)]
+        self.value_names, self.value_shapes = [name for name, _ in (*inner(module).named_parameters(), *computed, *statistics(inner(module)).items())], list(map(SHAPE, self.values))
         starts = np.cumsum([0] + [v.numel() for v in self.values]).tolist()
         self.homes = [home for m in module.modules() for home in (m._parameters, m._modules, m._buffers)]
         self.members = [value for home in self.homes for value in home.values()]
         self.parameter_names = [name for name, _ in module.named_parameters()]
-        self.n_parameters = len(self.parameter_names)
+        self.n_learned = len(self.parameters) + len(self.computed)
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
         self.starts = starts
         self.names = [lib.gnn_model_input_name(self.model, k).decode() for k in range(lib.gnn_model_input_count(self.model))]
         self.encoded = [name.encode() for name in self.names]
         self.n_slots = lib.gnn_model_graph_count(self.model)
-        self.learned = [True] * len(outputs)  # outputs that have a gradient
+        self.learned, self.unread, self.ungraded = [True] * len(outputs), set(), None  # outputs that have a gradient, parameters that have none
         self.graphs, self.latest, self.tapes, self.pid = {}, None, [], os.getpid()
         self.renew_locks()
         has_locks(self)
@@ -209,8 +227,10 @@ class Plan:
         made = pyg_draw.copied(module).eval()
         with torch.no_grad():
             theirs = made(*args, **kwargs)
-            if isinstance(theirs, pyg_draw.DrawnData) or not torch.is_tensor(theirs) and not isinstance(theirs, (dict, list, tuple)):
-                raise Untraceable(f"forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
+            if isinstance(theirs, pyg_draw.DrawnData) or not torch.is_tensor(theirs) and not isinstance(theirs, (dict, list, tuple)) and not dataclasses.is_dataclass(theirs):
+                raise Untraceable(f"{self.found.at_return}forward() returns a {type(theirs).__name__}: tensors, or a tuple, list or dict of them, are expected")
+            if list(map(repr, constants_of(theirs))) != list(map(repr, self.found.returned.values())):
+                raise Untraceable(f"{self.found.at_return}forward() returns {constants_of(theirs)} beside tensors for the inputs of this call, and {list(self.found.returned.values())} for others")
             self.structure = emptied(theirs)
             slots, tensors = self.slots(call, False), self.inputs(call.tensors)
             try:
@@ -219,7 +239,7 @@ class Plan:
                 if not self.needs_dense(tensors):
                     raise
                 made = infer(self, slots, self.inputs(call.tensors))
-            ours = flat(self.shaped(made))
+            ours = flat(self.shaped(made, slots))
         off = 0.0 if self.lacks_nodes(call) else max(apart(a, b) for a, b in zip(ours, flat(theirs)))
         if len(ours) != len(flat(theirs)) or not off <= pyg_verify.TOLERANCE:
             raise Untraceable(f"libgnn computes something else than the module on the inputs of this call: the output differs by {off:.2g}")
@@ -231,13 +251,17 @@ class Plan:
         """That both have the same gradients, on a drawn graph: inputs of a program have ties, of
         which each may take another. Outputs that have none (forward() detaches them) get none."""
         names = [name for name in self.kinds if self.drawn.values[name].is_floating_point()]
-        theirs, self.learned = weighted(pyg_draw.copied(self.module).eval(), self.drawn, names, torch.float32)
+        try:
+            theirs, self.learned, self.unread = weighted(pyg_draw.copied(self.module).eval(), self.drawn, names, torch.float32)
+        except Ungraded as problem:
+            self.ungraded = str(problem)  # a backward pass raises it, as in PyTorch
+            return
         if theirs is None:
             return
         given = {name: v.clone().requires_grad_(v.is_floating_point()) for name, v in self.drawn.values.items()}
         like = call.like({name: given[name] for name in self.kinds})
         like.counts = {name: len(self.drawn.graph.lengths) for name in call.counts}
-        own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in self.values[:self.n_parameters]]
+        own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in self.parameters]
         with torch.enable_grad():
             slots, tensors = self.slots(like, True), self.inputs(like.tensors)
             self.fill()
@@ -289,7 +313,14 @@ class Plan:
         self.statistics_whole = [(place, k) for place, k in self.places if k is None]
 
     def fill(self):
-        """Copies the module's values into the library's memory."""
+        """Copies the module's values, and what it computes from them, into the library's memory."""
+        self.learned_values = self.parameters
+        if self.program:
+            made = self.program.run()
+            with torch.no_grad():
+                for to, value in zip(self.computed, made):
+                    to.copy_(value)
+            self.learned_values = self.parameters + made
         for value in self.values:
             if value.dtype is not torch.float32 or not value.is_cpu:
                 name = next(name for name, v in zip(self.value_names, self.values) if v is value)
@@ -317,7 +348,7 @@ class Plan:
         return self.passing.data_ptr()
 
     def versions(self):
-        return [p._version for p in self.values[:self.n_parameters]]
+        return [p._version for p in self.parameters]
 
     def write_back(self):
         """Copies batch norm's running values out of the library after a step of training."""
@@ -334,12 +365,13 @@ class Plan:
 
     def gradients(self, wanted):
         """The gradients of the parameters, of those that are wanted."""
-        made = [None] * self.n_parameters
+        made = [None] * self.n_learned
+        wanted = [w and j not in self.unread for j, w in enumerate(wanted)]
         flat = None
         lib.gnn_parameters_block(self.block, 1, None)  # what no run has written is 0 after this
         for j, g, index in self.back:
             if index is None:
-                if wanted[j]:
+                if j < self.n_learned and wanted[j]:  # a running value has no gradient
                     made[j] = g.clone(memory_format=torch.contiguous_format) if made[j] is None else made[j] + g
                 continue
             if flat is None:
@@ -347,7 +379,7 @@ class Plan:
             here = index >= 0
             flat.index_add_(0, index[here], g[here])
         if flat is not None:
-            touched = {j for place in self.rest for j in place.owners if j < self.n_parameters}
+            touched = {j for place in self.rest for j in place.owners if j < self.n_learned}
             for j in touched:
                 if wanted[j]:
                     part = flat[self.starts[j]:self.starts[j + 1]].view(self.values[j].shape)
@@ -422,11 +454,14 @@ class Plan:
         made = ModelInputs(ctypes.addressof(slots.at), self.n_slots, ctypes.addressof(named), n)
         return made, (rows, named, tensors)
 
-    def shaped(self, y):
+    def shaped(self, y, slots):
         """The library's value as forward() returns it."""
         if torch.is_tensor(self.structure):
-            return reshaped(y, self.dim, self.shape)
-        parts = y.split(self.widths, 1) if len(self.widths) > 1 else (y,)
+            return reshaped(y, *self.shapes[0])
+        if self.rows is None:
+            parts = y.split(self.widths, 1) if len(self.widths) > 1 else (y,)
+        else:
+            parts = [part[:, :columns] for part, columns in zip(y.split([slots.rows(*one) for one in self.rows]), self.widths)]
         made = (reshaped(part, *one) for part, one in zip(parts, self.shapes))
         return rebuilt(self.structure, made if all(self.learned) else (part if learned else part.detach() for part, learned in zip(made, self.learned)))
 

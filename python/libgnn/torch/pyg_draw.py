@@ -22,6 +22,8 @@ EDGE_ROWS = ("edge_attr", "edge_feat", "edge_features", "edge_feature", "pseudo"
 COUNTS = ("batch_size", "num_graphs")
 IDS = ("node_type", "node_types", "type_vec", "types", "ids")
 LEFT_OUT = ("y", "train_mask", "val_mask", "test_mask", "face", "adj_t")
+COMPUTED = ("num_nodes", "num_edges", "num_node_features", "num_features", "to", "clone", "contiguous", "cpu", "coalesce")
+NONE_OF_DATA = ("x", "edge_index", "edge_weight", "edge_attr", "y", "pos", "batch", "time", "face")
 MOST_TRIES = 400
 
 
@@ -313,7 +315,8 @@ class DrawnData:
     """A data object whose attributes are drawn when they are read."""
 
     def __init__(self, drawn, wrap):
-        self.__dict__.update(_drawn=drawn, _wrap=wrap, _kept={}, _put={}, read=set())
+        own = getattr(drawn.module, "attributes", None)  # of the object of a call: tensors, and others by their type
+        self.__dict__.update(_drawn=drawn, _wrap=wrap, _kept={}, _put={}, _own=own, read=set())
 
     def __getattr__(self, name):
         drawn, kept = self._drawn, self._kept
@@ -321,6 +324,8 @@ class DrawnData:
             raise AttributeError(name)
         if name in kept:
             return kept[name]
+        if self._own is not None and self._own.get(name) != "tensor" and name not in COMPUTED:
+            return self.lacking(name)
         if name in ("num_nodes", "num_edges", "num_graphs", "batch_size"):
             return {"num_nodes": drawn.graph.n, "num_edges": drawn.graph.m}.get(name, len(drawn.graph.lengths))
         if name in ("num_node_features", "num_features"):
@@ -335,6 +340,15 @@ class DrawnData:
         value = drawn.value(name)
         kept[name] = self._wrap(value, drawn.metas[name])
         return kept[name]
+
+    def lacking(self, name):
+        """What PyG gives for an attribute that the object of a call has not: None for some, else an
+        AttributeError."""
+        if name in self._own:
+            raise Untraceable(f"{user_line()}: {name} of the data object is a {self._own[name]}: of data objects tensors are read")
+        if name in NONE_OF_DATA:
+            return None
+        raise AttributeError(f"'Data' object has no attribute '{name}'")
 
     def of_types(self, name):
         drawn = self._drawn
@@ -355,7 +369,7 @@ class DrawnData:
     __setitem__ = __setattr__
 
     def __contains__(self, name):
-        return name in self._kept or name in self._drawn.specs
+        return name in self._kept or name in (self._drawn.specs if self._own is None else self._own)
 
     def to(self, *_, **__):
         return self
@@ -400,7 +414,7 @@ def run_once(module, drawn):
     """The error of forward() on these inputs; None where it runs."""
     pyg_symbols.TRACES.clear()
     try:
-        with torch.no_grad():
+        with torch.enable_grad():
             copied(module)(**drawn.arguments())
         return None
     except MemoryError:

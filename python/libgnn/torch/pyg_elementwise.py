@@ -115,12 +115,11 @@ def with_constant(t, name, x, c, function):
             t.refuse("values whose rows lie along different axes")
         row = constant_row(t, c, out.shape)
         trainable = c.requires_grad
-        c = row.detach().unsqueeze(0)
+        c = row.unsqueeze(0)
         run = lambda v: function(v[0], c)
         return affine(t, name, [x], run, out.detach(), trainable)
     trainable = isinstance(c, torch.Tensor) and c.requires_grad
-    c = c.detach() if isinstance(c, torch.Tensor) else c
-    return affine(t, name, [x], lambda v: function(v[0], c), function(raw(x), c), trainable)
+    return affine(t, name, [x], lambda v: function(v[0], c), function(raw(x), c.detach() if isinstance(c, torch.Tensor) else c), trainable)
 
 
 @handles("add")
@@ -424,6 +423,8 @@ def threshold(t, x, threshold, value, inplace=False):
 
 @handles("nan_to_num", "nan_to_num_")
 def nan_to_num(t, x, nan=0.0, posinf=None, neginf=None):
+    if is_value(x) and t.may_be_any(x.meta.name):
+        t.refuse("values that are not finite replaced by others (nan_to_num)")
     return symbol(torch.nan_to_num(raw(x), nan, posinf, neginf), x.meta)
 
 
@@ -443,6 +444,8 @@ def compare(low, high, flip=False):
             t.refuse("a comparison with a tensor")
         c = float(c)
         value = {"gt": torch.gt, "ge": torch.ge, "lt": torch.lt, "le": torch.le, "eq": torch.eq, "ne": torch.ne}[t.handling](raw(x), c)
+        if x.meta.name in t.inputs and not math.isfinite(c):
+            t.refuse(f"an input compared with {c}")
         if math.isinf(c) or math.isnan(c):
             return symbol(value, Mask(flip=flip))
         step = lambda v, to: float(torch.nextafter(torch.tensor(v), torch.tensor(to)))
@@ -463,11 +466,15 @@ handles("ne")(compare(0, 0, True))
 
 @handles("isinf", "isnan")
 def never(t, x):
+    if is_value(x) and (x.meta.name in t.inputs or t.handling == "isnan" and t.may_be_any(x.meta.name)):
+        t.refuse(f"a mask of values that are not finite ({t.handling})")
     return symbol(getattr(torch, t.handling)(raw(x)), Mask())
 
 
 @handles("isfinite")
 def always(t, x):
+    if is_value(x) and t.may_be_any(x.meta.name):
+        t.refuse("a mask of finite values (isfinite)")
     return symbol(torch.isfinite(raw(x)), Mask(flip=True))
 
 

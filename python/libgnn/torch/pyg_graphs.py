@@ -43,7 +43,7 @@ def on_indices(t, name, call, args, kwargs, given):
     """A function that reads an index; NotImplemented where its values are what counts."""
     handler = ON.get(name)
     if handler is not None:
-        out = handler(t, *args, **kwargs)
+        out = pyg_symbols.handled(handler, t, name, args, kwargs)
         if out is not NotImplemented:
             return out
     x = args[0] if args and isinstance(args[0], Sym) else given[0]

@@ -164,6 +164,32 @@ def hetero_linear(t, m, x, type_vec):
     return made
 
 
+@forward_of("GPSConv")
+def gps_of_parts(t, m, x, edge_index, batch=None, **kwargs):
+    """Of a convolution, a norm or an mlp without an entry: its attention is a layer, the rest is
+    followed."""
+    at = next((path for path, part in t.root.named_modules() if part is m), None)
+    if m.attn_type != "multihead" or not pyg_elementwise.is_value(x) or x.meta.axis != "nodes" or x.meta.lone or at is None or batch is not None and not isinstance(batch, pyg_symbols.Sym):
+        return NotImplemented
+
+    def residual(h, norm):
+        h = nn.functional.dropout(h, p=m.dropout, training=m.training) + x
+        return h if norm is None else norm(h, batch=batch) if m.norm_with_batch else norm(h)
+    heard = [] if m.conv is None else [residual(m.conv(x, edge_index, **kwargs), m.norm1)]
+    rows, mask = U.to_dense_batch(pyg_symbols.raw(x), batch if batch is None else pyg_symbols.raw(batch))
+    from .pyg_trace import untraced
+    with untraced():
+        everyone = m.attn(rows, rows, rows, key_padding_mask=~mask, need_weights=False)[0][mask]
+    name = t.use(f"{at}.attn" if at else "attn", m.attn)
+    t.take(m.attn, name)
+    t.step(m.channels, kind="layer", name=name, input=x.meta.name, graph=t.slot("complete"), layer=dict(
+        preset="transformer", heads=m.heads, update="linear", residual="off", norm="none", dropout_attention=float(m.attn.dropout), **{"in": m.channels}))
+    heard.append(residual(pyg_symbols.symbol(everyone, pyg_symbols.Rows(name, "nodes")), m.norm2))
+    out = sum(heard)
+    out = out + m.mlp(out)
+    return out if m.norm3 is None else m.norm3(out, batch=batch) if m.norm_with_batch else m.norm3(out)
+
+
 for _function, _home, _name in ((pyg_choices.select_top_k, "select", "SelectTopK"), (pyg_choices.filter_edges, "connect", "FilterEdges")):
     _class = getattr(getattr(G.pool, _home, None), _name, None)
     if _class is not None:

@@ -8,6 +8,7 @@ is found out by running it on unit vectors, and its matrix becomes a view, a sum
 product, whatever is the least. A function of which neither holds is refused.
 """
 import functools
+import inspect
 import math
 import os
 import sys
@@ -235,6 +236,19 @@ def mapped(value, function):
     return value
 
 
+def mapped_tensors(value, function):
+    """`value` with each tensor, and what else `function` knows, in its lists, tuples and dictionaries
+    replaced."""
+    if isinstance(value, dict):
+        return {k: mapped_tensors(v, function) for k, v in value.items()}
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        made = [mapped_tensors(v, function) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if isinstance(value, slice):
+        return slice(*[mapped_tensors(v, function) for v in (value.start, value.stop, value.step)])
+    return function(value)
+
+
 def raw(value):
     with torch._C.DisableTorchFunctionSubclass():
         return value.as_subclass(torch.Tensor)
@@ -279,8 +293,9 @@ PLAIN = set("""size dim numel ndimension is_floating_point stride is_contiguous 
 requires_grad layout ndim is_cuda is_sparse is_quantized is_mkldnn names grad grad_fn is_leaf is_meta is_nested is_sparse_csr __hash__ __repr__ untyped_storage _version
 is_inference is_conj is_neg storage_offset is_mps is_xpu is_cpu __format__ retain_grad is_same_size is_pinned is_shared itemsize nbytes dense_dim sparse_dim
 new_zeros new_ones new_full new_empty new_tensor zeros_like ones_like full_like empty_like is_tensor is_signed is_coalesced
-result_type can_cast promote_types is_nonzero_ requires_grad_ is_vulkan is_ipu is_maia is_mtia has_names output_nr _base""".split())
-SAME = set("""contiguous clone detach float to type_as cpu alias __copy__ requires_grad_ double type detach_ cuda positive __pos__ data real""".split())
+result_type can_cast promote_types is_nonzero_ is_vulkan is_ipu is_maia is_mtia has_names output_nr _base""".split())
+SAME = set("""contiguous clone detach float to type_as cpu alias __copy__ requires_grad_ double type detach_ cuda positive __pos__ data real half
+bfloat16""".split())
 RANDOM = set("""bernoulli multinomial normal rand_like randn_like randint_like uniform_ normal_ exponential_ bernoulli_ gumbel_softmax""".split())
 REFLECTED = {"__rsub__": "rsub", "__rtruediv__": "rdiv", "__rdiv__": "rdiv", "__rpow__": "rpow", "__rmatmul__": "rmatmul"}
 DUNDERS = {"__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div", "__div__": "div", "__pow__": "pow",
@@ -317,8 +332,17 @@ def functional(name, function):
     return name, function
 
 
+GRADIENTS = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward)
+
+
 def dispatch(t, function, args, kwargs):
     name = getattr(function, "__name__", str(function))
+    if function in GRADIENTS:
+        t.refuse("a gradient inside of forward()")
+    if kwargs.get("out") is not None:
+        t.refuse(f"{name} into out=")
+    if name == "requires_grad_":
+        return args[0]
     if name in ("__get__", "__set__"):
         name = function.__self__.__name__
         if name in ("T", "mT", "H"):
@@ -367,6 +391,18 @@ def overwrite(t, target, out):
     return target
 
 
+signature_of = functools.cache(inspect.signature)
+
+
+def handled(handler, t, name, args, kwargs):
+    """A handler's result; arguments that it does not know are refused."""
+    try:
+        signature_of(handler).bind(t, *args, **kwargs)
+    except TypeError as problem:
+        t.refuse(f"{name} with these arguments ({problem})")
+    return handler(t, *args, **kwargs)
+
+
 def result_of(t, name, call, args, kwargs, given):
     if name in RANDOM:
         t.refuse(f"random numbers ({name})")
@@ -380,10 +416,12 @@ def result_of(t, name, call, args, kwargs, given):
         out = call(*plain(args), **plain(kwargs))
         if raw(args[0]).is_floating_point() and not out.is_floating_point():
             t.refuse("a value of rows as whole numbers")
+        if out.is_floating_point() and torch.finfo(out.dtype).bits < 32:
+            t.refuse(f"values rounded to {out.dtype}")
         return symbol(out, args[0].meta)
     handler = HANDLERS.get(name)
     if handler is not None:
-        out = handler(t, *args, **kwargs)
+        out = handled(handler, t, name, args, kwargs)
         if out is not NotImplemented:
             return out
     return rowwise(t, name, call, args, kwargs)
@@ -441,8 +479,8 @@ def affine(t, name, given, run, out, trainable=False):
 
     def ask(rows):
         parts = rows.split(widths, dim=1)
-        return run([p.reshape((() if lone else (n,)) + rest(x)) for p, x in zip(parts, given)]).detach().reshape(n, -1)
-    with torch.no_grad():
+        return run([p.reshape((() if lone else (n,)) + rest(x)) for p, x in zip(parts, given)]).reshape(n, -1)
+    with torch.set_grad_enabled(trainable and torch.is_grad_enabled()):  # for the calls that derived.py records
         matrix, offset = unit_answers(ask, n, sum(widths))
         generator = torch.Generator().manual_seed(7)
         for scale in (1.0, 30.0):
@@ -451,6 +489,7 @@ def affine(t, name, given, run, out, trainable=False):
             limit = 1e-4 * max(1.0, float(want.abs().max()), float((x.abs() @ matrix.abs()).max()) if matrix.numel() else 0)
             if want.shape != got.shape or not bool(torch.isfinite(want).all()) or float((want - got).abs().max() if want.numel() else 0) > limit:
                 t.refuse(name)
+    matrix, offset = matrix.detach(), offset.detach()
     source = given[0].meta.name if len(given) == 1 else t.concat_names([x.meta.name for x in given], sum(widths))
     result = t.product(source, matrix, offset, trainable)
     made = symbol(out, Rows(result, given[0].meta.axis, lone))

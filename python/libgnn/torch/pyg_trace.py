@@ -8,6 +8,7 @@ own forward() is followed, down to the functions of tensors.
 """
 import contextlib
 import copy
+import dataclasses
 import inspect
 import itertools
 import json
@@ -50,12 +51,19 @@ def untraced():
         TRACES.extend(kept)
 
 
+def at_forward(module):
+    """FILE:LINE of forward() of a module of a program, as the start of a message; "" of others."""
+    code = getattr(getattr(type(inner(module)), "forward", None), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}: " if code is not None and pyg_symbols.is_users(code.co_filename) else ""
+
+
 class Trace:
     def __init__(self, module, without=(), training=False):
         self.training, self.training_problem = training, None
         self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], set()
         self.uses, self.count, self.constants, self.positive, self.without = {}, {}, {}, set(), set(without)
         self.paths = {id(m): path for path, m in module.named_modules()}
+        self.returned, self.at_return, self.returning = {}, at_forward(module), False
         self.stack, self.place, self.handling, self.real = [], "", "", pyg_graphs.REAL
         self.known_values, self.origin, self.inputs, self.sizes, self.reasons, self.entry, self.entries, self.lines = {}, {}, {}, {}, [], None, set(), {}
 
@@ -64,7 +72,7 @@ class Trace:
     def refuse(self, words):
         if self.entry is not None:
             raise Refused(f"{self.place}: libgnn's counterpart has no {words}")
-        line = user_line()
+        line = user_line() if not self.returning else self.at_return.rstrip(": ")
         where = " ".join(part for part in (f"{line}:" if line else "", f"{self.place}:" if self.place else "") if part)
         raise Untraceable(f"{where} no counterpart in libgnn: {words}".strip())
 
@@ -226,6 +234,19 @@ class Trace:
 
     def over_graph(self, op, name, columns, graph, first=0.0, second=0.0):
         return self.append(op, columns, kind="op", op=op, input=name, graph=graph, options=[float(first), float(second), 0.0, 0.0])
+
+    def may_be_any(self, name):
+        """Does a value follow from features, which may be anything, not from counts and parameters alone?"""
+        made, todo, seen = {step["name"]: step for step in self.steps}, [name], set()
+        while todo:
+            name = todo.pop()
+            if name not in seen and name in self.inputs and isinstance(self.inputs[name], Rows):
+                return True
+            step = made.get(name, {})
+            if name not in seen and step.get("op") != "degree":  # this reads a graph alone
+                todo += [v for key, v in step.items() if key in READS and isinstance(v, str)]
+            seen.add(name)
+        return False
 
     def degree(self, graph):
         key = ("degree", graph)
@@ -489,8 +510,10 @@ def tracing(t):
         if not TRACES:
             return original(m, *args, **kwargs)
         return TRACES[-1].call_module(m, args, kwargs, original)
+    # Parts that torch.compile() compiled run as they are written.
+    eager = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else contextlib.nullcontext()
     call.original = original  # what a process finds that another thread forked while it traced
-    with pyg_graphs.Standins():
+    with pyg_graphs.Standins(), eager:
         nn.Module.__call__ = call
         TRACES.append(t)
         try:
@@ -501,7 +524,7 @@ def tracing(t):
 
 
 def outputs_of(t, out, name="output"):
-    """The values that forward() returns, by name."""
+    """The values that forward() returns, by name; what else it returns is put into `t.returned`."""
     if isinstance(out, Sym):
         if isinstance(out.meta, Rows) and isinstance(out.meta.axis, pyg_symbols.Selected):
             t.refuse("an output of rows that a mask or a pooling picked")
@@ -514,15 +537,27 @@ def outputs_of(t, out, name="output"):
             t.refuse("an output that is an input")
     elif isinstance(out, dict):
         found = [outputs_of(t, v, f"{name}.{k if isinstance(k, str) else '__'.join(map(str, k))}") for k, v in out.items()]
+    elif dataclasses.is_dataclass(out) and not isinstance(out, type):
+        found = [outputs_of(t, getattr(out, field.name), f"{name}.{field.name}") for field in dataclasses.fields(out)]
     elif isinstance(out, (list, tuple)):
-        found = [outputs_of(t, v, f"{name}.{k}") for k, v in enumerate(out) if v is not None] if len(out) != 1 else [outputs_of(t, out[0], name)]
+        found = [outputs_of(t, v, f"{name}.{k}") for k, v in enumerate(out)] if len(out) != 1 else [outputs_of(t, out[0], name)]
     elif isinstance(out, torch.Tensor):
         t.refuse("an output that does not follow from the inputs")
-    elif isinstance(out, (int, float)) and not isinstance(out, bool):
+    elif out is None or isinstance(out, (bool, int, float, str)):
+        t.returned[name] = out
         return {}
     else:
         t.refuse(f"an output of type {type(out).__name__}")
     return {k: v for part in found for k, v in part.items()}
+
+
+def constants_of(out):
+    """What an output has beside tensors, in its order."""
+    if dataclasses.is_dataclass(out) and not isinstance(out, type):
+        out = [getattr(out, field.name) for field in dataclasses.fields(out)]
+    if isinstance(out, (dict, list, tuple)):
+        return [v for part in (out.values() if isinstance(out, dict) else out) for v in constants_of(part)]
+    return [] if isinstance(out, torch.Tensor) else [out]
 
 
 def flat(out):
@@ -530,27 +565,33 @@ def flat(out):
     if isinstance(out, torch.Tensor):
         return [out]
     out = out.changed() if isinstance(out, pyg_draw.DrawnData) else out
+    if dataclasses.is_dataclass(out) and not isinstance(out, type):
+        out = [getattr(out, field.name) for field in dataclasses.fields(out)]
     parts = out.values() if isinstance(out, dict) else out if isinstance(out, (list, tuple)) else []
     return [v for part in parts for v in flat(part)]
 
 
-def run(module, drawn, without=(), modes=None):
-    """One trace on a drawn graph; of training, where `modes` has the mode of each module."""
+def run(module, drawn, without=(), modes=None, recorded=None):
+    """One trace on a drawn graph; of training, where `modes` has the mode of each module.
+    `recorded`: makes of the copy that is traced what records its calls (derived.py)."""
     original, module = module, pyg_draw.copied(module)
+    recording = contextlib.nullcontext() if recorded is None else recorded(module)
     for m, training in zip(module.modules(), modes or ()):
         m.training = training
     t = Trace(module, without, modes is not None)
     watch = Watch(inner(module), [*module.parameters(), *(b for name, b in module.named_buffers() if name.endswith(("running_mean", "running_var")))])
     args, t.inputs, t.sizes = drawn.symbols(t)
     try:
-        with tracing(t), torch.enable_grad():
-            out = outputs_of(t, module(**args))
-            t.place = ""
+        with tracing(t), torch.enable_grad(), recording:
+            out = module(**args)
+            t.place, t.returning = "", True
+            out = outputs_of(t, out)
             if not out:
                 t.refuse("an output of rows")
             finish(t, out)
         if module is not original and watch.changed():
             raise Untraceable(f"forward() changes {watch.changed()}: a run in libgnn leaves it as it is")
+        t.recording = recording
         if modes is None:
             check_values(t, original, drawn)
     except Untraceable:
@@ -601,6 +642,9 @@ def same_steps(first, second):
             t = first if a else second
             place = f"{t.lines[(a or b)['name']]}: {t.origin[(a or b)['name']]}"
             raise Untraceable(f"{place}: step {(a or b)['name']} follows from the counts or values of one graph, and differs on another")
+    for name, value in first.returned.items():
+        if repr(second.returned.get(name)) != repr(value):
+            raise Untraceable(f"{first.at_return}forward() returns {value!r} as {name} for one graph, and {second.returned.get(name)!r} for another: tensors, and what is the same for all, are expected")
     if first.graphs != second.graphs or list(first.arrays) != list(second.arrays):
         raise Untraceable("the graphs or arrays follow from the counts or values of one graph, and differ on another")
     for name, value in first.arrays.items():
@@ -639,6 +683,16 @@ def with_training(module, found, again, drawn, modes):
     if found.entries - trained.entries:
         return found.entries - trained.entries
     (steps, _), (own, names), outputs = without_dropout(found.steps), without_dropout(trained.steps), list(trained.outputs)
+    if repr(found.returned) != repr(trained.returned):
+        found.training_problem = f"{found.at_return}forward() returns {trained.returned} in training, and {found.returned} in evaluation"
+        return set()
+    # Running statistics are those after the step that the module took to give the values of a trace.
+    kept = [(name, value) for name, value in found.arrays.items() if name in trained.arrays and not name.endswith(("running_mean", "running_var", "num_batches_tracked"))]
+    other = next((name for name, value in kept if not torch.equal(torch.nan_to_num(value), torch.nan_to_num(trained.arrays[name]))), None)
+    if other is not None:
+        step = next((one for one in found.lines if other == one or other.startswith(f"{one}.")), None)
+        found.training_problem = f"{found.lines.get(step) or found.at_return.rstrip(': ')}: {other}, which is computed from parameters, has other values in training than in evaluation"
+        return set()
     if steps != own or found.graphs != trained.graphs or list(found.arrays) != list(trained.arrays):
         other = next((b or a for a, b in itertools.zip_longest(steps, own) if a != b), {"name": ""})
         line = trained.lines.get(other["name"]) or found.lines.get(other["name"], "")

@@ -15,6 +15,7 @@ from .._library import C, check, error, lib, struct
 from .._objects import Handle
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, memory
+from .pyg_symbols import Untraceable
 from .watched import Version
 
 EdgeList, Sources = struct("gnn_edge_list_t"), struct("gnn_slot_sources_t")
@@ -42,6 +43,8 @@ class Slots:
         if not counts:
             counts = {None: max((int(v.max()) + 1 for v in edges.values() if v.numel()), default=0)}
         lists = []
+        if backward:
+            check_loops(plan.found, edges)
         for name, pairs in edges.items():
             m, senders = pairs.shape[1], ints_of(pairs)
             receivers = Ints(senders.type, senders.data + pairs.element_size() * m)
@@ -60,10 +63,15 @@ class Slots:
         self.at = (ctypes.c_void_p * max(plan.n_slots, 1))()
         check(lib.gnn_model_graphs(plan.model, ctypes.byref(sources), C["GNN_ON" if backward else "GNN_OFF"], self.at))
         self.backward, self.size, self.last = backward, None, None
+        self.nodes, self.graphs = counts, whole.numel()
         self.counts, self.given = list(counts.values()) if plan.counted else [], call.counts
         self.kept = tensors  # no other tensor takes their address while this is kept
         self.versions = [Version(value) for value in tensors]
         self.free = weakref.finalize(self, free_graphs, list(self.at))
+
+    def rows(self, kind, which):
+        """The count of rows of an output (places.rows_of)."""
+        return {"one": lambda: 1, "nodes": lambda: self.nodes[which], "graphs": lambda: self.graphs, "edges": lambda: lib.gnn_graph_n_edges(self.at[which])}[kind]()
 
     @staticmethod
     def lengths(batch, nodes, counts):
@@ -76,6 +84,21 @@ class Slots:
             if made.numel() != count:
                 raise ValueError(f"{name} is {count}, and batch has graphs up to {made.numel() - 1}")
         return made
+
+
+def check_loops(found, edges):
+    """Of several self-loops of a node, add_remaining_self_loops keeps the value of the last, and
+    PyTorch's gradient of the others is that of the one that replaced them: no derivative."""
+    for source in (slot["source"] for slot in found.graphs if slot["kind"] == "carried" and "remaining" in slot["source"].split(":")):
+        name = source.split(":")[0]
+        at = (edges[name][0] == edges[name][1]).nonzero().view(-1)
+        nodes = edges[name][0][at]
+        order = torch.argsort(nodes, stable=True)
+        twice = (nodes[order][1:] == nodes[order][:-1]).nonzero().view(-1)
+        if twice.numel():
+            first, second = (int(at[order[int(twice[0]) + k]]) for k in (0, 1))
+            raise Untraceable(f"{found.at_return}{name}: node {int(edges[name][0][first])} has two self-loops (edges {first} and {second}), of which add_remaining_self_loops keeps one: "
+                              "their values have no gradients that are PyTorch's, so remove the others from the edges and from values on edges")
 
 
 def free_graphs(pointers):
@@ -167,7 +190,7 @@ class Run(torch.autograd.Function):
     def backward(ctx, dy):
         if not torch.is_grad_enabled():
             return Run.gradients(ctx, dy)
-        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.values[:ctx.plan.n_parameters]) if torch.is_tensor(x) and x.requires_grad] if ctx.kept else []
+        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.parameters) if torch.is_tensor(x) and x.requires_grad] if ctx.kept else []
         with torch.no_grad():
             made = Run.gradients(ctx, dy)
         given = iter(Constant.apply([g for g in made if g is not None], *inputs))
@@ -176,6 +199,8 @@ class Run(torch.autograd.Function):
     @staticmethod
     def gradients(ctx, dy):
         plan, lent = ctx.plan, ctx.lent
+        if plan.ungraded:
+            raise RuntimeError(plan.ungraded)
         if lent.tape is None:
             raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
         changed = [name for name, now, then in zip((*plan.parameter_names, *plan.names), (*plan.versions(), *versions(ctx.kept[0])), (*ctx.versions, *ctx.given)) if now != then]
@@ -210,10 +235,10 @@ class Constant(torch.autograd.Function):
 def recorded(plan, slots, tensors, training, recording=True):
     """A run on a tape, as forward() returns it."""
     with plan.lock:
-        y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.values[:plan.n_parameters])
+        y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.learned_values)
         if training:
             plan.write_back()
-    return plan.shaped(y if recording else y.detach())
+    return plan.shaped(y if recording else y.detach(), slots)
 
 
 # ---- without gradients ----
