@@ -42,14 +42,19 @@ class _Address(ctypes.c_void_p):
     """Where an object of the library is. The object is freed with its address, which a call keeps while it runs."""
 
 
+def _freed(free, pointer, needs):
+    free(pointer)
+
+
 class Handle:
     """An object of the library, which is freed when this one is: by close(), `with`, or garbage collection."""
 
-    def _hold(self, pointer, free):
+    def _hold(self, pointer, free, *needs):
+        """Frees by free(pointer) once nothing has the address, and only then lets go of the objects that this needs."""
         self._pointer = _Address(pointer)
         self._key = next(_keys)
         self._loans = []
-        weakref.finalize(self._pointer, free, ctypes.c_void_p(pointer))
+        weakref.finalize(self._pointer, _freed, free, ctypes.c_void_p(pointer), needs)
 
     @property
     def _at(self):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 
 import pytest
 
@@ -15,6 +16,8 @@ F = torch.nn.functional
 nn = torch.nn
 
 import libgnn  # noqa: E402
+from libgnn._objects import Context  # noqa: E402
+from libgnn.torch.runs import Tape  # noqa: E402
 from networks import BATCH, EDGES, IN, LAYERS, M, N, WITHIN, X, alike, close, compare, draws  # noqa: E402
 
 
@@ -454,6 +457,14 @@ print(first, count())
 """.replace("if order", "if " + str("GCN" in order))
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert int(out[1]) - int(out[0]) <= int(os.environ.get("GNN_MORE_THREADS", "0")), out
+
+
+def test_a_tape_is_freed_before_its_context():
+    freed, tape = [], Tape(Context(1, 0, False))
+    weakref.finalize(tape._pointer, freed.append, "tape")
+    weakref.finalize(tape.context._pointer, freed.append, "context")
+    del tape
+    assert freed == ["tape", "context"]
 
 
 def test_deterministic_algorithms_of_pytorch():

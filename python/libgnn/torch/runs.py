@@ -116,7 +116,7 @@ class Tape(Handle):
     def __init__(self, context):
         made, self.context = ctypes.c_void_p(), context
         check(lib.gnn_tape_new(ctypes.byref(made), self.context._at))
-        self._hold(made.value, lib.gnn_tape_free)
+        self._hold(made.value, lib.gnn_tape_free, context)
         self.thread, self.form, self.kept, self.program = threading.get_ident(), None, None, None
 
     def record(self, plan, slots, tensors, recording, training):
