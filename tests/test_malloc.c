@@ -487,7 +487,7 @@ START_TEST(data_sets_and_a_step_of_training)
     each_fails_apart("arrays that are written", write_arrays, 1, 0);
     each_fails("arrays that are written", write_arrays);
     each_fails("a data set of arrays", read_data);
-    write_text("links.edges", "# two\n0 1\n1 2\n2 0 0.5\n");
+    write_text("links.edges", "# two\n0 1 1\n1 2 2\n2 0 0.5\n");
     data_file = "links.edges";
     each_fails("a list of edges", read_data);
     each_fails("training", train);

@@ -459,7 +459,9 @@ int gnn_partition_write(const gnn_partition_t *partition, const gnn_data_t *data
         GNN_CHECK(gnn__error(GNN_EIO, "%s: %s", temporary, strerror(errno)));
     w.folder = temporary;
     entries = opendir(temporary);
-    rc = entries ? write_files(&w) : gnn__error(GNN_EIO, "%s: %s", temporary, strerror(errno));
+    rc = entries ? write_files(&w)
+                 : gnn__error(errno == ENOMEM ? GNN_EMEMORY : GNN_EIO, "%s: %s", temporary,
+                              strerror(errno));
     if (rc == GNN_OK && rename(temporary, target) != 0)
         rc = gnn__error(GNN_EIO, "%s: renaming into place: %s", target, strerror(errno));
     if (rc != GNN_OK && entries)
