@@ -22,7 +22,7 @@ static void ck_weights(const char *path, const char *wanted)
 START_TEST(weights_of_edge_lists)
 {
     ck_weights(write_text("a.edges", "0 1 2.5\n1 2 -3\n"), "0<1:2.5 1<0:2.5 1<2:-3 2<1:-3");
-    ck_weights(write_text("a.edges", "0,1,2.5\n1,2\n"), "0<1:2.5 1<0:2.5 1<2:1 2<1:1");
+    ck_weights(write_text("a.edges", "0,1,2.5\n1,2,1\n"), "0<1:2.5 1<0:2.5 1<2:1 2<1:1");
     /* Each direction separately; the first of duplicates; self-loops are removed. */
     ck_weights(write_text("a.edges", "0 1 2\n1 0 3\n0 1 4\n1 1 9\n"), "0<1:3 1<0:2");
     ck_weights(write_text("a.edges", "1 0 3\n2 0 7\n0 2 8\n"), "0<1:3 0<2:7 1<0:3 2<0:8");
