@@ -12,7 +12,7 @@ enum { MOST = 1000000000, DRAWN = 300 };
 static int open_set(const options_t *o, gnn_data_t **data)
 {
     GNN_TRY(strcmp(o->data, "motifs") == 0 ? gnn_data_motifs(data, DRAWN, (uint64_t)o->seed)
-                                           : gnn_data_open(data, o->data));
+                                           : gnn_data_open(data, o->data, NULL));
     if (!gnn_data_graph_labels(*data)) {
         fprintf(stderr,
                 "graphs: %s: %lld graph%s without classes of graphs: the program predicts one class "
@@ -101,7 +101,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         NAME("layer", &o->layer,
              "a preset of the library: gcn, sage, gat, transformer ...; gin has batch norms here",
              program_preset),
-        CHOICE("readout", &o->readout, "one row per graph, by an aggregator or a block", READOUTS),
+        NAME("readout", &o->readout, "one row per graph, by an aggregator or a block",
+             graphs_readout_at),
         CHOICE("jump", &o->jump, "adds readouts of all layers, or uses the last layer only",
                "sum|last"),
         WHOLE("layers", &o->layers, "hops", 1, 64),
@@ -151,6 +152,7 @@ int graphs_main(int argc, char **argv)
 {
     options_t options = {.data = "motifs",
                          .layer = "gin",
+                         .readout = "sum",
                          .layers = 4,
                          .hidden = 32,
                          .heads = 1,

@@ -14,15 +14,14 @@ typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
 /* The criterion by which an epoch is chosen. */
 typedef enum { GRAPHS_WATCH_METRIC, GRAPHS_WATCH_LOSS } graphs_watch_t;
 
-/* Readouts (aggregators and blocks), separated by "|". */
-#define READOUTS \
-    "sum|mean|max|min|std|var|softmax_mean|attentional|set2set|lstm_readout|power_mean|pma"
-extern const char *const readouts[12];
+/* Names of readouts, NULL after the last one: the library's aggregators without scores, then
+ * blocks. */
+const char *graphs_readout_at(size_t index);
 
 typedef struct {
-    const char *data, *layer, *log, *curve, *save;
-    /* index of a readout; jump_t; protocol_t, which is PROTOCOL_AUTO only until the set is known */
-    int readout, jump, protocol, watch; /* watch: graphs_watch_t */
+    const char *data, *layer, *readout, *log, *curve, *save;
+    /* jump_t; protocol_t, which is PROTOCOL_AUTO only until the set is known */
+    int jump, protocol, watch; /* watch: graphs_watch_t */
     int64_t layers, hidden, heads, folds, most_folds, epochs, batch, per_epoch, period, seed, threads;
     double dropout, lr, weight_decay;
     int json, degrees;

@@ -4,9 +4,48 @@
 
 #include <string.h>
 
-const char *const readouts[12] = {"sum",     "mean",         "max",          "min",
-                                  "std",     "var",          "softmax_mean", "attentional",
-                                  "set2set", "lstm_readout", "power_mean",   "pma"};
+/* The blocks that are readouts, with the settings that they read; `wider`: columns of a graph's row
+ * over those of a node. */
+static const struct {
+    const char *name;
+    gnn_block_t settings;
+    int64_t wider;
+} blocks[] = {
+    {"attentional", {0}, 1}, {"set2set", {.hops = 3}, 2},         {"lstm_readout", {0}, 1},
+    {"power_mean", {0}, 1},  {"pma", {.heads = 4, .rows = 1}, 1},
+};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+/* Aggregators of the library that need no scores. */
+static const gnn_aggregator_t *aggregator_at(size_t index)
+{
+    const char *name;
+    for (size_t k = 0; (name = gnn_layer_config_choice("aggregator", k)); k++) {
+        const gnn_aggregator_t *a = gnn_aggregator_find(name);
+        if (a && !(a->flags & GNN_AGGREGATOR_SCORED) && index-- == 0)
+            return a;
+    }
+    return NULL;
+}
+
+const char *graphs_readout_at(size_t index)
+{
+    size_t aggregators = 0;
+    while (aggregator_at(aggregators))
+        aggregators++;
+    if (index < aggregators)
+        return aggregator_at(index)->name;
+    return index - aggregators < BLOCKS ? blocks[index - aggregators].name : NULL;
+}
+
+/* The index of the option's readout among the blocks; BLOCKS: it is an aggregator. */
+static size_t block_of(const options_t *o)
+{
+    size_t k = 0;
+    while (k < BLOCKS && strcmp(blocks[k].name, o->readout) != 0)
+        k++;
+    return k;
+}
 
 /* The list of steps and its settings. */
 typedef struct {
@@ -75,28 +114,30 @@ static void add_preset(const builder_t *b, const char *name, const char *input)
 static void add_readout(const builder_t *b, const char *name, const char *input)
 {
     const options_t *o = b->options;
-    const gnn_aggregator_t *aggregator = gnn_aggregator_find(readouts[o->readout]);
-    if (aggregator)
-        add(b, (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
-                            .name = name,
-                            .inputs = {input},
-                            .graph = 1,
-                            .layer = {.in = o->hidden, .aggregator = aggregator}});
-    else
-        gnn_steps_block(b->steps, readouts[o->readout],
-                        &(gnn_block_t){.name = name,
-                                       .input = input,
-                                       .graph = 1,
-                                       .width = o->hidden,
-                                       .heads = 4,
-                                       .rows = 1,
-                                       .hops = 3});
+    const size_t k = block_of(o);
+    if (k == BLOCKS) {
+        add(b,
+            (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                         .name = name,
+                         .inputs = {input},
+                         .graph = 1,
+                         .layer = {.in = o->hidden, .aggregator = gnn_aggregator_find(o->readout)}});
+        return;
+    }
+    gnn_block_t block = blocks[k].settings;
+    block.name = name;
+    block.input = input;
+    block.graph = 1;
+    block.width = o->hidden;
+    gnn_steps_block(b->steps, blocks[k].name, &block);
 }
 
 /* Logits from the readout of layer k, added to those of earlier layers. */
 static void add_score(const builder_t *b, int64_t k, int64_t first, const char *input)
 {
     char readout[32], score[32], sum[32], before[32];
+    const size_t block = block_of(b->options);
+    const int64_t wider = block < BLOCKS ? blocks[block].wider : 1;
     snprintf(readout, sizeof readout, "readout.%lld", (long long)k);
     snprintf(score, sizeof score, "score.%lld", (long long)k);
     snprintf(sum, sizeof sum, "sum.%lld", (long long)k);
@@ -105,9 +146,7 @@ static void add_score(const builder_t *b, int64_t k, int64_t first, const char *
     add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                         .name = score,
                         .inputs = {readout},
-                        .in = strcmp(readouts[b->options->readout], "set2set") == 0
-                                  ? 2 * b->options->hidden
-                                  : b->options->hidden,
+                        .in = wider * b->options->hidden,
                         .out = b->classes});
     snprintf(score, sizeof score, "drop.%lld", (long long)k);
     add(b, (gnn_step_t){

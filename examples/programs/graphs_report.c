@@ -14,8 +14,8 @@ void graphs_print_json(FILE *file, const options_t *o, const gnn_data_t *data, c
     fprintf(file,
             "\"settings\": {\"layer\": \"%s\", \"readout\": \"%s\", \"layers\": %lld, "
             "\"hidden\": %lld, \"dropout\": %g, \"lr\": %g, \"batch\": %lld, \"epochs\": %lld}, ",
-            o->layer, readouts[o->readout], (long long)o->layers, (long long)o->hidden, o->dropout,
-            o->lr, (long long)o->batch, (long long)o->epochs);
+            o->layer, o->readout, (long long)o->layers, (long long)o->hidden, o->dropout, o->lr,
+            (long long)o->batch, (long long)o->epochs);
     fprintf(file, "\"protocol\": \"%s\", \"folds\": [", protocols[o->protocol]);
     for (int64_t f = 0; f < s->count; f++) {
         fprintf(file, "%s{\"epoch\": %lld, \"seconds\": %.3f, ", f ? ", " : "",

@@ -55,6 +55,11 @@ rm odd/split/scaffold/valid.csv
 gzip </dev/null >odd/split/scaffold/valid.csv.gz
 expect "a split without validation graphs" exits 1 run
 expect "names what is missing" grep -q "split.scaffold has no validation graphs: --protocol mean" last
+for readout in $("$gnn" --complete graphs --readout ""); do
+    expect "readout $readout" "$gnn" graphs --readout "$readout" --epochs 1 --layers 1 --hidden 8 --folds 2 --most-folds 1
+    expect "ends with an accuracy" grep -q "^test accuracy" last
+done
+expect "all of them" [ "$("$gnn" --complete graphs --readout "" | wc -l)" -ge 12 ]
 expect "--help" "$gnn" graphs --help
 expect "within 100 columns" awk 'length > 100 { exit 1 }' last
 finish
