@@ -129,6 +129,27 @@ START_TEST(values_beyond_the_entrys_options_are_refused)
 }
 END_TEST
 
+START_TEST(options_without_their_entry_are_refused)
+{
+    gnn_layer_config_t resolved;
+    const struct {
+        gnn_layer_config_t config;
+        const char *words;
+    } cases[] = {{GNN_GAT(.in = 8, .out = 8, .map_options = {2}),
+                  "map_options[0] is 2, but there is no map"},
+                 {GNN_GAT(.in = 8, .out = 8, .priors = {{.options = {0, 3}}}),
+                  "priors[0].options[1] is 3, but there is no prior"},
+                 {GNN_GCN(.in = 8, .out = 8, .map_options = {0, 2}),
+                  "map_options[1] is 2, but there is no map"},
+                 {GNN_GCN(.in = 8, .out = 8, .score_options = {2}),
+                  "score_options[0] is 2, but there is no score"},
+                 {GNN_GCN(.in = 8, .out = 8, .weigher_options = {2}),
+                  "weigher_options[0] is 2, but there is no weigher"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        ck_fails(gnn_layer_config_resolve(&resolved, &cases[k].config), GNN_EINVALID, cases[k].words);
+}
+END_TEST
+
 /* Applies a copy of floor with other options. */
 static void op_fails(const gnn_option_t *options, size_t n_options, const char *words)
 {
@@ -165,6 +186,7 @@ int main(void)
     TCase *c = tcase_create("options");
     tcase_add_test(c, options_that_count_take_integers);
     tcase_add_test(c, values_beyond_the_entrys_options_are_refused);
+    tcase_add_test(c, options_without_their_entry_are_refused);
     tcase_add_test(c, lists_of_own_ops_are_checked);
     suite_add_tcase(suite, c);
     return test_main(suite);

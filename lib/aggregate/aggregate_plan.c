@@ -524,6 +524,24 @@ static int resolve_map(gnn__plan_t *plan)
     return GNN_OK;
 }
 
+/* Options of entries that are absent. An absent weigher or score of attention has a default, whose
+ * options are checked. */
+static int check_absent(const gnn__plan_t *plan)
+{
+    const gnn_aggregate_t *how = plan->how;
+    if (!how->map)
+        GNN_TRY(gnn__options_without("aggregate: map_options", "map", how->map_options));
+    if (!plan->scored && !how->score)
+        GNN_TRY(gnn__options_without("aggregate: score_options", "score", how->score_options));
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        char field[] = "aggregate: priors[0].options";
+        field[18] = (char)('0' + p);
+        if (!how->priors[p].row)
+            GNN_TRY(gnn__options_without(field, "prior", how->priors[p].options));
+    }
+    return GNN_OK;
+}
+
 /* The aggregator's own comes last: the others are copies of it. */
 static int resolve_shapes(gnn__plan_t *plan)
 {
@@ -531,6 +549,7 @@ static int resolve_shapes(gnn__plan_t *plan)
     const gnn_message_t *m = plan->message;
     const gnn_weigher_t *w = plan->weigher;
     const gnn_aggregator_t *a = plan->aggregator;
+    GNN_TRY(check_absent(plan));
     GNN_TRY(resolve_map(plan));
     GNN_TRY(resolve_shape(plan, m->name, m->options, m->n_options, how->message_options,
                           GNN_AGGREGATE_MESSAGE_PARAMETERS, &plan->message_shape));

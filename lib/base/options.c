@@ -47,3 +47,12 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     }
     return GNN_OK;
 }
+
+int gnn__options_without(const char *field, const char *kind, const double given[GNN_ROW_OPTIONS])
+{
+    for (size_t k = 0; k < GNN_ROW_OPTIONS; k++)
+        if (given[k] != 0)
+            return gnn__error(GNN_EINVALID, "%s[%zu] is %g, but there is no %s", field, k, given[k],
+                              kind);
+    return GNN_OK;
+}

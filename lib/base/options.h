@@ -13,5 +13,8 @@ int gnn__check_options(const char *kind, const char *name, const gnn_option_t *o
  * no option of the entry reads. */
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
+/* GNN_EINVALID if an option is given although the entry that would read it is absent:
+ * "map_options[0] is 2, but there is no map". `field` holds the options, `kind` is the entry's. */
+int gnn__options_without(const char *field, const char *kind, const double given[GNN_ROW_OPTIONS]);
 
 #endif

@@ -314,6 +314,24 @@ static int check_unscored(const gnn_layer_config_t *c)
                 : GNN_OK;
 }
 
+/* Options of entries that are absent. */
+static int check_absent(const gnn_layer_config_t *c)
+{
+    if (!c->score)
+        GNN_TRY(gnn__options_without("score_options", "score", c->score_options));
+    if (!c->map)
+        GNN_TRY(gnn__options_without("map_options", "map", c->map_options));
+    if (!c->weigher)
+        GNN_TRY(gnn__options_without("weigher_options", "weigher", c->weigher_options));
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        char field[] = "priors[0].options";
+        field[7] = (char)('0' + p);
+        if (!c->priors[p].prior)
+            GNN_TRY(gnn__options_without(field, "prior", c->priors[p].options));
+    }
+    return GNN_OK;
+}
+
 int gnn__scores_check(const gnn_layer_config_t *c)
 {
     const gnn_aggregator_t *a = c->aggregator;
@@ -324,6 +342,7 @@ int gnn__scores_check(const gnn_layer_config_t *c)
         check_declared(c, "aggregator", a->name, a->options, a->n_options, c->options, a->declare));
     GNN_TRY(check_declared(c, "message", m->name, m->options, m->n_options, c->message_options,
                            m->declare));
+    GNN_TRY(check_absent(c));
     if (!gnn__scored(c))
         return check_unscored(c);
     GNN_TRY(check_declared(c, "score", s->name, s->options, s->n_options, c->score_options,
