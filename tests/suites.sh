@@ -4,8 +4,9 @@
 #   sh tests/suites.sh [--house | --all] FOLDER [SUITE...]     all suites if none is named
 #
 # --house: also the scripts in tests/house, except those with a line "# Long: why" at their top, which
-# --all runs, too. GNN_TEST_JOBS suites run at once (1); scripts always run one after another;
-# GNN_TEST_HOUSE names those that run.
+# --all runs, too. GNN_TEST_JOBS suites and scripts run at once (1), the longest scripts first, since
+# most of them use one processor; what a script does in the build folder itself it does under
+# `flock FOLDER/house.lock`. GNN_TEST_HOUSE names the scripts that run.
 # GNN_TEST_WITHOUT names suites that are left out.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why", or "LEFT OUT name: why" of what does not count then either; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
@@ -66,44 +67,63 @@ cd "$root" || exit 2
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 export CK_VERBOSITY="${CK_VERBOSITY:-normal}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-900}"
 if [ "${GNN_TEST_ONE:-}" = 1 ]; then
+    case $1 in
+    house-*) run "$1" sh "tests/house/${1#house-}.sh" "$build" ;; # without the wrapper
     # shellcheck disable=SC2086 # the wrapper is a command with arguments
-    run "$1" ${GNN_TEST_WRAPPER:-} "$build/tests/test_$1"
+    *) run "$1" ${GNN_TEST_WRAPPER:-} "$build/tests/test_$1" ;;
+    esac
     exit 0
 fi
+
+# Prints "house-NAME" of the scripts that run, those that take minutes first.
+scripts() {
+    for when in long short; do
+        for script in ${house:+tests/house/*.sh}; do
+            name=$(basename "$script" .sh)
+            why=$(sed -n '1,/^[^#]/s/^# Long: //p' "$script")
+            [ "$when" = "$([ -n "$why" ] && echo long || echo short)" ] || continue
+            case " ${GNN_TEST_HOUSE:-$name} " in
+            *" $name "*) ;;
+            *) continue ;;
+            esac
+            if [ -n "$why" ] && [ -z "$long${GNN_TEST_HOUSE:-}" ]; then
+                printf '%-6s %-20s %s\n' - "house-$name" "runs with --all: $why" >&2
+            else
+                echo "house-$name"
+            fi
+        done
+    done
+}
+
+# Prints the suites that run.
+suites() {
+    for source in tests/test_*.c tests/test_*.cpp; do
+        suite=$(basename "${source%.*}")
+        suite=${suite#test_}
+        case " ${GNN_TEST_WITHOUT:-} " in
+        *" $suite "*)
+            echo "$suite is left out" >&2
+            continue
+            ;;
+        esac
+        case " ${*:-$suite} " in
+        *" $suite "*) ;;
+        *) continue ;;
+        esac
+        # Some builds lack a suite (igraph is an option); the main one must know all that are in C.
+        if { [ -z "$house" ] || [ "${source%.cpp}" != "$source" ]; } && ! grep -q "^build tests/test_$suite:" "$build/build.ninja"; then
+            echo "-      $suite is not part of this build" >&2
+            continue
+        fi
+        echo "$suite"
+    done
+}
+
 rm -f "$logs"/*.counts "$logs"/*.skips
-for source in tests/test_*.c tests/test_*.cpp; do
-    suite=$(basename "${source%.*}")
-    suite=${suite#test_}
-    case " ${GNN_TEST_WITHOUT:-} " in
-    *" $suite "*)
-        echo "$suite is left out" >&2
-        continue
-        ;;
-    esac
-    case " ${*:-$suite} " in
-    *" $suite "*) ;;
-    *) continue ;;
-    esac
-    # Some builds lack a suite (igraph is an option); the main one must know all that are in C.
-    if { [ -z "$house" ] || [ "${source%.cpp}" != "$source" ]; } && ! grep -q "^build tests/test_$suite:" "$build/build.ninja"; then
-        echo "-      $suite is not part of this build" >&2
-        continue
-    fi
-    echo "$suite"
-done | GNN_TEST_ONE=1 xargs -n 1 -P "${GNN_TEST_JOBS:-1}" sh tests/suites.sh "$build"
-for script in ${house:+tests/house/*.sh}; do
-    name=$(basename "$script" .sh)
-    why=$(sed -n '1,/^[^#]/s/^# Long: //p' "$script")
-    case " ${GNN_TEST_HOUSE:-$name} " in
-    *" $name "*) ;;
-    *) continue ;;
-    esac
-    if [ -n "$why" ] && [ -z "$long${GNN_TEST_HOUSE:-}" ]; then
-        printf '%-6s %-20s %s\n' - "house-$name" "runs with --all: $why"
-    else
-        run "house-$name" sh "$script" "$build"
-    fi
-done
+{
+    scripts
+    suites "$@"
+} | GNN_TEST_ONE=1 xargs -n 1 -P "${GNN_TEST_JOBS:-1}" sh tests/suites.sh "$build"
 
 wanted=0
 for name in ${house:+${GNN_TEST_HOUSE:-}}; do

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 . "$root/tests/expect.sh"
 
-expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
+expect "meson install" flock "$build/house.lock" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
 pc=$(find "$work/root" -name gnn.pc | head -n 1)
 if [ -z "$pc" ]; then
     echo "no gnn.pc was installed"

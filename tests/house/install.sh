@@ -74,7 +74,7 @@ mkdir -p "$work/examples/programs" && cp "$root"/examples/*.c "$work/examples/" 
 
 # ---- the build that was given, installed below DESTDIR: the folder is not the one that it was
 # configured for ----
-expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild || finish
+expect "meson install" flock "$build/house.lock" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild || finish
 pc=$(find "$work/root" -name gnn.pc | head -n 1)
 expect "gnn.pc is installed" test -n "$pc" || finish
 prefix=$work/root$(sed -n 's/^prefix=//p' "$pc")

@@ -16,7 +16,7 @@ none() {
     [ ! -s "$1" ]
 }
 
-expect "docs/man3 is built" ninja -C "$build" docs/man3 || finish
+expect "docs/man3 is built" flock "$build/house.lock" ninja -C "$build" docs/man3 || finish
 cd "$pages" || finish
 
 # ---- what is there ----
