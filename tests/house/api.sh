@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each public function is documented above its declaration, stands in docs/reference.md, and is called by a test, an example or a benchmark; named
-# ops have a test of their values, and docs/pyg.md knows every module of lib/weights/names.def.
+# ops have a test of their values, lists in headers and pages have every entry, and docs/pyg.md knows every module of lib/weights/names.def.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -99,6 +99,22 @@ sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/weights/names.def | while read
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"
 done >"$work/faults"
 none "modules that docs/pyg.md does not name"
+
+# entries TABLE LIST FILES PATTERN: the entries of LIST that FILES lack, as PATTERN with the name for @.
+entries() {
+    sed -nE "s/^$1\\(([A-Za-z0-9_]+).*/\\1/p" "$2" | while read -r name; do
+        grep -qE "$(printf '%s' "$4" | sed "s/@/$name/g")" $3 || echo "$name ($3)"
+    done
+}
+{
+    entries GNN_STEP lib/model/steps.def include/gnn/model.h '^ \*     @( |$)'
+    entries GNN_BLOCK lib/model/blocks.def include/gnn/model.h '^ \* .*\b@\b'
+    entries GNN_BLOCK lib/model/blocks.def "docs/blocks.md docs/models.md" '`@`'
+    entries GNN_OP lib/ops/ops.def docs/blocks.md '`@`'
+    entries GNN_UPDATE lib/layer/updates.def include/gnn/layer.h '^ \*     @( |$)'
+    entries PROGRAM examples/programs/programs.def examples/README.md '^\| `gnn @[ `]'
+} >"$work/faults"
+none "entries that the lists of their headers and pages lack"
 
 echo "$(wc -l <"$work/names") functions, $(awk '!$3' "$work/functions" | wc -l) without a comment of their own"
 echo "CHECKS $passed $failed"
