@@ -15,7 +15,8 @@ int gnn__hetero_check_types(const gnn_hetero_t *h)
     for (int64_t t = 0; t < h->n_types; t++) {
         const gnn_node_type_t *type = &h->types[t];
         if (!type->name || !*type->name)
-            return gnn__error(GNN_EINVALID, "type %lld has no name", (long long)t);
+            return gnn__error(GNN_EINVALID, "node type %lld of %lld: expected a name, got none",
+                              (long long)t, (long long)h->n_types);
         int rc = gnn__graph_check_size("count", type->count);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "type %.40s", type->name);

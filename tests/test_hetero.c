@@ -139,7 +139,7 @@ static const struct {
     {GNN_ENOTFOUND, "relation 1: there is no type \"editor\"; there are author, paper, venue"},
     {GNN_ETOPOLOGY, "relation author writes paper: src[1] = 1, but there are 1 nodes of author"},
     {GNN_EINVALID, "expected at least one relation, got 0"},
-    {GNN_EINVALID, "type 2 has no name"},
+    {GNN_EINVALID, "node type 2 of 3: expected a name, got none"},
     {GNN_EINVALID, "relation 2 from paper to paper"},
     {GNN_ESHAPE, "type paper has 3 nodes, its features 2 rows"},
     {GNN_ESHAPE, "type paper: a split of 2 rows for 3 nodes"}};
@@ -292,7 +292,7 @@ START_TEST(a_whole_module_matches_pyg)
     char array[96];
     if (!golden_open(&g, "pyg/hetero"))
         return;
-    ck_ok(gnn_model_load(&model, g.context, GNN_SOURCE_ROOT "/tests/pyg/hetero.safetensors"));
+    ck_ok(gnn_model_load(&model, g.context, GNN_SOURCE_ROOT "/tests/pyg/hetero.safetensors", NULL));
     ck_assert_int_eq(gnn_model_input_count(model), 3);
     for (int t = 0; t < 3; t++) {
         snprintf(array, sizeof array, "x_dict.%s", types[t]);

@@ -285,7 +285,8 @@ static int number_nodes(links_t *links, const gnn__text_t *text)
     int rc = gnn__number_names(&links->node_names, &links->n, NULL, 0, text, links->names,
                                2 * links->m, number);
     if (rc == GNN_OK && links->n > INT32_MAX)
-        rc = gnn__error(GNN_EFORMAT, "%s: more than %d nodes", text->name, INT32_MAX);
+        rc = gnn__error(GNN_EFORMAT, "%s: expected at most %d nodes, got %lld", text->name,
+                        INT32_MAX, (long long)links->n);
     if (rc == GNN_OK)
         rc = refuse_header(links, text, number);
     for (int64_t k = 0; k < links->m && rc == GNN_OK; k++) {

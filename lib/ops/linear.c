@@ -133,7 +133,8 @@ static void linear_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *
     work->flops = 2 * pairs * (double)call->out[0].cols * (both ? 2 : 1);
 }
 
-/* With a bias, y starts as the bias, so the product cannot add to it. */
+/* With a bias, the product is added to rows of the bias, so it cannot be added to an earlier value
+ * of y as well. */
 static gnn__product_kind_t product(const gnn_op_call_t *call)
 {
     if (call->in[0].sparse)

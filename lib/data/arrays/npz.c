@@ -318,7 +318,8 @@ static int check_growth(const reader_t *r, zip_uint64_t entries)
         if (all > most)
             return gnn__error(
                 GNN_EFORMAT,
-                "declares %llu bytes and more in a file of %lld, the limit is %llu (max_growth raises it)",
+                "arrays of %llu bytes or more in a file of %lld bytes: expected at most %llu "
+                "(gnn_limits_t.max_growth raises it)",
                 (unsigned long long)all, (long long)r->file.size, (unsigned long long)most);
     }
     return GNN_OK;

@@ -604,7 +604,8 @@ static bool cached_b(gnn_context_t *context, const primitives_t *all, const prim
     return true;
 }
 
-/* [high high low] along k, the columns of A unless it is transposed. */
+/* A as three bf16 parts along k, [high high low]; k are its columns, or its rows if it is
+ * transposed. */
 static bf16_operand_t operand_a(const gnn__product_t *p, int parts)
 {
     return (bf16_operand_t){.x = p->a,
@@ -617,7 +618,8 @@ static bf16_operand_t operand_a(const gnn__product_t *p, int parts)
                             .low = 2};
 }
 
-/* [high; low; high] along k, the rows of B unless it is transposed. */
+/* B as three bf16 parts along k, [high; low; high]; k are its rows, or its columns if it is
+ * transposed. */
 static bf16_operand_t operand_b(const gnn__product_t *p, int parts)
 {
     return (bf16_operand_t){.x = p->b,

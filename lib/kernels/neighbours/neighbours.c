@@ -11,7 +11,9 @@ int64_t gnn__slide_chunks(const gnn__pairs_t *p, int64_t *bounds, int64_t *longe
     const int64_t n = p->n_rows, cols = n > 0 ? p->hi[n - 1] : 0;
     const int64_t least = larger(1024, (n + cols) / (GNN__SLIDE_CHUNKS - 2) + 1);
     int64_t chunks = 0, fresh = 0;
-    int64_t split = 0, top = 0; /* the stacks meet at `split`, the running sum ends at `top` */
+    /* A sliding sum is a suffix sum of the columns before `split` plus a running sum of those from
+     * `split` to `top`. */
+    int64_t split = 0, top = 0;
     bounds[0] = 0;
     if (n == 0)
         return 0;

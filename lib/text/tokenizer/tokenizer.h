@@ -242,7 +242,8 @@ typedef struct gnn__charsmap {
     const char *strings;
     int64_t n_strings;
 } gnn__charsmap_t;
-/* Borrows the bytes; none make an empty table. GNN_EFORMAT. */
+/* Reads a table from n bytes, which it borrows; 0 bytes are an empty table. GNN_EFORMAT: they are
+ * not a table. */
 int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n);
 /* Length of the shortest or longest match at the start of `at`, to be replaced by *to; 0: no
  * match. */

@@ -100,7 +100,8 @@ static int64_t counted_rows(const chunking_t *c, int64_t n)
     return n <= gnn__min(c->chunk, c->other) ? n : (n + multiple - 1) / multiple * multiple;
 }
 
-/* The senders of row p of n in the chunk `step` chunks after its own, counted around. */
+/* The senders of row p of n that lie `step` chunks after its own; the chunk after the last is the
+ * first. */
 static void chunk_run(const chunking_t *c, int64_t n, int64_t p, int64_t step, int64_t *first,
                       int64_t *end)
 {

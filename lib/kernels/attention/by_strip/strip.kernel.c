@@ -1,5 +1,6 @@
-/* Passes of attention by strip (by_strip.h): over one row of scores or weights, a register at a
- * time, the last one in part. Products and packing are by_tile's. */
+/* Passes of attention by strip (by_strip.h). Each runs over one row of scores or weights, one
+ * register at a time; loads and stores of the last register are masked. Products and packing are
+ * those of by_tile. */
 #include <lib/kernels/attention/by_strip/by_strip.h>
 #include <lib/kernels/attention/by_tile/tile.h>
 #include <lib/kernels/simd/philox.h>
@@ -22,7 +23,7 @@ static void transpose_tiles(const gnn_real_t *rows, int64_t tiles, int64_t width
 
 /* ---- elementwise ---- */
 
-/* For each register x of a row: loads it, runs the statement, stores y, in part at the end. */
+/* For each register x of a row: loads it, runs the statement, stores y; the last one masked. */
 #define EACH_REGISTER(n, c, count)                                  \
     for (int64_t c = 0, count = (n) < LANES ? (n) : LANES; c < (n); \
          c += LANES, count = (n)-c < LANES ? (n)-c : LANES)

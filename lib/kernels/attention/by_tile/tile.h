@@ -111,7 +111,8 @@ void bf16_row_product(const gnn_real_t *a, int64_t step, const gnn_real_t *b, in
 /* Converts n elements (whole rows) in place to rows of a. */
 void bf16_rows(gnn_real_t *x, int64_t n, bool split);
 
-/* Converts rows to rows of b, as if followed by a row of zeros. y may be x. */
+/* Converts rows to the layout of the second factor, which pairs rows; a row of zeros follows an odd
+ * count. y may be x. */
 void bf16_pairs(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y, bool split);
 
 /* ---- bf16 products by AMX, between amx_begin and amx_end (product_amx.kernel.c) ---- */
