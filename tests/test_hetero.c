@@ -292,7 +292,7 @@ START_TEST(a_whole_module_matches_pyg)
     char array[96];
     if (!golden_open(&g, "pyg/hetero"))
         return;
-    ck_ok(gnn_model_load(&model, g.context, GNN_SOURCE_ROOT "/tests/pyg/hetero.safetensors", NULL));
+    ck_ok(gnn_model_load(&model, g.context, GNN_SOURCE_ROOT "/tests/pyg/hetero.safetensors"));
     ck_assert_int_eq(gnn_model_input_count(model), 3);
     for (int t = 0; t < 3; t++) {
         snprintf(array, sizeof array, "x_dict.%s", types[t]);

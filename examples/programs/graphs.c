@@ -12,7 +12,7 @@ enum { MOST = 1000000000, DRAWN = 300 };
 static int open_set(const options_t *o, gnn_data_t **data)
 {
     GNN_TRY(strcmp(o->data, "motifs") == 0 ? gnn_data_motifs(data, DRAWN, (uint64_t)o->seed)
-                                           : gnn_data_open(data, o->data, NULL));
+                                           : gnn_data_open(data, o->data));
     if (!gnn_data_graph_labels(*data)) {
         fprintf(stderr,
                 "graphs: %s: %lld graph%s without classes of graphs: the program predicts one class "
