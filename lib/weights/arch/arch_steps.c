@@ -149,6 +149,18 @@ static bool has_config(const char *kind)
     return false;
 }
 
+/* Entries may name a map or a prior by a formula that is empty, and its options next to it. */
+static void drop_options_of_absent(json_t *layer)
+{
+    char name[16] = "map", options[32];
+    for (int p = 0; p <= GNN_PRIORS; p++) {
+        snprintf(options, sizeof options, "%s_options", name);
+        if (!json_object_get(layer, name))
+            json_object_del(layer, options);
+        snprintf(name, sizeof name, "prior_%d", p);
+    }
+}
+
 static int fill_step(const builder_t *b, const gnn__arch_row_t *row, const gnn__scope_t *scope,
                      const char *name, json_t *object)
 {
@@ -163,6 +175,7 @@ static int fill_step(const builder_t *b, const gnn__arch_row_t *row, const gnn__
         return no_memory();
     for (const char *at = row->third; gnn__setting_next(&at, &setting);)
         GNN_TRY(add_field(b, scope, &setting, object, layer));
+    drop_options_of_absent(layer);
     if (strcmp(row->second, "aggregate") == 0 && !json_object_get(layer, "aggregator"))
         return gnn__error(GNN_EINVALID, "an aggregation without an aggregator");
     GNN_TRY(gnn__step_read(&step, object, NULL));
