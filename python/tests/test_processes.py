@@ -16,6 +16,14 @@ X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
 SANITIZED = pytest.mark.skipif("GNN_SANITIZED" in os.environ, reason="the address sanitizer keeps freed memory")
 
 
+@pytest.fixture(autouse=True)
+def deterministic():
+    """Bits are compared, which dense products on a busy machine may change otherwise."""
+    libgnn.set_deterministic(True)
+    yield
+    libgnn.set_deterministic(False)
+
+
 def program(tmp_path, *parts):
     """Runs a program whose functions processes that are spawned find by its file."""
     path = tmp_path / "program.py"
