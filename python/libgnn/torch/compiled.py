@@ -21,7 +21,7 @@ from . import arguments, pyg_draw
 from .plans import Plan, floats
 from .pyg_symbols import TURN, Unread, Untraceable
 from .pyg_trace import at_forward
-from .runs import infer, recorded
+from .runs import check_loops, infer, recorded
 
 KEPT_PLANS = 32
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -377,6 +377,8 @@ class Compiled(torch.nn.Module):
         with plan.lock:
             plan.fill()
             slots, tensors = plan.slots(call, recording), plan.inputs(call.tensors, training)
+            if recording and slots.loops:
+                check_loops(plan.found, slots, call.tensors)
             try:
                 if not recording and not training:
                     return plan.shaped(infer(plan, slots, tensors), slots)

@@ -16,6 +16,7 @@ from .._objects import Handle
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, memory
 from .pyg_symbols import Untraceable
+from .pyg_trace import READS
 from .watched import Version
 
 EdgeList, Sources = struct("gnn_edge_list_t"), struct("gnn_slot_sources_t")
@@ -43,8 +44,7 @@ class Slots:
         if not counts:
             counts = {None: max((int(v.max()) + 1 for v in edges.values() if v.numel()), default=0)}
         lists = []
-        if backward:
-            check_loops(plan.found, edges)
+        self.loops = list(several_loops(plan.found, edges)) if backward else []
         for name, pairs in edges.items():
             m, senders = pairs.shape[1], ints_of(pairs)
             receivers = Ints(senders.type, senders.data + pairs.element_size() * m)
@@ -86,10 +86,24 @@ class Slots:
         return made
 
 
-def check_loops(found, edges):
-    """Of several self-loops of a node, add_remaining_self_loops keeps the value of the last, and
-    PyTorch's gradient of the others is that of the one that replaced them: no derivative."""
-    for source in (slot["source"] for slot in found.graphs if slot["kind"] == "carried" and "remaining" in slot["source"].split(":")):
+def carries_gradients(found, slot, tensors):
+    """Do values on the edges of a slot follow from something that is learned, or from an input that requires a gradient?"""
+    made, seen = {step["name"]: step for step in found.steps}, set()
+    todo = [step for step in found.steps if step.get("graph") == slot]
+    while todo:
+        step = todo.pop()
+        for name in (v for key, v in step.items() if key in READS and isinstance(v, str)):
+            if name in tensors and tensors[name].requires_grad:
+                return True
+            if name in made and name not in seen and made[name]["kind"] != "detach":
+                seen.add(name)
+                todo.append(made[name])
+    return any(array == name or array.startswith(f"{name}.") for array in found.arrays for name in seen)
+
+
+def several_loops(found, edges):
+    """(slot, message) of each list of edges with several self-loops of one node, where values on them are carried on."""
+    for slot, source in ((k, slot["source"]) for k, slot in enumerate(found.graphs) if slot["kind"] == "carried" and "remaining" in slot["source"].split(":")):
         name = source.split(":")[0]
         at = (edges[name][0] == edges[name][1]).nonzero().view(-1)
         nodes = edges[name][0][at]
@@ -97,8 +111,16 @@ def check_loops(found, edges):
         twice = (nodes[order][1:] == nodes[order][:-1]).nonzero().view(-1)
         if twice.numel():
             first, second = (int(at[order[int(twice[0]) + k]]) for k in (0, 1))
-            raise Untraceable(f"{found.at_return}{name}: node {int(edges[name][0][first])} has two self-loops (edges {first} and {second}), of which add_remaining_self_loops keeps one: "
-                              "their values have no gradients that are PyTorch's, so remove the others from the edges and from values on edges")
+            yield slot, (f"{found.at_return}{name}: node {int(edges[name][0][first])} has two self-loops (edges {first} and {second}), of which add_remaining_self_loops keeps one: "
+                         "their values have no gradients that are PyTorch's, so remove the others from the edges and from values on edges")
+
+
+def check_loops(found, slots, tensors):
+    """Of several self-loops of a node, add_remaining_self_loops keeps the value of the last, and
+    PyTorch's gradient of the others is that of the one that replaced them, not a derivative."""
+    for slot, message in slots.loops:
+        if carries_gradients(found, slot, tensors):
+            raise Untraceable(message)
 
 
 def free_graphs(pointers):
