@@ -1,6 +1,6 @@
 #!/bin/sh
 # No file over 1,400 lines; in the library and the examples the median function has at most 20 lines
-# and none has more than 100. The library, stripped, has at most 3,500,000 bytes.
+# and none has more than 100. The library, stripped, has at most 3,800,000 bytes.
 set -u
 build=${1:-build}
 [ -d "$build" ] && build=$(CDPATH='' cd -- "$build" && pwd)
@@ -56,7 +56,7 @@ made_by=$(readelf -p .comment "$build/libgnn.so" 2>/dev/null)
 if printf '%s' "$made_by" | grep -q 'GCC: (Debian 12' && ! printf '%s' "$made_by" | grep -q clang &&
     grep -q '"name": "buildtype", "value": "release"' "$build/meson-info/intro-buildoptions.json"; then
     stripped=$(mktemp)
-    strip -o "$stripped" "$build/libgnn.so" && check "bytes of the stripped library" "$(wc -c <"$stripped")" 3760000
+    strip -o "$stripped" "$build/libgnn.so" && check "bytes of the stripped library" "$(wc -c <"$stripped")" 3800000
     rm -f "$stripped"
 fi
 over=$(printf '%s\n' "$all" | awk '$1 > 60 { print "  " $1 " lines: " $2 " " $3 }')
