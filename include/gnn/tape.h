@@ -311,8 +311,9 @@ GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activat
  * result for linear. rate in [0, 1). */
 GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
 /** Normalises each row (layer, rms), or each column over all rows (batch norm). gain, shift (1 x
- * cols), GNN_NONE: none. `running` has batch norm's running mean and variance (2 x cols, caller's;
- * NULL: none, and the batch's own count): training updates it with `momentum`, inference uses it. */
+ * cols), GNN_NONE: none. `running`, the caller's or NULL, has batch norm's running statistics (2 x
+ * cols: mean, variance): training updates them with `momentum`, inference normalises by them, or
+ * without them by its own. */
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
