@@ -200,7 +200,7 @@ def test_parts_that_no_trace_reads():
 
 
 def test_a_fallback_from_what_the_library_refuses():
-    """A graph that the library does not take, and outputs of two types of nodes."""
+    """A graph that the library does not take; outputs of two types of nodes, which it does."""
     net, twice = G.GCNConv(IN, 4), torch.tensor([[0, 0, 1], [0, 0, 2]])
     x = X.clone()
     x[5] = float("inf")
@@ -213,8 +213,7 @@ def test_a_fallback_from_what_the_library_refuses():
     net.conv = G.SAGEConv((IN, IN), 4)
     net = G.to_hetero(net, types)
     given = {"a": X[:7], "b": X[:9]}, {types[1][0]: torch.tensor([[0, 6], [8, 1]]), types[1][1]: torch.tensor([[8, 1], [0, 6]])}
-    with pytest.warns(UserWarning):
-        ours, theirs = libgnn.torch.compile(net, fallback=True)(*given), net(*given)
+    ours, theirs = libgnn.torch.compile(net)(*given), net(*given)
     assert all(close(ours[kind], theirs[kind]) for kind in theirs)
 
 
