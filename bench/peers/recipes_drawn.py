@@ -212,7 +212,8 @@ def embedded(draw, latent, columns, noise):
 
 
 def chain(draw, n=4000, words=600, classes=12):
-    """A text as a chain of words with some longer links; classes follow from a word and its neighbours, features are embeddings of words."""
+    """A text as a chain of words with some longer links; classes follow from a word and its
+    neighbours, features are embeddings of words."""
     word = draw.integers(0, words, n)
     latent = numpy.eye(8)[draw.integers(0, 8, words)][word] + 0.7 * draw.normal(size=(words, 8))[word]
     far = numpy.stack([numpy.arange(n - 3), numpy.arange(3, n)])[:, draw.random(n - 3) < 0.45]
@@ -230,7 +231,8 @@ def articles(draw):
 
 
 def leavers(draw, n=4000):
-    """Two classes, 4 in 100 nodes in the second, a few nodes with most of the links, embeddings of profiles."""
+    """Two classes, 4 in 100 nodes in the second, a few nodes with most of the links, embeddings of
+    profiles."""
     y = (draw.random(n) < 0.04).astype(int)
     active = draw.pareto(1.3, n) + 0.2
     edges = numpy.stack([draw.choice(n, 9000, p=active / active.sum()) for _ in range(2)])
@@ -241,7 +243,8 @@ def leavers(draw, n=4000):
 
 
 def baskets(draw, n=3000):
-    """Products that are bought together; ratings in five steps, a little smooth over links, embeddings of texts."""
+    """Products that are bought together; ratings in five steps, a little smooth over links,
+    embeddings of texts."""
     place = draw.random((n, 2))
     base = numpy.sin(6 * place[:, 0]) + numpy.cos(5 * place[:, 1])
     near = numpy.exp(-((place[:, None] - place[None]) ** 2).sum(2) / 0.0009) * 0.55

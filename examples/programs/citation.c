@@ -10,17 +10,18 @@
 
 enum { MOST = 1000000000 };
 
-static int64_t largest_class(const gnn_data_t *data)
+static int largest_class(const gnn_data_t *data, int64_t *largest)
 {
     const int32_t *labels = gnn_data_labels(data);
-    int64_t largest = 0;
-    for (int64_t c = 0; c < gnn_data_classes(data); c++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < gnn_data_nodes(data); i++)
-            count += labels[i] == c;
-        largest = count > largest ? count : largest;
-    }
-    return largest;
+    int64_t *counts = calloc((size_t)gnn_data_classes(data) + 1, sizeof *counts);
+    if (!counts)
+        return GNN_EMEMORY;
+    *largest = 0;
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (labels[i] >= 0 && ++counts[labels[i]] > *largest)
+            *largest = counts[labels[i]];
+    free(counts);
+    return GNN_OK;
 }
 
 /* Replaces the splits of the file by drawn ones (Shchur et al. 2018): a given count of each class
@@ -36,10 +37,13 @@ static int draw_splits(options_t *o, gnn_data_t *data)
             fprintf(stderr, "--%s: has no effect where there are no classes\n", each[k]);
             return PROGRAM_REFUSED;
         }
-    for (int k = 0; k < 2 && classes; k++)
-        if (options_gave(each[k]) && o->each[k] > largest_class(data)) {
+    int64_t largest = INT64_MAX;
+    if (classes)
+        GNN_TRY(largest_class(data, &largest));
+    for (int k = 0; k < 2; k++)
+        if (options_gave(each[k]) && o->each[k] > largest) {
             fprintf(stderr, "--%s: %lld, the largest class of %s has %lld nodes\n", each[k],
-                    (long long)o->each[k], gnn_data_name(data), (long long)largest_class(data));
+                    (long long)o->each[k], gnn_data_name(data), (long long)largest);
             return PROGRAM_REFUSED;
         }
     if (!options_gave("splits") && !options_gave("split"))

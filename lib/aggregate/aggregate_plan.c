@@ -534,8 +534,8 @@ static int check_absent(const gnn__plan_t *plan)
     if (!plan->scored && !how->score)
         GNN_TRY(gnn__options_without("aggregate: score_options", "score", how->score_options));
     for (int p = 0; p < GNN_PRIORS; p++) {
-        char field[] = "aggregate: priors[0].options";
-        field[18] = (char)('0' + p);
+        char field[48];
+        snprintf(field, sizeof field, "aggregate: priors[%d].options", p);
         if (!how->priors[p].row)
             GNN_TRY(gnn__options_without(field, "prior", how->priors[p].options));
     }

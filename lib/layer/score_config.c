@@ -324,8 +324,8 @@ static int check_absent(const gnn_layer_config_t *c)
     if (!c->weigher)
         GNN_TRY(gnn__options_without("weigher_options", "weigher", c->weigher_options));
     for (int p = 0; p < GNN_PRIORS; p++) {
-        char field[] = "priors[0].options";
-        field[7] = (char)('0' + p);
+        char field[48];
+        snprintf(field, sizeof field, "priors[%d].options", p);
         if (!c->priors[p].prior)
             GNN_TRY(gnn__options_without(field, "prior", c->priors[p].options));
     }

@@ -50,7 +50,8 @@ class Handle:
     """An object of the library, which is freed when this one is: by close(), `with`, or garbage collection."""
 
     def _hold(self, pointer, free, *needs):
-        """Frees by free(pointer) once nothing has the address, and only then lets go of the objects that this needs."""
+        """Frees by free(pointer) once nothing has the address, and only then lets go of the objects
+        that this needs."""
         self._pointer = _Address(pointer)
         self._key = next(_keys)
         self._loans = []
@@ -135,7 +136,8 @@ def set_seed(seed):
 
 
 def set_deterministic(value):
-    """Sets whether dense products have the same bits with any count of threads and on a busy machine, as all other results have; they take longer.
+    """Sets whether dense products have the same bits with any count of threads and on a busy
+    machine, as all other results have; they take longer.
 
     `libgnn.torch.compile` also obeys `torch.use_deterministic_algorithms`.
 

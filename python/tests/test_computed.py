@@ -198,7 +198,8 @@ class Loops(G.MessagePassing):
 
 
 def test_weights_of_several_self_loops():
-    """Of which the last counts; PyTorch's gradient of the others is not a derivative, and refused where it is asked for."""
+    """Of which the last counts; PyTorch's gradient of the others is not a derivative, and refused
+    where it is asked for."""
     made, weight = Loops(), torch.rand(WITHIN.shape[1] + 3)
     fast, edges = libgnn.torch.compile(made), torch.cat([WITHIN, torch.tensor([[3, 3, 5], [3, 3, 5]])], 1)
     own = []

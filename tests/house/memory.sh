@@ -1,5 +1,6 @@
 #!/bin/sh
-# An allocation of a program that fails ends it with 1 and words about memory, or changes nothing: no half of a file, no training that ends early as if it were complete.
+# An allocation of a program that fails ends it with 1 and words about memory, or changes nothing: no
+# half of a file, no training that ends early as if it were complete.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
@@ -24,7 +25,8 @@ seq 0 29 | awk '{ print "n" $1 ",n" ($1 * 3 + 1) % 30 "," $1 / 2 + 1 }' >e.csv
 seq 0 29 | awk '{ print "n" $1 "," $1 "," $1 / 2 }' >x.csv
 seq 0 29 | awk '{ print "n" $1 "," ($1 % 2 ? "u" : "v") }' >y.csv
 
-# one ALL: allocation `at`, and all after it if ALL is not empty, fail in the command `$@` of each_fails.
+# one ALL: allocation `at`, and all after it if ALL is not empty, fail in the command `$@` of
+# each_fails.
 one() {
     all=$1
     shift

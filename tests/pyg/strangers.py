@@ -1,12 +1,13 @@
-"""Nets as strangers write them (stranger_nets.py, stranger_programs.py) by libgnn.torch.compile(), called as programs call modules.
+"""Nets as strangers write them (stranger_nets.py, stranger_programs.py) by libgnn.torch.compile(),
+called as programs call modules.
 
     python tests/pyg/strangers.py [--table FILE] [NAME ...]
 
 For each net: a first call, a second one with a graph of another size, a step of training (values,
 gradients, statistics), a call after it, calls without gradients, with isolated nodes, without
-edges, with one node. Counts calls that are equal to the module's own (values to 1e-4, gradients
-to 1e-3 of the largest element), those that are refused with a sentence that names the file and line
-of the net, those that compute something else, and tracebacks; the last two must be 0. Calls that the
+edges, with one node. Counts calls that are equal to the module's own (values to 1e-4, gradients to
+1e-3 of the largest element), those that are refused with a sentence that names the file and line of
+the net, those that compute something else, and tracebacks; the last two must be 0. Calls that the
 module itself does not take are not counted.
 """
 import argparse

@@ -1,10 +1,12 @@
-"""Folders whose parts come from several published ones: what the library makes of them beside transformers.
+"""Folders whose parts come from several published ones: what the library makes of them beside
+transformers.
 
     OMP_NUM_THREADS=1 python tests/transformers/crossed.py LIBRARY FOLDER configs|tokenizers [--seconds N] [--seed N]        transformers 5.24
 
-configs: a config.json of tests/golden/published.jsonl.gz, one to three keys of which have values that others have under these keys (published
-ones, and those of make.py). tokenizers: tokenizer.json of one family of tokenizer_folders.py, the config, the class, the model type or a part
-of tokenizer.json of another. A line for each that is silent; counts; exit 1 where one is silent.
+configs: a config.json of tests/golden/published.jsonl.gz, one to three keys of which have values
+that others have under these keys (published ones, and those of make.py). tokenizers: tokenizer.json
+of one family of tokenizer_folders.py, the config, the class, the model type or a part of
+tokenizer.json of another. A line for each that is silent; counts; exit 1 where one is silent.
 """
 import collections
 import copy

@@ -1,10 +1,13 @@
-"""Config files as well-known repositories publish them, in their own keys, older ones as well: what the library makes of them beside transformers.
+"""Config files as well-known repositories publish them, in their own keys, older ones as well: what
+the library makes of them beside transformers.
 
     OMP_NUM_THREADS=1 python tests/transformers/published.py LIBRARY FOLDER [--write] [--add CONFIGS.json] [NAME...]        transformers 5.24
 
-tests/golden/published.jsonl.gz has them with small sizes, as keys.py has its checkpoints, and --write makes it anew. CONFIGS.json: an object of
-names and contents of config.json, which are shrunk and put after its last one. A line for each: equal, refused (the message), or silent; exit 1
-where one is silent. Then, in each that is equal, every key that the class of the config takes for another of its keys (its attribute_map).
+tests/golden/published.jsonl.gz has them with small sizes, as keys.py has its checkpoints, and
+--write makes it anew. CONFIGS.json: an object of names and contents of config.json, which are
+shrunk and put after its last one. A line for each: equal, refused (the message), or silent; exit 1
+where one is silent. Then, in each that is equal, every key that the class of the config takes for
+another of its keys (its attribute_map).
 """
 import copy
 import gzip

@@ -1,9 +1,11 @@
-"""tokenizer_config.json and special_tokens_map.json as well-known repositories publish them, in their own keys, older ones as well, with small
-tokenizer.json files of their families: ids, pairs, cuts and texts beside transformers' AutoTokenizer.
+"""tokenizer_config.json and special_tokens_map.json as well-known repositories publish them, in
+their own keys, older ones as well, with small tokenizer.json files of their families: ids, pairs,
+cuts and texts beside transformers' AutoTokenizer.
 
     python tests/transformers/tokenizer_published.py LIBRARY FOLDER [NAME...]        transformers 5.24
 
-A line for each that is not equal; exit 1 where one is silent. `decoder`: the file lists its added tokens; `mt`: the folder's model_type.
+A line for each that is not equal; exit 1 where one is silent. `decoder`: the file lists its added
+tokens; `mt`: the folder's model_type.
 """
 import collections
 import json

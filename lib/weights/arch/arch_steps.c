@@ -152,12 +152,13 @@ static bool has_config(const char *kind)
 /* Entries may name a map or a prior by a formula that is empty, and its options next to it. */
 static void drop_options_of_absent(json_t *layer)
 {
-    char name[16] = "map", options[32];
-    for (int p = 0; p <= GNN_PRIORS; p++) {
+    for (int p = -1; p < GNN_PRIORS; p++) {
+        char name[16] = "map", options[32];
+        if (p >= 0)
+            snprintf(name, sizeof name, "prior_%d", p);
         snprintf(options, sizeof options, "%s_options", name);
         if (!json_object_get(layer, name))
             json_object_del(layer, options);
-        snprintf(name, sizeof name, "prior_%d", p);
     }
 }
 

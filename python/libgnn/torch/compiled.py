@@ -362,13 +362,13 @@ class Compiled(torch.nn.Module):
             return plan(*args, **kwargs)
         if plan.lacks_nodes(call):
             return self.wrapped(*args, **kwargs)
-        if not self.fallback:
-            return self.run(plan, call, training)
         try:
             return self.run(plan, call, training)
         except MemoryError:
             raise
         except (Untraceable, Unread, Error, ValueError) as problem:  # values that only PyTorch takes
+            if not self.fallback:
+                raise
             made = self.plans.get((call.key, "values")) or self.kept((call.key, "values"), self.layered(problem))
         return made(*args, **kwargs)
 

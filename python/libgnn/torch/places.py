@@ -123,8 +123,7 @@ def rows_of(found, name, x):
     if axis == "graphs":
         return "graphs", None
     if isinstance(axis, str) and axis.startswith("nodes"):
-        counts = found.data.counts if found.data.relations else {None: found.data.graph.n}
-        return "nodes", next(node for node, count in counts.items() if count == raw(x).shape[0])
+        return "nodes", found.node_of(x) if found.data.relations else None
     raise Untraceable(f"{found.at_return}forward() returns {name}, whose rows are neither those of nodes, edges nor graphs, beside other values")
 
 
@@ -205,11 +204,11 @@ def traced(module, inputs, given, widths, modes):
         raise Untraceable("a setting of the trace follows from the values of parameters, which training changes")
     parts, one = table_of(found, numbers)
     two, searched = table_of(again, others)[1], None
-    if seen.computes or not all(bool(((a == b) & ((a >= 0) | (x == y))).all()) for (a, x), (b, y) in zip(one, two)):
-        one, two, searched = recorded(found, (first, numbers), (second, others))
+    if seen.computes or not all(alike(*pair).all() for pair in zip(one, two)):
+        one, two, searched = numbered_anew(found, (first, numbers), (second, others))
     made, unknown = [], []
     for (name, _, k), (first_at, a), (second_at, b) in zip(parts, one, two):
-        same = (first_at == second_at) & ((first_at >= 0) | (a == b))
+        same = alike((first_at, a), (second_at, b))
         if not same.all():
             unknown.append((len(made), ~same, a, b))
         made.append((name, k, first_at))
@@ -217,7 +216,13 @@ def traced(module, inputs, given, widths, modes):
     return found, [(name, k, torch.from_numpy(index)) for name, k, index in made], program, joined[0]
 
 
-def recorded(found, *copies):
+def alike(one, two):
+    """Where an array of two copies has the same element of their values, or one that is no value's."""
+    (first_at, first), (second_at, second) = one, two
+    return (first_at == second_at) & ((first_at >= 0) | (first == second))
+
+
+def numbered_anew(found, *copies):
     """The tables of two copies (and their numbers) with what is computed from parameters numbered
     anew, and a search among these results."""
     traces = [run(copy_of, found.checks[0][0], found.without, recorded=lambda m, seed=seed: Recording(m, np.random.default_rng(seed))) for seed, (copy_of, _) in enumerate(copies)]

@@ -51,6 +51,11 @@ def untraced():
         TRACES.extend(kept)
 
 
+def reads_of(step):
+    """The names of the values that a step reads."""
+    return [v for key, v in step.items() if key in READS and isinstance(v, str)]
+
+
 def at_forward(module):
     """FILE:LINE of forward() of a module of a program, as the start of a message; "" of others."""
     code = getattr(getattr(type(inner(module)), "forward", None), "__code__", None)
@@ -235,18 +240,22 @@ class Trace:
     def over_graph(self, op, name, columns, graph, first=0.0, second=0.0):
         return self.append(op, columns, kind="op", op=op, input=name, graph=graph, options=[float(first), float(second), 0.0, 0.0])
 
-    def may_be_any(self, name):
-        """Does a value follow from features, which may be anything, not from counts and parameters alone?"""
-        made, todo, seen = {step["name"]: step for step in self.steps}, [name], set()
+    def sources(self, names, is_end):
+        """These steps and inputs, and those from which their values follow; is_end(step): not beyond it."""
+        made, todo, seen = {step["name"]: step for step in self.steps}, list(names), set()
         while todo:
             name = todo.pop()
-            if name not in seen and name in self.inputs and isinstance(self.inputs[name], Rows):
-                return True
             step = made.get(name, {})
-            if name not in seen and step.get("op") != "degree":  # this reads a graph alone
-                todo += [v for key, v in step.items() if key in READS and isinstance(v, str)]
+            if name not in seen and not is_end(step):
+                todo += reads_of(step)
             seen.add(name)
-        return False
+        return seen
+
+    def may_be_any(self, name):
+        """Does a value follow from features, which may be anything, not from counts and parameters
+        alone?"""
+        found = self.sources([name], lambda step: step.get("op") == "degree")  # this reads a graph alone
+        return any(isinstance(self.inputs.get(one), Rows) for one in found)
 
     def degree(self, graph):
         key = ("degree", graph)
@@ -262,14 +271,19 @@ class Trace:
             self.constants[key] = self.append("degree", 1, kind="op", op="degree", input=self.any_input(), graph=graph, options=[1.0, 0.0, 0.0, 0.0])
         return self.constants[key]
 
+    def node_of(self, x):
+        """The type of nodes whose count the rows of a value have: counts of types differ; None: of none."""
+        return next((node for node, count in self.data.counts.items() if count == raw(x).shape[0]), None)
+
     def any_input(self):
         """A value whatever it is: an op that reads a graph alone still names one, and runs after it."""
         return next((name for name, meta in self.inputs.items() if isinstance(meta, Rows)), None) or self.constant(torch.zeros(1), False)
 
     def whole(self, x, word):
         axis = x.meta.axis.axis if pyg_choices.part_of(x.meta.axis) is not None else x.meta.axis
-        if axis == "nodes" and self.data.relations:  # aggregated values: the counts of types differ in drawn graphs
-            axis = next((f"nodes of {node}" for node, count in self.data.counts.items() if count == raw(x).shape[0]), axis)
+        if axis == "nodes" and self.data.relations:  # aggregated values
+            node = self.node_of(x)
+            axis = axis if node is None else f"nodes of {node}"
         if axis == "nodes":
             graph = self.slot("whole")
         elif isinstance(axis, str) and axis.startswith("nodes of "):

@@ -16,7 +16,7 @@ from .._objects import Handle
 from .arguments import MostlyZero, kept_zero
 from .places import FLOATS, memory
 from .pyg_symbols import Untraceable
-from .pyg_trace import READS
+from .pyg_trace import reads_of
 from .watched import Version
 
 EdgeList, Sources = struct("gnn_edge_list_t"), struct("gnn_slot_sources_t")
@@ -87,22 +87,16 @@ class Slots:
 
 
 def carries_gradients(found, slot, tensors):
-    """Do values on the edges of a slot follow from something that is learned, or from an input that requires a gradient?"""
-    made, seen = {step["name"]: step for step in found.steps}, set()
-    todo = [step for step in found.steps if step.get("graph") == slot]
-    while todo:
-        step = todo.pop()
-        for name in (v for key, v in step.items() if key in READS and isinstance(v, str)):
-            if name in tensors and tensors[name].requires_grad:
-                return True
-            if name in made and name not in seen and made[name]["kind"] != "detach":
-                seen.add(name)
-                todo.append(made[name])
-    return any(array == name or array.startswith(f"{name}.") for array in found.arrays for name in seen)
+    """Do values on the edges of a slot follow from something that is learned, or from an input that
+    requires a gradient?"""
+    read = [name for step in found.steps if step.get("graph") == slot for name in reads_of(step)]
+    names = found.sources(read, lambda step: step.get("kind") == "detach")
+    return any(name in tensors and tensors[name].requires_grad or any(array == name or array.startswith(f"{name}.") for array in found.arrays) for name in names)
 
 
 def several_loops(found, edges):
-    """(slot, message) of each list of edges with several self-loops of one node, where values on them are carried on."""
+    """(slot, message) of each list of edges with several self-loops of one node, where values on them
+    are carried on."""
     for slot, source in ((k, slot["source"]) for k, slot in enumerate(found.graphs) if slot["kind"] == "carried" and "remaining" in slot["source"].split(":")):
         name = source.split(":")[0]
         at = (edges[name][0] == edges[name][1]).nonzero().view(-1)
