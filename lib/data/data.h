@@ -111,6 +111,15 @@ bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);
 int gnn__data_read_npz(gnn_data_t *data, const char *path);
 /* NAME.content and NAME.cites, given either path. */
 int gnn__data_read_linqs(gnn_data_t *data, const char *path);
+/* A folder of Geom-GCN. */
+int gnn__data_read_geom_gcn(gnn_data_t *data, const char *path);
+/* JSON of networkx's node_link_data. */
+int gnn__data_read_node_link(gnn_data_t *data, const char *path);
+/* A folder of any of the formats. */
+int gnn__data_read_any_folder(gnn_data_t *data, const char *path);
+/* The folder of a file that is a part of a set, as NAME_A.txt is; NULL if it is a set by itself.
+ * Release with gnn_free. */
+int gnn__data_folder_of(char **folder, const char *path);
 /* A folder as unpacked from OGB's zip. */
 int gnn__data_read_ogb(gnn_data_t *data, const char *path);
 /* A folder of gnn_partition_write. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const char *const names[] = {"labels", "node_labels", "y", NULL};
+static const char *const *const names = gnn__layout_names[GNN__OF_LABELS];
 
 /* Properties of the values of an array. */
 typedef struct {

@@ -162,38 +162,53 @@ static int read_class_count(gnn_data_t *data, const gnn_arrays_t *arrays)
     }
 }
 
+/* Of the names the file has at most one, and none if *first is one; else *first becomes it. */
+static int at_most_one(const char **first, const gnn_arrays_t *arrays, const char *const *names)
+{
+    for (; *names; names++) {
+        if (!gnn_arrays_find(arrays, *names))
+            continue;
+        if (*first)
+            return gnn__error(GNN_EFORMAT,
+                              "%s and %s: one of the two is expected, a set has "
+                              "each part once (docs/formats.md)",
+                              *first, *names);
+        *first = *names;
+    }
+    return GNN_OK;
+}
+
 /* Names of the same part: each group has one in a file. */
 static int check_alternatives(const gnn_arrays_t *arrays)
 {
-    static const char *const groups[][9] = {
-        {"labels", "node_labels", "y"},
-        {"node_features", "attr_matrix", "x", "attr_indptr", "attr_matrix.indptr", "attr.indptr"},
-        {"messages", "edges", "edge_index", "adj_indptr", "adj_matrix.indptr", "adj.indptr"},
-        {"edge_weight", "edge_weights", "adj_data", "adj_matrix.data", "adj.data"},
-        {"messages", "edge_weight", "edge_weights"}, /* theirs is edge.weight */
-        {"adj_indptr", "edge_weight", "edge_weights"},
-        {"adj_matrix.indptr", "edge_weight", "edge_weights"},
-        {"adj.indptr", "edge_weight", "edge_weights"},
-        {"edge_attr", "edge_features", "edge.features"},
-        {"train_mask", "train_masks"},
-        {"val_mask", "val_masks", "valid_mask", "valid_masks", "validation_mask"},
-        {"test_mask", "test_masks"},
-        {"train_idx", "idx_train", "train_index", "train_indices"},
-        {"val_idx", "idx_val", "valid_idx", "val_index", "val_indices"},
-        {"test_idx", "idx_test", "test_index", "test_indices"},
+    /* a part of gnn__layout_names or GNN__PARTS for none, and further names of the same */
+    static const struct {
+        gnn__layout_part_t part;
+        const char *more[GNN__MOST_NAMES];
+    } groups[] = {
+        {GNN__OF_LABELS, {NULL}},
+        {GNN__OF_FEATURES, {"attr_indptr", "attr_matrix.indptr", "attr.indptr"}},
+        {GNN__OF_SENDERS,
+         {"messages", "edges", "edge_index", "adj_indptr", "adj_matrix.indptr", "adj.indptr"}},
+        {GNN__OF_RECEIVERS, {NULL}},
+        {GNN__OF_WEIGHTS, {"adj_data", "adj_matrix.data", "adj.data"}},
+        {GNN__OF_WEIGHTS, {"messages"}}, /* theirs is edge.weight */
+        {GNN__OF_WEIGHTS, {"adj_indptr"}},
+        {GNN__OF_WEIGHTS, {"adj_matrix.indptr"}},
+        {GNN__OF_WEIGHTS, {"adj.indptr"}},
+        {GNN__OF_EDGE_FEATURES, {"edge.features"}},
+        {GNN__PARTS, {"train_mask", "train_masks"}},
+        {GNN__PARTS, {"val_mask", "val_masks", "valid_mask", "valid_masks", "validation_mask"}},
+        {GNN__PARTS, {"test_mask", "test_masks"}},
+        {GNN__PARTS, {"train_idx", "idx_train", "train_index", "train_indices"}},
+        {GNN__PARTS, {"val_idx", "idx_val", "valid_idx", "val_index", "val_indices"}},
+        {GNN__PARTS, {"test_idx", "idx_test", "test_index", "test_indices"}},
     };
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         const char *first = NULL;
-        for (int k = 0; groups[g][k]; k++) {
-            if (!gnn_arrays_find(arrays, groups[g][k]))
-                continue;
-            if (first)
-                return gnn__error(GNN_EFORMAT,
-                                  "%s and %s: one of the two is expected, a set has "
-                                  "each part once (docs/formats.md)",
-                                  first, groups[g][k]);
-            first = groups[g][k];
-        }
+        if (groups[g].part < GNN__PARTS)
+            GNN_TRY(at_most_one(&first, arrays, gnn__layout_names[groups[g].part]));
+        GNN_TRY(at_most_one(&first, arrays, groups[g].more));
     }
     return GNN_OK;
 }
@@ -208,29 +223,16 @@ static bool begins(const char *name, size_t length, const char *with)
 
 static bool wants(const char *name, size_t length)
 {
-    static const char *const whole[] = {"labels",
-                                        "node_labels",
-                                        "class_names",
-                                        "class_name_offsets",
-                                        "names",
-                                        "name_offsets",
-                                        "edges",
-                                        "messages",
-                                        "edge_weight",
-                                        "edge_weights",
-                                        "edge_attr",
-                                        "edge_features",
-                                        "attr_matrix",
-                                        "x",
-                                        "node_features",
-                                        "edge_index",
-                                        "num_nodes",
-                                        "num_classes",
-                                        "num_features",
-                                        "num_node_features",
-                                        "y"};
+    static const char *const whole[] = {
+        "class_names",      "class_name_offsets", "names",     "name_offsets", "edges",
+        "messages",         "edge_index",         "num_nodes", "num_classes",  "num_features",
+        "num_node_features"};
     static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
                                         "node.", "edge.", "graph."};
+    for (int part = 0; part < GNN__PARTS; part++)
+        for (const char *const *known = gnn__layout_names[part]; *known; known++)
+            if (length == strlen(*known) && memcmp(name, *known, length) == 0)
+                return true;
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)
         if (length == strlen(whole[k]) && memcmp(name, whole[k], length) == 0)
             return true;
@@ -278,7 +280,14 @@ int gnn__data_read_npz(gnn_data_t *data, const char *path)
 {
     gnn_arrays_t *arrays;
     GNN_TRY(gnn__npz_read_wanted(&arrays, path, data->limits, wants));
-    int rc = gnn__data_from_arrays(data, arrays);
+    int rc = GNN_OK;
+    if (gnn__layout_is_scipy(arrays)) {
+        gnn_arrays_free(arrays);
+        GNN_TRY(gnn_npz_read(&arrays, path, data->limits));
+        rc = gnn__layout_scipy(data, arrays);
+    } else {
+        rc = gnn__data_from_arrays(data, arrays);
+    }
     gnn_arrays_free(arrays);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
 }

@@ -52,7 +52,6 @@ static const struct {
     {".rds", "R's data", NULL, as_arrays},
     {".xlsx", "a spreadsheet", NULL, as_arrays},
     {".db", "SQLite", "SQLite format 3", as_arrays},
-    {".json", "JSON", "{", as_arrays},
     {".jsonl", "JSON", "[", as_arrays},
     {".nt", "RDF", NULL, as_arrays},
     {".ttl", "RDF", "@prefix", as_arrays},
@@ -119,7 +118,8 @@ static int refuse_unknown(const char *path)
     return gnn__error(GNN_EFORMAT,
                       "%s: neither the name nor the first bytes tell a format that is read: .npz, "
                       ".content and .cites, an edge list (.txt, .tsv, .csv, .edges, .mtx), "
-                      ".graphml, .gml, a folder of OGB or TU Dortmund (docs/formats.md)",
+                      ".graphml, .gml, .json of networkx, a folder of OGB, TU Dortmund or Geom-GCN "
+                      "(docs/formats.md)",
                       gnn__file_name(path));
 }
 
@@ -141,6 +141,7 @@ static const struct {
     {".csv", gnn__data_read_edge_list},
     {".graphml", gnn__data_read_markup},
     {".gml", gnn__data_read_markup},
+    {".json", gnn__data_read_node_link},
 };
 
 static read_t by_ending(const char *path)
@@ -178,6 +179,8 @@ static int by_content(read_t *read, const char *path, read_t named)
         *read = gnn__data_read_npz;
     else if (*c == '<' || (!named && gnn__data_markup_head(c)))
         *read = gnn__data_read_markup;
+    else if (!named && *c == '{')
+        *read = gnn__data_read_node_link;
     else if (!named && *c && strchr("#%0123456789", *c))
         *read = gnn__data_read_edge_list;
     return GNN_OK;
@@ -188,19 +191,7 @@ static int choose(read_t *read, const char *path)
     struct stat s;
     read_t named = by_ending(path);
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
-        char *prefix;
-        bool parts;
-        GNN_TRY(gnn__asprintf(&prefix, "%s/partition.json", path));
-        const int rc = gnn__file_there(&parts, prefix);
-        gnn_free(prefix);
-        GNN_TRY(rc);
-        if (parts) {
-            *read = gnn__data_read_folder;
-            return GNN_OK;
-        }
-        GNN_TRY(gnn__data_find_tu(&prefix, path));
-        *read = prefix ? gnn__data_read_tu : gnn__data_read_ogb;
-        gnn_free(prefix);
+        *read = gnn__data_read_any_folder;
         return GNN_OK;
     }
     if (named == gnn__data_read_linqs) {
@@ -242,6 +233,7 @@ int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_
 {
     gnn_open_config_t own = config ? *config : (gnn_open_config_t){0};
     gnn_data_t *d = NULL;
+    char *folder = NULL;
     read_t read;
     int rc;
     GNN__NEED(data);
@@ -253,12 +245,15 @@ int gnn_data_open_as(gnn_data_t **data, const char *path, const gnn_open_config_
     d->limits = own.limits;
     d->directed = own.directed == GNN_ON;
     d->undirected = own.directed == GNN_OFF;
-    GNN_CHECK(read(d, path));
+    GNN_CHECK(gnn__data_folder_of(&folder, path));
+    GNN_CHECK(folder ? gnn__data_read_any_folder(d, folder) : read(d, path));
     d->limits = NULL;
     GNN_CHECK(set_name(d, path));
     *data = d;
+    gnn_free(folder);
     return GNN_OK;
 done:
+    gnn_free(folder);
     gnn_data_free(d);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* Edge lists: two nodes per line, by integers from 0 or by names, and optionally a weight; a first
- * line may name the columns. Not read by igraph, which supports neither comments nor weights and
- * allocates memory for any node id. */
+ * line may name the columns. Integers that are too large to be indices are names. Not read by
+ * igraph, which supports neither comments nor weights and allocates memory for any node id. */
 #include <lib/data/many.h>
 
 /* Ids with gaps are common, so there may be more nodes than links; memory remains bounded by the
@@ -21,6 +21,8 @@ typedef struct links {
     int32_t *a, *b;
     gnn_real_t *weight;       /* 1 for links without one */
     bool by_words, weighted;  /* nodes are named by words; the first link has a weight */
+    bool far;                 /* a node id is too large to be an index */
+    bool headed;              /* the first line names columns in words of its own */
     gnn__text_field_t *names; /* (2 m) of sources and targets, if they are words */
     char **node_names;        /* (n) the same as texts */
 } links_t;
@@ -87,8 +89,8 @@ static int place_columns(columns_t *c, const gnn__text_t *text, const gnn__text_
     if (c->source < 0 && count == 3 && gnn__field_is(&field[0], "node_id") &&
         gnn__field_is(&field[2], "label"))
         return gnn__text_error(text, &field[1], GNN_EUNSUPPORTED,
-                               "Geom-GCN's lists of features are not read: save its arrays with "
-                               "numpy.savez, under the names of docs/formats.md");
+                               "Geom-GCN's list of features: open its folder, which has "
+                               "out1_graph_edges.txt, too");
     if (c->source < 0 && count == 3 && names_weight(&field[2])) {
         c->source = 0;
         c->target = 1;
@@ -108,6 +110,15 @@ static int place_columns(columns_t *c, const gnn__text_t *text, const gnn__text_
     return GNN_OK;
 }
 
+/* Commas of a dictionary (networkx's) separate no columns. */
+static void guess_delimiter(gnn__text_t *text)
+{
+    char *end = text->end, *bracket = memchr(text->cursor, '{', (size_t)(text->end - text->cursor));
+    text->end = bracket ? bracket : end;
+    gnn__text_guess_delimiter(text, ";,", ' ');
+    text->end = end;
+}
+
 /* Skips a first line of column names, which are those of docs/formats.md. */
 static int pass_header(columns_t *c, gnn__text_t *text)
 {
@@ -115,7 +126,7 @@ static int pass_header(columns_t *c, gnn__text_t *text)
     int count = 0;
     *c = (columns_t){.target = 1, .weight = 2};
     if (gnn__text_line(text)) {
-        gnn__text_guess_delimiter(text, ";,", ' ');
+        guess_delimiter(text);
         GNN_TRY(fields_of(text, field, &count));
         GNN_TRY(place_columns(c, text, field, count));
     }
@@ -156,7 +167,7 @@ static int look(const gnn__text_t *text, const columns_t *c, char delimiter, boo
 static int look_at_link(links_t *links, gnn__text_t *text)
 {
     bool integers, words;
-    gnn__text_guess_delimiter(text, ";,", ' ');
+    guess_delimiter(text);
     GNN_TRY(look(text, &links->columns, text->delimiter, &words, &integers));
     if (integers)
         return GNN_OK;
@@ -170,20 +181,28 @@ static int look_at_link(links_t *links, gnn__text_t *text)
 
 /* ---- links ---- */
 
-static int node(const gnn__text_t *text, const gnn__text_field_t *field, const links_t *links,
-                int32_t *out)
+static int node(const gnn__text_t *text, const gnn__text_field_t *field, links_t *links, int32_t *out)
 {
     int64_t number;
     GNN_TRY(gnn__text_integer(text, field, "a node id of an edge list", &number));
     if (number < 0)
         return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node ids start at 0",
                                (long long)number);
-    if (number >= links->most)
-        return gnn__text_error(text, field, GNN_EFORMAT,
-                               "node %lld, a file of %lld bytes may name nodes below %lld",
-                               (long long)number, (long long)text->size, (long long)links->most);
-    *out = (int32_t)number;
+    links->far = links->far || number >= links->most;
+    *out = links->far ? 0 : (int32_t)number;
     return GNN_OK;
+}
+
+/* Ids that are too large to be indices are names, each of which has one spelling. */
+static int check_spelling(const gnn__text_t *text, const gnn__text_field_t *field, links_t *links)
+{
+    int32_t unused;
+    GNN_TRY(node(text, field, links, &unused));
+    return (field->at[0] == '0' && field->length > 1) || field->at[0] == '+' || field->at[0] == '-'
+               ? gnn__text_error(text, field, GNN_EFORMAT,
+                                 "a node id without leading zeros is expected, got %s",
+                                 gnn__field_shown(field))
+               : GNN_OK;
 }
 
 static const char *delimiter_name(const gnn__text_t *text)
@@ -194,15 +213,29 @@ static const char *delimiter_name(const gnn__text_t *text)
                                     : "tabs";
 }
 
-/* networkx's write_edgelist adds a dictionary of attributes to each line. */
-static int refuse_dictionary(const gnn__text_t *text, const gnn__text_field_t *field, int fields)
+/* networkx's write_edgelist adds a dictionary of attributes to each line: {} or {'weight': 0.5},
+ * whose value becomes the third field. */
+static int read_dictionary(const gnn__text_t *text, gnn__text_field_t *field, int *fields)
 {
-    return fields > 2 && field[2].at[0] == '{' && !gnn__field_is(&field[2], "{}")
-               ? gnn__text_error(text, &field[2], GNN_EFORMAT,
-                                 "a weight is expected, got a dictionary: networkx's "
-                                 "write_weighted_edgelist writes weights, write_edgelist(..., "
-                                 "data=False) links alone")
-               : GNN_OK;
+    static const char begin[] = "{'weight': ";
+    gnn__text_field_t *last = &field[2];
+    if (*fields < 3 || last->at[0] != '{' || gnn__field_is(last, "{}"))
+        return GNN_OK;
+    const char *end = text->end;
+    while (end > last->at && end[-1] == ' ')
+        end--;
+    gnn__text_field_t value = *last;
+    value.at = last->at + sizeof begin - 1;
+    value.length = end - value.at - 1;
+    if (value.length < 1 || end[-1] != '}' || memcmp(last->at, begin, sizeof begin - 1) != 0 ||
+        (gnn__field_kind(&value) != GNN__INTEGER && gnn__field_kind(&value) != GNN__REAL))
+        return gnn__text_error(text, last, GNN_EFORMAT,
+                               "a weight is expected, got a dictionary: of networkx's, {} and "
+                               "{'weight': 0.5} are read; write_weighted_edgelist writes weights, "
+                               "write_edgelist(..., data=False) links alone");
+    *last = value;
+    *fields = 3;
+    return GNN_OK;
 }
 
 static int check_count(columns_t *c, const gnn__text_t *text, int fields)
@@ -237,9 +270,13 @@ static int read_link(links_t *links, gnn__text_t *text)
     int fields;
     GNN_TRY(fields_of(text, field, &fields));
     if (c->count == 0)
-        GNN_TRY(refuse_dictionary(text, field, fields));
+        GNN_TRY(read_dictionary(text, field, &fields));
     GNN_TRY(check_count(c, text, fields));
     if (links->by_words) {
+        if (links->far) {
+            GNN_TRY(check_spelling(text, &field[c->source], links));
+            GNN_TRY(check_spelling(text, &field[c->target], links));
+        }
         GNN_TRY(gnn__room(&links->names, 2 * links->m + 1, &links->room_names, sizeof *links->names,
                           "names"));
         links->names[2 * links->m] = field[c->source];
@@ -266,7 +303,7 @@ static int read_link(links_t *links, gnn__text_t *text)
 /* A first line of two words that no other line has names columns, most likely. */
 static int refuse_header(const links_t *links, const gnn__text_t *text, const int64_t *number)
 {
-    if (links->columns.count > 0 || links->weighted)
+    if (links->columns.count > 0 || links->weighted || links->far)
         return GNN_OK;
     for (int64_t k = 2; k < 2 * links->m; k++)
         if (number[k] == number[0] || number[k] == number[1])
@@ -297,18 +334,47 @@ static int number_nodes(links_t *links, const gnn__text_t *text)
     return rc;
 }
 
-static int read_links(links_t *links, gnn__text_t *text)
+/* Reads the lines, by integers until the first id that is too large, if names are not given. */
+static int read_lines(links_t *links, gnn__text_t *text)
 {
-    text->comments = "#%";
+    gnn__text_rewind(text);
+    links->m = links->n = 0;
     GNN_TRY(pass_header(&links->columns, text));
-    links->most = text->size + FREE_NODES < INT32_MAX ? text->size + FREE_NODES : INT32_MAX;
-    while (gnn__text_line(text)) {
-        if (links->m == 0)
+    if (links->headed)
+        gnn__text_line(text);
+    while ((links->by_words || !links->far) && gnn__text_line(text)) {
+        if (links->m == 0 && !links->far)
             GNN_TRY(look_at_link(links, text));
         GNN_TRY(read_link(links, text));
     }
-    if (links->m == 0)
-        return gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
+    return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
+}
+
+/* A first line of two words above integers alone names columns, whatever the words are. */
+static bool is_header(const links_t *links)
+{
+    bool header = links->by_words && links->columns.count == 0 && !links->weighted && links->m > 1;
+    for (int64_t k = 0; k < 2 * links->m && header; k++)
+        header = (gnn__field_kind(&links->names[k]) == GNN__INTEGER) == (k >= 2) &&
+                 (k >= 2 || gnn__field_lettered(&links->names[k]));
+    return header;
+}
+
+/* The words of such a line do not tell which end sends: as directed it remains an error. */
+static int read_links(links_t *links, gnn__text_t *text, bool directed)
+{
+    text->comments = "#%";
+    links->most = text->size + FREE_NODES < INT32_MAX ? text->size + FREE_NODES : INT32_MAX;
+    GNN_TRY(read_lines(links, text));
+    if (!directed && is_header(links)) {
+        links->headed = true;
+        links->by_words = false;
+        GNN_TRY(read_lines(links, text));
+    }
+    if (links->far) {
+        links->by_words = true;
+        GNN_TRY(read_lines(links, text));
+    }
     return links->by_words ? number_nodes(links, text) : GNN_OK;
 }
 
@@ -346,7 +412,7 @@ int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
         gnn__text_free(&text);
         return other;
     }
-    int rc = read_links(&links, &text);
+    int rc = read_links(&links, &text, data->directed);
     if (rc == GNN_OK) {
         const gnn_array_t weight = gnn__data_weights(links.weight, links.m);
         rc = gnn__data_bare(

@@ -3,6 +3,17 @@
 
 /* ---- finding arrays ---- */
 
+/* Of planetoid and gnn-benchmark, heterophilous-graphs, PyG, DGL and OGB. */
+const char *const gnn__layout_names[GNN__PARTS][GNN__MOST_NAMES] = {
+    [GNN__OF_LABELS] = {"labels", "node_labels", "y", "label", "node_label"},
+    [GNN__OF_FEATURES] = {"node_features", "attr_matrix", "x", "feat", "features", "feature",
+                          "node_feat"},
+    [GNN__OF_SENDERS] = {"src", "senders"},
+    [GNN__OF_RECEIVERS] = {"dst", "receivers"},
+    [GNN__OF_WEIGHTS] = {"edge_weight", "edge_weights"},
+    [GNN__OF_EDGE_FEATURES] = {"edge_attr", "edge_features", "edge_feat"},
+};
+
 const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names)
 {
     const gnn_array_t *found = NULL;
@@ -60,20 +71,18 @@ int gnn__layout_integer(const gnn_array_t *array)
 
 /* ---- features ---- */
 
-static const char *const dense_names[] = {"node_features", "attr_matrix", "x", NULL};
-
 const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays)
 {
-    return gnn__layout_find(arrays, dense_names);
+    return gnn__layout_find(arrays, gnn__layout_names[GNN__OF_FEATURES]);
 }
 
 int gnn__layout_no_features(const gnn_arrays_t *arrays)
 {
-    for (int k = 0; dense_names[k]; k++)
-        if (gnn__arrays_left_out(arrays, dense_names[k]))
-            return gnn__layout_missing(arrays, dense_names[k]);
+    for (const char *const *name = gnn__layout_names[GNN__OF_FEATURES]; *name; name++)
+        if (gnn__arrays_left_out(arrays, *name))
+            return gnn__layout_missing(arrays, *name);
     return gnn__layout_lacks(arrays, "there are no features: attr_indptr with its companions, "
-                                     "node_features, attr_matrix or x");
+                                     "node_features, attr_matrix, x or feat");
 }
 
 int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows)

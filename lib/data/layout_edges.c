@@ -57,8 +57,7 @@ static int check_finite(const gnn_array_t *a)
 static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, int64_t m,
                        gnn_array_t *to, int64_t *count, gnn_real_t **reals)
 {
-    static const char *const features[] = {"edge_attr", "edge_features", NULL};
-    const gnn_array_t *of = gnn__layout_find(arrays, features);
+    const gnn_array_t *of = gnn__layout_find(arrays, gnn__layout_names[GNN__OF_EDGE_FEATURES]);
     if (weight)
         GNN_TRY(take_weights(to, count, weight, m));
     if (*count > 0)
@@ -83,7 +82,7 @@ static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, in
     return GNN_OK;
 }
 
-static int take_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *weight,
+int gnn__layout_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *weight,
                       gnn__data_links_t links)
 {
     gnn_array_t of_edges[MOST_EDGE_ARRAYS];
@@ -128,8 +127,43 @@ static int read_pairs(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
     int32_t *ends[2] = {NULL, NULL};
     int rc = read_ends(data, pairs, by_side, ends);
     if (rc == GNN_OK)
-        rc = take_links(data, arrays, weight,
-                        (gnn__data_links_t){.m = pairs->shape[by_side], .a = ends[0], .b = ends[1]});
+        rc = gnn__layout_links(
+            data, arrays, weight,
+            (gnn__data_links_t){.m = pairs->shape[by_side], .a = ends[0], .b = ends[1]});
+    gnn_free(ends[0]);
+    gnn_free(ends[1]);
+    return rc;
+}
+
+static int read_nodes(const gnn_data_t *data, const gnn_array_t *nodes, int32_t **out)
+{
+    GNN_TRY(gnn__layout_rank(nodes, 1));
+    GNN_TRY(gnn__layout_integer(nodes));
+    GNN_TRY(gnn__new(out, nodes->count, sizeof **out, "edges"));
+    for (int64_t k = 0; k < nodes->count; k++) {
+        const int64_t node = gnn__array_int(nodes, k);
+        if (node < 0 || node >= data->n)
+            return gnn__error(GNN_EFORMAT, "%s: node %lld at edge %lld, there are %lld nodes",
+                              nodes->name, (long long)node, (long long)k, (long long)data->n);
+        (*out)[k] = (int32_t)node;
+    }
+    return GNN_OK;
+}
+
+/* Senders and receivers in arrays of their own, as DGL has them. */
+static int read_two_lists(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *senders,
+                          const gnn_array_t *receivers, const gnn_array_t *weight)
+{
+    int32_t *ends[2] = {NULL, NULL};
+    int rc;
+    GNN_CHECK(read_nodes(data, senders, &ends[0]));
+    GNN_CHECK(read_nodes(data, receivers, &ends[1]));
+    if (senders->count != receivers->count)
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: %lld nodes, %s has %lld", senders->name,
+                             (long long)senders->count, receivers->name, (long long)receivers->count));
+    GNN_CHECK(gnn__layout_links(
+        data, arrays, weight, (gnn__data_links_t){.m = senders->count, .a = ends[0], .b = ends[1]}));
+done:
     gnn_free(ends[0]);
     gnn_free(ends[1]);
     return rc;
@@ -150,8 +184,8 @@ static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int64_t r = 0; r < csr.rows; r++)
         for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
             rows[k] = (int32_t)r;
-    GNN_CHECK(take_links(data, arrays, weights,
-                         (gnn__data_links_t){.m = csr.nnz, .a = csr.indices, .b = rows}));
+    GNN_CHECK(gnn__layout_links(data, arrays, weights,
+                                (gnn__data_links_t){.m = csr.nnz, .a = csr.indices, .b = rows}));
 done:
     gnn_free(rows);
     gnn_free(csr.indptr);
@@ -169,21 +203,25 @@ static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn
 
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    static const char *const weights[] = {"edge_weight", "edge_weights", NULL};
     const gnn_array_t *messages = gnn_arrays_find(arrays, "messages");
     const gnn_array_t *edges = gnn_arrays_find(arrays, "edges");
     const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index");
-    const gnn_array_t *weight = gnn__layout_find(arrays, weights);
+    const gnn_array_t *weight = gnn__layout_find(arrays, gnn__layout_names[GNN__OF_WEIGHTS]);
+    const gnn_array_t *senders = gnn__layout_find(arrays, gnn__layout_names[GNN__OF_SENDERS]);
+    const gnn_array_t *receivers = gnn__layout_find(arrays, gnn__layout_names[GNN__OF_RECEIVERS]);
     if (messages)
         return read_messages(data, arrays, messages);
     if (edges)
         return read_pairs(data, arrays, edges, false, weight);
     if (index)
         return read_pairs(data, arrays, index, true, weight);
+    if (senders && receivers)
+        return read_two_lists(data, arrays, senders, receivers, weight);
     if (!gnn__layout_spelling(arrays, "adj"))
         return gnn__layout_lacks(
             arrays,
-            "there are neither adj_indptr, adj_indices and adj_shape nor edges nor edge_index");
+            "there are neither adj_indptr, adj_indices and adj_shape nor edges, edge_index, src "
+            "and dst");
     return read_adjacency(data, arrays);
 }
 

@@ -5,6 +5,18 @@
 #include <lib/data/arrays/arrays.h>
 #include <lib/data/data.h>
 
+/* Parts of a set with several names each, and the names (lists that end with NULL). */
+typedef enum {
+    GNN__OF_LABELS,
+    GNN__OF_FEATURES,
+    GNN__OF_SENDERS,
+    GNN__OF_RECEIVERS,
+    GNN__OF_WEIGHTS,
+    GNN__OF_EDGE_FEATURES,
+    GNN__PARTS
+} gnn__layout_part_t;
+enum { GNN__MOST_NAMES = 9 };
+extern const char *const gnn__layout_names[GNN__PARTS][GNN__MOST_NAMES];
 /* The first of the names (a list that ends with NULL) that the file has, or NULL. */
 const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names);
 /* Is this a name of an array of splits? */
@@ -40,6 +52,13 @@ int gnn__layout_feature_rows(const gnn_arrays_t *arrays, int64_t *rows);
 /* Reads the labels. Called before the other readers, since labels determine the count of nodes
  * (without labels the features do). */
 int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* The file's m links, their weights (NULL: none) and edge arrays. */
+int gnn__layout_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *weight,
+                      gnn__data_links_t links);
+/* Is it a file of scipy.sparse.save_npz? */
+bool gnn__layout_is_scipy(const gnn_arrays_t *arrays);
+/* Reads its matrix as a graph; all arrays are there. */
+int gnn__layout_scipy(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph and its edge arrays. */
 int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The splits, as masks or as indices; without either one is drawn. GNN_EFORMAT: arrays of other

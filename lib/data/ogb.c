@@ -303,7 +303,8 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     if (!there)
         return gnn__error(GNN_EIO,
                           "%s: is a folder, expected a file, OGB's folder with raw/edge.csv.gz, TU "
-                          "Dortmund's with NAME_A.txt or a partition's with partition.json",
+                          "Dortmund's with NAME_A.txt, Geom-GCN's with out1_*.txt, LINQS' with "
+                          "NAME.content or a partition's with partition.json",
                           path);
     GNN_TRY(gnn__data_ogb_is_many(path, data->limits, &many));
     if (many)

@@ -94,6 +94,7 @@ int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length,
         return rc;
     }
     item->rows = like->rows;
+    memcpy(item->text, like->text, sizeof item->text);
     arrays->n_left_out++;
     return GNN_OK;
 }

@@ -39,6 +39,7 @@ int gnn__arrays_check(int64_t count, const gnn_array_t *arrays);
 typedef struct gnn__left_out {
     char *name, *type;
     int64_t rows; /* its first dimension; -1: unknown */
+    char text[8]; /* its value, if it is one short text in bytes (type |S1 to |S7); else empty */
 } gnn__left_out_t;
 
 struct gnn_arrays {

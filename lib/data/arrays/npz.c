@@ -223,10 +223,15 @@ done:
     return rc;
 }
 
+/* Keeps the name, the type and, of one short text in bytes, the value. */
 static int leave_out(reader_t *r, const entry_t *e, gnn__npy_t *npy)
 {
-    const gnn__left_out_t like = {.type = npy->type,
-                                  .rows = npy->like.ndim > 0 ? npy->like.shape[0] : -1};
+    gnn__left_out_t like = {.type = npy->type, .rows = npy->like.ndim > 0 ? npy->like.shape[0] : -1};
+    const char *size = npy->type + 2;
+    int64_t got;
+    if (npy->like.ndim == 0 && strncmp(npy->type, "|S", 2) == 0 && *size >= '1' && *size <= '7' &&
+        !size[1] && read_some(e, like.text, *size - '0', &got) != GNN_OK)
+        like.text[0] = '\0';
     return gnn__arrays_leave_out(r->arrays, e->name, strlen(e->name) - 4, &like);
 }
 
@@ -335,11 +340,10 @@ static int note_unwanted(reader_t *r, zip_uint64_t index, const zip_stat_t *s)
     if (!ends_with(s->name, ".npy") || strchr(s->name, '/') || is_of_macos(s->name) ||
         !(e.stream = zip_fopen_index(r->zip, index, 0)))
         return GNN_OK;
-    int rc = read_header(&e, &npy, &data_at);
+    const int rc = read_header(&e, &npy, &data_at);
+    const int left = rc == GNN_OK ? leave_out(r, &e, &npy) : rc;
     zip_fclose(e.stream);
-    if (rc != GNN_OK)
-        return rc == GNN_EMEMORY ? rc : GNN_OK;
-    return leave_out(r, &e, &npy);
+    return rc == GNN_OK || rc == GNN_EMEMORY ? left : GNN_OK;
 }
 
 static int read_entry(reader_t *r, zip_uint64_t index)

@@ -147,6 +147,11 @@ static int check_text(gnn__text_t *text)
         return gnn__error(GNN_EFORMAT,
                           "%s: is in UTF-16, UTF-8 is expected (iconv -f UTF-16 -t UTF-8 converts it)",
                           text->name);
+    if (text->size > 6 && memcmp(text->data, "\x93NUMPY", 6) == 0)
+        return gnn__error(GNN_EFORMAT,
+                          "%s: is an array of numpy, text is expected: numpy.savetxt(file, array) "
+                          "writes it, numpy.savez a whole set (docs/formats.md)",
+                          text->name);
     for (const char *c = text->data; zero && c < zero; c++)
         line += *c == '\n';
     if (zero)
