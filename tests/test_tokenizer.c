@@ -111,6 +111,21 @@ START_TEST(wordpiece_of_berts_tests)
 }
 END_TEST
 
+/* BERT's cased vocabularies: with a capital in a token, text keeps its case and its accents. */
+START_TEST(a_vocabulary_with_capitals_keeps_case)
+{
+    gnn_tokenizer_t *t =
+        open_text("vocab.txt", "[UNK]\n[CLS]\n[SEP]\nParis\nparis\nis\ncafe\ncaf\xc3\xa9\n");
+    ck_assert_str_eq(ids_of(t, "Paris is", plain), "3 5");
+    ck_assert_str_eq(ids_of(t, "paris IS PARIS", plain), "4 0 0");
+    ck_assert_str_eq(ids_of(t, "caf\xc3\xa9 cafe", plain), "7 6");
+    gnn_tokenizer_free(t);
+    t = open_text("vocab.txt", "[UNK]\n[CLS]\n[SEP]\nparis\nis\ncafe\n");
+    ck_assert_str_eq(ids_of(t, "Paris IS caf\xc3\xa9", plain), "3 4 5");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 START_TEST(offsets_pairs_and_truncation)
 {
     gnn_tokenizer_t *t = open_text("vocab.txt", BERT);
@@ -764,6 +779,7 @@ int main(void)
     tcase_add_test(c, broken_utf8_is_replaced_as_python_does);
     tcase_add_test(c, words_match_the_regular_expressions);
     tcase_add_test(c, wordpiece_of_berts_tests);
+    tcase_add_test(c, a_vocabulary_with_capitals_keeps_case);
     tcase_add_test(c, offsets_pairs_and_truncation);
     tcase_add_test(c, bert_vocabulary);
     tcase_add_test(c, byte_pairs_with_added_tokens);

@@ -231,6 +231,19 @@ START_TEST(truncation_side_is_the_folders)
 }
 END_TEST
 
+/* Capitals in the vocabulary decide only where a single file is opened. */
+START_TEST(lower_case_is_the_folders)
+{
+    clear_folder();
+    gnn_tokenizer_t *t = open_words("{}");
+    ck_assert_str_eq(ids_of(t, "A b C", (gnn_encoding_t){.special = GNN_OFF}), "3 4 5");
+    gnn_tokenizer_free(t);
+    t = open_words("{\"do_lower_case\": false}");
+    ck_assert_str_eq(ids_of(t, "A b C", (gnn_encoding_t){.special = GNN_OFF}), "0 4 0");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 START_TEST(a_model_of_another_kind_than_the_classs)
 {
     static const char words[] =
@@ -290,6 +303,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_folder, remove_folder);
     tcase_add_test(c, published_forms_have_the_ids_of_transformers);
     tcase_add_test(c, truncation_side_is_the_folders);
+    tcase_add_test(c, lower_case_is_the_folders);
     tcase_add_test(c, a_model_of_another_kind_than_the_classs);
     tcase_add_test(c, a_folder_without_a_tokenizer);
     tcase_add_test(c, failing_allocations_of_a_folder);
