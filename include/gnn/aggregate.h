@@ -4,13 +4,13 @@
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
  *
- * Attention is one of the aggregators, gnn_aggregator_attention: the sum of messages by weights,
- * which a score, priors and a weigher make of each pair (score.h). Updates are the layer's
- * (layer.h).
+ * Attention is one of the aggregators, gnn_aggregator_attention: the weighted sum of messages. A
+ * score, priors and a weigher compute the weight of each pair (score.h). Updates are part of the
+ * layer (layer.h).
  *
- * An entry is a const struct, and all its functions are needed. An aggregator of five small
- * functions works on every graph, forward and backward; a program puts the address of its own into
- * a layer's config (examples/new_aggregator.c).
+ * An entry is a const struct whose functions must all be set. An aggregator is five small functions
+ * and works on every graph, forward and backward; a program puts the address of its own into a
+ * layer's config (examples/new_aggregator.c).
  */
 #ifndef GNN_AGGREGATE_H
 #define GNN_AGGREGATE_H
@@ -134,7 +134,7 @@ GNN_API const gnn_message_t *gnn_message_find(const char *name);
 
 /* ---- the op ---- */
 
-/** Settings of one aggregation, the attributes of the op `aggregate`. */
+/** Settings of one call of gnn_tape_aggregate. */
 typedef struct gnn_aggregate {
     const gnn_aggregator_t *aggregator;
     const gnn_message_t *message;

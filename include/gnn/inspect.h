@@ -33,7 +33,7 @@ typedef struct gnn_attention {
     const char *const *layer_names; /**< (layers) of the steps */
 } gnn_attention_maps_t;
 
-/** Zero means the default in brackets. */
+/** Settings of gnn_attention_of_text. Zero means the default in brackets. */
 typedef struct gnn_attention_config {
     /** ON: subword tokens are merged into words: weights to a word are summed over its pieces,
      * weights from a word averaged, so that row sums are preserved. Clark et al. 2019, section 4.1
@@ -182,13 +182,13 @@ typedef struct gnn_gates gnn_gates_t;
  * Memory: that of the model.
  */
 GNN_API int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn_model_t *model);
-/** Frees the copy; may be NULL. */
+/** Frees the gates and their copy of the model; may be NULL. */
 GNN_API void gnn_gates_free(gnn_gates_t *gates);
 /** Count of the heads of all layers. */
 GNN_API int64_t gnn_gates_count(const gnn_gates_t *gates);
 /**
- * The model step of head `index`, and its index in that step; either may be NULL. GNN_EINVALID:
- * there is no such head.
+ * Finds the model step of head `index`, and the index of the head in that step. GNN_EINVALID: there
+ * is no such head.
  *
  * @param[out] step  index of the model step; may be NULL
  * @param[out] head  index of the head in it; may be NULL

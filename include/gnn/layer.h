@@ -50,7 +50,7 @@ typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_
 /** Position of the norm: after each part of the update (post-norm), or before it (pre-norm). */
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
 
-/** GNN_PRESET_GCN, GNN_PRESET_SAGE, ...: entries of lib/layer/presets.def. */
+/** Presets of a layer: GNN_PRESET_GCN, GNN_PRESET_SAGE, ... of lib/layer/presets.def. */
 typedef enum {
     GNN_PRESET_NONE = 0,
 #define GNN_PRESET(id, ...) GNN_PRESET_##id,
@@ -258,8 +258,8 @@ GNN_API const char *gnn_layer_field_name(const gnn_layer_t *layer, int64_t index
  */
 GNN_API int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
-/** The block that holds the parameters of a layer: its own, or that of its model. Owned by the
- * layer or the model. */
+/** The parameters of a layer, owned by the layer; those of its model, and owned by the model, if it
+ * is a layer of a model. */
 GNN_API gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer);
 
 #ifdef __cplusplus

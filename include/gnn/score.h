@@ -27,7 +27,7 @@ typedef enum {
     GNN_SCORE_PER_HEAD     /**< one value per head on either side */
 } gnn_score_width_t;
 
-/** The rows of one pair, as the map leaves them. */
+/** Query and key of one pair, after the map of queries and keys. */
 typedef struct gnn_score_rows {
     const gnn_real_t *query; /**< the receiver's */
     const gnn_real_t *key;   /**< the sender's, projected edge features added */
@@ -159,9 +159,10 @@ typedef struct gnn_prior {
     /** d_parameters += the derivatives of such a strip. */
     void (*strip_grad)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first,
                        int64_t count, const gnn_real_t *d_strip, const gnn_tensor_t *d_parameters);
-    /** The prior is shape->scale * query . key, both of shape->d_k values: the row of the
-     * parameters that holds the keys of a distance, and the column where a head's key begins. Such
-     * an entry has the flags READS_QUERY and READS_DISTANCE, and its values are SHARED. */
+    /** For a prior of the form shape->scale * query . key, with keys of shape->d_k values that are
+     * parameters: the row of the parameters with the keys of a distance, and the first column of a
+     * head's key. The entry has the flags GNN_PRIOR_READS_QUERY and GNN_PRIOR_READS_DISTANCE, and
+     * GNN_PRIOR_SHARED values. NULL for other priors. */
     int64_t (*key_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
     int64_t (*key_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_prior_t;

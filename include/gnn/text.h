@@ -252,9 +252,10 @@ GNN_API void gnn_treebank_free(gnn_treebank_t *treebank);
 /* ---- positions ---- */
 
 /**
- * Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the
- * same in column 2k + 1. Vaswani et al. 2017, 3.5.
+ * Fills row p of a table with sin(p / 10000^(2k / width)) in column 2k and the cosine of the same
+ * angle in column 2k + 1. Vaswani et al. 2017, 3.5.
  *
+ * @param[out] table  (positions x width), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID (a NULL)
  */
 GNN_API int gnn_positions_sinusoidal(const gnn_tensor_t *table);

@@ -287,7 +287,7 @@ typedef struct gnn_train_config {
      * GNN_ESTOPPED. NULL: none */
     volatile int *stop;
     /** path of a checkpoint (gnn_checkpoint_save), written every `checkpoint_every` epochs, at the
-     * end, and after a step that `stop` ended; NULL: none */
+     * end of the run, and after the step at which `stop` ended it; NULL: none */
     const char *checkpoint;
     int64_t checkpoint_every; /**< [10] */
     /** GNN_ON: resumes from `checkpoint`, with the same bits as an uninterrupted run; starts from

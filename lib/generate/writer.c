@@ -105,8 +105,8 @@ static int take_settings(gnn__author_t *a, const gnn_pretrained_t *p)
     if (samples && number_of(p->generation, "num_beams", 1) > 1 && a->how.beams == 0 &&
         a->how.temperature == 0)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "%s: \"num_beams\" is %g and \"do_sample\" true: "
-                          "a beam search does not sample",
+                          "%s: \"num_beams\" is %g and \"do_sample\" true, but a beam search "
+                          "does not sample: set .beams or .temperature",
                           p->generation_file, number_of(p->generation, "num_beams", 1));
     take_sampling(&a->how, p->generation);
     take_sizes(a, p->generation);

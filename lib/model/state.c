@@ -67,7 +67,8 @@ static int check_view(const gnn__model_step_t *s, bool linear)
     const gnn_layer_config_t *c = &s->step.layer;
     if (c->self_loops == GNN_ON || c->graph_norm != GNN_GRAPH_NORM_NONE)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "%s: self-loops and norms that a view adds do not grow with the rows",
+                          "%s: self-loops and graph norms of a layer need the whole graph; "
+                          "expected a layer without them for decoding token by token",
                           s->where);
     for (int p = 0; p < GNN_PRIORS; p++) {
         const gnn_prior_t *prior = c->priors[p].prior;

@@ -142,7 +142,8 @@ int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, co
     const gnn_attention_maps_t *a = attention;
     if (a->layers * a->heads * a->words * a->words > GRID_MOST)
         return gnn__error(
-            GNN_EINVALID, "grid of heads: at most %d weights, got %lld maps of %lld x %lld",
+            GNN_EINVALID,
+            "grid of heads: expected at most %d weights in all, got %lld heads of %lld x %lld",
             GRID_MOST, (long long)(a->layers * a->heads), (long long)a->words, (long long)a->words);
     lay_out_grid(&page, a, &subtitle);
     GNN_TRY(gnn__svg_open(&svg, file, page.width, page.height, "Attention of every head"));

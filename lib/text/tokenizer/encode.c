@@ -225,9 +225,12 @@ static int fill(batch_t *b, int64_t sentences, bool places)
 
 int gnn__texts_check(const gnn_texts_t *texts, const char *which)
 {
-    if (texts->count < 0 || (texts->count > 0 && !texts->at))
-        return gnn__error(GNN_EINVALID, "%s texts: .count = %lld, expected at least 0%s", which,
-                          (long long)texts->count, texts->at ? "" : ", and .at is NULL");
+    if (texts->count < 0)
+        return gnn__error(GNN_EINVALID, "%s texts: .count = %lld, expected at least 0", which,
+                          (long long)texts->count);
+    if (texts->count > 0 && !texts->at)
+        return gnn__error(GNN_EINVALID, "%s texts: .at is NULL, expected %lld texts", which,
+                          (long long)texts->count);
     for (int64_t k = 0; k < texts->count; k++) {
         if (!texts->at[k] && (!texts->bytes || texts->bytes[k] != 0))
             return gnn__error(GNN_EINVALID, "%s text %lld is NULL", which, (long long)k);
