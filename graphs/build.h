@@ -47,7 +47,7 @@ int gnn__block_end(gnn_graph_t *block, int64_t n_src);
 
 /* ---- edges.c, spans.c, pairs.c ---- */
 
-/* Checks of gnn_graph_validate for every part. */
+/* Checks of gnn__graph_validate for every part. */
 int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices);
 int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
                      const int32_t *src_order, const int32_t *lo, const int32_t *hi);

@@ -203,7 +203,7 @@ int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *lengths)
     GNN__NEED_LIST(lengths, segments);
     GNN_TRY(check_lengths(graph, segments, lengths));
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
-        if (gnn_graph_part_is_spans(graph, p))
+        if (gnn__graph_part_is_spans(graph, p))
             return gnn__error(GNN_ETOPOLOGY,
                               "part %lld of the graph stores spans, which already have segments",
                               (long long)p);

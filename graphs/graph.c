@@ -269,9 +269,8 @@ int64_t gnn_graph_n_parts(const gnn_graph_t *graph)
     return graph->base.n_parts;
 }
 
-int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p)
+bool gnn__graph_part_is_spans(const gnn_graph_t *graph, int64_t p)
 {
-    GNN__NEED_OR(graph, 0);
     return p >= 0 && p < graph->base.n_parts &&
            gnn__pairs_form(&graph->base.parts[p].pairs) == GNN__SPANS;
 }

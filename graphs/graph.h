@@ -107,4 +107,10 @@ int gnn__part_set_positions(gnn_graph_t *graph, int64_t p, const int64_t *dst, c
 /* The graph has a part with positions of its own. */
 bool gnn__graph_has_positions(const gnn_graph_t *graph);
 
+/* Part p stores spans. */
+bool gnn__graph_part_is_spans(const gnn_graph_t *graph, int64_t p);
+/* Checks every invariant of every part and view, transposes included, for tests: constructors check
+ * what they are given. GNN_ETOPOLOGY with part and position. O(n + m) */
+int gnn__graph_validate(const gnn_graph_t *graph);
+
 #endif

@@ -230,13 +230,6 @@ static int check_positions(const gnn_graph_t *graph, const gnn_tensor_t *positio
     return GNN_OK;
 }
 
-int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions)
-{
-    GNN__NEED(graph);
-    GNN__NEED(positions);
-    return gnn_graph_layout_weighted(graph, NULL, seed, positions);
-}
-
 int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t *weight, uint64_t seed,
                               const gnn_tensor_t *positions)
 {

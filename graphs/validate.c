@@ -237,9 +237,8 @@ done:
     return gnn__error_prefix(rc, "view with %s", name);
 }
 
-int gnn_graph_validate(const gnn_graph_t *graph)
+int gnn__graph_validate(const gnn_graph_t *graph)
 {
-    GNN__NEED(graph);
     if (graph->n_segments > 0) {
         GNN_TRY(check_offsets("dst_segments", graph->n_segments, graph->dst_segments, graph->n_dst));
         GNN_TRY(check_offsets("src_segments", graph->n_segments, graph->src_segments, graph->n_src));

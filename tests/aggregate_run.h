@@ -286,7 +286,7 @@ static inline gnn_graph_t *graph_at(int which, int64_t n)
 static inline bool has_spans(const gnn_graph_t *g)
 {
     for (int64_t p = 0; p < gnn_graph_n_parts(g); p++)
-        if (gnn_graph_part_is_spans(g, p))
+        if (gnn__graph_part_is_spans(g, p))
             return true;
     return false;
 }

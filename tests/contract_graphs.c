@@ -241,7 +241,7 @@ gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed)
 bool contract_has_spans(const gnn_graph_t *g)
 {
     for (int64_t p = 0; p < gnn_graph_n_parts(g); p++)
-        if (gnn_graph_part_is_spans(g, p))
+        if (gnn__graph_part_is_spans(g, p))
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
 /* Golden cases: read, run by the importer's names, compared. */
 #include "golden.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <stdarg.h>
 
 /* Cases of tests/pyg are the project's own. */
@@ -26,7 +27,7 @@ static double gradient_of_constant(const golden_t *g)
 {
     double input = 0;
     char gradient[96];
-    for (int64_t k = 0; k < gnn_arrays_count(g->arrays); k++) {
+    for (int64_t k = 0; k < g->arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(g->arrays, k);
         snprintf(gradient, sizeof gradient, "d%s", a->name);
         if (golden_has(g, gradient))
@@ -48,7 +49,7 @@ bool golden_open(golden_t *g, const char *name)
     }
     ck_ok(gnn_npz_read(&g->arrays, path, NULL));
     ck_ok(gnn_context_new(&g->context, NULL));
-    for (int64_t k = 0; k < gnn_arrays_count(g->arrays); k++) {
+    for (int64_t k = 0; k < g->arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(g->arrays, k);
         for (int64_t i = 0; a->name[0] == 'd' && strcmp(a->name, "dst") != 0 && i < a->count; i++)
             g->largest_gradient = fmax(g->largest_gradient, fabs(gnn_array_get(a, i)));
@@ -109,7 +110,7 @@ gnn_tensor_t golden_tensor(golden_t *g, const char *name)
     const gnn_array_t *a = golden_array(g, name);
     gnn_real_t *x = golden_reals(g, a->count);
     int64_t rows = a->ndim > 0 ? a->shape[0] : 1;
-    gnn_array_reals(a, x);
+    gnn__array_reals(a, x);
     return gnn_tensor(x, rows, rows ? a->count / rows : 0);
 }
 

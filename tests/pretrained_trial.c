@@ -1,6 +1,8 @@
 /* A published model under test: opens its folder and makes the batch of its expected.npz. */
 #include "pretrained_trial.h"
 
+#include <lib/data/arrays/arrays.h>
+
 bool trial_open(trial_t *t, const char *name)
 {
     char file[256];
@@ -49,7 +51,7 @@ static void take_images(trial_t *t)
     const gnn_array_t *a = array(t, "pixels");
     gnn_tensor_t *pixels = keep(t, malloc(sizeof *pixels));
     gnn_real_t *data = keep(t, malloc((size_t)a->count * sizeof *data));
-    gnn_array_reals(a, data);
+    gnn__array_reals(a, data);
     *pixels = gnn_tensor(data, a->shape[0], a->count / a->shape[0]);
     t->sequences = (gnn_sequences_t){.count = a->shape[0],
                                      .pixels = pixels,
@@ -62,7 +64,7 @@ static gnn_tensor_t *features_of(trial_t *t)
     const gnn_array_t *a = array(t, "x");
     gnn_tensor_t *features = keep(t, malloc(sizeof *features));
     gnn_real_t *data = keep(t, malloc((size_t)a->count * sizeof *data));
-    gnn_array_reals(a, data);
+    gnn__array_reals(a, data);
     *features = gnn_tensor(data, a->shape[0], a->shape[1]);
     return features;
 }

@@ -46,7 +46,7 @@ static inline void run_ranks(const trial_case_t *const *cases, int ranks, int th
 static inline trial_result_t run_one(const trial_case_t *c, int threads)
 {
     gnn_transport_t *one;
-    ck_ok(gnn_transport_one(&one));
+    ck_ok(gnn_transport_threads(&one, 1, 0));
     const trial_result_t result = trial_run(c, one, threads);
     gnn_transport_free(one);
     return result;

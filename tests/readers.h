@@ -5,6 +5,7 @@
 #include "io_bytes.h"
 
 #include <ftw.h>
+#include <graphs/graph.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -38,7 +39,7 @@ static inline gnn_data_t *opened(const char *path)
 {
     gnn_data_t *data = NULL;
     ck_ok(gnn_data_open(&data, path));
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     ck_assert_int_eq(gnn_graph_n_dst(gnn_data_graph(data)), gnn_data_nodes(data));
     return data;
 }

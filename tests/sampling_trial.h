@@ -4,6 +4,8 @@
 
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
+
 enum { NODES = 300, EDGES = 3000, SEEDS = 20 };
 
 /* Shuffled edges, so that ids are not positions; low node ids send more. */
@@ -87,7 +89,7 @@ static inline void check_edges(const trial_t *t, int64_t l)
     const int32_t *nodes = gnn_sample_nodes(t->sample, NULL);
     const int64_t *edges = gnn_sample_edges(t->sample, l), m = gnn_graph_n_edges(g);
     int64_t *src = zeros(m, sizeof *src), *dst = zeros(m, sizeof *dst);
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     ck_ok(gnn_graph_pairs(g, src, dst, NULL));
     for (int64_t k = 0; k < m; k++) {
         ck_assert_int_eq(t->data.src[edges[k]], nodes[src[k]]);

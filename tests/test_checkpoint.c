@@ -19,9 +19,9 @@ static gnn_arrays_t *read_arrays(const char *path)
 static void same_checkpoints(const char *one, const char *other)
 {
     gnn_arrays_t *a = read_arrays(one), *b = read_arrays(other);
-    ck_assert_int_eq(gnn_arrays_count(a), gnn_arrays_count(b));
-    ck_assert_int_ge(gnn_arrays_count(a), 5);
-    for (int64_t k = 0; k < gnn_arrays_count(a); k++) {
+    ck_assert_int_eq(a->count, b->count);
+    ck_assert_int_ge(a->count, 5);
+    for (int64_t k = 0; k < a->count; k++) {
         const gnn_array_t *x = gnn_arrays_at(a, k), *y = gnn_arrays_find(b, x->name);
         ck_assert_ptr_nonnull(y);
         ck_assert_int_eq(x->count, y->count);

@@ -1,6 +1,8 @@
 /* Sets of many graphs: reading, generation, splits, and batches that equal the whole. */
 #include "readers.h"
 
+#include <graphs/graph.h>
+
 /* A triangle with a tail of one, two nodes with a link each way, a node alone. */
 #define DAI "3\n4 1\n7 2 1 2\n7 2 0 2\n9 3 0 1 3\n9 1 2\n2 -1\n7 1 1\n7 1 0\n1 1\n3 0\n"
 
@@ -193,7 +195,7 @@ START_TEST(graphs_are_cut_where_no_edge_passes)
     ck_ok(gnn_graph_cut(graph, 3, good));
     ck_assert_int_eq(gnn_graph_n_segments(graph), 3);
     ck_fails(gnn_graph_cut(graph, 3, good), GNN_ETOPOLOGY, "3 segments");
-    ck_ok(gnn_graph_validate(graph));
+    ck_ok(gnn__graph_validate(graph));
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
     ck_fails(gnn_graph_cut(graph, 3, good), GNN_ETOPOLOGY, "and no segments, got");
@@ -296,7 +298,7 @@ START_TEST(an_epoch_holds_each_graph_once)
         int seen[GRAPHS] = {0};
         for (int64_t b = 0, at = 0; b < 4; b++) {
             ck_ok(source->get(source->user, GNN_TRAIN, epoch, b, &batch));
-            ck_ok(gnn_graph_validate(batch.inputs.graphs[0]));
+            ck_ok(gnn__graph_validate(batch.inputs.graphs[0]));
             for (int64_t r = 0; r < batch.inputs.values[1].dense->rows; r++, at++) {
                 const int g = (int)batch.inputs.values[1].dense->data[r];
                 ck_assert_int_eq(batch.loss.labels[r], g % 3);
@@ -367,7 +369,6 @@ START_TEST(sources_of_another_kind_are_refused)
 {
     gnn_source_t *graphs, *nodes;
     const gnn_source_t own = {.count = {1}};
-    gnn_model_inputs_t inputs;
     gnn_tensor_t out = {0};
     gnn_link_metrics_t metrics;
     gnn_data_t *karate;
@@ -385,7 +386,7 @@ START_TEST(sources_of_another_kind_are_refused)
     ck_assert_int_eq(nodes->fixed, GNN_ON);
     ck_fails(gnn_source_predict_graphs(&own, model, context, &out), GNN_EINVALID,
              "a program's own, expected one of gnn_source_of_graphs");
-    ck_fails(gnn_source_graph_inputs(nodes, 1, (int64_t[]){0}, &inputs), GNN_EINVALID,
+    ck_fails(gnn_source_predict_graphs(nodes, model, context, &out), GNN_EINVALID,
              "gnn_source_of_data, expected one of gnn_source_of_graphs");
     ck_fails(gnn_source_measure_links(graphs, model, context, GNN_TEST, &metrics), GNN_EINVALID,
              "gnn_source_of_links");
@@ -405,24 +406,6 @@ START_TEST(sources_of_another_kind_are_refused)
     gnn_data_free(data);
 }
 END_TEST
-
-/* Inputs are made of graphs that the set has. */
-static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model,
-                              const gnn_split_t *split)
-{
-    gnn_source_t *source;
-    gnn_model_inputs_t inputs;
-    ck_ok(gnn_source_of_graphs(&source, model, data, split, NULL));
-    ck_ok(gnn_source_graph_inputs(source, 2, (int64_t[]){4, 1}, &inputs));
-    const int64_t *at = gnn_graph_dst_segments(gnn_data_graph(data));
-    ck_assert_int_eq(gnn_graph_n_dst(inputs.graphs[0]), at[5] - at[4] + at[2] - at[1]);
-    ck_fails(gnn_source_graph_inputs(source, 0, (int64_t[]){0}, &inputs), GNN_EINVALID,
-             "a batch of 0 graphs");
-    ck_fails(gnn_source_graph_inputs(source, 2, (int64_t[]){0, 6}, &inputs), GNN_EINVALID,
-             "graph 6, expected 0 to 5");
-    ck_fails(gnn_source_graph_inputs(source, 1, NULL, &inputs), GNN_EINVALID, "graphs is NULL");
-    gnn_source_free(source);
-}
 
 START_TEST(unsupported_batches_are_refused)
 {
@@ -456,7 +439,6 @@ START_TEST(unsupported_batches_are_refused)
     ck_fails(gnn_source_of_graphs(&source, NULL, data, split, NULL), GNN_EINVALID, "model is NULL");
     ck_fails(gnn_source_of_graphs(&source, model, data, NULL, NULL), GNN_EINVALID, "splits is NULL");
     ck_fails(gnn_source_of_graphs(NULL, model, data, split, NULL), GNN_EINVALID, "source is NULL");
-    ck_refuses_graphs(data, model, split);
     gnn_split_free(split);
     gnn_split_free(fewer);
     gnn_data_free(data);

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <lib/aggregate/tables.h>
+#include <lib/data/arrays/arrays.h>
 #include <lib/layer/layer.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ static void write_former(const char *path)
     gnn_arrays_t *arrays;
     gnn_array_t list[16];
     ck_ok(gnn_safetensors_read(&arrays, path, NULL));
-    const int64_t count = gnn_arrays_count(arrays);
+    const int64_t count = arrays->count;
     ck_assert_int_le(count, 16);
     for (int64_t k = 0; k < count; k++) {
         list[k] = *gnn_arrays_at(arrays, k);

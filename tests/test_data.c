@@ -2,6 +2,7 @@
 #include "data_tiny.h"
 
 #include <gnn/graph.h>
+#include <graphs/graph.h>
 #include <lib/base/base.h>
 #include <math.h>
 
@@ -11,7 +12,7 @@ static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
     ck_ok(gnn_data_open(&data, write_tiny(count, changes)));
     ck_assert_int_eq(gnn_data_nodes(data), 4);
     ck_assert_str_eq(gnn_data_name(data), "tiny");
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     return data;
 }
 
@@ -391,7 +392,7 @@ START_TEST(real_set)
     ck_ok(gnn_data_open(&data, path));
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(text, real_sets[_i].words);
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     check_disjoint(data);
     check_digests(data, _i);
     gnn_data_free(data);
@@ -410,7 +411,7 @@ START_TEST(karate_club)
     ck_assert_str_eq(
         text,
         "karate: 34 nodes, 156 messages, 34 sparse features (34 stored), 2 classes; 1 split: 4 train, 8 validation, 22 test");
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     ck_ok(gnn__sparse_validate(gnn_data_sparse(data), "features"));
     check_disjoint(data);
     for (int k = 0; k < 17; k++)

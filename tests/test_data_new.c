@@ -2,7 +2,9 @@
 #include "data_tiny.h"
 #include "readers.h"
 
+#include <graphs/graph.h>
 #include <lib/data/arrays/arrays.h>
+#include <lib/data/data.h>
 
 enum { N = 5, M = 4, F = 2 };
 static const int64_t src[M] = {0, 1, 2, 3}, dst[M] = {1, 2, 2, 4};
@@ -49,7 +51,7 @@ static gnn_data_t *made(gnn_data_config_t config)
 {
     gnn_data_t *data = NULL;
     ck_ok(gnn_data_new(&data, &config));
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     return data;
 }
 
@@ -204,7 +206,7 @@ START_TEST(arrays_have_names_and_domains)
     ck_ok(gnn_data_array_set(data, GNN_ON_NODES, &years));
     ck_ok(gnn_data_array_set(data, GNN_ON_EDGES, &pairs));
     ck_ok(gnn_data_array_set(data, GNN_ON_EDGES, &pairs)); /* replaces */
-    ck_assert_int_eq(gnn_data_array_count(data), 3);
+    ck_assert_int_eq(data->n_arrays, 3);
     ck_assert_str_eq(gnn_data_array_at(data, 1, &place)->name, "year");
     ck_assert_int_eq(place, GNN_ON_NODES);
     ck_assert_ptr_null(gnn_data_array_at(data, 3, NULL));

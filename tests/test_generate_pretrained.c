@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <gnn/generate.h>
+#include <lib/data/arrays/arrays.h>
 
 static const char *const names[] = {"gpt2", "llama", "t5", "marian"};
 
@@ -123,7 +124,7 @@ START_TEST(generation_matches_transformers)
         prompts.decoder_lengths = ones;
         prompts.decoder_ids = start;
     }
-    for (int64_t k = 0; k < gnn_arrays_count(cases); k++)
+    for (int64_t k = 0; k < cases->count; k++)
         ways += try_way(&writer, context, &prompts, cases, gnn_arrays_at(cases, k));
     ck_assert_int_ge(ways, 6);
     gnn_pretrained_free(p);

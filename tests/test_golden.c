@@ -3,6 +3,7 @@
  * from the files, so that another set at $GNN_GOLDEN passes as well. */
 #include "golden.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <stdarg.h>
 
 enum { MOST_STEPS = 32, MOST_INPUTS = 4, MOST_GRAPHS = 3 };
@@ -145,7 +146,7 @@ static void compare_weight_gradients(golden_case_t *c)
 {
     char name[160];
     int64_t compared = 0;
-    for (int64_t k = 0; k < gnn_arrays_count(c->file.arrays); k++) {
+    for (int64_t k = 0; k < c->file.arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(c->file.arrays, k);
         if (strncmp(a->name, "w.", 2) != 0)
             continue;

@@ -1,6 +1,8 @@
 /* Activations, losses, optimisers and whole training runs against PyTorch and PyG. */
 #include "golden.h"
 
+#include <lib/data/arrays/arrays.h>
+
 /* ---- one op: forward, then backward from `gy` ---- */
 
 typedef struct {
@@ -264,7 +266,7 @@ static void compare_weights(run_t *r)
 {
     char before[96];
     int64_t compared = 0;
-    for (int64_t k = 0; k < gnn_arrays_count(r->file.arrays); k++) {
+    for (int64_t k = 0; k < r->file.arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(r->file.arrays, k);
         if (strncmp(a->name, "w25.", 4) != 0)
             continue;

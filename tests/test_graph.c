@@ -1,6 +1,8 @@
 /* Graphs: what every constructor means; views, norms and transposes against brute force. */
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
+
 /* ---- topologies against their definitions ---- */
 
 typedef struct definition {
@@ -47,7 +49,7 @@ static void check_definition(definition_t d, int64_t segments, const int64_t *le
 {
     gnn_graph_t *g;
     ck_ok(build(&g, d, segments, lengths));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     int *count = table(g);
     for (int64_t i = 0; i < g->n_dst; i++)
         for (int64_t j = 0; j < g->n_src; j++) {
@@ -107,7 +109,7 @@ START_TEST(bipartite_connects_segments)
 {
     gnn_graph_t *g;
     ck_ok(make_bipartite(&g));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     ck_assert(g->n_dst == 5 && g->n_src == 6 && gnn_graph_n_pairs(g) == 8 &&
               gnn_graph_n_segments(g) == 3);
     int *count = table(g);
@@ -130,7 +132,7 @@ START_TEST(every_topology_builds_and_reads_its_options)
         ck_assert(strlen(row->help) > 10);
         ck_ok(row->build(&g, 3, lengths, NULL));
         ck_assert_int_eq(g->n_dst, strcmp(row->name, "tree") ? 9 : 6 + 3 + 2 + 1 + 3 + 2 + 1);
-        ck_ok(gnn_graph_validate(g));
+        ck_ok(gnn__graph_validate(g));
         gnn_graph_free(g);
         ck_fails(row->build(&g, 3, lengths, "colour=3"), GNN_EINVALID, "has no option \"colour\"");
         ck_assert_ptr_null(g);
@@ -172,7 +174,7 @@ START_TEST(edges_are_sorted_stably_and_keep_their_ids)
     gnn_graph_free(g);
     ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, ((int64_t[]){2, 1, 0}), ((int64_t[]){0, 0, 2})));
     ck_assert_ptr_null(g->base.parts[0].pairs.edge);
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     gnn_graph_free(g);
 }
 END_TEST
@@ -183,7 +185,7 @@ START_TEST(to_edges_holds_the_same_multiset_of_pairs)
         gnn_graph_t *g, *e;
         ck_ok(zoo[k](&g));
         ck_ok(gnn_graph_to_edges(&e, g));
-        ck_ok(gnn_graph_validate(e));
+        ck_ok(gnn__graph_validate(e));
         same_tables(g, e);
         ck_assert_int_eq(gnn_graph_n_edges(e), gnn_graph_n_pairs(g));
         ck_assert_int_eq(gnn_graph_n_segments(e), gnn_graph_n_segments(g));
@@ -192,7 +194,7 @@ START_TEST(to_edges_holds_the_same_multiset_of_pairs)
         ck_ok(gnn_graph_pairs(e, a + 2 * m, a + 3 * m, NULL));
         ck_assert(memcmp(a, a + 2 * m, (size_t)(2 * m) * sizeof *a) == 0);
         for (int64_t p = 0; p < gnn_graph_n_parts(e); p++)
-            ck_assert(!gnn_graph_part_is_spans(e, p));
+            ck_assert(!gnn__graph_part_is_spans(e, p));
         free(a);
         gnn_graph_free(e);
         gnn_graph_free(g);
@@ -311,7 +313,7 @@ START_TEST(views_equal_brute_force)
                 ck_assert_ptr_nonnull(v);
                 check_view(g, v);
             }
-            ck_ok(gnn_graph_validate(g));
+            ck_ok(gnn__graph_validate(g));
             int64_t n_views = g->n_views;
             ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.norm = GNN_GRAPH_NORM_ROW, .backward = GNN_ON}));
             ck_assert_int_eq(g->n_views, n_views);
@@ -331,7 +333,7 @@ START_TEST(transpose_of_random_monotone_spans_equals_brute_force)
         ck_ok(gnn_graph_prepare(g, &key));
         const gnn__built_view_t *v = gnn__graph_view(g, &key);
         check_view(g, v);
-        ck_ok(gnn_graph_validate(g));
+        ck_ok(gnn__graph_validate(g));
         ck_assert(gnn__pairs_form(&v->transposed[0].pairs) == GNN__SPANS);
         for (int64_t i = 0; i < g->n_dst; i++)
             silent_rows += v->parts[0].pairs.lo[i] == v->parts[0].pairs.hi[i];

@@ -1,6 +1,8 @@
 /* Rows of a graph from outside, and edges that are borrowed. */
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
+
 /* Every row matches gnn_graph_pairs, in all graphs of the zoo. */
 START_TEST(rows_match_pairs)
 {
@@ -64,12 +66,12 @@ START_TEST(borrowed_edges_are_not_copied)
     ck_ok(gnn_graph_row(g, 0, 0, &row));
     ck_assert(row.senders == indices);
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     gnn_graph_free(copy);
     gnn_graph_free(g);
     ck_assert_int_eq(released, 1);
     ck_ok(gnn_graph_borrow_csr(&g, 3, 3, none, NULL, NULL));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     gnn_graph_free(g);
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* Several types of nodes and edges: what graphs and data sets are made of them, and the blocks
  * against PyG (tests/pyg/hetero.py wrote the cases). */
 #include <gnn/hetero.h>
+#include <graphs/graph.h>
 #include <graphs/hetero.h>
 #include <lib/base/base.h>
 
@@ -64,7 +65,7 @@ static void same_edges(const gnn_graph_t *graph, int64_t m, const int64_t *src, 
         ck_assert_int_eq(a[k], src[edge[k]]);
         ck_assert_int_eq(b[k], dst[edge[k]]);
     }
-    ck_ok(gnn_graph_validate(graph));
+    ck_ok(gnn__graph_validate(graph));
 }
 
 START_TEST(one_graph_has_a_part_for_each_relation)

@@ -3,6 +3,7 @@
 #include "members.h"
 
 #include <gnn/hetero_sample.h>
+#include <lib/data/data.h>
 
 enum { AUTHORS = 40, PAPERS = 120, WRITTEN = 3 };
 
@@ -193,7 +194,7 @@ START_TEST(gnn_train_runs_heterogeneous_sets)
     describe(&d, &p);
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
     ck_ok(gnn_data_hetero_for(&data, &d.all, block, type));
-    ck_assert_int_eq(gnn_data_graph_count(data), 2);
+    ck_assert_int_eq(data->n_slots, 2);
     ck_assert_int_eq(gnn_data_nodes(data), _i == 0 ? AUTHORS + PAPERS : PAPERS);
     ck_assert_ptr_null(gnn_data_graph_at(data, 2));
     gnn_model_t *model = typed_model(context, block);
@@ -407,7 +408,7 @@ START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
     ck_fails(gnn_data_graphs_set(data, -1, NULL), GNN_EINVALID, "-1 graphs");
     ck_fails(gnn_data_graphs_set(data, 1, NULL), GNN_EINVALID, "gnn_data_graphs_set: graphs is NULL");
     ck_fails(gnn_data_graphs_set(data, 1, (gnn_graph_t *[]){NULL}), GNN_EINVALID, "slot 0 is NULL");
-    ck_assert_int_eq(gnn_data_graph_count(data), 2);
+    ck_assert_int_eq(data->n_slots, 2);
     gnn_graph_t *three[3];
     for (int k = 0; k < 3; k++)
         ck_ok(gnn_graph_relation(&three[k], &d.all, k % 2));
@@ -418,7 +419,7 @@ START_TEST(unsupported_calls_on_heterogeneous_sets_are_refused)
     ck_ok(gnn_data_graphs_set(data, 1, &few));
     ck_assert_ptr_eq(gnn_data_graph_at(data, 0), few);
     ck_ok(gnn_data_graphs_set(data, 0, NULL));
-    ck_assert_int_eq(gnn_data_graph_count(data), 0);
+    ck_assert_int_eq(data->n_slots, 0);
     ck_fails(gnn_data_save(data, "never.npz"), GNN_EUNSUPPORTED, "array x.author has rows per type");
     for (int t = 0; t < 2; t++)
         gnn_graph_free(p.graphs[t]);

@@ -3,6 +3,7 @@
 #include "bert_small.h"
 #include "peak.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -539,11 +540,10 @@ START_TEST(model_files_without_a_checksum_load)
     ck_assert_ptr_nonnull(gnn_arrays_metadata(arrays, "gnn.checksum"));
     const char *const metadata[][2] = {{"gnn.model", gnn_arrays_metadata(arrays, "gnn.model")}};
     gnn_array_t list[4];
-    ck_assert_int_le(gnn_arrays_count(arrays), 4);
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++)
+    ck_assert_int_le(arrays->count, 4);
+    for (int64_t k = 0; k < arrays->count; k++)
         list[k] = *gnn_arrays_at(arrays, k);
-    ck_ok(gnn_safetensors_write(in_folder("old.safetensors"), gnn_arrays_count(arrays), list, 1,
-                                metadata));
+    ck_ok(gnn_safetensors_write(in_folder("old.safetensors"), arrays->count, list, 1, metadata));
     ck_ok(gnn_model_load(&again, context, in_folder("old.safetensors")));
     ck_ok(gnn_model_field(model, gnn_model_field_name(model, 0), &a, NULL));
     ck_ok(gnn_model_field(again, gnn_model_field_name(model, 0), &b, NULL));

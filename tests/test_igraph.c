@@ -24,7 +24,7 @@ START_TEST(undirected_edges_become_two_messages_and_a_loop_one)
     int64_t *map, src[9], dst[9], edge[9];
     int seen[5] = {0};
     ck_ok(gnn_graph_from_igraph(&g, &ig, &map));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     ck_assert(g->n_dst == 5 && gnn_graph_n_edges(g) == 9);
     ck_ok(gnn_graph_pairs(g, src, dst, edge));
     for (int k = 0; k < 9; k++) {
@@ -135,7 +135,7 @@ START_TEST(named_graphs)
     ck_ok(gnn_graph_famous(&g, "Zachary"));
     ck_assert(gnn_graph_n_dst(g) == 34 && gnn_graph_n_edges(g) == 2 * 78);
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     gnn_graph_free(g);
     ck_fails(gnn_graph_famous(&g, "Zacharias"), IGRAPH_EINVAL, "igraph: ");
     ck_assert(strstr(gnn_error_message(), "Zacharias") != NULL);

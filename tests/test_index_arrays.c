@@ -15,7 +15,7 @@ static const int32_t dst32[M] = {0, 0, 2, 3, 3};
 static void check_graph(gnn_graph_t *graph)
 {
     int64_t src[M], dst[M], edge[M];
-    ck_ok(gnn_graph_validate(graph));
+    ck_ok(gnn__graph_validate(graph));
     ck_assert_int_eq(gnn_graph_n_edges(graph), M);
     ck_ok(gnn_graph_pairs(graph, src, dst, edge));
     for (int k = 0; k < M; k++)
@@ -86,7 +86,7 @@ START_TEST(spans_orders_and_globals_accept_int32_and_int64)
         int64_t src[2][9], dst[2][9];
         for (int type = 0; type < 2; type++) {
             ck_ok(gnn_graph_pairs(pairs[k][type], src[type], dst[type], NULL));
-            ck_ok(gnn_graph_validate(pairs[k][type]));
+            ck_ok(gnn__graph_validate(pairs[k][type]));
         }
         const int64_t count = gnn_graph_n_pairs(pairs[k][0]);
         ck_assert_int_eq(gnn_graph_n_pairs(pairs[k][1]), count);

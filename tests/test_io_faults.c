@@ -2,6 +2,7 @@
  * paths that are not files. */
 #include "io_bytes.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <sys/stat.h>
 
 static const reader_t readers[2] = {gnn_npz_read, gnn_safetensors_read};
@@ -38,7 +39,7 @@ static int survives(reader_t read, const bytes_t *b)
         return 0;
     }
     volatile double sum = 0;
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++)
+    for (int64_t k = 0; k < arrays->count; k++)
         for (int64_t i = 0; i < gnn_arrays_at(arrays, k)->count; i++)
             sum = sum + gnn_array_get(gnn_arrays_at(arrays, k), i);
     gnn_arrays_free(arrays);
@@ -255,7 +256,7 @@ START_TEST(elements_convert_to_double)
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         const gnn_array_t a = {"a", cases[k].dtype, 0, {0}, 1, &cases[k].bits};
         gnn_real_t real;
-        gnn_array_reals(&a, &real);
+        gnn__array_reals(&a, &real);
         ck_assert_msg(gnn_array_get(&a, 0) == cases[k].value, "case %zu gives %g", k,
                       gnn_array_get(&a, 0));
         ck_assert(real == (gnn_real_t)cases[k].value);

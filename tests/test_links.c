@@ -1,6 +1,8 @@
 /* Link prediction: splits, negative pairs, ranking metrics. */
 #include "one_context.h"
 
+#include <graphs/graph.h>
+
 /* n nodes, each pair a link with chance `density`, both directions; edge ids in a mixed
  * order. */
 static gnn_graph_t *drawn_graph(int64_t n, double density, bool directed, uint64_t seed)
@@ -216,7 +218,7 @@ START_TEST(both_directions_of_a_link_share_a_split)
     }
     for (int i = 0; i < N * N; i++)
         ck_assert(!is[i] || seen[i] || (!directed && seen[i % N * N + i / N]));
-    ck_ok(gnn_graph_validate(gnn_links_graph(links)));
+    ck_ok(gnn__graph_validate(gnn_links_graph(links)));
     gnn_links_free(links);
     gnn_links_free(again);
     gnn_graph_free(graph);

@@ -5,6 +5,7 @@
 #include "bert_small.h"
 #include "data_tiny.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <lib/data/arrays/json_text.h>
 
 #include <gnn/partition.h>
@@ -440,7 +441,7 @@ static int write_arrays(result_t *result)
     gnn_arrays_t *again = NULL;
     GNN_TRY(gnn_npz_write(in_folder("written.npz"), 2, arrays));
     GNN_TRY(gnn_npz_read(&again, in_folder("written.npz"), NULL));
-    for (int64_t k = 0; k < gnn_arrays_count(again); k++) {
+    for (int64_t k = 0; k < again->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(again, k);
         give(result, a->data, (size_t)a->count * 4);
     }
@@ -521,7 +522,7 @@ static int divide(result_t *result)
     if (rc == GNN_OK) {
         give(result, rows.indptr, RESULT / 4);
         give(result, rows.indices, RESULT / 4);
-        rc = gnn_transport_one(&one);
+        rc = gnn_transport_threads(&one, 1, 0);
     }
     if (rc == GNN_OK)
         rc = gnn_context_set_ranks(context, one);

@@ -125,10 +125,10 @@ START_TEST(renumbering_preserves_pairs)
         ck_ok(makers[k % 5](&old));
         draw_order(old->n_dst, 100 + (uint64_t)k, order, rank);
         ck_ok(gnn_graph_renumber(&new, old, order));
-        ck_ok(gnn_graph_validate(new));
+        ck_ok(gnn__graph_validate(new));
         check_renumbered(old, new, rank, NULL);
         ck_ok(gnn_graph_prepare(new, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
-        ck_ok(gnn_graph_validate(new));
+        ck_ok(gnn__graph_validate(new));
         ck_ok(gnn_graph_renumber(&back, new, rank));
         same_tables(old, back);
         gnn_graph_free(old);
@@ -286,7 +286,7 @@ static void check_followed(const gnn_data_t *data, const gnn_data_t *file)
     ck_assert_int_eq(gnn_data_nodes(data), gnn_data_nodes(file));
     for (int64_t r = 0; r < gnn_data_nodes(data); r++)
         rank[gnn_data_order(data)[r]] = r;
-    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     check_renumbered(gnn_data_graph(file), gnn_data_graph(data), rank, gnn_data_edge_order(data));
     for (int64_t r = 0; r < gnn_data_nodes(data); r++) {
         int64_t i = gnn_data_order(data)[r];
@@ -339,7 +339,7 @@ START_TEST(a_copy_is_a_set_of_its_own)
     ck_ok(gnn_data_copy(&copy, data));
     snprintf(before, sizeof before, "%s", messages(data));
     ck_assert_str_eq(messages(copy), before);
-    ck_ok(gnn_graph_validate(gnn_data_graph(copy)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(copy)));
     for (int k = 0; k < 2; k++)
         gnn_data_describe(k ? copy : data, text[k], sizeof text[k]);
     ck_assert_str_eq(text[0], text[1]);
@@ -353,7 +353,7 @@ START_TEST(a_copy_is_a_set_of_its_own)
     for (int k = 0; k < 2; k++)
         ck_ok(gnn_data_save(k ? copy : data, in_folder(k ? "b.npz" : "a.npz")));
     gnn_data_free(data);
-    ck_ok(gnn_graph_validate(gnn_data_graph(copy)));
+    ck_ok(gnn__graph_validate(gnn_data_graph(copy)));
     gnn_data_free(copy);
     ck_fails(gnn_data_copy(&copy, NULL), GNN_EINVALID, "data");
     ck_assert_ptr_null(copy);

@@ -203,9 +203,9 @@ START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
     gnn_data_t *karate;
     ck_ok(gnn_data_karate(&karate));
     const gnn_graph_t *club = gnn_data_graph(karate);
-    ck_ok(gnn_graph_layout(club, 7, &ta));
-    ck_ok(gnn_graph_layout(club, 7, &wide));
-    ck_ok(gnn_graph_layout(club, 8, &tc));
+    ck_ok(gnn_graph_layout_weighted(club, NULL, 7, &ta));
+    ck_ok(gnn_graph_layout_weighted(club, NULL, 7, &wide));
+    ck_ok(gnn_graph_layout_weighted(club, NULL, 8, &tc));
     ck_assert(memcmp(a, c, sizeof a) != 0);
     for (int i = 0; i < 34; i++) {
         ck_assert(a[2 * i] == b[3 * i] && a[2 * i + 1] == b[3 * i + 1] && b[3 * i + 2] == 0);
@@ -213,16 +213,17 @@ START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
             ck_assert(hypot((double)(a[2 * i] - a[2 * j]), (double)(a[2 * i + 1] - a[2 * j + 1])) >
                       1e-3);
     }
-    ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}),
-             GNN_ESHAPE, "positions: got 33 x 2, 34 nodes need 34 x 2");
-    ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}), GNN_ESHAPE,
-             "no data");
-    ck_fails(gnn_graph_layout(NULL, 7, &ta), GNN_EINVALID, "graph is NULL");
+    ck_fails(
+        gnn_graph_layout_weighted(club, NULL, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}),
+        GNN_ESHAPE, "positions: got 33 x 2, 34 nodes need 34 x 2");
+    ck_fails(gnn_graph_layout_weighted(club, NULL, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}),
+             GNN_ESHAPE, "no data");
+    ck_fails(gnn_graph_layout_weighted(NULL, NULL, 7, &ta), GNN_EINVALID, "graph is NULL");
     gnn_data_free(karate);
     for (int64_t n = 0; n < 3; n++) {
         const gnn_tensor_t few = gnn_tensor(a, n, 2);
         ck_ok(gnn_graph_complete(&g, 1, &n));
-        ck_ok(gnn_graph_layout(g, 7, &few));
+        ck_ok(gnn_graph_layout_weighted(g, NULL, 7, &few));
         for (int64_t k = 0; k < 2 * n; k++)
             ck_assert(isfinite((double)a[k]));
         gnn_graph_free(g);
@@ -268,7 +269,7 @@ static void ck_grid_is_seen(int64_t side)
     ck_ok(gnn_graph_from_edges(&graph, n, n, m, src, dst));
     double best = 1;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        ck_ok(gnn_graph_layout(graph, seed, &positions));
+        ck_ok(gnn_graph_layout_weighted(graph, NULL, seed, &positions));
         best = fmin(best, stress(at, n, steps));
     }
     ck_assert_double_lt(best, 0.1);
@@ -298,7 +299,7 @@ START_TEST(components_stay_close_without_overlap)
         dst[k] = k / RING * RING + (k + 1) % RING;
     }
     ck_ok(gnn_graph_from_edges(&graph, N, N, N, src, dst));
-    ck_ok(gnn_graph_layout(graph, 3, &positions));
+    ck_ok(gnn_graph_layout_weighted(graph, NULL, 3, &positions));
     for (int64_t k = 0; k < 2 * N; k++)
         middle[k / 2 / RING][k % 2] += (double)at[k] / RING;
     for (int64_t k = 0; k < N; k++)

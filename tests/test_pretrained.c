@@ -2,6 +2,8 @@
  * of the same files. Sizes are read from the files: any set of checkpoints will do. */
 #include "pretrained_trial.h"
 
+#include <lib/data/arrays/arrays.h>
+
 /* Tolerances: float32 rounds the stored values and ours. */
 #define GOLDEN_BOUND 1e-5
 
@@ -31,7 +33,7 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
     gnn_real_t *ours = keep(t, malloc((size_t)a->count * sizeof *ours)),
                *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
     const gnn_tensor_t out = gnn_tensor(ours, a->count / cols, cols);
-    gnn_array_reals(a, theirs);
+    gnn__array_reals(a, theirs);
     if (a->ndim == 4) /* channels of images: rows are cells */
         transpose_images(theirs, a->shape[0], a->shape[1], a->shape[2] * a->shape[3]);
     ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), name, &out));
@@ -48,7 +50,7 @@ static void ck_attention(trial_t *t, const char *layer)
     const gnn_model_t *model = gnn_pretrained_model(t->p);
     gnn_real_t *ours = keep(t, calloc((size_t)a->count, sizeof *ours)),
                *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
-    gnn_array_reals(a, theirs);
+    gnn__array_reals(a, theirs);
     int64_t layers = 0;
     char name[64];
     for (;; layers++) {
@@ -397,7 +399,7 @@ START_TEST(drawn_blocks_of_big_bird)
     gnn_real_t *ours = keep(&t, malloc((size_t)hidden->count * sizeof *ours)),
                *theirs = keep(&t, malloc((size_t)hidden->count * sizeof *theirs));
     const gnn_tensor_t out = gnn_tensor(ours, BIRD_ROWS, hidden->count / BIRD_ROWS);
-    gnn_array_reals(hidden, theirs);
+    gnn__array_reals(hidden, theirs);
     ck_ok(gnn_model_value(model, t.context, &inputs, "hidden", &out));
     ck_assert_double_le(test_error(ours, theirs, hidden->count), GOLDEN_BOUND);
     gnn_model_free(model);

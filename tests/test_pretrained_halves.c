@@ -7,6 +7,7 @@
 #include <gnn/generate.h>
 #include <gnn/train.h>
 #include <gnn/finetune.h>
+#include <lib/data/arrays/arrays.h>
 
 static gnn_context_t *context;
 
@@ -47,7 +48,7 @@ static void write_halves_of(const char *folder, gnn_dtype_t dtype, bool mixed)
     write_bytes("config.json", config.at, config.n);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     ck_ok(gnn_safetensors_read(&arrays, path, NULL));
-    const int64_t n = gnn_arrays_count(arrays);
+    const int64_t n = arrays->count;
     gnn_array_t *list = calloc((size_t)n, sizeof *list);
     for (int64_t k = 0; k < n; k++) {
         const gnn_array_t *a = gnn_arrays_at(arrays, k);
@@ -258,7 +259,7 @@ START_TEST(training_above_16_bit_layers_matches_full_precision)
     ck_within(got, expected, TEXTS * CLASSES, 2e-6);
     ck_ok(gnn_safetensors_read(&after, in_folder("saved/model.safetensors"), NULL));
     int64_t equal = 0;
-    for (int64_t k = 0; k < gnn_arrays_count(before); k++) {
+    for (int64_t k = 0; k < before->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(before, k), *b = gnn_arrays_find(after, a->name);
         equal += b && b->dtype == a->dtype && memcmp(a->data, b->data, 2 * (size_t)a->count) == 0;
     }
@@ -410,8 +411,8 @@ static void ck_same_arrays(const char *a, const char *b)
     gnn_arrays_t *left, *right;
     ck_ok(gnn_safetensors_read(&left, a, NULL));
     ck_ok(gnn_safetensors_read(&right, b, NULL));
-    ck_assert_int_eq(gnn_arrays_count(left), gnn_arrays_count(right));
-    for (int64_t k = 0; k < gnn_arrays_count(left); k++) {
+    ck_assert_int_eq(left->count, right->count);
+    for (int64_t k = 0; k < left->count; k++) {
         const gnn_array_t *from = gnn_arrays_at(left, k), *to = gnn_arrays_find(right, from->name);
         ck_assert(to && to->count == from->count);
         int64_t same = 0;

@@ -323,7 +323,7 @@ START_TEST(values_are_computed_again_for_samples_alone)
     trial_result_t kept[2] = {{0}, {0}};
     gnn_transport_t *one;
     gnn_context_t *context;
-    ck_ok(gnn_transport_one(&one));
+    ck_ok(gnn_transport_threads(&one, 1, 0));
     for (int again = 0; again < 2; again++) {
         gnn_model_t *model;
         ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
@@ -364,7 +364,7 @@ START_TEST(an_op_that_reads_the_index_of_a_row_is_refused)
     gnn_transport_t *one;
     gnn_context_t *context;
     gnn_model_t *model;
-    ck_ok(gnn_transport_one(&one));
+    ck_ok(gnn_transport_threads(&one, 1, 0));
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_model_from_steps(&model, context, 2, steps));
     ck_ok(gnn_train(model, context, data, &few, NULL));

@@ -306,7 +306,7 @@ START_TEST(a_set_of_own_rows_refuses_what_needs_all)
     double value;
     char text[2000];
     write_folder(false);
-    ck_ok(gnn_transport_one(&one));
+    ck_ok(gnn_transport_threads(&one, 1, 0));
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_context_new(&alone, NULL));
     ck_fails(gnn_data_open_rank(&data, context, folder), GNN_EINVALID, "a context with ranks");

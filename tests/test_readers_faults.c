@@ -2,6 +2,8 @@
  * nothing is handed out, nothing leaks. */
 #include "readers.h"
 
+#include <graphs/graph.h>
+
 /* ---- LINQS ---- */
 
 static const struct {
@@ -373,7 +375,7 @@ static bool good_or_refused(const form_t *form, const char *bytes, size_t n)
                           (form->partner && strstr(gnn_error_message(), form->partner)),
                       "\"%s\" names no file", gnn_error_message());
     else
-        ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+        ck_ok(gnn__graph_validate(gnn_data_graph(data)));
     gnn_data_free(data);
     return rc == GNN_OK;
 }

@@ -2,6 +2,8 @@
  * and its accuracy. */
 #include "support.h"
 
+#include <lib/data/arrays/arrays.h>
+
 typedef struct {
     gnn_context_t *context;
     gnn_data_t *cora;
@@ -60,7 +62,7 @@ static void compare(const reference_t *r, const char *name, const gnn_tensor_t *
     const gnn_array_t *expected = array(r, name);
     ck_assert_int_eq(expected->count, ours->rows * ours->cols);
     gnn_real_t *theirs = malloc(sizeof *theirs * (size_t)expected->count);
-    gnn_array_reals(expected, theirs);
+    gnn__array_reals(expected, theirs);
     double error = test_error(ours->data, theirs, expected->count);
     ck_assert_msg(error <= tolerance, "%s differs by %g of its largest number, %g are allowed",
                   name, error, tolerance);

@@ -2,6 +2,8 @@
  * computes each step once. */
 #include "support.h"
 
+#include <lib/model/model.h>
+
 enum { D = 6, SEQUENCES = 3, TOTAL = 5 + 1 + 3, LONGEST = 5 };
 static const int64_t lengths[SEQUENCES] = {5, 1, 3};
 
@@ -386,12 +388,12 @@ START_TEST(run_computes_each_step_once)
     gnn_staged_t *run = NULL;
     gnn_tensor_t value_of;
     ck_ok(gnn_staged_new(&run, model, context, &inputs));
-    ck_assert_int_eq(gnn_staged_steps(run), 0);
+    ck_assert_int_eq(gnn__staged_steps(run), 0);
     for (int64_t k = 0; k < COUNT_OF(names); k++) {
         const gnn_tensor_t y =
             gnn_tensor(out, TOTAL, gnn_model_width(model, gnn_model_find(model, names[k])));
         ck_ok(gnn_staged_value(run, names[k], &value_of));
-        ck_assert_int_eq(gnn_staged_steps(run), steps[k]);
+        ck_assert_int_eq(gnn__staged_steps(run), steps[k]);
         ck_ok(gnn_model_value(model, context, &inputs, names[k], &y));
         same_tensors(&value_of, &y, names[k]);
     }
@@ -415,9 +417,9 @@ START_TEST(run_goes_on_after_an_error)
     gnn_tensor_t value_of;
     ck_ok(gnn_staged_new(&run, model, context, &inputs));
     ck_fails(gnn_staged_value(run, "b", &value_of), GNN_ENOTFOUND, "given later");
-    ck_assert_int_eq(gnn_staged_steps(run), 0);
+    ck_assert_int_eq(gnn__staged_steps(run), 0);
     ck_ok(gnn_staged_value(run, "c", &value_of));
-    ck_assert_int_eq(gnn_staged_steps(run), 2);
+    ck_assert_int_eq(gnn__staged_steps(run), 2);
     ck_fails(gnn_staged_value(run, "b", &value_of), GNN_ENOTFOUND, "given later");
     ck_ok(gnn_staged_value(run, "a", &value_of));
     gnn_staged_free(run);

@@ -1,6 +1,8 @@
 /* safetensors: round trips, and refusals with their messages. */
 #include "io_bytes.h"
 
+#include <lib/data/arrays/arrays.h>
+
 static const int32_t six[6] = {1, -2, 3, -4, 5, -6};
 static const double halves[3] = {0.5, -1.5, 2.25};
 
@@ -46,7 +48,7 @@ START_TEST(safetensors_misaligned_and_unordered)
     put(&b, halves, sizeof halves);
     gnn_arrays_t *got = accepted(gnn_safetensors_read, &b);
     gnn_real_t reals[3];
-    gnn_array_reals(gnn_arrays_find(got, "d"), reals);
+    gnn__array_reals(gnn_arrays_find(got, "d"), reals);
     for (int k = 0; k < 3; k++)
         ck_assert(reals[k] == (gnn_real_t)halves[k]);
     ck_assert(gnn_array_get(gnn_arrays_find(got, "c"), 0) == 7);

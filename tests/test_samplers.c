@@ -2,6 +2,7 @@
  * clusters are complete, settings are checked, failed allocations are errors. */
 #include "graph_zoo.h"
 
+#include <graphs/graph.h>
 #include <signal.h>
 #include <string.h>
 
@@ -125,7 +126,7 @@ START_TEST(large_layers_are_exact)
     ck_assert_double_eq(scaled_sum(&t, sample, 1, 0), whole_sum(&t, 8));
     ck_assert_double_eq(scaled_sum(&t, sample, 1, 1), whole_sum(&t, 1));
     ck_assert_int_eq(gnn_graph_n_edges(gnn_sample_graph(sample, 0)), 0);
-    ck_ok(gnn_graph_validate(gnn_sample_graph(sample, 1)));
+    ck_ok(gnn__graph_validate(gnn_sample_graph(sample, 1)));
     gnn_sample_free(sample);
     gnn_sampler_free(sampler);
     gnn_graph_free(t.graph);

@@ -2,6 +2,8 @@
  * and in reused memory. */
 #include "sampling_trial.h"
 
+#include <graphs/graph.h>
+
 START_TEST(blocks_are_parts_of_the_graph)
 {
     const bool replace = _i & 1, weighted = _i & 2;
@@ -252,7 +254,7 @@ START_TEST(full_neighbourhoods_equal_the_whole_graph)
     for (int slot = 0; slot < 2; slot++) {
         blocks[slot] = gnn_sample_graph(t->sample, slot);
         ck_ok(gnn_model_prepare(model, slot, blocks[slot], GNN_ON));
-        ck_ok(gnn_graph_validate(blocks[slot]));
+        ck_ok(gnn__graph_validate(blocks[slot]));
     }
     const gnn_named_t drawn = {.name = "x", .dense = &gathered};
     ck_ok(gnn_model_forward(model, context,

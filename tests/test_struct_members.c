@@ -9,6 +9,7 @@
 #include <gnn/partition.h>
 #include <gnn/sample.h>
 #include <graphs/graph.h>
+#include <lib/data/data.h>
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -24,7 +25,7 @@ static void digest_set(uint64_t *sum, const gnn_data_t *data)
     digest(sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
     for (int part = 0; part < 3; part++)
         digest(sum, gnn_data_mask(data, part, 0), (size_t)n);
-    for (int64_t k = 0; k < gnn_data_array_count(data); k++) {
+    for (int64_t k = 0; k < data->n_arrays; k++) {
         const gnn_array_t *a = gnn_data_array_at(data, k, NULL);
         digest(sum, a->data, (size_t)a->count * gnn__element(a->dtype)->size);
     }

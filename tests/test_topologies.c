@@ -3,6 +3,7 @@
 #include "graph_zoo.h"
 
 #include <gnn/model.h>
+#include <graphs/graph.h>
 
 typedef struct {
     int64_t i, j, n; /* positions in a segment of n */
@@ -156,7 +157,7 @@ START_TEST(patterns_are_their_definitions)
     const int64_t lengths[] = {21, 0, 1, 6, 2};
     gnn_graph_t *g;
     ck_ok(gnn_graph_topology(&g, patterns[_i].name, 5, lengths, patterns[_i].options));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     ck_assert_int_eq(gnn_graph_n_edges(g), 0);
     int *count = table(g);
     for (int64_t i = 0; i < g->n_dst; i++)
@@ -189,7 +190,7 @@ START_TEST(largest_settings_do_not_overflow)
     for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
         gnn_graph_t *g;
         ck_ok(gnn_graph_topology(&g, large[k].name, 1, &n, large[k].options));
-        ck_ok(gnn_graph_validate(g));
+        ck_ok(gnn__graph_validate(g));
         ck_assert_msg(gnn_graph_n_pairs(g) == large[k].pairs, "%s: %lld pairs, expected %lld",
                       large[k].name, (long long)gnn_graph_n_pairs(g), (long long)large[k].pairs);
         gnn_graph_free(g);
@@ -230,7 +231,7 @@ START_TEST(random_senders_are_distinct_and_seeded)
     ck_ok(gnn_graph_topology(&g, "random", 2, lengths, "senders=3"));
     ck_ok(gnn_graph_topology(&same, "random", 2, lengths, "senders=3,seed=1"));
     ck_ok(gnn_graph_topology(&other, "random", 2, lengths, "senders=3,seed=2"));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     int *count = table(g), *counts = table(same), *others = table(other), apart = 0;
     for (int64_t i = 0; i < 23; i++) {
         int degree = 0;
@@ -258,7 +259,7 @@ START_TEST(bigbird_is_its_definition)
     const int64_t n = N;
     gnn_graph_t *g;
     ck_ok(gnn_graph_topology(&g, "bigbird", 1, &n, "size=2,random=2"));
-    ck_ok(gnn_graph_validate(g));
+    ck_ok(gnn__graph_validate(g));
     int *count = table(g);
     for (int64_t i = 0; i < N; i++) {
         int drawn = 0;

@@ -278,7 +278,7 @@ static void rewrite(int64_t (*change)(gnn_array_t *, int64_t))
     gnn_array_t list[8];
     ck_ok(gnn_model_save(model, path));
     ck_ok(gnn_safetensors_read(&arrays, path, NULL));
-    int64_t count = gnn_arrays_count(arrays);
+    int64_t count = arrays->count;
     for (int64_t k = 0; k < count; k++)
         list[k] = *gnn_arrays_at(arrays, k);
     const char *const metadata[][2] = {{"gnn.model", gnn_arrays_metadata(arrays, "gnn.model")}};

@@ -247,7 +247,7 @@ static gnn_arrays_t *weights_of(zoo_t *z)
 {
     gnn_arrays_t *weights = NULL;
     ck_ok(gnn__arrays_new(&weights));
-    for (int64_t k = 0; k < gnn_arrays_count(z->g.arrays); k++) {
+    for (int64_t k = 0; k < z->g.arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(z->g.arrays, k);
         const size_t bytes = gnn__element(a->dtype)->size * (size_t)a->count;
         char *data = NULL;
@@ -271,7 +271,7 @@ void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix)
     gnn_arrays_free(weights);
     record(z);
     run(z, NULL, 0);
-    for (int64_t k = 0; k < gnn_arrays_count(z->g.arrays); k++) {
+    for (int64_t k = 0; k < z->g.arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(z->g.arrays, k);
         if (strncmp(a->name, "w.", 2) != 0)
             continue;

@@ -63,7 +63,7 @@ static int place(gnn_tensor_t *logits, const gnn_data_t *data, const gnn_tensor_
     double share[2] = {0};
     if (is_graph) {
         snprintf(subtitle, size, "joined nodes lie close together; rings: labelled for training");
-        return gnn_graph_layout(gnn_data_graph(data), 1, points);
+        return gnn_graph_layout_weighted(gnn_data_graph(data), NULL, 1, points);
     }
     directions(logits);
     int rc = gnn_pca_2d(logits, points, share);

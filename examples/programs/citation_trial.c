@@ -18,7 +18,7 @@ static int needs_copy(const sets_t *sets)
     for (int k = 0; k < SCALES; k++)
         if (sets->of[k])
             return 0;
-    return o->has_scale && o->trial > 0 && gnn_data_graph_count(sets->raw) == 0;
+    return o->has_scale && o->trial > 0 && !gnn_data_graph_at(sets->raw, 0);
 }
 
 int set_of(gnn_data_t **data, sets_t *sets, scale_t scale)

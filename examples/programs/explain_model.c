@@ -52,9 +52,11 @@ static int train(subject_t *s, const options_t *o)
 /* All inputs that a model may name, as in gnn_train: the set's graph in every slot. */
 static int gather(subject_t *s)
 {
-    const int64_t arrays = gnn_data_array_count(s->data),
-                  m = gnn_graph_n_edges(gnn_data_graph(s->data));
+    const int64_t m = gnn_graph_n_edges(gnn_data_graph(s->data));
     const int slots = gnn_model_graph_count(s->model);
+    int64_t arrays = 0;
+    while (gnn_data_array_at(s->data, arrays, NULL))
+        arrays++;
     s->graphs = calloc((size_t)slots + 1, sizeof *s->graphs);
     s->values = calloc((size_t)arrays + 1, sizeof *s->values);
     s->src = calloc((size_t)m + 1, sizeof *s->src);

@@ -91,7 +91,7 @@ static int lay_out(drawing_t *d)
     free(src);
     free(dst);
     GNN_TRY(rc);
-    rc = gnn_graph_layout(graph, 1, &positions);
+    rc = gnn_graph_layout_weighted(graph, NULL, 1, &positions);
     gnn_graph_free(graph);
     return rc;
 }

@@ -113,10 +113,11 @@ static double share(int64_t some, int64_t all)
 static void print_balance(const gnn_partition_t *p, const gnn_partition_part_t *sum,
                           const gnn_partition_part_t *most, int64_t work)
 {
-    const int64_t parts = gnn_partition_parts(p);
+    const gnn_partition_sizes_t sizes = gnn_partition_sizes(p);
+    const int64_t parts = sizes.parts;
     printf("edges between parts: %.1f%%; halo: %.2f rows per node; largest over mean: nodes %.2f, "
            "edges %.2f, edges + 16 nodes %.2f",
-           100 * share(gnn_partition_cut(p), sum->edges), share(sum->halo, sum->nodes),
+           100 * share(sizes.cut, sum->edges), share(sum->halo, sum->nodes),
            share(most->nodes * parts, sum->nodes), share(most->edges * parts, sum->edges),
            share(work * parts, sum->edges + 16 * sum->nodes));
     if (sum->training > 0)
@@ -132,7 +133,7 @@ static int print_parts(const options_t *o, const gnn_partition_t *p)
     partition_widths(o, widths);
     printf("%5s %10s %12s %10s %10s %11s %10s %9s\n", "part", "nodes", "edges", "training", "halo",
            "memory MB", "sent MB", "messages");
-    for (int64_t part = 0; part < gnn_partition_parts(p); part++) {
+    for (int64_t part = 0; part < gnn_partition_sizes(p).parts; part++) {
         GNN_TRY(gnn_partition_part(p, part, &s));
         GNN_TRY(gnn_partition_step(p, part, o->layers, widths, &step));
         printf("%5lld %10lld %12lld %10lld %10lld %11.1f %10.2f %9lld\n", (long long)part,
@@ -160,14 +161,15 @@ static int print_parts(const options_t *o, const gnn_partition_t *p)
 static int draw_traffic(FILE *file, const void *what)
 {
     const gnn_partition_t *p = what;
-    const int64_t parts = gnn_partition_parts(p), *rows = gnn_partition_traffic(p);
+    const gnn_partition_sizes_t sizes = gnn_partition_sizes(p);
+    const int64_t parts = sizes.parts;
     const size_t count = (size_t)(parts * parts);
     gnn_tensor_t cells = gnn_tensor(calloc(count, sizeof *cells.data), parts, parts);
     char(*labels)[24] = calloc((size_t)parts, sizeof *labels);
     const char **names = calloc((size_t)parts, sizeof *names);
     int rc = cells.data && labels && names ? GNN_OK : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < parts * parts; k++)
-        cells.data[k] = (gnn_real_t)rows[k];
+        cells.data[k] = (gnn_real_t)sizes.traffic[k];
     for (int64_t k = 0; rc == GNN_OK && k < parts; k++) {
         snprintf(labels[k], sizeof *labels, "%lld", (long long)k);
         names[k] = labels[k];
@@ -177,7 +179,7 @@ static int draw_traffic(FILE *file, const void *what)
                                                     .row_labels = names,
                                                     .col_labels = names,
                                                     .title = "Rows between parts, per layer",
-                                                    .subtitle = gnn_partition_method(p),
+                                                    .subtitle = sizes.method,
                                                     .row_axis = "sending part",
                                                     .col_axis = "receiving part",
                                                     .mark_row = -1,
@@ -241,7 +243,7 @@ static int partition(const options_t *o, gnn_data_t **data, gnn_partition_t **p)
            (long long)gnn_data_features(*data));
     if (options_gave("parts")) {
         GNN_TRY(divide(o, *data, p));
-        printf("%lld parts by %s\n", (long long)o->parts, gnn_partition_method(*p));
+        printf("%lld parts by %s\n", (long long)o->parts, gnn_partition_sizes(*p).method);
         GNN_TRY(print_parts(o, *p));
         fflush(stdout);
         GNN_TRY(write_parts(o, *data, *p));

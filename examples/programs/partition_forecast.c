@@ -77,7 +77,7 @@ static int worst_part(const partition_options_t *o, const gnn_partition_t *p, lo
     int64_t widths[PARTITION_MOST_LAYERS];
     partition_widths(o, widths);
     *load = (load_t){0};
-    for (int64_t part = 0; part < gnn_partition_parts(p); part++) {
+    for (int64_t part = 0; part < gnn_partition_sizes(p).parts; part++) {
         gnn_partition_part_t s;
         gnn_partition_step_t step;
         GNN_TRY(gnn_partition_part(p, part, &s));

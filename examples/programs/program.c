@@ -101,13 +101,12 @@ static int is_read(const gnn_model_t *model, const char *name)
 
 void program_tell_unread(const char *program, const gnn_model_t *model, const gnn_data_t *data)
 {
-    for (int64_t k = 0; k < gnn_data_array_count(data); k++) {
-        gnn_data_place_t place;
-        const gnn_array_t *array = gnn_data_array_at(data, k, &place);
+    gnn_data_place_t place;
+    const gnn_array_t *array;
+    for (int64_t k = 0; (array = gnn_data_array_at(data, k, &place)); k++)
         if (place == GNN_ON_EDGES && !is_read(model, array->name))
             fprintf(stderr, "%s: this network does not read the values on edges \"%s\" of %s\n",
                     program, array->name, gnn_data_name(data));
-    }
 }
 
 int program_has_classes(const char *program, const char *data, int64_t classes)

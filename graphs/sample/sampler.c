@@ -57,7 +57,7 @@ static int check_graph(const gnn_graph_t *graph)
             GNN_ETOPOLOGY,
             "a sampler needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
             (long long)graph->n_dst, (long long)graph->n_src);
-    if (graph->base.n_parts != 1 || gnn_graph_part_is_spans(graph, 0))
+    if (graph->base.n_parts != 1 || gnn__graph_part_is_spans(graph, 0))
         return gnn__error(
             GNN_EUNSUPPORTED,
             "a sampler expects a graph of one part of edges, got %lld parts%s: see gnn_graph_to_edges, gnn_graph_part",

@@ -89,18 +89,6 @@ GNN_API int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model
  */
 GNN_API int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *model,
                                       gnn_context_t *context, const gnn_tensor_t *out);
-/**
- * Fills `inputs` with a model's inputs for a list of graphs of gnn_source_of_graphs; valid until
- * the next call on this source.
- *
- * @param[in]  count   count of the graphs, at least 1
- * @param[in]  graphs  (count) indices in the set
- * @param[out] inputs  caller's; what it points to is owned by the source
- * @return GNN_OK; GNN_EINVALID (a NULL, another source, count, no such graph); GNN_EOVERFLOW;
- *         GNN_EMEMORY
- */
-GNN_API int gnn_source_graph_inputs(const gnn_source_t *source, int64_t count,
-                                    const int64_t *graphs, gnn_model_inputs_t *inputs);
 
 #ifdef __cplusplus
 }

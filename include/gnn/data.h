@@ -24,8 +24,8 @@ typedef struct gnn_data gnn_data_t;
 
 /** The name of the set: its file name without folder and extension, or gnn_data_config_t.name. */
 GNN_API const char *gnn_data_name(const gnn_data_t *data);
-/** The set's graph. From a file: edges in both directions of each stored link, without self-loops
- * and duplicates. Views of it may be prepared. */
+/** The set's graph. That of a file has an edge in each direction for every stored link, without
+ * self-loops and duplicates. gnn_graph_prepare may add views to it. */
 GNN_API gnn_graph_t *gnn_data_graph(const gnn_data_t *data);
 /** Count of the nodes. */
 GNN_API int64_t gnn_data_nodes(const gnn_data_t *data);
@@ -101,14 +101,12 @@ GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const g
 /** The array of a name on nodes, edges, graphs or types; NULL if there is none. */
 GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
                                                const char *name);
-/** Count of the arrays on nodes, edges, graphs and types. */
-GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
 /** The array of an index, NULL past the last; `*place` (may be NULL) receives what its rows are
  * for. */
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
                                              gnn_data_place_t *place);
-/** The array as a matrix, with all dimensions after the first flattened; NULL if there is none, or
- * if it holds integers. */
+/** The array of a name as a matrix of reals, with all dimensions after the first flattened; NULL if
+ * the set has no such array, or if it holds integers. */
 GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place,
                                           const char *name);
 
@@ -130,8 +128,6 @@ GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place
  * dropped edges is supported.
  */
 GNN_API int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs);
-/** Count of the graphs set by gnn_data_graphs_set; 0 without a call. */
-GNN_API int64_t gnn_data_graph_count(const gnn_data_t *data);
 /** The graph of a slot, for gnn_model_prepare; NULL past the last. */
 GNN_API gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot);
 

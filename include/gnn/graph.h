@@ -302,12 +302,6 @@ GNN_API int64_t gnn_graph_n_edges(const gnn_graph_t *graph);
 GNN_API int64_t gnn_graph_n_pairs(const gnn_graph_t *graph);
 /** Count of the parts, before any view. */
 GNN_API int64_t gnn_graph_n_parts(const gnn_graph_t *graph);
-/**
- * 1 if part p stores spans, 0 if edges.
- *
- * @param[in] p  index of the part
- */
-GNN_API int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p);
 /** Count of the segments (sentences, graphs of a batch); 0 if the graph has none. */
 GNN_API int64_t gnn_graph_n_segments(const gnn_graph_t *graph);
 /** segments + 1 offsets into receivers, owned by the graph. NULL if the graph has no segments. */
@@ -367,10 +361,6 @@ static inline int64_t gnn_graph_row_edge(const gnn_graph_row_t *row, int64_t k)
     return row->edges ? row->edges[k] : row->first_edge < 0 ? -1 : row->first_edge + k;
 }
 
-/** Checks every invariant of every part and view, transposes included. GNN_ETOPOLOGY with part and
- * position. O(n + m). */
-GNN_API int gnn_graph_validate(const gnn_graph_t *graph);
-
 /* ---- the table of topologies (graphs/topologies.def): for option parsers and tests ---- */
 
 /** A topology over segments: an entry of the table of topologies. */
@@ -398,12 +388,6 @@ GNN_API int gnn_graph_topology(gnn_graph_t **graph, const char *name, int64_t se
 /** Combination of the weights of i -> j and j -> i into that of an undirected edge. */
 typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
 
-/**
- * A layout of a graph in the plane (n x 2, caller's): gnn_graph_layout_weighted with equal weights.
- *
- * @return as gnn_graph_layout_weighted
- */
-GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions);
 /**
  * A force-directed layout of a graph in the plane, in which edges attract in proportion to their
  * weight. The same seed gives the same positions.

@@ -113,8 +113,6 @@ GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_
                                   int64_t n_metadata, const char *const (*metadata)[2]);
 /** Frees arrays with their names and metadata; may be NULL. */
 GNN_API void gnn_arrays_free(gnn_arrays_t *arrays);
-/** Count of the arrays. */
-GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
 /** The array of an index, in the order of the file; NULL past the last. */
 GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);
 /** The array of a name; NULL if there is none. */
@@ -131,8 +129,6 @@ GNN_API const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *
  * @param[in] k  from 0 to array->count less 1; not checked
  */
 GNN_API double gnn_array_get(const gnn_array_t *array, int64_t k);
-/** Converts all elements of an array to reals, into `out` (array->count, caller's). */
-GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
 
 /* ---- graphs for other programs ---- */
 

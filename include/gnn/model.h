@@ -327,7 +327,7 @@ GNN_API const char *gnn_block_name(size_t index);
 
 /* ---- the parts of a model ---- */
 
-/** Count of the steps of a model; of a model of layers, of its layers. */
+/** Count of the steps of a model; each layer of gnn_model_new is a step. */
 GNN_API int64_t gnn_model_step_count(const gnn_model_t *model);
 /** A step of a model with its config resolved, owned by the model; NULL past the last. */
 GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index);
@@ -518,8 +518,6 @@ GNN_API void gnn_staged_free(gnn_staged_t *run);
  * those of earlier calls. Threads: as gnn_model_forward.
  */
 GNN_API int gnn_staged_value(gnn_staged_t *run, const char *name, gnn_tensor_t *value);
-/** Count of the steps that a run has computed so far. */
-GNN_API int64_t gnn_staged_steps(const gnn_staged_t *run);
 
 /** Puts the model on a tape. `vars` (n_values, or NULL) receives the variables of the inputs, in
  * their order. */

@@ -68,17 +68,19 @@ GNN_API int gnn_partition_new(gnn_partition_t **partition, const gnn_data_t *dat
                               const gnn_partition_config_t *config);
 /** Frees a partition; may be NULL. */
 GNN_API void gnn_partition_free(gnn_partition_t *partition);
-/** Count of the parts. */
-GNN_API int64_t gnn_partition_parts(const gnn_partition_t *partition);
-/** The method: a name of gnn_partition_config_t.method, or "given". */
-GNN_API const char *gnn_partition_method(const gnn_partition_t *partition);
-/** (parts + 1) first row of each part, and the count of nodes; owned by the partition. */
-GNN_API const int64_t *gnn_partition_book(const gnn_partition_t *partition);
-/** Count of the edges whose ends are in two parts. */
-GNN_API int64_t gnn_partition_cut(const gnn_partition_t *partition);
-/** (parts x parts) rows that part r sends to part c before each aggregation, at [r * parts + c];
- * owned by the partition. */
-GNN_API const int64_t *gnn_partition_traffic(const gnn_partition_t *partition);
+
+/** The parts of a partition. Arrays are the partition's. */
+typedef struct gnn_partition_sizes_s {
+    int64_t parts;       /**< count of the parts */
+    int64_t cut;         /**< edges whose ends are in two parts */
+    const char *method;  /**< a name of gnn_partition_config_t.method, or "given" */
+    const int64_t *book; /**< (parts + 1) first row of each part, and the count of nodes */
+    /** (parts x parts) rows that part r sends to part c before each aggregation, at
+     * [r * parts + c] */
+    const int64_t *traffic;
+} gnn_partition_sizes_t;
+/** Reads the sizes of a partition, which must not be NULL. */
+GNN_API gnn_partition_sizes_t gnn_partition_sizes(const gnn_partition_t *partition);
 
 /** The size of a part, and of its exchanges in one layer. */
 typedef struct gnn_partition_part_s {

@@ -38,7 +38,7 @@ typedef struct gnn_bytes {
 /** A way to move bytes between ranks; a program may implement its own. Counters are those of this
  * rank, without messages to itself. */
 typedef struct gnn_transport {
-    const char *name; /**< for messages: "one", "threads", "mpi" */
+    const char *name; /**< for messages: "threads", "mpi" */
     int rank;         /**< of this process, 0 to ranks - 1 */
     int ranks;        /**< count of ranks, at least 1 */
     /** Sends send[r] to rank r and receives receive[r] from it, for all r, itself included; returns
@@ -65,12 +65,10 @@ typedef struct gnn_transport {
     int64_t early_rows;
 } gnn_transport_t;
 
-/** A transport of one rank. A training run with it has the same bits as on any count of ranks.
- * Errors: GNN_EMEMORY. */
-GNN_API int gnn_transport_one(gnn_transport_t **transport);
 /**
  * Transports of ranks that are threads of this process, for tests and simulations: rank r uses
- * transports[r], with a context, a model and a data set of its own.
+ * transports[r], with a context, a model and a data set of its own. A training run with one rank
+ * has the same bits as with any other count.
  *
  * @param[out] transports  (ranks) each for gnn_transport_free, after all threads have ended
  * @param[in]  ranks       1 to 1024

@@ -1,4 +1,4 @@
-/* Transports without MPI: one rank, and ranks that are threads of one process. */
+/* The transport without MPI: ranks that are threads of one process. */
 #include <lib/base/ranks.h>
 
 #include <pthread.h>
@@ -8,32 +8,6 @@ void gnn_transport_free(gnn_transport_t *transport)
 {
     if (transport && transport->release)
         transport->release(transport);
-}
-
-/* ---- one rank ---- */
-
-static int exchange_one(gnn_transport_t *t, const gnn_bytes_t *send, const gnn_bytes_t *receive)
-{
-    (void)t;
-    if (send->size)
-        memcpy(receive->data, send->data, send->size);
-    return GNN_OK;
-}
-
-static void release_one(gnn_transport_t *t)
-{
-    gnn_free(t);
-}
-
-int gnn_transport_one(gnn_transport_t **transport)
-{
-    gnn_transport_t *t;
-    GNN__NEED(transport);
-    GNN_TRY(gnn__new(&t, 1, sizeof *t, "a transport"));
-    *t = (gnn_transport_t){
-        .name = "one", .ranks = 1, .exchange = exchange_one, .release = release_one};
-    *transport = t;
-    return GNN_OK;
 }
 
 /* ---- threads of one process ---- */

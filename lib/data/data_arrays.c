@@ -60,12 +60,6 @@ const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place
     return found && found->rows.data ? &found->rows : NULL;
 }
 
-int64_t gnn_data_array_count(const gnn_data_t *data)
-{
-    GNN__NEED_OR(data, 0);
-    return data->n_arrays;
-}
-
 const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_data_place_t *place)
 {
     GNN__NEED_OR(data, NULL);
@@ -106,7 +100,7 @@ static int copy_reals(gnn__data_array_t *to, const gnn_array_t *from, bool finit
     to->array.data = values;
     to->array.dtype = GNN__REAL_DTYPE;
     to->rows = gnn_tensor(values, rows, cols);
-    gnn_array_reals(from, values);
+    gnn__array_reals(from, values);
     for (int64_t k = 0; !finite && k < from->count; k++)
         if (!isfinite(values[k]))
             return gnn__error(GNN_ENUMERIC, "array %.80s: %g at row %lld, column %lld", from->name,

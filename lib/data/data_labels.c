@@ -88,7 +88,7 @@ static int read_targets(gnn_data_t *data, const gnn_array_t *labels, const look_
     for (int64_t i = 0; i < data->n; i++)
         data->labels[i] = -1;
     GNN_TRY(gnn__new(&values, labels->count, sizeof *values, labels->name));
-    gnn_array_reals(labels, values);
+    gnn__array_reals(labels, values);
     made.name = "targets";
     made.dtype = GNN__REAL_DTYPE;
     made.ndim = 2;

@@ -52,7 +52,7 @@ static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
         GNN_CHECK(gnn__layout_missing(arrays, "attr_data"));
     GNN_CHECK(gnn__layout_rank(numbers, 1));
     GNN_CHECK(gnn__new(&values, csr.nnz, sizeof *values, "features"));
-    gnn_array_reals(numbers, values);
+    gnn__array_reals(numbers, values);
     for (int64_t r = 0; r < csr.rows; r++)
         for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
             if (!isfinite(values[k]))
@@ -80,7 +80,7 @@ static int read_dense(gnn_data_t *data, const gnn_array_t *x)
     GNN_TRY(gnn__new(&values, x->count, sizeof *values, "features"));
     data->features = x->shape[1];
     data->x = gnn_tensor(values, x->shape[0], x->shape[1]);
-    gnn_array_reals(x, values);
+    gnn__array_reals(x, values);
     for (int64_t k = 0; k < x->count; k++)
         if (!isfinite(values[k]))
             return bad_value(x, k, k / x->shape[1], k % x->shape[1]);

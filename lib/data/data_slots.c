@@ -34,12 +34,6 @@ int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *gra
     return GNN_OK;
 }
 
-int64_t gnn_data_graph_count(const gnn_data_t *data)
-{
-    GNN__NEED_OR(data, 0);
-    return data->n_slots;
-}
-
 gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot)
 {
     GNN__NEED_OR(data, NULL);

@@ -40,7 +40,7 @@ int gnn__layout_lacks(const gnn_arrays_t *arrays, const char *what)
 {
     int64_t unread;
     const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
-    const int64_t read = gnn_arrays_count(arrays);
+    const int64_t read = arrays->count;
     char list[240] = "";
     for (int64_t k = 0, used = 0; k < read + unread && used < 160; k++)
         used += snprintf(list + used, sizeof list - (size_t)used, "%s%.40s",

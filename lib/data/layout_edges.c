@@ -31,7 +31,7 @@ static int take_weights(gnn_array_t *to, int64_t *count, const gnn_array_t *from
 static int as_reals(gnn_array_t *array, gnn_real_t **values)
 {
     GNN_TRY(gnn__new(values, array->count, sizeof **values, array->name));
-    gnn_array_reals(array, *values);
+    gnn__array_reals(array, *values);
     array->data = *values;
     array->dtype = GNN__REAL_DTYPE;
     return GNN_OK;
@@ -67,7 +67,7 @@ static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, in
         to[*count] = *of;
         to[(*count)++].name = "features";
     }
-    for (int64_t k = 0; k < gnn_arrays_count(arrays) && *count < MOST_EDGE_ARRAYS; k++) {
+    for (int64_t k = 0; k < arrays->count && *count < MOST_EDGE_ARRAYS; k++) {
         const gnn_array_t *a = gnn_arrays_at(arrays, k);
         if (strncmp(a->name, edge_prefix, sizeof edge_prefix - 1) != 0)
             continue;
@@ -229,7 +229,7 @@ int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
 static int read_named(gnn_data_t *data, const gnn_arrays_t *arrays, const char *prefix,
                       gnn_data_place_t place)
 {
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
+    for (int64_t k = 0; k < arrays->count; k++) {
         gnn_array_t array = *gnn_arrays_at(arrays, k);
         if (strncmp(array.name, prefix, strlen(prefix)) != 0)
             continue;

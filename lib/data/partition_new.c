@@ -388,34 +388,14 @@ void gnn_partition_free(gnn_partition_t *p)
     gnn_free(p);
 }
 
-int64_t gnn_partition_parts(const gnn_partition_t *partition)
+gnn_partition_sizes_t gnn_partition_sizes(const gnn_partition_t *partition)
 {
-    GNN__NEED_OR(partition, 0);
-    return partition->parts;
-}
-
-const char *gnn_partition_method(const gnn_partition_t *partition)
-{
-    GNN__NEED_OR(partition, NULL);
-    return partition->method;
-}
-
-const int64_t *gnn_partition_book(const gnn_partition_t *partition)
-{
-    GNN__NEED_OR(partition, NULL);
-    return partition->book;
-}
-
-int64_t gnn_partition_cut(const gnn_partition_t *partition)
-{
-    GNN__NEED_OR(partition, 0);
-    return partition->cut;
-}
-
-const int64_t *gnn_partition_traffic(const gnn_partition_t *partition)
-{
-    GNN__NEED_OR(partition, NULL);
-    return partition->traffic;
+    GNN__NEED_OR(partition, (gnn_partition_sizes_t){0});
+    return (gnn_partition_sizes_t){.parts = partition->parts,
+                                   .cut = partition->cut,
+                                   .method = partition->method,
+                                   .book = partition->book,
+                                   .traffic = partition->traffic};
 }
 
 int gnn_partition_part(const gnn_partition_t *partition, int64_t part, gnn_partition_part_t *sizes)

@@ -1,5 +1,6 @@
 /* A tape for one row of a model's output, recorded once and run repeatedly; restricted to the
  * row's neighbourhood where the model allows it. */
+#include <graphs/graph.h>
 #include <lib/explain/probe.h>
 #include <lib/model/model.h>
 #include <lib/model/steps.h>
@@ -83,7 +84,7 @@ static int64_t input_of(const gnn_model_t *model, const char *name)
 static bool can_cut(const gnn__probe_t *p, const reach_t *r)
 {
     const gnn_graph_t *g = r->graph;
-    if (!r->by_rows || gnn_graph_n_parts(g) != 1 || gnn_graph_part_is_spans(g, 0) ||
+    if (!r->by_rows || gnn_graph_n_parts(g) != 1 || gnn__graph_part_is_spans(g, 0) ||
         gnn_graph_n_dst(g) != gnn_graph_n_src(g))
         return false;
     for (int64_t k = 0; k < p->given->n_values; k++) {

@@ -142,4 +142,7 @@ int gnn__model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
                             const gnn_model_inputs_t *inputs, int64_t rows_at_once,
                             const gnn_tensor_t *out);
 
+/* Count of the steps that a staged run has computed so far, for tests. */
+int64_t gnn__staged_steps(const gnn_staged_t *run);
+
 #endif

@@ -63,10 +63,9 @@ int gnn_staged_new(gnn_staged_t **run, const gnn_model_t *model, gnn_context_t *
     return GNN_OK;
 }
 
-int64_t gnn_staged_steps(const gnn_staged_t *run)
+int64_t gnn__staged_steps(const gnn_staged_t *run)
 {
-    GNN__NEED_OR(run, 0);
-    return run ? run->count : 0;
+    return run->count;
 }
 
 /* ---- one call ---- */

@@ -204,9 +204,9 @@ static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkp
     for (int64_t k = 0; k < b->count; k++)
         GNN_TRY(check_array(gnn_arrays_find(file, b->arrays[k].name), &b->arrays[k]));
     bool spare = !state->best && gnn_arrays_find(file, "best");
-    if (gnn_arrays_count(file) != b->count + spare)
-        return gnn__error(GNN_EFORMAT, "%lld arrays, %lld are expected",
-                          (long long)gnn_arrays_count(file), (long long)(b->count + spare));
+    if (file->count != b->count + spare)
+        return gnn__error(GNN_EFORMAT, "%lld arrays, %lld are expected", (long long)file->count,
+                          (long long)(b->count + spare));
     return check_integers(gnn_arrays_find(file, "integers"));
 }
 

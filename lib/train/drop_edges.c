@@ -1,5 +1,6 @@
 /* DropEdge and DropNode: graphs with randomly dropped edges. Draws are keyed by the two ids of a
  * pair (Philox), so that both directions of a link are dropped together. */
+#include <graphs/graph.h>
 #include <lib/base/base.h>
 #include <lib/train/drop_edges.h>
 
@@ -8,7 +9,7 @@ static int check(const gnn_graph_t *whole, double edge, double node)
     if (!(edge >= 0 && edge < 1 && node >= 0 && node < 1))
         return gnn__error(GNN_EINVALID,
                           "drop_edge = %g, drop_node = %g: both are expected in [0, 1)", edge, node);
-    if (gnn_graph_n_parts(whole) != 1 || gnn_graph_part_is_spans(whole, 0) ||
+    if (gnn_graph_n_parts(whole) != 1 || gnn__graph_part_is_spans(whole, 0) ||
         gnn_graph_n_dst(whole) != gnn_graph_n_src(whole))
         return gnn__error(
             GNN_EUNSUPPORTED,

@@ -2,6 +2,7 @@
  * of readouts. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
+#include <graphs/graph.h>
 #include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/train/train.h>
@@ -206,13 +207,6 @@ static int gather_values(graphs_t *b, int64_t count, const int64_t *graphs)
 
 static int fill_inputs(graphs_t *b, int64_t count, const int64_t *graphs, gnn_model_inputs_t *inputs)
 {
-    if (count < 1)
-        return gnn__error(GNN_EINVALID, "a batch of %lld graphs, expected at least 1",
-                          (long long)count);
-    for (int64_t k = 0; k < count; k++)
-        if (graphs[k] < 0 || graphs[k] >= b->graphs)
-            return gnn__error(GNN_EINVALID, "graph %lld, expected 0 to %lld", (long long)graphs[k],
-                              (long long)b->graphs - 1);
     GNN_TRY(gather_nodes(b, count, graphs));
     GNN_TRY(make_graphs(b, count, graphs));
     GNN_TRY(gather_values(b, count, graphs));
@@ -303,7 +297,7 @@ static int check_set(const graphs_t *b)
         return gnn__error(GNN_EUNSUPPORTED,
                           "the model has %d graph slots, expected at most the %d of a batch",
                           b->slots, SLOTS);
-    if (gnn_graph_n_parts(b->set.graph) != 1 || gnn_graph_part_is_spans(b->set.graph, 0))
+    if (gnn_graph_n_parts(b->set.graph) != 1 || gnn__graph_part_is_spans(b->set.graph, 0))
         return gnn__error(GNN_EUNSUPPORTED,
                           "expected a data set whose graph is one part of edges (gnn_graph_to_edges)");
     GNN_TRY(gnn__check_flag(c->shuffle, "batches of graphs: shuffle"));
@@ -415,17 +409,7 @@ int gnn_source_of_graphs(gnn_source_t **source, const gnn_model_t *model, const 
     return gnn__source_finish(source, &b->base, rc);
 }
 
-/* ---- inputs and outputs of all graphs ---- */
-
-int gnn_source_graph_inputs(const gnn_source_t *source, int64_t count, const int64_t *graphs,
-                            gnn_model_inputs_t *inputs)
-{
-    GNN__NEED(source);
-    GNN__NEED(graphs);
-    GNN__NEED(inputs);
-    GNN_TRY(gnn__source_is(source, &of_graphs));
-    return fill_inputs((graphs_t *)source->state, count, graphs, inputs);
-}
+/* ---- outputs of all graphs ---- */
 
 int gnn_source_predict_graphs(const gnn_source_t *source, const gnn_model_t *model,
                               gnn_context_t *context, const gnn_tensor_t *out)

@@ -1,5 +1,6 @@
 /* Negative pairs, drawn without rejection: the neighbours of each node are sorted, so that the q-th
  * non-neighbour is found by bisection. */
+#include <graphs/graph.h>
 #include <lib/base/settings.h>
 #include <lib/train/links.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ static int check_graph(const gnn_graph_t *graph)
         return gnn__error(GNN_EINVALID, "the graph has %lld nodes, expected 2 to 2^31 - 1",
                           (long long)n);
     for (int64_t p = 0; p < gnn_graph_n_parts(graph); p++)
-        if (gnn_graph_part_is_spans(graph, p))
+        if (gnn__graph_part_is_spans(graph, p))
             return gnn__error(
                 GNN_EUNSUPPORTED,
                 "part %lld of the graph stores spans, whose pairs are all edges; expected a graph of edges",

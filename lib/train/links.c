@@ -1,4 +1,5 @@
 /* Splits the links of a graph into training, validation and test. */
+#include <graphs/graph.h>
 #include <lib/base/settings.h>
 #include <lib/data/data.h>
 #include <lib/train/links.h>
@@ -55,7 +56,7 @@ static int check_graph(const gnn_graph_t *graph)
         return gnn__error(GNN_ETOPOLOGY,
                           "links join nodes of one kind, the graph has %lld receivers and %lld senders",
                           (long long)gnn_graph_n_dst(graph), (long long)gnn_graph_n_src(graph));
-    if (gnn_graph_n_parts(graph) != 1 || gnn_graph_part_is_spans(graph, 0))
+    if (gnn_graph_n_parts(graph) != 1 || gnn__graph_part_is_spans(graph, 0))
         return gnn__error(
             GNN_EUNSUPPORTED,
             "links are of a graph of one part that stores edges, this one has %lld parts%s",

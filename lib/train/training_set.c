@@ -10,7 +10,7 @@
 /* "x", then the set's arrays of reals in its order. */
 static int list_inputs(gnn__training_set_t *set, const gnn_data_t *data)
 {
-    const int64_t arrays = gnn_data_array_count(data);
+    const int64_t arrays = data->n_arrays;
     GNN_TRY(gnn__new(&set->inputs, arrays + 1, sizeof *set->inputs, "a model's inputs"));
     set->inputs[set->n_inputs++] = (gnn__data_input_t){
         .whole = {.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)},

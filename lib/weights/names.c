@@ -226,7 +226,7 @@ static int not_there(const import_t *import, const char *full, const char *field
 {
     enum { SHOWN = 4 };
     char names[256] = "";
-    const int64_t count = gnn_arrays_count(import->arrays);
+    const int64_t count = import->arrays->count;
     for (int64_t k = 0; k < count && k < SHOWN; k++)
         gnn__append_name(names, sizeof names, ", ", gnn_arrays_at(import->arrays, k)->name);
     return gnn__error(GNN_ENOTFOUND, "no array %s for field %s; of %lld arrays the first are: %s",
@@ -287,7 +287,7 @@ static int check_binding(import_t *import, const gnn__binding_t *b)
 static int check_extra(const import_t *import)
 {
     const bindings_t *b = import->bindings;
-    for (int64_t k = 0; k < gnn_arrays_count(import->arrays); k++) {
+    for (int64_t k = 0; k < import->arrays->count; k++) {
         const char *name = gnn_arrays_at(import->arrays, k)->name;
         if (!import->used[k] && strncmp(name, b->fixed, (size_t)b->fixed_length) == 0)
             return gnn__error(GNN_EFORMAT, "array %s belongs to no field", name);
@@ -309,7 +309,7 @@ static int import_bindings(const bindings_t *b, const gnn_arrays_t *arrays)
 {
     import_t import = {.bindings = b, .arrays = arrays};
     int rc;
-    GNN_TRY(gnn__new(&import.used, gnn_arrays_count(arrays), sizeof *import.used, "a list of arrays"));
+    GNN_TRY(gnn__new(&import.used, arrays->count, sizeof *import.used, "a list of arrays"));
     for (int64_t k = 0; k < b->count; k++)
         GNN_CHECK(check_binding(&import, &b->list[k]));
     GNN_CHECK(check_extra(&import));

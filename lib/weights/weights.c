@@ -128,7 +128,7 @@ done:
 static int64_t stored_numbers(const gnn_arrays_t *arrays)
 {
     int64_t total = 0;
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++)
+    for (int64_t k = 0; k < arrays->count; k++)
         total += gnn_arrays_at(arrays, k)->count;
     return total;
 }
@@ -185,16 +185,16 @@ static int check_array(const gnn_array_t *array, const char *name, const gnn_ten
 static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
 {
     gnn_tensor_t t;
-    if (gnn_arrays_count(arrays) == tensor_count(model))
+    if (arrays->count == tensor_count(model))
         return GNN_OK;
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
+    for (int64_t k = 0; k < arrays->count; k++) {
         const char *name = gnn_arrays_at(arrays, k)->name;
         if (gnn_model_field(model, name, &t, NULL) != GNN_OK &&
             gnn_model_buffer(model, name, &t) != GNN_OK)
             return gnn__error(GNN_EFORMAT, "array %s belongs to no field of the model", name);
     }
-    return gnn__error(GNN_EFORMAT, "%lld arrays, the model has %lld",
-                      (long long)gnn_arrays_count(arrays), (long long)tensor_count(model));
+    return gnn__error(GNN_EFORMAT, "%lld arrays, the model has %lld", (long long)arrays->count,
+                      (long long)tensor_count(model));
 }
 
 /* The array of a field or buffer. Before 0.2 parameters of the first prior could be called

@@ -7,6 +7,8 @@
 
 #include <gnn/graph.h>
 #include <gnn/data.h>
+#include <graphs/graph.h>
+#include <lib/data/arrays/arrays.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +205,7 @@ static inline void fuzz_set(int rc, gnn_data_t *set)
     const gnn_graph_t *graph = gnn_data_graph(set);
     const int32_t *labels = gnn_data_labels(set);
     const char *const *names = gnn_data_class_names(set);
-    if (gnn_graph_validate(graph) != GNN_OK || gnn_graph_n_dst(graph) != n)
+    if (gnn__graph_validate(graph) != GNN_OK || gnn_graph_n_dst(graph) != n)
         abort();
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
@@ -242,7 +244,7 @@ static inline void fuzz_arrays(int rc, gnn_arrays_t *arrays)
     volatile double sum = 0;
     if ((rc != GNN_OK) != (arrays == NULL) || (rc != GNN_OK && !*gnn_error_message()))
         abort();
-    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
+    for (int64_t k = 0; k < arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(arrays, k);
         if (gnn_arrays_find(arrays, a->name) != a)
             abort();

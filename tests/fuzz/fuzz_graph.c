@@ -145,7 +145,7 @@ static int hear(gnn_context_t *context, const gnn_layer_t *layer, gnn_graph_t *g
     const int rc = gnn_layer_prepare(layer, g, GNN_ON);
     if (rc != GNN_OK)
         return rc;
-    fuzz_must(gnn_graph_validate(g));
+    fuzz_must(gnn__graph_validate(g));
     return gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &x, .x_dst = &x_dst}, &out);
 }
 
@@ -173,7 +173,7 @@ static void compare(gnn_graph_t *g, size_t k)
             numbers[k] = (gnn_real_t)(k * 37 % 101) / 50 - 1;
     }
     fuzz_must(gnn_graph_to_edges(&edges, g));
-    fuzz_must(gnn_graph_validate(edges));
+    fuzz_must(gnn__graph_validate(edges));
     const int rc = hear(context, layers[k], g, numbers, a);
     if (rc != hear(context, layers[k], edges, numbers, b))
         abort();
@@ -189,7 +189,7 @@ static void look(const gnn_graph_t *g)
     const int64_t n_dst = gnn_graph_n_dst(g), n_src = gnn_graph_n_src(g),
                   pairs = gnn_graph_n_pairs(g);
     int64_t explicit_edges = 0;
-    fuzz_must(gnn_graph_validate(g));
+    fuzz_must(gnn__graph_validate(g));
     fuzz_must(gnn_graph_pairs(g, src, dst, edge));
     for (int64_t k = 0; k < pairs; k++) {
         if (src[k] < 0 || src[k] >= n_src || dst[k] < 0 || dst[k] >= n_dst || edge[k] < -1 ||

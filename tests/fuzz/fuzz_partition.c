@@ -186,7 +186,7 @@ static gnn_context_t *ranks(void)
     if (context)
         return context;
     fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
-    fuzz_must(gnn_transport_one(&one));
+    fuzz_must(gnn_transport_threads(&one, 1, 0));
     fuzz_must(gnn_context_set_ranks(context, one));
     return context;
 }

@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include <gnn/gnn.h>
+#include <graphs/graph.h>
 #include <math.h>
 
 enum { NODES = 11, EDGES = 24, MOST_HOPS = 3, BATCHES = 3, MOST_PAIRS = 1024 };
@@ -110,7 +111,7 @@ static void look(const gnn_sampler_t *sampler, const gnn_sample_t *sample, const
         const gnn_real_t *factors = gnn_sample_edge_scale(sample, l);
         int64_t src[MOST_PAIRS], dst[MOST_PAIRS], edge[MOST_PAIRS];
         const int64_t m = gnn_graph_n_pairs(g);
-        fuzz_must(gnn_graph_validate(g));
+        fuzz_must(gnn__graph_validate(g));
         if (m > MOST_PAIRS || gnn_graph_n_src(g) > count)
             abort();
         fuzz_must(gnn_graph_pairs(g, src, dst, edge));

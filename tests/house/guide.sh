@@ -181,7 +181,8 @@ int main(int argc, char **argv)
     HOLD(pairs->shape[1] <= 1000 && gnn_arrays_find(saved, "x")->count == 29 * 6 && y->count == 29 * 4);
     for (int64_t k = 0; k < pairs->count; k++)
         ends[k / pairs->shape[1]][k % pairs->shape[1]] = (int64_t)gnn_array_get(pairs, k);
-    gnn_array_reals(gnn_arrays_find(saved, "x"), of_saved);
+    for (int64_t k = 0; k < 29 * 6; k++)
+        of_saved[k] = (gnn_real_t)gnn_array_get(gnn_arrays_find(saved, "x"), k);
     gnn_tensor_t nodes = gnn_tensor(of_saved, 29, 6), scores = gnn_tensor(traced_out, 29, 4);
     SAY(traced(context, argv[3], &(gnn_edge_list_t){.n_dst = 29, .n_src = 29, .n_edges = pairs->shape[1], .src = gnn_ints(ends[0]), .dst = gnn_ints(ends[1])},
         &nodes, &scores));

@@ -100,7 +100,8 @@ static inline gnn_tensor_t golden_tensor(golden_t *g, const char *name)
     const gnn_array_t *a = golden_array(g, name);
     const int64_t rows = a->ndim > 0 ? a->shape[0] : 1;
     gnn_real_t *x = golden_reals(g, a->count);
-    gnn_array_reals(a, x);
+    for (int64_t k = 0; k < a->count; k++)
+        x[k] = (gnn_real_t)gnn_array_get(a, k);
     return gnn_tensor(x, rows, rows ? a->count / rows : 0);
 }
 

@@ -6,6 +6,7 @@
  * STEP has arrays STEP.q, qSTEP or q of its query, and so on. */
 #include "zoo_run.h"
 
+#include <lib/data/arrays/arrays.h>
 #include <stdio.h>
 
 void zoo_bind(zoo_t *z, const char *field, const char *array, bind_t how)
@@ -270,7 +271,7 @@ static int input_of(const zoo_t *z, const char *name)
 
 void zoo_compare_gradients(zoo_t *z)
 {
-    for (int64_t k = 0; k < gnn_arrays_count(z->g.arrays); k++) {
+    for (int64_t k = 0; k < z->g.arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(z->g.arrays, k);
         if (a->name[0] != 'd' || strcmp(a->name, "dst") == 0 || is_unchecked(z, a->name))
             continue;

@@ -2,6 +2,7 @@
  * have left; the layers are those of the file, and no later step has run. */
 #include "zoo_run.h"
 
+#include <lib/model/model.h>
 #include <stdio.h>
 
 enum { LAYERS = 4, SENTENCES = 64 };
@@ -95,7 +96,7 @@ void zoo_entry_exit(const entry_t *entry, bool (*leaves)(const void *answers, in
     for (int64_t s = 0; s < count; s++)
         ck_assert_msg(at[s] == left[s], "%s: sentence %lld left at layer %lld, expected %lld",
                       z.g.name, (long long)s, (long long)at[s], (long long)left[s]);
-    ck_assert_int_eq(gnn_staged_steps(run), 3 * layer); /* layer, mean row, classifier */
+    ck_assert_int_eq(gnn__staged_steps(run), 3 * layer); /* layer, mean row, classifier */
     gnn_staged_free(run);
     zoo_close(&z);
     free(gallery);

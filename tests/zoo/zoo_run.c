@@ -1,6 +1,7 @@
 /* Runs an entry of the gallery: on its golden case, and on drawn values of the same sizes. */
 #include "zoo_run.h"
 
+#include <graphs/graph.h>
 #include <lib/data/arrays/arrays.h>
 #include <float.h>
 #include <stdio.h>
@@ -192,7 +193,7 @@ static void turn_to_edges(zoo_t *z)
 {
     for (int k = 0; k < z->n_graphs; k++) {
         gnn_graph_t *edges = NULL;
-        if (!gnn_graph_part_is_spans(z->graphs[k], 0))
+        if (!gnn__graph_part_is_spans(z->graphs[k], 0))
             continue;
         ck_ok(gnn_graph_to_edges(&edges, z->graphs[k]));
         gnn_graph_free(z->graphs[k]);

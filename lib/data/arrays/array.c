@@ -150,10 +150,8 @@ double gnn_array_get(const gnn_array_t *array, int64_t k)
     }
 }
 
-void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out)
+void gnn__array_reals(const gnn_array_t *array, gnn_real_t *out)
 {
-    GNN__NEED_OR(array, );
-    GNN__NEED_OR(out, );
     if (array->count > 0 && array->dtype == GNN__REAL_DTYPE) {
         memcpy(out, array->data, (size_t)array->count * sizeof *out);
         return;

@@ -132,12 +132,6 @@ const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name)
     return NULL;
 }
 
-int64_t gnn_arrays_count(const gnn_arrays_t *arrays)
-{
-    GNN__NEED_OR(arrays, 0);
-    return arrays->count;
-}
-
 const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index)
 {
     GNN__NEED_OR(arrays, NULL);

@@ -28,6 +28,8 @@ bool gnn__shape_count(int ndim, const int64_t *shape, int64_t *count);
 const char *gnn__shape_words(int ndim, const int64_t *shape);
 /* Element k of an integer array; an unsigned one past INT64_MAX gives INT64_MAX. */
 int64_t gnn__array_int(const gnn_array_t *array, int64_t k);
+/* Converts all elements of an array to reals, into `out` (array->count). */
+void gnn__array_reals(const gnn_array_t *array, gnn_real_t *out);
 /* Validates an array for writing: name, type, shape and count agree, data is not NULL. */
 int gnn__array_check(const gnn_array_t *array, int64_t *bytes);
 /* The same without the data. */

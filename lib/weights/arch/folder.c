@@ -123,10 +123,10 @@ static int list_arrays(gnn__folder_t *c)
 {
     int64_t n = 0;
     for (int64_t k = 0; k < c->n_files; k++)
-        n += gnn_arrays_count(c->files[k]);
+        n += c->files[k]->count;
     GNN_TRY(gnn__new(&c->arrays, n, sizeof *c->arrays, "a list of arrays"));
     for (int64_t k = 0; k < c->n_files; k++)
-        for (int64_t i = 0; i < gnn_arrays_count(c->files[k]); i++) {
+        for (int64_t i = 0; i < c->files[k]->count; i++) {
             const gnn_array_t *a = gnn_arrays_at(c->files[k], i);
             c->arrays[c->n_arrays++] = (gnn__folder_array_t){.name = a->name, .array = a};
         }
