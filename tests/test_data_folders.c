@@ -1,5 +1,5 @@
-/* Folders of Geom-GCN and PyG's raw/, matrices of scipy, JSON of networkx: their contents, and errors
- * with advice for others. */
+/* Folders of Geom-GCN and PyG's raw/, matrices of scipy, JSON of networkx: their contents, and
+ * errors with advice for others. */
 #include "readers.h"
 
 #include <gnn/data.h>

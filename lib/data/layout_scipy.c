@@ -21,8 +21,7 @@ static const char *format_of(const gnn_arrays_t *arrays)
 bool gnn__layout_is_scipy(const gnn_arrays_t *arrays)
 {
     const char *format = format_of(arrays);
-    return format && *format && gnn__arrays_left_out(arrays, "shape") &&
-           gnn_arrays_count(arrays) == 0;
+    return format && *format && gnn__arrays_left_out(arrays, "shape") && arrays->count == 0;
 }
 
 static int take(const gnn_array_t **array, const gnn_arrays_t *arrays, const char *name, int64_t count)
