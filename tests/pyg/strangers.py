@@ -1,4 +1,4 @@
-"""Nets as strangers write them (stranger_nets.py, stranger_programs.py) by libgnn.torch.compile(),
+"""Nets as strangers write them (stranger_*.py) by libgnn.torch.compile(),
 called as programs call modules.
 
     python tests/pyg/strangers.py [--table FILE] [NAME ...]
@@ -24,7 +24,7 @@ from torch_geometric.data import Batch, Data  # noqa: E402
 
 import libgnn  # noqa: E402
 from libgnn.torch.pyg_symbols import Fault  # noqa: E402
-from stranger_programs import EDGE, IN, NETS  # noqa: E402
+from stranger_examples import EDGE, IN, NETS  # noqa: E402
 
 WORDS = ("equal", "refused", "no line", "wrong", "traceback")
 REFUSALS = (libgnn.torch.Untraceable, libgnn.Error, NotImplementedError, TypeError, ValueError)

@@ -21,15 +21,17 @@ from . import arguments, pyg_draw
 from .plans import Plan, floats
 from .pyg_symbols import TURN, Unread, Untraceable
 from .pyg_trace import at_forward
-from .runs import check_loops, infer, recorded
+from .runs import check_loops, infer, recorded, unseen
 
 KEPT_PLANS = 32
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 HOOKS_OF_ALL = [getattr(torch.nn.modules.module, f"_global{name}") for name in HOOKS]
-# An autocast of the CPU, levels of torch.func, what compiles frames: other names in other versions of
+# An autocast of the CPU, levels of torch.func, modes that see calls, what compiles frames: other names in other versions of
 # PyTorch.
 is_autocast = functools.partial(torch.is_autocast_enabled, "cpu") if hasattr(torch, "get_autocast_dtype") else torch.is_autocast_cpu_enabled
 in_dynamo = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "get_eval_frame_callback", lambda: None)
+in_fx = getattr(torch.fx._symbolic_trace, "is_fx_tracing", lambda: False)
+modes_of = [getattr(torch._C, f"_len_torch_{kind}_stack", lambda: 0) for kind in ("dispatch", "function")]
 transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 
 
@@ -152,6 +154,18 @@ class Compiled(torch.nn.Module):
                     if not (getattr(hook, "__module__", None) or "").startswith(("torch.nn", "torch_geometric.nn")):
                         raise Untraceable(f"{path or type(m).__name__} has a hook ({name[1:-1]} {getattr(hook, '__name__', type(hook).__name__)}), which only a run in PyTorch calls")
 
+    @staticmethod
+    def check_calls():
+        """Refuses what sees each call of a function of PyTorch: a run in libgnn calls none."""
+        if transform() is not None or forward_ad._current_level >= 0:
+            raise Untraceable("torch.func and forward-mode derivatives: a run of libgnn has the derivatives of backward()")
+        if modes_of[0]():
+            raise Untraceable("a mode of torch.utils._python_dispatch (of make_fx, of torch.export, a TorchDispatchMode) sees no function that libgnn runs")
+        if modes_of[1]():
+            for mode in torch.overrides._get_current_function_mode_stack():
+                if not type(mode).__module__.startswith("torch.utils._device"):
+                    raise Untraceable(f"the mode {type(mode).__name__} (TorchFunctionMode) sees no function that libgnn runs")
+
     def modes(self):
         """True in training, and the mode of each module where they are not all in one."""
         if any(self.hooks):
@@ -229,7 +243,7 @@ class Compiled(torch.nn.Module):
     def planned(self, call, args, kwargs, modes):
         self.materialise(args, kwargs)
         try:
-            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"), floats():  # gradients are compared, too
+            with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"), floats(), unseen():  # gradients are compared, too
                 self.check_parts()
                 made = Plan(arguments.bound(self.wrapped, call, self.unnamed), call, self.threads or torch.get_num_threads(), modes)
                 made.compare(self.wrapped, call, args, kwargs)
@@ -297,13 +311,14 @@ class Compiled(torch.nn.Module):
     def forward(self, *args, **kwargs):
         if in_dynamo() is not None:  # a program's torch.compile(): code that it calls is not compiled
             return torch.compiler.disable(self.forward)(*args, **kwargs)
+        if in_fx() or type(kwargs) is not dict:  # PyG has a tracer of its own
+            raise Untraceable("torch.fx (symbolic_trace, make_fx, to_hetero) records no run of libgnn: compile() what it makes of the module itself")
         if torch.jit.is_tracing():
             raise Untraceable("torch.jit.trace records no run of libgnn; libgnn.onnx.export writes a file")
         if is_autocast():
             return self.in_float32(args, kwargs)
         try:
-            if transform() is not None or forward_ad._current_level >= 0:
-                raise Untraceable("torch.func and forward-mode derivatives: a run of libgnn has the derivatives of backward()")
+            self.check_calls()
             training, modes = self.modes()
         except Untraceable as problem:
             self.locate(problem)

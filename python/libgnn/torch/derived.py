@@ -169,10 +169,11 @@ class Program:
             args, kwargs = (mapped_tensors(v, lambda r: own[r.name] if isinstance(r, Ref) and r.name else r) for v in (call.args, call.kwargs))
             self.calls.append((k, call.function, args, kwargs, call.grad))
 
-    def run(self):
-        made, wanted_grad = {}, torch.is_grad_enabled()
+    def run(self, others=()):
+        """`others`: tensors in the place of some parameters, by the id of these."""
+        made, wanted_grad, others = {}, torch.is_grad_enabled(), dict(others)
         for k, function, args, kwargs, grad in self.calls:
-            args, kwargs = (mapped_tensors(v, lambda r: made[r.call][r.part] if isinstance(r, Ref) else r) for v in (args, kwargs))
+            args, kwargs = (mapped_tensors(v, lambda r: made[r.call][r.part] if isinstance(r, Ref) else others.get(id(r), r)) for v in (args, kwargs))
             with torch.set_grad_enabled(grad and wanted_grad):
                 made[k] = list(tensors_in(function(*args, **kwargs)))
         return [made[k][part] for k, part in self.wanted]
@@ -197,7 +198,7 @@ class Search:
     """Finds elements of two copies' memory among the results of two recordings."""
 
     def __init__(self, first, second):
-        self.recordings, self.chosen = (first, second), []
+        self.recordings, self.chosen, self.asked = (first, second), [], {}
         pairs = [(a, b) for a, b in zip(first.results, second.results) if a[:2] == b[:2] and a[2].shape == b[2].shape and a[2].dtype == b[2].dtype == torch.float32]
         pairs = [(a, b) for a, b in pairs if a[2].layout is torch.strided and a[2].numel()]
         if len(first.results) != len(second.results) or sum(a[2].numel() for a, _ in pairs) > MOST:
@@ -230,7 +231,7 @@ class Search:
             left = np.flatnonzero(number < 0)
             for result in self.candidates(one[left[0]]):
                 at = self.places(result, one[left], two[left])
-                if at[0] >= 0 and self.recordings[0].needed([self.results[result][0][0]]) is not None:
+                if at[0] >= 0 and self.is_of_parameters(result):
                     break
             else:
                 return None
@@ -238,6 +239,14 @@ class Search:
                 self.chosen.append(result)
             number[left[at >= 0]], position[left[at >= 0]] = self.chosen.index(result), at[at >= 0]
         return number, position
+
+    def is_of_parameters(self, result):
+        """Do the calls that lead to a result read the same in both copies, but for parameters? What a
+        function makes of values of a graph may have the same numbers."""
+        if result not in self.asked:
+            first, second = (recording.needed([self.results[result][0][0]]) for recording in self.recordings)
+            self.asked[result] = first is not None and first == second and same_program(*[[r.calls[k] for k in first] for r in self.recordings])
+        return self.asked[result]
 
     def program(self, module):
         wanted = [self.results[result][0] for result in self.chosen]

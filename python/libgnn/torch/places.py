@@ -17,7 +17,7 @@ from .. import _library
 from .._arrays import Tensor
 from .._library import check, lib
 from .._objects import Handle, context
-from . import from_pyg
+from . import from_pyg, pyg_draw
 from .derived import Followed, Recording, Search
 from .pyg_symbols import Edges, Untraceable, raw, tensors_in, user_line, width
 from .pyg_trace import Value, run, trace, without_dropout
@@ -37,16 +37,24 @@ def memory(t, owner):
     return torch.frombuffer(buffer, dtype=torch.float32).as_strided((t.rows, t.cols), (stride, 1))
 
 
+RUNNING = ("running_mean", "running_var")
+
+
 def statistics(module):
     """Batch norm's running values by name."""
-    return {name: b for name, b in module.named_buffers() if name.rpartition(".")[2] in ("running_mean", "running_var")}
+    return {name: b for name, b in module.named_buffers() if name.rpartition(".")[2] in RUNNING}
+
+
+def statistics_of(layer):
+    """Those of one layer, without its parts."""
+    return [(name, b) for name, b in layer._buffers.items() if name in RUNNING and b is not None]
 
 
 def numbered(module, seed):
     """A copy of the module whose parameters and statistics are all different numbers, and these in
     their order."""
     try:
-        made = copy.deepcopy(module)
+        made = copy.deepcopy(module, pyg_draw.leaves(module))
     except Exception as problem:  # noqa: BLE001 (whatever a module's constructor raises)
         raise Untraceable(f"the module cannot be copied: {type(problem).__name__}: {problem}") from problem
     values = [*made.parameters(), *statistics(made).values()]

@@ -17,7 +17,7 @@ from .._library import lib, struct
 from .._objects import context, has_locks
 from . import arguments, pyg_draw, pyg_verify
 from .arguments import MostlyZero, kept_zero
-from .places import FLOATS, Loaded, Place, memory, statistics, traced
+from .places import FLOATS, Loaded, Place, memory, statistics, statistics_of, traced
 from .pyg_symbols import Unread, Untraceable
 from .pyg_trace import constants_of, flat
 from .runs import Slots, Tape, infer, recorded
@@ -177,6 +177,8 @@ class Plan:
         self.members = [value for home in self.homes for value in home.values()]
         self.parameter_names = [name for name, _ in module.named_parameters()]
         self.n_learned = len(self.parameters) + len(self.computed)
+        evaluated = {id(m) for m, mode in zip(inner(module).modules(), modes or ()) if not mode}
+        self.fixed = {mode: {f"{path}.{name}".lstrip("."): b for path, m in inner(module).named_modules() if not mode or id(m) in evaluated for name, b in statistics_of(m)} for mode in (False, True)}
         self.counters = [b for name, b in module.named_buffers() if name.endswith("num_batches_tracked")]
         self.places = [(Place(name, part, index, starts, self.values), k) for (name, k, index), (_, part, _) in zip(described, self.loaded.parts())]
         self.starts = starts
@@ -261,10 +263,11 @@ class Plan:
         given = {name: v.clone().requires_grad_(v.is_floating_point()) for name, v in self.drawn.values.items()}
         like = call.like({name: given[name] for name in self.kinds})
         like.counts = {name: len(self.drawn.graph.lengths) for name in call.counts}
-        own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in self.parameters]
+        learned = [p.detach().requires_grad_(p.requires_grad) for p in self.parameters]  # without hooks of the program
+        own = [p if p.requires_grad else torch.zeros(0, requires_grad=True) for p in learned]
         with torch.enable_grad():
             slots, tensors = self.slots(like, True), self.inputs(like.tensors)
-            self.fill()
+            self.fill(learned)
             ours = gradients_of(flat(recorded(self, slots, tensors, False)), [given[name] for name in names] + own)
         inputs, names = names, names + [name for name, _ in self.module.named_parameters()]
         exact = None
@@ -312,15 +315,16 @@ class Plan:
             self.copies, self.stale = [torch.empty_like(value, memory_format=torch.contiguous_format).detach() for value in self.others], True
         self.statistics_whole = [(place, k) for place, k in self.places if k is None]
 
-    def fill(self):
-        """Copies the module's values, and what it computes from them, into the library's memory."""
-        self.learned_values = self.parameters
+    def fill(self, learned=None):
+        """Copies the module's values, and what it computes from them, into the library's memory.
+        `learned`: tensors that get the gradients in the place of the parameters."""
+        self.learned_values = learned or self.parameters
         if self.program:
-            made = self.program.run()
+            made = self.program.run(() if learned is None else zip(map(id, self.parameters), learned))
             with torch.no_grad():
                 for to, value in zip(self.computed, made):
                     to.copy_(value)
-            self.learned_values = self.parameters + made
+            self.learned_values = self.learned_values + made
         for value in self.values:
             if value.dtype is not torch.float32 or not value.is_cpu:
                 name = next(name for name, v in zip(self.value_names, self.values) if v is value)
@@ -347,8 +351,13 @@ class Plan:
         self.passing = value.detach().contiguous()
         return self.passing.data_ptr()
 
-    def versions(self):
-        return [p._version for p in self.parameters]
+    def versions(self, training):
+        """PyTorch's counts of changes of what a backward pass reads: parameters, and running values of
+        norms in evaluation."""
+        return [v._version for v in (*self.parameters, *self.fixed[training].values())]
+
+    def version_names(self, training):
+        return [*self.parameter_names, *self.fixed[training]]
 
     def write_back(self):
         """Copies batch norm's running values out of the library after a step of training."""
@@ -359,7 +368,9 @@ class Plan:
             for place, _ in self.statistics_whole:
                 for j in place.owners if place.whole is None else (place.whole[0],):
                     here = (place.index >= self.starts[j]) & (place.index < self.starts[j + 1])
-                    self.values[j].view(-1)[place.index[here] - self.starts[j]] = place.part[here]
+                    to, at, made = self.values[j].view(-1), place.index[here] - self.starts[j], place.part[here]
+                    if not torch.equal(to[at], made):  # those of a norm in evaluation stay
+                        to[at] = made
             for counter in self.counters:
                 counter += 1
 

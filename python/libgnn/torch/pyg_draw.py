@@ -397,11 +397,17 @@ def wanted(module, inputs):
     return [name for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and (p.default is p.empty or name in inputs)]
 
 
+def leaves(module):
+    """What copy.deepcopy takes for parameters that are computed (torch.func.functional_call gives such):
+    their values, by id."""
+    return {id(p): p.detach().clone().requires_grad_(p.requires_grad) for p in (*module.parameters(), *module.buffers()) if not p.is_leaf}
+
+
 def copied(module):
     """A copy for a run that may change it, without cached graphs; the module itself if it cannot be
     copied."""
     try:
-        made = copy.deepcopy(module)
+        made = copy.deepcopy(module, leaves(module))
     except (TypeError, RuntimeError, copy.Error, pickle.PicklingError):  # a lock or a generator, a tensor with a gradient's history
         return module
     for m in made.modules():

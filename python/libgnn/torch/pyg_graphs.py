@@ -86,12 +86,26 @@ def on_indices(t, name, call, args, kwargs, given):
         return symbol(call(*plain(args), **plain(kwargs)), meta)
     if any(isinstance(v.meta, Rows) for v in given):
         return NotImplemented
+    if name in ("max", "amax", "aminmax") and isinstance(meta, (Edges, Ends)) and not called_by("softmax"):  # this counts nodes for itself alone
+        t.covers(*(meta, None) if isinstance(meta, Edges) else (meta.edges, meta.side))
     # The rest counts or compares; a number that enters a step differs on the other graph, and is
     # refused there.
     return call(*plain(args), **plain(kwargs))
 
 
 pyg_symbols.on_indices = on_indices
+
+
+def called_by(name):
+    """True if a function of PyG of this name calls."""
+    frame = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if frame.f_code.co_name == name and frame.f_code.co_filename.startswith(pyg_symbols.PACKAGES[1]):
+            return True
+        frame = frame.f_back
+    return False
+
+
 BY_PART = set("add sub mul div neg tanh relu sigmoid elu leaky_relu gelu silu exp dropout contiguous float to matmul softplus selu detach clone".split())
 
 
@@ -507,6 +521,8 @@ def scatter(src, index, dim=0, dim_size=None, reduce="sum"):
     if dim % src.dim() != 0:
         t.refuse("values scattered along another axis than the first")
     if dim_size is None and isinstance(index, Sym):
+        if isinstance(index.meta, Ends):
+            t.covers(index.meta.edges, index.meta.side)
         dim_size = int(raw(index).max()) + 1
     return scattered(t, src, index, reduce, dim_size)
 
@@ -545,6 +561,8 @@ def looped(function, op):
             if len(set(num_nodes)) > 1:
                 t.refuse("self-loops between different counts of senders and receivers")
             num_nodes = num_nodes[0]
+        if num_nodes is None:
+            t.covers(edge_index.meta)
         edges = edge_index.meta.then(op)
         attr = edge_attr
         if isinstance(attr, torch.Tensor) and not isinstance(attr, Sym):

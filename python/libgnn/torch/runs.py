@@ -3,6 +3,7 @@ autograd.Function.
 
 Each function here takes the plan (plans.py) of which it runs the model.
 """
+import contextlib
 import ctypes
 import os
 import threading
@@ -44,6 +45,8 @@ class Slots:
         if not counts:
             counts = {None: max((int(v.max()) + 1 for v in edges.values() if v.numel()), default=0)}
         lists = []
+        # Of edges that an output alone has, no step reads the graph.
+        self.given_edges = {k: edges[slot["source"]].shape[1] for k, slot in enumerate(plan.found.graphs) if slot["kind"] == "edges" and slot.get("source") in edges}
         self.loops = list(several_loops(plan.found, edges)) if backward else []
         for name, pairs in edges.items():
             m, senders = pairs.shape[1], ints_of(pairs)
@@ -54,6 +57,7 @@ class Slots:
                     raise ValueError(f"types must have one element for each of {m} edges, came {types.numel()}")
                 own = ints_of(types)
             n_src, n_dst = (counts[end] for end in plan.ends[name])
+            check_covered(plan.found, name, pairs, (n_src, n_dst))
             lists.append(EdgeList(name.encode(), n_dst, n_src, m, senders, receivers, own))
         array = (EdgeList * max(len(lists), 1))(*lists)
         whole = torch.tensor([next(iter(counts.values()))], device="cpu")
@@ -71,7 +75,7 @@ class Slots:
 
     def rows(self, kind, which):
         """The count of rows of an output (places.rows_of)."""
-        return {"one": lambda: 1, "nodes": lambda: self.nodes[which], "graphs": lambda: self.graphs, "edges": lambda: lib.gnn_graph_n_edges(self.at[which])}[kind]()
+        return {"one": lambda: 1, "nodes": lambda: self.nodes[which], "graphs": lambda: self.graphs, "edges": lambda: self.given_edges.get(which) or lib.gnn_graph_n_edges(self.at[which])}[kind]()
 
     @staticmethod
     def lengths(batch, nodes, counts):
@@ -84,6 +88,17 @@ class Slots:
             if made.numel() != count:
                 raise ValueError(f"{name} is {count}, and batch has graphs up to {made.numel() - 1}")
         return made
+
+
+def check_covered(found, name, pairs, counts):
+    """That edges name the last node, where a function of PyG takes the count of nodes from them."""
+    for (edges, side), line in found.covering.items():
+        if edges.split(":")[0] != name:
+            continue
+        ends = pairs if edges == name else pairs[:, pairs[0] != pairs[1]]  # after an operation, those that it keeps in any case
+        count, ends = (max(counts), ends) if side is None else (counts[side], ends[side])
+        if (int(ends.max()) + 1 if ends.numel() else 0) != count:
+            raise Untraceable(f"{line}{name} has no edge of node {count - 1}, the last, and a function takes the count of nodes from the edges: num_nodes=x.size(0) (dim_size of a scatter) is expected")
 
 
 def carries_gradients(found, slot, tensors):
@@ -183,21 +198,36 @@ def versions(inputs):
     return [x._version if torch.is_tensor(x) and not x.is_inference() else None for x in inputs]
 
 
+def ran(tape, plan, slots, inputs, recording, step):
+    """Runs the model on a tape, in training with the random numbers of a `step` (None: evaluation)."""
+    found = tape.record(plan, slots, inputs, recording, step is not None)
+    if step is not None:
+        lib.gnn_tape_set_step(tape._at, step)
+    tape.forward()
+    return found
+
+
+def address(dy):
+    """The address of an output's gradient, None of one without elements."""
+    try:
+        return dy.data_ptr() or None
+    except RuntimeError as problem:  # a batch of gradients of torch.vmap
+        raise RuntimeError("the gradient of an output has no memory: libgnn has no counterpart to several gradients at once (is_grads_batched, vectorize=True)") from problem
+
+
 class Run(torch.autograd.Function):
     """One run of a plan on a tape."""
 
     @staticmethod
     def forward(ctx, plan, slots, training, recording, n, *tensors):
         inputs, lent = tensors[:n], Lent(plan)
-        tape = lent.tape
-        y, variables = tape.record(plan, slots, inputs, recording, training)
-        if training:
-            lib.gnn_tape_set_step(tape._at, int(torch.randint(1 << 31, (), device="cpu")))
-        tape.forward()
+        tape, step = lent.tape, int(torch.randint(1 << 31, (), device="cpu")) if training else None
+        y, variables = ran(tape, plan, slots, inputs, recording, step)
         out = memory(lib.gnn_tape_value(tape._at, y), tape).clone()
         if recording:
-            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n = plan, lent, y, variables, (inputs, slots), n
-            ctx.versions, ctx.given = plan.versions(), versions(inputs)
+            ctx.plan, ctx.lent, ctx.y, ctx.variables, ctx.kept, ctx.n, ctx.step = plan, lent, y, variables, (inputs, slots), n, step
+            ctx.versions, ctx.given = plan.versions(training), versions(inputs)
+            ctx.save_for_backward(out.new_empty(0))  # PyTorch frees it after a backward pass without retain_graph
         else:
             lent.give_back()
         return out
@@ -206,7 +236,7 @@ class Run(torch.autograd.Function):
     def backward(ctx, dy):
         if not torch.is_grad_enabled():
             return Run.gradients(ctx, dy)
-        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.parameters) if torch.is_tensor(x) and x.requires_grad] if ctx.kept else []
+        inputs = [x for x in (dy, *ctx.kept[0], *ctx.plan.parameters) if torch.is_tensor(x) and x.requires_grad]
         with torch.no_grad():
             made = Run.gradients(ctx, dy)
         given = iter(Constant.apply([g for g in made if g is not None], *inputs))
@@ -214,24 +244,29 @@ class Run(torch.autograd.Function):
 
     @staticmethod
     def gradients(ctx, dy):
-        plan, lent = ctx.plan, ctx.lent
+        plan, lent, (inputs, slots), training = ctx.plan, ctx.lent, ctx.kept, ctx.step is not None
         if plan.ungraded:
             raise RuntimeError(plan.ungraded)
-        if lent.tape is None:
-            raise RuntimeError("a second backward pass through one run: libgnn keeps its values for one (retain_graph has no counterpart)")
-        changed = [name for name, now, then in zip((*plan.parameter_names, *plan.names), (*plan.versions(), *versions(ctx.kept[0])), (*ctx.versions, *ctx.given)) if now != then]
+        ctx.saved_tensors  # raises PyTorch's error where the graph of this run is freed
+        names = (*plan.version_names(training), *plan.names)
+        changed = [name for name, now, then in zip(names, (*plan.versions(training), *versions(inputs)), (*ctx.versions, *ctx.given)) if now != then]
         if changed:
             raise RuntimeError(f"{changed[0]} was changed in place between this run and its backward pass, which needs the value of the run")
         with plan.lock:
-            tape, dy = lent.tape._at, dy.float().contiguous()
-            d = Tensor(dy.data_ptr() or None, dy.shape[0], dy.shape[1], dy.shape[1])
+            dy = dy.float().contiguous()
+            d = Tensor(address(dy), dy.shape[0], dy.shape[1], dy.shape[1])
+            if lent.tape is None:  # a second backward pass (retain_graph): other runs had the tape since
+                plan.fill()
+                lent.tape = plan.take_tape()
+                ran(lent.tape, plan, slots, inputs, True, ctx.step)
+                plan.stale = plan.stale or training  # batch norm's running values have moved once more
+            tape = lent.tape._at
             lib.gnn_parameters_zero_gradients(plan.block)
             check(lib.gnn_tape_backward(tape, ctx.y, ctypes.byref(d)))
             wanted = ctx.needs_input_grad[5:]
             given = [memory(lib.gnn_tape_gradient(tape, v), lent.tape).clone() if wanted[k] else None for k, v in enumerate(ctx.variables)]
             made = plan.gradients(wanted[ctx.n:])
             lent.give_back()
-            ctx.kept = None
         return (None, None, None, None, None, *given, *made)
 
 
@@ -248,9 +283,18 @@ class Constant(torch.autograd.Function):
         raise RuntimeError("second derivatives (create_graph=True) have no counterpart in libgnn")
 
 
+hooks_of_saved = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda tracing: True)
+
+
+def unseen():
+    """While this is entered a program's hooks on saved tensors (a checkpoint's) see none: what a run
+    saves is no value."""
+    return torch.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: v) if hooks_of_saved(False) else contextlib.nullcontext()
+
+
 def recorded(plan, slots, tensors, training, recording=True):
     """A run on a tape, as forward() returns it."""
-    with plan.lock:
+    with plan.lock, unseen():
         y = Run.apply(plan, slots, training, recording, len(tensors), *tensors, *plan.learned_values)
         if training:
             plan.write_back()
