@@ -162,6 +162,35 @@ START_TEST(sparse_columns_are_standardised_like_dense_ones)
 }
 END_TEST
 
+/* 0 .. 6 has mean 3 and deviation 2. The mean of seven 0.1 is off by its rounding: such a column has
+ * no deviation, and becomes 0. */
+START_TEST(a_constant_column_is_standardised_to_0)
+{
+    enum { ROWS = 7 };
+    gnn_real_t x[ROWS][3];
+    gnn_data_t *data;
+    for (int k = 0; k < ROWS; k++) {
+        x[k][0] = (gnn_real_t)k;
+        x[k][1] = (gnn_real_t)0.1;
+        x[k][2] = (gnn_real_t)0.3;
+    }
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){
+                                  .nodes = ROWS,
+                                  .edges = 1,
+                                  .src = gnn_ints(((int32_t[]){0})),
+                                  .dst = gnn_ints(((int32_t[]){1})),
+                                  .x = &(gnn_tensor_t){.data = x[0], .rows = ROWS, .cols = 3},
+                              }));
+    ck_ok(gnn_data_standardise(data, -1));
+    for (int k = 0; k < ROWS; k++) {
+        const gnn_real_t *row = gnn__row(gnn_data_x(data), k);
+        ck_assert_double_eq_tol((double)row[0], (k - 3) / 2.0, 1e-6);
+        ck_assert(fabs((double)row[1]) < 1e-6 && fabs((double)row[2]) < 1e-6);
+    }
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(other_names_and_types)
 {
     const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1},
@@ -452,6 +481,7 @@ int main(void)
     tcase_add_test(tests, rows_are_scaled_to_length_one);
     tcase_add_test(tests, dense_rows_become_sparse);
     tcase_add_test(tests, sparse_columns_are_standardised_like_dense_ones);
+    tcase_add_test(tests, a_constant_column_is_standardised_to_0);
     tcase_add_test(tests, other_names_and_types);
     tcase_add_test(tests, matrices_of_scipy_by_their_names);
     tcase_add_test(tests, drawn_splits);

@@ -301,6 +301,8 @@ START_TEST(matrix_market)
         {"a.txt", HEAD "real general\n4 4 2\n1 2 0.5\n3 2 -1e1\n", "0<1 1<0 1<2 2<1", "0<1 2<1", 4},
         {"b.mtx", "%MatrixMarket matrix coordinate pattern symmetric\n3 3 1\n3 1\n", "0<2 2<0",
          "0<2 2<0", 3},
+        {"diagonal.mtx", HEAD "pattern symmetric\n3 3 3\n1 1\n2 1\n3 3\n", "0<1 1<0",
+         "0<0 0<1 1<0 2<2", 3},
         {"no ending", HEAD "Integer General\n2 2 1\n1 2 7\n", "0<1 1<0", "0<1", 2},
     };
     const char *path = write_text(cases[_i].name, cases[_i].text);
@@ -363,7 +365,7 @@ int main(void)
     tcase_add_loop_test(tests, labels_of_texts_that_are_none_of_these, 0, 4);
     tcase_add_loop_test(tests, one_rule_of_direction_for_all_forms, 0, 4);
     tcase_add_test(tests, edge_lists_keep_their_direction);
-    tcase_add_loop_test(tests, matrix_market, 0, 4);
+    tcase_add_loop_test(tests, matrix_market, 0, 5);
     tcase_add_loop_test(tests, wrong_matrix_market_is_refused, 0, 14);
     suite_add_tcase(suite, tests);
     return test_main(suite);
