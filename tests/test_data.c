@@ -162,8 +162,8 @@ START_TEST(sparse_columns_are_standardised_like_dense_ones)
 }
 END_TEST
 
-/* 0 .. 6 has mean 3 and deviation 2. The mean of seven 0.1 is off by its rounding: such a column has
- * no deviation, and becomes 0. */
+/* 0 .. 6 has mean 3 and deviation 2. The mean of seven values 0.1 has a rounding error, which is
+ * not a deviation: the column becomes 0. */
 START_TEST(a_constant_column_is_standardised_to_0)
 {
     enum { ROWS = 7 };
