@@ -244,7 +244,7 @@ static inline void fuzz_arrays(int rc, gnn_arrays_t *arrays)
     volatile double sum = 0;
     if ((rc != GNN_OK) != (arrays == NULL) || (rc != GNN_OK && !*gnn_error_message()))
         abort();
-    for (int64_t k = 0; k < arrays->count; k++) {
+    for (int64_t k = 0; arrays && k < arrays->count; k++) {
         const gnn_array_t *a = gnn_arrays_at(arrays, k);
         if (gnn_arrays_find(arrays, a->name) != a)
             abort();
