@@ -26,6 +26,17 @@ exits() {
     [ "$code" -eq "$wanted" ] || { echo "exit status $code, $wanted is expected" && false; }
 }
 
+# says WORDS STATUS COMMAND...
+says() {
+    words=$1 status=$2
+    shift 2
+    timeout 20 "$@" >out 2>&1 </dev/null
+    code=$?
+    [ "$code" -eq "$status" ] && grep -qF -- "$words" out && return 0
+    echo "$*: exit status $code, expected $status and \"$words\"" && head -n 5 out
+    return 1
+}
+
 finish() {
     echo "CHECKS $passed $failed"
     [ "$failed" -eq 0 ]

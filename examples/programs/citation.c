@@ -228,6 +228,13 @@ int citation_open_set(gnn_data_t **data, options_t *o, gnn_context_t *context, i
     fflush(o->say); /* before what goes to standard error */
     GNN_TRY(check_set(o, *data));
     GNN_TRY(draw_splits(o, *data));
+    if (o->load && o->drawn > 1 && !options_gave("split")) {
+        fprintf(stderr,
+                "--draw-splits: a saved model is evaluated on one split: with --load, 1 or "
+                "--split with the index of one is expected, got %lld\n",
+                (long long)o->drawn);
+        return PROGRAM_REFUSED;
+    }
     if (!o->load && o->splits > gnn_data_splits(*data)) {
         fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
                 gnn_data_name(*data), (long long)gnn_data_splits(*data));
@@ -247,6 +254,7 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **none, void *m
     options_t *o = options;
     study_t *study = &((work_t *)measured)->study;
     sets_t *sets = &((work_t *)measured)->sets;
+    char graph[GRAPH_WORDS];
     gnn_data_t *data;
     int blocks;
     (void)none;
@@ -256,7 +264,8 @@ static int run(void *options, gnn_context_t *context, gnn_data_t **none, void *m
     GNN_TRY(recipe_choose(o, sets->raw));
     if (o->load) {
         GNN_TRY(gnn_model_load(&study->model, context, o->load));
-        GNN_TRY(scale_of_model("citation", o->load, study->model, sets->raw, &o->scale, &blocks));
+        GNN_TRY(scale_of_model("citation", o->load, study->model, sets->raw, graph_words(graph, o),
+                               &o->scale, &blocks));
         o->chosen.scale = o->scale == SCALE_AUTO ? o->chosen.scale : (scale_t)o->scale;
         GNN_TRY(set_of(&data, sets, o->chosen.scale));
         program_tell_unread("citation", study->model, data);

@@ -165,6 +165,9 @@ int diffusion_rows(option_t *to, diffusion_t *d);
 /* Returns 0 after an error message for a network that does not read the graph, or propagates by its
  * own rule. */
 int diffusion_fits(const diffusion_t *d, const recipe_t *recipe);
+/* The options that make the graph, for a model's note. */
+enum { GRAPH_WORDS = 160 };
+const char *graph_words(char words[GRAPH_WORDS], const options_t *options);
 /* Replaces the set by one with the diffused graph, if requested. */
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options);
 

@@ -3,6 +3,7 @@
 #include "citation.h"
 #include "options.h"
 #include "program.h"
+#include "scale.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,18 @@ static int with_graph(gnn_data_t **made, const gnn_data_t *data, gnn_graph_t *gr
                                                    .classes = gnn_data_classes(data),
                                                    .class_names = gnn_data_class_names(data),
                                                    .split = gnn_data_split(data)});
+}
+
+const char *graph_words(char words[GRAPH_WORDS], const options_t *o)
+{
+    const diffusion_t *d = &o->diffusion;
+    const int heat = d->kind == DIFFUSION_HEAT;
+    if (d->kind == DIFFUSION_NONE)
+        return graph_as_stored(o->directed);
+    snprintf(words, GRAPH_WORDS, "directed=%d,diffusion=%s,%s=%g,top=%lld,average=%lld,threshold=%g",
+             o->directed != 0, heat ? "heat" : "ppr", heat ? "time" : "alpha",
+             heat ? d->time : d->alpha, (long long)d->top, (long long)d->average, d->threshold);
+    return words;
 }
 
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *o)

@@ -151,11 +151,11 @@ static void checkpoint_name(char *name, size_t size, const options_t *o, const o
 static int choose(options_t *o, gnn_context_t *context, sets_t *sets, const outcome_t *out,
                   int64_t runs)
 {
-    char name[4096];
+    char name[4096], graph[GRAPH_WORDS];
     int scale = o->scale, blocks = -1;
     checkpoint_name(name, sizeof name, o, out, runs);
     if (o->resume && access(name, F_OK) == 0)
-        GNN_TRY(scale_of_checkpoint("citation", name, &scale, &blocks));
+        GNN_TRY(scale_of_checkpoint("citation", name, graph_words(graph, o), &scale, &blocks));
     if (blocks < 0)
         return trial_choose(o, context, sets, out);
     if (o->has_form && blocks == (o->other_form.recipe.build == build_blocks))
@@ -172,7 +172,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     watcher_t w = {.options = o, .outcome = out, .log = log, .terminal = isatty(STDERR_FILENO)};
     gnn_data_t *data;
     gnn_model_t *model = NULL;
-    char name[4096];
+    char name[4096], graph[GRAPH_WORDS];
     checkpoint_name(name, sizeof name, o, out, runs);
     out->choice = o->chosen;
     GNN_TRY(set_of(&data, sets, out->choice.scale));
@@ -181,7 +181,8 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, sets_
     if (rc == GNN_OK && s->count == 0)
         program_tell_unread("citation", model, data);
     if (rc == GNN_OK)
-        rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks, data);
+        rc = scale_note(model, out->choice.scale, out->choice.recipe.build == build_blocks, data,
+                        graph_words(graph, o));
     if (rc == GNN_OK)
         rc = citation_train_model(model, &w, out, context, data, o->checkpoint ? name : NULL);
     if (rc == GNN_OK)

@@ -4,6 +4,8 @@
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
+#include "scale.h"
+
 #include <gnn/gnn.h>
 #include <stdio.h>
 
@@ -25,6 +27,7 @@ typedef struct {
     gnn_model_inputs_t inputs;
     int64_t *src, *dst; /* by edge id */
     double accuracy;    /* accuracy on the test nodes; NaN: none */
+    scale_t scale;      /* of its features */
 } subject_t;
 
 int subject_open(subject_t *subject, const options_t *options);

@@ -46,6 +46,7 @@ static int train(subject_t *s, const options_t *o)
                                             .stop = &program_stopped},
                       NULL));
     program_let_interrupt();
+    GNN_TRY(scale_note(s->model, s->scale, 0, s->data, graph_as_stored(o->directed)));
     return o->save ? program_save_model("explain", o->save, s->model) : GNN_OK;
 }
 
@@ -152,9 +153,13 @@ int subject_open(subject_t *s, const options_t *o)
     int scale = o->scale, blocks;
     if (o->load) {
         GNN_TRY(gnn_model_load(&s->model, s->context, o->load));
-        GNN_TRY(scale_of_model("explain", o->load, s->model, s->data, &scale, &blocks));
+        GNN_TRY(scale_of_model("explain", o->load, s->model, s->data, graph_as_stored(o->directed),
+                               &scale, &blocks));
     }
-    GNN_TRY(scale_features(s->data, scale));
+    s->scale = (scale_t)scale;
+    if (scale == SCALE_AUTO)
+        GNN_TRY(scale_for(s->data, &s->scale));
+    GNN_TRY(scale_features(s->data, (int)s->scale));
     if (!o->load)
         GNN_TRY(make(s, o));
     if (strcmp(o->data, "shapes") != 0) /* whose motifs are for the score of explanations */

@@ -25,7 +25,8 @@ static int open_set(options_t *o, gnn_context_t *context, gnn_data_t **data, stu
     }
     if (o->load) {
         GNN_TRY(gnn_model_load(&study->loaded, context, o->load));
-        GNN_TRY(scale_of_model("links", o->load, study->loaded, NULL, &o->scale, &blocks));
+        GNN_TRY(scale_of_model("links", o->load, study->loaded, NULL, graph_as_stored(o->directed),
+                               &o->scale, &blocks));
     }
     scale_t scale = (scale_t)o->scale;
     if (scale == SCALE_AUTO)

@@ -48,6 +48,12 @@ static void add_hops(gnn_steps_t *steps, const options_t *o, int64_t features)
     }
 }
 
+/* The others have no layer to which it applies. */
+static int decoder_reads_dropout(const char *name)
+{
+    return strcmp(name, "product") == 0 || strcmp(name, "mlp") == 0;
+}
+
 int links_build_model(gnn_model_t **model, gnn_context_t *context, const options_t *o,
                       const gnn_data_t *data)
 {
@@ -61,10 +67,13 @@ int links_build_model(gnn_model_t **model, gnn_context_t *context, const options
     else
         add_hops(steps, o, gnn_data_features(data));
     snprintf(decoder, sizeof decoder, "link_%s", decoders[o->decoder]);
-    gnn_steps_block(
-        steps, decoder,
-        &(gnn_block_t){
-            .name = "score", .input = "rows", .width = o->out, .dropout = (gnn_real_t)o->dropout});
+    gnn_steps_block(steps, decoder,
+                    &(gnn_block_t){.name = "score",
+                                   .input = "rows",
+                                   .width = o->out,
+                                   .dropout = decoder_reads_dropout(decoders[o->decoder])
+                                                  ? (gnn_real_t)o->dropout
+                                                  : 0});
     int rc = gnn_model_build(model, context, steps);
     gnn_steps_free(steps);
     return rc;

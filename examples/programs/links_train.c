@@ -91,7 +91,7 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
     if (rc == GNN_OK && out->seed == o->seed)
         program_tell_unread("links", model, data);
     if (rc == GNN_OK && !loaded)
-        rc = scale_note(model, (scale_t)o->scale, 0, NULL);
+        rc = scale_note(model, (scale_t)o->scale, 0, NULL, graph_as_stored(o->directed));
     if (rc == GNN_OK)
         rc = gnn_source_of_links(&source, model, data, links, &how);
     if (rc == GNN_OK && !o->load)

@@ -194,17 +194,19 @@ int keep_words_sparsely(gnn_data_t *data)
 
 static const char *const forms[] = {"plain", "residual"};
 
-int scale_note(gnn_model_t *model, scale_t scale, int blocks, const gnn_data_t *data)
+int scale_note(gnn_model_t *model, scale_t scale, int blocks, const gnn_data_t *data,
+               const char *graph)
 {
     const char *const *names = data ? gnn_data_class_names(data) : NULL;
     const int64_t classes = names ? gnn_data_classes(data) : 0;
-    size_t room = 64, used;
+    size_t room = 80 + strlen(graph), used;
     for (int64_t c = 0; c < classes; c++)
         room += strlen(names[c]) + 1;
     char *note = malloc(room);
     if (!note)
         return GNN_EMEMORY;
-    used = (size_t)snprintf(note, room, "scale=%s form=%s", scale_names[scale], forms[blocks != 0]);
+    used = (size_t)snprintf(note, room, "scale=%s form=%s graph=%s", scale_names[scale],
+                            forms[blocks != 0], graph);
     for (int64_t c = 0; c < classes; c++)
         used += (size_t)snprintf(note + used, room - used, "\n%s", names[c]);
     const int rc = gnn_model_set_note(model, note);
@@ -243,6 +245,29 @@ static void read_note(const char *note, int *scale, int *blocks)
     *blocks = strcmp(words[1], forms[1]) == 0;
 }
 
+const char *graph_as_stored(int directed)
+{
+    return directed ? "directed=1,diffusion=none" : "directed=0,diffusion=none";
+}
+
+/* Refuses other options of the graph, if the note has them (since version 0.2). */
+static int same_graph(const char *program, const char *path, const char *note, const char *graph)
+{
+    const char *before = note ? strstr(note, " graph=") : NULL,
+               *end = note ? strchr(note, '\n') : NULL;
+    if (!before || (end && end < before))
+        return GNN_OK;
+    before += strlen(" graph=");
+    const size_t length = strcspn(before, "\n");
+    if (strlen(graph) == length && strncmp(graph, before, length) == 0)
+        return GNN_OK;
+    fprintf(stderr,
+            "%s: the graph is made by other options (%s) than in the training of %s (%.*s): "
+            "--directed and --diffusion with its options are expected as they were\n",
+            program, graph, path, (int)length, before);
+    return PROGRAM_REFUSED;
+}
+
 /* Takes the scale of a note, unless another one was asked for. */
 static int take_note(const char *program, const char *path, const char *note, int *scale, int *blocks)
 {
@@ -261,18 +286,23 @@ static int take_note(const char *program, const char *path, const char *note, in
 }
 
 int scale_of_model(const char *program, const char *path, const gnn_model_t *model,
-                   const gnn_data_t *data, int *scale, int *blocks)
+                   const gnn_data_t *data, const char *graph, int *scale, int *blocks)
 {
+    GNN_TRY(same_graph(program, path, gnn_model_note(model), graph));
     GNN_TRY(same_classes(program, path, gnn_model_note(model), data));
     return take_note(program, path, gnn_model_note(model), scale, blocks);
 }
 
-int scale_of_checkpoint(const char *program, const char *path, int *scale, int *blocks)
+int scale_of_checkpoint(const char *program, const char *path, const char *graph, int *scale,
+                        int *blocks)
 {
     const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
     gnn_arrays_t *arrays;
     GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
-    const int rc = take_note(program, path, gnn_arrays_metadata(arrays, "gnn.note"), scale, blocks);
+    const char *note = gnn_arrays_metadata(arrays, "gnn.note");
+    int rc = same_graph(program, path, note, graph);
+    if (rc == GNN_OK)
+        rc = take_note(program, path, note, scale, blocks);
     gnn_arrays_free(arrays);
     return rc;
 }

@@ -28,16 +28,21 @@ int scale_for(const gnn_data_t *data, scale_t *scale);
 /* SCALE_AUTO: by scale_for. */
 int scale_features(gnn_data_t *data, int how);
 
-/* Notes in a model's file what its features were scaled by, whether it is of residual blocks, and
- * the names of the classes, if the set has some; data NULL: it learns none. */
-int scale_note(gnn_model_t *model, scale_t scale, int blocks, const gnn_data_t *data);
+/* Notes in a model's file what its features were scaled by, whether it is of residual blocks, the
+ * options that made its graph (a word like "directed=0,diffusion=none"), and the names of the
+ * classes, if the set has some; data NULL: it learns none. */
+int scale_note(gnn_model_t *model, scale_t scale, int blocks, const gnn_data_t *data,
+               const char *graph);
+/* The options of a graph that is not diffused. */
+const char *graph_as_stored(int directed);
 /* Reads that note of a model that `path` was loaded to. PROGRAM_REFUSED: *scale is neither
- * SCALE_AUTO nor the file's, or the set has other classes. Without a note *scale stays, and *blocks
- * is -1. */
+ * SCALE_AUTO nor the file's, the graph is made by other options, or the set has other classes.
+ * Without a note *scale stays, and *blocks is -1. */
 int scale_of_model(const char *program, const char *path, const gnn_model_t *model,
-                   const gnn_data_t *data, int *scale, int *blocks);
+                   const gnn_data_t *data, const char *graph, int *scale, int *blocks);
 /* The same of a checkpoint, whose model is not loaded yet. */
-int scale_of_checkpoint(const char *program, const char *path, int *scale, int *blocks);
+int scale_of_checkpoint(const char *program, const char *path, const char *graph, int *scale,
+                        int *blocks);
 
 /* Converts nearly empty dense features to sparse ones. */
 int keep_words_sparsely(gnn_data_t *data);

@@ -66,16 +66,6 @@ expect "names it" grep -q 'did you mean graphs?' last
 expect "help on one program at a time" exits 2 "$gnn" help links graphs
 
 # ---- each option of each program ----
-# says WORDS STATUS COMMAND...
-says() {
-    words=$1 status=$2
-    shift 2
-    timeout 20 "$@" >out 2>&1 </dev/null
-    code=$?
-    [ "$code" -eq "$status" ] && grep -qF -- "$words" out && return 0
-    echo "$*: exit status $code, expected $status and \"$words\"" && head -n 5 out
-    return 1
-}
 expect "a link of a program's name" says "Usage: gnn links" 0 "$build/examples/links" --help
 # A value of the kind that the table would take.
 value_of() {

@@ -211,6 +211,21 @@ for own in "" "--scale $scale"; do
 done
 expect "and not with others" exits 1 "$gnn" citation --data classes.npz --load scaled.model --scale none
 expect "and says so" grep -q "scale none: the model of scaled.model was trained with $scale" last
+
+# The graph of a loaded model is made as in its training.
+"$gnn" citation --layer gcn --epochs 3 --trial 0 --diffusion ppr --save diffused.model >/dev/null 2>&1
+expect "a model of a diffused graph" says "in the training of diffused.model (directed=0,diffusion=ppr,alpha=0.05" 1 \
+    "$gnn" citation --load diffused.model
+expect "with its options" says "test accuracy" 0 "$gnn" citation --load diffused.model --diffusion ppr
+expect "one of the drawn splits" says "--draw-splits: a saved model is evaluated on one split" 1 \
+    "$gnn" citation --load diffused.model --diffusion ppr --draw-splits 2
+expect "that is named" says "test accuracy" 0 "$gnn" citation --load diffused.model --diffusion ppr --draw-splits 2 --split 1
+"$gnn" explain --scale rows --epochs 3 --save explained.model >/dev/null 2>&1
+expect "explain takes a model's scale" says "--scale columns: the model of explained.model was trained with rows" 1 \
+    "$gnn" explain --load explained.model --scale columns
+for decoder in dot bilinear distance product mlp; do
+    expect "dropout with $decoder" says "test AUC" 0 "$gnn" links --epochs 3 --dropout 0.5 --decoder $decoder
+done
 untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried >one
 untimed --data labels.npz --layer gcn --trial 5 --checkpoint tried --resume >two
 expect "a resumed training keeps what trials chose" sh -c 'grep -q "after 5 epochs" one && ! grep -q "after 5 epochs" two && [ "$(grep ^test one)" = "$(grep ^test two)" ]'
